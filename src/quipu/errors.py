@@ -1,0 +1,56 @@
+"""The errors callers can act on: one root, one class for each thing a caller can do about it."""
+
+
+class QuipuError(Exception):
+    """Root of every error Quipu raises on purpose.
+
+    `message` says what is wrong and names the value; `remedy` says what to do about it.
+    """
+
+    def __init__(self, message: str, *, remedy: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.remedy}".strip()
+
+
+class InvalidInput(QuipuError):
+    """A value given by the caller cannot be used: change the value."""
+
+
+class InvalidDocument(InvalidInput):
+    """One document cannot be read (empty, binary, wrong encoding): mend or leave out the document."""
+
+
+class NotFound(QuipuError):
+    """The named document, chunk, entity, relation, strategy or index does not exist."""
+
+
+class Mismatch(QuipuError):
+    """The index was built with another model, tokenizer or schema: rebuild or open with the old one."""
+
+
+class Stale(QuipuError):
+    """A derivation a query needs is missing: run the command the remedy names."""
+
+
+class Busy(QuipuError):
+    """Another process holds the index for writing: wait, or stop that process."""
+
+
+class Unavailable(QuipuError):
+    """An optional library or a service is not there: install or start it."""
+
+
+class Corrupt(QuipuError):
+    """The index on disk is damaged or not a Quipu index."""
+
+
+class InvalidDelta(QuipuError):
+    """A change breaks an invariant of the data model; a bug in the code that built it."""
+
+
+class Superseded(QuipuError):
+    """The work was done for a document that has since been changed or removed; its result is dropped."""

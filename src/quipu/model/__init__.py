@@ -1,0 +1,1 @@
+"""Plain frozen data, with no behaviour beyond what their fields imply."""

@@ -1,0 +1,94 @@
+"""A Delta: one change of facts, applied whole or not at all."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from quipu.model.document import Metadata, SourceDocument, Status
+from quipu.model.graph import AliasMention, Chunk, EntityMention, RelationMention
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkFacts:
+    """A chunk with everything it says. Each end of a relation must be among the entities."""
+
+    chunk: Chunk
+    entities: tuple[EntityMention, ...] = ()
+    relations: tuple[RelationMention, ...] = ()
+    aliases: tuple[AliasMention, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentFacts:
+    """A whole document, published in place of any earlier version of it.
+
+    `chunks` holds every chunk of the new version in order. `job` is the claim under which the work was done: where the
+    job has been replaced since, the document is left as it is and reported as superseded.
+    """
+
+    id: str
+    title: str
+    content_hash: str
+    chunks: tuple[ChunkFacts, ...]
+    source: str = ""
+    media_type: str = "text/plain"
+    metadata: Metadata = field(default_factory=dict)
+    job: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """An extractor's reply to one exact input, kept so that it is never asked for twice."""
+
+    input_hash: str
+    document_id: str
+    payload: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFailure:
+    """A claimed job that could not be finished, and why."""
+
+    job: int
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VectorRow:
+    """The vector of one text: `data` has shape [d], float16."""
+
+    text_hash: str
+    data: npt.NDArray[np.float16]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delta:
+    """One change, all or nothing. Parts are applied in the order of the fields."""
+
+    enqueue: Sequence[SourceDocument] = ()
+    enqueue_removal: Sequence[str] = ()
+    replies: Sequence[Reply] = ()
+    publish: Sequence[DocumentFacts] = ()
+    remove: Sequence[str] = ()
+    fail: Sequence[JobFailure] = ()
+    vectors: Sequence[VectorRow] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A claimed piece of queued work: a document to read, or one to remove (`source` is None)."""
+
+    id: int
+    document_id: str
+    status: Status
+    source: SourceDocument | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committed:
+    """What a commit did: the new revision, and the documents whose job had been replaced meanwhile."""
+
+    revision: int
+    superseded: tuple[str, ...] = ()

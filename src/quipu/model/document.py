@@ -1,0 +1,78 @@
+"""Documents: what a caller hands in, what a parser makes of it, what the index keeps of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+MetadataValue = str | int | float | bool | None | tuple[str, ...]
+Metadata = Mapping[str, MetadataValue]
+
+
+class Status(StrEnum):
+    """Where a document stands: `queued → parsing → extracting → ready | partial | failed`, or `removing`."""
+
+    QUEUED = "queued"
+    PARSING = "parsing"
+    EXTRACTING = "extracting"
+    READY = "ready"
+    PARTIAL = "partial"
+    FAILED = "failed"
+    REMOVING = "removing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceDocument:
+    """A document as handed in: its bytes, its stable id and what the caller says about it."""
+
+    id: str
+    data: bytes
+    source: str = ""
+    media_type: str = "text/plain"
+    title: str = ""
+    metadata: Metadata = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A run of the parsed text that belongs together: `text[start:end]` of a ParsedDocument.
+
+    `headings` is the path of headings above it, outermost first; `page` counts from 1 where the format has pages.
+    """
+
+    start: int
+    end: int
+    kind: str = "paragraph"  # heading | paragraph | list | table | code
+    headings: tuple[str, ...] = ()
+    page: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedDocument:
+    """What a parser makes of a SourceDocument: one text, its title, its blocks in order, its metadata."""
+
+    text: str
+    title: str
+    blocks: tuple[Block, ...]
+    metadata: Metadata = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A document the index knows: live (`ready`, `partial`) or on its way (any other status).
+
+    `error` says what went wrong and what to do; `n_failed_chunks` counts chunks without extraction (`partial`).
+    """
+
+    id: str
+    title: str
+    status: Status
+    source: str = ""
+    media_type: str = "text/plain"
+    metadata: Metadata = field(default_factory=dict)
+    content_hash: str = ""
+    version: int = 0
+    n_chunks: int = 0
+    n_failed_chunks: int = 0
+    error: str = ""
+    added_at: str = ""
+    updated_at: str = ""

@@ -1,0 +1,25 @@
+"""Events: what long work reports while it runs."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """`done` of `total` units of a stage are finished; `total` may grow while work is found."""
+
+    stage: str  # "read" | "parse" | "extract" | "publish" | "embed" | "remove"
+    done: int
+    total: int
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentDone:
+    """A document reached the end of its way, well or badly."""
+
+    document_id: str
+    status: str
+    error: str = ""
+
+
+Event = Progress | DocumentDone

@@ -1,0 +1,74 @@
+"""Evidence: what a strategy found, as scored ids with reasons; and the trace of how an answer came about."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """An id and its score."""
+
+    id: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """One piece of evidence: the id of a chunk, entity or relation, its score, and why it is here."""
+
+    id: str
+    score: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seed:
+    """Where a strategy started: a keyword or name, the ids it led to with their scores."""
+
+    text: str
+    kind: str  # "name" | "vector" | "full text"
+    found: tuple[Scored, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What a strategy found: chunks, entities and relations, best first; never text.
+
+    `ranks_passages` is False for a strategy that ranks none (bypass), which is then left out of passage metrics.
+    """
+
+    chunks: tuple[Hit, ...] = ()
+    entities: tuple[Hit, ...] = ()
+    relations: tuple[Hit, ...] = ()
+    seeds: tuple[Seed, ...] = ()
+    notes: tuple[str, ...] = ()
+    ranks_passages: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dropped:
+    """What a budget cut away: `section` is entities, relations or chunks; `ids` in order."""
+
+    section: str
+    budget: int
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """How long one stage took, in milliseconds."""
+
+    stage: str
+    ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """How an answer came about: seeds, scores, reasons, what each budget dropped, timings, what was stale."""
+
+    strategy: str
+    revision: int
+    evidence: Evidence
+    dropped: tuple[Dropped, ...] = ()
+    timings: tuple[Timing, ...] = ()
+    stale: tuple[str, ...] = ()
+    notes: tuple[str, ...] = field(default=())

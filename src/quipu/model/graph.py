@@ -1,0 +1,119 @@
+"""The graph: chunks, what each chunk says (mentions: facts), and the entities and relations folded from them."""
+
+from dataclasses import dataclass
+
+UNKNOWN_TYPE = "Unknown"
+OTHER_TYPE = "Other"
+ENTITY_TYPES = (
+    "Person",
+    "Creature",
+    "Organization",
+    "Location",
+    "Event",
+    "Concept",
+    "Method",
+    "Content",
+    "Data",
+    "Artifact",
+    "NaturalObject",
+    OTHER_TYPE,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """A passage of one document: characters [start, end) of the document's text.
+
+    `text_hash` identifies the text, `input_hash` all an extractor sees (text, title, headings, extractor).
+    `error` is not empty where extraction failed.
+    """
+
+    id: str
+    document_id: str
+    title: str
+    ordinal: int
+    text: str
+    start: int
+    end: int
+    n_tokens: int
+    text_hash: str
+    input_hash: str = ""
+    headings: tuple[str, ...] = ()
+    page: int | None = None
+    error: str = ""
+
+    def embedding_text(self) -> str:
+        """Return the text whose vector stands for this chunk: its title, then its words."""
+        return f"{self.title}\n{self.text}" if self.title else self.text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntityMention:
+    """What one chunk says about one entity. [start, end) is the first occurrence in the chunk, or (0, 0)."""
+
+    key: str
+    surface: str
+    type: str
+    description: str = ""
+    start: int = 0
+    end: int = 0
+    is_definition: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelationMention:
+    """What one chunk says about two entities together. `weight` is kept to three decimals."""
+
+    source: str
+    target: str
+    keywords: tuple[str, ...] = ()
+    description: str = ""
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AliasMention:
+    """A chunk states that `alias` (a key) is another name of the entity `key`, as in "World Health Organization (WHO)"."""
+
+    key: str
+    alias: str
+    surface: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entity:
+    """The fold of an entity's mentions (and edits): what the whole index says about one name."""
+
+    key: str
+    name: str
+    type: str
+    description: str
+    n_mentions: int
+    n_chunks: int
+    degree: int
+    aliases: tuple[str, ...] = ()
+
+    def embedding_text(self) -> str:
+        """Return the text whose vector stands for this entity: its name, then its description."""
+        return f"{self.name}\n{self.description}" if self.description else self.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relation:
+    """The fold of the mentions of an unordered pair of entities; `source < target` as keys."""
+
+    id: str
+    source: str
+    target: str
+    source_name: str
+    target_name: str
+    keywords: tuple[str, ...]
+    description: str
+    weight: float
+    n_mentions: int
+    n_chunks: int
+
+    def embedding_text(self) -> str:
+        """Return the text whose vector stands for this relation: keywords, both names, description."""
+        words = ", ".join(self.keywords)
+        return f"{words}\t{self.source_name}\n{self.target_name}\n{self.description}"

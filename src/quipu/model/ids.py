@@ -1,0 +1,41 @@
+"""Ids and digests: every id is a function of content, never of order or time."""
+
+from hashlib import blake2b
+
+
+def digest(*parts: str) -> str:
+    """Return 32 hex digits that identify the sequence of `parts` (BLAKE2b, 128 bits, length-prefixed)."""
+    state = blake2b(digest_size=16)
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        state.update(len(data).to_bytes(8, "little"))
+        state.update(data)
+    return state.hexdigest()
+
+
+def digest_bytes(data: bytes) -> str:
+    """Return 32 hex digits that identify `data`."""
+    return blake2b(data, digest_size=16).hexdigest()
+
+
+def chunk_id(document_id: str, text_hash: str, occurrence: int) -> str:
+    """Return the id of the `occurrence`-th chunk (from 0) with this text in this document.
+
+    A chunk keeps its id while its text stays the same, wherever it moves within its document.
+    """
+    return digest("chunk", document_id, text_hash, str(occurrence))[:16]
+
+
+def relation_id(left: str, right: str) -> str:
+    """Return the public id of the relation between two entity keys: unordered, so both orders give one id.
+
+    Keys never contain "--" (punctuation is folded away), so the id can be split again.
+    """
+    first, second = sorted((left, right))
+    return f"{first} -- {second}"
+
+
+def relation_ends(identifier: str) -> tuple[str, str]:
+    """Return the two entity keys of a relation id; raises ValueError if it is not one."""
+    left, right = identifier.split(" -- ")
+    return left, right

@@ -1,0 +1,28 @@
+"""Embedder: texts in, unit vectors out."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors. `identity` (model and version) and `dimension` are recorded with the index."""
+
+    @property
+    def identity(self) -> str:
+        """Name and version of the model, as in "wordllama/l2_supercat_256"."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """Length of every vector."""
+        ...
+
+    async def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Return one unit vector a text, shape [n, dimension]; an empty text gives a zero vector.
+
+        A text's vector does not depend on the other texts of the call, to the bit.
+        """
+        ...

@@ -1,0 +1,230 @@
+"""Store and ReadView: one transaction in, one snapshot out."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from quipu.model.delta import Committed, Delta, Job
+from quipu.model.document import Document
+from quipu.model.evidence import Scored
+from quipu.model.graph import Chunk, Entity, EntityMention, Relation, RelationMention
+from quipu.model.query import Filter
+
+
+class Space(StrEnum):
+    """A family of vectors: what the vectors stand for."""
+
+    CHUNK = "chunk"
+    ENTITY = "entity"
+    RELATION = "relation"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VectorBlock:
+    """Vectors of one space: `rows` [n] int64 row numbers (rising, never reused), `data` [n, d] float16."""
+
+    rows: npt.NDArray[np.int64]
+    data: npt.NDArray[np.float16]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """How much the index holds, and how much work is waiting."""
+
+    documents: int
+    chunks: int
+    entities: int
+    relations: int
+    mentions: int
+    links: int
+    vectors: int
+    replies: int
+    jobs: Mapping[str, int]
+    stale_vectors: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """A known name occurs `count` times in a chunk, whether or not the extractor mentioned it there."""
+
+    chunk_id: str
+    key: str
+    count: int
+
+
+class ReadView(Protocol):
+    """A snapshot of the index at one revision, restricted to the documents its filter allows.
+
+    Ids are public ids (chunk ids, entity keys, relation ids). Unknown or filtered-out ids are left out of results.
+    Under a filter, entities and relations are folded again from the allowed mentions alone.
+    """
+
+    @property
+    def revision(self) -> int:
+        """The number of commits this snapshot contains."""
+        ...
+
+    @property
+    def filter(self) -> Filter:
+        """The filter this view was opened with."""
+        ...
+
+    async def counts(self) -> Counts:
+        """Return how much the whole index holds (the filter does not apply)."""
+        ...
+
+    async def documents(self, ids: Sequence[str] | None = None) -> list[Document]:
+        """Return the given documents in their order, or all (also those waiting or failed) ordered by id."""
+        ...
+
+    async def chunks(self, ids: Sequence[str]) -> list[Chunk]:
+        """Return the given chunks, in the given order."""
+        ...
+
+    async def document_chunks(self, document_id: str) -> list[Chunk]:
+        """Return a document's chunks in order."""
+        ...
+
+    async def entities(self, keys: Sequence[str]) -> list[Entity]:
+        """Return the given entities, in the given order."""
+        ...
+
+    async def relations(self, ids: Sequence[str]) -> list[Relation]:
+        """Return the given relations, in the given order."""
+        ...
+
+    async def incident(self, keys: Sequence[str]) -> list[Relation]:
+        """Return every relation with an end among `keys`, once each, ordered by id."""
+        ...
+
+    async def degrees(self, keys: Sequence[str]) -> dict[str, int]:
+        """Return the number of relations of each entity."""
+        ...
+
+    async def named(self, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Return, for each normal form (`text.names.entity_key`), the keys of entities with that key or alias."""
+        ...
+
+    async def search_entities(self, text: str, k: int) -> list[Scored]:
+        """Return entities whose name starts with or contains the words of `text`, most mentioned first; for people."""
+        ...
+
+    async def chunks_of_entities(self, keys: Sequence[str]) -> dict[str, dict[str, int]]:
+        """Return, for each entity, the chunks that name it with the number of occurrences (mentions or links)."""
+        ...
+
+    async def chunks_of_relations(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Return, for each relation, the chunks that state it, ordered by id."""
+        ...
+
+    async def entity_mentions(self, chunk_ids: Sequence[str]) -> dict[str, list[EntityMention]]:
+        """Return what each chunk says about entities, in the order it was said."""
+        ...
+
+    async def relation_mentions(self, chunk_ids: Sequence[str]) -> dict[str, list[RelationMention]]:
+        """Return what each chunk says about pairs of entities, in the order it was said."""
+        ...
+
+    async def full_text(self, text: str, k: int) -> list[Scored]:
+        """Return the k chunks that match the words of `text` best by BM25, best first, equal scores by id."""
+        ...
+
+    async def vector_dimension(self, space: Space) -> int:
+        """Return the length of the vectors of the live model, 0 where there are none."""
+        ...
+
+    async def vectors_after(self, space: Space, row: int) -> VectorBlock:
+        """Return the space's vectors with a row number above `row` (-1: all), whatever the filter."""
+        ...
+
+    async def vectors_gone(self, space: Space, revision: int) -> npt.NDArray[np.int64] | None:
+        """Return the rows deleted after `revision`, or None where that is no longer known (rebuild then)."""
+        ...
+
+    async def vectors_allowed(self, space: Space) -> npt.NDArray[np.int64] | None:
+        """Return the rows whose owner the filter allows, rising; None where there is no filter."""
+        ...
+
+    async def vector_owners(self, space: Space, rows: Sequence[int]) -> dict[int, tuple[str, ...]]:
+        """Return the allowed ids each row stands for; equal texts share a row."""
+        ...
+
+    async def vectors_of(self, space: Space, ids: Sequence[str]) -> dict[str, npt.NDArray[np.float16]]:
+        """Return the vectors of the given ids, each [d]."""
+        ...
+
+    async def stale(self) -> tuple[str, ...]:
+        """Return, in words, what is not up to date in this snapshot, as in "12 vectors are not computed yet"."""
+        ...
+
+    def dump(self) -> AsyncIterator[str]:
+        """Return the canonical state as JSON lines, sorted: what two equal indexes agree on to the byte."""
+        ...
+
+
+class Store(Protocol):
+    """One place for everything: facts, their folds, vectors, work. `commit` is all or nothing; views never block."""
+
+    async def commit(self, delta: Delta) -> Committed:
+        """Apply the whole change in one transaction, or raise and change nothing.
+
+        Raises InvalidDelta for a change that breaks the data model, Busy where another process does not let go.
+        """
+        ...
+
+    def view(self, allowed: Filter | None = None) -> AbstractAsyncContextManager[ReadView]:
+        """Open a snapshot; release it before any model call. Raises InvalidInput for a filter that cannot be read."""
+        ...
+
+    async def claim(self, limit: int, *, owner: str) -> list[Job]:
+        """Take up to `limit` queued jobs, and those whose owner is dead, oldest first, under a lease."""
+        ...
+
+    async def advance(self, jobs: Sequence[int], status: str) -> None:
+        """Record that claimed jobs reached a stage, and renew their lease."""
+        ...
+
+    async def release(self, jobs: Sequence[int]) -> None:
+        """Give claimed jobs back to the queue unfinished."""
+        ...
+
+    async def cancel(self, document_ids: Sequence[str]) -> int:
+        """Drop waiting or running jobs of these documents; live versions stay. Return how many were dropped."""
+        ...
+
+    async def retry(self, document_ids: Sequence[str] | None = None) -> int:
+        """Queue failed jobs again (all, or of these documents). Return how many."""
+        ...
+
+    async def replies(self, input_hashes: Sequence[str]) -> dict[str, str]:
+        """Return the kept replies to these inputs."""
+        ...
+
+    async def stale_texts(self, limit: int) -> dict[str, str]:
+        """Return up to `limit` texts that have no vector yet, by text hash."""
+        ...
+
+    async def use_embedder(self, identity: str, dimension: int) -> None:
+        """Record the embedder on first use; afterwards raise Mismatch where it is another one."""
+        ...
+
+    async def begin_reembedding(self, identity: str, dimension: int) -> None:
+        """Start a second set of vectors beside the live one; the live one answers until `swap`."""
+        ...
+
+    async def purge(self) -> int:
+        """Drop replies no live document needs, vectors of old models and finished work; return rows dropped."""
+        ...
+
+    async def verify(self) -> list[str]:
+        """Recompute every fold, link and count from the facts; return what differs, in words (empty: sound)."""
+        ...
+
+    async def close(self) -> None:
+        """Release every connection."""
+        ...
