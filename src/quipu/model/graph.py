@@ -73,7 +73,7 @@ class RelationMention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AliasMention:
-    """A chunk states that `alias` (a key) is another name of the entity `key`, as in "World Health Organization (WHO)"."""
+    """A chunk states that the key `alias` also names the entity `key`, as in "World Health Organization (WHO)"."""
 
     key: str
     alias: str

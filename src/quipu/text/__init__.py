@@ -1,0 +1,1 @@
+"""Strings in, strings out: names, words, sentences."""
