@@ -57,8 +57,9 @@ class JobFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VectorRow:
-    """The vector of one text: `data` has shape [d], float16."""
+    """The vector of one text under one model: `data` has shape [d], float16."""
 
+    model: str
     text_hash: str
     data: npt.NDArray[np.float16]
 

@@ -114,6 +114,9 @@ class Relation:
     n_chunks: int
 
     def embedding_text(self) -> str:
-        """Return the text whose vector stands for this relation: keywords, both names, description."""
+        """Return the text whose vector stands for this relation: keywords, both keys, description.
+
+        Keys, not display names: a hub that changes its most frequent spelling must not change all its relations.
+        """
         words = ", ".join(self.keywords)
-        return f"{words}\t{self.source_name}\n{self.target_name}\n{self.description}"
+        return f"{words}\n{self.source}\n{self.target}\n{self.description}"

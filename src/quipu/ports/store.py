@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quipu.model.delta import Committed, Delta, Job
-from quipu.model.document import Document
+from quipu.model.document import Document, Status
 from quipu.model.evidence import Scored
 from quipu.model.graph import Chunk, Entity, EntityMention, Relation, RelationMention
 from quipu.model.query import Filter
@@ -181,20 +181,20 @@ class Store(Protocol):
         """Open a snapshot; release it before any model call. Raises InvalidInput for a filter that cannot be read."""
         ...
 
-    async def claim(self, limit: int, *, owner: str) -> list[Job]:
+    async def claim(self, limit: int) -> list[Job]:
         """Take up to `limit` queued jobs, and those whose owner is dead, oldest first, under a lease."""
         ...
 
-    async def advance(self, jobs: Sequence[int], status: str) -> None:
+    async def advance(self, job_ids: Sequence[int], status: Status) -> None:
         """Record that claimed jobs reached a stage, and renew their lease."""
         ...
 
-    async def release(self, jobs: Sequence[int]) -> None:
-        """Give claimed jobs back to the queue unfinished."""
+    async def release(self) -> None:
+        """Give every job this store still holds back to the queue, unfinished."""
         ...
 
-    async def cancel(self, document_ids: Sequence[str]) -> int:
-        """Drop waiting or running jobs of these documents; live versions stay. Return how many were dropped."""
+    async def cancel(self, document_ids: Sequence[str]) -> list[str]:
+        """Drop waiting, running or failed jobs of these documents; live versions stay. Return whose were dropped."""
         ...
 
     async def retry(self, document_ids: Sequence[str] | None = None) -> int:
@@ -205,8 +205,8 @@ class Store(Protocol):
         """Return the kept replies to these inputs."""
         ...
 
-    async def stale_texts(self, limit: int) -> dict[str, str]:
-        """Return up to `limit` texts that have no vector yet, by text hash."""
+    async def stale_texts(self, model: str, limit: int) -> dict[str, str]:
+        """Return up to `limit` texts that have no vector under this model yet, by text hash."""
         ...
 
     async def use_embedder(self, identity: str, dimension: int) -> None:
@@ -214,7 +214,15 @@ class Store(Protocol):
         ...
 
     async def begin_reembedding(self, identity: str, dimension: int) -> None:
-        """Start a second set of vectors beside the live one; the live one answers until `swap`."""
+        """Start a second set of vectors beside the live one, which answers until `finish_reembedding`."""
+        ...
+
+    async def finish_reembedding(self, identity: str) -> None:
+        """Make the second set the live one and drop the first; raises Stale while texts lack vectors."""
+        ...
+
+    async def rebuild_text_index(self) -> None:
+        """Build full text and links again from the chunks, with the tokenizer of this version."""
         ...
 
     async def purge(self) -> int:

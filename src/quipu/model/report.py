@@ -1,0 +1,82 @@
+"""Reports: what the engine tells a caller about work done, the state of the index, and one thing in it."""
+
+from dataclasses import dataclass
+
+from quipu.model.delta import ChunkFacts
+from quipu.model.document import Document
+from quipu.model.evidence import Scored
+from quipu.model.graph import Chunk, Entity, Relation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddReport:
+    """What adding documents did. `extractor` says what read them; `failed` tells what to do about each."""
+
+    n_added: int = 0
+    n_updated: int = 0
+    n_unchanged: int = 0
+    failed: tuple[Document, ...] = ()
+    partial: tuple[Document, ...] = ()
+    n_chunks: int = 0
+    n_extracted: int = 0
+    n_reused: int = 0
+    n_embedded: int = 0
+    skipped: tuple[tuple[str, int], ...] = ()  # (suffix, files) inside folders, of types that cannot be read
+    extractor: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusReport:
+    """The state of an index: how much it holds, what waits, who read it, what is stale."""
+
+    path: str
+    revision: int
+    n_documents: int
+    n_chunks: int
+    n_entities: int
+    n_relations: int
+    n_mentions: int
+    n_links: int
+    n_vectors: int
+    n_replies: int
+    jobs: tuple[tuple[str, int], ...]  # (status, documents), only where not zero
+    stale: tuple[str, ...]
+    extractor: str
+    embedder: str
+    dimension: int
+    n_bytes: int
+    schema: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchReport:
+    """Passages by BM25 with their scores, and entities by name."""
+
+    chunks: tuple[tuple[Scored, Chunk], ...]
+    entities: tuple[Entity, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentReport:
+    """A document and its chunks in order."""
+
+    document: Document
+    chunks: tuple[Chunk, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntityReport:
+    """An entity, its relations (heaviest first) and the chunks that name it with their counts (most first)."""
+
+    entity: Entity
+    relations: tuple[Relation, ...]
+    chunks: tuple[tuple[Chunk, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelationReport:
+    """A relation and the chunks that state it."""
+
+    relation: Relation
+    chunks: tuple[ChunkFacts, ...]

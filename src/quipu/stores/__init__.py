@@ -1,0 +1,1 @@
+"""Stores: adapters that keep facts and derivations."""

@@ -1,0 +1,168 @@
+"""Documents and chunks in tables: publishing a version as the difference from the last one, and removing."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, Row, bindparam, select
+
+from quipu.errors import InvalidDelta
+from quipu.model.delta import ChunkFacts, DocumentFacts
+from quipu.model.document import Metadata, MetadataValue, Status
+from quipu.model.graph import Chunk
+from quipu.ports.store import Space
+from quipu.stores.relational import schema as s
+from quipu.stores.relational.fold import Folded
+from quipu.stores.relational.sql import delete_in, insert_rows, next_rid, select_in, to_json
+from quipu.stores.relational.vector_rows import vector_hash
+
+
+@dataclass(slots=True)
+class ChunkChanges:
+    """Which chunks came, went, or say something else now; by row number."""
+
+    added: list[tuple[int, str]] = field(default_factory=list)  # (row, text)
+    removed: list[tuple[int, str]] = field(default_factory=list)
+    unsaid: list[int] = field(default_factory=list)
+    said: list[tuple[int, ChunkFacts]] = field(default_factory=list)
+
+
+def publish(
+    connection: Connection, documents: Sequence[DocumentFacts], changes: ChunkChanges, folded: Folded, *, now: str
+) -> None:
+    """Put each document in place of its earlier version; chunks that stay as they are cost nothing."""
+    if len({document.id for document in documents}) != len(documents):
+        raise InvalidDelta("One change publishes the same document twice.")
+    d = s.document.c
+    known = {row.id: row for row in select_in(connection, select(s.document), d.id, [doc.id for doc in documents])}
+    row_by_id = {row.id: row.rid for row in known.values()}
+    new = [document.id for document in documents if document.id not in known]
+    first = next_rid(connection, s.document)
+    row_by_id.update({document_id: first + i for i, document_id in enumerate(new)})
+    _write_documents(connection, documents, known, row_by_id, now)
+    old_chunks: dict[int, dict[str, Row[Any]]] = {}
+    for row in select_in(connection, select(s.chunk), s.chunk.c.document, [row.rid for row in known.values()]):
+        old_chunks.setdefault(row.document, {})[row.id] = row
+    next_chunk = next_rid(connection, s.chunk)
+    inserted: list[dict[str, Any]] = []
+    moved: list[dict[str, Any]] = []
+    for document in documents:
+        rid = row_by_id[document.id]
+        old = old_chunks.get(rid, {})
+        for facts in document.chunks:
+            before = old.pop(facts.chunk.id, None)
+            row_number = before.rid if before is not None else next_chunk + len(inserted)
+            after = {"rid": row_number, "document": rid, **_chunk_row(facts.chunk)}
+            if before is None:
+                inserted.append(after)
+                changes.added.append((row_number, facts.chunk.text))
+            elif any(getattr(before, column) != value for column, value in after.items()):
+                moved.append(after)
+            folded.moved(Space.CHUNK, before.vector_hash if before else "", str(after["vector_hash"]))
+            _compare(before, facts, row_number, changes)
+        _drop(list(old.values()), changes, folded)
+    delete_in(connection, s.chunk.delete(), s.chunk.c.rid, [rid for rid, _ in changes.removed])
+    insert_rows(connection, s.chunk, inserted)
+    _move(connection, moved)
+
+
+def remove(connection: Connection, ids: Sequence[str], changes: ChunkChanges, folded: Folded) -> None:
+    """Take documents out; ids that are not live are left out."""
+    rows = select_in(connection, select(s.document.c.rid), s.document.c.id, sorted(set(ids)))
+    rids = [row.rid for row in rows]
+    chunks = select_in(connection, select(s.chunk), s.chunk.c.document, rids)
+    _drop(chunks, changes, folded)
+    delete_in(connection, s.chunk.delete(), s.chunk.c.document, rids)
+    delete_in(connection, s.metadata_value.delete(), s.metadata_value.c.document, rids)
+    delete_in(connection, s.document.delete(), s.document.c.rid, rids)
+
+
+def metadata_rows(document: int, metadata: Metadata) -> list[dict[str, Any]]:
+    """Return one row a value, as filters compare them: text casefolded, numbers as numbers."""
+    rows: list[dict[str, Any]] = []
+    for name, value in sorted(metadata.items()):
+        values: Sequence[MetadataValue] = value if isinstance(value, tuple) else (value,)
+        for ordinal, item in enumerate(values):
+            if item is None:
+                continue
+            number = float(item) if isinstance(item, int | float) and not isinstance(item, bool) else None
+            row = {"document": document, "field": name, "ordinal": ordinal, "text": str(item).casefold()}
+            rows.append({**row, "number": number})
+    return rows
+
+
+def _write_documents(
+    connection: Connection,
+    documents: Sequence[DocumentFacts],
+    known: Mapping[str, Row[Any]],
+    row_by_id: Mapping[str, int],
+    now: str,
+) -> None:
+    rids = [row.rid for row in known.values()]
+    delete_in(connection, s.document.delete(), s.document.c.rid, rids)
+    delete_in(connection, s.metadata_value.delete(), s.metadata_value.c.document, rids)
+    rows: list[dict[str, Any]] = []
+    values: list[dict[str, Any]] = []
+    for document in documents:
+        before = known.get(document.id)
+        has_failed = any(facts.chunk.error for facts in document.chunks)
+        rows.append(
+            {
+                "rid": row_by_id[document.id],
+                "id": document.id,
+                "version": before.version + 1 if before else 1,
+                "title": document.title,
+                "status": Status.PARTIAL if has_failed else Status.READY,
+                "source": document.source,
+                "media_type": document.media_type,
+                "metadata": to_json(document.metadata),
+                "content_hash": document.content_hash,
+                "added_at": before.added_at if before else now,
+                "updated_at": now,
+            }
+        )
+        values += metadata_rows(row_by_id[document.id], document.metadata)
+    insert_rows(connection, s.document, rows)
+    insert_rows(connection, s.metadata_value, values)
+
+
+def _chunk_row(chunk: Chunk) -> dict[str, Any]:
+    return {
+        "id": chunk.id,
+        "ordinal": chunk.ordinal,
+        "text": chunk.text,
+        "start_char": chunk.start,
+        "end_char": chunk.end,
+        "page": chunk.page,
+        "headings": to_json(chunk.headings),
+        "n_tokens": chunk.n_tokens,
+        "text_hash": chunk.text_hash,
+        "input_hash": chunk.input_hash,
+        "vector_hash": vector_hash(Space.CHUNK, chunk.embedding_text()),
+        "error": chunk.error,
+    }
+
+
+def _compare(before: Row[Any] | None, facts: ChunkFacts, row: int, changes: ChunkChanges) -> None:
+    """Note what the chunk says where its extractor's input is another, or failed before."""
+    if before is not None:
+        if before.input_hash == facts.chunk.input_hash and not before.error and not facts.chunk.error:
+            return
+        changes.unsaid.append(row)
+    changes.said.append((row, facts))
+
+
+def _drop(chunks: Sequence[Row[Any]], changes: ChunkChanges, folded: Folded) -> None:
+    for row in chunks:
+        changes.removed.append((row.rid, row.text))
+        changes.unsaid.append(row.rid)
+        folded.moved(Space.CHUNK, row.vector_hash, "")
+
+
+def _move(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
+    """Update chunks that kept their text but moved, or stand under another title or heading."""
+    if rows:
+        values: dict[str, Any] = {column: bindparam(f"new_{column}") for column in rows[0] if column != "rid"}
+        statement = s.chunk.update().where(s.chunk.c.rid == bindparam("row")).values(values)
+        renamed = [{"row": row["rid"], **{f"new_{k}": v for k, v in row.items() if k != "rid"}} for row in rows]
+        connection.execute(statement, renamed)

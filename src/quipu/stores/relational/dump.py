@@ -1,0 +1,178 @@
+"""The canonical state, line by line: what two equal indexes agree on to the byte.
+
+Live documents, chunks, mentions, edits, folds, links, and for each vector its text and model; never versions, times,
+logs, caches or row numbers.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import Connection, Select, select
+
+from quipu.stores.relational import schema as s
+from quipu.stores.relational.sql import texts_from_json, to_json
+
+_SOURCE, _TARGET = s.entity.alias("source"), s.entity.alias("target")
+
+
+def lines(connection: Connection) -> Iterator[str]:
+    """Yield JSON lines, ordered by kind and then by their content."""
+    for kind, records in (
+        ("alias", _aliases),
+        ("chunk", _chunks),
+        ("document", _documents),
+        ("edit", _edits),
+        ("entity", _entities),
+        ("entity_mention", _entity_mentions),
+        ("link", _links),
+        ("relation", _relations),
+        ("relation_mention", _relation_mentions),
+        ("vector", _vectors),
+    ):
+        for record in records(connection):
+            yield to_json({"kind": kind, **record})
+
+
+def _stream(connection: Connection, query: Select[Any]) -> Iterator[Any]:
+    yield from connection.execution_options(yield_per=1_000).execute(query)
+
+
+def _documents(connection: Connection) -> Iterator[dict[str, Any]]:
+    d = s.document.c
+    for row in _stream(connection, select(s.document).order_by(d.id)):
+        yield {
+            "id": row.id,
+            "title": row.title,
+            "status": row.status,
+            "source": row.source,
+            "media_type": row.media_type,
+            "metadata": json.loads(row.metadata),
+            "content_hash": row.content_hash,
+        }
+
+
+def _chunks(connection: Connection) -> Iterator[dict[str, Any]]:
+    c, d = s.chunk.c, s.document.c
+    query = select(s.chunk, d.id.label("document_id")).join_from(s.chunk, s.document, c.document == d.rid)
+    for row in _stream(connection, query.order_by(d.id, c.ordinal)):
+        yield {
+            "id": row.id,
+            "document": row.document_id,
+            "ordinal": row.ordinal,
+            "text": row.text,
+            "span": [row.start_char, row.end_char],
+            "page": row.page,
+            "headings": texts_from_json(row.headings),
+            "n_tokens": row.n_tokens,
+            "text_hash": row.text_hash,
+            "input_hash": row.input_hash,
+            "error": row.error,
+        }
+
+
+def _entity_mentions(connection: Connection) -> Iterator[dict[str, Any]]:
+    m, c, e = s.entity_mention.c, s.chunk.c, s.entity.c
+    query = select(s.entity_mention, c.id, e.key).join_from(s.entity_mention, s.chunk, m.chunk == c.rid)
+    query = query.join(s.entity, m.entity == e.rid).order_by(c.id, m.ordinal)
+    for row in _stream(connection, query):
+        yield {
+            "chunk": row.id,
+            "ordinal": row.ordinal,
+            "entity": row.key,
+            "surface": row.surface,
+            "type": row.type,
+            "description": row.description,
+            "is_definition": bool(row.is_definition),
+            "span": [row.start_char, row.end_char],
+        }
+
+
+def _relation_mentions(connection: Connection) -> Iterator[dict[str, Any]]:
+    m, c, r = s.relation_mention.c, s.chunk.c, s.relation.c
+    query = (
+        select(s.relation_mention, c.id, _SOURCE.c.key.label("first"), _TARGET.c.key.label("second"))
+        .join_from(s.relation_mention, s.chunk, m.chunk == c.rid)
+        .join(s.relation, m.relation == r.rid)
+        .join(_SOURCE, _SOURCE.c.rid == r.source)
+        .join(_TARGET, _TARGET.c.rid == r.target)
+        .order_by(c.id, m.ordinal)
+    )
+    for row in _stream(connection, query):
+        ends = [row.second, row.first] if row.is_reversed else [row.first, row.second]
+        yield {
+            "chunk": row.id,
+            "ordinal": row.ordinal,
+            "source": ends[0],
+            "target": ends[1],
+            "keywords": texts_from_json(row.keywords),
+            "description": row.description,
+            "weight": row.weight,
+        }
+
+
+def _aliases(connection: Connection) -> Iterator[dict[str, Any]]:
+    a, c, e = s.alias_mention.c, s.chunk.c, s.entity.c
+    query = select(s.alias_mention, c.id, e.key).join_from(s.alias_mention, s.chunk, a.chunk == c.rid)
+    query = query.join(s.entity, a.entity == e.rid).order_by(c.id, a.ordinal)
+    for row in _stream(connection, query):
+        yield {
+            "chunk": row.id,
+            "ordinal": row.ordinal,
+            "entity": row.key,
+            "alias": row.alias,
+            "surface": row.surface,
+        }
+
+
+def _edits(connection: Connection) -> Iterator[dict[str, Any]]:
+    for row in _stream(connection, select(s.edit).order_by(s.edit.c.kind, s.edit.c.payload)):
+        yield {"edit": row.kind, "payload": json.loads(row.payload)}
+
+
+def _entities(connection: Connection) -> Iterator[dict[str, Any]]:
+    for row in _stream(connection, select(s.entity).order_by(s.entity.c.key)):
+        yield {
+            "key": row.key,
+            "name": row.name,
+            "type": row.type,
+            "description": row.description,
+            "n_mentions": row.n_mentions,
+            "n_chunks": row.n_chunks,
+            "degree": row.degree,
+        }
+
+
+def _relations(connection: Connection) -> Iterator[dict[str, Any]]:
+    r = s.relation.c
+    query = (
+        select(s.relation, _SOURCE.c.key.label("first"), _TARGET.c.key.label("second"))
+        .join(_SOURCE, _SOURCE.c.rid == r.source)
+        .join(_TARGET, _TARGET.c.rid == r.target)
+        .order_by(_SOURCE.c.key, _TARGET.c.key)
+    )
+    for row in _stream(connection, query):
+        yield {
+            "source": row.first,
+            "target": row.second,
+            "keywords": texts_from_json(row.keywords),
+            "description": row.description,
+            "weight": row.weight,
+            "n_mentions": row.n_mentions,
+            "n_chunks": row.n_chunks,
+        }
+
+
+def _links(connection: Connection) -> Iterator[dict[str, Any]]:
+    c, n = s.chunk.c, s.name.c
+    query = select(n.key, c.id, s.link.c.n).join_from(s.link, s.name, s.link.c.name == n.rid)
+    for row in _stream(connection, query.join(s.chunk, s.link.c.chunk == c.rid).order_by(n.key, c.id)):
+        yield {"name": row.key, "chunk": row.id, "n": row.n}
+
+
+def _vectors(connection: Connection) -> Iterator[dict[str, Any]]:
+    v, m = s.vector.c, s.model.c
+    query = select(v.space, v.text_hash, m.identity).join_from(s.vector, s.model, v.model == m.rid)
+    query = query.where(m.state == "live").order_by(v.space, v.text_hash)
+    for row in _stream(connection, query):
+        yield {"space": row.space, "text_hash": row.text_hash, "model": row.identity}

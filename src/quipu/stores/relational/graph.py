@@ -1,0 +1,338 @@
+"""Reading the graph of a snapshot: entities, relations, names, and what chunks say about them.
+
+Unfiltered, the folded rows are read as they are. Under a filter they are folded again from the allowed mentions alone,
+so that nothing an excluded document says can show.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Row, Select, func, or_, select, tuple_
+
+from quipu.model.evidence import Scored
+from quipu.model.fold import (
+    display_name,
+    first_descriptions,
+    joined_descriptions,
+    thousandths_to_weight,
+    top_keywords,
+    voted_type,
+)
+from quipu.model.graph import Entity, EntityMention, Relation, RelationMention
+from quipu.model.ids import relation_ends, relation_id
+from quipu.stores.relational import schema as s
+from quipu.stores.relational.filters import ALLOWED_CHUNK
+from quipu.stores.relational.snapshot import Snapshot
+from quipu.stores.relational.sql import select_in, texts_from_json
+
+_SOURCE, _TARGET = s.entity.alias("source"), s.entity.alias("target")
+
+
+def entities(snapshot: Snapshot, keys: Sequence[str]) -> list[Entity]:
+    """Return entities in the order asked for."""
+    rows = {row.rid: row for row in select_in(snapshot.connection, select(s.entity), s.entity.c.key, sorted(set(keys)))}
+    aliases = _aliases(snapshot, list(rows))
+    if snapshot.is_filtered:
+        found = _refolded_entities(snapshot, rows, aliases)
+    else:
+        found = {row.key: _entity(row, aliases.get(rid, ())) for rid, row in rows.items()}
+    return [found[key] for key in keys if key in found]
+
+
+def relations(snapshot: Snapshot, ids: Sequence[str]) -> list[Relation]:
+    """Return relations in the order asked for; what is no relation id is left out."""
+    rids = _relation_rids(snapshot, ids)
+    rows = select_in(snapshot.connection, _relation_query(), s.relation.c.rid, sorted(rids))
+    found = {relation.id: relation for relation in _relations(snapshot, rows)}
+    return [found[i] for i in ids if i in found]
+
+
+def hashed_relations(snapshot: Snapshot, vector_hashes: Sequence[str]) -> list[tuple[str, Relation]]:
+    """Return the relations whose texts have these hashes."""
+    rows = select_in(snapshot.connection, _relation_query(), s.relation.c.vector_hash, vector_hashes)
+    return [(row.vector_hash, _relation(row)) for row in rows]
+
+
+def incident(snapshot: Snapshot, keys: Sequence[str]) -> list[Relation]:
+    """Return every relation with an end among `keys`, ordered by id."""
+    rids = _entity_rids(snapshot, keys).values()
+    rows: dict[int, Row[Any]] = {}
+    for column in (s.relation.c.source, s.relation.c.target):
+        rows.update({row.rid: row for row in select_in(snapshot.connection, _relation_query(), column, sorted(rids))})
+    return sorted(_relations(snapshot, list(rows.values())), key=lambda relation: relation.id)
+
+
+def degrees(snapshot: Snapshot, keys: Sequence[str]) -> dict[str, int]:
+    """Return the number of relations of each entity."""
+    if snapshot.is_filtered:
+        ends = Counter(end for relation in incident(snapshot, keys) for end in (relation.source, relation.target))
+        return {entity.key: ends[entity.key] for entity in entities(snapshot, sorted(set(keys)))}
+    e = s.entity.c
+    return {row.key: row.degree for row in select_in(snapshot.connection, select(e.key, e.degree), e.key, set(keys))}
+
+
+def named(snapshot: Snapshot, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the keys of the entities each name stands for: its own, then those it is an alias of."""
+    e, a = s.entity.c, s.alias_mention.c
+    found: dict[str, list[str]] = {}
+    for row in select_in(snapshot.connection, select(e.key), e.key, sorted(set(names))):
+        found.setdefault(row.key, []).append(row.key)
+    stated: Select[Any] = select(a.alias, e.key, func.count().label("n"))
+    stated = stated.join_from(s.alias_mention, s.entity, a.entity == e.rid).group_by(a.alias, e.key)
+    stated = _allowed(snapshot, stated, a.chunk)
+    rows = select_in(snapshot.connection, stated, a.alias, sorted(set(names)))
+    for row in sorted(rows, key=lambda row: (row.alias, -row.n, row.key)):
+        if row.key not in found.setdefault(row.alias, []):
+            found[row.alias].append(row.key)
+    if snapshot.is_filtered:
+        visible = {entity.key for entity in entities(snapshot, sorted({k for keys in found.values() for k in keys}))}
+        found = {name: [key for key in keys if key in visible] for name, keys in found.items()}
+    return {name: tuple(keys) for name, keys in found.items() if keys}
+
+
+def search_entities(snapshot: Snapshot, text: str, k: int) -> list[Scored]:
+    """Return entities whose key contains `text`: starting with it first, then most mentioned, then by key."""
+    e = s.entity.c
+    wanted = text.casefold()
+    starts = e.key.startswith(wanted, autoescape=True) | (e.key == text)
+    query: Select[Any] = (
+        select(e.key, e.n_mentions)
+        .where(or_(e.key.contains(wanted, autoescape=True), e.key == text))
+        .order_by(starts.desc(), e.n_mentions.desc(), e.key)
+    )
+    if not snapshot.is_filtered:
+        query = query.limit(k)
+    rows = snapshot.connection.execute(query).all()
+    counts = {row.key: float(row.n_mentions) for row in rows}
+    if snapshot.is_filtered:
+        counts = {entity.key: float(entity.n_mentions) for entity in entities(snapshot, [row.key for row in rows])}
+    return [Scored(id=key, score=n) for key, n in counts.items()][:k]
+
+
+def chunks_of_entities(snapshot: Snapshot, keys: Sequence[str]) -> dict[str, dict[str, int]]:
+    """Return the chunks that name each entity with counts: its links, or its mentions where they are more."""
+    c, m, a = s.chunk.c, s.entity_mention.c, s.alias_mention.c
+    key_by_rid = {rid: key for key, rid in _entity_rids(snapshot, keys).items()}
+    said: Select[Any] = select(m.entity, c.id, func.count().label("n"))
+    said = said.join_from(s.entity_mention, s.chunk, m.chunk == c.rid).group_by(m.entity, c.id)
+    said = _allowed(snapshot, said, m.chunk)
+    found: dict[str, dict[str, int]] = {}
+    for row in select_in(snapshot.connection, said, m.entity, sorted(key_by_rid)):
+        found.setdefault(key_by_rid[row.entity], {})[row.id] = row.n
+    names: dict[str, set[str]] = {key: {key} for key in key_by_rid.values()}
+    for row in select_in(snapshot.connection, select(a.entity, a.alias).distinct(), a.entity, sorted(key_by_rid)):
+        names[key_by_rid[row.entity]].add(row.alias)
+    linked: Select[Any] = select(s.name.c.key, c.id, s.link.c.n).join_from(
+        s.link, s.name, s.link.c.name == s.name.c.rid
+    )
+    linked = _allowed(snapshot, linked.join(s.chunk, s.link.c.chunk == c.rid), s.link.c.chunk)
+    by_name: dict[str, dict[str, int]] = {}
+    every_name = sorted({name for all_names in names.values() for name in all_names})
+    for row in select_in(snapshot.connection, linked, s.name.c.key, every_name):
+        by_name.setdefault(row.key, {})[row.id] = row.n
+    for key, all_names in names.items():
+        total = Counter[str]()
+        for name in all_names:
+            total.update(by_name.get(name, {}))
+        counts = found.setdefault(key, {})
+        for chunk_id, n in total.items():
+            counts[chunk_id] = max(n, counts.get(chunk_id, 0))
+    return {key: dict(sorted(counts.items())) for key, counts in found.items() if counts}
+
+
+def chunks_of_relations(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the chunks that state each relation, ordered by id."""
+    m, c = s.relation_mention.c, s.chunk.c
+    id_by_rid = _relation_rids(snapshot, ids)
+    query = select(m.relation, c.id).join_from(s.relation_mention, s.chunk, m.chunk == c.rid)
+    found: dict[str, set[str]] = {}
+    for row in select_in(snapshot.connection, _allowed(snapshot, query, m.chunk), m.relation, sorted(id_by_rid)):
+        found.setdefault(id_by_rid[row.relation], set()).add(row.id)
+    return {identifier: tuple(sorted(chunks)) for identifier, chunks in found.items()}
+
+
+def entity_mentions(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str, list[EntityMention]]:
+    """Return what each chunk says about entities, in order."""
+    m, c, e = s.entity_mention.c, s.chunk.c, s.entity.c
+    query = select(s.entity_mention, c.id.label("chunk_id"), e.key).join_from(
+        s.entity_mention, s.chunk, m.chunk == c.rid
+    )
+    query = query.join(s.entity, m.entity == e.rid).order_by(m.chunk, m.ordinal)
+    found: dict[str, list[EntityMention]] = {}
+    for row in select_in(snapshot.connection, _allowed(snapshot, query, m.chunk), c.id, sorted(set(chunk_ids))):
+        mention = EntityMention(
+            key=row.key,
+            surface=row.surface,
+            type=row.type,
+            description=row.description,
+            start=row.start_char,
+            end=row.end_char,
+            is_definition=bool(row.is_definition),
+        )
+        found.setdefault(row.chunk_id, []).append(mention)
+    return found
+
+
+def relation_mentions(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str, list[RelationMention]]:
+    """Return what each chunk says about pairs of entities, in order and direction as said."""
+    m, c, r = s.relation_mention.c, s.chunk.c, s.relation.c
+    query = (
+        select(
+            s.relation_mention,
+            c.id.label("chunk_id"),
+            _SOURCE.c.key.label("source_key"),
+            _TARGET.c.key.label("target_key"),
+        )
+        .join_from(s.relation_mention, s.chunk, m.chunk == c.rid)
+        .join(s.relation, m.relation == r.rid)
+        .join(_SOURCE, _SOURCE.c.rid == r.source)
+        .join(_TARGET, _TARGET.c.rid == r.target)
+        .order_by(m.chunk, m.ordinal)
+    )
+    found: dict[str, list[RelationMention]] = {}
+    for row in select_in(snapshot.connection, _allowed(snapshot, query, m.chunk), c.id, sorted(set(chunk_ids))):
+        ends = (row.source_key, row.target_key)
+        source, target = reversed(ends) if row.is_reversed else ends
+        mention = RelationMention(
+            source=source,
+            target=target,
+            keywords=texts_from_json(row.keywords),
+            description=row.description,
+            weight=thousandths_to_weight(row.weight),
+        )
+        found.setdefault(row.chunk_id, []).append(mention)
+    return found
+
+
+def _allowed(snapshot: Snapshot, query: Select[Any], chunk: Any) -> Select[Any]:
+    return query.where(chunk.in_(select(ALLOWED_CHUNK.c.rid))) if snapshot.is_filtered else query
+
+
+def _entity_rids(snapshot: Snapshot, keys: Iterable[str]) -> dict[str, int]:
+    e = s.entity.c
+    return {row.key: row.rid for row in select_in(snapshot.connection, select(e.key, e.rid), e.key, sorted(set(keys)))}
+
+
+def _relation_rids(snapshot: Snapshot, ids: Sequence[str]) -> dict[int, str]:
+    ends = {relation_ends(i) for i in ids if i.count(" -- ") == 1}
+    rids = _entity_rids(snapshot, {key for pair in ends for key in pair})
+    pairs = {(rids[a], rids[b]): f"{a} -- {b}" for a, b in ends if a in rids and b in rids}
+    r = s.relation.c
+    query = select(r.rid, r.source, r.target)
+    rows = select_in(snapshot.connection, query, tuple_(r.source, r.target), sorted(pairs))
+    return {row.rid: pairs[row.source, row.target] for row in rows}
+
+
+def _aliases(snapshot: Snapshot, rids: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    a = s.alias_mention.c
+    query = _allowed(snapshot, select(a.entity, a.surface).distinct(), a.chunk)
+    found: dict[int, list[str]] = {}
+    for row in select_in(snapshot.connection, query, a.entity, sorted(rids)):
+        found.setdefault(row.entity, []).append(row.surface)
+    return {rid: tuple(sorted(surfaces)) for rid, surfaces in found.items()}
+
+
+def _entity(row: Row[Any], aliases: tuple[str, ...]) -> Entity:
+    return Entity(
+        key=row.key,
+        name=row.name,
+        type=row.type,
+        description=row.description,
+        n_mentions=row.n_mentions,
+        n_chunks=row.n_chunks,
+        degree=row.degree,
+        aliases=aliases,
+    )
+
+
+def _refolded_entities(
+    snapshot: Snapshot, rows: Mapping[int, Row[Any]], aliases: Mapping[int, tuple[str, ...]]
+) -> dict[str, Entity]:
+    m, r = s.entity_mention.c, s.relation.c
+    mentions: dict[int, list[Row[Any]]] = {}
+    for mention in select_in(
+        snapshot.connection, _allowed(snapshot, select(s.entity_mention), m.chunk), m.entity, sorted(rows)
+    ):
+        mentions.setdefault(mention.entity, []).append(mention)
+    said = _allowed(snapshot, select(s.relation_mention.c.relation).distinct(), s.relation_mention.c.chunk)
+    degree: Counter[int] = Counter()
+    for end in (r.source, r.target):
+        counted = select(end.label("entity"), func.count().label("n")).where(r.rid.in_(said)).group_by(end)
+        for row in select_in(snapshot.connection, counted, end, sorted(mentions)):
+            degree[row.entity] += row.n
+    return {
+        rows[rid].key: Entity(
+            key=rows[rid].key,
+            name=display_name(Counter(mention.surface for mention in all_mentions)),
+            type=voted_type(Counter(mention.type for mention in all_mentions)),
+            description=joined_descriptions(
+                first_descriptions([(mention.description_order, mention.description) for mention in all_mentions])
+            ),
+            n_mentions=len(all_mentions),
+            n_chunks=len({mention.chunk for mention in all_mentions}),
+            degree=degree[rid],
+            aliases=aliases.get(rid, ()),
+        )
+        for rid, all_mentions in mentions.items()
+    }
+
+
+def _relation_query() -> Select[Any]:
+    r = s.relation.c
+    return (
+        select(
+            s.relation,
+            _SOURCE.c.key.label("source_key"),
+            _SOURCE.c.name.label("source_name"),
+            _TARGET.c.key.label("target_key"),
+            _TARGET.c.name.label("target_name"),
+        )
+        .join(_SOURCE, _SOURCE.c.rid == r.source)
+        .join(_TARGET, _TARGET.c.rid == r.target)
+    )
+
+
+def _relations(snapshot: Snapshot, rows: Sequence[Row[Any]]) -> list[Relation]:
+    if not snapshot.is_filtered:
+        return [_relation(row) for row in rows]
+    m = s.relation_mention.c
+    mentions: dict[int, list[Row[Any]]] = {}
+    query = _allowed(snapshot, select(s.relation_mention), m.chunk)
+    for mention in select_in(snapshot.connection, query, m.relation, sorted(row.rid for row in rows)):
+        mentions.setdefault(mention.relation, []).append(mention)
+    keys = sorted({key for row in rows for key in (row.source_key, row.target_key)})
+    names = {entity.key: entity.name for entity in entities(snapshot, keys)}
+    return [_refolded_relation(row, mentions[row.rid], names) for row in rows if row.rid in mentions]
+
+
+def _relation(row: Row[Any]) -> Relation:
+    return Relation(
+        id=relation_id(row.source_key, row.target_key),
+        source=row.source_key,
+        target=row.target_key,
+        source_name=row.source_name,
+        target_name=row.target_name,
+        keywords=texts_from_json(row.keywords),
+        description=row.description,
+        weight=thousandths_to_weight(row.weight),
+        n_mentions=row.n_mentions,
+        n_chunks=row.n_chunks,
+    )
+
+
+def _refolded_relation(row: Row[Any], mentions: Sequence[Row[Any]], names: Mapping[str, str]) -> Relation:
+    keywords = Counter(word for mention in mentions for word in texts_from_json(mention.keywords))
+    described = [(mention.description_order, mention.description) for mention in mentions]
+    return Relation(
+        id=relation_id(row.source_key, row.target_key),
+        source=row.source_key,
+        target=row.target_key,
+        source_name=names[row.source_key],
+        target_name=names[row.target_key],
+        keywords=top_keywords(keywords),
+        description=joined_descriptions(first_descriptions(described)),
+        weight=thousandths_to_weight(sum(mention.weight for mention in mentions)),
+        n_mentions=len(mentions),
+        n_chunks=len({mention.chunk for mention in mentions}),
+    )

@@ -1,0 +1,139 @@
+"""Jobs: queued work with leases. A document has at most one job; newer work replaces older."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row, or_, select
+
+from quipu.model.delta import Job, JobFailure
+from quipu.model.document import Metadata, SourceDocument, Status
+from quipu.stores.relational import meta
+from quipu.stores.relational import schema as s
+from quipu.stores.relational.lease import is_dead
+from quipu.stores.relational.sql import delete_in, insert_rows, select_in, to_json
+
+WAITING = (Status.QUEUED, Status.REMOVING)
+WORKING = (Status.PARSING, Status.EXTRACTING)
+
+
+def enqueue(connection: Connection, documents: Sequence[SourceDocument], removals: Sequence[str], *, now: str) -> None:
+    """Queue documents to read and documents to remove, in place of any earlier job of theirs."""
+    latest = {document.id: document for document in documents}
+    rows = [_job_row(document.id, document, now) for document in latest.values()]
+    rows += [_job_row(document_id, None, now) for document_id in dict.fromkeys(removals)]
+    delete_in(connection, s.job.delete(), s.job.c.document, [row["document"] for row in rows])
+    first = meta.number(connection, "job_row") + 1
+    insert_rows(connection, s.job, [{"rid": first + i, **row} for i, row in enumerate(rows)])
+    meta.put(connection, "job_row", first + len(rows))
+
+
+def claim(connection: Connection, limit: int, *, owner: str, now_s: float, lease_s: float) -> list[Job]:
+    """Take the oldest jobs nobody works on: unowned, of a dead process of this host, or with an expired lease."""
+    j = s.job.c
+    in_progress = j.status.in_((*WAITING, *WORKING))
+    owners = connection.execute(select(j.owner).where(in_progress, j.owner != "").distinct()).scalars()
+    dead = [name for name in owners if name != owner and is_dead(name)]
+    is_free = or_(j.owner == "", j.owner.in_(dead), j.lease_until < now_s)
+    rows = connection.execute(select(s.job).where(in_progress, is_free).order_by(j.rid).limit(limit)).all()
+    for row in rows:
+        status = Status.REMOVING if row.data is None else Status.PARSING
+        lease = {"owner": owner, "lease_until": now_s + lease_s, "status": status}
+        connection.execute(s.job.update().where(j.rid == row.rid).values(lease))
+    return [_job(row) for row in rows]
+
+
+def advance(
+    connection: Connection, jobs: Sequence[int], status: Status, *, owner: str, now_s: float, lease_s: float
+) -> None:
+    """Record a stage and renew the lease of jobs this owner still holds."""
+    j = s.job.c
+    held = s.job.update().where(j.rid.in_(jobs), j.owner == owner)
+    connection.execute(held.values(status=status, lease_until=now_s + lease_s))
+
+
+def release(connection: Connection, owner: str) -> None:
+    """Give back whatever this owner still holds."""
+    j = s.job.c
+    held = select(j.rid, j.data.is_(None).label("is_removal")).where(
+        j.owner == owner, j.status.in_((*WAITING, *WORKING))
+    )
+    for row in connection.execute(held).all():
+        status = Status.REMOVING if row.is_removal else Status.QUEUED
+        free = {"owner": "", "lease_until": 0.0, "status": status}
+        connection.execute(s.job.update().where(j.rid == row.rid).values(free))
+
+
+def finish(connection: Connection, jobs: Sequence[int], partial: Sequence[int]) -> None:
+    """Delete finished jobs; those of partly read documents stay, so that the rest can be tried again."""
+    delete_in(connection, s.job.delete(), s.job.c.rid, jobs)
+    done = {"status": Status.PARTIAL, "owner": "", "lease_until": 0.0}
+    connection.execute(s.job.update().where(s.job.c.rid.in_(partial)).values(done))
+
+
+def fail(connection: Connection, failures: Sequence[JobFailure]) -> None:
+    """Mark jobs failed, with the reason."""
+    for failure in failures:
+        failed = {"status": Status.FAILED, "error": failure.error, "owner": "", "lease_until": 0.0}
+        connection.execute(s.job.update().where(s.job.c.rid == failure.job).values(failed))
+
+
+def current(connection: Connection, jobs: Sequence[int]) -> set[int]:
+    """Return which of these jobs have not been replaced or cancelled."""
+    return {row.rid for row in select_in(connection, select(s.job.c.rid), s.job.c.rid, jobs)}
+
+
+def cancel(connection: Connection, document_ids: Sequence[str]) -> list[str]:
+    """Drop the jobs of these documents; return whose were dropped."""
+    rows = select_in(connection, select(s.job.c.document), s.job.c.document, document_ids)
+    delete_in(connection, s.job.delete(), s.job.c.document, document_ids)
+    return [row.document for row in rows]
+
+
+def cancel_removals(connection: Connection, document_ids: Sequence[str]) -> None:
+    """Delete the removal jobs of documents that have been removed; newer work on them stays."""
+    delete_in(connection, s.job.delete().where(s.job.c.data.is_(None)), s.job.c.document, document_ids)
+
+
+def retry(connection: Connection, document_ids: Sequence[str] | None) -> int:
+    """Queue failed and partly failed jobs again; return how many."""
+    j = s.job.c
+    chosen = s.job.update().where(j.status.in_((Status.FAILED, Status.PARTIAL)))
+    if document_ids is not None:
+        chosen = chosen.where(j.document.in_(document_ids))
+    return connection.execute(chosen.values(status=Status.QUEUED, error="")).rowcount
+
+
+def metadata_from_json(text: str) -> Metadata:
+    """Return metadata as it was given: arrays become tuples."""
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in json.loads(text).items()}
+
+
+def _job_row(document_id: str, document: SourceDocument | None, now: str) -> dict[str, Any]:
+    return {
+        "document": document_id,
+        "status": Status.QUEUED if document else Status.REMOVING,
+        "title": document.title if document else "",
+        "source": document.source if document else "",
+        "media_type": document.media_type if document else "",
+        "metadata": to_json(dict(document.metadata)) if document else "{}",
+        "data": document.data if document else None,
+        "error": "",
+        "owner": "",
+        "lease_until": 0.0,
+        "added_at": now,
+    }
+
+
+def _job(row: Row[Any]) -> Job:
+    if row.data is None:
+        return Job(id=row.rid, document_id=row.document, status=Status.REMOVING)
+    source = SourceDocument(
+        id=row.document,
+        data=row.data,
+        source=row.source,
+        media_type=row.media_type,
+        title=row.title,
+        metadata=metadata_from_json(row.metadata),
+    )
+    return Job(id=row.rid, document_id=row.document, status=Status.PARSING, source=source)

@@ -1,0 +1,39 @@
+"""Leases: who works on a job, and whether they are still alive."""
+
+import os
+import socket
+import uuid
+from pathlib import Path
+
+_STAT_START_TIME = 21  # field 22 of /proc/PID/stat counts from 1; see proc(5)
+
+
+def new_owner() -> str:
+    """Return a name for this worker that another process on the same host can check: host, process, start, worker."""
+    pid = os.getpid()
+    return f"{socket.gethostname()}/{pid}/{_started(pid)}/{uuid.uuid4().hex[:8]}"
+
+
+def is_dead(owner: str) -> bool:
+    """Say whether `owner` was a process of this host that is gone; of other hosts nothing is known here."""
+    host, pid, started, _ = owner.split("/")
+    return host == socket.gethostname() and (not _is_running(int(pid)) or _started(int(pid)) != started)
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _started(pid: int) -> str:
+    """Return the process's start time, so that a reused process number is not taken for the old process."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return ""
+    return stat.rsplit(") ", 1)[1].split()[_STAT_START_TIME - 2]

@@ -1,0 +1,129 @@
+"""Links: where known names occur, in both directions, kept in the transaction that brings the name or the chunk.
+
+A link is a count for one name (an entity's key or a stated alias) and one chunk, a function of those two alone:
+so the order in which documents came never matters, and one document never rewrites another's links.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, select
+
+from quipu.stores.relational import schema as s
+from quipu.stores.relational.backend import Backend
+from quipu.stores.relational.sql import delete_in, insert_rows, next_rid, select_in
+from quipu.text.words import (
+    Word,
+    anchor,
+    anchors,
+    capital_term,
+    capital_terms,
+    count_occurrences,
+    index_terms,
+    is_linkable,
+    name_forms,
+    split_words,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexedChunk:
+    """A chunk's row and its words."""
+
+    rid: int
+    words: Sequence[Word]
+
+    def terms(self) -> tuple[int, str, str]:
+        """Return what full text keeps of the chunk: (row, terms, capitalised terms)."""
+        return self.rid, " ".join(index_terms(self.words)), " ".join(capital_terms(self.words))
+
+
+def indexed(rid: int, text: str) -> IndexedChunk:
+    """Return a chunk ready for full text and linking."""
+    return IndexedChunk(rid=rid, words=split_words(text))
+
+
+def change_names(connection: Connection, references: Mapping[str, int]) -> dict[str, int]:
+    """Add to the number of entities and aliases that use each name; drop unused names with their links.
+
+    Returns the rows of names that are new.
+    """
+    changes = {key: n for key, n in references.items() if n and is_linkable(key)}
+    known = select_in(connection, select(s.name), s.name.c.key, sorted(changes))
+    counts = {row.rid: row.n + changes[row.key] for row in known}
+    for row in known:
+        connection.execute(s.name.update().where(s.name.c.rid == row.rid).values(n=counts[row.rid]))
+    unused = [rid for rid, n in counts.items() if not n]
+    delete_in(connection, s.link.delete(), s.link.c.name, unused)
+    delete_in(connection, s.name.delete(), s.name.c.rid, unused)
+    new = sorted(changes.keys() - {row.key for row in known})
+    first = next_rid(connection, s.name) if new else 0
+    rows = {key: first + i for i, key in enumerate(new)}
+    insert_rows(
+        connection,
+        s.name,
+        [{"rid": rows[key], "key": key, "anchor": anchor(name_forms(key)), "n": changes[key]} for key in new],
+    )
+    return rows
+
+
+def link_new_chunks(connection: Connection, chunks: Sequence[IndexedChunk]) -> None:
+    """Find every known name in new chunks."""
+    wanted = sorted(set[str]().union(*(anchors(chunk.words) for chunk in chunks)))
+    n = s.name.c
+    found = select_in(connection, select(n.anchor, n.key, n.rid), n.anchor, wanted)
+    keys_by_anchor: dict[str, list[str]] = {}
+    for row in found:
+        keys_by_anchor.setdefault(row.anchor, []).append(row.key)
+    rid_by_key = {row.key: row.rid for row in found}
+    _insert(connection, {chunk.rid: count_occurrences(chunk.words, keys_by_anchor) for chunk in chunks}, rid_by_key)
+
+
+def link_new_names(connection: Connection, backend: Backend, names: Mapping[str, int], new_chunks: set[int]) -> None:
+    """Find new names in the chunks that were there before."""
+    keys_by_chunk: dict[int, list[str]] = {}
+    for key in names:
+        for chunk in _candidates(connection, backend, key):
+            if chunk not in new_chunks:
+                keys_by_chunk.setdefault(chunk, []).append(key)
+    texts = select_in(connection, select(s.chunk.c.rid, s.chunk.c.text), s.chunk.c.rid, sorted(keys_by_chunk))
+    counts: dict[int, dict[str, int]] = {}
+    for row in texts:
+        by_anchor: dict[str, list[str]] = {}
+        for key in keys_by_chunk[row.rid]:
+            by_anchor.setdefault(anchor(name_forms(key)), []).append(key)
+        counts[row.rid] = count_occurrences(split_words(row.text), by_anchor)
+    _insert(connection, counts, names)
+
+
+def drop_chunks(connection: Connection, chunks: Sequence[int]) -> None:
+    """Remove the links of chunks."""
+    delete_in(connection, s.link.delete(), s.link.c.chunk, chunks)
+
+
+def references(new_entities: Sequence[str], gone_entities: Sequence[str], aliases: Counter[str]) -> Counter[str]:
+    """Return by how much the use of each name changes."""
+    total = Counter(aliases)
+    total.update(new_entities)
+    total.subtract(gone_entities)
+    return total
+
+
+def _candidates(connection: Connection, backend: Backend, key: str) -> list[int]:
+    forms = name_forms(key)
+    if len(forms) == 1:
+        return backend.chunks_with_capital(connection, capital_term(key))
+    return backend.chunks_with_terms(connection, index_terms(split_words(key)))
+
+
+def _insert(connection: Connection, counts: Mapping[int, Mapping[str, int]], rid_by_key: Mapping[str, int]) -> None:
+    insert_rows(
+        connection,
+        s.link,
+        [
+            {"name": rid_by_key[key], "chunk": chunk, "n": n}
+            for chunk, names in counts.items()
+            for key, n in names.items()
+        ],
+    )

@@ -1,0 +1,188 @@
+"""Mentions: writing and removing what chunks say, and counting what that changes."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, select, tuple_
+
+from quipu.errors import InvalidDelta
+from quipu.model.delta import ChunkFacts
+from quipu.model.fold import description_order, weight_to_thousandths
+from quipu.stores.relational import schema as s
+from quipu.stores.relational.sql import delete_in, insert_rows, next_rid, select_in, texts_from_json, to_json
+
+
+@dataclass(slots=True)
+class Tallies:
+    """What a change adds to (or takes from) the counts of entities, relations and names, by row number or key."""
+
+    entity_mentions: Counter[int] = field(default_factory=Counter)
+    entity_chunks: Counter[int] = field(default_factory=Counter)
+    surfaces: Counter[tuple[int, str]] = field(default_factory=Counter)
+    types: Counter[tuple[int, str]] = field(default_factory=Counter)
+    relation_mentions: Counter[int] = field(default_factory=Counter)
+    relation_chunks: Counter[int] = field(default_factory=Counter)
+    relation_weights: Counter[int] = field(default_factory=Counter)
+    keywords: Counter[tuple[int, str]] = field(default_factory=Counter)
+    aliases: Counter[str] = field(default_factory=Counter)
+    new_entities: list[str] = field(default_factory=list)
+
+    def add_entity(self, chunk_entities: set[int], entity: int, surface: str, kind: str, sign: int) -> None:
+        """Count one mention; `chunk_entities` are those already seen in its chunk."""
+        self.entity_mentions[entity] += sign
+        self.surfaces[entity, surface] += sign
+        self.types[entity, kind] += sign
+        if entity not in chunk_entities:
+            chunk_entities.add(entity)
+            self.entity_chunks[entity] += sign
+
+    def add_relation(
+        self, chunk_relations: set[int], relation: int, keywords: Iterable[str], weight: int, sign: int
+    ) -> None:
+        """Count one mention; `chunk_relations` are those already seen in its chunk."""
+        self.relation_mentions[relation] += sign
+        self.relation_weights[relation] += sign * weight
+        for keyword in keywords:
+            self.keywords[relation, keyword] += sign
+        if relation not in chunk_relations:
+            chunk_relations.add(relation)
+            self.relation_chunks[relation] += sign
+
+
+def forget(connection: Connection, chunks: Sequence[int], tallies: Tallies) -> None:
+    """Remove everything these chunks say, and take it from the tallies."""
+    entities: dict[int, set[int]] = {}
+    m = s.entity_mention.c
+    for row in select_in(connection, select(m.chunk, m.entity, m.surface, m.type), m.chunk, chunks):
+        tallies.add_entity(entities.setdefault(row.chunk, set()), row.entity, row.surface, row.type, -1)
+    relations: dict[int, set[int]] = {}
+    r = s.relation_mention.c
+    for row in select_in(connection, select(r.chunk, r.relation, r.keywords, r.weight), r.chunk, chunks):
+        seen = relations.setdefault(row.chunk, set())
+        tallies.add_relation(seen, row.relation, texts_from_json(row.keywords), row.weight, -1)
+    a = s.alias_mention.c
+    for row in select_in(connection, select(a.alias), a.chunk, chunks):
+        tallies.aliases[row.alias] -= 1
+    for table in (s.entity_mention, s.relation_mention, s.alias_mention):
+        delete_in(connection, table.delete(), table.c.chunk, chunks)
+
+
+def record(connection: Connection, said: Sequence[tuple[int, ChunkFacts]], tallies: Tallies) -> None:
+    """Write what chunks say, and add it to the tallies. Raises InvalidDelta where a relation's end is not mentioned."""
+    _check(said)
+    entity_by_key = _rows_of_entities(connection, {m.key for _, facts in said for m in facts.entities}, tallies)
+    relation_by_ends = _rows_of_relations(connection, said, entity_by_key)
+    entity_rows: list[dict[str, Any]] = []
+    relation_rows: list[dict[str, Any]] = []
+    alias_rows: list[dict[str, Any]] = []
+    for chunk, facts in said:
+        entity_rows += _entity_rows(chunk, facts, entity_by_key, tallies)
+        relation_rows += _relation_rows(chunk, facts, relation_by_ends, tallies)
+        alias_rows += _alias_rows(chunk, facts, entity_by_key, tallies)
+    insert_rows(connection, s.entity_mention, entity_rows)
+    insert_rows(connection, s.relation_mention, relation_rows)
+    insert_rows(connection, s.alias_mention, alias_rows)
+
+
+def _entity_rows(
+    chunk: int, facts: ChunkFacts, entity_by_key: Mapping[str, int], tallies: Tallies
+) -> Iterator[dict[str, Any]]:
+    seen: set[int] = set()
+    for ordinal, mention in enumerate(facts.entities):
+        entity = entity_by_key[mention.key]
+        tallies.add_entity(seen, entity, mention.surface, mention.type, 1)
+        yield {
+            "chunk": chunk,
+            "ordinal": ordinal,
+            "entity": entity,
+            "surface": mention.surface,
+            "type": mention.type,
+            "description": mention.description,
+            "description_order": description_order(mention.description, is_definition=mention.is_definition),
+            "is_definition": int(mention.is_definition),
+            "start_char": mention.start,
+            "end_char": mention.end,
+        }
+
+
+def _relation_rows(
+    chunk: int, facts: ChunkFacts, relation_by_ends: Mapping[tuple[str, str], int], tallies: Tallies
+) -> Iterator[dict[str, Any]]:
+    seen: set[int] = set()
+    for ordinal, found in enumerate(facts.relations):
+        ends = _ordered(found.source, found.target)
+        weight = weight_to_thousandths(found.weight)
+        tallies.add_relation(seen, relation_by_ends[ends], found.keywords, weight, 1)
+        yield {
+            "chunk": chunk,
+            "ordinal": ordinal,
+            "relation": relation_by_ends[ends],
+            "is_reversed": int(found.source != ends[0]),
+            "keywords": to_json(found.keywords),
+            "description": found.description,
+            "description_order": description_order(found.description),
+            "weight": weight,
+        }
+
+
+def _alias_rows(
+    chunk: int, facts: ChunkFacts, entity_by_key: Mapping[str, int], tallies: Tallies
+) -> Iterator[dict[str, Any]]:
+    for ordinal, alias in enumerate(facts.aliases):
+        tallies.aliases[alias.alias] += 1
+        yield {
+            "chunk": chunk,
+            "ordinal": ordinal,
+            "entity": entity_by_key[alias.key],
+            "alias": alias.alias,
+            "surface": alias.surface,
+        }
+
+
+def _check(said: Sequence[tuple[int, ChunkFacts]]) -> None:
+    for _, facts in said:
+        keys = {mention.key for mention in facts.entities}
+        if "" in keys:
+            raise InvalidDelta(f"Chunk {facts.chunk.id} mentions an entity without a name.")
+        ends = {end for r in facts.relations for end in (r.source, r.target)} | {a.key for a in facts.aliases}
+        if missing := sorted(ends - keys):
+            raise InvalidDelta(f"Chunk {facts.chunk.id} relates {missing[0]!r} without mentioning it.")
+        if any(r.source == r.target for r in facts.relations):
+            raise InvalidDelta(f"Chunk {facts.chunk.id} relates an entity to itself.")
+
+
+def _ordered(first: str, second: str) -> tuple[str, str]:
+    return (first, second) if first < second else (second, first)
+
+
+def _rows_of_entities(connection: Connection, keys: set[str], tallies: Tallies) -> dict[str, int]:
+    """Return the row of each key, with empty rows made for new ones; the fold fills them."""
+    e = s.entity.c
+    found = {row.key: row.rid for row in select_in(connection, select(e.key, e.rid), e.key, sorted(keys))}
+    new = sorted(keys - found.keys())
+    first = next_rid(connection, s.entity) if new else 0
+    found.update({key: first + i for i, key in enumerate(new)})
+    blank = {"name": "", "type": "", "description": "", "n_mentions": 0, "n_chunks": 0, "degree": 0, "vector_hash": ""}
+    insert_rows(connection, s.entity, [{"rid": found[key], "key": key, **blank} for key in new])
+    tallies.new_entities.extend(new)
+    return found
+
+
+def _rows_of_relations(
+    connection: Connection, said: Sequence[tuple[int, ChunkFacts]], entity_by_key: dict[str, int]
+) -> dict[tuple[str, str], int]:
+    """Return the row of each unordered pair, with empty rows made for new ones."""
+    pairs = {_ordered(r.source, r.target) for _, facts in said for r in facts.relations}
+    by_rows = {(entity_by_key[a], entity_by_key[b]): (a, b) for a, b in pairs}
+    r = s.relation.c
+    rows = select_in(connection, select(r.source, r.target, r.rid), tuple_(r.source, r.target), sorted(by_rows))
+    found = {by_rows[row.source, row.target]: row.rid for row in rows}
+    new = sorted(pairs - found.keys())
+    first = next_rid(connection, s.relation) if new else 0
+    found.update({pair: first + i for i, pair in enumerate(new)})
+    blank = {"keywords": "[]", "description": "", "weight": 0, "n_mentions": 0, "n_chunks": 0, "vector_hash": ""}
+    ends = [{"rid": found[a, b], "source": entity_by_key[a], "target": entity_by_key[b]} for a, b in new]
+    insert_rows(connection, s.relation, [{**row, **blank} for row in ends])
+    return found

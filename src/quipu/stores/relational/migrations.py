@@ -1,0 +1,62 @@
+"""Migrations: a numbered, append-only list. A new index starts at the last number; an older one is brought up to it."""
+
+from collections.abc import Callable
+
+from sqlalchemy import Connection, inspect
+
+from quipu.errors import Corrupt, Mismatch
+from quipu.stores.relational import meta
+from quipu.stores.relational import schema as s
+from quipu.stores.relational.backend import Backend
+from quipu.text.words import TOKENIZER_IDENTITY
+
+Migration = Callable[[Connection], None]
+
+
+def _add_edit_table(connection: Connection) -> None:
+    s.edit.create(connection, checkfirst=True)
+
+
+# Position 0 brings schema 1 to 2, and so on. Never change or remove an entry.
+MIGRATIONS: tuple[Migration, ...] = (_add_edit_table,)
+
+SCHEMA = 1 + len(MIGRATIONS)
+
+
+def prepare(connection: Connection, backend: Backend) -> None:
+    """Make the tables of a new index, or bring an older one up to date.
+
+    Raises Mismatch for an index of a newer Quipu or another tokenizer, Corrupt for a database that is not ours.
+    """
+    if not inspect(connection).get_table_names():
+        s.metadata.create_all(connection)
+        backend.create_text(connection)
+        meta.put(connection, "schema", SCHEMA)
+        meta.put(connection, "tokenizer", TOKENIZER_IDENTITY)
+        return
+    if not inspect(connection).has_table("meta") or not meta.number(connection, "schema"):
+        raise Corrupt("The database holds other tables, not a Quipu index.", remedy="Name another folder.")
+    _migrate(connection)
+
+
+def check_tokenizer(connection: Connection) -> None:
+    """Raise Mismatch where full text was built with another tokenizer."""
+    found = meta.get(connection, "tokenizer")
+    if found != TOKENIZER_IDENTITY:
+        raise Mismatch(
+            f"Full text was built with the tokenizer {found!r}, but this version uses {TOKENIZER_IDENTITY!r}.",
+            remedy="Run `quipu refresh --rebuild`.",
+        )
+
+
+def _migrate(connection: Connection) -> None:
+    found = meta.number(connection, "schema")
+    if found > SCHEMA:
+        raise Mismatch(
+            f"The index has schema {found}; this version of Quipu knows up to {SCHEMA}.",
+            remedy="Upgrade Quipu: pip install -U quipu-rag",
+        )
+    for migration in MIGRATIONS[found - 1 :]:
+        migration(connection)
+    if found < SCHEMA:
+        meta.put(connection, "schema", SCHEMA)

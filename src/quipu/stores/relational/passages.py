@@ -1,0 +1,118 @@
+"""Reading documents and chunks of a snapshot, and searching their text."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Row, Select, func, select
+
+from quipu.model.document import Document, Status
+from quipu.model.evidence import Scored
+from quipu.model.graph import Chunk
+from quipu.stores.relational import schema as s
+from quipu.stores.relational.filters import ALLOWED_CHUNK, ALLOWED_DOCUMENT
+from quipu.stores.relational.jobs import metadata_from_json
+from quipu.stores.relational.snapshot import Snapshot
+from quipu.stores.relational.sql import select_in, texts_from_json
+from quipu.text.words import query_terms
+
+_HIDDEN_JOBS = (Status.PARTIAL,)
+
+
+def documents(snapshot: Snapshot, ids: Sequence[str] | None) -> list[Document]:
+    """Return documents, live or on their way; where both, the live one with the status of its job."""
+    d, j = s.document.c, s.job.c
+    n_chunks = select(func.count()).where(s.chunk.c.document == d.rid).scalar_subquery()
+    n_failed = select(func.count()).where(s.chunk.c.document == d.rid, s.chunk.c.error != "").scalar_subquery()
+    live = select(s.document, n_chunks.label("n_chunks"), n_failed.label("n_failed"))
+    if snapshot.is_filtered:
+        live = live.where(d.rid.in_(select(ALLOWED_DOCUMENT.c.rid)))
+    waiting = select(j.document, j.status, j.title, j.source, j.media_type, j.metadata, j.error, j.added_at).where(
+        j.status.not_in(_HIDDEN_JOBS)
+    )
+    live_rows = _chosen(snapshot, live, d.id, ids)
+    jobs = {} if snapshot.is_filtered else {row.document: row for row in _chosen(snapshot, waiting, j.document, ids)}
+    found = {row.id: _document(row, jobs.pop(row.id, None)) for row in live_rows}
+    found.update({document_id: _waiting_document(row) for document_id, row in jobs.items()})
+    return [found[document_id] for document_id in (sorted(found) if ids is None else ids) if document_id in found]
+
+
+def chunks(snapshot: Snapshot, ids: Sequence[str]) -> list[Chunk]:
+    """Return chunks in the order asked for."""
+    rows = select_in(snapshot.connection, _chunk_query(snapshot), s.chunk.c.id, sorted(set(ids)))
+    found = {row.id: _chunk(row) for row in rows}
+    return [found[chunk_id] for chunk_id in ids if chunk_id in found]
+
+
+def document_chunks(snapshot: Snapshot, document_id: str) -> list[Chunk]:
+    """Return a document's chunks in order."""
+    query = _chunk_query(snapshot).where(s.document.c.id == document_id).order_by(s.chunk.c.ordinal)
+    return [_chunk(row) for row in snapshot.connection.execute(query)]
+
+
+def full_text(snapshot: Snapshot, text: str, k: int) -> list[Scored]:
+    """Return the chunks that match the words of `text` best."""
+    found = snapshot.backend.search_text(snapshot.connection, query_terms(text), k, is_filtered=snapshot.is_filtered)
+    return [Scored(id=chunk_id, score=score) for chunk_id, score in found]
+
+
+def _chosen(snapshot: Snapshot, query: Select[Any], column: Any, ids: Sequence[str] | None) -> Sequence[Row[Any]]:
+    if ids is None:
+        return snapshot.connection.execute(query).all()
+    return select_in(snapshot.connection, query, column, sorted(set(ids)))
+
+
+def _document(row: Row[Any], job: Row[Any] | None) -> Document:
+    return Document(
+        id=row.id,
+        title=row.title,
+        status=Status(job.status if job else row.status),
+        source=row.source,
+        media_type=row.media_type,
+        metadata=metadata_from_json(row.metadata),
+        content_hash=row.content_hash,
+        version=row.version,
+        n_chunks=row.n_chunks,
+        n_failed_chunks=row.n_failed,
+        error=job.error if job else "",
+        added_at=row.added_at,
+        updated_at=row.updated_at,
+    )
+
+
+def _waiting_document(job: Row[Any]) -> Document:
+    return Document(
+        id=job.document,
+        title=job.title,
+        status=Status(job.status),
+        source=job.source,
+        media_type=job.media_type,
+        metadata=metadata_from_json(job.metadata),
+        error=job.error,
+        added_at=job.added_at,
+        updated_at=job.added_at,
+    )
+
+
+def _chunk_query(snapshot: Snapshot) -> Select[Any]:
+    query = select(s.chunk, s.document.c.id.label("document_id"), s.document.c.title).join(
+        s.document, s.document.c.rid == s.chunk.c.document
+    )
+    return query.where(s.chunk.c.rid.in_(select(ALLOWED_CHUNK.c.rid))) if snapshot.is_filtered else query
+
+
+def _chunk(row: Row[Any]) -> Chunk:
+    return Chunk(
+        id=row.id,
+        document_id=row.document_id,
+        title=row.title,
+        ordinal=row.ordinal,
+        text=row.text,
+        start=row.start_char,
+        end=row.end_char,
+        n_tokens=row.n_tokens,
+        text_hash=row.text_hash,
+        input_hash=row.input_hash,
+        headings=texts_from_json(row.headings),
+        page=row.page,
+        error=row.error,
+    )

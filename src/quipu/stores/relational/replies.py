@@ -1,0 +1,64 @@
+"""Replies: paid work, kept while a document needs it."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, select, tuple_
+
+from quipu.model.delta import Reply
+from quipu.stores.relational import schema as s
+from quipu.stores.relational.backend import Backend
+from quipu.stores.relational.sql import blocks, deflate, delete_in, inflate, select_in
+
+
+def record(connection: Connection, backend: Backend, replies: Sequence[Reply]) -> None:
+    """Keep replies, each for the document it was asked for; one reply may serve several."""
+    if replies:
+        kept = [{"input_hash": reply.input_hash, "payload": deflate(reply.payload)} for reply in replies]
+        uses = [{"input_hash": reply.input_hash, "document": reply.document_id} for reply in replies]
+        connection.execute(backend.insert(s.reply).on_conflict_do_nothing(), kept)
+        connection.execute(backend.insert(s.reply_document).on_conflict_do_nothing(), uses)
+
+
+def use(connection: Connection, backend: Backend, uses: Sequence[tuple[str, str]]) -> None:
+    """Note that documents need replies kept before: (document id, input hash)."""
+    if uses:
+        rows = [{"document": document, "input_hash": input_hash} for document, input_hash in uses]
+        connection.execute(backend.insert(s.reply_document).on_conflict_do_nothing(), rows)
+
+
+def read(connection: Connection, input_hashes: Sequence[str]) -> dict[str, str]:
+    """Return the kept replies."""
+    rows = select_in(connection, select(s.reply), s.reply.c.input_hash, input_hashes)
+    return {row.input_hash: inflate(row.payload) for row in rows}
+
+
+def drop_documents(connection: Connection, document_ids: Sequence[str]) -> None:
+    """Drop the replies only these documents needed."""
+    u = s.reply_document.c
+    asked = sorted({row.input_hash for row in select_in(connection, select(u.input_hash), u.document, document_ids)})
+    delete_in(connection, s.reply_document.delete(), u.document, document_ids)
+    _drop_unused(connection, asked)
+
+
+def purge(connection: Connection) -> int:
+    """Drop replies that no chunk of a live document and no unfinished job needs; return how many."""
+    u, c, d = s.reply_document.c, s.chunk.c, s.document.c
+    needed = {
+        (row.id, row.input_hash)
+        for row in connection.execute(select(d.id, c.input_hash).join_from(s.document, s.chunk, c.document == d.rid))
+    }
+    waiting = set(connection.execute(select(s.job.c.document)).scalars())
+    uses = connection.execute(select(u.document, u.input_hash)).all()
+    old = [row for row in uses if row.document not in waiting and (row.document, row.input_hash) not in needed]
+    for block in blocks(old):
+        pairs = [(row.document, row.input_hash) for row in block]
+        connection.execute(s.reply_document.delete().where(tuple_(u.document, u.input_hash).in_(pairs)))
+    return _drop_unused(connection, sorted({row.input_hash for row in old}))
+
+
+def _drop_unused(connection: Connection, input_hashes: Sequence[str]) -> int:
+    u = s.reply_document.c
+    used = {row[0] for row in select_in(connection, select(u.input_hash).distinct(), u.input_hash, input_hashes)}
+    unused = [input_hash for input_hash in input_hashes if input_hash not in used]
+    delete_in(connection, s.reply.delete(), s.reply.c.input_hash, unused)
+    return len(unused)

@@ -1,0 +1,183 @@
+"""SQLite: WAL, one writer at a time, full text by FTS5 over terms of our own making."""
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Table, create_engine, event, text
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+from sqlalchemy.exc import DatabaseError, OperationalError
+
+from quipu.errors import Busy, Corrupt
+from quipu.text.words import is_unspaced
+
+_TOKENIZE = """tokenize = "unicode61 remove_diacritics 0 categories 'L* N* M* S* Co'" """
+
+FULL_TEXT = (
+    # Contentless: the chunks hold the text already. Positions are kept, since BM25 needs how often a term occurs.
+    f"CREATE VIRTUAL TABLE IF NOT EXISTS chunk_terms USING fts5(terms, content='', {_TOKENIZE})",
+    f"CREATE VIRTUAL TABLE IF NOT EXISTS chunk_capitals USING fts5(terms, content='', detail='none', columnsize=0, "
+    f"{_TOKENIZE})",
+    "CREATE VIRTUAL TABLE IF NOT EXISTS chunk_vocabulary USING fts5vocab(chunk_terms, row)",
+)
+
+
+class SqliteBackend:
+    """One file. Readers see snapshots and never wait; a second writer waits up to `busy_timeout_s`."""
+
+    def __init__(self, path: Path, *, busy_timeout_s: float) -> None:
+        self._path = path
+        self._wait_s = busy_timeout_s
+        self._engine = _engine(path, busy_timeout_s)
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Return a connection inside a read-only snapshot."""
+        with self._guard(), self._engine.connect() as connection:
+            connection.exec_driver_sql("BEGIN")
+            connection.exec_driver_sql("SELECT 1 FROM sqlite_master LIMIT 1").close()
+            try:
+                yield connection
+            finally:
+                connection.exec_driver_sql("ROLLBACK")
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Return a connection inside the write transaction."""
+        with self._guard(), self._engine.connect() as connection:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            try:
+                yield connection
+            except BaseException:
+                connection.exec_driver_sql("ROLLBACK")
+                raise
+            connection.exec_driver_sql("COMMIT")
+
+    def insert(self, table: Table) -> Any:
+        """Return SQLite's INSERT."""
+        return sqlite_insert(table)
+
+    def restrict(self, connection: Connection) -> None:
+        """Make the temporary tables of a filtered snapshot, empty."""
+        for name in ("allowed_document", "allowed_chunk"):
+            connection.exec_driver_sql(f"CREATE TEMP TABLE IF NOT EXISTS {name} (rid INTEGER PRIMARY KEY)")
+            connection.exec_driver_sql(f"DELETE FROM temp.{name}")
+
+    def create_text(self, connection: Connection) -> None:
+        """Make the full-text tables."""
+        for statement in FULL_TEXT:
+            connection.exec_driver_sql(statement)
+
+    def index_text(self, connection: Connection, rows: Sequence[tuple[int, str, str]]) -> None:
+        """Add chunks to both full-text tables."""
+        if rows:
+            connection.exec_driver_sql(
+                "INSERT INTO chunk_terms(rowid, terms) VALUES (?, ?)", [(rid, terms) for rid, terms, _ in rows]
+            )
+            connection.exec_driver_sql(
+                "INSERT INTO chunk_capitals(rowid, terms) VALUES (?, ?)", [(rid, capitals) for rid, _, capitals in rows]
+            )
+
+    def unindex_text(self, connection: Connection, rows: Sequence[tuple[int, str, str]]) -> None:
+        """Take chunks out of both full-text tables; a contentless table must be told what it held."""
+        if rows:
+            connection.exec_driver_sql(
+                "INSERT INTO chunk_terms(chunk_terms, rowid, terms) VALUES ('delete', ?, ?)",
+                [(rid, terms) for rid, terms, _ in rows],
+            )
+            connection.exec_driver_sql(
+                "INSERT INTO chunk_capitals(chunk_capitals, rowid, terms) VALUES ('delete', ?, ?)",
+                [(rid, capitals) for rid, _, capitals in rows],
+            )
+
+    def clear_text(self, connection: Connection) -> None:
+        """Empty both full-text tables."""
+        for table in ("chunk_terms", "chunk_capitals"):
+            connection.exec_driver_sql(f"INSERT INTO {table}({table}) VALUES ('delete-all')")
+
+    def search_text(
+        self, connection: Connection, terms: Sequence[str], k: int, *, is_filtered: bool
+    ) -> list[tuple[str, float]]:
+        """Return the best chunks for any of the terms, by FTS5's BM25."""
+        if not terms:
+            return []
+        allowed = "AND chunk.rid IN (SELECT rid FROM temp.allowed_chunk)" if is_filtered else ""
+        query = text(f"""
+            SELECT chunk.id AS id, round(-bm25(chunk_terms), 6) AS score
+            FROM chunk_terms JOIN chunk ON chunk.rid = chunk_terms.rowid
+            WHERE chunk_terms MATCH :terms {allowed}
+            ORDER BY score DESC, chunk.id LIMIT :k
+        """)
+        parameters = {"terms": " OR ".join(_quoted(term) for term in terms), "k": k}
+        return [(row.id, row.score) for row in connection.execute(query, parameters)]
+
+    def chunks_with_terms(self, connection: Connection, terms: Iterable[str]) -> list[int]:
+        """Return the chunks that have every term."""
+        return self._rows(connection, "chunk_terms", " AND ".join(_quoted(term) for term in terms))
+
+    def chunks_with_capital(self, connection: Connection, term: str) -> list[int]:
+        """Return the chunks that have this capitalised term."""
+        return self._rows(connection, "chunk_capitals", _quoted(term))
+
+    def check_text(self, connection: Connection) -> dict[str, int]:
+        """Return how many chunks each term is in."""
+        return {row.term: row.doc for row in connection.execute(text("SELECT term, doc FROM chunk_vocabulary"))}
+
+    def close(self) -> None:
+        """Release every connection."""
+        self._engine.dispose()
+
+    def _rows(self, connection: Connection, table: str, match: str) -> list[int]:
+        query = text(f"SELECT rowid FROM {table} WHERE {table} MATCH :match ORDER BY rowid")
+        return [row[0] for row in connection.execute(query, {"match": match})]
+
+    @contextmanager
+    def _guard(self) -> Iterator[None]:
+        """Turn the driver's errors into ours."""
+        try:
+            yield
+        except OperationalError as error:
+            if "locked" in str(error.orig) or "busy" in str(error.orig):
+                raise Busy(
+                    f"Another process has been writing to {self._path} for more than {self._wait_s:g} s.",
+                    remedy="Wait for it, stop it, or raise `busy_timeout_s`.",
+                ) from error
+            raise
+        except DatabaseError as error:
+            if "malformed" in str(error.orig) or "not a database" in str(error.orig):
+                raise Corrupt(
+                    f"{self._path} is damaged or not a Quipu index ({error.orig}).",
+                    remedy="Restore it from a copy, or delete the folder and add the documents again.",
+                ) from error
+            raise
+
+
+def _engine(path: Path, busy_timeout_s: float) -> Engine:
+    engine = create_engine(
+        f"sqlite:///{path}",
+        connect_args={"check_same_thread": False, "timeout": busy_timeout_s, "isolation_level": None},
+        pool_size=8,
+        max_overflow=-1,
+    )
+
+    @event.listens_for(engine, "connect")
+    def _set_up(connection: sqlite3.Connection, _: object) -> None:
+        for pragma in (
+            "journal_mode = WAL",
+            "synchronous = FULL",
+            "temp_store = MEMORY",
+            "cache_size = -32768",
+            "mmap_size = 268435456",
+            "case_sensitive_like = ON",
+        ):
+            connection.execute(f"PRAGMA {pragma}")
+
+    return engine
+
+
+def _quoted(term: str) -> str:
+    """Return a term as FTS5 takes it; one character of an unspaced script matches every pair it starts."""
+    quoted = '"' + term.replace('"', '""') + '"'
+    return f"{quoted} *" if len(term) == 1 and is_unspaced(term) else quoted

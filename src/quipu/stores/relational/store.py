@@ -1,0 +1,197 @@
+"""RelationalStore: facts, folds, links, vectors and work in one database; see ports.store for the promises."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from sqlalchemy import Connection
+
+from quipu.model.delta import Committed, Delta, DocumentFacts, Job
+from quipu.model.document import Status
+from quipu.model.query import Filter
+from quipu.ports.store import ReadView
+from quipu.stores.relational import (
+    documents,
+    filters,
+    fold,
+    jobs,
+    links,
+    mentions,
+    meta,
+    migrations,
+    replies,
+    text_index,
+    vector_rows,
+    verify,
+)
+from quipu.stores.relational.backend import Backend
+from quipu.stores.relational.documents import ChunkChanges
+from quipu.stores.relational.fold import Folded
+from quipu.stores.relational.lease import new_owner
+from quipu.stores.relational.mentions import Tallies
+from quipu.stores.relational.snapshot import Snapshot
+from quipu.stores.relational.view import RelationalView
+
+T = TypeVar("T")
+
+
+class RelationalStore:
+    """A Store on any database with a Backend. Blocking work runs in threads; one commit at a time."""
+
+    def __init__(self, backend: Backend, *, lease_s: float) -> None:
+        self._backend = backend
+        self._lease_s = lease_s
+        self._owner = new_owner()
+        self._lock = asyncio.Lock()
+
+    async def prepare(self, *, any_tokenizer: bool = False) -> None:
+        """Make or migrate the tables; to be called once, before anything else.
+
+        `any_tokenizer` opens an index whose full text was built with another tokenizer, in order to rebuild it.
+        """
+
+        def run(connection: Connection) -> None:
+            migrations.prepare(connection, self._backend)
+            if not any_tokenizer:
+                migrations.check_tokenizer(connection)
+
+        await self._write(run)
+
+    async def commit(self, delta: Delta) -> Committed:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        return await self._write(lambda connection: _commit(connection, self._backend, delta, now))
+
+    @asynccontextmanager
+    async def view(self, allowed: Filter | None = None) -> AsyncIterator[ReadView]:
+        allowed = allowed or Filter()
+        context = self._backend.reading()
+        connection = await asyncio.to_thread(context.__enter__)
+        try:
+            yield await asyncio.to_thread(self._open_view, connection, allowed)
+        finally:
+            await _leave(context)
+
+    async def claim(self, limit: int) -> list[Job]:
+        return await self._write(
+            lambda connection: jobs.claim(
+                connection, limit, owner=self._owner, now_s=time.time(), lease_s=self._lease_s
+            )
+        )
+
+    async def advance(self, job_ids: Sequence[int], status: Status) -> None:
+        await self._write(
+            lambda connection: jobs.advance(
+                connection, job_ids, status, owner=self._owner, now_s=time.time(), lease_s=self._lease_s
+            )
+        )
+
+    async def release(self) -> None:
+        await self._write(lambda connection: jobs.release(connection, self._owner))
+
+    async def cancel(self, document_ids: Sequence[str]) -> list[str]:
+        return await self._write(lambda connection: jobs.cancel(connection, document_ids))
+
+    async def retry(self, document_ids: Sequence[str] | None = None) -> int:
+        return await self._write(lambda connection: jobs.retry(connection, document_ids))
+
+    async def replies(self, input_hashes: Sequence[str]) -> dict[str, str]:
+        return await self._read(lambda connection: replies.read(connection, input_hashes))
+
+    async def stale_texts(self, model: str, limit: int) -> dict[str, str]:
+        return await self._read(lambda connection: text_index.stale_texts(connection, self._backend, model, limit))
+
+    async def use_embedder(self, identity: str, dimension: int) -> None:
+        await self._write(lambda connection: vector_rows.use_model(connection, identity, dimension))
+
+    async def begin_reembedding(self, identity: str, dimension: int) -> None:
+        await self._write(lambda connection: vector_rows.begin_model(connection, identity, dimension))
+
+    async def finish_reembedding(self, identity: str) -> None:
+        await self._write(lambda connection: vector_rows.finish_model(connection, identity))
+
+    async def rebuild_text_index(self) -> None:
+        await self._write(lambda connection: text_index.rebuild(connection, self._backend))
+
+    async def purge(self) -> int:
+        def run(connection: Connection) -> int:
+            return replies.purge(connection) + vector_rows.purge(connection)
+
+        return await self._write(run)
+
+    async def verify(self) -> list[str]:
+        return await self._read(lambda connection: verify.differences(connection, self._backend))
+
+    async def close(self) -> None:
+        await asyncio.to_thread(self._backend.close)
+
+    async def _write(self, change: Callable[[Connection], T]) -> T:
+        def run() -> T:
+            with self._backend.writing() as connection:
+                return change(connection)
+
+        async with self._lock:
+            # A transaction that has begun is finished even if the caller is cancelled: it is whole either way.
+            return await asyncio.shield(asyncio.to_thread(run))
+
+    async def _read(self, read: Callable[[Connection], T]) -> T:
+        def run() -> T:
+            with self._backend.reading() as connection:
+                return read(connection)
+
+        return await asyncio.to_thread(run)
+
+    def _open_view(self, connection: Connection, allowed: Filter) -> RelationalView:
+        is_filtered = not allowed.is_empty()
+        if is_filtered:
+            self._backend.restrict(connection)
+            filters.allow(connection, allowed)
+        snapshot = Snapshot(connection=connection, backend=self._backend, is_filtered=is_filtered)
+        return RelationalView(snapshot, revision=meta.number(connection, "revision"), allowed=allowed)
+
+
+async def _leave(context: AbstractContextManager[Connection]) -> None:
+    await asyncio.shield(asyncio.to_thread(context.__exit__, None, None, None))
+
+
+def _commit(connection: Connection, backend: Backend, delta: Delta, now: str) -> Committed:
+    """Apply a Delta; the order of the steps is the order of what depends on what."""
+    revision = meta.number(connection, "revision") + 1
+    meta.put(connection, "revision", revision)
+    jobs.enqueue(connection, delta.enqueue, delta.enqueue_removal, now=now)
+    replies.record(connection, backend, delta.replies)
+    publish, superseded = _still_wanted(connection, delta.publish)
+    changes, folded, tallies = ChunkChanges(), Folded(), Tallies()
+    documents.publish(connection, publish, changes, folded, now=now)
+    documents.remove(connection, delta.remove, changes, folded)
+    mentions.forget(connection, changes.unsaid, tallies)
+    mentions.record(connection, changes.said, tallies)
+    fold.refold(connection, backend, tallies, folded)
+    references = links.references(tallies.new_entities, folded.gone_entities, tallies.aliases)
+    text_index.update(connection, backend, changes, references)
+    vector_rows.retarget(connection, folded.vectors_before, folded.vectors_after, revision)
+    _settle(connection, backend, delta, publish)
+    vector_rows.write(connection, delta.vectors)
+    return Committed(revision=revision, superseded=superseded)
+
+
+def _still_wanted(
+    connection: Connection, publish: Sequence[DocumentFacts]
+) -> tuple[list[DocumentFacts], tuple[str, ...]]:
+    current = jobs.current(connection, [doc.job for doc in publish if doc.job is not None])
+    wanted = [doc for doc in publish if doc.job is None or doc.job in current]
+    return wanted, tuple(doc.id for doc in publish if doc.job is not None and doc.job not in current)
+
+
+def _settle(connection: Connection, backend: Backend, delta: Delta, publish: Sequence[DocumentFacts]) -> None:
+    """Close the jobs that are done and drop the replies nothing needs any more."""
+    replies.drop_documents(connection, delta.remove)
+    uses = [(doc.id, facts.chunk.input_hash) for doc in publish for facts in doc.chunks if not facts.chunk.error]
+    replies.use(connection, backend, uses)
+    partial = [doc.job for doc in publish if doc.job is not None and any(f.chunk.error for f in doc.chunks)]
+    done = [doc.job for doc in publish if doc.job is not None and doc.job not in partial]
+    jobs.finish(connection, done, partial)
+    jobs.cancel_removals(connection, delta.remove)
+    jobs.fail(connection, delta.fail)

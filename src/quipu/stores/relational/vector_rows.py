@@ -1,0 +1,155 @@
+"""Vectors in tables: which texts want one, which have one, which are no longer wanted."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, insert, select
+
+from quipu.errors import InvalidDelta, Mismatch, Stale
+from quipu.model.delta import VectorRow
+from quipu.model.ids import digest
+from quipu.ports.store import Space
+from quipu.stores.relational import meta
+from quipu.stores.relational import schema as s
+from quipu.stores.relational.sql import delete_in, insert_rows, next_rid, select_in
+
+OWNERS = {Space.CHUNK: s.chunk, Space.ENTITY: s.entity, Space.RELATION: s.relation}
+
+
+def vector_hash(space: Space, text: str) -> str:
+    """Return what identifies a text within a space; owners of equal texts share one vector."""
+    return digest("vector", space, text)
+
+
+def retarget(
+    connection: Connection,
+    before: Counter[tuple[Space, str]],
+    after: Counter[tuple[Space, str]],
+    revision: int,
+) -> None:
+    """After owners moved from some texts to others: queue texts without a vector, drop vectors without an owner."""
+    models = connection.execute(select(s.model.c.rid)).scalars().all()
+    for space in Space:
+        left = {text_hash for kind, text_hash in before if kind == space}
+        wanted = {text_hash for kind, text_hash in after if kind == space}
+        _drop(connection, space, left - wanted, revision)
+        for model in models:
+            _queue(connection, model, space, wanted)
+
+
+def _drop(connection: Connection, space: Space, hashes: set[str], revision: int) -> None:
+    owner = OWNERS[space].c.vector_hash
+    owned = {row[0] for row in select_in(connection, select(owner).distinct(), owner, sorted(hashes))}
+    unowned = sorted(hashes - owned)
+    v = s.vector.c
+    gone = select_in(connection, select(v.rid, v.model), v.text_hash, unowned)
+    insert_rows(
+        connection,
+        s.vector_gone,
+        [{"rid": row.rid, "model": row.model, "space": space, "revision": revision} for row in gone],
+    )
+    delete_in(connection, s.vector.delete(), v.rid, [row.rid for row in gone])
+    delete_in(connection, s.vector_todo.delete(), s.vector_todo.c.text_hash, unowned)
+
+
+def _queue(connection: Connection, model: int, space: Space, wanted: set[str]) -> None:
+    missing = sorted(wanted - _known(connection, model, wanted))
+    insert_rows(
+        connection, s.vector_todo, [{"model": model, "text_hash": text_hash, "space": space} for text_hash in missing]
+    )
+
+
+def _known(connection: Connection, model: int, hashes: Iterable[str]) -> set[str]:
+    ordered = sorted(hashes)
+    known: set[str] = set()
+    for table in (s.vector, s.vector_todo):
+        query = select(table.c.text_hash).where(table.c.model == model)
+        known.update(row[0] for row in select_in(connection, query, table.c.text_hash, ordered))
+    return known
+
+
+def write(connection: Connection, rows: Sequence[VectorRow]) -> None:
+    """Store vectors for texts that still want them; others are ignored. Raises InvalidDelta for a wrong dimension."""
+    models = {row.identity: row for row in connection.execute(select(s.model))}
+    t = s.vector_todo.c
+    wanted: dict[tuple[int, str], str] = {}
+    for todo in select_in(connection, select(s.vector_todo), t.text_hash, sorted({row.text_hash for row in rows})):
+        wanted[todo.model, todo.text_hash] = todo.space
+    new: dict[tuple[int, str], dict[str, Any]] = {}
+    for row in rows:
+        model = models.get(row.model)
+        if model is None or (model.rid, row.text_hash) not in wanted:
+            continue
+        if row.data.shape != (model.dimension,):
+            raise InvalidDelta(f"A vector of shape {row.data.shape} does not fit {row.model} ({model.dimension}).")
+        key = (model.rid, row.text_hash)
+        data = np.ascontiguousarray(row.data, dtype="<f2").tobytes()
+        new[key] = {"model": key[0], "space": wanted[key], "text_hash": key[1], "data": data}
+    first = meta.number(connection, "vector_row")
+    insert_rows(connection, s.vector, [{"rid": first + i, **values} for i, values in enumerate(new.values())])
+    meta.put(connection, "vector_row", first + len(new))
+    for model_rid in {model for model, _ in new}:
+        hashes = [text_hash for model, text_hash in new if model == model_rid]
+        delete_in(connection, s.vector_todo.delete().where(t.model == model_rid), t.text_hash, hashes)
+
+
+def use_model(connection: Connection, identity: str, dimension: int) -> None:
+    """Make this the live model of an index that has none; raise Mismatch where another one is live."""
+    live = connection.execute(select(s.model).where(s.model.c.state == "live")).first()
+    if live is None:
+        _begin(connection, identity, dimension, "live")
+    elif (live.identity, live.dimension) != (identity, dimension):
+        raise Mismatch(
+            f"The index holds vectors of {live.identity} ({live.dimension} numbers each), but the embedder is "
+            f"{identity} ({dimension}).",
+            remedy="Run `quipu reembed` to compute them anew, or set the embedder back.",
+        )
+
+
+def begin_model(connection: Connection, identity: str, dimension: int) -> None:
+    """Start a second set of vectors beside the live one; an unfinished one of another model is dropped."""
+    m = s.model.c
+    current = connection.execute(select(s.model).where(m.identity == identity)).first()
+    if current is not None and current.dimension == dimension:
+        return
+    for row in connection.execute(select(m.rid).where(m.state == "building")).all():
+        drop_model(connection, row.rid)
+    _begin(connection, identity, dimension, "building")
+
+
+def finish_model(connection: Connection, identity: str) -> None:
+    """Make a finished second set the live one and drop the first. Raises Stale while texts lack vectors."""
+    m = s.model.c
+    row = connection.execute(select(s.model).where(m.identity == identity)).one()
+    waiting = connection.execute(select(s.vector_todo.c.text_hash).where(s.vector_todo.c.model == row.rid)).first()
+    if waiting:
+        raise Stale("Some texts have no vector under the new model yet.", remedy="Run `quipu reembed` again.")
+    if row.state == "live":
+        return
+    for other in connection.execute(select(m.rid).where(m.rid != row.rid)).all():
+        drop_model(connection, other.rid)
+    meta.put(connection, "gone_since", meta.number(connection, "revision") + 1)
+    connection.execute(s.model.update().where(m.rid == row.rid).values(state="live"))
+
+
+def purge(connection: Connection) -> int:
+    """Forget which vectors were deleted; indexes outside the database that are older rebuild. Return rows dropped."""
+    meta.put(connection, "gone_since", meta.number(connection, "revision"))
+    return connection.execute(s.vector_gone.delete()).rowcount
+
+
+def drop_model(connection: Connection, model: int) -> None:
+    """Delete a model with its vectors and its waiting texts."""
+    for table in (s.vector, s.vector_gone, s.vector_todo):
+        connection.execute(table.delete().where(table.c.model == model))
+    connection.execute(s.model.delete().where(s.model.c.rid == model))
+
+
+def _begin(connection: Connection, identity: str, dimension: int, state: str) -> None:
+    rid = next_rid(connection, s.model)
+    connection.execute(insert(s.model).values(rid=rid, identity=identity, dimension=dimension, state=state))
+    for space, owner in OWNERS.items():
+        hashes = {row[0] for row in connection.execute(select(owner.c.vector_hash).distinct())}
+        _queue(connection, rid, space, hashes)

@@ -1,0 +1,149 @@
+"""Verify: compute every fold, link and index again from the facts, by the plainest means, and compare."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from quipu.model.fold import (
+    display_name,
+    first_descriptions,
+    joined_descriptions,
+    top_keywords,
+    voted_type,
+)
+from quipu.stores.relational import schema as s
+from quipu.stores.relational.backend import Backend
+from quipu.stores.relational.sql import texts_from_json
+from quipu.stores.relational.vector_rows import OWNERS
+from quipu.text.words import anchor, count_occurrences, index_terms, is_linkable, name_forms, split_words
+
+MAX_EXAMPLES = 20
+
+
+def differences(connection: Connection, backend: Backend) -> list[str]:
+    """Return what differs from a computation from the facts, in words; at most MAX_EXAMPLES of each kind."""
+    found: list[str] = []
+    for check in (_entities, _relations, _spans, _vectors):
+        found += _first(check(connection))
+    found += _first(_text(connection, backend))
+    return found
+
+
+def _first(differences: Iterator[str]) -> list[str]:
+    listed = list(differences)
+    extra = [f"… and {len(listed) - MAX_EXAMPLES} more of this kind"] if len(listed) > MAX_EXAMPLES else []
+    return listed[:MAX_EXAMPLES] + extra
+
+
+def _entities(connection: Connection) -> Iterator[str]:
+    mentions: dict[int, list[Any]] = {}
+    for row in connection.execute(select(s.entity_mention)):
+        mentions.setdefault(row.entity, []).append(row)
+    degree = Counter[int]()
+    for source, target in connection.execute(select(s.relation.c.source, s.relation.c.target)):
+        degree.update((source, target))
+    expected = {rid: _folded_entity(said, degree[rid]) for rid, said in mentions.items()}
+    kept: dict[int, tuple[object, ...]] = {}
+    keys: dict[int, str] = {}
+    for row in connection.execute(select(s.entity)):
+        keys[row.rid] = row.key
+        kept[row.rid] = (row.name, row.type, row.description, row.n_mentions, row.n_chunks, row.degree)
+    yield from _compare("entity", keys, expected, kept)
+
+
+def _folded_entity(mentions: list[Any], degree: int) -> tuple[object, ...]:
+    described = [(m.description_order, m.description) for m in mentions]
+    return (
+        display_name(Counter(m.surface for m in mentions)),
+        voted_type(Counter(m.type for m in mentions)),
+        joined_descriptions(first_descriptions(described)),
+        len(mentions),
+        len({m.chunk for m in mentions}),
+        degree,
+    )
+
+
+def _relations(connection: Connection) -> Iterator[str]:
+    mentions: dict[int, list[Any]] = {}
+    for row in connection.execute(select(s.relation_mention)):
+        mentions.setdefault(row.relation, []).append(row)
+    expected: dict[int, tuple[object, ...]] = {}
+    for rid, said in mentions.items():
+        keywords = Counter(word for m in said for word in texts_from_json(m.keywords))
+        described = [(m.description_order, m.description) for m in said]
+        expected[rid] = (
+            top_keywords(keywords),
+            joined_descriptions(first_descriptions(described)),
+            sum(m.weight for m in said),
+            len(said),
+            len({m.chunk for m in said}),
+        )
+    kept = {
+        row.rid: (texts_from_json(row.keywords), row.description, row.weight, row.n_mentions, row.n_chunks)
+        for row in connection.execute(select(s.relation))
+    }
+    yield from _compare("relation", {rid: str(rid) for rid in kept}, expected, kept)
+
+
+def _compare(
+    kind: str, names: Mapping[int, str], expected: Mapping[int, object], kept: Mapping[int, object]
+) -> Iterator[str]:
+    for rid in sorted(expected.keys() | kept.keys()):
+        if expected.get(rid) != kept.get(rid):
+            yield f"{kind} {names.get(rid, rid)!r}: kept {kept.get(rid)}, but the mentions give {expected.get(rid)}"
+
+
+def _spans(connection: Connection) -> Iterator[str]:
+    c = s.chunk.c
+    live = set(connection.execute(select(s.document.c.rid)).scalars())
+    for row in connection.execute(select(c.id, c.document, c.text, c.start_char, c.end_char)):
+        if row.document not in live:
+            yield f"chunk {row.id}: its document is not live"
+        if row.end_char - row.start_char != len(row.text):
+            yield f"chunk {row.id}: its span has {row.end_char - row.start_char} characters, its text {len(row.text)}"
+
+
+def _vectors(connection: Connection) -> Iterator[str]:
+    owned = {
+        text_hash
+        for owner in OWNERS.values()
+        for text_hash in connection.execute(select(owner.c.vector_hash)).scalars()
+    }
+    v, t = s.vector.c, s.vector_todo.c
+    for model in connection.execute(select(s.model)).all():
+        kept = set(connection.execute(select(v.text_hash).where(v.model == model.rid)).scalars())
+        waiting = set(connection.execute(select(t.text_hash).where(t.model == model.rid)).scalars())
+        yield from (f"vector {text_hash}: nothing has this text" for text_hash in sorted((kept | waiting) - owned))
+        yield from (f"vector {text_hash}: missing and not queued" for text_hash in sorted(owned - kept - waiting))
+        yield from (f"vector {text_hash}: there, yet queued" for text_hash in sorted(kept & waiting))
+
+
+def _text(connection: Connection, backend: Backend) -> Iterator[str]:
+    """Compare links, names and full text with what the chunks' words give."""
+    references = Counter(connection.execute(select(s.entity.c.key)).scalars())
+    references.update(connection.execute(select(s.alias_mention.c.alias)).scalars())
+    names = {key: n for key, n in references.items() if is_linkable(key)}
+    kept_names = {row.key: row.n for row in connection.execute(select(s.name))}
+    for key in sorted(names.keys() | kept_names.keys()):
+        if names.get(key) != kept_names.get(key):
+            yield f"name {key!r}: kept {kept_names.get(key)} uses, but there are {names.get(key)}"
+    by_anchor: dict[str, list[str]] = {}
+    for key in sorted(names):
+        by_anchor.setdefault(anchor(name_forms(key)), []).append(key)
+    kept_links: dict[int, dict[str, int]] = {}
+    n, k = s.name.c, s.link.c
+    for row in connection.execute(select(k.chunk, n.key, k.n).join_from(s.link, s.name, k.name == n.rid)):
+        kept_links.setdefault(row.chunk, {})[row.key] = row.n
+    terms: Counter[str] = Counter()
+    for row in connection.execute(select(s.chunk.c.rid, s.chunk.c.id, s.chunk.c.text)):
+        words = split_words(row.text)
+        terms.update(set(index_terms(words)))
+        if count_occurrences(words, by_anchor) != kept_links.pop(row.rid, {}):
+            yield f"chunk {row.id}: its links are not what its words give"
+    yield from (f"links of chunk row {rid}: there is no such chunk" for rid in sorted(kept_links))
+    kept_terms = backend.check_text(connection)
+    for term in sorted(terms.keys() | kept_terms.keys()):
+        if terms[term] != kept_terms.get(term, 0):
+            yield f"full text: {term!r} is in {terms[term]} chunks, but {kept_terms.get(term, 0)} are indexed"
