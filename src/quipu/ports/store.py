@@ -189,6 +189,20 @@ class Store(Protocol):
         """Record that claimed jobs reached a stage, and renew their lease."""
         ...
 
+    @property
+    def schema(self) -> int:
+        """The number of the schema this version writes."""
+        ...
+
+    @property
+    def lease_s(self) -> float:
+        """For how many seconds a claim holds unless renewed."""
+        ...
+
+    async def renew(self) -> None:
+        """Renew the lease of every job this store holds."""
+        ...
+
     async def release(self) -> None:
         """Give every job this store still holds back to the queue, unfinished."""
         ...

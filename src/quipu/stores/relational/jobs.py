@@ -52,6 +52,11 @@ def advance(
     connection.execute(held.values(status=status, lease_until=now_s + lease_s))
 
 
+def renew(connection: Connection, owner: str, until: float) -> None:
+    """Renew the lease of every job this owner holds."""
+    connection.execute(s.job.update().where(s.job.c.owner == owner).values(lease_until=until))
+
+
 def release(connection: Connection, owner: str) -> None:
     """Give back whatever this owner still holds."""
     j = s.job.c

@@ -23,6 +23,11 @@ MIGRATIONS: tuple[Migration, ...] = (_add_edit_table,)
 SCHEMA = 1 + len(MIGRATIONS)
 
 
+def is_current(connection: Connection) -> bool:
+    """Say whether the tables are there and of this version's schema, so that opening need not write."""
+    return inspect(connection).has_table("meta") and meta.number(connection, "schema") == SCHEMA
+
+
 def prepare(connection: Connection, backend: Backend) -> None:
     """Make the tables of a new index, or bring an older one up to date.
 

@@ -53,12 +53,10 @@ class RelationalStore:
         `any_tokenizer` opens an index whose full text was built with another tokenizer, in order to rebuild it.
         """
 
-        def run(connection: Connection) -> None:
-            migrations.prepare(connection, self._backend)
-            if not any_tokenizer:
-                migrations.check_tokenizer(connection)
-
-        await self._write(run)
+        if not await self._read(migrations.is_current):
+            await self._write(lambda connection: migrations.prepare(connection, self._backend))
+        if not any_tokenizer:
+            await self._read(migrations.check_tokenizer)
 
     async def commit(self, delta: Delta) -> Committed:
         now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -88,6 +86,18 @@ class RelationalStore:
             )
         )
 
+    @property
+    def schema(self) -> int:
+        return migrations.SCHEMA
+
+    @property
+    def lease_s(self) -> float:
+        return self._lease_s
+
+    async def renew(self) -> None:
+        until = time.time() + self._lease_s
+        await self._write(lambda connection: jobs.renew(connection, self._owner, until))
+
     async def release(self) -> None:
         await self._write(lambda connection: jobs.release(connection, self._owner))
 
@@ -104,10 +114,11 @@ class RelationalStore:
         return await self._read(lambda connection: text_index.stale_texts(connection, self._backend, model, limit))
 
     async def use_embedder(self, identity: str, dimension: int) -> None:
-        await self._write(lambda connection: vector_rows.use_model(connection, identity, dimension))
+        if not await self._read(lambda connection: vector_rows.has_model(connection, identity, dimension)):
+            await self._write(lambda connection: vector_rows.begin_model(connection, identity, dimension, "live"))
 
     async def begin_reembedding(self, identity: str, dimension: int) -> None:
-        await self._write(lambda connection: vector_rows.begin_model(connection, identity, dimension))
+        await self._write(lambda connection: vector_rows.begin_model(connection, identity, dimension, "building"))
 
     async def finish_reembedding(self, identity: str) -> None:
         await self._write(lambda connection: vector_rows.finish_model(connection, identity))

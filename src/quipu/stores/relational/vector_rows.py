@@ -95,28 +95,33 @@ def write(connection: Connection, rows: Sequence[VectorRow]) -> None:
         delete_in(connection, s.vector_todo.delete().where(t.model == model_rid), t.text_hash, hashes)
 
 
-def use_model(connection: Connection, identity: str, dimension: int) -> None:
-    """Make this the live model of an index that has none; raise Mismatch where another one is live."""
+def has_model(connection: Connection, identity: str, dimension: int) -> bool:
+    """Say whether this model is live, False where none is; raise Mismatch where another one is."""
     live = connection.execute(select(s.model).where(s.model.c.state == "live")).first()
     if live is None:
-        _begin(connection, identity, dimension, "live")
-    elif (live.identity, live.dimension) != (identity, dimension):
+        return False
+    if (live.identity, live.dimension) != (identity, dimension):
         raise Mismatch(
             f"The index holds vectors of {live.identity} ({live.dimension} numbers each), but the embedder is "
             f"{identity} ({dimension}).",
             remedy="Run `quipu reembed` to compute them anew, or set the embedder back.",
         )
+    return True
 
 
-def begin_model(connection: Connection, identity: str, dimension: int) -> None:
-    """Start a second set of vectors beside the live one; an unfinished one of another model is dropped."""
+def begin_model(connection: Connection, identity: str, dimension: int, state: str) -> None:
+    """Start a set of vectors and queue every text for it; an unfinished set of another model is dropped."""
     m = s.model.c
     current = connection.execute(select(s.model).where(m.identity == identity)).first()
     if current is not None and current.dimension == dimension:
         return
     for row in connection.execute(select(m.rid).where(m.state == "building")).all():
         drop_model(connection, row.rid)
-    _begin(connection, identity, dimension, "building")
+    rid = next_rid(connection, s.model)
+    connection.execute(insert(s.model).values(rid=rid, identity=identity, dimension=dimension, state=state))
+    for space, owner in OWNERS.items():
+        hashes = {row[0] for row in connection.execute(select(owner.c.vector_hash).distinct())}
+        _queue(connection, rid, space, hashes)
 
 
 def finish_model(connection: Connection, identity: str) -> None:
@@ -145,11 +150,3 @@ def drop_model(connection: Connection, model: int) -> None:
     for table in (s.vector, s.vector_gone, s.vector_todo):
         connection.execute(table.delete().where(table.c.model == model))
     connection.execute(s.model.delete().where(s.model.c.rid == model))
-
-
-def _begin(connection: Connection, identity: str, dimension: int, state: str) -> None:
-    rid = next_rid(connection, s.model)
-    connection.execute(insert(s.model).values(rid=rid, identity=identity, dimension=dimension, state=state))
-    for space, owner in OWNERS.items():
-        hashes = {row[0] for row in connection.execute(select(owner.c.vector_hash).distinct())}
-        _queue(connection, rid, space, hashes)

@@ -1,0 +1,1 @@
+"""Derivations: pure functions of facts, brought up to date by refresh."""

@@ -1,0 +1,337 @@
+"""Quipu, the engine: documents in, cited answers out.
+
+add      parse → chunk → extract → Delta(facts) → store.commit → refresh(derivations)
+query    strategy(query, view, tools) → Evidence → pack → render → generate → cite → Answer
+"""
+
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from itertools import chain
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from quipu.answer import compose
+from quipu.derive.embedding import embed_stale
+from quipu.errors import InvalidInput, NotFound
+from quipu.ingest.intake import Taken, take_in
+from quipu.ingest.pipeline import work_queue
+from quipu.ingest.reading import Recipe
+from quipu.ingest.sources import FolderSources, text_source
+from quipu.model.answer import Answer
+from quipu.model.delta import ChunkFacts, Delta
+from quipu.model.document import Document, Metadata, SourceDocument, Status
+from quipu.model.evidence import Evidence, Timing
+from quipu.model.ids import relation_id
+from quipu.model.query import Query
+from quipu.model.report import (
+    AddReport,
+    DocumentReport,
+    EntityReport,
+    RelationReport,
+    SearchReport,
+    StatusReport,
+)
+from quipu.ports.embedder import Embedder
+from quipu.ports.sink import Sink, no_sink
+from quipu.ports.store import ReadView, Store
+from quipu.ports.vectors import Vectors
+from quipu.retrieve import strategy_named
+from quipu.retrieve.strategy import Tools
+from quipu.text.names import entity_key
+
+MAX_LISTED = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """Everything an engine is made of; `quipu.wiring` puts it together from settings."""
+
+    path: Path
+    store: Store
+    vectors: Vectors
+    embedder: Embedder
+    recipe: Recipe
+    ask: Callable[[str], Query]
+
+
+class Quipu:
+    """One knowledge base. Use it as an async context manager; every method may be called from many tasks at once."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._store = parts.store
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Give back unfinished work and release the store."""
+        await self._store.close()
+
+    # ---- documents in
+
+    async def add(
+        self,
+        *sources: str | Path | SourceDocument,
+        root: Path | None = None,
+        metadata: Metadata | None = None,
+        on_event: Sink = no_sink,
+    ) -> AddReport:
+        """Add files, folders or documents, and whatever was queued before; return when all of it can be queried.
+
+        A document keeps its id (its path below `root`, by default the folder that holds the index), so that a changed
+        file is an update and the same again costs nothing. A file that cannot be read is reported, not raised. Raises
+        NotFound for a path that does not exist.
+        """
+        begun = time.perf_counter()
+        paths = [Path(source) for source in sources if not isinstance(source, SourceDocument)]
+        found = FolderSources(paths, root=root or self._parts.path.parent, metadata=metadata or {})
+        given = [_with_metadata(source, metadata) for source in sources if isinstance(source, SourceDocument)]
+        sources_in = chain(given, found)
+        taken = await take_in(sources_in, self._store, self._parts.recipe, on_event)
+        report = await self._finish(taken, on_event, begun)
+        unreadable = tuple(
+            Document(id=bad.id, title="", status=Status.FAILED, source=bad.source, error=bad.error)
+            for bad in found.unreadable
+        )
+        return replace(report, failed=(*unreadable, *report.failed), skipped=tuple(sorted(found.skipped.items())))
+
+    async def add_text(
+        self,
+        text: str,
+        *,
+        id: str | None = None,  # noqa: A002 - the word every caller expects
+        title: str = "",
+        metadata: Metadata | None = None,
+        media_type: str = "text/markdown",
+        on_event: Sink = no_sink,
+    ) -> AddReport:
+        """Add a text. Without an id it is known by its content: another text is then another document."""
+        source = text_source(text, id=id, title=title, metadata=metadata or {}, media_type=media_type)
+        return await self.add(source, on_event=on_event)
+
+    async def resume(self, on_event: Sink = no_sink) -> AddReport:
+        """Work through what is queued, also what a process that died left behind."""
+        return await self._finish(Taken(), on_event, time.perf_counter())
+
+    async def remove(self, ids: Sequence[str], on_event: Sink = no_sink) -> tuple[str, ...]:
+        """Remove documents with everything only they said. Raises NotFound naming ids that are not known."""
+        wanted = tuple(dict.fromkeys(ids))
+        async with self._store.view() as view:
+            known = {document.id for document in await view.documents(wanted)}
+            if missing := [document_id for document_id in wanted if document_id not in known]:
+                raise await _unknown_document(missing[0], view)
+        await self._store.commit(Delta(enqueue_removal=wanted))
+        await self.resume(on_event)
+        return wanted
+
+    async def cancel(self, ids: Sequence[str]) -> int:
+        """Drop the queued or failed work on these documents; live versions stay. Return how many were dropped."""
+        return len(await self._store.cancel(ids))
+
+    async def retry(self, ids: Sequence[str] | None = None) -> int:
+        """Queue failed documents, and the failed chunks of partial ones, again; return how many."""
+        return await self._store.retry(ids)
+
+    async def refresh(self, on_event: Sink = no_sink) -> int:
+        """Bring every derivation up to date; return the number of vectors computed."""
+        computed = await embed_stale(self._store, self._parts.embedder, on_event)
+        async with self._store.view() as view:
+            await self._parts.vectors.catch_up(view)
+        return computed
+
+    async def rebuild(self, on_event: Sink = no_sink) -> int:
+        """Build full text and links again from the chunks, then refresh."""
+        await self._store.rebuild_text_index()
+        return await self.refresh(on_event)
+
+    async def reembed(self, on_event: Sink = no_sink) -> int:
+        """Compute every vector with the embedder now set, beside the old ones, and swap; return how many."""
+        embedder = self._parts.embedder
+        await self._store.begin_reembedding(embedder.identity, embedder.dimension)
+        computed = await embed_stale(self._store, embedder, on_event)
+        await self._store.finish_reembedding(embedder.identity)
+        async with self._store.view() as view:
+            await self._parts.vectors.catch_up(view)
+        return computed
+
+    async def purge(self) -> int:
+        """Drop replies no live document needs and other leftovers; return rows dropped."""
+        return await self._store.purge()
+
+    # ---- answers out
+
+    async def query(self, query: str | Query, **options: Any) -> Answer:
+        """Answer a question; `options` are fields of Query. The trace says how the answer came about."""
+        asked = self._asked(query, options)
+        async with self._store.view(asked.filter) as view:
+            begun = time.perf_counter()
+            evidence = await self._evidence(asked, view)
+            timing = Timing(stage="retrieve", ms=(time.perf_counter() - begun) * 1000)
+            return await compose(asked, evidence, view, self._parts.recipe.tokenizer, timings=(timing,))
+
+    async def retrieve(self, query: str | Query, **options: Any) -> Evidence:
+        """Return the evidence for a question: ids, scores and reasons, without an answer."""
+        asked = self._asked(query, options)
+        async with self._store.view(asked.filter) as view:
+            return await self._evidence(asked, view)
+
+    def _asked(self, query: str | Query, options: Mapping[str, Any]) -> Query:
+        asked = self._parts.ask(query) if isinstance(query, str) else query
+        try:
+            asked = replace(asked, **options)
+        except TypeError as error:
+            raise InvalidInput(f"Unknown query option ({error}).", remedy="See quipu.Query for the options.") from None
+        if not asked.text.strip():
+            raise InvalidInput("The question is empty.", remedy="Ask something.")
+        return asked
+
+    async def _evidence(self, query: Query, view: ReadView) -> Evidence:
+        tools = Tools(vectors=self._parts.vectors, embedder=self._parts.embedder)
+        return await strategy_named(query.strategy).retrieve(query, view, tools)
+
+    # ---- looking around
+
+    async def search(self, text: str, k: int = 10) -> SearchReport:
+        """Return passages that match words, by BM25, and entities by name; for people."""
+        async with self._store.view() as view:
+            scored = await view.full_text(text, k)
+            chunks = {chunk.id: chunk for chunk in await view.chunks([hit.id for hit in scored])}
+            named = await view.search_entities(text, k)
+            return SearchReport(
+                chunks=tuple((hit, chunks[hit.id]) for hit in scored),
+                entities=tuple(await view.entities([hit.id for hit in named])),
+            )
+
+    async def documents(self) -> list[Document]:
+        """Return every document, live, waiting or failed, ordered by id."""
+        async with self._store.view() as view:
+            return await view.documents()
+
+    async def document(self, document_id: str) -> DocumentReport:
+        """Return one document with its chunks. Raises NotFound with near matches."""
+        async with self._store.view() as view:
+            for document in await view.documents([document_id]):
+                return DocumentReport(document=document, chunks=tuple(await view.document_chunks(document_id)))
+            raise await _unknown_document(document_id, view)
+
+    async def chunk(self, chunk_id: str) -> ChunkFacts:
+        """Return one chunk with everything it says. Raises NotFound."""
+        async with self._store.view() as view:
+            for facts in await _facts(view, [chunk_id]):
+                return facts
+        raise NotFound(f"There is no chunk {chunk_id!r}.", remedy="`quipu show document ID` lists chunk ids.")
+
+    async def entity(self, name: str) -> EntityReport:
+        """Return what the index says about a name (or alias, or key). Raises NotFound with near matches."""
+        async with self._store.view() as view:
+            keys = (await view.named([entity_key(name)])).get(entity_key(name), ())
+            for entity in await view.entities(keys[:1]):
+                relations = sorted(await view.incident([entity.key]), key=lambda r: (-r.weight, r.id))
+                counts = (await view.chunks_of_entities([entity.key])).get(entity.key, {})
+                ordered = sorted(counts, key=lambda chunk_id: (-counts[chunk_id], chunk_id))[:MAX_LISTED]
+                chunks = tuple((chunk, counts[chunk.id]) for chunk in await view.chunks(ordered))
+                return EntityReport(entity=entity, relations=tuple(relations[:MAX_LISTED]), chunks=chunks)
+            near = await view.entities([hit.id for hit in await view.search_entities(entity_key(name), 3)])
+        raise NotFound(f"There is no entity {name!r}.", remedy=_did_you_mean([entity.name for entity in near]))
+
+    async def relation(self, first: str, second: str) -> RelationReport:
+        """Return what the index says about two names together. Raises NotFound, naming what they do relate to."""
+        async with self._store.view() as view:
+            wanted = relation_id(entity_key(first), entity_key(second))
+            for relation in await view.relations([wanted]):
+                chunk_ids = (await view.chunks_of_relations([relation.id])).get(relation.id, ())
+                return RelationReport(relation=relation, chunks=tuple(await _facts(view, chunk_ids[:MAX_LISTED])))
+            near = sorted(await view.incident([entity_key(first)]), key=lambda r: (-r.weight, r.id))[:3]
+        others = [r.target_name if r.source == entity_key(first) else r.source_name for r in near]
+        remedy = f"{first} relates to {', '.join(others)}." if others else "`quipu search` finds names."
+        raise NotFound(f"Nothing relates {first!r} to {second!r}.", remedy=remedy)
+
+    async def status(self) -> StatusReport:
+        """Return how much the index holds, what waits and what is stale."""
+        embedder, recipe = self._parts.embedder, self._parts.recipe
+        async with self._store.view() as view:
+            counts = await view.counts()
+            return StatusReport(
+                path=str(self._parts.path),
+                revision=view.revision,
+                n_documents=counts.documents,
+                n_chunks=counts.chunks,
+                n_entities=counts.entities,
+                n_relations=counts.relations,
+                n_mentions=counts.mentions,
+                n_links=counts.links,
+                n_vectors=counts.vectors,
+                n_replies=counts.replies,
+                jobs=tuple(counts.jobs.items()),
+                stale=await view.stale(),
+                extractor=f"{recipe.extractor.identity} ({recipe.extractor.description})",
+                embedder=embedder.identity,
+                dimension=embedder.dimension,
+                n_bytes=sum(file.stat().st_size for file in self._parts.path.rglob("*") if file.is_file()),
+                schema=self._store.schema,
+            )
+
+    async def verify(self) -> list[str]:
+        """Recompute every fold, link and index from the facts; return what differs, in words. Empty means sound."""
+        return await self._store.verify()
+
+    async def dump(self) -> AsyncIterator[str]:
+        """Yield the canonical state as JSON lines: equal documents give equal bytes, whatever their history."""
+        async with self._store.view() as view, aclosing(view.dump()) as lines:
+            async for line in lines:
+                yield line
+
+    async def _finish(self, taken: Taken, on_event: Sink, begun: float) -> AddReport:
+        """Work through the queue, refresh, and report."""
+        work = await work_queue(self._store, self._parts.recipe, on_event)
+        computed = await self.refresh(on_event)
+        extractor = self._parts.recipe.extractor
+        async with self._store.view() as view:
+            mine = await view.documents([*taken.added, *taken.updated])
+        return AddReport(
+            n_added=len(taken.added),
+            n_updated=len(taken.updated),
+            n_unchanged=len(taken.unchanged),
+            failed=tuple(document for document in mine if document.status is Status.FAILED),
+            partial=tuple(document for document in mine if document.status is Status.PARTIAL),
+            n_chunks=work.n_chunks,
+            n_extracted=work.n_extracted,
+            n_reused=work.n_reused,
+            n_embedded=computed,
+            extractor=extractor.description,
+            seconds=time.perf_counter() - begun,
+        )
+
+
+def _with_metadata(source: SourceDocument, metadata: Metadata | None) -> SourceDocument:
+    return replace(source, metadata={**source.metadata, **metadata}) if metadata else source
+
+
+async def _facts(view: ReadView, chunk_ids: Sequence[str]) -> list[ChunkFacts]:
+    entities = await view.entity_mentions(chunk_ids)
+    relations = await view.relation_mentions(chunk_ids)
+    return [
+        ChunkFacts(
+            chunk=chunk, entities=tuple(entities.get(chunk.id, ())), relations=tuple(relations.get(chunk.id, ()))
+        )
+        for chunk in await view.chunks(chunk_ids)
+    ]
+
+
+async def _unknown_document(document_id: str, view: ReadView) -> NotFound:
+    near = get_close_matches(document_id, [document.id for document in await view.documents()], n=3)
+    return NotFound(f"There is no document {document_id!r}.", remedy=_did_you_mean(near))
+
+
+def _did_you_mean(near: Sequence[str]) -> str:
+    return f"Did you mean {', '.join(near)}?" if near else "`quipu docs` lists documents, `quipu search` finds names."

@@ -1,0 +1,1 @@
+"""Facts: from sources to documents, chunks and mentions."""

@@ -1,0 +1,71 @@
+"""From what an extractor found to facts: names become keys, and every end of a relation is an entity."""
+
+from collections.abc import Iterator
+
+from quipu.model.delta import ChunkFacts
+from quipu.model.extraction import Extraction, FoundAlias, FoundEntity, FoundRelation
+from quipu.model.graph import UNKNOWN_TYPE, AliasMention, Chunk, EntityMention, RelationMention
+from quipu.text.names import entity_key
+
+
+def chunk_facts(chunk: Chunk, extraction: Extraction) -> ChunkFacts:
+    """Return what the chunk says, as the store takes it.
+
+    Names without a key are dropped, as are relations of an entity with itself; a name that only a relation or an alias
+    uses becomes an entity of unknown type.
+    """
+    said = [mention for found in extraction.entities if (mention := _entity(found)) is not None]
+    relations = tuple(mention for found in extraction.relations if (mention := _relation(found)) is not None)
+    aliases = tuple(mention for found in extraction.aliases if (mention := _alias(found)) is not None)
+    known = {mention.key for mention in said}
+    for name in _names_in_passing(extraction):
+        key = entity_key(name)
+        if key and key not in known:
+            known.add(key)
+            said.append(EntityMention(key=key, surface=name.strip(), type=UNKNOWN_TYPE))
+    return ChunkFacts(chunk=chunk, entities=tuple(said), relations=relations, aliases=aliases)
+
+
+def _names_in_passing(extraction: Extraction) -> Iterator[str]:
+    for relation in extraction.relations:
+        if _relation(relation) is not None:
+            yield relation.source
+            yield relation.target
+    for alias in extraction.aliases:
+        if _alias(alias) is not None:
+            yield alias.name
+
+
+def _entity(found: FoundEntity) -> EntityMention | None:
+    key = entity_key(found.name)
+    if not key:
+        return None
+    return EntityMention(
+        key=key,
+        surface=found.name.strip(),
+        type=found.type or UNKNOWN_TYPE,
+        description=found.description,
+        start=found.start,
+        end=found.end,
+        is_definition=found.is_definition,
+    )
+
+
+def _relation(found: FoundRelation) -> RelationMention | None:
+    source, target = entity_key(found.source), entity_key(found.target)
+    if not source or not target or source == target:
+        return None
+    return RelationMention(
+        source=source,
+        target=target,
+        keywords=found.keywords,
+        description=found.description,
+        weight=found.weight,
+    )
+
+
+def _alias(found: FoundAlias) -> AliasMention | None:
+    key, alias = entity_key(found.name), entity_key(found.alias)
+    if not key or not alias or key == alias:
+        return None
+    return AliasMention(key=key, alias=alias, surface=found.alias.strip())

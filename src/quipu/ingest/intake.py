@@ -1,0 +1,58 @@
+"""Intake: queue what is new or changed, pass over what is already there."""
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from quipu.ingest.pipeline import BYTES_AT_ONCE, CLAIM
+from quipu.ingest.reading import Recipe, content_hash
+from quipu.model.delta import Delta
+from quipu.model.document import SourceDocument, Status
+from quipu.model.event import Progress
+from quipu.ports.sink import Sink
+from quipu.ports.store import Store
+
+
+@dataclass(slots=True)
+class Taken:
+    """What happened to the documents handed in, by id."""
+
+    added: list[str] = field(default_factory=list)
+    updated: list[str] = field(default_factory=list)
+    unchanged: list[str] = field(default_factory=list)
+
+
+async def take_in(sources: Iterable[SourceDocument], store: Store, recipe: Recipe, on_event: Sink) -> Taken:
+    """Queue documents durably, a few megabytes at a time; those that are live as they stand are passed over."""
+    taken = Taken()
+    batches = _batches(sources)
+    while batch := await asyncio.to_thread(next, batches, None):
+        by_id = {source.id: source for source in batch}
+        async with store.view() as view:
+            live = {document.id: document for document in await view.documents(list(by_id))}
+        queued: list[SourceDocument] = []
+        for source in by_id.values():
+            before = live.get(source.id)
+            if before and before.status is Status.READY and before.content_hash == content_hash(source, recipe):
+                taken.unchanged.append(source.id)
+                continue
+            queued.append(source)
+            (taken.updated if before and before.version else taken.added).append(source.id)
+        if queued:
+            await store.commit(Delta(enqueue=queued))
+        n_seen = len(taken.added) + len(taken.updated) + len(taken.unchanged)
+        on_event(Progress(stage="read", done=n_seen, total=n_seen))
+    return taken
+
+
+def _batches(sources: Iterable[SourceDocument]) -> Iterator[list[SourceDocument]]:
+    batch: list[SourceDocument] = []
+    room = BYTES_AT_ONCE
+    for source in sources:
+        batch.append(source)
+        room -= len(source.data)
+        if room <= 0 or len(batch) == CLAIM:
+            yield batch
+            batch, room = [], BYTES_AT_ONCE
+    if batch:
+        yield batch

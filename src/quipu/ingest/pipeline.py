@@ -1,0 +1,177 @@
+"""The pipeline: claim → parse → chunk → extract → one Delta of facts. Kill it anywhere and run it again.
+
+Replies are committed as they arrive, so that nothing paid for is asked twice; a document's facts are published whole,
+so that no reader sees half of it.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+from quipu.errors import InvalidDocument
+from quipu.ingest.facts import chunk_facts
+from quipu.ingest.keeper import ReplyKeeper
+from quipu.ingest.reading import ReadDocument, Recipe, content_hash, extractor_input, read
+from quipu.ingest.reply import from_payload, to_payload
+from quipu.model.delta import ChunkFacts, Delta, DocumentFacts, Job, JobFailure, Reply
+from quipu.model.document import SourceDocument, Status
+from quipu.model.event import DocumentDone, Progress
+from quipu.model.graph import Chunk
+from quipu.ports.extractor import Extracted
+from quipu.ports.sink import Sink
+from quipu.ports.store import Store
+
+CLAIM = 64
+BYTES_AT_ONCE = 2_000_000
+
+
+@dataclass(slots=True)
+class Work:
+    """What a run of the pipeline did."""
+
+    n_documents: int = 0
+    n_chunks: int = 0
+    n_extracted: int = 0
+    n_reused: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reading:
+    """A claimed document that could be read."""
+
+    job: Job
+    source: SourceDocument
+    document: ReadDocument
+
+
+async def work_queue(store: Store, recipe: Recipe, on_event: Sink) -> Work:
+    """Work until nothing is queued. A document that cannot be read fails alone, with the reason."""
+    work = Work()
+    async with _heartbeat(store):
+        while jobs := await store.claim(CLAIM):
+            await _remove([job.document_id for job in jobs if job.source is None], store, on_event)
+            for group in _groups([job for job in jobs if job.source is not None]):
+                await _read_group(group, store, recipe, work, on_event)
+    return work
+
+
+async def _remove(document_ids: Sequence[str], store: Store, on_event: Sink) -> None:
+    if document_ids:
+        await store.commit(Delta(remove=document_ids))
+        for document_id in document_ids:
+            on_event(DocumentDone(document_id=document_id, status="removed"))
+
+
+async def _read_group(jobs: Sequence[Job], store: Store, recipe: Recipe, work: Work, on_event: Sink) -> None:
+    """Bring some documents from bytes to published facts."""
+    readings, failures = await asyncio.to_thread(_read_all, jobs, recipe)
+    await store.advance([reading.job.id for reading in readings], Status.EXTRACTING)
+    extractions = await _extract(readings, store, recipe, work, on_event)
+    facts = [_document_facts(reading, extractions, recipe) for reading in readings]
+    committed = await store.commit(Delta(publish=facts, fail=failures))
+    work.n_documents += len(jobs)
+    work.n_chunks += sum(len(document.chunks) for document in facts)
+    for document in facts:
+        if document.id not in committed.superseded:
+            is_partial = any(said.chunk.error for said in document.chunks)
+            on_event(DocumentDone(document_id=document.id, status=Status.PARTIAL if is_partial else Status.READY))
+    by_id = {job.id: job.document_id for job in jobs}
+    for failure in failures:
+        on_event(DocumentDone(document_id=by_id[failure.job], status=Status.FAILED, error=failure.error))
+
+
+def _read_all(jobs: Sequence[Job], recipe: Recipe) -> tuple[list[_Reading], list[JobFailure]]:
+    readings: list[_Reading] = []
+    failures: list[JobFailure] = []
+    for job in jobs:
+        if job.source is None:
+            continue
+        try:
+            readings.append(_Reading(job=job, source=job.source, document=read(job.source, recipe)))
+        except InvalidDocument as error:
+            failures.append(JobFailure(job=job.id, error=str(error)))
+        except Exception as error:  # a parser's own fault must not stop the others
+            failures.append(JobFailure(job=job.id, error=f"The parser failed: {type(error).__name__}: {error}"))
+    return readings, failures
+
+
+async def _extract(
+    readings: Sequence[_Reading], store: Store, recipe: Recipe, work: Work, on_event: Sink
+) -> dict[str, Extracted]:
+    """Return the outcome for every chunk's input, from kept replies or the extractor, by input hash."""
+    asked_by: dict[str, list[Chunk]] = {}
+    for reading in readings:
+        for chunk in reading.document.chunks:
+            asked_by.setdefault(chunk.input_hash, []).append(chunk)
+    kept = await store.replies(list(asked_by))
+    outcomes = {h: Extracted(index=0, extraction=from_payload(payload)) for h, payload in kept.items()}
+    missing = [h for h in asked_by if h not in outcomes]
+    work.n_reused += sum(len(chunks) for chunks in asked_by.values()) - len(missing)
+    async with ReplyKeeper(store) as keeper:
+        done = 0
+        async for outcome in recipe.extractor.extract([extractor_input(asked_by[h][0]) for h in missing]):
+            input_hash = missing[outcome.index]
+            outcomes[input_hash] = outcome
+            if outcome.extraction is not None:
+                payload = to_payload(outcome.extraction)
+                keeper.put(
+                    Reply(input_hash=input_hash, document_id=c.document_id, payload=payload)
+                    for c in asked_by[input_hash]
+                )
+                work.n_extracted += 1
+            done += 1
+            on_event(Progress(stage="extract", done=work.n_chunks + done, total=work.n_chunks + len(missing)))
+    return outcomes
+
+
+def _document_facts(reading: _Reading, outcomes: Mapping[str, Extracted], recipe: Recipe) -> DocumentFacts:
+    parsed, source = reading.document.parsed, reading.source
+    return DocumentFacts(
+        id=source.id,
+        title=parsed.title,
+        content_hash=content_hash(source, recipe),
+        chunks=tuple(_facts(chunk, outcomes[chunk.input_hash]) for chunk in reading.document.chunks),
+        source=source.source,
+        media_type=source.media_type,
+        metadata=parsed.metadata,
+        job=reading.job.id,
+    )
+
+
+def _facts(chunk: Chunk, outcome: Extracted) -> ChunkFacts:
+    if outcome.extraction is None:
+        return ChunkFacts(chunk=replace(chunk, error=outcome.error or "the extractor gave no reason"))
+    return chunk_facts(chunk, outcome.extraction)
+
+
+def _groups(jobs: Sequence[Job]) -> Iterator[list[Job]]:
+    """Yield jobs a few megabytes at a time, so that memory stays bounded and each commit short."""
+    group: list[Job] = []
+    room = BYTES_AT_ONCE
+    for job in jobs:
+        size = len(job.source.data) if job.source else 0
+        if group and size > room:
+            yield group
+            group, room = [], BYTES_AT_ONCE
+        group.append(job)
+        room -= size
+    if group:
+        yield group
+
+
+@asynccontextmanager
+async def _heartbeat(store: Store) -> AsyncIterator[None]:
+    """Renew the leases of claimed jobs while work goes on, and give back what is unfinished when it stops."""
+
+    async def beat() -> None:
+        while True:
+            await asyncio.sleep(store.lease_s / 3)
+            await store.renew()
+
+    task = asyncio.create_task(beat())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.shield(store.release())
