@@ -1,1 +1,101 @@
 """Quipu: a graph-RAG engine whose index is a pure function of its documents."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quipu.errors import (
+    Busy,
+    Corrupt,
+    InvalidDocument,
+    InvalidInput,
+    Mismatch,
+    NotFound,
+    QuipuError,
+    Stale,
+    Unavailable,
+)
+from quipu.model.answer import Answer, Citation
+from quipu.model.document import Document, SourceDocument, Status
+from quipu.model.event import DocumentDone, Event, Progress
+from quipu.model.evidence import Evidence, Trace
+from quipu.model.query import Budget, Condition, Filter, Query, Turn
+
+if TYPE_CHECKING:
+    from quipu import sync
+    from quipu.engine import Quipu
+    from quipu.model.report import AddReport, StatusReport
+    from quipu.settings import Settings, SettingValue
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AddReport",
+    "Answer",
+    "Budget",
+    "Busy",
+    "Citation",
+    "Condition",
+    "Corrupt",
+    "Document",
+    "DocumentDone",
+    "Event",
+    "Evidence",
+    "Filter",
+    "InvalidDocument",
+    "InvalidInput",
+    "Mismatch",
+    "NotFound",
+    "Progress",
+    "Query",
+    "Quipu",
+    "QuipuError",
+    "Settings",
+    "SourceDocument",
+    "Stale",
+    "Status",
+    "StatusReport",
+    "Trace",
+    "Turn",
+    "Unavailable",
+    "__version__",
+    "open",
+    "sync",
+]
+
+_HEAVY = {
+    "AddReport": "quipu.model.report",
+    "Quipu": "quipu.engine",
+    "Settings": "quipu.settings",
+    "StatusReport": "quipu.model.report",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import what is slow to import when it is first used, so that `import quipu` stays quick."""
+    if name == "sync":
+        return import_module("quipu.sync")
+    if name in _HEAVY:
+        return getattr(import_module(_HEAVY[name]), name)
+    raise AttributeError(f"module 'quipu' has no attribute {name!r}")
+
+
+@asynccontextmanager
+async def open(  # noqa: A001 -- `quipu.open` is the name users look for
+    index: "str | Path | None" = None, **settings: "SettingValue"
+) -> AsyncIterator["Quipu"]:
+    """Open the index in the directory `index` (made on first use) and close it at the end of the block.
+
+    `settings` are fields of Settings; what is not given comes from the environment, quipu.toml or the defaults.
+    Raises InvalidInput for a setting out of range, Mismatch where the index was made with another model.
+    """
+    from quipu.settings import Settings
+    from quipu.wiring import open_engine
+
+    engine = await open_engine(Settings(index=index, **settings))
+    try:
+        yield engine
+    finally:
+        await engine.close()

@@ -6,7 +6,6 @@ query    strategy(query, view, tools) → Evidence → pack → render → gener
 
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import chain
@@ -20,7 +19,7 @@ from quipu.errors import InvalidInput, NotFound
 from quipu.ingest.intake import Taken, take_in
 from quipu.ingest.pipeline import work_queue
 from quipu.ingest.reading import Recipe
-from quipu.ingest.sources import FolderSources, text_source
+from quipu.ingest.sources import find_sources, text_source
 from quipu.model.answer import Answer
 from quipu.model.delta import ChunkFacts, Delta
 from quipu.model.document import Document, Metadata, SourceDocument, Status
@@ -94,16 +93,16 @@ class Quipu:
         """
         begun = time.perf_counter()
         paths = [Path(source) for source in sources if not isinstance(source, SourceDocument)]
-        found = FolderSources(paths, root=root or self._parts.path.parent, metadata=metadata or {})
-        given = [_with_metadata(source, metadata) for source in sources if isinstance(source, SourceDocument)]
-        sources_in = chain(given, found)
-        taken = await take_in(sources_in, self._store, self._parts.recipe, on_event)
-        report = await self._finish(taken, on_event, begun)
-        unreadable = tuple(
-            Document(id=bad.id, title="", status=Status.FAILED, source=bad.source, error=bad.error)
-            for bad in found.unreadable
+        files = find_sources(
+            paths,
+            root=root or self._parts.path.parent,
+            media_types=self._parts.recipe.media_types,
+            metadata=metadata,
         )
-        return replace(report, failed=(*unreadable, *report.failed), skipped=tuple(sorted(found.skipped.items())))
+        given = (_with_metadata(source, metadata) for source in sources if isinstance(source, SourceDocument))
+        found = chain(given, files)
+        taken = await take_in(found, self._store, self._parts.recipe, on_event)
+        return await self._finish(taken, on_event, begun)
 
     async def add_text(
         self,
@@ -287,8 +286,8 @@ class Quipu:
 
     async def dump(self) -> AsyncIterator[str]:
         """Yield the canonical state as JSON lines: equal documents give equal bytes, whatever their history."""
-        async with self._store.view() as view, aclosing(view.dump()) as lines:
-            async for line in lines:
+        async with self._store.view() as view:
+            async for line in view.dump():
                 yield line
 
     async def _finish(self, taken: Taken, on_event: Sink, begun: float) -> AddReport:
@@ -298,16 +297,21 @@ class Quipu:
         extractor = self._parts.recipe.extractor
         async with self._store.view() as view:
             mine = await view.documents([*taken.added, *taken.updated])
+        unreadable = [
+            Document(id=bad.id, title="", status=Status.FAILED, source=bad.source, error=str(bad.error))
+            for bad in taken.unreadable
+        ]
         return AddReport(
             n_added=len(taken.added),
             n_updated=len(taken.updated),
             n_unchanged=len(taken.unchanged),
-            failed=tuple(document for document in mine if document.status is Status.FAILED),
+            failed=(*unreadable, *(document for document in mine if document.status is Status.FAILED)),
             partial=tuple(document for document in mine if document.status is Status.PARTIAL),
             n_chunks=work.n_chunks,
             n_extracted=work.n_extracted,
             n_reused=work.n_reused,
             n_embedded=computed,
+            skipped=tuple(taken.skipped.n_by_suffix.items()) if taken.skipped else (),
             extractor=extractor.description,
             seconds=time.perf_counter() - begun,
         )

@@ -4,7 +4,7 @@ from quipu.engine import Parts, Quipu
 from quipu.errors import InvalidInput, NotFound
 from quipu.ingest.local import LocalExtractor
 from quipu.ingest.reading import Recipe
-from quipu.parse import parse
+from quipu.parse import MEDIA_TYPE_BY_SUFFIX, parse
 from quipu.providers.local import ByteTokenizer, WordLlamaEmbedder
 from quipu.settings import Settings
 from quipu.stores.relational.sqlite import SqliteBackend
@@ -37,7 +37,11 @@ async def open_engine(settings: Settings, *, create: bool = True, repair: bool =
         await store.close()
         raise
     recipe = Recipe(
-        parse=parse, extractor=LocalExtractor(), tokenizer=ByteTokenizer(), max_tokens=settings.chunk_tokens
+        parse=parse,
+        media_types=MEDIA_TYPE_BY_SUFFIX,
+        extractor=LocalExtractor(),
+        tokenizer=ByteTokenizer(),
+        max_tokens=settings.chunk_tokens,
     )
     vectors = LocalVectors(path / VECTORS_FOLDER, exact_below=settings.exact_below)
     return Quipu(Parts(path=path, store=store, vectors=vectors, embedder=embedder, recipe=recipe, ask=settings.query))

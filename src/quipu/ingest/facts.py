@@ -14,15 +14,15 @@ def chunk_facts(chunk: Chunk, extraction: Extraction) -> ChunkFacts:
     Names without a key are dropped, as are relations of an entity with itself; a name that only a relation or an alias
     uses becomes an entity of unknown type.
     """
-    said = [mention for found in extraction.entities if (mention := _entity(found)) is not None]
-    relations = tuple(mention for found in extraction.relations if (mention := _relation(found)) is not None)
-    aliases = tuple(mention for found in extraction.aliases if (mention := _alias(found)) is not None)
+    said = [mention for mention in map(_entity, extraction.entities) if mention is not None]
+    relations = tuple(mention for mention in map(_relation, extraction.relations) if mention is not None)
+    aliases = tuple(mention for mention in map(_alias, extraction.aliases) if mention is not None)
     known = {mention.key for mention in said}
     for name in _names_in_passing(extraction):
-        key = entity_key(name)
+        key = entity_key(_valid(name))
         if key and key not in known:
             known.add(key)
-            said.append(EntityMention(key=key, surface=name.strip(), type=UNKNOWN_TYPE))
+            said.append(EntityMention(key=key, surface=_valid(name).strip(), type=UNKNOWN_TYPE))
     return ChunkFacts(chunk=chunk, entities=tuple(said), relations=relations, aliases=aliases)
 
 
@@ -37,14 +37,14 @@ def _names_in_passing(extraction: Extraction) -> Iterator[str]:
 
 
 def _entity(found: FoundEntity) -> EntityMention | None:
-    key = entity_key(found.name)
+    key = entity_key(_valid(found.name))
     if not key:
         return None
     return EntityMention(
         key=key,
-        surface=found.name.strip(),
-        type=found.type or UNKNOWN_TYPE,
-        description=found.description,
+        surface=_valid(found.name).strip(),
+        type=_valid(found.type) or UNKNOWN_TYPE,
+        description=_valid(found.description),
         start=found.start,
         end=found.end,
         is_definition=found.is_definition,
@@ -52,20 +52,25 @@ def _entity(found: FoundEntity) -> EntityMention | None:
 
 
 def _relation(found: FoundRelation) -> RelationMention | None:
-    source, target = entity_key(found.source), entity_key(found.target)
+    source, target = entity_key(_valid(found.source)), entity_key(_valid(found.target))
     if not source or not target or source == target:
         return None
     return RelationMention(
         source=source,
         target=target,
-        keywords=found.keywords,
-        description=found.description,
+        keywords=tuple(_valid(keyword) for keyword in found.keywords),
+        description=_valid(found.description),
         weight=found.weight,
     )
 
 
 def _alias(found: FoundAlias) -> AliasMention | None:
-    key, alias = entity_key(found.name), entity_key(found.alias)
+    key, alias = entity_key(_valid(found.name)), entity_key(_valid(found.alias))
     if not key or not alias or key == alias:
         return None
-    return AliasMention(key=key, alias=alias, surface=found.alias.strip())
+    return AliasMention(key=key, alias=alias, surface=_valid(found.alias).strip())
+
+
+def _valid(text: str) -> str:
+    """Return text that can be stored: half of a surrogate pair, as a careless reply may hold, becomes a "?"."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from quipu.ingest.pipeline import BYTES_AT_ONCE, CLAIM
 from quipu.ingest.reading import Recipe, content_hash
+from quipu.ingest.sources import FoundSource, SkippedFiles, UnreadableSource
 from quipu.model.delta import Delta
 from quipu.model.document import SourceDocument, Status
 from quipu.model.event import Progress
@@ -20,12 +21,14 @@ class Taken:
     added: list[str] = field(default_factory=list)
     updated: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
+    unreadable: list[UnreadableSource] = field(default_factory=list)
+    skipped: SkippedFiles | None = None
 
 
-async def take_in(sources: Iterable[SourceDocument], store: Store, recipe: Recipe, on_event: Sink) -> Taken:
+async def take_in(sources: Iterable[FoundSource], store: Store, recipe: Recipe, on_event: Sink) -> Taken:
     """Queue documents durably, a few megabytes at a time; those that are live as they stand are passed over."""
     taken = Taken()
-    batches = _batches(sources)
+    batches = _batches(sources, taken)
     while batch := await asyncio.to_thread(next, batches, None):
         by_id = {source.id: source for source in batch}
         async with store.view() as view:
@@ -45,10 +48,17 @@ async def take_in(sources: Iterable[SourceDocument], store: Store, recipe: Recip
     return taken
 
 
-def _batches(sources: Iterable[SourceDocument]) -> Iterator[list[SourceDocument]]:
+def _batches(sources: Iterable[FoundSource], taken: Taken) -> Iterator[list[SourceDocument]]:
+    """Yield documents a few megabytes at a time; note the rest of what was found."""
     batch: list[SourceDocument] = []
     room = BYTES_AT_ONCE
     for source in sources:
+        if isinstance(source, UnreadableSource):
+            taken.unreadable.append(source)
+            continue
+        if isinstance(source, SkippedFiles):
+            taken.skipped = source
+            continue
         batch.append(source)
         room -= len(source.data)
         if room <= 0 or len(batch) == CLAIM:

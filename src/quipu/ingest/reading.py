@@ -1,7 +1,7 @@
 """Reading one document: bytes → text → chunks, each with the hash of all its extractor will see."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from quipu.ingest.chunk import chunk as cut
@@ -14,11 +14,19 @@ from quipu.ports.extractor import Extractor
 from quipu.ports.tokenizer import Tokenizer
 
 
+READING = "reading/1"  # raised whenever parsers or chunker make something else of the same bytes
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """How documents are read. `max_tokens` None means the default for the document's size."""
+    """How documents are read.
+
+    `media_types` says which file suffixes are read, and as what; `max_tokens` None means the default for the
+    document's size.
+    """
 
     parse: Callable[[SourceDocument], ParsedDocument]
+    media_types: Mapping[str, str]
     extractor: Extractor
     tokenizer: Tokenizer
     max_tokens: int | None = None
@@ -26,7 +34,7 @@ class Recipe:
     @property
     def identity(self) -> str:
         """What, besides the document, decides the facts."""
-        return digest(self.extractor.identity, self.tokenizer.identity, str(self.max_tokens))
+        return digest(READING, self.extractor.identity, self.tokenizer.identity, str(self.max_tokens))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

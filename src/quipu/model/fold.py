@@ -1,6 +1,7 @@
 """The fold: what the mentions of one entity or relation amount to, whatever order they came in."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 
 from quipu.model.graph import OTHER_TYPE, UNKNOWN_TYPE
 from quipu.model.ids import digest
@@ -34,14 +35,15 @@ def description_order(description: str, *, is_definition: bool = False) -> int:
 
 
 def joined_descriptions(ordered: Iterable[str]) -> str:
-    """Return the first few distinct descriptions, a line each, within the limits on number and characters."""
+    """Return the first few descriptions, a line each and none twice, within the limits on number and characters."""
     lines: list[str] = []
     room = MAX_DESCRIPTION_CHARS
-    for description in ordered:
-        if len(lines) == MAX_DESCRIPTIONS or (lines and len(description) > room):
+    for description in islice(ordered, MAX_DESCRIPTIONS):
+        if lines and len(description) > room:
             break
-        lines.append(description)
-        room -= len(description)
+        if description not in lines:
+            lines.append(description)
+            room -= len(description)
     return "\n".join(lines)
 
 

@@ -1,5 +1,6 @@
 """The graph: chunks, what each chunk says (mentions: facts), and the entities and relations folded from them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 UNKNOWN_TYPE = "Unknown"
@@ -41,10 +42,6 @@ class Chunk:
     headings: tuple[str, ...] = ()
     page: int | None = None
     error: str = ""
-
-    def embedding_text(self) -> str:
-        """Return the text whose vector stands for this chunk: its title, then its words."""
-        return f"{self.title}\n{self.text}" if self.title else self.text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,10 +90,6 @@ class Entity:
     degree: int
     aliases: tuple[str, ...] = ()
 
-    def embedding_text(self) -> str:
-        """Return the text whose vector stands for this entity: its name, then its description."""
-        return f"{self.name}\n{self.description}" if self.description else self.name
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relation:
@@ -113,10 +106,21 @@ class Relation:
     n_mentions: int
     n_chunks: int
 
-    def embedding_text(self) -> str:
-        """Return the text whose vector stands for this relation: keywords, both keys, description.
 
-        Keys, not display names: a hub that changes its most frequent spelling must not change all its relations.
-        """
-        words = ", ".join(self.keywords)
-        return f"{words}\n{self.source}\n{self.target}\n{self.description}"
+def chunk_text(title: str, text: str) -> str:
+    """Return the text whose vector stands for a chunk: its document's title, then its words."""
+    return f"{title}\n{text}" if title else text
+
+
+def entity_text(name: str, description: str) -> str:
+    """Return the text whose vector stands for an entity: its name, then its description."""
+    return f"{name}\n{description}" if description else name
+
+
+def relation_text(keywords: Sequence[str], source: str, target: str, description: str) -> str:
+    """Return the text whose vector stands for a relation: keywords, both keys, description.
+
+    Keys, not display names: a hub that changes its most frequent spelling must not change all its relations.
+    """
+    words = ", ".join(keywords)
+    return f"{words}\n{source}\n{target}\n{description}"

@@ -7,16 +7,18 @@ taken character by character and indexed as overlapping pairs, so that any name 
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 from quipu.text.names import is_acronym
-from quipu.text.scripts import UNSPACED
+from quipu.text.scripts import MARKS, UNSPACED
 
 TOKENIZER_IDENTITY = "quipu-words/1"
 
-_WORD = re.compile(rf"[{UNSPACED}]|(?:(?![{UNSPACED}_])[\w+#])+(?:['’ʼ](?:(?![{UNSPACED}_])\w)+)*")
+_LETTERS = rf"(?:[^\W_{UNSPACED}]+[{MARKS}]*)+"
+_WORD = re.compile(rf"{_LETTERS}[+#]*(?:['’ʼ]{_LETTERS})*|[{UNSPACED}]")
+_NOT_IN_WORD = re.compile(rf"(?![{MARKS}])[^\w+#]")
 _UNSPACED = re.compile(rf"[{UNSPACED}]")
 _POSSESSIVE = re.compile(r"['’ʼ]s$", re.IGNORECASE)
 _APOSTROPHES = re.compile(r"['’ʼ]")
@@ -24,8 +26,7 @@ _APOSTROPHES = re.compile(r"['’ʼ]")
 _JOINT = re.compile(r"[^\S\n]*\n?[^\S\n]*|[^\S\n]*[-‐‑–·・‧&/][^\S\n]*|\.[^\S\n]*|['’ʼ]\s*")
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """A word of a text: `form` is casefolded; `is_joined` says that only a joint separates it from the word before."""
 
     form: str
@@ -42,30 +43,49 @@ def split_words(text: str) -> list[Word]:
     end, previous = 0, ""
     for match in _WORD.finditer(text):
         raw = match.group()
-        form = _form(raw)
+        form = raw.lower() if raw.isascii() and raw.isalnum() else _form(raw)
         if not form:
             continue
-        start = match.start()
-        words.append(
-            Word(form, start, match.end(), not raw[0].islower(), is_acronym(raw), _is_joint(text[end:start], previous))
-        )
-        end, previous = match.end(), raw
+        start, stop = match.span()
+        gap = text[end:start]
+        is_joined = bool(previous) and (gap == " " or _is_joint(gap, previous))
+        # Nearly all words are lower case: for them the two questions about capitals need not be asked.
+        is_lower = raw.islower()
+        words.append(Word(form, start, stop, not is_lower, not is_lower and is_acronym(raw), is_joined))
+        end, previous = stop, raw
     return words
 
 
 def index_terms(words: Sequence[Word]) -> list[str]:
-    """Return the terms full text indexes for these words: words as they are, unspaced runs as overlapping pairs."""
+    """Return the terms full text indexes for these words.
+
+    Words as they are; a run of an unspaced script as overlapping pairs, then its last character, so that a search for
+    one character finds it anywhere.
+    """
     terms: list[str] = []
+    last = len(words) - 1
     for position, word in enumerate(words):
         if not _UNSPACED.match(word.form):
             terms.append(_fold_marks(word.form))
-            continue
-        following = words[position + 1] if position + 1 < len(words) else None
-        preceding = words[position - 1] if position else None
-        if following and _runs_on(word, following):
-            terms.append(word.form + following.form)
-        elif not (preceding and _runs_on(preceding, word)):
+        elif position < last and _run_on(word, words[position + 1]):
+            terms.append(word.form + words[position + 1].form)
+        else:
             terms.append(word.form)
+    return terms
+
+
+def phrase_terms(key: str) -> list[str]:
+    """Return terms that stand in a row in the `index_terms` of every text that names this key of several words.
+
+    The end of a key in an unspaced script says nothing, since in a text the run may go on.
+    """
+    forms = name_forms(key)
+    terms: list[str] = []
+    for form, following in zip(forms, (*forms[1:], ""), strict=True):
+        if not is_unspaced(form):
+            terms.append(_fold_marks(form))
+        elif following:
+            terms.append(form + following if is_unspaced(following) else form)
     return terms
 
 
@@ -81,8 +101,11 @@ def capital_term(key: str) -> str:
 
 
 def query_terms(text: str) -> list[str]:
-    """Return the distinct terms of a question, in order of appearance."""
-    return list(dict.fromkeys(index_terms(split_words(text))))
+    """Return the distinct terms of a question, in order of appearance: of a run of two or more, the pairs alone."""
+    words = split_words(text)
+    continues_run = [False, *(_run_on(first, second) for first, second in pairwise(words))]
+    terms = zip(index_terms(words), words, continues_run, strict=True)
+    return list(dict.fromkeys(term for term, word, continues in terms if not (continues and term == word.form)))
 
 
 def is_unspaced(text: str) -> bool:
@@ -93,6 +116,11 @@ def is_unspaced(text: str) -> bool:
 def name_forms(key: str) -> tuple[str, ...]:
     """Return the word forms of an entity key, as they stand in a text that names the entity."""
     return tuple(word.form for word in split_words(key))
+
+
+def is_linkable(key: str) -> bool:
+    """Say whether occurrences of this name are worth looking for: not one character, not a short number."""
+    return len(key) >= 2 and not (key.isdigit() and len(key) != 4) and bool(_WORD.search(key))
 
 
 def anchor(forms: Sequence[str]) -> str:
@@ -141,22 +169,19 @@ def _cached_forms(key: str) -> tuple[str, ...]:
 
 
 def _form(raw: str) -> str:
-    if raw.isascii() and raw.isalnum():
-        return raw.lower()
     bare = _APOSTROPHES.sub("", _POSSESSIVE.sub("", raw))
-    return unicodedata.normalize("NFKC", bare).casefold()
+    return _NOT_IN_WORD.sub("", unicodedata.normalize("NFKC", bare).casefold())
 
 
 def _is_joint(gap: str, previous: str) -> bool:
-    if gap == " ":
-        return bool(previous)
-    if not previous or not _JOINT.fullmatch(gap):
+    if not _JOINT.fullmatch(gap):
         return False
     return not gap.startswith(".") or len(previous) <= 3
 
 
-def _runs_on(first: Word, second: Word) -> bool:
-    return second.is_joined and second.start - first.end <= 1 and bool(_UNSPACED.match(second.form))
+def _run_on(first: Word, second: Word) -> bool:
+    """Say whether two words are neighbours in one run of an unspaced script."""
+    return second.is_joined and bool(_UNSPACED.match(first.form)) and bool(_UNSPACED.match(second.form))
 
 
 @lru_cache(maxsize=65_536)

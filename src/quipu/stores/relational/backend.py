@@ -1,6 +1,6 @@
 """What differs between databases: connecting, locking, full text."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -51,16 +51,20 @@ class Backend(Protocol):
         """Return the ids of the k best chunks by BM25 (k1 1.2, b 0.75) with their scores; equal scores by id."""
         ...
 
-    def chunks_with_terms(self, connection: Connection, terms: Iterable[str]) -> list[int]:
-        """Return the rows of chunks that have every term."""
+    def chunks_with_phrase(self, connection: Connection, terms: Sequence[str]) -> list[int]:
+        """Return the rows of chunks that have these terms in a row."""
         ...
 
     def chunks_with_capital(self, connection: Connection, term: str) -> list[int]:
         """Return the rows of chunks that have this capitalised term."""
         ...
 
-    def check_text(self, connection: Connection) -> dict[str, int]:
-        """Return how many chunks each term of full text is in."""
+    def check_text(self, connection: Connection) -> tuple[dict[str, int], dict[str, int]]:
+        """Return how many chunks each term, and each capitalised term, of full text is in."""
+        ...
+
+    def guard(self) -> AbstractContextManager[None]:
+        """Turn the driver's errors into ours: Busy, Corrupt."""
         ...
 
     def close(self) -> None:

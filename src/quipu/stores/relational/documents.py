@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row, bindparam, select
 from quipu.errors import InvalidDelta
 from quipu.model.delta import ChunkFacts, DocumentFacts
 from quipu.model.document import Metadata, MetadataValue, Status
-from quipu.model.graph import Chunk
+from quipu.model.graph import Chunk, chunk_text
 from quipu.ports.store import Space
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.fold import Folded
@@ -31,8 +31,7 @@ def publish(
     connection: Connection, documents: Sequence[DocumentFacts], changes: ChunkChanges, folded: Folded, *, now: str
 ) -> None:
     """Put each document in place of its earlier version; chunks that stay as they are cost nothing."""
-    if len({document.id for document in documents}) != len(documents):
-        raise InvalidDelta("One change publishes the same document twice.")
+    _check(documents)
     d = s.document.c
     known = {row.id: row for row in select_in(connection, select(s.document), d.id, [doc.id for doc in documents])}
     row_by_id = {row.id: row.rid for row in known.values()}
@@ -64,6 +63,17 @@ def publish(
     delete_in(connection, s.chunk.delete(), s.chunk.c.rid, [rid for rid, _ in changes.removed])
     insert_rows(connection, s.chunk, inserted)
     _move(connection, moved)
+
+
+def _check(documents: Sequence[DocumentFacts]) -> None:
+    if len({document.id for document in documents}) != len(documents):
+        raise InvalidDelta("One change publishes the same document twice.")
+    for document in documents:
+        chunks = [facts.chunk for facts in document.chunks]
+        if len({chunk.id for chunk in chunks}) != len(chunks):
+            raise InvalidDelta(f"Two chunks of {document.id!r} have the same id.")
+        if foreign := [chunk.id for chunk in chunks if chunk.document_id != document.id]:
+            raise InvalidDelta(f"The chunk {foreign[0]} of {document.id!r} belongs to another document.")
 
 
 def remove(connection: Connection, ids: Sequence[str], changes: ChunkChanges, folded: Folded) -> None:
@@ -138,7 +148,7 @@ def _chunk_row(chunk: Chunk) -> dict[str, Any]:
         "n_tokens": chunk.n_tokens,
         "text_hash": chunk.text_hash,
         "input_hash": chunk.input_hash,
-        "vector_hash": vector_hash(Space.CHUNK, chunk.embedding_text()),
+        "vector_hash": vector_hash(Space.CHUNK, chunk_text(chunk.title, chunk.text)),
         "error": chunk.error,
     }
 

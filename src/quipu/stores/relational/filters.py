@@ -32,10 +32,10 @@ def allow(connection: Connection, allowed: Filter) -> None:
     conditions += [~_matches(pattern) for pattern in allowed.exclude]
     conditions += [_holds(condition) for condition in allowed.where]
     if allowed.after:
-        conditions.append(_holds(Condition(field="date", comparison=">=", value=allowed.after)))
+        conditions.append(_any_value("date", s.metadata_value.c.text >= allowed.after.casefold()))
     if allowed.before:
         # "~" sorts after every digit and dash: 2001 includes all of 2001.
-        conditions.append(_holds(Condition(field="date", comparison="<=", value=allowed.before + "~")))
+        conditions.append(_any_value("date", s.metadata_value.c.text <= allowed.before.casefold() + "~"))
     documents = select(d.rid).where(and_(True, *conditions))
     connection.execute(insert(ALLOWED_DOCUMENT).from_select(["rid"], documents))
     chunks = select(s.chunk.c.rid).where(s.chunk.c.document.in_(select(ALLOWED_DOCUMENT.c.rid)))

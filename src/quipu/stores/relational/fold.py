@@ -9,17 +9,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Table, bindparam, select, text, update
+from sqlalchemy import Connection, Select, Table, bindparam, select, update
+from sqlalchemy import text as sql_text
 
 from quipu.model.fold import (
     MAX_DESCRIPTIONS,
     display_name,
     joined_descriptions,
-    thousandths_to_weight,
     top_keywords,
     voted_type,
 )
-from quipu.model.graph import Entity, Relation
+from quipu.model.graph import entity_text, relation_text
 from quipu.ports.store import Space
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.backend import Backend
@@ -59,17 +59,10 @@ def _refold_relations(connection: Connection, backend: Backend, tallies: Tallies
     _add_counts(connection, backend, s.relation_keyword, "relation", "keyword", tallies.keywords)
     keywords = _counts_of(connection, s.relation_keyword, "relation", "keyword", touched)
     descriptions = _descriptions(connection, "relation", touched)
-    source, target = s.entity.alias(), s.entity.alias()
-    r = s.relation.c
-    query = (
-        select(s.relation, source.c.key.label("source_key"), target.c.key.label("target_key"))
-        .join(source, source.c.rid == r.source)
-        .join(target, target.c.rid == r.target)
-    )
     degrees: Counter[int] = Counter()
     changed: list[dict[str, Any]] = []
     gone: list[int] = []
-    for row in select_in(connection, query, r.rid, touched):
+    for row in select_in(connection, _relations_with_keys(), s.relation.c.rid, touched):
         n_mentions = row.n_mentions + tallies.relation_mentions[row.rid]
         change = (n_mentions > 0) - (row.n_mentions > 0)
         degrees.update({row.source: change, row.target: change})
@@ -77,35 +70,34 @@ def _refold_relations(connection: Connection, backend: Backend, tallies: Tallies
             gone.append(row.rid)
             folded.moved(Space.RELATION, row.vector_hash, "")
             continue
-        weight = row.weight + tallies.relation_weights[row.rid]
-        fold = Relation(
-            id="",
-            source=row.source_key,
-            target=row.target_key,
-            source_name="",
-            target_name="",
-            keywords=top_keywords(keywords.get(row.rid, {})),
-            description=joined_descriptions(descriptions.get(row.rid, ())),
-            weight=thousandths_to_weight(weight),
-            n_mentions=n_mentions,
-            n_chunks=row.n_chunks + tallies.relation_chunks[row.rid],
-        )
-        wanted = vector_hash(Space.RELATION, fold.embedding_text())
+        words = top_keywords(keywords.get(row.rid, {}))
+        description = joined_descriptions(descriptions.get(row.rid, ()))
+        text = relation_text(words, row.source_key, row.target_key, description)
+        wanted = vector_hash(Space.RELATION, text)
         folded.moved(Space.RELATION, row.vector_hash, wanted)
         changed.append(
             {
                 "row": row.rid,
-                "keywords": to_json(fold.keywords),
-                "description": fold.description,
-                "weight": weight,
+                "keywords": to_json(words),
+                "description": description,
+                "weight": row.weight + tallies.relation_weights[row.rid],
                 "n_mentions": n_mentions,
-                "n_chunks": fold.n_chunks,
+                "n_chunks": row.n_chunks + tallies.relation_chunks[row.rid],
                 "vector_hash": wanted,
             }
         )
     _update_rows(connection, s.relation, changed)
-    delete_in(connection, s.relation.delete(), r.rid, gone)
+    delete_in(connection, s.relation.delete(), s.relation.c.rid, gone)
     return Counter({entity: change for entity, change in degrees.items() if change})
+
+
+def _relations_with_keys() -> Select[Any]:
+    source, target = s.entity.alias(), s.entity.alias()
+    return (
+        select(s.relation, source.c.key.label("source_key"), target.c.key.label("target_key"))
+        .join(source, source.c.rid == s.relation.c.source)
+        .join(target, target.c.rid == s.relation.c.target)
+    )
 
 
 def _refold_entities(
@@ -126,26 +118,19 @@ def _refold_entities(
             folded.gone_entities.append(row.key)
             folded.moved(Space.ENTITY, row.vector_hash, "")
             continue
-        fold = Entity(
-            key=row.key,
-            name=display_name(surfaces[row.rid]),
-            type=voted_type(types[row.rid]),
-            description=joined_descriptions(descriptions.get(row.rid, ())),
-            n_mentions=n_mentions,
-            n_chunks=row.n_chunks + tallies.entity_chunks[row.rid],
-            degree=row.degree + degrees[row.rid],
-        )
-        wanted = vector_hash(Space.ENTITY, fold.embedding_text())
+        name = display_name(surfaces[row.rid])
+        description = joined_descriptions(descriptions.get(row.rid, ()))
+        wanted = vector_hash(Space.ENTITY, entity_text(name, description))
         folded.moved(Space.ENTITY, row.vector_hash, wanted)
         changed.append(
             {
                 "row": row.rid,
-                "name": fold.name,
-                "type": fold.type,
-                "description": fold.description,
+                "name": name,
+                "type": voted_type(types[row.rid]),
+                "description": description,
                 "n_mentions": n_mentions,
-                "n_chunks": fold.n_chunks,
-                "degree": fold.degree,
+                "n_chunks": row.n_chunks + tallies.entity_chunks[row.rid],
+                "degree": row.degree + degrees[row.rid],
                 "vector_hash": wanted,
             }
         )
@@ -185,7 +170,7 @@ def _counts_of(
 
 def _descriptions(connection: Connection, owner: str, owners: Sequence[int]) -> dict[int, list[str]]:
     """Return the first few distinct descriptions of each owner, walking the index from one rank to the next."""
-    walk = text(f"""
+    walk = sql_text(f"""
         WITH RECURSIVE pick(owner, rank, i) AS (
             SELECT o.rid, (SELECT min(m.description_order) FROM {owner}_mention m
                            WHERE m.{owner} = o.rid AND m.description_order > -1), 1

@@ -48,12 +48,6 @@ def relations(snapshot: Snapshot, ids: Sequence[str]) -> list[Relation]:
     return [found[i] for i in ids if i in found]
 
 
-def hashed_relations(snapshot: Snapshot, vector_hashes: Sequence[str]) -> list[tuple[str, Relation]]:
-    """Return the relations whose texts have these hashes."""
-    rows = select_in(snapshot.connection, _relation_query(), s.relation.c.vector_hash, vector_hashes)
-    return [(row.vector_hash, _relation(row)) for row in rows]
-
-
 def incident(snapshot: Snapshot, keys: Sequence[str]) -> list[Relation]:
     """Return every relation with an end among `keys`, ordered by id."""
     rids = _entity_rids(snapshot, keys).values()
@@ -94,20 +88,16 @@ def named(snapshot: Snapshot, names: Sequence[str]) -> dict[str, tuple[str, ...]
 def search_entities(snapshot: Snapshot, text: str, k: int) -> list[Scored]:
     """Return entities whose key contains `text`: starting with it first, then most mentioned, then by key."""
     e = s.entity.c
-    wanted = text.casefold()
-    starts = e.key.startswith(wanted, autoescape=True) | (e.key == text)
-    query: Select[Any] = (
-        select(e.key, e.n_mentions)
-        .where(or_(e.key.contains(wanted, autoescape=True), e.key == text))
-        .order_by(starts.desc(), e.n_mentions.desc(), e.key)
-    )
+    spellings = (text.casefold(), text.upper())  # keys of acronyms are in capitals
+    starts = or_(*(e.key.startswith(spelling, autoescape=True) for spelling in spellings))
+    contains = or_(*(e.key.contains(spelling, autoescape=True) for spelling in spellings))
+    ranked = select(e.key, e.n_mentions, starts.label("starts")).where(contains)
     if not snapshot.is_filtered:
-        query = query.limit(k)
-    rows = snapshot.connection.execute(query).all()
-    counts = {row.key: float(row.n_mentions) for row in rows}
-    if snapshot.is_filtered:
-        counts = {entity.key: float(entity.n_mentions) for entity in entities(snapshot, [row.key for row in rows])}
-    return [Scored(id=key, score=n) for key, n in counts.items()][:k]
+        ranked = ranked.order_by(starts.desc(), e.n_mentions.desc(), e.key).limit(k)
+        return [Scored(id=row.key, score=float(row.n_mentions)) for row in snapshot.connection.execute(ranked)]
+    begins = {row.key: bool(row.starts) for row in snapshot.connection.execute(ranked)}
+    found = sorted(entities(snapshot, list(begins)), key=lambda e: (not begins[e.key], -e.n_mentions, e.key))
+    return [Scored(id=entity.key, score=float(entity.n_mentions)) for entity in found[:k]]
 
 
 def chunks_of_entities(snapshot: Snapshot, keys: Sequence[str]) -> dict[str, dict[str, int]]:
@@ -121,7 +111,8 @@ def chunks_of_entities(snapshot: Snapshot, keys: Sequence[str]) -> dict[str, dic
     for row in select_in(snapshot.connection, said, m.entity, sorted(key_by_rid)):
         found.setdefault(key_by_rid[row.entity], {})[row.id] = row.n
     names: dict[str, set[str]] = {key: {key} for key in key_by_rid.values()}
-    for row in select_in(snapshot.connection, select(a.entity, a.alias).distinct(), a.entity, sorted(key_by_rid)):
+    stated = _allowed(snapshot, select(a.entity, a.alias).distinct(), a.chunk)
+    for row in select_in(snapshot.connection, stated, a.entity, sorted(key_by_rid)):
         names[key_by_rid[row.entity]].add(row.alias)
     linked: Select[Any] = select(s.name.c.key, c.id, s.link.c.n).join_from(
         s.link, s.name, s.link.c.name == s.name.c.rid
@@ -132,6 +123,8 @@ def chunks_of_entities(snapshot: Snapshot, keys: Sequence[str]) -> dict[str, dic
     for row in select_in(snapshot.connection, linked, s.name.c.key, every_name):
         by_name.setdefault(row.key, {})[row.id] = row.n
     for key, all_names in names.items():
+        if snapshot.is_filtered and key not in found:
+            continue  # no allowed chunk mentions it, so under this filter there is no such entity
         total = Counter[str]()
         for name in all_names:
             total.update(by_name.get(name, {}))

@@ -19,10 +19,10 @@ WORKING = (Status.PARSING, Status.EXTRACTING)
 
 def enqueue(connection: Connection, documents: Sequence[SourceDocument], removals: Sequence[str], *, now: str) -> None:
     """Queue documents to read and documents to remove, in place of any earlier job of theirs."""
-    latest = {document.id: document for document in documents}
-    rows = [_job_row(document.id, document, now) for document in latest.values()]
-    rows += [_job_row(document_id, None, now) for document_id in dict.fromkeys(removals)]
-    delete_in(connection, s.job.delete(), s.job.c.document, [row["document"] for row in rows])
+    latest = {document.id: _job_row(document.id, document, now) for document in documents}
+    latest |= {document_id: _job_row(document_id, None, now) for document_id in removals}
+    rows = list(latest.values())
+    delete_in(connection, s.job.delete(), s.job.c.document, list(latest))
     first = meta.number(connection, "job_row") + 1
     insert_rows(connection, s.job, [{"rid": first + i, **row} for i, row in enumerate(rows)])
     meta.put(connection, "job_row", first + len(rows))
@@ -89,9 +89,11 @@ def current(connection: Connection, jobs: Sequence[int]) -> set[int]:
 
 
 def cancel(connection: Connection, document_ids: Sequence[str]) -> list[str]:
-    """Drop the jobs of these documents; return whose were dropped."""
-    rows = select_in(connection, select(s.job.c.document), s.job.c.document, document_ids)
-    delete_in(connection, s.job.delete(), s.job.c.document, document_ids)
+    """Drop the jobs of these documents; return whose were dropped. What is left of a partly read one stays."""
+    j = s.job.c
+    dropped = select(j.document).where(j.status != Status.PARTIAL).order_by(j.rid)
+    rows = select_in(connection, dropped, j.document, document_ids)
+    delete_in(connection, s.job.delete(), j.document, [row.document for row in rows])
     return [row.document for row in rows]
 
 

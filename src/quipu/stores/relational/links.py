@@ -23,6 +23,7 @@ from quipu.text.words import (
     index_terms,
     is_linkable,
     name_forms,
+    phrase_terms,
     split_words,
 )
 
@@ -114,7 +115,7 @@ def _candidates(connection: Connection, backend: Backend, key: str) -> list[int]
     forms = name_forms(key)
     if len(forms) == 1:
         return backend.chunks_with_capital(connection, capital_term(key))
-    return backend.chunks_with_terms(connection, index_terms(split_words(key)))
+    return backend.chunks_with_phrase(connection, phrase_terms(key))
 
 
 def _insert(connection: Connection, counts: Mapping[int, Mapping[str, int]], rid_by_key: Mapping[str, int]) -> None:

@@ -1,7 +1,7 @@
 """SQLite: WAL, one writer at a time, full text by FTS5 over terms of our own making."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from sqlalchemy.exc import DatabaseError, OperationalError
 from quipu.errors import Busy, Corrupt
 from quipu.text.words import is_unspaced
 
-_TOKENIZE = """tokenize = "unicode61 remove_diacritics 0 categories 'L* N* M* S* Co'" """
+_TOKENIZE = """tokenize = "unicode61 remove_diacritics 0 categories 'L* N* M* S* Co' tokenchars '#'" """
 
 FULL_TEXT = (
     # Contentless: the chunks hold the text already. Positions are kept, since BM25 needs how often a term occurs.
@@ -21,6 +21,7 @@ FULL_TEXT = (
     f"CREATE VIRTUAL TABLE IF NOT EXISTS chunk_capitals USING fts5(terms, content='', detail='none', columnsize=0, "
     f"{_TOKENIZE})",
     "CREATE VIRTUAL TABLE IF NOT EXISTS chunk_vocabulary USING fts5vocab(chunk_terms, row)",
+    "CREATE VIRTUAL TABLE IF NOT EXISTS capital_vocabulary USING fts5vocab(chunk_capitals, row)",
 )
 
 
@@ -35,7 +36,7 @@ class SqliteBackend:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Return a connection inside a read-only snapshot."""
-        with self._guard(), self._engine.connect() as connection:
+        with self.guard(), self._engine.connect() as connection:
             connection.exec_driver_sql("BEGIN")
             connection.exec_driver_sql("SELECT 1 FROM sqlite_master LIMIT 1").close()
             try:
@@ -46,7 +47,7 @@ class SqliteBackend:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Return a connection inside the write transaction."""
-        with self._guard(), self._engine.connect() as connection:
+        with self.guard(), self._engine.connect() as connection:
             connection.exec_driver_sql("BEGIN IMMEDIATE")
             try:
                 yield connection
@@ -113,17 +114,19 @@ class SqliteBackend:
         parameters = {"terms": " OR ".join(_quoted(term) for term in terms), "k": k}
         return [(row.id, row.score) for row in connection.execute(query, parameters)]
 
-    def chunks_with_terms(self, connection: Connection, terms: Iterable[str]) -> list[int]:
-        """Return the chunks that have every term."""
-        return self._rows(connection, "chunk_terms", " AND ".join(_quoted(term) for term in terms))
+    def chunks_with_phrase(self, connection: Connection, terms: Sequence[str]) -> list[int]:
+        """Return the chunks that have these terms in a row."""
+        return self._rows(connection, "chunk_terms", _quoted(" ".join(terms)))
 
     def chunks_with_capital(self, connection: Connection, term: str) -> list[int]:
         """Return the chunks that have this capitalised term."""
         return self._rows(connection, "chunk_capitals", _quoted(term))
 
-    def check_text(self, connection: Connection) -> dict[str, int]:
-        """Return how many chunks each term is in."""
-        return {row.term: row.doc for row in connection.execute(text("SELECT term, doc FROM chunk_vocabulary"))}
+    def check_text(self, connection: Connection) -> tuple[dict[str, int], dict[str, int]]:
+        """Return how many chunks each term, and each capitalised term, is in."""
+        terms = connection.execute(text("SELECT term, doc FROM chunk_vocabulary"))
+        capitals = connection.execute(text("SELECT term, doc FROM capital_vocabulary"))
+        return {row.term: row.doc for row in terms}, {row.term: row.doc for row in capitals}
 
     def close(self) -> None:
         """Release every connection."""
@@ -134,7 +137,7 @@ class SqliteBackend:
         return [row[0] for row in connection.execute(query, {"match": match})]
 
     @contextmanager
-    def _guard(self) -> Iterator[None]:
+    def guard(self) -> Iterator[None]:
         """Turn the driver's errors into ours."""
         try:
             yield

@@ -3,12 +3,13 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import TypeVar
 
 from sqlalchemy import Connection
 
+from quipu.errors import InvalidDelta
 from quipu.model.delta import Committed, Delta, DocumentFacts, Job
 from quipu.model.document import Status
 from quipu.model.query import Filter
@@ -33,6 +34,7 @@ from quipu.stores.relational.fold import Folded
 from quipu.stores.relational.lease import new_owner
 from quipu.stores.relational.mentions import Tallies
 from quipu.stores.relational.snapshot import Snapshot
+from quipu.stores.relational.threads import finish_in_thread
 from quipu.stores.relational.view import RelationalView
 
 T = TypeVar("T")
@@ -66,11 +68,12 @@ class RelationalStore:
     async def view(self, allowed: Filter | None = None) -> AsyncIterator[ReadView]:
         allowed = allowed or Filter()
         context = self._backend.reading()
-        connection = await asyncio.to_thread(context.__enter__)
+        connection = await finish_in_thread(context.__enter__)
         try:
-            yield await asyncio.to_thread(self._open_view, connection, allowed)
+            view = await finish_in_thread(lambda: self._open_view(connection, allowed))
+            yield view
         finally:
-            await _leave(context)
+            await finish_in_thread(lambda: context.__exit__(None, None, None))
 
     async def claim(self, limit: int) -> list[Job]:
         return await self._write(
@@ -111,7 +114,7 @@ class RelationalStore:
         return await self._read(lambda connection: replies.read(connection, input_hashes))
 
     async def stale_texts(self, model: str, limit: int) -> dict[str, str]:
-        return await self._read(lambda connection: text_index.stale_texts(connection, self._backend, model, limit))
+        return await self._read(lambda connection: text_index.stale_texts(connection, model, limit))
 
     async def use_embedder(self, identity: str, dimension: int) -> None:
         if not await self._read(lambda connection: vector_rows.has_model(connection, identity, dimension)):
@@ -136,7 +139,7 @@ class RelationalStore:
         return await self._read(lambda connection: verify.differences(connection, self._backend))
 
     async def close(self) -> None:
-        await asyncio.to_thread(self._backend.close)
+        await finish_in_thread(self._backend.close)
 
     async def _write(self, change: Callable[[Connection], T]) -> T:
         def run() -> T:
@@ -144,15 +147,14 @@ class RelationalStore:
                 return change(connection)
 
         async with self._lock:
-            # A transaction that has begun is finished even if the caller is cancelled: it is whole either way.
-            return await asyncio.shield(asyncio.to_thread(run))
+            return await finish_in_thread(run)
 
     async def _read(self, read: Callable[[Connection], T]) -> T:
         def run() -> T:
             with self._backend.reading() as connection:
                 return read(connection)
 
-        return await asyncio.to_thread(run)
+        return await finish_in_thread(run)
 
     def _open_view(self, connection: Connection, allowed: Filter) -> RelationalView:
         is_filtered = not allowed.is_empty()
@@ -163,12 +165,10 @@ class RelationalStore:
         return RelationalView(snapshot, revision=meta.number(connection, "revision"), allowed=allowed)
 
 
-async def _leave(context: AbstractContextManager[Connection]) -> None:
-    await asyncio.shield(asyncio.to_thread(context.__exit__, None, None, None))
-
-
 def _commit(connection: Connection, backend: Backend, delta: Delta, now: str) -> Committed:
     """Apply a Delta; the order of the steps is the order of what depends on what."""
+    if both := {document.id for document in delta.publish} & set(delta.remove):
+        raise InvalidDelta(f"One change publishes and removes the document {min(both)!r}.")
     revision = meta.number(connection, "revision") + 1
     meta.put(connection, "revision", revision)
     jobs.enqueue(connection, delta.enqueue, delta.enqueue_removal, now=now)

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, select
 
+from quipu.model.graph import chunk_text, entity_text, relation_text
 from quipu.ports.store import Space
-from quipu.stores.relational import graph, links, meta, passages
+from quipu.stores.relational import links, meta
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.backend import Backend
 from quipu.stores.relational.documents import ChunkChanges
-from quipu.stores.relational.snapshot import Snapshot
-from quipu.stores.relational.sql import blocks, select_in
+from quipu.stores.relational.sql import blocks, select_in, texts_from_json
+from quipu.stores.relational.vector_rows import OWNERS, vector_hash
 from quipu.text.words import TOKENIZER_IDENTITY
 
 _CHUNKS_AT_ONCE = 200
@@ -44,29 +45,41 @@ def rebuild(connection: Connection, backend: Backend) -> None:
     meta.put(connection, "tokenizer", TOKENIZER_IDENTITY)
 
 
-def stale_texts(connection: Connection, backend: Backend, model: str, limit: int) -> dict[str, str]:
+def stale_texts(connection: Connection, model: str, limit: int) -> dict[str, str]:
     """Return up to `limit` texts without a vector under this model, by text hash, read from their owners."""
     t, m = s.vector_todo.c, s.model.c
     query = select(t.text_hash, t.space).join(s.model, m.rid == t.model).where(m.identity == model).limit(limit)
     hashes: dict[Space, list[str]] = {}
     for row in connection.execute(query.order_by(t.text_hash)):
         hashes.setdefault(Space(row.space), []).append(row.text_hash)
-    snapshot = Snapshot(connection=connection, backend=backend, is_filtered=False)
     texts: dict[str, str] = {}
     for space, wanted in sorted(hashes.items()):
-        texts.update(_texts(snapshot, space, wanted))
+        owner = OWNERS[space].c
+        rows = select_in(connection, select(owner.rid, owner.vector_hash), owner.vector_hash, wanted)
+        text_by_rid = owner_texts(connection, space, [row.rid for row in rows])
+        texts.update({row.vector_hash: text_by_rid[row.rid] for row in rows})
     return texts
 
 
-def _texts(snapshot: Snapshot, space: Space, hashes: Sequence[str]) -> dict[str, str]:
+def owner_texts(connection: Connection, space: Space, rids: Sequence[int]) -> dict[int, str]:
+    """Return the text to embed of each chunk, entity or relation, by row."""
     if space is Space.CHUNK:
-        c = s.chunk.c
-        rows = select_in(snapshot.connection, select(c.vector_hash, c.id), c.vector_hash, hashes)
-        chunks = {chunk.id: chunk for chunk in passages.chunks(snapshot, [row.id for row in rows])}
-        return {row.vector_hash: chunks[row.id].embedding_text() for row in rows}
+        c, d = s.chunk.c, s.document.c
+        query = select(c.rid, c.text, d.title).join(s.document, d.rid == c.document)
+        return {row.rid: chunk_text(row.title, row.text) for row in select_in(connection, query, c.rid, rids)}
     if space is Space.ENTITY:
         e = s.entity.c
-        rows = select_in(snapshot.connection, select(e.vector_hash, e.key), e.vector_hash, hashes)
-        entities = {entity.key: entity for entity in graph.entities(snapshot, [row.key for row in rows])}
-        return {row.vector_hash: entities[row.key].embedding_text() for row in rows}
-    return {hash_: relation.embedding_text() for hash_, relation in graph.hashed_relations(snapshot, hashes)}
+        named = select(e.rid, e.name, e.description)
+        return {row.rid: entity_text(row.name, row.description) for row in select_in(connection, named, e.rid, rids)}
+    r, source, target = s.relation.c, s.entity.alias(), s.entity.alias()
+    stated = select(r.rid, r.keywords, r.description, source.c.key.label("source"), target.c.key.label("target"))
+    stated = stated.join(source, source.c.rid == r.source).join(target, target.c.rid == r.target)
+    return {
+        row.rid: relation_text(texts_from_json(row.keywords), row.source, row.target, row.description)
+        for row in select_in(connection, stated, r.rid, rids)
+    }
+
+
+def wanted_texts(connection: Connection, space: Space, rids: Sequence[int]) -> dict[int, str]:
+    """Return the hash each row's vector should have, from its text."""
+    return {rid: vector_hash(space, text) for rid, text in owner_texts(connection, space, rids).items()}

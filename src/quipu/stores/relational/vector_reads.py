@@ -78,11 +78,14 @@ def of(snapshot: Snapshot, space: Space, ids: Sequence[str]) -> dict[str, npt.ND
     return {i: found[i] for i in sorted(wanted) if i in found}
 
 
-def counts(snapshot: Snapshot) -> tuple[int, int]:
-    """Return the numbers of vectors of the live model and of texts waiting for one."""
-    n = snapshot.connection.scalar(select(func.count()).where(s.vector.c.model == _live())) or 0
-    waiting = snapshot.connection.scalar(select(func.count()).where(s.vector_todo.c.model == _live())) or 0
-    return n, waiting
+def n_waiting(snapshot: Snapshot) -> int:
+    """Return the number of texts waiting for a vector of the live model."""
+    return snapshot.connection.scalar(select(func.count()).where(s.vector_todo.c.model == _live())) or 0
+
+
+def n_vectors(snapshot: Snapshot) -> int:
+    """Return the number of vectors of the live model."""
+    return snapshot.connection.scalar(select(func.count()).where(s.vector.c.model == _live())) or 0
 
 
 def _live() -> Any:

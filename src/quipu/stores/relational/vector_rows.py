@@ -113,7 +113,12 @@ def begin_model(connection: Connection, identity: str, dimension: int, state: st
     """Start a set of vectors and queue every text for it; an unfinished set of another model is dropped."""
     m = s.model.c
     current = connection.execute(select(s.model).where(m.identity == identity)).first()
-    if current is not None and current.dimension == dimension:
+    if current is not None:
+        if current.dimension != dimension:
+            raise Mismatch(
+                f"The index knows {identity} with {current.dimension} numbers a vector, not {dimension}.",
+                remedy="An embedder of another dimension needs another identity.",
+            )
         return
     for row in connection.execute(select(m.rid).where(m.state == "building")).all():
         drop_model(connection, row.rid)
@@ -127,7 +132,9 @@ def begin_model(connection: Connection, identity: str, dimension: int, state: st
 def finish_model(connection: Connection, identity: str) -> None:
     """Make a finished second set the live one and drop the first. Raises Stale while texts lack vectors."""
     m = s.model.c
-    row = connection.execute(select(s.model).where(m.identity == identity)).one()
+    row = connection.execute(select(s.model).where(m.identity == identity)).first()
+    if row is None:
+        raise Stale(f"There are no vectors of {identity}.", remedy="Run `quipu reembed`.")
     waiting = connection.execute(select(s.vector_todo.c.text_hash).where(s.vector_todo.c.model == row.rid)).first()
     if waiting:
         raise Stale("Some texts have no vector under the new model yet.", remedy="Run `quipu reembed` again.")

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from quipu.model.fold import (
     display_name,
@@ -15,9 +15,20 @@ from quipu.model.fold import (
 )
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.backend import Backend
+from quipu.stores.relational.documents import metadata_rows
+from quipu.stores.relational.jobs import metadata_from_json
 from quipu.stores.relational.sql import texts_from_json
+from quipu.stores.relational.text_index import wanted_texts
 from quipu.stores.relational.vector_rows import OWNERS
-from quipu.text.words import anchor, count_occurrences, index_terms, is_linkable, name_forms, split_words
+from quipu.text.words import (
+    anchor,
+    capital_terms,
+    count_occurrences,
+    index_terms,
+    is_linkable,
+    name_forms,
+    split_words,
+)
 
 MAX_EXAMPLES = 20
 
@@ -25,7 +36,7 @@ MAX_EXAMPLES = 20
 def differences(connection: Connection, backend: Backend) -> list[str]:
     """Return what differs from a computation from the facts, in words; at most MAX_EXAMPLES of each kind."""
     found: list[str] = []
-    for check in (_entities, _relations, _spans, _vectors):
+    for check in (_entities, _relations, _counts, _spans, _metadata, _vectors, _names):
         found += _first(check(connection))
     found += _first(_text(connection, backend))
     return found
@@ -105,12 +116,48 @@ def _spans(connection: Connection) -> Iterator[str]:
             yield f"chunk {row.id}: its span has {row.end_char - row.start_char} characters, its text {len(row.text)}"
 
 
+def _counts(connection: Connection) -> Iterator[str]:
+    """Compare the counted surfaces, types and keywords, which the next fold will build on."""
+    m, r = s.entity_mention.c, s.relation_mention.c
+    mentions = connection.execute(select(m.entity, m.surface, m.type)).all()
+    keywords: Counter[tuple[int, str]] = Counter()
+    for relation, words in connection.execute(select(r.relation, r.keywords)):
+        keywords.update((relation, word) for word in texts_from_json(words))
+    for table, expected in (
+        (s.entity_surface, Counter((row.entity, row.surface) for row in mentions)),
+        (s.entity_type, Counter((row.entity, row.type) for row in mentions)),
+        (s.relation_keyword, keywords),
+    ):
+        kept = {(row[0], row[1]): row[2] for row in connection.execute(select(table))}
+        for owner, value in sorted(expected.keys() | kept.keys()):
+            if expected[owner, value] != kept.get((owner, value), 0):
+                yield (
+                    f"{table.name} {value!r} of row {owner}: kept {kept.get((owner, value), 0)}, "
+                    f"but the mentions give {expected[owner, value]}"
+                )
+
+
+def _metadata(connection: Connection) -> Iterator[str]:
+    kept: dict[int, list[tuple[object, ...]]] = {}
+    for row in connection.execute(select(s.metadata_value)):
+        kept.setdefault(row.document, []).append((row.field, row.ordinal, row.text, row.number))
+    for row in connection.execute(select(s.document.c.rid, s.document.c.id, s.document.c.metadata)):
+        expected = metadata_rows(row.rid, metadata_from_json(row.metadata))
+        values = sorted((each["field"], each["ordinal"], each["text"], each["number"]) for each in expected)
+        if sorted(kept.pop(row.rid, [])) != values:
+            yield f"document {row.id!r}: the metadata that filters compare are not its metadata"
+    yield from (f"metadata of document row {rid}: there is no such document" for rid in sorted(kept))
+
+
 def _vectors(connection: Connection) -> Iterator[str]:
-    owned = {
-        text_hash
-        for owner in OWNERS.values()
-        for text_hash in connection.execute(select(owner.c.vector_hash)).scalars()
-    }
+    owned: set[str] = set()
+    for space, table in OWNERS.items():
+        rids = connection.execute(select(table.c.rid)).scalars().all()
+        texts = dict(wanted_texts(connection, space, rids))
+        for rid, text_hash in connection.execute(select(table.c.rid, table.c.vector_hash)).tuples():
+            owned.add(text_hash)
+            if text_hash != texts[rid]:
+                yield f"{space} row {rid}: its vector is that of another text"
     v, t = s.vector.c, s.vector_todo.c
     for model in connection.execute(select(s.model)).all():
         kept = set(connection.execute(select(v.text_hash).where(v.model == model.rid)).scalars())
@@ -118,32 +165,46 @@ def _vectors(connection: Connection) -> Iterator[str]:
         yield from (f"vector {text_hash}: nothing has this text" for text_hash in sorted((kept | waiting) - owned))
         yield from (f"vector {text_hash}: missing and not queued" for text_hash in sorted(owned - kept - waiting))
         yield from (f"vector {text_hash}: there, yet queued" for text_hash in sorted(kept & waiting))
+        n_bytes = 2 * model.dimension
+        damaged = select(v.text_hash).where(v.model == model.rid, func.length(v.data) != n_bytes)
+        for text_hash in connection.execute(damaged.order_by(v.text_hash)).scalars():
+            yield f"vector {text_hash}: it does not have {n_bytes} bytes"
+
+
+def _names(connection: Connection) -> Iterator[str]:
+    expected = {key: (n, anchor(name_forms(key))) for key, n in _name_uses(connection).items()}
+    kept = {row.key: (row.n, row.anchor) for row in connection.execute(select(s.name))}
+    for key in sorted(expected.keys() | kept.keys()):
+        if expected.get(key) != kept.get(key):
+            yield f"name {key!r}: kept {kept.get(key)}, but entities and aliases give {expected.get(key)}"
+
+
+def _name_uses(connection: Connection) -> dict[str, int]:
+    uses = Counter(connection.execute(select(s.entity.c.key)).scalars())
+    uses.update(connection.execute(select(s.alias_mention.c.alias)).scalars())
+    return {key: n for key, n in uses.items() if is_linkable(key)}
 
 
 def _text(connection: Connection, backend: Backend) -> Iterator[str]:
-    """Compare links, names and full text with what the chunks' words give."""
-    references = Counter(connection.execute(select(s.entity.c.key)).scalars())
-    references.update(connection.execute(select(s.alias_mention.c.alias)).scalars())
-    names = {key: n for key, n in references.items() if is_linkable(key)}
-    kept_names = {row.key: row.n for row in connection.execute(select(s.name))}
-    for key in sorted(names.keys() | kept_names.keys()):
-        if names.get(key) != kept_names.get(key):
-            yield f"name {key!r}: kept {kept_names.get(key)} uses, but there are {names.get(key)}"
+    """Compare links and full text with what the chunks' words give."""
     by_anchor: dict[str, list[str]] = {}
-    for key in sorted(names):
+    for key in sorted(_name_uses(connection)):
         by_anchor.setdefault(anchor(name_forms(key)), []).append(key)
     kept_links: dict[int, dict[str, int]] = {}
     n, k = s.name.c, s.link.c
     for row in connection.execute(select(k.chunk, n.key, k.n).join_from(s.link, s.name, k.name == n.rid)):
         kept_links.setdefault(row.chunk, {})[row.key] = row.n
-    terms: Counter[str] = Counter()
+    terms, capitals = Counter[str](), Counter[str]()
     for row in connection.execute(select(s.chunk.c.rid, s.chunk.c.id, s.chunk.c.text)):
         words = split_words(row.text)
         terms.update(set(index_terms(words)))
+        capitals.update(set(capital_terms(words)))
         if count_occurrences(words, by_anchor) != kept_links.pop(row.rid, {}):
             yield f"chunk {row.id}: its links are not what its words give"
     yield from (f"links of chunk row {rid}: there is no such chunk" for rid in sorted(kept_links))
-    kept_terms = backend.check_text(connection)
-    for term in sorted(terms.keys() | kept_terms.keys()):
-        if terms[term] != kept_terms.get(term, 0):
-            yield f"full text: {term!r} is in {terms[term]} chunks, but {kept_terms.get(term, 0)} are indexed"
+    for kind, expected, kept in zip(
+        ("term", "capital"), (terms, capitals), backend.check_text(connection), strict=True
+    ):
+        for term in sorted(expected.keys() | kept.keys()):
+            if expected[term] != kept.get(term, 0):
+                yield f"full text: {kind} {term!r} is in {expected[term]} chunks, but {kept.get(term, 0)} are indexed"

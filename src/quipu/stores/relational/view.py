@@ -17,6 +17,7 @@ from quipu.ports.store import Counts, Space, VectorBlock
 from quipu.stores.relational import dump, graph, passages, vector_reads
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.snapshot import Snapshot
+from quipu.stores.relational.threads import finish_in_thread
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -114,12 +115,16 @@ class RelationalView:
                 yield line
 
     async def _read(self, read: Callable[Concatenate[Snapshot, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
+        def run() -> R:
+            with self._snapshot.backend.guard():
+                return read(self._snapshot, *args, **kwargs)
+
         async with self._lock:
-            return await asyncio.to_thread(read, self._snapshot, *args, **kwargs)
+            return await finish_in_thread(run)
 
 
 def _stale(snapshot: Snapshot) -> tuple[str, ...]:
-    n_vectors = _n_rows(snapshot, s.vector_todo)
+    n_vectors = vector_reads.n_waiting(snapshot)
     j = s.job.c
     waiting = select(func.count()).where(j.status.not_in((Status.FAILED, Status.PARTIAL)))
     n_documents = snapshot.connection.scalar(waiting) or 0
@@ -129,7 +134,6 @@ def _stale(snapshot: Snapshot) -> tuple[str, ...]:
 
 def _counts(snapshot: Snapshot) -> Counts:
     by_status = select(s.job.c.status, func.count()).group_by(s.job.c.status).order_by(s.job.c.status)
-    vectors, waiting = vector_reads.counts(snapshot)
     return Counts(
         documents=_n_rows(snapshot, s.document),
         chunks=_n_rows(snapshot, s.chunk),
@@ -137,10 +141,10 @@ def _counts(snapshot: Snapshot) -> Counts:
         relations=_n_rows(snapshot, s.relation),
         mentions=_n_rows(snapshot, s.entity_mention) + _n_rows(snapshot, s.relation_mention),
         links=_n_rows(snapshot, s.link),
-        vectors=vectors,
+        vectors=vector_reads.n_vectors(snapshot),
         replies=_n_rows(snapshot, s.reply),
         jobs={row[0]: row[1] for row in snapshot.connection.execute(by_status)},
-        stale_vectors=waiting,
+        stale_vectors=vector_reads.n_waiting(snapshot),
     )
 
 

@@ -1,0 +1,52 @@
+# Everything a contributor does, on a machine that has only make and Python 3.11 or newer.
+# Each target sets itself up in .venv first; `make` alone lists them.
+
+PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python3.14 python; do \
+	$$name -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$name && break; done)
+BIN := .venv/bin
+READY := .venv/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check format bench laws reference clean
+
+help:  ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+setup: $(READY)  ## Install Quipu and its tools into .venv
+
+$(READY): requirements/base.txt requirements/dev.txt pyproject.toml
+	@test -n "$(PYTHON)" || { echo "Quipu needs Python 3.11 or newer with the venv module." \
+		"Install it, or name it: make $(MAKECMDGOALS) PYTHON=/path/to/python3" >&2; exit 1; }
+	$(PYTHON) -m venv --clear .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: $(READY)  ## Index a small corpus and ask five questions
+	$(BIN)/quipu --index .demo demo
+
+test: $(READY)  ## Run every test
+	$(BIN)/python -m pytest
+
+check: $(READY)  ## Lint, format, types, layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(READY)  ## Put imports and layout right
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(READY)  ## Measure speed and quality
+	$(BIN)/python -m quipu.bench
+
+laws: $(READY)  ## Test the laws on many more histories and crashes
+	$(BIN)/python -m pytest tests/laws --laws-scale 5
+
+reference: $(READY)  ## Write docs/reference again from the code
+	$(BIN)/python scripts/reference.py
+
+clean:  ## Remove everything made here
+	rm -rf .venv .demo .quipu .quipu-demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +

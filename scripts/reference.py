@@ -1,0 +1,114 @@
+"""Write docs/reference from the code: `python scripts/reference.py`; with --check, only say what is out of date."""
+
+import difflib
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+from quipu.cli.app import COMMANDS, cli
+from quipu.retrieve import STRATEGIES
+from quipu.settings import CONFIG_NAME, ENVIRONMENT_PREFIX, Settings, effective
+
+FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
+WIDTH = 100
+
+
+def settings_page() -> str:
+    """Return the page of every setting."""
+    lines = [
+        "# Settings",
+        "",
+        f"Arguments win over the environment, that over `{CONFIG_NAME}`, that over the defaults. `quipu config` shows",
+        f"each value in force and where it came from. `{CONFIG_NAME}` is looked for in the current directory, then",
+        f"beside the index; `{ENVIRONMENT_PREFIX}CONFIG` names another file.",
+        "",
+        "| setting | environment | default | allowed | what it is |",
+        "|---|---|---|---|---|",
+    ]
+    for each in effective(Settings.model_construct()):
+        default = "" if each.default is None else f"`{each.default}`"
+        default = "`auto`" if each.default is None and "auto" in each.allowed else default
+        variable = f"`{ENVIRONMENT_PREFIX}{each.name.upper()}`"
+        lines.append(f"| `{each.name}` | {variable} | {default} | {each.allowed} | {each.description} |")
+    return "\n".join([*lines, ""])
+
+
+def commands_page() -> str:
+    """Return the page of every command: its help page as the command line prints it."""
+    lines = [
+        "# Commands",
+        "",
+        "Results go to stdout, everything else (progress, errors) to stderr. With `--json` a result is one JSON",
+        "document (`demo`: one for each command it runs); `dump` prints JSON lines; an error is",
+        '`{"error": {"kind", "message", "remedy"}}` on stderr. Exit codes: 0 done, 1 failed (also: a document could',
+        "not be read, `verify` or `doctor` found something), 2 wrong usage, 130 stopped by Ctrl-C.",
+        "",
+        *_help("quipu", cli),
+    ]
+    for section in COMMANDS.values():
+        for name in section:
+            lines += _help(f"quipu {name}", import_module(f"quipu.cli.commands.{name}").command)
+    return "\n".join(lines)
+
+
+def strategies_page() -> str:
+    """Return the page of every strategy."""
+    lines = [
+        "# Strategies",
+        "",
+        "A strategy is one file in `src/quipu/retrieve`: it turns a question into scored ids with reasons. Packing,",
+        "rendering, answering and citing are the same for all.",
+        "",
+        "| strategy | what it does | after | choose it when | needs | model calls |",
+        "|---|---|---|---|---|---|",
+    ]
+    for each in STRATEGIES.values():
+        needs = ", ".join(each.needs) or "nothing"
+        lines.append(
+            f"| `{each.name}` | {each.summary} | {each.after} | {each.when} | {needs} | {each.n_model_calls} |"
+        )
+    return "\n".join([*lines, ""])
+
+
+PAGES: Mapping[str, Callable[[], str]] = {
+    "settings.md": settings_page,
+    "commands.md": commands_page,
+    "strategies.md": strategies_page,
+}
+
+
+def _help(path: str, command: click.Command) -> list[str]:
+    """Return the help page of a command and of its subcommands, as code blocks under a heading each."""
+    above, _, name = path.rpartition(" ")
+    parent = click.Context(cli, info_name=above) if above else None
+    context = click.Context(command, info_name=name, parent=parent, terminal_width=WIDTH, **cli.context_settings)
+    lines = [f"## {path}", "", "```text", command.get_help(context), "```", ""]
+    if isinstance(command, click.Group) and command is not cli:
+        for name, nested in sorted(command.commands.items()):
+            lines += _help(f"{path} {name}", nested)
+    return lines
+
+
+def main() -> int:
+    """Write the pages, or with --check compare them; return 1 if one is out of date."""
+    is_check = "--check" in sys.argv[1:]
+    n_stale = 0
+    for name, render in PAGES.items():
+        file, page = FOLDER / name, render()
+        found = file.read_text(encoding="utf-8") if file.exists() else ""
+        if found == page:
+            continue
+        n_stale += 1
+        if is_check:
+            print("\n".join(difflib.unified_diff(found.splitlines(), page.splitlines(), name, f"{name} (now)", n=1)))
+        else:
+            FOLDER.mkdir(parents=True, exist_ok=True)
+            file.write_text(page, encoding="utf-8")
+    return 1 if is_check and n_stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

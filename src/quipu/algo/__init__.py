@@ -1,0 +1,1 @@
+"""Algorithms: numbers in, numbers out; no I/O, no async."""

@@ -1,0 +1,128 @@
+"""Pack: as much of the evidence as the token budgets hold, best first; what is left out is listed."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from quipu.algo.budget import n_fitting
+from quipu.answer.render import entity_line, passage_block, relation_line, sections
+from quipu.model.evidence import Dropped, Evidence, Hit
+from quipu.model.graph import Chunk, Entity, Relation
+from quipu.model.query import Query
+from quipu.ports.store import ReadView
+from quipu.ports.tokenizer import Tokenizer
+from quipu.prompts import answer as prompt
+
+T = TypeVar("T")
+
+BATCH = 200  # things read at once: a section far over its budget is not read to its end
+_ANY_BOUNDARY = prompt.evidence_boundary("", "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """A chunk in the context under its number, counted from 1."""
+
+    number: int
+    chunk: Chunk
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packed:
+    """The evidence that fits, in order, and what was dropped."""
+
+    entities: tuple[Entity, ...] = ()
+    relations: tuple[Relation, ...] = ()
+    passages: tuple[Passage, ...] = ()
+    dropped: tuple[Dropped, ...] = ()
+
+    def context(self, boundary: str = "") -> str:
+        """Return the evidence as numbered text; `boundary` opens each of its headings."""
+        return sections(
+            [entity_line(entity) for entity in self.entities],
+            [relation_line(relation) for relation in self.relations],
+            [passage_block(passage.number, passage.chunk, boundary) for passage in self.passages],
+            boundary,
+        )
+
+    def prompt(self, query: Query) -> str:
+        """Return what a model would be sent."""
+        boundary = prompt.evidence_boundary(self.context(), query.text)
+        return _prompt(query, self.context(boundary), boundary)
+
+
+async def pack(query: Query, evidence: Evidence, view: ReadView, tokenizer: Tokenizer) -> Packed:
+    """Return what the budgets of `query` hold: entities, then relations, then passages with the rest of the total.
+
+    The total includes the prompt, the question and the history. Each section is cut at the first thing that does not
+    fit, so that nothing overtakes what was ranked above it.
+    """
+    left = query.budget.total - tokenizer.count(_prompt(query, sections(" ", " ", " ", _ANY_BOUNDARY), _ANY_BOUNDARY))
+    entities = await _fill(_entities(view), evidence.entities, min(query.budget.entities, left), tokenizer)
+    left -= entities.n_tokens
+    relations = await _fill(_relations(view), evidence.relations, min(query.budget.relations, left), tokenizer)
+    left -= relations.n_tokens
+    chunks = await _fill(_chunks(view), evidence.chunks, left, tokenizer)
+    return Packed(
+        entities=entities.items,
+        relations=relations.items,
+        passages=tuple(Passage(number=number, chunk=chunk) for number, chunk in enumerate(chunks.items, 1)),
+        dropped=tuple(filled.dropped for filled in (entities, relations, chunks) if filled.dropped.ids),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Section(Generic[T]):
+    """A kind of evidence: how it is read, told apart, and written under its number."""
+
+    name: str
+    read: Callable[[Sequence[str]], Awaitable[list[T]]]
+    identity: Callable[[T], str]
+    render: Callable[[int, T], str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Filled(Generic[T]):
+    items: tuple[T, ...]
+    n_tokens: int
+    dropped: Dropped
+
+
+def _entities(view: ReadView) -> _Section[Entity]:
+    return _Section("entities", view.entities, lambda entity: entity.key, lambda _, entity: entity_line(entity))
+
+
+def _relations(view: ReadView) -> _Section[Relation]:
+    return _Section("relations", view.relations, lambda relation: relation.id, lambda _, r: relation_line(r))
+
+
+def _chunks(view: ReadView) -> _Section[Chunk]:
+    return _Section("chunks", view.chunks, lambda chunk: chunk.id, lambda n, c: passage_block(n, c, _ANY_BOUNDARY))
+
+
+async def _fill(section: _Section[T], hits: Sequence[Hit], budget: int, tokenizer: Tokenizer) -> _Filled[T]:
+    taken: list[T] = []
+    spent = 0
+    for first in range(0, len(hits), BATCH):
+        items = await section.read([hit.id for hit in hits[first : first + BATCH]])
+        texts = [section.render(number, item) for number, item in enumerate(items, len(taken) + 1)]
+        costs = [tokenizer.count(f"{text}\n\n") for text in texts]
+        n_items = n_fitting(costs, budget - spent)
+        taken += items[:n_items]
+        spent += sum(costs[:n_items])
+        if n_items < len(items):
+            break
+    kept = {section.identity(item) for item in taken}
+    ids = tuple(hit.id for hit in hits if hit.id not in kept)
+    return _Filled(tuple(taken), spent, Dropped(section=section.name, budget=max(budget, 0), ids=ids))
+
+
+def _prompt(query: Query, evidence: str, boundary: str) -> str:
+    return prompt.render(
+        query.text,
+        evidence,
+        boundary=boundary,
+        response_type=query.response_type,
+        user_prompt=query.user_prompt,
+        history=query.history,
+    )

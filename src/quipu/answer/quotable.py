@@ -1,0 +1,116 @@
+"""Quotable: the sentences of the packed passages, with what each is about."""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from quipu.answer.pack import Passage
+from quipu.model.fold import voted_type
+from quipu.model.graph import Chunk, EntityMention
+from quipu.text.names import entity_key
+from quipu.text.sentences import sentence_spans
+from quipu.text.terms import content_terms, terms_of
+from quipu.text.words import Word, anchor, count_occurrences, name_forms, split_words
+
+MIN_QUOTE_WORDS = 20  # a shorter sentence is quoted with the next of its line: "Awesome!" says nothing alone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quotable:
+    """Characters [start, end) of a passage's text: a sentence, or a few short ones of one line.
+
+    `terms` are its content words, `topic` those of its title and headings: the subject of a page is understood in each
+    of its sentences. `names` are the keys of entities named in it, `subject` the key of its title.
+    """
+
+    passage: Passage
+    start: int
+    end: int
+    terms: frozenset[str]
+    topic: frozenset[str]
+    names: frozenset[str]
+    subject: str
+
+    @property
+    def text(self) -> str:
+        """The words, exactly as in the document."""
+        return self.passage.chunk.text[self.start : self.end]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownNames:
+    """The entities the passages mention: their keys by the first words of the name, and the type of each."""
+
+    keys_by_anchor: Mapping[str, Sequence[str]]
+    type_by_key: Mapping[str, str]
+
+    def within(self, words: Sequence[Word]) -> frozenset[str]:
+        """Return the keys of the entities these words name."""
+        return frozenset(count_occurrences(words, self.keys_by_anchor))
+
+
+def known_names(mentions: Iterable[EntityMention]) -> KnownNames:
+    """Return the names among `mentions`, each with the type most of them give."""
+    types: dict[str, Counter[str]] = {}
+    for mention in mentions:
+        types.setdefault(mention.key, Counter())[mention.type] += 1
+    keys_by_anchor: dict[str, list[str]] = {}
+    for key in sorted(types):
+        if forms := name_forms(key):
+            keys_by_anchor.setdefault(anchor(forms), []).append(key)
+    return KnownNames(
+        keys_by_anchor=keys_by_anchor, type_by_key={key: voted_type(counts) for key, counts in types.items()}
+    )
+
+
+def quotables(passages: Iterable[Passage], names: KnownNames) -> list[Quotable]:
+    """Return everything quotable, in the order of the passages and of their text."""
+    return [quotable for passage in passages for quotable in _of_passage(passage, names)]
+
+
+def _of_passage(passage: Passage, names: KnownNames) -> list[Quotable]:
+    chunk = passage.chunk
+    words = split_words(chunk.text)
+    topic = frozenset(term for text in (chunk.title, *chunk.headings) for term in terms_of(text))
+    subject = entity_key(chunk.title.partition(" (")[0])
+    return [
+        Quotable(
+            passage=passage,
+            start=span.start,
+            end=span.end,
+            terms=frozenset(content_terms(span.words)),
+            topic=topic,
+            names=names.within(span.words),
+            subject=subject,
+        )
+        for span in _spans(chunk, words)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    start: int
+    end: int
+    words: Sequence[Word]
+
+
+def _spans(chunk: Chunk, words: Sequence[Word]) -> list[_Span]:
+    """Return the sentences of a chunk without its headings, each short one joined to those after it on its line."""
+    starts = [word.start for word in words]
+    headings = {chunk.title, *chunk.headings}
+    spans: list[_Span] = []
+    for start, end in sentence_spans(chunk.text):
+        first, last = bisect_left(starts, start), bisect_left(starts, end)
+        if first == last or chunk.text[start:end].lstrip("# ") in headings:
+            continue
+        if spans and _is_short(spans[-1]) and "\n" not in chunk.text[spans[-1].end : start]:
+            begun = spans.pop()
+            spans.append(_Span(begun.start, end, [*begun.words, *words[first:last]]))
+        else:
+            spans.append(_Span(start, end, words[first:last]))
+    return spans
+
+
+def _is_short(span: _Span) -> bool:
+    return len(span.words) < MIN_QUOTE_WORDS

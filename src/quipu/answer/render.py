@@ -1,0 +1,42 @@
+"""Render: evidence as numbered text, for people and for a model's prompt."""
+
+from collections.abc import Iterable
+
+from quipu.model.graph import Chunk, Entity, Relation
+
+
+def entity_line(entity: Entity) -> str:
+    """Return an entity on one line: name, type, description."""
+    return _line(f"- {entity.name} ({entity.type})", entity.description)
+
+
+def relation_line(relation: Relation) -> str:
+    """Return a relation on one line: both names, keywords, description."""
+    keywords = f" ({', '.join(relation.keywords)})" if relation.keywords else ""
+    return _line(f"- {relation.source_name} — {relation.target_name}{keywords}", relation.description)
+
+
+def passage_block(number: int, chunk: Chunk, boundary: str = "") -> str:
+    """Return a passage under a line with its number, title, headings and page; `boundary` opens that line."""
+    place = " › ".join(part for part in (chunk.title, *chunk.headings) if part) or chunk.document_id
+    page = f", page {chunk.page}" if chunk.page is not None else ""
+    return f"{boundary}[{number}] {_one_line(place)}{page}\n{chunk.text.strip()}"
+
+
+def sections(entities: Iterable[str], relations: Iterable[str], passages: Iterable[str], boundary: str = "") -> str:
+    """Return the rendered parts under their headings, without those that are empty; `boundary` opens each heading."""
+    parts = (
+        ("Entities", "\n".join(entities)),
+        ("Relations", "\n".join(relations)),
+        ("Passages", "\n\n".join(passages)),
+    )
+    return "\n\n".join(f"{boundary}{heading}\n{text}" for heading, text in parts if text)
+
+
+def _line(head: str, description: str) -> str:
+    text = _one_line(description)
+    return _one_line(head) + (f": {text}" if text else "")
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,1 @@
+"""Benchmarks: data sets, metrics, and what they measure."""

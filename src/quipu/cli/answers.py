@@ -1,0 +1,129 @@
+"""How answers look: text and numbered citations, side by side for several strategies, and the trace."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rich.box import ROUNDED
+from rich.columns import Columns
+from rich.console import Console, Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from quipu.cli.output import clean, one_line, styled, table
+from quipu.model.answer import Answer, Citation
+from quipu.model.evidence import Evidence, Hit, Trace
+
+_MIN_COLUMN = 36
+_MAX_HITS = 10
+_TITLE_CELLS = 120
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A question and an answer for each strategy."""
+
+    question: str
+    answers: tuple[Answer, ...]
+
+
+def render_answers(console: Console, asked: Asked, *, has_trace: bool = False) -> None:
+    """Draw the answers, side by side where the terminal is wide enough, then the trace of each if asked."""
+    console.print(styled(asked.question, "bold"))
+    panels = [_panel(answer) for answer in asked.answers]
+    if len(panels) > 1 and console.width >= _MIN_COLUMN * len(panels):
+        grid = Table.grid(expand=True, padding=(0, 1))
+        for _ in panels:
+            grid.add_column(ratio=1)
+        grid.add_row(*panels)
+        console.print(grid)
+    else:
+        for panel in panels:
+            console.print(panel)
+    if has_trace:
+        for answer in asked.answers:
+            _render_trace(console, answer.trace)
+
+
+def render_raw(console: Console, asked: Asked, *, is_prompt: bool) -> None:
+    """Print contexts or prompts as they are, for pipes; several are told apart by a heading."""
+    for answer in asked.answers:
+        if len(asked.answers) > 1:
+            console.print(styled(f"# {answer.trace.strategy}", "bold"))
+        console.print(styled(answer.prompt if is_prompt else answer.context), soft_wrap=True)
+
+
+def _panel(answer: Answer) -> Panel:
+    ms = sum(timing.ms for timing in answer.trace.timings)
+    title = f"{answer.trace.strategy} · {answer.generator} · {ms:,.0f} ms"
+    parts: list[RenderableType] = [_body(answer)]
+    if answer.citations:
+        parts += [Text(), *_sources(answer.citations)]
+    return Panel(Group(*parts), title=styled(title, "dim"), title_align="left", box=ROUNDED, border_style="dim")
+
+
+def _body(answer: Answer) -> Text:
+    return styled(answer.text, "" if answer.is_supported else "yellow")
+
+
+def _sources(citations: tuple[Citation, ...]) -> Iterator[Text]:
+    """Yield a line for each number: title and document, then where in it, in the order quoted."""
+    for number, quotes in _by_number(citations).items():
+        first = quotes[0]
+        line = styled(f"[{number}] ", "cyan")
+        line.append(one_line(first.title or first.document_id, _TITLE_CELLS))
+        places = "; ".join(_place(quote) for quote in quotes)
+        line.append(f" — {clean(first.document_id)}, chars {places}", style="dim")
+        yield line
+
+
+def _by_number(citations: tuple[Citation, ...]) -> dict[int, list[Citation]]:
+    quotes_by_number: dict[int, list[Citation]] = {}
+    for citation in citations:
+        quotes_by_number.setdefault(citation.number, []).append(citation)
+    return dict(sorted(quotes_by_number.items()))
+
+
+def _place(quote: Citation) -> str:
+    """Return where a quote stands: characters, page, and headings that say more than the title."""
+    headings = [one_line(heading, _TITLE_CELLS) for heading in quote.headings if heading != quote.title]
+    page = f", page {quote.page}" if quote.page else ""
+    return f"{quote.start}-{quote.end}{page}" + (f" in {' > '.join(headings)}" if headings else "")
+
+
+def _render_trace(console: Console, trace: Trace) -> None:
+    console.print(styled(f"\nTrace of {trace.strategy}, revision {trace.revision}", "bold"))
+    console.print(Columns([f"{timing.stage} {timing.ms:,.1f} ms" for timing in trace.timings], padding=(0, 2)))
+    _render_seeds(console, trace.evidence)
+    for section in ("chunks", "entities", "relations"):
+        _render_hits(console, section, getattr(trace.evidence, section))
+    for dropped in trace.dropped:
+        shown = ", ".join(clean(each) for each in dropped.ids[:_MAX_HITS])
+        console.print(
+            f"dropped {len(dropped.ids):,} {dropped.section} over the budget of {dropped.budget:,} tokens: {shown}"
+        )
+    for note in (*trace.evidence.notes, *trace.notes):
+        console.print(styled(f"note: {note}"))
+    for stale in trace.stale:
+        console.print(styled(f"stale: {stale}", "yellow"))
+
+
+def _render_seeds(console: Console, evidence: Evidence) -> None:
+    if not evidence.seeds:
+        return
+    seeds = table("seed", "by", "led to", title="Seeds")
+    for seed in evidence.seeds:
+        found = ", ".join(f"{clean(each.id)} {each.score:.3f}" for each in seed.found[:_MAX_HITS])
+        seeds.add_row(styled(seed.text), seed.kind, styled(found or "nothing"))
+    console.print(seeds)
+
+
+def _render_hits(console: Console, section: str, hits: tuple[Hit, ...]) -> None:
+    if not hits:
+        return
+    listing = table("rank", section, "score", "reason", right=["rank", "score"])
+    for rank, hit in enumerate(hits[:_MAX_HITS], 1):
+        listing.add_row(str(rank), styled(hit.id), f"{hit.score:.4f}", styled(hit.reason))
+    console.print(listing)
+    if len(hits) > _MAX_HITS:
+        console.print(f"… and {len(hits) - _MAX_HITS:,} more {section}; --json shows all.", style="dim")

@@ -1,0 +1,102 @@
+"""The command line itself: which commands there are, and what becomes of errors."""
+
+import io
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NoReturn, cast
+
+import click
+
+from quipu.cli.errors import report
+from quipu.cli.options import QuipuGroup
+
+if TYPE_CHECKING:
+    from quipu.cli.session import Opener
+
+COMMANDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "Everyday": {
+            "add": "Add files, folders or text to the index.",
+            "ask": "Answer a question, with citations.",
+            "search": "Find passages and entities by their words.",
+            "show": "Show a document, chunk, entity or relation.",
+            "docs": "List the documents of the index.",
+            "remove": "Remove documents and all they said.",
+            "status": "Show what the index holds and what waits.",
+        },
+        "Unfinished work": {
+            "resume": "Finish what was stopped or killed.",
+            "retry": "Try failed documents again.",
+            "cancel": "Drop waiting work; live documents stay.",
+        },
+        "The index": {
+            "verify": "Recompute every derivation and compare.",
+            "dump": "Print the canonical state as JSON lines.",
+            "refresh": "Bring every derivation up to date.",
+            "reembed": "Compute every vector again, beside the old.",
+            "purge": "Drop replies and vectors nothing needs.",
+        },
+        "About Quipu": {
+            "demo": "Index a small corpus and ask five questions.",
+            "strategies": "List the ways to retrieve.",
+            "config": "Show each setting and where it came from.",
+            "doctor": "Check that everything works here.",
+        },
+    }
+)
+
+
+class _LazyGroup(QuipuGroup):
+    """Imports a command's module only when the command is used, so that `quipu --help` stays quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands, in the order of the help page."""
+        return [name for section in COMMANDS.values() for name in section]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command of that name from its module."""
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        return cast(click.Command, import_module(f"quipu.cli.commands.{cmd_name}").command)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the table of commands without importing them."""
+        for title, section in COMMANDS.items():
+            with formatter.section(title):
+                formatter.write_dl(list(section.items()))
+
+
+@click.group(
+    cls=_LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    examples=("quipu demo", "quipu add ./notes", 'quipu ask "Who taught Alice Kober?"', "quipu ask --help"),
+)
+def cli() -> None:
+    """Quipu reads documents once, keeps what they say as a graph with the proof of every fact, and answers
+    questions over it with citations. It needs no key, no server and no download."""
+
+
+def run(arguments: Sequence[str], opener: "Opener | None" = None) -> int:
+    """Run one command line and return its exit code; `opener` opens the index in place of the real one."""
+    as_json = "--json" in arguments
+    is_verbose = not {"-v", "--verbose"}.isdisjoint(arguments)
+    _prepare_streams(as_json)
+    try:
+        code = cli.main(list(arguments), prog_name="quipu", standalone_mode=False, obj=opener)
+    except Exception as error:
+        return report(error, as_json=as_json, is_verbose=is_verbose)
+    return code if isinstance(code, int) else 0
+
+
+def main() -> NoReturn:
+    """Run the command line of this process."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def _prepare_streams(as_json: bool) -> None:
+    """Make sure that no character of a document can stop the output: what the terminal cannot show is escaped."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8" if as_json else None, errors="backslashreplace")

@@ -1,0 +1,140 @@
+"""`quipu add`: files, folders, standard input or text into the index."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from quipu.cli.added import finish
+from quipu.cli.metadata import parse_metadata
+from quipu.cli.options import QuipuCommand
+from quipu.cli.progress import progress
+from quipu.cli.session import load_settings, with_engine
+from quipu.errors import InvalidDocument
+from quipu.model.document import Metadata, SourceDocument
+from quipu.model.event import Event
+from quipu.model.report import AddReport
+
+if TYPE_CHECKING:
+    from quipu.engine import Quipu
+
+_STDIN = "-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Request:
+    """What the command line asks to add."""
+
+    paths: tuple[Path, ...]
+    text: str | None
+    identifier: str | None
+    title: str
+    metadata: Metadata
+    root: Path | None
+
+
+@click.command(
+    "add",
+    cls=QuipuCommand,
+    examples=(
+        "quipu add ./notes",
+        "quipu add report.html --meta region=Asia --meta year=1907",
+        'quipu add --text "Bi Sheng made movable type." --id bi-sheng',
+        "man sqlite3 | quipu add - --id sqlite3 --title sqlite3",
+    ),
+)
+@click.argument("paths", nargs=-1, metavar="PATH...")
+@click.option("--text", help="Add this text instead of files.")
+@click.option("--id", "identifier", help="Id of the one document added; by default its path or the hash of its text.")
+@click.option("--title", default="", help="Title of the one document added; by default its own.")
+@click.option("--meta", "pairs", multiple=True, metavar="KEY=VALUE", help="Metadata of every document added.")
+@click.option(
+    "--root", type=click.Path(path_type=Path, exists=True, file_okay=False), help="Ids are paths below this folder."
+)
+@click.option("-q", "--quiet", "is_quiet", is_flag=True, help="No progress; no summary unless a document failed.")
+def command(
+    *,
+    paths: tuple[str, ...],
+    text: str | None,
+    identifier: str | None,
+    title: str,
+    pairs: tuple[str, ...],
+    root: Path | None,
+    is_quiet: bool,
+) -> int:
+    """Add files, folders or text to the index.
+
+    PATH is a file, a folder, or - for standard input. A file added again is an update that costs only what changed.
+    The exit code is 1 if a document failed; the others are added all the same.
+    """
+    if _STDIN in paths:
+        if len(paths) > 1 or text is not None:
+            raise click.UsageError("Standard input (-) is added alone.")
+        paths, text = (), _read_stdin()
+    request = _Request(
+        paths=tuple(map(Path, paths)),
+        text=text,
+        identifier=identifier,
+        title=title,
+        metadata=parse_metadata(pairs),
+        root=root,
+    )
+    _check(request)
+    with progress(is_quiet=is_quiet) as on_event:
+        report = with_engine(lambda engine: _add(engine, request, on_event), create=True)
+    return finish(report, is_quiet=is_quiet)
+
+
+def _check(request: _Request) -> None:
+    """Refuse what cannot be meant before anything is opened."""
+    if bool(request.paths) == (request.text is not None):
+        raise click.UsageError("Say what to add: a PATH, - for standard input, or --text.")
+    if request.text is not None and not request.text.strip():
+        raise click.UsageError("The text is empty: there is nothing to add.")
+    missing = [path for path in request.paths if not path.exists()]
+    if missing:
+        raise click.UsageError(f"There is no file or folder {str(missing[0])!r}.")
+    names_one = request.text is not None or (len(request.paths) == 1 and request.paths[0].is_file())
+    if (request.identifier or request.title) and not names_one:
+        raise click.UsageError("--id and --title name one document: add one file or text.")
+
+
+async def _add(engine: "Quipu", request: _Request, on_event: Callable[[Event], None]) -> AddReport:
+    if request.text is not None:
+        return await engine.add_text(
+            request.text,
+            id=request.identifier,
+            title=request.title,
+            metadata=request.metadata,
+            on_event=on_event,
+        )
+    sources = [_renamed(request)] if request.identifier or request.title else request.paths
+    return await engine.add(*sources, root=request.root, metadata=request.metadata, on_event=on_event)
+
+
+def _renamed(request: _Request) -> SourceDocument:
+    """Return the one file of the request with the id and title given for it."""
+    from quipu.ingest.sources import UnreadableSource, find_sources
+    from quipu.parse import MEDIA_TYPE_BY_SUFFIX
+
+    root = request.root or load_settings().index.absolute().parent
+    found = next(find_sources(request.paths, root=root, media_types=MEDIA_TYPE_BY_SUFFIX))
+    if isinstance(found, UnreadableSource):
+        raise found.error
+    if not isinstance(found, SourceDocument):
+        raise InvalidDocument(f"{request.paths[0]} cannot be read.", remedy="Name a text, Markdown or HTML file.")
+    return replace(found, id=request.identifier or found.id, title=request.title or found.title)
+
+
+def _read_stdin() -> str:
+    data = sys.stdin.buffer.read()
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidDocument(
+            f"Standard input is not UTF-8 text (byte {error.start}).",
+            remedy="Convert it, as in `iconv -f WINDOWS-1251 -t UTF-8`, or add it as a file.",
+        ) from None

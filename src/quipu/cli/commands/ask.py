@@ -1,0 +1,152 @@
+"""`quipu ask`: a question answered from the index, with citations."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from quipu.cli.answers import Asked, render_answers, render_raw
+from quipu.cli.conversation import read_history
+from quipu.cli.metadata import parse_condition, parse_date
+from quipu.cli.options import QuipuCommand, shared
+from quipu.cli.output import stdout, write_json
+from quipu.cli.session import load_settings, with_engine
+from quipu.model.answer import Answer
+from quipu.model.query import Filter, Query
+
+if TYPE_CHECKING:
+    from quipu.engine import Quipu
+
+Option = Callable[[Callable[..., None]], Callable[..., None]]
+
+
+def _options(*options: Option) -> Option:
+    """Return decorators as one, in the order of the help page."""
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+_SETTINGS = _options(
+    click.option("--top-k", metavar="N", help="Entities or relations searched."),
+    click.option("--chunk-top-k", metavar="N", help="Passages kept."),
+    click.option("--min-similarity", metavar="X", help="Least cosine of a vector hit."),
+    click.option("--related-chunks", metavar="N", help="Passages taken for each entity or relation found."),
+    click.option("--entity-tokens", metavar="N", help="Most tokens of entities in the context."),
+    click.option("--relation-tokens", metavar="N", help="Most tokens of relations in the context."),
+    click.option("--total-tokens", metavar="N", help="Most tokens of prompt and context together."),
+    click.option("--response-type", help='Form of the answer asked of a model, as in "Bullet Points".'),
+)
+
+_FILTERS = _options(
+    click.option("--doc", "documents", multiple=True, metavar="ID", help="Only these documents; ids or patterns."),
+    click.option("--exclude", multiple=True, metavar="ID", help="Not these documents; ids or patterns."),
+    click.option("--where", "conditions", multiple=True, metavar="COND", help='On metadata, as in "year >= 1500".'),
+    click.option("--after", default="", metavar="DATE", help="Only documents with this date or a later one."),
+    click.option("--before", default="", metavar="DATE", help="Only documents with this date or an earlier one."),
+)
+
+
+@click.command(
+    "ask",
+    cls=QuipuCommand,
+    examples=(
+        'quipu ask "Which caliph supported the House of Wisdom?"',
+        'quipu ask "Who printed the Apostol?" -s naive -s mix --trace',
+        'quipu ask "Which roads led west?" --where region=Asia --before 1500',
+        'quipu ask "Who was Alice Kober?" --context > context.md',
+    ),
+)
+@click.argument("question")
+@click.option(
+    "-s",
+    "--strategy",
+    "strategies",
+    multiple=True,
+    metavar="NAME",
+    help="How to retrieve; several are shown side by side.",
+)
+@_SETTINGS
+@click.option("--keyword", "keywords", multiple=True, help="A thing the question is about; replaces those found in it.")
+@click.option("--theme", "themes", multiple=True, help="A theme of the question; replaces those found in it.")
+@_FILTERS
+@click.option("--user-prompt", default="", help="Further instructions to a model that answers.")
+@click.option("--history", type=click.Path(path_type=Path), help="Earlier turns: JSON with role and text of each.")
+@click.option("--context", "output", flag_value="context", help="Print the packed context, no answer.")
+@click.option("--prompt", "output", flag_value="prompt", help="Print the whole prompt a model would be sent.")
+@click.option("--trace", "has_trace", is_flag=True, help="Show seeds, scores, reasons, what was dropped, timings.")
+def command(
+    *,
+    question: str,
+    strategies: tuple[str, ...],
+    keywords: tuple[str, ...],
+    themes: tuple[str, ...],
+    user_prompt: str,
+    history: Path | None,
+    output: str | None,
+    has_trace: bool,
+    documents: tuple[str, ...],
+    exclude: tuple[str, ...],
+    conditions: tuple[str, ...],
+    after: str,
+    before: str,
+    **options: str | None,
+) -> None:
+    """Answer a question, with citations.
+
+    Without a language model the answer is extractive: the sentences of your documents that answer, quoted.
+    """
+    settings = load_settings(**options)
+    query = replace(
+        settings.query(question),
+        filter=Filter(
+            documents=documents,
+            exclude=exclude,
+            where=tuple(map(parse_condition, conditions)),
+            after=parse_date(after),
+            before=parse_date(before),
+        ),
+        low_level_keywords=keywords,
+        high_level_keywords=themes,
+        user_prompt=user_prompt,
+        history=read_history(history) if history else (),
+    )
+    queries = [replace(query, strategy=name) for name in _checked(strategies or (query.strategy,))]
+    answers = with_engine(lambda engine: _ask(engine, queries), settings)
+    _print(Asked(question=question, answers=tuple(answers)), output, has_trace=has_trace)
+
+
+def _checked(strategies: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the strategies, each once; raises NotFound before any is run if one does not exist."""
+    from quipu.retrieve import strategy_named
+
+    return tuple(dict.fromkeys(strategy_named(name).name for name in strategies))
+
+
+async def _ask(engine: "Quipu", queries: list[Query]) -> list[Answer]:
+    """Ask one after the other: the timings of each are its own."""
+    return [await engine.query(query) for query in queries]
+
+
+def _print(asked: Asked, output: str | None, *, has_trace: bool) -> None:
+    if shared().as_json:
+        write_json(replace(asked, answers=tuple(_lean(answer, output) for answer in asked.answers)))
+    elif output:
+        render_raw(stdout(), asked, is_prompt=output == "prompt")
+    else:
+        render_answers(stdout(), asked, has_trace=has_trace)
+
+
+def _lean(answer: Answer, output: str | None) -> Answer:
+    """Return the answer with its context and prompt only where they were asked for: they are long."""
+    return replace(
+        answer,
+        context=answer.context if output == "context" else "",
+        prompt=answer.prompt if output == "prompt" else "",
+    )

@@ -1,0 +1,62 @@
+"""`quipu demo`: index a small corpus and ask five questions, through public commands only."""
+
+import json
+import shlex
+from importlib.resources import as_file, files
+from pathlib import Path
+
+import click
+
+from quipu.cli.app import run
+from quipu.cli.options import QuipuCommand, shared
+from quipu.cli.output import stdout, styled
+
+_CORPUS = "testing/corpora/demo"
+_DEFAULT_INDEX = ".quipu-demo"
+_STRATEGIES = ("naive", "local", "mix")
+
+
+@click.command("demo", cls=QuipuCommand, examples=("quipu demo", "quipu demo --index /tmp/demo"))
+def command() -> int:
+    """Index a small corpus and ask five questions.
+
+    The corpus ships with Quipu: short documents about the history of writing, printing and travel, in English, Russian
+    and Chinese. The index goes to ./.quipu-demo unless --index says otherwise. Every step is a command you can type.
+    """
+    index = shared().index or _DEFAULT_INDEX
+    with as_file(files("quipu") / _CORPUS) as corpus:
+        code = _say_and_run("--index", index, "add", str(corpus), "--root", str(corpus))
+        for question in _questions(corpus):
+            strategies = [word for name in _STRATEGIES for word in ("-s", name)]
+            code = code or _say_and_run("--index", index, "ask", question, *strategies)
+    if not code and not shared().as_json:
+        _say_what_next(index)
+    return code
+
+
+def _questions(corpus: Path) -> list[str]:
+    asked = json.loads((corpus / "questions.json").read_text(encoding="utf-8"))
+    return [each["question"] for each in asked]
+
+
+def _say_and_run(*words: str) -> int:
+    """Print a command as a user would type it, then run it."""
+    as_json = shared().as_json
+    if not as_json:
+        stdout().print(styled(f"\n$ {shlex.join(['quipu', *words])}", "bold cyan"), soft_wrap=True)
+    return run([*words, *(["--json"] if as_json else [])], click.get_current_context().find_root().obj)
+
+
+def _say_what_next(index: str) -> None:
+    console = stdout()
+    console.print("\nNow try:", style="bold")
+    quoted = shlex.quote(index)
+    for line in (
+        f'quipu --index {quoted} ask "Who deciphered Linear B?" --trace',
+        f'quipu --index {quoted} show entity "Alice Kober"',
+        f"quipu --index {quoted} search 长城",
+        f"quipu --index {quoted} verify",
+        "quipu add ./your-folder",
+        'quipu ask "your question"',
+    ):
+        console.print(styled(f"  {line}"), soft_wrap=True)

@@ -1,0 +1,129 @@
+"""`quipu doctor`: does everything work here?"""
+
+import os
+import platform
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+
+import quipu
+from quipu.cli.options import QuipuCommand
+from quipu.cli.output import emit, styled, table
+from quipu.cli.session import load_settings, with_engine
+from quipu.errors import QuipuError
+
+if TYPE_CHECKING:
+    from quipu.engine import Quipu
+    from quipu.settings import Settings
+
+_STYLE_BY_OUTCOME = {"ok": "green", "warning": "yellow", "failed": "red"}
+_MIN_FREE_BYTES = 200_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing that was tried: "ok", "warning" or "failed", and what to do about it."""
+
+    name: str
+    outcome: str
+    detail: str
+    remedy: str = ""
+
+
+@click.command("doctor", cls=QuipuCommand, examples=("quipu doctor", "quipu --index ./kb doctor --json"))
+def command() -> int:
+    """Check that everything works here.
+
+    Indexes a sentence in a temporary folder and asks for it, then looks at your settings and index, and changes
+    nothing there. The exit code is 1 if a check failed.
+    """
+    settings = load_settings()
+    checks = [_versions(), _tried("self-test", _self_test), *_settings_checks(), _space(settings.index)]
+    checks.append(_tried("index", lambda: _index(settings)))
+    emit(checks, _render)
+    return 1 if any(check.outcome == "failed" for check in checks) else 0
+
+
+def _versions() -> Check:
+    detail = f"quipu {quipu.__version__}, Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}"
+    return Check(name="versions", outcome="ok", detail=f"{detail}, {platform.system()} {platform.machine()}")
+
+
+def _tried(name: str, attempt: Callable[[], Check]) -> Check:
+    """Return the check, failed with the reason if the attempt raises: one broken thing must not hide the others."""
+    try:
+        return attempt()
+    except QuipuError as error:
+        return Check(name=name, outcome="failed", detail=error.message, remedy=error.remedy)
+    except Exception as error:
+        return Check(name=name, outcome="failed", detail=f"{type(error).__name__}: {error}")
+
+
+def _self_test() -> Check:
+    """Take the whole way once, in a folder of its own: store, full text, extractor, embedder, answer."""
+    with TemporaryDirectory() as folder:
+        settings = load_settings().model_copy(update={"index": Path(folder) / "index"})
+        found = with_engine(lambda engine: _add_and_ask(engine, settings), settings, create=True)
+    if not found:
+        return Check(name="self-test", outcome="failed", detail="A sentence just added was not found again.")
+    return Check(name="self-test", outcome="ok", detail="a sentence was indexed, embedded, found and cited")
+
+
+async def _add_and_ask(engine: "Quipu", settings: "Settings") -> bool:
+    await engine.add_text("Alice Kober taught classics at Brooklyn College.", id="self-test")
+    found = await engine.search("Brooklyn College", k=1)
+    answer = await engine.query(settings.query("Where did Alice Kober teach?"))
+    return bool(found.chunks and answer.citations)
+
+
+def _settings_checks() -> Iterator[Check]:
+    from quipu.settings import effective, unknown_variables
+
+    given = [each for each in effective(load_settings()) if each.origin != "default"]
+    detail = ", ".join(f"{each.name} from {each.origin}" for each in given) or "all at their defaults"
+    yield Check(name="settings", outcome="ok", detail=detail)
+    for name, closest in unknown_variables():
+        remedy = f"Did you mean {closest}?" if closest else "`quipu config` lists every setting."
+        yield Check(name="settings", outcome="warning", detail=f"{name} names no setting and is ignored", remedy=remedy)
+
+
+def _space(index: Path) -> Check:
+    folder = next(each for each in (index, *index.absolute().parents) if each.exists())
+    if not os.access(folder, os.W_OK):
+        return Check(
+            name="space", outcome="failed", detail=f"{folder} cannot be written to", remedy="Choose another --index."
+        )
+    free = shutil.disk_usage(folder).free
+    detail = f"{free / 1e9:,.1f} GB free at {folder}"
+    if free < _MIN_FREE_BYTES:
+        return Check(name="space", outcome="warning", detail=detail, remedy="Free some space before adding documents.")
+    return Check(name="space", outcome="ok", detail=detail)
+
+
+def _index(settings: "Settings") -> Check:
+    """Open the index: a wrong schema, another embedder or a damaged file show themselves."""
+    if not settings.index.exists():
+        return Check(name="index", outcome="ok", detail=f"none at {settings.index} yet", remedy="quipu add PATH")
+    status = with_engine(lambda engine: engine.status(), settings)
+    detail = f"{status.path}: {status.n_documents:,} documents, schema {status.schema}, {status.embedder}"
+    found = Check(name="index", outcome="ok", detail=detail)
+    if waiting := [f"{n:,} {name}" for name, n in status.jobs]:
+        return replace(found, outcome="warning", detail=f"{detail}; {', '.join(waiting)}", remedy="quipu resume")
+    if status.stale:
+        return replace(found, outcome="warning", detail=f"{detail}; {'; '.join(status.stale)}", remedy="quipu resume")
+    return found
+
+
+def _render(console: Console, checks: list[Check]) -> None:
+    listing = table("check", "", "found", "what to do")
+    for check in checks:
+        outcome = styled(check.outcome, _STYLE_BY_OUTCOME[check.outcome])
+        listing.add_row(check.name, outcome, styled(check.detail), styled(check.remedy))
+    console.print(listing)

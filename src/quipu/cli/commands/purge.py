@@ -1,0 +1,22 @@
+"""`quipu purge`: drop what nothing needs any more."""
+
+import click
+from rich.console import Console
+
+from quipu.cli.options import QuipuCommand
+from quipu.cli.output import counted, emit
+from quipu.cli.session import with_engine
+
+
+@click.command("purge", cls=QuipuCommand, examples=("quipu purge",))
+def command() -> None:
+    """Drop replies and vectors nothing needs.
+
+    Kept replies of an extractor and vectors of documents that have changed make going back free; this gives the
+    space up.
+    """
+    emit({"dropped": with_engine(lambda engine: engine.purge())}, _render)
+
+
+def _render(console: Console, result: dict[str, int]) -> None:
+    console.print(f"{counted(result['dropped'], 'row')} dropped.")

@@ -1,0 +1,74 @@
+"""`quipu remove`: documents, and all they said, out of the index."""
+
+import sys
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+
+from quipu.cli.options import QuipuCommand
+from quipu.cli.output import counted, emit, stderr, styled
+from quipu.cli.progress import progress
+from quipu.cli.session import with_engine
+
+if TYPE_CHECKING:
+    from quipu.engine import Quipu
+
+_SHOWN = 10
+
+
+@click.command(
+    "remove",
+    cls=QuipuCommand,
+    examples=("quipu remove notes/a.md", "quipu remove 'letters/*'", "quipu remove --all --yes"),
+)
+@click.argument("ids", nargs=-1)
+@click.option("--all", "is_all", is_flag=True, help="Remove every document.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+def command(ids: tuple[str, ...], is_all: bool, yes: bool) -> None:
+    """Remove documents and all they said.
+
+    IDS are document ids or shell patterns; a pattern or --all asks before it removes.
+    """
+    if bool(ids) == is_all:
+        raise click.UsageError("Name documents, or say --all.")
+    removed = with_engine(lambda engine: _remove(engine, ids, is_all=is_all, is_sure=yes))
+    emit({"removed": removed}, _render)
+
+
+async def _remove(engine: "Quipu", ids: Sequence[str], *, is_all: bool, is_sure: bool) -> tuple[str, ...]:
+    known = [document.id for document in await engine.documents()]
+    chosen = known if is_all else _expand(ids, known)
+    if not is_sure and chosen and (is_all or chosen != list(dict.fromkeys(ids))):
+        _confirm(chosen)
+    with progress() as on_event:
+        return await engine.remove(chosen, on_event=on_event)
+
+
+def _expand(ids: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Return the documents meant: an id stands for itself, a pattern for what it matches, or itself if nothing."""
+    chosen: dict[str, None] = {}
+    for each in ids:
+        matches = [each] if each in known else [name for name in known if fnmatchcase(name, each)]
+        chosen.update(dict.fromkeys(matches or [each]))
+    return list(chosen)
+
+
+def _confirm(chosen: Sequence[str]) -> None:
+    if not sys.stdin.isatty():
+        raise click.UsageError(f"This removes {counted(len(chosen), 'document')}: say --yes.")
+    console = stderr()
+    for each in chosen[:_SHOWN]:
+        console.print(styled(f"  {each}"))
+    if len(chosen) > _SHOWN:
+        console.print(f"  … and {len(chosen) - _SHOWN:,} more")
+    click.confirm(f"Remove {counted(len(chosen), 'document')}?", abort=True, err=True)
+
+
+def _render(console: Console, result: dict[str, tuple[str, ...]]) -> None:
+    removed = result["removed"]
+    for each in removed[:_SHOWN]:
+        console.print(styled(f"removed {each}"))
+    console.print(f"{counted(len(removed), 'document')} removed, with everything they said.")

@@ -1,0 +1,36 @@
+"""`quipu retry`: try failed documents again."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from quipu.cli.added import finish_queue
+from quipu.cli.options import QuipuCommand
+from quipu.cli.progress import progress
+from quipu.cli.session import with_engine
+from quipu.model.event import Event
+from quipu.model.report import AddReport
+
+if TYPE_CHECKING:
+    from quipu.engine import Quipu
+
+
+@click.command("retry", cls=QuipuCommand, examples=("quipu retry", "quipu retry notes/a.md"))
+@click.argument("ids", nargs=-1)
+@click.option("-q", "--quiet", "is_quiet", is_flag=True, help="No progress, no summary.")
+def command(ids: tuple[str, ...], is_quiet: bool) -> int:
+    """Try failed documents again.
+
+    IDS name them; without any, all are tried.
+    """
+    with progress(is_quiet=is_quiet) as on_event:
+        report = with_engine(lambda engine: _retry(engine, ids, on_event))
+    return finish_queue(report, is_quiet=is_quiet)
+
+
+async def _retry(engine: "Quipu", ids: Sequence[str], on_event: Callable[[Event], None]) -> AddReport:
+    for each in ids:
+        await engine.document(each)  # raises NotFound, with near matches
+    await engine.retry(ids or None)
+    return await engine.resume(on_event=on_event)

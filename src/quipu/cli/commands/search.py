@@ -1,0 +1,61 @@
+"""`quipu search`: passages and entities by their words, for people."""
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from quipu.cli.options import QuipuCommand
+from quipu.cli.output import emit, one_line, styled, table
+from quipu.cli.session import with_engine
+from quipu.model.report import SearchReport
+
+_EXCERPT_CELLS = 240
+_LEAD_CHARS = 60
+
+
+@click.command("search", cls=QuipuCommand, examples=("quipu search papermaking", "quipu search 长城 -k 3"))
+@click.argument("query")
+@click.option("-k", "n_results", type=click.IntRange(1, 1_000), default=10, show_default=True, help="Most of each.")
+def command(query: str, n_results: int) -> None:
+    """Find passages and entities by their words.
+
+    Passages are ranked by BM25; entities are those whose name holds the words. `quipu ask` answers questions.
+    """
+    if not query.strip():
+        raise click.UsageError("Say what to search for.")
+    found = with_engine(lambda engine: engine.search(query, k=n_results))
+    emit(found, lambda console, found: _render(console, found, query.split()))
+
+
+def _render(console: Console, found: SearchReport, words: list[str]) -> None:
+    if not found.chunks and not found.entities:
+        console.print("Nothing found.")
+    if found.chunks:
+        console.print(_passages(found, words))
+    if found.entities:
+        console.print(_entities(found))
+
+
+def _passages(found: SearchReport, words: list[str]) -> Table:
+    passages = table("score", "document", "passage", right=["score"], title="Passages")
+    for scored, chunk in found.chunks:
+        place = "\n".join([chunk.document_id, *chunk.headings[-1:], f"chunk {chunk.id}"])
+        passages.add_row(f"{scored.score:.2f}", styled(place), _excerpt(chunk.text, words))
+    return passages
+
+
+def _excerpt(text: str, words: list[str]) -> Text:
+    """Return the text from shortly before the first of the words, with every one of them marked."""
+    places = [place for word in words if (place := text.casefold().find(word.casefold())) >= 0]
+    start = max(min(places, default=0) - _LEAD_CHARS, 0)
+    excerpt = styled(("…" if start else "") + one_line(text[start:], _EXCERPT_CELLS))
+    excerpt.highlight_words(words, "bold", case_sensitive=False)
+    return excerpt
+
+
+def _entities(found: SearchReport) -> Table:
+    entities = table("entity", "type", "mentions", "relations", right=["mentions", "relations"], title="Entities")
+    for entity in found.entities:
+        entities.add_row(styled(entity.name), entity.type, f"{entity.n_mentions:,}", f"{entity.degree:,}")
+    return entities

@@ -1,0 +1,160 @@
+"""`quipu show`: one document, chunk, entity or relation, with its proof."""
+
+import click
+from rich.console import Console
+
+from quipu.cli.options import QuipuGroup
+from quipu.cli.output import counted, emit, one_line, styled, table
+from quipu.cli.session import with_engine
+from quipu.model.delta import ChunkFacts
+from quipu.model.graph import Chunk, Relation
+from quipu.model.report import DocumentReport, EntityReport, RelationReport
+
+_EXCERPT_CELLS = 200
+_MAX_ROWS = 20
+
+
+@click.group(
+    "show",
+    cls=QuipuGroup,
+    examples=(
+        'quipu show entity "Alice Kober"',
+        'quipu show relation "Bi Sheng" "Shen Kuo"',
+        "quipu show document a.md",
+    ),
+)
+def command() -> None:
+    """Show a document, chunk, entity or relation."""
+
+
+@command.command("document")
+@click.argument("identifier", metavar="ID")
+def document(identifier: str) -> None:
+    """Show a document and its chunks."""
+    emit(with_engine(lambda engine: engine.document(identifier)), _render_document)
+
+
+@command.command("chunk")
+@click.argument("identifier", metavar="ID")
+def chunk(identifier: str) -> None:
+    """Show a chunk's text and what it says."""
+    emit(with_engine(lambda engine: engine.chunk(identifier)), _render_chunk)
+
+
+@command.command("entity")
+@click.argument("name")
+def entity(name: str) -> None:
+    """Show an entity, its relations and where it is named."""
+    emit(with_engine(lambda engine: engine.entity(name)), _render_entity)
+
+
+@command.command("relation")
+@click.argument("source")
+@click.argument("target")
+def relation(source: str, target: str) -> None:
+    """Show what relates two entities, and where it is said."""
+    emit(with_engine(lambda engine: engine.relation(source, target)), _render_relation)
+
+
+def _render_document(console: Console, found: DocumentReport) -> None:
+    document = found.document
+    console.print(styled(document.title or document.id, "bold"))
+    facts = {"id": document.id, "source": document.source, "type": document.media_type, "status": document.status}
+    facts |= {name: str(value) for name, value in sorted(document.metadata.items())}
+    facts |= {"version": str(document.version), "updated": document.updated_at, "error": document.error}
+    for name, value in facts.items():
+        if value:
+            console.print(styled(f"  {name}: {value}"))
+    listing = table("chunk", "chars", "tokens", "heading", "text", right=["tokens"])
+    for each in found.chunks:
+        listing.add_row(
+            each.id,
+            f"{each.start}-{each.end}",
+            f"{each.n_tokens:,}",
+            styled(" > ".join(each.headings)),
+            styled(one_line(each.text, _EXCERPT_CELLS)),
+        )
+    console.print(listing)
+
+
+def _render_chunk(console: Console, facts: ChunkFacts) -> None:
+    _print_chunk_head(console, facts.chunk)
+    console.print(styled(facts.chunk.text))
+    entities = table("entity", "type", "said of it", title="Entities")
+    for mention in facts.entities:
+        entities.add_row(styled(mention.surface), mention.type, styled(one_line(mention.description, _EXCERPT_CELLS)))
+    relations = table("source", "target", "keywords", "said of them", title="Relations")
+    for said in facts.relations:
+        relations.add_row(
+            styled(said.source),
+            styled(said.target),
+            styled(", ".join(said.keywords)),
+            styled(one_line(said.description, _EXCERPT_CELLS)),
+        )
+    for listing in (entities, relations):
+        if listing.row_count:
+            console.print(listing)
+    for alias in facts.aliases:
+        console.print(styled(f"{alias.surface} also names {alias.key}."))
+
+
+def _render_entity(console: Console, found: EntityReport) -> None:
+    entity = found.entity
+    console.print(styled(f"{entity.name} ({entity.type})", "bold"))
+    if entity.aliases:
+        console.print(styled(f"also: {', '.join(entity.aliases)}"))
+    if entity.description:
+        console.print(styled(entity.description))
+    console.print(
+        f"{counted(entity.n_mentions, 'mention')}, {counted(len(found.chunks), 'chunk')},"
+        f" {counted(entity.degree, 'relation')}"
+    )
+    _print_relations(console, found.relations, entity.key)
+    passages = table("times", "document", "chunk", "text", right=["times"], title="Named in")
+    for chunk, count in found.chunks[:_MAX_ROWS]:
+        passages.add_row(str(count), styled(chunk.document_id), chunk.id, styled(one_line(chunk.text, _EXCERPT_CELLS)))
+    console.print(passages)
+    _print_rest(console, len(found.chunks), "chunk")
+
+
+def _print_relations(console: Console, relations: tuple[Relation, ...], key: str) -> None:
+    """Print the relations of the entity `key`, each by its other end."""
+    if not relations:
+        return
+    listing = table("with", "weight", "keywords", "said of them", right=["weight"], title="Relations")
+    for relation in relations[:_MAX_ROWS]:
+        other = relation.target_name if relation.source == key else relation.source_name
+        listing.add_row(
+            styled(other),
+            f"{relation.weight:g}",
+            styled(", ".join(relation.keywords)),
+            styled(one_line(relation.description, _EXCERPT_CELLS)),
+        )
+    console.print(listing)
+    _print_rest(console, len(relations), "relation")
+
+
+def _render_relation(console: Console, found: RelationReport) -> None:
+    relation = found.relation
+    console.print(styled(f"{relation.source_name} and {relation.target_name}", "bold"))
+    if relation.keywords:
+        console.print(styled(", ".join(relation.keywords)))
+    if relation.description:
+        console.print(styled(relation.description))
+    console.print(f"weight {relation.weight:g}, {counted(relation.n_mentions, 'mention')}")
+    for facts in found.chunks[:_MAX_ROWS]:
+        console.print()
+        _print_chunk_head(console, facts.chunk)
+        console.print(styled(facts.chunk.text))
+    _print_rest(console, len(found.chunks), "chunk")
+
+
+def _print_chunk_head(console: Console, chunk: Chunk) -> None:
+    page = f", page {chunk.page}" if chunk.page else ""
+    where = f"{chunk.document_id}, chars {chunk.start}-{chunk.end}{page}"
+    console.print(styled(" > ".join([f"chunk {chunk.id}", where, *chunk.headings]), "bold"))
+
+
+def _print_rest(console: Console, n: int, noun: str) -> None:
+    if n > _MAX_ROWS:
+        console.print(f"… and {counted(n - _MAX_ROWS, noun)} more; --json shows all.", style="dim")

@@ -1,0 +1,34 @@
+"""`quipu status`: what the index holds, what waits, what is stale."""
+
+import click
+from rich.console import Console
+
+from quipu.cli.options import QuipuCommand
+from quipu.cli.output import counted, emit, styled
+from quipu.cli.session import command_line, with_engine
+from quipu.model.document import Status
+from quipu.model.report import StatusReport
+
+
+@click.command("status", cls=QuipuCommand, examples=("quipu status", "quipu --index ./kb status --json"))
+def command() -> None:
+    """Show what the index holds and what waits."""
+    emit(with_engine(lambda engine: engine.status()), _render)
+
+
+def _render(console: Console, status: StatusReport) -> None:
+    console.print(styled(f"Index {status.path}, revision {status.revision:,}, {status.n_bytes / 1e6:,.1f} MB", "bold"))
+    console.print(f"  {counted(status.n_documents, 'document')} in {counted(status.n_chunks, 'chunk')}")
+    console.print(
+        f"  {counted(status.n_entities, 'entity')} and {counted(status.n_relations, 'relation')}"
+        f" from {counted(status.n_mentions, 'mention')} and {counted(status.n_links, 'link')}"
+    )
+    console.print(f"  {counted(status.n_vectors, 'vector')} of {status.dimension} numbers by {status.embedder}")
+    console.print(f"  {counted(status.n_replies, 'reply')} kept; read by {status.extractor}; schema {status.schema}")
+    n_failed = dict(status.jobs).get(Status.FAILED, 0)
+    if n_failed:
+        console.print(
+            f"  {counted(n_failed, 'document')} failed: `{command_line('docs', '--status', 'failed')}`", style="red"
+        )
+    for stale in status.stale:
+        console.print(styled(f"  {stale}", "yellow"))

@@ -1,0 +1,123 @@
+"""The options every command takes, before or after its name, and the look of help pages."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import click
+
+import quipu
+
+_META = "quipu."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """What was given of the shared options, wherever on the line."""
+
+    index: str | None
+    as_json: bool
+
+
+def shared() -> Shared:
+    """Return the shared options of the command that is running."""
+    given = click.get_current_context().meta
+    return Shared(index=given.get(_META + "index"), as_json=given.get(_META + "json", False))
+
+
+class QuipuCommand(click.Command):
+    """A command with the shared options, and examples on its help page."""
+
+    def __init__(self, *args: Any, examples: tuple[str, ...] = (), **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.examples = examples
+        self.params += _shared_options()
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the command's own options, then the shared ones."""
+        _write_options(self, ctx, formatter)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples as they are, unwrapped."""
+        _write_examples(self.examples, formatter)
+
+
+class QuipuGroup(click.Group):
+    """A group with the shared options, and examples on its help page."""
+
+    command_class = QuipuCommand
+
+    def __init__(self, *args: Any, examples: tuple[str, ...] = (), **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.examples = examples
+        self.params += _shared_options()
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command of that name; a usage error names the closest if there is none."""
+        known = self.list_commands(ctx)
+        if args[0] not in known and not args[0].startswith("-"):
+            near = get_close_matches(args[0], known, n=1)
+            hint = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(known)}."
+            raise click.UsageError(f"There is no command {args[0]!r}. {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands, then the shared options."""
+        self.format_commands(ctx, formatter)
+        _write_options(self, ctx, formatter)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples as they are, unwrapped."""
+        _write_examples(self.examples, formatter)
+
+
+def _shared_options() -> list[click.Parameter]:
+    return [
+        _SharedOption(["--index"], metavar="DIR", help="The index; else QUIPU_INDEX, else ./.quipu."),
+        _SharedOption(["--json"], is_flag=True, default=None, help="Print JSON for programs."),
+        _SharedOption(["-v", "--verbose"], is_flag=True, default=None, help="Show the traceback of an error."),
+        _SharedOption(["--version"], is_flag=True, is_eager=True, callback=_print_version, help="Print the version."),
+    ]
+
+
+class _SharedOption(click.Option):
+    """An option remembered for the whole line: given after the command it wins over before."""
+
+    def __init__(self, names: list[str], *, callback: Callable[..., None] | None = None, **kwargs: Any) -> None:
+        super().__init__(names, expose_value=False, callback=callback or _remember, **kwargs)
+
+
+def _remember(ctx: click.Context, parameter: click.Parameter, value: str | bool | None) -> None:
+    if value is not None and parameter.name is not None:
+        ctx.meta[_META + parameter.name] = value
+
+
+def _print_version(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value:
+        click.echo(f"quipu {quipu.__version__}")
+        ctx.exit()
+
+
+def _write_options(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    """Write a section of own options and arguments, and a section of shared options."""
+    own: list[tuple[str, str]] = []
+    common: list[tuple[str, str]] = []
+    help_option = command.get_help_option(ctx)
+    for parameter in command.get_params(ctx):
+        if isinstance(parameter, click.Option) and (record := parameter.get_help_record(ctx)):
+            is_common = isinstance(parameter, _SharedOption) or parameter is help_option
+            (common if is_common else own).append(record)
+    for title, records in (("Options", own), ("Shared options, before or after the command", common)):
+        if records:
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
+def _write_examples(examples: tuple[str, ...], formatter: click.HelpFormatter) -> None:
+    if examples:
+        with formatter.section("Examples"):
+            for line in examples:
+                formatter.write(f"{'':>{formatter.current_indent}}{line}\n")

@@ -1,0 +1,80 @@
+"""A command's way to the engine: open, work, close; and what Ctrl-C leaves behind."""
+
+import asyncio
+import shlex
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+import click
+
+from quipu.cli.errors import Stopped
+from quipu.cli.options import shared
+
+if TYPE_CHECKING:
+    from quipu.engine import Quipu
+    from quipu.settings import Settings, SettingValue
+
+Result = TypeVar("Result")
+
+
+class Opener(Protocol):
+    """Opens an index, as `quipu.wiring.open_engine` does."""
+
+    def __call__(self, settings: "Settings", *, create: bool, repair: bool) -> Awaitable["Quipu"]:
+        """Return the engine; `create` makes an index where there is none, `repair` opens one that does not match."""
+        ...
+
+
+def load_settings(**arguments: "SettingValue") -> "Settings":
+    """Return the settings in force for this command line: its options over the environment over quipu.toml."""
+    from quipu.settings import Settings
+
+    return Settings(index=shared().index, **arguments)
+
+
+def command_line(*words: str) -> str:
+    """Return the `quipu` command a user can type for the index in use."""
+    index = shared().index
+    return shlex.join(["quipu", *(["--index", index] if index else []), *words])
+
+
+def with_engine(
+    work: Callable[["Quipu"], Awaitable[Result]],
+    settings: "Settings | None" = None,
+    *,
+    create: bool = False,
+    repair: bool = False,
+) -> Result:
+    """Open the index, do `work` with the engine, close it; raises Stopped on Ctrl-C, NotFound where there is no index.
+
+    Only a command that adds may `create` an index: a question to a mistyped path must not leave an empty one.
+    """
+    opening = _opener()(settings or load_settings(), create=create, repair=repair)
+    return asyncio.run(_work(work, opening))
+
+
+async def _work(work: Callable[["Quipu"], Awaitable[Result]], opening: Awaitable["Quipu"]) -> Result:
+    engine = await opening
+    try:
+        return await work(engine)
+    except asyncio.CancelledError:
+        raise await _stopped(engine) from None
+    finally:
+        await engine.close()
+
+
+def _opener() -> Opener:
+    injected: Opener | None = click.get_current_context().find_root().obj
+    if injected is not None:
+        return injected
+    from quipu.wiring import open_engine
+
+    return open_engine
+
+
+async def _stopped(engine: "Quipu") -> Stopped:
+    """Say what is saved and how to go on."""
+    status = await engine.status()
+    n_waiting = sum(n for name, n in status.jobs if name != "failed")
+    message = f"Stopped. {status.n_documents} documents are in the index, {n_waiting} are waiting."
+    return Stopped(message, remedy=f"Continue with `{command_line('resume')}`." if n_waiting else "Nothing is lost.")

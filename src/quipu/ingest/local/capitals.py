@@ -1,0 +1,132 @@
+"""Capitals: names by their capital letters, in Latin, Cyrillic, Greek and other scripts that have them."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from quipu.ingest.local import heads
+from quipu.ingest.local.lexicon import word_set
+from quipu.ingest.local.occurrence import Cue, Occurrence
+from quipu.ingest.local.russian import extend_phrase, split_cases
+from quipu.ingest.local.runs import is_date, split_run
+from quipu.ingest.local.tokens import RUN, Token, run_tokens
+from quipu.text.scripts import UNSPACED
+
+MAX_WORDS = 10
+
+# Letters run on into Chinese without a space ("Mate 60手机"): hidden, they are no letters of the name.
+_UNSPACED = re.compile(f"[{UNSPACED}]")
+_WORD_BEFORE = re.compile(r"(\w+)\W?\s$")
+_LETTER = re.compile(r"\w")
+_OPENING = re.compile(r"[\s\"'“”‘’«„(\[*_#>•–—:：-]")
+_TAIL = re.compile(r"[ \u00a0]([a-z]+)\b")
+_PREPOSITIONS = frozenset("in on at by for from with to of near after before under over into и в на у из".split())
+_ARTICLES = frozenset(("the", "a", "an"))
+
+
+def find_capitalised(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[Occurrence]:
+    """Yield the capitalised names of `text`, sentence by sentence ([start, end) in `spans`), in order."""
+    masked = _UNSPACED.sub("。", text) if _UNSPACED.search(text) else text
+    for start, end in spans:
+        for match in RUN.finditer(masked, start, end):
+            yield from _names_of_run(masked, start, match)
+
+
+def _names_of_run(text: str, sentence_start: int, match: re.Match[str]) -> Iterator[Occurrence]:
+    tokens = run_tokens(match)
+    before = _word_before(text, sentence_start, match.start())
+    is_initial = _starts_sentence(text, sentence_start, match.start())
+    groups = split_run(
+        tokens, follows_article=before == "the", follows_preposition=before in _PREPOSITIONS
+    )
+    for position, group in enumerate(groups):
+        names = split_cases(_trim(group, is_initial=is_initial and position == 0), before=before if not position else "")
+        for name in names:
+            occurrence = _as_occurrence(text, name, is_initial=is_initial and name[0] is tokens[0])
+            if occurrence is not None:
+                yield occurrence
+
+
+def _word_before(text: str, floor: int, start: int) -> str:
+    match = _WORD_BEFORE.search(text, max(floor, start - 24), start)
+    return match.group(1).casefold() if match else ""
+
+
+def _starts_sentence(text: str, sentence_start: int, start: int) -> bool:
+    """Say whether nothing but opening marks stands before `start`, back to the sentence's start or a colon."""
+    while start > sentence_start and _OPENING.match(text, start - 1):
+        start -= 1
+        if text[start] in ":：":
+            return True
+    return start == sentence_start
+
+
+def _trim(group: Sequence[Token], *, is_initial: bool) -> list[Token]:
+    """Cut articles, sentence openers and offices from the front of a name, and stray connectors from its end."""
+    tokens = list(group)
+    function, roles = word_set("en_function") | word_set("ru_function"), word_set("roles")
+    while tokens and (
+        tokens[0].kind == "connector"
+        or tokens[0].form in _ARTICLES
+        or (is_initial and tokens[0].form in function)
+        or (tokens[0].form == "i" and len(tokens) > 1)
+    ):
+        del tokens[0]
+    while len(_words(tokens)) > 1 and _is_office(tokens, roles):
+        del tokens[0]
+    if len(tokens) > 1 and tokens[0].kind == "number" and not _keeps_number(tokens):
+        del tokens[0]
+    return tokens
+
+
+def _is_office(tokens: Sequence[Token], roles: frozenset[str]) -> bool:
+    form = tokens[0].form.rstrip(".")
+    if form not in roles or form in heads.ROYAL or len(tokens) < 2 or tokens[1].kind == "connector":
+        return False
+    rest = _words(tokens[1:])
+    if form in heads.OFFICE_OR_NAME:
+        return rest[0].form in roles or rest[0].form in word_set("given_names")
+    return len(rest) > 1 or rest[0].form in roles or _is_cyrillic(form)
+
+
+def _is_cyrillic(form: str) -> bool:
+    return "а" <= form[:1] <= "я"
+
+
+def _words(tokens: Sequence[Token]) -> list[Token]:
+    return [token for token in tokens if token.kind == "word"]
+
+
+def _keeps_number(tokens: Sequence[Token]) -> bool:
+    return not tokens[0].form[:4].isdigit() or any(token.form in heads.EVENT for token in tokens)
+
+
+def _as_occurrence(text: str, name: Sequence[Token], *, is_initial: bool) -> Occurrence | None:
+    words = _words(name)
+    if not words or is_date(name) or len(words) > MAX_WORDS:
+        return None
+    start, end = name[0].start, name[-1].end
+    end = _with_tail(text, end) if not name[-1].owns else end
+    start, end = extend_phrase(text, start, end, is_single=len(name) == 1, is_initial=is_initial)
+    single = len(name) == 1 and end == name[-1].end and start == name[0].start
+    if single and _is_empty(words[0].form) and not _is_acronym(text, start, end):
+        return None
+    if single and len(words[0].form) == 1:
+        return None
+    cue = Cue.STARTER if is_initial and single else Cue.CAPITALS
+    return Occurrence(" ".join(text[start:end].split()), start, end, cue)
+
+
+def _is_empty(form: str) -> bool:
+    bare = form.rstrip(".")
+    return any(bare in word_set(name) for name in ("en_function", "en_common", "ru_function", "ru_common", "demonyms", "roles"))
+
+
+def _is_acronym(text: str, start: int, end: int) -> bool:
+    """Say whether a word that is common in small letters is an acronym here: in brackets, or one of the usual ones."""
+    word = text[start:end]
+    return word.isupper() and len(word) > 1 and (word in ("US", "WHO", "UN") or text[start - 1 : start] in ("(", "（"))
+
+
+def _with_tail(text: str, end: int) -> int:
+    match = _TAIL.match(text, end)
+    return match.end() if match and match.group(1) in heads.TAILS else end

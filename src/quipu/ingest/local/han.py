@@ -1,0 +1,142 @@
+"""Han: names in Chinese text without a segmenter, from what stands between common words."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+
+from quipu.ingest.local.han_phrases import names_of_phrase
+from quipu.ingest.local.han_suffixes import BY_SUFFIX
+from quipu.ingest.local.han_words import HanWord, Sort, cut_words
+from quipu.ingest.local.lexicon import word_set
+from quipu.ingest.local.occurrence import Cue, Occurrence
+
+# A name that begins several stretches is likelier than any one of them: 毕昇 in 毕昇用, 毕昇死.
+MIN_SHARED = 3
+
+_HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
+_RUN = re.compile(f"[{_HAN}][{_HAN}0-9]+")
+_MODEL = re.compile(r"\d{2,5}[A-Z]\w{0,3}(?![^\W_])", re.ASCII)
+_DOTS = "·•・‧"
+_CONJUNCTIONS = frozenset("和与及")
+_JOINT_BODIES = frozenset("委员会 研究所 研究院 研究中心 学院 总局 协会 学会 联合会 基金会 中心 博物馆".split())
+# Common characters that also end or join rare names of one character each side: 郑和, 华为, 颐和园.
+_BINDERS = frozenset("和为与于以时能会经有将")
+
+
+def find_han(text: str) -> list[Occurrence]:
+    """Return the names in the Chinese runs of `text`."""
+    if not _RUN.search(text):
+        return []
+    dotted = _dotted_names(text)
+    names = list(dotted)
+    for start, end in _runs_between(text, dotted):
+        names += _names_of_run(text, start, end)
+    return _cut_to_shared_names(names)
+
+
+def _dotted_names(text: str) -> list[Occurrence]:
+    if not any(dot in text for dot in _DOTS):
+        return []
+    return [Occurrence(m.group(), m.start(), m.end(), Cue.HAN, "Person") for m in _dotted_pattern().finditer(text)]
+
+
+@cache
+def _dotted_pattern() -> re.Pattern[str]:
+    sounds = "".join(sorted(word_set("zh_sounds")))
+    return re.compile(f"[{sounds}]{{1,6}}(?:[{_DOTS}][{sounds}]{{1,8}})+")
+
+
+def _runs_between(text: str, dotted: Sequence[Occurrence]) -> Iterator[tuple[int, int]]:
+    """Yield the Chinese runs of `text` that lie before, between and behind dotted names."""
+    start = 0
+    for stop, following in [*((name.start, name.end) for name in dotted), (len(text), len(text))]:
+        for match in _RUN.finditer(text, start, stop):
+            yield match.span()
+        start = following
+
+
+def _names_of_run(text: str, start: int, end: int) -> Iterator[Occurrence]:
+    words = _settle(cut_words(text, start, end))
+    phrase: list[HanWord] = []
+    after_role = False
+    for position, word in enumerate(words):
+        if word.sort < Sort.NUMBER or _continues(words, position) or _bridges(words, position, phrase):
+            phrase.append(word)
+            continue
+        yield from _with_models(text, names_of_phrase(phrase, after_role=after_role, before=word.text))
+        phrase, after_role = [], word.sort is Sort.ROLE
+    yield from _with_models(text, names_of_phrase(phrase, after_role=after_role, before=""))
+
+
+def _with_models(text: str, names: Sequence[Occurrence]) -> Iterator[Occurrence]:
+    """Add the model number that follows a name without a space, as in 麒麟9000S."""
+    for name in names:
+        match = _MODEL.match(text, name.end)
+        if match:
+            yield Occurrence(text[name.start : match.end()], name.start, match.end(), name.cue, "Artifact")
+        else:
+            yield name
+
+
+def _continues(words: Sequence[HanWord], position: int) -> bool:
+    """Say whether a number belongs to the name around it, as in 神舟十六号 and 地铁十号线."""
+    word = words[position]
+    return (
+        word.sort is Sort.NUMBER
+        and word.text.endswith("号")
+        and not word.text[0].isdigit()
+        and position > 0
+        and words[position - 1].sort < Sort.NUMBER
+    )
+
+
+def _bridges(words: Sequence[HanWord], position: int, phrase: Sequence[HanWord]) -> bool:
+    """Say whether "and" stands inside the name of one organisation, as in 国家发展和改革委员会."""
+    if words[position].text not in _CONJUNCTIONS or not phrase:
+        return False
+    if phrase[-1].sort not in (Sort.SOFT, Sort.LINK) or len(phrase[-1].text) < 2:
+        return False
+    for word in words[position + 1 : position + 6]:
+        if word.text in _JOINT_BODIES:
+            return True
+        if word.sort > Sort.SUFFIX:
+            return False
+    return False
+
+
+def _settle(words: Sequence[HanWord]) -> list[HanWord]:
+    """Decide what depends on the neighbours: forms of address that begin a phrase, and lone characters with binders."""
+    settled = list(words)
+    for position, word in enumerate(settled):
+        if word.sort is Sort.SUFFIX and BY_SUFFIX[word.text] == "Person":
+            if position == 0 or settled[position - 1].sort is not Sort.UNKNOWN:
+                settled[position] = replace(word, sort=Sort.ROLE)
+        elif position and word.text in _BINDERS and _is_lone(settled, position - 1):
+            following = settled[position + 1] if position + 1 < len(settled) else None
+            if following is None or following.sort is Sort.HARD or _is_lone(settled, position + 1):
+                settled[position] = replace(word, sort=Sort.UNKNOWN)
+    return settled
+
+
+def _is_lone(words: Sequence[HanWord], position: int) -> bool:
+    around = (*words[max(position - 1, 0) : position], *words[position + 1 : position + 2])
+    return words[position].sort is Sort.UNKNOWN and all(word.sort is Sort.HARD for word in around)
+
+
+def _cut_to_shared_names(names: Sequence[Occurrence]) -> list[Occurrence]:
+    """Cut weak names to the beginning they share with others: one that stands alone, or begins three of them."""
+    counts = Counter(name.name for name in names)
+    beginnings = Counter(name.name[:size] for name in names for size in (2, 3) if len(name.name) >= size)
+    return [_cut(name, counts, beginnings) for name in names]
+
+
+def _cut(name: Occurrence, counts: Counter[str], beginnings: Counter[str]) -> Occurrence:
+    if name.kind not in ("", "Person") or counts[name.name] > 1:
+        return name
+    for size in (3, 2):
+        shared = name.name[:size]
+        if size < len(name.name) and (counts[shared] or beginnings[shared] >= MIN_SHARED):
+            return replace(name, name=shared, end=name.start + size)
+    return name

@@ -1,0 +1,181 @@
+"""Han phrases: the names in a stretch of Chinese between two common words."""
+
+from collections.abc import Iterator, Sequence
+
+from quipu.ingest.local.han_suffixes import BY_SUFFIX, COMPLETE, GENERIC, ORGANIZATION, SINGLE
+from quipu.ingest.local.han_words import HanWord, Sort
+from quipu.ingest.local.lexicon import word_set
+from quipu.ingest.local.occurrence import Cue, Occurrence
+
+MAX_LENGTH = 24
+MAX_BARE = 6
+_ORGANIZATIONS = frozenset(ORGANIZATION)
+_LOCALISERS = frozenset("上下中内外前后里间总副分多双大小新老段末初")
+# Verbs of one character that cling to a name because no common word parts them from it.
+_LEADING_VERBS = frozenset("派用上下出叫找跟送迎赴赠写取教骑乘驻个年")
+_TRAILING_VERBS = frozenset("用死懂走逃派买卖演见通住写读打杀带起说得问答笑人时说建造")
+_SCOPES = frozenset("世界 国际 全国 国家 人民 中央 联合 亚洲 欧洲 全球 民族 最高 大 小".split())
+_DEFINES = frozenset(("是", "指", "即"))
+_DIVISIONS = frozenset("省市县州国朝")
+
+
+def names_of_phrase(phrase: Sequence[HanWord], *, after_role: bool, before: str) -> list[Occurrence]:
+    """Return the names in `phrase`.
+
+    `after_role` says that an office stands in front of it; `before` is the common word behind it, "" at the end.
+    """
+    names: list[Occurrence] = []
+    rest = list(phrase)
+    while rest:
+        stop = _suffix_end(rest)
+        if stop is None:
+            names += _bare_names(rest, after_role=after_role, before=before)
+            break
+        names += _suffixed_names(rest[:stop])
+        rest = rest[stop:]
+    return names
+
+
+def _suffix_end(words: Sequence[HanWord]) -> int | None:
+    """Return where the first suffixed name ends: behind the last organisation suffix, else behind the first suffix."""
+    found = [i for i, word in enumerate(words) if word.sort is Sort.SUFFIX and (i > 0 or word.text in COMPLETE)]
+    if not found:
+        return None
+    bodies = [i for i in found if words[i].text in _ORGANIZATIONS]
+    stop = bodies[-1] if bodies else found[0]
+    while stop + 1 < len(words) and words[stop + 1].sort is Sort.SUFFIX:
+        stop += 1
+    return stop + 1
+
+
+def _suffixed_names(words: Sequence[HanWord]) -> Iterator[Occurrence]:
+    kind = BY_SUFFIX[words[-1].text]
+    verb = _verb_before_object(words)
+    if verb is not None:
+        yield from _bare_names(words[:verb], after_role=False, before="")
+    body = list(words[verb + 1 :] if verb is not None else words)
+    while len(body) > 1 and body[0].text in _LEADING_VERBS:
+        del body[0]
+    if kind != "Organization" and body[0].sort is Sort.PLACE and any(w.sort is Sort.UNKNOWN for w in body[1:]):
+        yield _name(body[:1], Cue.HAN, "Location")
+        del body[0]
+    if _is_generic(body):
+        return
+    if body[-1].end - body[0].start <= MAX_LENGTH:
+        yield _name(body, Cue.HAN, kind)
+
+
+def _verb_before_object(words: Sequence[HanWord]) -> int | None:
+    """Return where a verb parts a name from its object, as in 塞格德|建设|新能源汽车工厂; None where it is one name."""
+    for position, word in enumerate(words):
+        if word.sort is Sort.LINK and position and words[position - 1].sort in (Sort.UNKNOWN, Sort.PLACE):
+            n_nouns = sum(1 for after in words[position + 1 : -1] if after.sort is not Sort.LINK)
+            return position if n_nouns > 1 else None
+    return None
+
+
+def _is_generic(body: Sequence[HanWord]) -> bool:
+    """Say whether the words before the suffix make no name of it: 汽车工厂, 优化算法."""
+    suffix = body[-1].text
+    if suffix in COMPLETE:
+        return False
+    if len(body) == 1:
+        return True
+    known = all(word.sort in (Sort.SOFT, Sort.LINK) for word in body[:-1])
+    if len(body) == 2 and body[0].text in _LOCALISERS and body[0].text not in "大小":
+        return True
+    return known and suffix in GENERIC and body[0].text not in _SCOPES
+
+
+def _bare_names(words: Sequence[HanWord], *, after_role: bool, before: str) -> Iterator[Occurrence]:
+    """Yield the places of a phrase, and its unknown characters with the nouns behind them."""
+    if before in _DEFINES and len(words) > 1 and all(w.sort in (Sort.SOFT, Sort.LINK) for w in words):
+        yield _name(words, Cue.TERM, "Concept")
+        return
+    position = 0
+    while position < len(words):
+        if words[position].sort is Sort.PLACE and not _takes_one_more(words, position):
+            yield _name(words[position : position + 1], Cue.HAN, "Location")
+            position += 1
+            continue
+        stop = _unknown_end(words, position)
+        if stop > position:
+            yield from _unknown_names(words[position:stop], after_role=after_role)
+        position = max(stop, position + 1)
+
+
+def _takes_one_more(words: Sequence[HanWord], position: int) -> bool:
+    """Say whether one unknown character alone follows the place at `position`: it is part of the name."""
+    after = words[position + 1 : position + 3]
+    return bool(after) and after[0].sort is Sort.UNKNOWN and (len(after) == 1 or after[1].sort is not Sort.UNKNOWN)
+
+
+def _unknown_end(words: Sequence[HanWord], start: int) -> int:
+    """Return where the name that starts at `start` ends: unknown and single soft characters, then one soft noun."""
+    stop, n_unknown = start, 0
+    while stop < len(words) and (
+        words[stop].sort is Sort.UNKNOWN
+        or (words[stop].sort is Sort.PLACE and stop == start)
+        or (words[stop].sort is Sort.SOFT and len(words[stop].text) == 1)
+        or (words[stop].sort is Sort.NUMBER and n_unknown > 0)
+    ):
+        n_unknown += words[stop].sort is Sort.UNKNOWN
+        stop += 1
+    if not n_unknown:
+        return start
+    if stop < len(words) and words[stop].sort is Sort.SOFT:
+        stop += 1
+    return stop
+
+
+def _unknown_names(words: Sequence[HanWord], *, after_role: bool) -> Iterator[Occurrence]:
+    body = _trim(words)
+    text = "".join(word.text for word in body)
+    if not 2 <= len(text) <= MAX_LENGTH:
+        return
+    cut = next((i for i, word in enumerate(body[:-2]) if i > 0 and word.text in _DIVISIONS), None)
+    if cut is not None:
+        yield from _unknown_names(body[: cut + 1], after_role=after_role)
+        yield from _unknown_names(body[cut + 1 :], after_role=False)
+        return
+    cue, kind = _judge(text, body[-1], after_role=after_role)
+    if cue is not None:
+        yield _name(body, cue, kind)
+
+
+def _trim(words: Sequence[HanWord]) -> list[HanWord]:
+    """Cut verbs and words of place that cling to either end, while two characters remain."""
+    body = list(words)
+    while len(body) > 2 and body[0].text in _LEADING_VERBS:
+        del body[0]
+    while len(body) > 2 and (body[-1].text in _TRAILING_VERBS or body[-1].text in _LOCALISERS):
+        del body[-1]
+    return body
+
+
+def _judge(text: str, last: HanWord, *, after_role: bool) -> tuple[Cue | None, str]:
+    """Return how strongly unknown characters look like a name, and which type of name."""
+    if last.sort is Sort.SOFT and len(last.text) > 1:
+        return Cue.HAN, ""
+    if len(text) > 2 and text[-1] in SINGLE:
+        return Cue.HAN, SINGLE[text[-1]]
+    if (after_role and len(text) <= MAX_BARE) or _is_person(text):
+        return Cue.HAN, "Person"
+    if text[-1] in SINGLE:
+        return Cue.HAN, SINGLE[text[-1]]
+    if _sounds_foreign(text):
+        return Cue.HAN, ""
+    return (Cue.HAN_BARE, "") if len(text) <= MAX_BARE else (None, "")
+
+
+def _is_person(text: str) -> bool:
+    surnames = word_set("zh_names")
+    return (text[:2] in surnames and 3 <= len(text) <= 4) or (text[0] in surnames and 2 <= len(text) <= 3)
+
+
+def _sounds_foreign(text: str) -> bool:
+    return len(text) > 2 and all(character in word_set("zh_sounds") for character in text)
+
+
+def _name(words: Sequence[HanWord], cue: Cue, kind: str) -> Occurrence:
+    return Occurrence("".join(word.text for word in words), words[0].start, words[-1].end, cue, kind)

@@ -1,0 +1,187 @@
+"""Russian: names that go on in lower case ("Ливонской войны", "улица Баумана") and where cases part two names."""
+
+import re
+from collections.abc import Sequence
+
+from quipu.ingest.local.lexicon import word_set
+from quipu.ingest.local.tokens import Token
+
+MAX_GENITIVES = 3
+
+_LOWER_WORD = re.compile(r"[ \u00a0]([а-яё][а-яё-]+)(?![\w-])")
+_CAPITAL_WORD = re.compile(r"[ \u00a0]([А-ЯЁ][а-яё]+(?:[-–][А-ЯЁ]?[а-яё]+)?)(?![\w-])")
+_WORD_BEFORE = re.compile(r"(?:^|(?<=[\s«(]))([а-яё]+) (при|на|под)? ?$")
+# Adjectives by ending, in groups that agree with one another, with the endings a noun may have beside them.
+_AGREEMENTS = (
+    (("ый", "ий", "ой"), "[^аеёиоуыэюя]"),
+    (("ая", "яя"), "а|я|ь"),
+    (("ое", "ее"), "о|е|ё|мя"),
+    (("ые", "ие"), "ы|и|а|я"),
+    (("ого", "его"), "а|я|и"),
+    (("ому", "ему"), "у|ю|и"),
+    (("ым", "им"), "ом|ем|ём"),
+    (("ом", "ем"), "е|и|у|ю"),
+    (("ую", "юю"), "у|ю|ь"),
+    (("ых", "их"), "ов|ев|ей|ах|ях|[^аеёиоуыэюя]"),
+    (("ыми", "ими"), "ами|ями"),
+    (("ой", "ей"), "ы|и|е|ой|ей|ью"),
+)
+_GROUPS = {
+    ending: tuple(group for group, _ in _AGREEMENTS if ending in group) for group, _ in _AGREEMENTS for ending in group
+}
+_NOUNS = {
+    ending: re.compile(f"[а-яё-]+(?:{'|'.join(nouns for group, nouns in _AGREEMENTS if ending in group)})")
+    for ending in _GROUPS
+}
+_ADJECTIVE = re.compile(rf"[А-ЯЁа-яё][а-яё]+(?:-[А-ЯЁ]?[а-яё]+)?({'|'.join(sorted(_GROUPS, key=len, reverse=True))})")
+_RELATIONAL = re.compile(r"[А-ЯЁ][а-яё-]+ск(?:ий|ая|ое|ие|ого|ой|ому|им|их|ую)")
+_VERB = re.compile(
+    r"[а-яё]+(?:[аияеуыё]л[аои]?|шёл|ш(?:ла|ли)|(?:л|ла|ло|ли)сь|лся|[аеи]ть|[иеуюая]т|тся)"
+)
+_GENITIVE = re.compile(
+    r"[а-яё]{2,}(?:ого|его|ой|ей|ых|их|ов|ев|ий|ы|и|а|я)|наук|дел|мер|прав|войск|дорог|стран|сил|искусств"
+)
+_GENITIVE_NAME = re.compile(r"[А-ЯЁ][а-яё-]+(?:ого|его|ой|ы|и|а|я)")
+# Nouns that open the name of a body or idea and draw the genitives behind them into it.
+_OPENING_NOUN = re.compile(
+    r"(?:министерств|институт|организаци|союз|академи|комитет|комисси|департамент|управлени|служб|агентств|палат|совет|"
+    r"университет|факультет|фонд|теори|обществ|ассоциаци|федераци|суд|чемпионат|банк|центр|парти|музе)[а-яё]{0,3}",
+    re.IGNORECASE,
+)
+# Lower-case nouns that belong to the capitalised word behind them.
+_LEADING_NOUN = re.compile(
+    r"(?:улиц|площад|проспект|бульвар|набережн|собор|храм|церк|монастыр|теорем|гипотез|туманност|уравнени|алгоритм|"
+    r"излучени|эффект)[а-яё]{0,3}"
+)
+_BATTLE = re.compile(r"(?:битв|сражени|осад|взяти)[а-яё]{0,3}")
+_NAME_OPENERS = frozenset(
+    """
+    банк группа лаборатория алгоритм теорема верховный большой большая большие красная красный великий великое северный
+    северная южный новый новая белый чёрный центральный центральная российские российский российская
+    """.split()
+)
+_NOMINATIVE = re.compile(r"[а-яё-]*[бвгджзйклмнпрстфхцчшщ]|[а-яё-]+(?:ая|ое)")
+_LOCATIVE = re.compile(r"[а-яё-]+[еиуо]")
+_GENITIVE_PLACE = re.compile(r"[а-яё-]+[иыая]")
+
+
+def extend_phrase(text: str, start: int, end: int, *, is_single: bool, is_initial: bool) -> tuple[int, int]:
+    """Return [start, end) widened by the lower-case words that belong to a Cyrillic name; other names as they are.
+
+    `is_single` says that the name is one word so far, `is_initial` that it begins a sentence.
+    """
+    if not _is_cyrillic(text[start].casefold()):
+        return start, end
+    if is_single:
+        end = _over_agreeing_noun(text, start, end, is_initial=is_initial)
+    end = _over_genitives(text, start, end)
+    return _over_leading_noun(text, start), end
+
+
+def split_cases(tokens: Sequence[Token], *, before: str) -> list[list[Token]]:
+    """Split a run of Cyrillic words where one name ends: "Приморья | Олег Кожемяко", "в Киеве | Софийский собор".
+
+    A common noun that opens the run is dropped. `before` is the word in front of the run.
+    """
+    rest = list(tokens)
+    if len([token for token in rest if token.kind == "word"]) > 1 and _is_plain_noun(rest[0]):
+        del rest[0]
+    position = _case_break(rest, before)
+    if position:
+        return [rest[:position], rest[position:]]
+    return [rest] if rest else []
+
+
+def _case_break(tokens: Sequence[Token], before: str) -> int:
+    """Return where a second name begins among `tokens`, 0 where there is only one."""
+    if len(tokens) < 2 or not all(_is_cyrillic(token.form) for token in tokens[:2]):
+        return 0
+    names = word_set("given_names")
+    for position in range(1, len(tokens) - 1):
+        if tokens[position].form in names and tokens[position - 1].form not in names:
+            return position
+    first, second = tokens[0].form, tokens[1].form
+    if tokens[0].kind != "word" or tokens[1].kind != "word" or not _NOMINATIVE.fullmatch(second):
+        return 0
+    if before in ("в", "во", "на", "о", "при", "под") and _LOCATIVE.fullmatch(first):
+        return 1
+    return int(len(tokens) > 2 and bool(_GENITIVE_PLACE.fullmatch(first)) and bool(_NOMINATIVE.fullmatch(tokens[2].form)))
+
+
+def _is_plain_noun(token: Token) -> bool:
+    return (
+        _is_cyrillic(token.form)
+        and token.form in word_set("ru_common")
+        and token.form not in _NAME_OPENERS
+        and not _OPENING_NOUN.fullmatch(token.form)
+    )
+
+
+def _is_cyrillic(form: str) -> bool:
+    return "а" <= form[:1] <= "я" or form[:1] == "ё"
+
+
+def _over_agreeing_noun(text: str, start: int, end: int, *, is_initial: bool) -> int:
+    """Go on from an adjective to its noun, over a second adjective: "Большой адронный коллайдер"."""
+    first = text[start:end]
+    match = _ADJECTIVE.fullmatch(first)
+    if not match or (is_initial and not _opens_name(first)):
+        return end
+    ending = match.group(1)
+    following = _LOWER_WORD.match(text, end)
+    if following is None:
+        return end
+    second = _ADJECTIVE.fullmatch(following.group(1))
+    if second and _agree(ending, second.group(1)):
+        after = _LOWER_WORD.match(text, following.end())
+        return after.end() if after and _is_noun(after.group(1), ending) else end
+    if not _is_noun(following.group(1), ending):
+        return end
+    capital = _CAPITAL_WORD.match(text, following.end())
+    third = _ADJECTIVE.fullmatch(capital.group(1)) if capital else None
+    return capital.end() if capital and third and _agree(ending, third.group(1)) else following.end()
+
+
+def _opens_name(word: str) -> bool:
+    form = word.casefold()
+    return form in _NAME_OPENERS or (bool(_RELATIONAL.fullmatch(word)) and form not in word_set("ru_common"))
+
+
+def _agree(first: str, second: str) -> bool:
+    return any(second in group for group in _GROUPS[first])
+
+
+def _is_noun(word: str, ending: str) -> bool:
+    return (
+        bool(_NOUNS[ending].fullmatch(word))
+        and not _VERB.fullmatch(word)
+        and not _ADJECTIVE.fullmatch(word)
+        and word not in word_set("ru_function")
+    )
+
+
+def _over_genitives(text: str, start: int, end: int) -> int:
+    """Follow "Министерство", "Теория" and the like through the genitives behind them, also a capitalised one."""
+    if not _OPENING_NOUN.fullmatch(text[start:end].rsplit(None, 1)[-1]):
+        return end
+    for _ in range(MAX_GENITIVES):
+        following = _LOWER_WORD.match(text, end)
+        if not following or not _is_genitive(following.group(1)):
+            break
+        end = following.end()
+    capital = _CAPITAL_WORD.match(text, end)
+    if capital and _GENITIVE_NAME.fullmatch(capital.group(1)):
+        return capital.end()
+    return end
+
+
+def _is_genitive(word: str) -> bool:
+    return bool(_GENITIVE.fullmatch(word)) and not _VERB.fullmatch(word) and word not in word_set("ru_function")
+
+
+def _over_leading_noun(text: str, start: int) -> int:
+    match = _WORD_BEFORE.search(text, max(0, start - 24), start)
+    if not match:
+        return start
+    pattern = _BATTLE if match.group(2) else _LEADING_NOUN
+    return match.start(1) if pattern.fullmatch(match.group(1)) else start

@@ -1,0 +1,189 @@
+"""Sources: files, folders and strings, found and read one by one."""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from quipu.errors import InvalidDocument, NotFound
+from quipu.model.document import Metadata, MetadataValue, SourceDocument
+from quipu.model.ids import digest_bytes
+from quipu.text.metadata import flat_metadata
+
+SIDECAR_SUFFIX = ".meta.json"
+_LINK = "symbolic link"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadableSource:
+    """A file that was found but cannot be indexed, and why; `id` is what its document would be called."""
+
+    id: str
+    source: str
+    error: InvalidDocument
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedFiles:
+    """How many files of the folders no parser reads, by suffix ("" where there is none), in order of suffix."""
+
+    n_by_suffix: Mapping[str, int]
+
+    def __str__(self) -> str:
+        """Return it for people, as in "3 files skipped: .png 2, .zip 1"."""
+        total = sum(self.n_by_suffix.values())
+        listed = ", ".join(f"{suffix or 'no suffix'} {n_files}" for suffix, n_files in self.n_by_suffix.items())
+        return f"{total} {'file' if total == 1 else 'files'} skipped: {listed}"
+
+
+FoundSource = SourceDocument | UnreadableSource | SkippedFiles
+
+
+def find_sources(
+    paths: Sequence[Path], *, root: Path, media_types: Mapping[str, str], metadata: Metadata | None = None
+) -> Iterator[FoundSource]:
+    """Yield a document for each file of `paths` and each readable file in folders among them, in order of name.
+
+    `media_types` says which suffixes are read, and as what. The id of a file is its path below `root`, or its whole
+    path. `metadata` goes to every document and wins over that of a sidecar, NAME.meta.json or NAME.EXT.meta.json.
+    A file is read when its turn comes, and once, however often it is named. Hidden files, sidecars and links that lead
+    out of their folder are left out. What cannot be read is an UnreadableSource; last, where files of folders were
+    passed over, come the SkippedFiles. Raises NotFound at once for a path that does not exist.
+    """
+    for path in paths:
+        if not _exists(path):
+            raise NotFound(f"There is no file or folder {path}.", remedy="Check its spelling, or give its full path.")
+    return _find(paths, root.resolve(), media_types, metadata or {})
+
+
+def text_source(
+    text: str,
+    id: str | None = None,  # noqa: A002
+    *,
+    title: str = "",
+    metadata: Metadata | None = None,
+    media_type: str = "text/plain",
+) -> SourceDocument:
+    """Return `text` as a document; without an id it is named by its content, so the same text is the same document.
+
+    Raises InvalidDocument for text that holds half of a surrogate pair.
+    """
+    try:
+        data = text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InvalidDocument(
+            f"The text holds half of a surrogate pair at character {error.start}.",
+            remedy="Decode it from its bytes again, with errors='replace'.",
+        ) from error
+    name = id or f"text:{digest_bytes(data)[:12]}"
+    return SourceDocument(id=name, data=data, title=title, metadata=dict(metadata or {}), media_type=media_type)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
+def _find(
+    paths: Sequence[Path], root: Path, media_types: Mapping[str, str], metadata: Metadata
+) -> Iterator[FoundSource]:
+    skipped: Counter[str] = Counter()
+    seen = set()
+    for path in paths:
+        for file in _files(path, media_types, skipped) if path.is_dir() else [path]:
+            name = _id(file, root)
+            if name not in seen:
+                seen.add(name)
+                yield _read(file, name, media_types, metadata)
+    if skipped:
+        yield SkippedFiles(dict(sorted(skipped.items())))
+
+
+def _files(folder: Path, media_types: Mapping[str, str], skipped: Counter[str]) -> Iterator[Path]:
+    """Yield the readable files of `folder` and of those below it, and folders that cannot be opened."""
+    closed: list[OSError] = []
+    top = folder.resolve()
+    for base, folders, names in os.walk(folder, onerror=closed.append):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        skipped.update(_LINK for name in folders if Path(base, name).is_symlink())
+        for name in sorted(names):
+            file = Path(base, name)
+            if name.startswith(".") or name.endswith(SIDECAR_SUFFIX):
+                continue
+            if file.is_symlink() and not (file.is_file() and file.resolve().is_relative_to(top)):
+                skipped[_LINK] += 1
+            elif file.suffix.lower() in media_types:
+                yield file
+            else:
+                skipped[file.suffix.lower()] += 1
+    yield from sorted(Path(error.filename) for error in closed)
+
+
+def _id(path: Path, root: Path) -> str:
+    """Return the path below `root` where it is below it, else the whole path; links in folders are resolved."""
+    whole = path.parent.resolve() / path.name
+    name = (whole.relative_to(root) if whole.is_relative_to(root) else whole).as_posix()
+    return name.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _read(
+    path: Path, name: str, media_types: Mapping[str, str], metadata: Metadata
+) -> SourceDocument | UnreadableSource:
+    try:
+        return SourceDocument(
+            id=name,
+            source=name,
+            media_type=_media_type(path, media_types),
+            metadata={**_sidecar(path), **metadata},
+            data=_read_bytes(path),
+        )
+    except InvalidDocument as error:
+        return UnreadableSource(id=name, source=name, error=error)
+
+
+def _media_type(path: Path, media_types: Mapping[str, str]) -> str:
+    media_type = media_types.get(path.suffix.lower())
+    if media_type is not None and not path.is_dir():
+        return media_type
+    if path.is_dir():
+        raise InvalidDocument(f"The folder {path} cannot be opened.", remedy="Check its permissions, or leave it out.")
+    kind = f"files ending in {path.suffix}" if path.suffix else "files without a suffix"
+    raise InvalidDocument(
+        f"{path} cannot be read: no parser reads {kind}.", remedy=f"Readable are: {', '.join(sorted(media_types))}."
+    )
+
+
+def _read_bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InvalidDocument(
+            f"{path} cannot be read: {error.strerror}.", remedy="Check its permissions, or leave it out."
+        ) from error
+
+
+def _sidecar(path: Path) -> Metadata:
+    """Return the metadata in NAME.meta.json and NAME.EXT.meta.json beside the file; the latter, more exact, wins."""
+    metadata: dict[str, MetadataValue] = {}
+    for stem in (path.stem, path.name):
+        sidecar = path.with_name(stem + SIDECAR_SUFFIX)
+        if sidecar.is_file():
+            metadata |= _load_sidecar(sidecar)
+    return metadata
+
+
+def _load_sidecar(path: Path) -> Metadata:
+    try:
+        values = json.loads(_read_bytes(path).decode("utf-8-sig"))
+        if isinstance(values, dict):
+            return flat_metadata(values)
+        reason = "it holds no JSON object"
+    except (ValueError, RecursionError) as error:
+        reason = str(error)
+    raise InvalidDocument(
+        f"The metadata in {path} cannot be read: {reason}.", remedy='Write it as {"key": "value"}, or remove the file.'
+    )

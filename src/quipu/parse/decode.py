@@ -1,0 +1,110 @@
+"""Bytes to text: byte order marks, UTF-8, a declared charset; then one form of newline, accent and space."""
+
+import codecs
+import re
+import unicodedata
+
+from quipu.errors import InvalidDocument
+from quipu.model.document import SourceDocument
+
+# Longest first: the mark of UTF-32 begins with the mark of UTF-16.
+_BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+# What pages declare, by what browsers read it as.
+_READ_AS = {
+    "iso-8859-1": "cp1252",
+    "latin1": "cp1252",
+    "us-ascii": "cp1252",
+    "ascii": "cp1252",
+    "iso-8859-9": "cp1254",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "shift_jis": "cp932",
+    "shift-jis": "cp932",
+    "x-sjis": "cp932",
+    "euc-kr": "cp949",
+    "ks_c_5601-1987": "cp949",
+}
+_KNOWN_CHARSET = re.compile(
+    r"windows-125\d|cp125\d|iso-8859-\d{1,2}|koi8-[ru]|ibm866|cp866|macintosh|big5(?:-hkscs)?"
+    r"|gb18030|euc-jp|iso-2022-jp|cp932|cp949|cp1252|cp1254"
+)
+_LINE_END = re.compile("\r\n|[\r\v\f\x85\u2028\u2029]")
+_CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\ufeff\ufffe\uffff]")
+
+
+def decode(source: SourceDocument, declared: str = "") -> str:
+    """Return the text of `source`, normalised; `declared` is the charset it says it is in, if any.
+
+    A byte order mark decides; else UTF-8 where the bytes are valid, else the declared charset (the media type's first).
+    Raises InvalidDocument for binary data, and for bytes in no encoding that is known.
+    """
+    for mark, encoding in _BYTE_ORDER_MARKS:
+        if source.data.startswith(mark):
+            return normalise(_decode_marked(source, mark, encoding))
+    return normalise(_decode_unmarked(source, _charset_parameter(source.media_type) or declared))
+
+
+def normalise(text: str) -> str:
+    r"""Return `text` in NFC, with \n as its only line end and no control characters but \n and \t."""
+    return unicodedata.normalize("NFC", _CONTROL.sub("", _LINE_END.sub("\n", text)))
+
+
+def name_of(source: SourceDocument) -> str:
+    """Return what a person knows the document by, for messages."""
+    return source.source or source.id
+
+
+def _decode_marked(source: SourceDocument, mark: bytes, encoding: str) -> str:
+    try:
+        return source.data[len(mark) :].decode(encoding)
+    except UnicodeDecodeError as error:
+        raise InvalidDocument(
+            f"{name_of(source)} is marked as {encoding} but is not valid at byte {error.start + len(mark)}.",
+            remedy="Save it again as UTF-8.",
+        ) from error
+
+
+def _decode_unmarked(source: SourceDocument, declared: str) -> str:
+    nul = source.data.find(b"\0")
+    if nul >= 0:
+        raise InvalidDocument(
+            f"{name_of(source)} is binary, not text: there is a NUL at byte {nul}.",
+            remedy="Convert it to UTF-8 text, or leave it out.",
+        )
+    try:
+        return source.data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        text = _decode_declared(source.data, declared)
+        if text is not None:
+            return text
+        raise InvalidDocument(
+            f"{name_of(source)} is not valid UTF-8 at byte {error.start} (0x{source.data[error.start]:02x}).",
+            remedy="Convert it to UTF-8, as in: iconv -f WINDOWS-1252 -t UTF-8",
+        ) from error
+
+
+def _decode_declared(data: bytes, declared: str) -> str | None:
+    """Return the text where `declared` is a known charset and fits, else None."""
+    label = declared.strip().lower()
+    encoding = _READ_AS.get(label, label)
+    if not _KNOWN_CHARSET.fullmatch(encoding):
+        return None
+    try:
+        return data.decode(encoding.replace("windows-", "cp").replace("macintosh", "mac-roman"))
+    except (UnicodeDecodeError, LookupError):
+        return None
+
+
+def _charset_parameter(media_type: str) -> str:
+    """Return the charset of a media type, as in "text/html; charset=koi8-r", or the empty string."""
+    for parameter in media_type.split(";")[1:]:
+        name, _, value = parameter.partition("=")
+        if name.strip().lower() == "charset":
+            return value.strip().strip('"')
+    return ""

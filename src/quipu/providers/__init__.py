@@ -1,0 +1,1 @@
+"""Providers: models behind the ports, found by name."""

@@ -1,0 +1,144 @@
+"""Local provider: a token count and an embedder that need no model server, no key and no download."""
+
+import asyncio
+import importlib.util
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from tokenizers import Tokenizer
+
+from quipu.algo.similarity import widen
+from quipu.errors import Unavailable
+
+_WEIGHTS = Path("weights/l2_supercat_256.safetensors")
+_TOKENIZER = Path("tokenizers/l2_supercat_tokenizer_config.json")
+_TENSOR = "embedding.weight"
+_REMEDY = "pip install wordllama"
+
+_MAX_PIECE_CHARS = 16_384  # a longer text is cut, as the tokenizer's memory grows with its longest input
+_MAX_BATCH_CHARS = 262_144  # characters tokenized at once
+_MAX_POOL_TOKENS = 4_096  # token rows widened at once
+_THREAD_CHARS = 32_768  # about 10 ms of work
+
+
+class ByteTokenizer:
+    """Counts a token for every four bytes of UTF-8: close to GPT tokenizers on English, generous elsewhere."""
+
+    @property
+    def identity(self) -> str:
+        """Name of the rule."""
+        return "bytes/4"
+
+    def count(self, text: str) -> int:
+        """Return ceil(bytes / 4); 0 only for the empty text."""
+        return -(-len(text.encode("utf-8", "surrogatepass")) // 4)
+
+
+class WordLlamaEmbedder:
+    """Embeds a text as the mean of static token vectors, from the weights inside the `wordllama` wheel.
+
+    The files are read directly: importing the package would configure logging and cost a quarter of a second.
+    Token vectors are float16, so their sum in float64 is exact in any order (2^-24 resolution, |x| <= 8, below 2^26
+    tokens): a vector depends on its text alone, to the bit. Source: L. Miller, WordLlama (2024), `l2_supercat_256`.
+    """
+
+    def __init__(self) -> None:
+        self._model: _Model | None = None
+
+    @property
+    def identity(self) -> str:
+        """Model and the version of our pooling."""
+        return "wordllama/l2_supercat_256/1"
+
+    @property
+    def dimension(self) -> int:
+        """Length of every vector."""
+        return 256
+
+    async def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Return one unit vector a text, [n, 256]; a text without tokens gives a zero vector.
+
+        The first call loads the model (about 0.1 s). Raises Unavailable where the package is missing.
+        """
+        if self._model is None or sum(map(len, texts)) > _THREAD_CHARS:
+            return await asyncio.to_thread(self._embed, texts)
+        return self._embed(texts)
+
+    def _embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        if self._model is None:
+            self._model = _Model(_package_folder())
+        sums = self._model.token_sums(texts)
+        norms = np.sqrt((sums * sums).sum(axis=1, keepdims=True))
+        return (sums / np.where(norms > 0, norms, 1)).astype(np.float32)
+
+
+class _Model:
+    """The tokenizer, and the token vectors as a float16 map of the weights file: [vocabulary, dimension]."""
+
+    def __init__(self, folder: Path) -> None:
+        missing = [str(path) for path in (_WEIGHTS, _TOKENIZER) if not (folder / path).is_file()]
+        if missing:
+            raise Unavailable(f"The wordllama package in {folder} lacks {' and '.join(missing)}.", remedy=_REMEDY)
+        self._vectors = _map_tensor(folder / _WEIGHTS)
+        self._tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+
+    def token_sums(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
+        """Return the sum of each text's token vectors, [n, dimension]."""
+        sums = np.zeros((len(texts), self._vectors.shape[1]), dtype=np.float64)
+        for batch in _batches(texts):
+            encodings = self._tokenizer.encode_batch_fast([piece for _, piece in batch], add_special_tokens=False)
+            for (index, _), encoding in zip(batch, encodings, strict=True):
+                for start in range(0, len(encoding.ids), _MAX_POOL_TOKENS):
+                    tokens = widen(self._vectors[encoding.ids[start : start + _MAX_POOL_TOKENS]])
+                    sums[index] += tokens.sum(axis=0, dtype=np.float64)
+        return sums
+
+
+def _package_folder() -> Path:
+    spec = importlib.util.find_spec("wordllama")
+    if spec is None or not spec.submodule_search_locations:
+        raise Unavailable("The local embedder needs the wordllama package.", remedy=_REMEDY)
+    return Path(spec.submodule_search_locations[0])
+
+
+def _map_tensor(path: Path) -> npt.NDArray[np.float16]:
+    """Map the float16 matrix of a safetensors file: 8 bytes of header length, a JSON header, the data."""
+    with path.open("rb") as file:
+        header_bytes = int.from_bytes(file.read(8), "little")
+        tensor = json.loads(file.read(header_bytes))[_TENSOR]
+    if tensor["dtype"] != "F16":
+        raise ValueError(f"{_TENSOR} is {tensor['dtype']}, not F16")
+    offset = 8 + header_bytes + tensor["data_offsets"][0]
+    return np.memmap(path, dtype=np.float16, mode="r", offset=offset, shape=tuple(tensor["shape"]))
+
+
+def _batches(texts: Sequence[str]) -> Iterator[list[tuple[int, str]]]:
+    """Group the pieces of all texts, each with its text's index, into batches of bounded size."""
+    pieces = ((index, piece) for index, text in enumerate(texts) for piece in _pieces(text))
+    batch: list[tuple[int, str]] = []
+    n_chars = 0
+    for index, piece in pieces:
+        batch.append((index, piece))
+        n_chars += len(piece)
+        if n_chars >= _MAX_BATCH_CHARS:
+            yield batch
+            batch, n_chars = [], 0
+    if batch:
+        yield batch
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Cut a long text at spaces, where no token crosses, so that its tokens stay what they are uncut."""
+    text = text.encode("utf-8", "replace").decode("utf-8")  # the tokenizer refuses lone surrogates
+    start = 0
+    while len(text) - start > _MAX_PIECE_CHARS:
+        end = start + _MAX_PIECE_CHARS
+        space = text.rfind(" ", start + 1, end)
+        yield text[start : space if space > 0 else end]
+        start = space + 1 if space > 0 else end
+    yield text[start:]

@@ -1,0 +1,17 @@
+"""Blocking work in threads, always finished: nothing is left running on a connection its caller has given up."""
+
+import asyncio
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+async def finish_in_thread(work: Callable[[], T]) -> T:
+    """Run `work` in a thread. A caller that is cancelled meanwhile still waits for its end: it is whole either way."""
+    task = asyncio.create_task(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        raise

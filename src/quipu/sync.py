@@ -1,0 +1,190 @@
+"""The blocking twin of the engine: the same names, one background event loop, no logic."""
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+from typing import Any, TypeVar
+
+from quipu.engine import Quipu as AsyncQuipu
+from quipu.model.answer import Answer
+from quipu.model.delta import ChunkFacts
+from quipu.model.document import Document, Metadata, SourceDocument
+from quipu.model.evidence import Evidence
+from quipu.model.query import Query
+from quipu.model.report import AddReport, DocumentReport, EntityReport, RelationReport, SearchReport, StatusReport
+from quipu.ports.sink import Sink, no_sink
+from quipu.settings import Settings, SettingValue
+from quipu.wiring import open_engine
+
+T = TypeVar("T")
+
+
+@contextmanager
+def open(index: str | Path | None = None, **settings: SettingValue) -> Iterator["Quipu"]:  # noqa: A001 - as quipu.open
+    """Open the index in the directory `index` and close it at the end of the block; see `quipu.open`."""
+    loop = _Loop()
+    try:
+        engine = loop.run(open_engine(Settings(index=index, **settings)))
+        try:
+            yield Quipu(engine, loop)
+        finally:
+            loop.run(engine.close())
+    finally:
+        loop.stop()
+
+
+class _Loop:
+    """An event loop in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._loop.run_forever, name="quipu.sync", daemon=True)
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do `work` in the loop and return its result; an interrupt of the caller stops it and waits until it has."""
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            if future.cancel():
+                asyncio.run_coroutine_threadsafe(_settled(), self._loop).result()
+            raise
+
+    def stop(self) -> None:
+        """Stop the loop and its threads."""
+        self.run(self._loop.shutdown_asyncgens())
+        self.run(self._loop.shutdown_default_executor())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+async def _settled() -> None:
+    """Wait until every other task has ended."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    if others:
+        await asyncio.wait(others)
+
+
+class Quipu:
+    """One knowledge base, with blocking methods; see `quipu.engine.Quipu` for what each promises."""
+
+    def __init__(self, engine: AsyncQuipu, loop: _Loop) -> None:
+        self._engine = engine
+        self._run = loop.run
+
+    # ---- documents in
+
+    def add(
+        self,
+        *sources: str | Path | SourceDocument,
+        root: Path | None = None,
+        metadata: Metadata | None = None,
+        on_event: Sink = no_sink,
+    ) -> AddReport:
+        """Add files, folders or documents."""
+        return self._run(self._engine.add(*sources, root=root, metadata=metadata, on_event=on_event))
+
+    def add_text(
+        self,
+        text: str,
+        *,
+        id: str | None = None,  # noqa: A002 - as in the engine
+        title: str = "",
+        metadata: Metadata | None = None,
+        media_type: str = "text/markdown",
+        on_event: Sink = no_sink,
+    ) -> AddReport:
+        """Add a text."""
+        return self._run(
+            self._engine.add_text(text, id=id, title=title, metadata=metadata, media_type=media_type, on_event=on_event)
+        )
+
+    def resume(self, on_event: Sink = no_sink) -> AddReport:
+        """Work through what is queued."""
+        return self._run(self._engine.resume(on_event))
+
+    def remove(self, ids: Sequence[str], on_event: Sink = no_sink) -> tuple[str, ...]:
+        """Remove documents with everything only they said."""
+        return self._run(self._engine.remove(ids, on_event))
+
+    def cancel(self, ids: Sequence[str]) -> int:
+        """Drop the queued or failed work on these documents."""
+        return self._run(self._engine.cancel(ids))
+
+    def retry(self, ids: Sequence[str] | None = None) -> int:
+        """Queue failed documents again."""
+        return self._run(self._engine.retry(ids))
+
+    def refresh(self, on_event: Sink = no_sink) -> int:
+        """Bring every derivation up to date."""
+        return self._run(self._engine.refresh(on_event))
+
+    def rebuild(self, on_event: Sink = no_sink) -> int:
+        """Build full text and links again from the chunks."""
+        return self._run(self._engine.rebuild(on_event))
+
+    def reembed(self, on_event: Sink = no_sink) -> int:
+        """Compute every vector again and swap."""
+        return self._run(self._engine.reembed(on_event))
+
+    def purge(self) -> int:
+        """Drop what no live document needs."""
+        return self._run(self._engine.purge())
+
+    # ---- answers out
+
+    def query(self, query: str | Query, **options: Any) -> Answer:
+        """Answer a question; `options` are fields of Query."""
+        return self._run(self._engine.query(query, **options))
+
+    def retrieve(self, query: str | Query, **options: Any) -> Evidence:
+        """Return the evidence for a question."""
+        return self._run(self._engine.retrieve(query, **options))
+
+    # ---- looking around
+
+    def search(self, text: str, k: int = 10) -> SearchReport:
+        """Return passages and entities that match words."""
+        return self._run(self._engine.search(text, k))
+
+    def documents(self) -> list[Document]:
+        """Return every document."""
+        return self._run(self._engine.documents())
+
+    def document(self, document_id: str) -> DocumentReport:
+        """Return one document with its chunks."""
+        return self._run(self._engine.document(document_id))
+
+    def chunk(self, chunk_id: str) -> ChunkFacts:
+        """Return one chunk with everything it says."""
+        return self._run(self._engine.chunk(chunk_id))
+
+    def entity(self, name: str) -> EntityReport:
+        """Return what the index says about a name."""
+        return self._run(self._engine.entity(name))
+
+    def relation(self, first: str, second: str) -> RelationReport:
+        """Return what the index says about two names together."""
+        return self._run(self._engine.relation(first, second))
+
+    def status(self) -> StatusReport:
+        """Return how much the index holds and what waits."""
+        return self._run(self._engine.status())
+
+    def verify(self) -> list[str]:
+        """Recompute every derivation; return what differs."""
+        return self._run(self._engine.verify())
+
+    def dump(self) -> Iterator[str]:
+        """Yield the canonical state as JSON lines."""
+        lines = self._engine.dump()
+        while (line := self._run(_next(lines))) is not None:
+            yield line
+
+
+async def _next(lines: AsyncIterator[str]) -> str | None:
+    return await anext(lines, None)

@@ -1,0 +1,1 @@
+"""Testing: what ships for the tests of those who extend Quipu."""

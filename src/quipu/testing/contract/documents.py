@@ -1,0 +1,241 @@
+"""Documents and chunks: what was published is read back, and an update is the difference of its chunks."""
+
+from dataclasses import replace
+
+from quipu.model.delta import Delta, JobFailure
+from quipu.model.document import Status
+from quipu.testing.contract.steps import DIMENSION, MODEL, OpenStore, dump, embed, publish, remove
+from quipu.testing.facts import document, entity, passage, relation, source
+
+_POLO = passage("Marco Polo left Venice.", entity("Marco Polo", "Person"), entity("Venice", "Location"))
+_KHAN = passage("Kublai Khan ruled.", entity("Kublai Khan", "Person"))
+_ROAD = passage("The road is long.", entity("road"))
+
+
+class Documents:
+    """What is promised of documents and chunks."""
+
+    async def test_documents_come_in_the_order_asked_for_and_unknown_ids_are_left_out(
+        self, open_store: OpenStore
+    ) -> None:
+        async with open_store() as store:
+            await publish(store, document("b", "Two."), document("a", "One."), document("ä", "Three."))
+            async with store.view() as view:
+                assert [each.id for each in await view.documents()] == ["a", "b", "ä"]
+                assert [each.id for each in await view.documents(["b", "nowhere", "a"])] == ["b", "a"]
+                assert await view.documents([]) == []
+
+    async def test_a_document_is_read_back_as_it_was_published(self, open_store: OpenStore) -> None:
+        metadata = {
+            "year": 1271,
+            "weight": 0.5,
+            "is_old": True,
+            "region": "Asia",
+            "tags": ("silk", "paper"),
+            "no": None,
+        }
+        facts = document("a", "One.", "Two.", title="Travels 旅行", metadata=metadata)
+        async with open_store() as store:
+            await publish(store, facts)
+            async with store.view() as view:
+                (found,) = await view.documents(["a"])
+        assert (found.id, found.title, found.status) == ("a", "Travels 旅行", Status.READY)
+        assert (found.source, found.media_type, found.content_hash) == ("a.txt", "text/plain", facts.content_hash)
+        assert (dict(found.metadata), found.n_chunks, found.n_failed_chunks, found.error) == (metadata, 2, 0, "")
+        assert type(found.metadata["is_old"]) is bool
+        assert found.added_at
+
+    async def test_the_version_counts_publications_and_the_first_time_stays(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, document("a", "One."))
+            async with store.view() as view:
+                (first,) = await view.documents()
+            await publish(store, document("a", "Two."))
+            async with store.view() as view:
+                (second,) = await view.documents()
+            await remove(store, "a")
+            await publish(store, document("a", "Three."))
+            async with store.view() as view:
+                (third,) = await view.documents()
+        assert (first.version, second.version, third.version) == (1, 2, 1)
+        assert first.added_at == second.added_at
+
+    async def test_chunks_are_read_back_as_they_were_published(self, open_store: OpenStore) -> None:
+        facts = document(
+            "a",
+            passage("One.", headings=("Part I", "过去")),
+            passage("Два.", error="timed out"),
+            "One.",
+            title="Travels",
+        )
+        paged = replace(facts, chunks=tuple(replace(c, chunk=replace(c.chunk, page=7)) for c in facts.chunks))
+        chunks = [each.chunk for each in paged.chunks]
+        async with open_store() as store:
+            await publish(store, paged)
+            async with store.view() as view:
+                assert await view.document_chunks("a") == chunks
+                assert await view.chunks([chunks[2].id, "nowhere", chunks[0].id]) == [chunks[2], chunks[0]]
+                assert await view.document_chunks("nowhere") == []
+
+    async def test_a_document_with_a_failed_chunk_is_partial_until_it_is_read(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, document("a", _POLO, passage("Kublai Khan ruled.", error="timed out")))
+            async with store.view() as view:
+                (found,) = await view.documents()
+            assert (found.status, found.n_chunks, found.n_failed_chunks) == (Status.PARTIAL, 2, 1)
+            await publish(store, document("a", _POLO, _KHAN))
+            async with store.view() as view:
+                (found,) = await view.documents()
+                assert len(await view.entities(["kublai khan"])) == 1
+            assert (found.status, found.n_failed_chunks) == (Status.READY, 0)
+
+    async def test_a_chunk_whose_extraction_failed_is_found_by_its_words(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, document("a", passage("Kublai Khan ruled.", error="timed out")))
+            async with store.view() as view:
+                assert len(await view.full_text("Kublai", 5)) == 1
+
+    async def test_work_on_its_way_is_listed_with_its_stage(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, document("live", "One.", title="Old title"))
+            await store.commit(
+                Delta(enqueue=[source("new", title="New"), source("live", title="New title")], enqueue_removal=["gone"])
+            )
+            async with store.view() as view:
+                found = {each.id: each for each in await view.documents()}
+                assert [each.status for each in await view.documents(["live"])] == [Status.QUEUED]
+            assert sorted(found) == ["gone", "live", "new"]
+            assert (found["new"].status, found["new"].title, found["new"].version) == (Status.QUEUED, "New", 0)
+            assert (found["live"].title, found["live"].n_chunks) == ("Old title", 1)
+            assert found["gone"].status is Status.REMOVING
+            jobs = await store.claim(10)
+            await store.advance([job.id for job in jobs if job.source], Status.EXTRACTING)
+            async with store.view() as view:
+                stages = {each.id: each.status for each in await view.documents()}
+            assert stages == {"gone": Status.REMOVING, "live": Status.EXTRACTING, "new": Status.EXTRACTING}
+
+    async def test_a_failed_update_shows_its_error_beside_the_live_version(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, document("a", "One."))
+            await store.commit(Delta(enqueue=[source("a")]))
+            (job,) = await store.claim(1)
+            await store.commit(Delta(fail=[JobFailure(job=job.id, error="It is a picture.")]))
+            async with store.view() as view:
+                (found,) = await view.documents()
+                assert len(await view.document_chunks("a")) == 1
+            assert (found.status, found.error, found.n_chunks) == (Status.FAILED, "It is a picture.", 1)
+
+    async def test_a_chunk_that_moves_keeps_its_id_its_mentions_and_its_vector(self, open_store: OpenStore) -> None:
+        before, after = document("a", _POLO, _KHAN), document("a", _ROAD, _KHAN, _POLO)
+        polo = before.chunks[0].chunk.id
+        async with open_store() as store:
+            await store.use_embedder(MODEL, DIMENSION)
+            await publish(store, before)
+            await embed(store)
+            await publish(store, after)
+            waiting = await store.stale_texts(MODEL, 10)
+            async with store.view() as view:
+                assert await view.document_chunks("a") == [each.chunk for each in after.chunks]
+                assert await view.entity_mentions([polo]) == {polo: list(before.chunks[0].entities)}
+            assert sorted(waiting.values()) == ["The road is long.", "road"]
+            assert await store.verify() == []
+
+    async def test_another_title_says_everything_anew(self, open_store: OpenStore) -> None:
+        text = "He left Venice."
+        before = document("a", passage(text, entity("Venice"), entity("Doge")), title="The Doge")
+        after = document("a", passage(text, entity("Venice"), entity("Marco Polo")), title="Marco Polo")
+        async with open_store() as store:
+            await publish(store, before)
+            await publish(store, after)
+            async with store.view() as view:
+                assert [each.key for each in await view.entities(["doge", "marco polo", "venice"])] == [
+                    "marco polo",
+                    "venice",
+                ]
+                (chunk,) = await view.document_chunks("a")
+            assert chunk == after.chunks[0].chunk
+            assert await store.verify() == []
+
+    async def test_going_back_to_an_earlier_version_gives_the_same_state(self, open_store: OpenStore) -> None:
+        first = document("a", _POLO, _KHAN, title="Travels", metadata={"year": 1271})
+        second = document("a", _KHAN, _ROAD, "New words.", title="Roads", metadata={"tags": ("silk",)})
+        async with open_store() as store:
+            await publish(store, first, document("b", _POLO))
+            before = await dump(store)
+            await publish(store, second)
+            assert await dump(store) != before
+            await publish(store, first)
+            assert await dump(store) == before
+            assert await store.verify() == []
+
+    async def test_removal_leaves_what_was_never_added(self, open_store: OpenStore) -> None:
+        hub = passage(
+            "Marco Polo met Kublai Khan.",
+            entity("Marco Polo"),
+            entity("Kublai Khan"),
+            relation("Marco Polo", "Kublai Khan"),
+        )
+        async with open_store() as store:
+            await publish(store, document("b", _POLO, title="Marco Polo"))
+            before = await dump(store)
+            await publish(store, document("a", hub, _POLO, title="Marco Polo"), document("c", hub))
+            await remove(store, "a", "c", "nowhere")
+            assert await dump(store) == before
+            assert await store.verify() == []
+
+    async def test_the_last_document_leaves_nothing(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await store.use_embedder(MODEL, DIMENSION)
+            await publish(store, document("a", _POLO, _KHAN, metadata={"year": 1271}))
+            await embed(store)
+            await remove(store, "a")
+            assert await dump(store) == []
+            async with store.view() as view:
+                counts = await view.counts()
+            assert (counts.chunks, counts.mentions, counts.links, counts.vectors, counts.stale_vectors) == (
+                0,
+                0,
+                0,
+                0,
+                0,
+            )
+
+    async def test_the_same_words_in_two_documents_are_two_chunks(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, document("a", _POLO), document("b", _POLO))
+            async with store.view() as view:
+                assert len(await view.full_text("Marco", 10)) == 2
+            await remove(store, "a")
+            async with store.view() as view:
+                (left,) = await view.full_text("Marco", 10)
+                assert [each.document_id for each in await view.chunks([left.id])] == ["b"]
+                (venice,) = await view.entities(["venice"])
+            assert venice.n_mentions == 1
+
+    async def test_the_same_words_twice_in_a_document_are_two_chunks(self, open_store: OpenStore) -> None:
+        twice, once = document("a", _ROAD, _KHAN, _ROAD), document("a", _KHAN, _ROAD)
+        async with open_store() as store:
+            await publish(store, twice)
+            async with store.view() as view:
+                assert [each.text for each in await view.document_chunks("a")] == [_ROAD.text, _KHAN.text, _ROAD.text]
+            await publish(store, once)
+            async with store.view() as view:
+                assert await view.document_chunks("a") == [each.chunk for each in once.chunks]
+            assert await store.verify() == []
+
+    async def test_counts_say_how_much_there_is(self, open_store: OpenStore) -> None:
+        said = passage(
+            "Marco Polo met Kublai Khan.",
+            entity("Marco Polo"),
+            entity("Kublai Khan"),
+            relation("Marco Polo", "Kublai Khan"),
+        )
+        async with open_store() as store:
+            await publish(store, document("a", said, _ROAD), document("b", _KHAN))
+            await store.commit(Delta(enqueue=[source("c"), source("d")], enqueue_removal=["a"]))
+            async with store.view() as view:
+                counts = await view.counts()
+            assert (counts.documents, counts.chunks, counts.entities, counts.relations) == (2, 3, 3, 1)
+            # Mentions: four of entities, one of a relation. Links: names where they stand in capitals, so not "road".
+            assert (counts.mentions, counts.links) == (5, 3)
+            assert dict(counts.jobs) == {"queued": 2, "removing": 1}

@@ -1,0 +1,150 @@
+"""Entities: the fold of their mentions, whatever order these came in; their names and aliases."""
+
+from quipu.model.fold import MAX_DESCRIPTIONS
+from quipu.testing.contract.steps import OpenStore, only_entity, publish, remove
+from quipu.testing.facts import alias, document, entity, passage, relation
+
+_WHO = "World Health Organization"
+
+
+class Entities:
+    """What is promised of entities."""
+
+    async def test_entities_come_in_the_order_asked_for_and_unknown_keys_are_left_out(
+        self, open_store: OpenStore
+    ) -> None:
+        async with open_store() as store:
+            await publish(store, document("a", passage("Venice and Acre.", entity("Venice"), entity("Acre"))))
+            async with store.view() as view:
+                assert [each.key for each in await view.entities(["venice", "nowhere", "acre"])] == ["venice", "acre"]
+                assert await view.entities([]) == []
+
+    async def test_the_most_frequent_spelling_is_the_name_and_ties_go_by_text(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, document("a", passage("x", entity("the Silk Road"), entity("Silk Road"))))
+            assert (await only_entity(store, "silk road")).name == "Silk Road"
+            await publish(store, document("b", passage("y", entity("the Silk Road"))))
+            assert (await only_entity(store, "silk road")).name == "the Silk Road"
+            await remove(store, "b")
+            assert (await only_entity(store, "silk road")).name == "Silk Road"
+
+    async def test_the_type_is_voted_and_one_that_says_something_wins(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, document("a", passage("x", entity("Acre", "Unknown"), entity("Acre", "Unknown"))))
+            assert (await only_entity(store, "acre")).type == "Unknown"
+            await publish(store, document("b", passage("y", entity("Acre", "Other"))))
+            assert (await only_entity(store, "acre")).type == "Other"
+            await publish(store, document("c", passage("z", entity("Acre", "Location"), entity("Acre", "Event"))))
+            assert (await only_entity(store, "acre")).type == "Event"
+            await publish(store, document("d", passage("w", entity("Acre", "Location"))))
+            assert (await only_entity(store, "acre")).type == "Location"
+            await remove(store, "c", "d")
+            assert (await only_entity(store, "acre")).type == "Other"
+
+    async def test_descriptions_are_distinct_definitions_first_and_not_by_arrival(self, open_store: OpenStore) -> None:
+        said = [
+            passage(f"text {n}", entity("Acre", description=f"Acre is {n}.", is_definition=n == 7)) for n in range(12)
+        ]
+        async with open_store("forth") as forth, open_store("back") as back:
+            for n, each in enumerate(said):
+                await publish(forth, document(f"d{n}", each))
+            for n, each in reversed(list(enumerate(said))):
+                await publish(back, document(f"d{n}", each), document(f"again{n}", each))
+            first, second = await only_entity(forth, "acre"), await only_entity(back, "acre")
+        lines = first.description.split("\n")
+        assert lines[0] == "Acre is 7."
+        assert len(lines) == len(set(lines)) == MAX_DESCRIPTIONS
+        assert first.description == second.description
+
+    async def test_a_description_given_as_definition_and_not_is_shown_once(self, open_store: OpenStore) -> None:
+        words = "Acre is a port."
+        said = passage(
+            "Acre is a port.",
+            entity("Acre", description=words, is_definition=True),
+            entity("Acre", description=words),
+            entity("Acre", description=""),
+        )
+        async with open_store() as store:
+            await publish(store, document("a", said))
+            assert (await only_entity(store, "acre")).description == words
+            assert await store.verify() == []
+
+    async def test_an_entity_counts_its_mentions_chunks_and_relations(self, open_store: OpenStore) -> None:
+        first = passage(
+            "x",
+            entity("Acre"),
+            entity("Acre"),
+            entity("Venice"),
+            relation("Acre", "Venice"),
+            relation("Venice", "Acre"),
+        )
+        second = passage("y", entity("Acre"), entity("Genoa"), relation("Genoa", "Acre"))
+        async with open_store() as store:
+            await publish(store, document("a", first, second))
+            acre = await only_entity(store, "acre")
+            assert (acre.n_mentions, acre.n_chunks, acre.degree) == (3, 2, 2)
+            await publish(store, document("a", second))
+            acre = await only_entity(store, "acre")
+            assert (acre.n_mentions, acre.n_chunks, acre.degree) == (1, 1, 1)
+            async with store.view() as view:
+                assert await view.entities(["venice"]) == []
+
+    async def test_degrees_leave_unknown_keys_out(self, open_store: OpenStore) -> None:
+        said = passage("x", entity("Acre"), entity("Venice"), entity("Genoa"), relation("Acre", "Venice"))
+        async with open_store() as store:
+            await publish(store, document("a", said))
+            async with store.view() as view:
+                assert await view.degrees(["acre", "genoa", "nowhere"]) == {"acre": 1, "genoa": 0}
+
+    async def test_aliases_are_shown_and_go_with_the_chunk_that_states_them(self, open_store: OpenStore) -> None:
+        stated = passage(f"{_WHO} (WHO)", entity(_WHO), alias(_WHO, "WHO"), alias(_WHO, "the Organization"))
+        async with open_store() as store:
+            await publish(store, document("a", stated, stated), document("b", passage("x", entity(_WHO))))
+            assert (await only_entity(store, _WHO.lower())).aliases == ("WHO", "the Organization")
+            await remove(store, "a")
+            assert (await only_entity(store, _WHO.lower())).aliases == ()
+
+    async def test_a_name_stands_for_the_entity_of_that_key_and_those_it_is_an_alias_of(
+        self, open_store: OpenStore
+    ) -> None:
+        whisky = "World Heritage Office"
+        async with open_store() as store:
+            await publish(
+                store,
+                document("a", passage("x", entity(_WHO), alias(_WHO, "WHO")), passage("y", entity("WHO"))),
+                document("b", passage("z", entity(whisky), alias(whisky, "WHO"), alias(whisky, "WHO"))),
+            )
+            async with store.view() as view:
+                found = await view.named(["WHO", "who", "nowhere", whisky.lower()])
+            # Its own key first, then by how often the alias is stated.
+            assert found == {"WHO": ("WHO", whisky.lower(), _WHO.lower()), whisky.lower(): (whisky.lower(),)}
+            await remove(store, "a", "b")
+            async with store.view() as view:
+                assert await view.named(["WHO"]) == {}
+
+    async def test_people_find_entities_by_how_names_begin_and_what_they_contain(self, open_store: OpenStore) -> None:
+        names = ["Marco Polo", "Polo", "Polo", "Polo Bridge", "Maffeo Polo", "Acre"]
+        async with open_store() as store:
+            await publish(store, document("a", passage("x", *(entity(name) for name in names))))
+            async with store.view() as view:
+                found = await view.search_entities("polo", 10)
+                assert [each.id for each in found] == ["polo", "polo bridge", "maffeo polo", "marco polo"]
+                assert found[0].score > found[1].score
+                assert [each.id for each in await view.search_entities("Polo", 2)] == ["polo", "polo bridge"]
+                assert await view.search_entities("Zanzibar", 5) == []
+
+    async def test_people_find_acronyms_however_they_type_them(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, document("a", passage("x", entity("NASA"), entity("Nasal spray"))))
+            async with store.view() as view:
+                assert sorted(each.id for each in await view.search_entities("nasa", 5)) == ["NASA", "nasal spray"]
+                assert "NASA" in [each.id for each in await view.search_entities("NAS", 5)]
+                assert "NASA" in [each.id for each in await view.search_entities("NASA", 5)]
+
+    async def test_search_treats_signs_as_signs(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, document("a", passage("x", entity("Acre"), entity("C++"), entity("Jaffa"))))
+            async with store.view() as view:
+                for text in ("%", "_", "a%e", "'", '"', "\\"):
+                    assert await view.search_entities(text, 5) == []
+                assert [each.id for each in await view.search_entities("c++", 5)] == ["c++"]

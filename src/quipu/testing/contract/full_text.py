@@ -1,0 +1,156 @@
+"""Full text: BM25 over words of any script."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+
+from quipu.model.query import Filter
+from quipu.testing.contract.steps import OpenStore, publish, remove
+from quipu.testing.facts import document
+from quipu.text.words import index_terms, query_terms, split_words
+
+_K1, _B = 1.2, 0.75
+_LEAST_IDF = 1e-6
+
+_TEXTS = (
+    "The Great Wall is long. The wall was built of earth and brick.",
+    "Walls of brick; a wall, a wall, a wall.",
+    "长城在北方，长城很长。",
+    "俄国人说俄语。",
+    "Великая стена длинная. Стена из кирпича.",
+    "Don't panic: the café's C++ code was 1,000 lines.",
+    "brick",
+    "brick brick brick and nothing else at all in this rather longer passage about brick",
+)
+
+
+def bm25(texts: Sequence[str], query: str) -> dict[int, float]:
+    """Return the BM25 scores of the texts that match (Robertson and Zaragoza 2009, with FTS5's floor under IDF)."""
+    counts = [Counter(index_terms(split_words(text))) for text in texts]
+    lengths = [sum(each.values()) for each in counts]
+    mean = sum(lengths) / len(lengths)
+    scores: dict[int, float] = {}
+    for term in query_terms(query):
+        n = sum(1 for each in counts if each[term])
+        idf = max(math.log((len(texts) - n + 0.5) / (n + 0.5)), _LEAST_IDF) if n else 0.0
+        for position, each in enumerate(counts):
+            if frequency := each[term]:
+                norm = _K1 * (1 - _B + _B * lengths[position] / mean)
+                scores[position] = scores.get(position, 0.0) + idf * frequency * (_K1 + 1) / (frequency + norm)
+    return scores
+
+
+class FullText:
+    """What is promised of full text."""
+
+    @pytest.mark.parametrize(
+        ("query", "found"),
+        [
+            ("wall", {0, 1}),
+            ("WALL", {0, 1}),
+            ("walls", {1}),
+            ("стена", {4}),
+            ("長城", set()),
+            ("长城", {2}),
+            ("长", {2}),
+            ("俄国", {3}),
+            ("俄国长城", {2, 3}),
+            ("cafe", {5}),
+            ("café", {5}),
+            ("don’t", {5}),
+            ("c++", {5}),
+            ("c", set()),
+            ("wall стена 长城", {0, 1, 2, 4}),
+            ("1,000", {5}),
+            ("zanzibar", set()),
+            ("", set()),
+            ("?! …", set()),
+        ],
+    )
+    async def test_words_of_any_script_are_found(self, open_store: OpenStore, query: str, found: set[int]) -> None:
+        facts = document("a", *_TEXTS)
+        async with open_store() as store:
+            await publish(store, facts)
+            async with store.view() as view:
+                hits = await view.full_text(query, 10)
+                texts = {each.text for each in await view.chunks([hit.id for hit in hits])}
+        assert texts == {_TEXTS[position] for position in found}
+
+    @pytest.mark.parametrize(
+        "text",
+        ["' OR 1=1 --", '"', '"wall" OR', "wall*", "wall AND", "NEAR(wall brick)", "terms:wall", "(", "^wall", "-wall"],
+    )
+    async def test_signs_of_a_query_language_are_only_signs(self, open_store: OpenStore, text: str) -> None:
+        async with open_store() as store:
+            await publish(store, document("a", *_TEXTS))
+            async with store.view() as view:
+                signs = await view.full_text(text, 10)
+                words = await view.full_text(" ".join(query_terms(text)), 10)
+        assert signs == words
+
+    @pytest.mark.parametrize("query", ["brick", "wall brick", "the wall", "长城很长", "стена из", "brick and the c++"])
+    async def test_scores_are_bm25(self, open_store: OpenStore, query: str) -> None:
+        facts = document("a", *_TEXTS)
+        ids = [each.chunk.id for each in facts.chunks]
+        async with open_store() as store:
+            await publish(store, facts)
+            async with store.view() as view:
+                hits = await view.full_text(query, 10)
+        expected = {ids[position]: score for position, score in bm25(_TEXTS, query).items()}
+        assert {hit.id: hit.score for hit in hits} == pytest.approx(expected, abs=1e-6)
+
+    async def test_scores_follow_what_is_there_now(self, open_store: OpenStore) -> None:
+        left = _TEXTS[:6]
+        facts = document("a", *left)
+        ids = [each.chunk.id for each in facts.chunks]
+        async with open_store() as store:
+            await publish(store, document("b", *_TEXTS[6:], *_TEXTS), document("a", *_TEXTS))
+            await publish(store, facts)
+            await remove(store, "b")
+            async with store.view() as view:
+                hits = await view.full_text("wall of brick", 10)
+        expected = {ids[position]: score for position, score in bm25(left, "wall of brick").items()}
+        assert {hit.id: hit.score for hit in hits} == pytest.approx(expected, abs=1e-6)
+
+    async def test_the_best_come_first_and_equal_scores_by_id(self, open_store: OpenStore) -> None:
+        documents = [document(f"d{number}", "A wall of brick.") for number in range(9)]
+        ids = sorted(each.chunks[0].chunk.id for each in documents)
+        better = document("better", "Brick, brick, brick.")
+        async with open_store() as store:
+            await publish(store, *documents, better, *(document(f"other{n}", f"Nothing {n}.") for n in range(12)))
+            async with store.view() as view:
+                hits = await view.full_text("brick", 100)
+                assert [hit.id for hit in hits] == [better.chunks[0].chunk.id, *ids]
+                assert [hit.id for hit in await view.full_text("brick", 4)] == [better.chunks[0].chunk.id, *ids[:3]]
+                assert await view.full_text("brick", 0) == []
+        assert hits[0].score > hits[1].score == hits[9].score
+
+    async def test_a_filter_comes_before_the_best_are_chosen(self, open_store: OpenStore) -> None:
+        crowd = [document(f"crowd{number}", "Brick, brick, brick.") for number in range(20)]
+        lone = document("lone", "There is one brick in this long passage of words.")
+        async with open_store() as store:
+            await publish(store, *crowd, lone)
+            async with store.view(Filter(documents=("lone",))) as view:
+                assert [hit.id for hit in await view.full_text("brick", 3)] == [lone.chunks[0].chunk.id]
+            async with store.view(Filter(exclude=("crowd1*",))) as view:
+                assert len(await view.full_text("brick", 100)) == 10
+
+    async def test_a_word_of_the_title_alone_is_not_found(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, document("a", "A wall.", title="Zanzibar"))
+            async with store.view() as view:
+                assert await view.full_text("Zanzibar", 5) == []
+
+    async def test_building_full_text_anew_changes_nothing(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, document("a", *_TEXTS), document("b", *_TEXTS[:3]))
+            async with store.view() as view:
+                before = await view.full_text("wall brick 长城", 20)
+            await store.rebuild_text_index()
+            async with store.view() as view:
+                assert await view.full_text("wall brick 长城", 20) == before
+            assert await store.verify() == []
+            await remove(store, "a", "b")
+            assert await store.verify() == []

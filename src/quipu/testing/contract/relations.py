@@ -1,0 +1,122 @@
+"""Relations: unordered pairs of entities, folded from mentions in either direction."""
+
+from quipu.model.fold import MAX_KEYWORDS
+from quipu.model.graph import RelationMention
+from quipu.testing.contract.steps import OpenStore, only_relation, publish, remove
+from quipu.testing.facts import Passage, document, entity, passage, relation
+
+_ID = "acre -- venice"
+
+
+def _between(text: str, *mentions: RelationMention) -> Passage:
+    return passage(text, entity("Acre"), entity("Venice"), *mentions)
+
+
+class Relations:
+    """What is promised of relations."""
+
+    async def test_relations_come_in_the_order_asked_for_and_unknown_ids_are_left_out(
+        self, open_store: OpenStore
+    ) -> None:
+        said = passage(
+            "x", entity("Acre"), entity("Venice"), entity("Genoa"), relation("Venice", "Acre"), relation("Genoa", "Acre")
+        )
+        asked = [_ID, "venice -- acre", "acre", "acre -- nowhere", "a -- b -- c", "", "acre -- genoa"]
+        async with open_store() as store:
+            await publish(store, document("a", said))
+            async with store.view() as view:
+                assert [each.id for each in await view.relations(asked)] == [_ID, "acre -- genoa"]
+
+    async def test_both_directions_are_one_relation(self, open_store: OpenStore) -> None:
+        said = _between("x", relation("Venice", "Acre"), relation("Acre", "Venice"))
+        async with open_store() as store:
+            await publish(store, document("a", said, _between("y", relation("Venice", "Acre"))))
+            found = await only_relation(store, _ID)
+        assert (found.source, found.target) == ("acre", "venice")
+        assert (found.source_name, found.target_name) == ("Acre", "Venice")
+        assert (found.n_mentions, found.n_chunks) == (3, 2)
+
+    async def test_a_relation_shows_the_names_its_ends_have_now(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, document("a", _between("x", relation("Acre", "Venice"))))
+            await publish(store, document("b", passage("y", entity("ACRE!"), entity("ACRE!"))))
+            assert (await only_relation(store, _ID)).source_name == "ACRE!"
+
+    async def test_weights_are_exact_to_three_decimals_in_any_order(self, open_store: OpenStore) -> None:
+        weights = (0.1, 0.2, 0.3, 1e6, 0.001, 7.7, 2.0004, 0.1)
+        documents = [
+            document(f"d{n}", _between(f"x{n}", relation("Acre", "Venice", weight=weight)))
+            for n, weight in enumerate(weights)
+        ]
+        async with open_store("forth") as forth, open_store("back") as back:
+            for each in documents:
+                await publish(forth, each)
+            for each in reversed(documents):
+                await publish(back, each)
+            assert (await only_relation(forth, _ID)).weight == (await only_relation(back, _ID)).weight == 1000010.401
+            await remove(forth, "d3")
+            assert (await only_relation(forth, _ID)).weight == 10.401
+
+    async def test_the_most_frequent_keywords_are_kept_and_ties_go_by_text(self, open_store: OpenStore) -> None:
+        many = tuple(f"k{n:02}" for n in range(MAX_KEYWORDS + 3))
+        said = [relation("Acre", "Venice", keywords=many), relation("Acre", "Venice", keywords=("trade", "k09"))]
+        async with open_store() as store:
+            await publish(store, document("a", _between("x", *said)))
+            assert (await only_relation(store, _ID)).keywords == ("k09", *many[: MAX_KEYWORDS - 1])
+            await publish(store, document("b", _between("y", relation("Acre", "Venice", keywords=("trade",)))))
+            assert (await only_relation(store, _ID)).keywords == ("k09", "trade", *many[: MAX_KEYWORDS - 2])
+            await remove(store, "a")
+            assert (await only_relation(store, _ID)).keywords == ("trade",)
+
+    async def test_descriptions_of_both_directions_are_folded_together(self, open_store: OpenStore) -> None:
+        said = [
+            relation("Acre", "Venice", "They trade."),
+            relation("Venice", "Acre", "They fight."),
+            relation("Venice", "Acre", "They trade."),
+            relation("Venice", "Acre"),
+        ]
+        async with open_store("forth") as forth, open_store("back") as back:
+            await publish(forth, document("a", _between("x", *said)))
+            for n, each in enumerate(reversed(said)):
+                await publish(back, document(f"d{n}", _between(f"x{n}", each)))
+            found = (await only_relation(forth, _ID)).description
+            assert (await only_relation(back, _ID)).description == found
+        assert sorted(found.split("\n")) == ["They fight.", "They trade."]
+
+    async def test_incident_relations_come_once_each_in_order_of_id(self, open_store: OpenStore) -> None:
+        pairs = [("Venice", "Acre"), ("Genoa", "Acre"), ("Genoa", "Venice"), ("Jaffa", "Tyre")]
+        names = sorted({name for pair in pairs for name in pair})
+        said = passage("x", *(entity(name) for name in names), *(relation(*pair) for pair in pairs))
+        async with open_store() as store:
+            await publish(store, document("a", said))
+            async with store.view() as view:
+                assert [each.id for each in await view.incident(["venice", "acre", "nowhere"])] == [
+                    _ID.replace("venice", "genoa"),
+                    _ID,
+                    "genoa -- venice",
+                ]
+                assert [each.id for each in await view.incident(["tyre"])] == ["jaffa -- tyre"]
+                assert await view.incident([]) == []
+
+    async def test_a_relation_goes_with_the_last_chunk_that_states_it(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(
+                store,
+                document("a", _between("x", relation("Acre", "Venice"))),
+                document("b", _between("y", relation("Venice", "Acre"))),
+                document("c", _between("z")),
+            )
+            await remove(store, "a")
+            assert (await only_relation(store, _ID)).n_mentions == 1
+            await remove(store, "b")
+            async with store.view() as view:
+                assert await view.relations([_ID]) == []
+                assert await view.incident(["acre"]) == []
+                assert await view.degrees(["acre"]) == {"acre": 0}
+
+    async def test_names_of_any_script_make_relations(self, open_store: OpenStore) -> None:
+        said = passage("马可·波罗到过长城。", entity("马可·波罗"), entity("长城"), relation("长城", "马可·波罗"))
+        async with open_store() as store:
+            await publish(store, document("a", said))
+            found = await only_relation(store, "长城 -- 马可波罗")
+        assert (found.source_name, found.target_name) == ("长城", "马可·波罗")

@@ -1,0 +1,109 @@
+"""Steps that the tests of the contract share: opening, publishing, embedding, reading everything."""
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from quipu.model.delta import Committed, Delta, DocumentFacts, VectorRow
+from quipu.model.graph import Entity, Relation
+from quipu.model.ids import digest
+from quipu.model.query import Filter
+from quipu.ports.store import ReadView, Store
+
+MODEL, DIMENSION = "tests/words", 4
+
+
+class OpenStore(Protocol):
+    """Opens a store that is ready for use; `storage` names one of several places, each empty when a test begins.
+
+    A name given twice opens the same place again, also while the first is still open. `lease_s` may be negative: then
+    every claim has expired at once.
+    """
+
+    def __call__(self, storage: str = "first", *, lease_s: float = 60.0) -> AbstractAsyncContextManager[Store]: ...
+
+
+async def publish(store: Store, *documents: DocumentFacts) -> Committed:
+    """Publish documents in one commit."""
+    return await store.commit(Delta(publish=documents))
+
+
+async def remove(store: Store, *ids: str) -> Committed:
+    """Remove documents in one commit."""
+    return await store.commit(Delta(remove=ids))
+
+
+async def dump(store: Store) -> list[str]:
+    """Return the canonical state."""
+    async with store.view() as view:
+        return [line async for line in view.dump()]
+
+
+async def only_entity(store: Store, key: str, allowed: Filter | None = None) -> Entity:
+    """Return one entity; fails where it is not there."""
+    async with store.view(allowed) as view:
+        (found,) = await view.entities([key])
+    return found
+
+
+async def only_relation(store: Store, identifier: str) -> Relation:
+    """Return one relation; fails where it is not there."""
+    async with store.view() as view:
+        (found,) = await view.relations([identifier])
+    return found
+
+
+def vector(text_hash: str, model: str = MODEL, dimension: int = DIMENSION) -> VectorRow:
+    """Return a vector that depends on model and text alone."""
+    seed = bytes.fromhex(digest(model, text_hash))
+    data = np.frombuffer(seed[:dimension], np.uint8).astype(np.float16) / np.float16(256)
+    return VectorRow(model=model, text_hash=text_hash, data=data)
+
+
+async def embed(store: Store, model: str = MODEL, dimension: int = DIMENSION) -> list[str]:
+    """Give every text that waits its vector; return the texts, sorted."""
+    texts: list[str] = []
+    while waiting := await store.stale_texts(model, 7):
+        await store.commit(Delta(vectors=[vector(each, model, dimension) for each in waiting]))
+        texts += waiting.values()
+    return sorted(texts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What to read: ids that exist somewhere, and words to search."""
+
+    documents: Sequence[str]
+    chunks: Sequence[str]
+    keys: Sequence[str]
+    relations: Sequence[str]
+    words: Sequence[str]
+
+
+async def everything(view: ReadView, asked: Asked) -> dict[str, object]:
+    """Return what each read of the graph and the texts answers, in the order of the answers."""
+    return {
+        "documents": [(each.id, each.title, each.metadata) for each in await view.documents()],
+        "some documents": [each.id for each in await view.documents(asked.documents)],
+        "chunks": await view.chunks(asked.chunks),
+        "document chunks": [await view.document_chunks(each) for each in asked.documents],
+        "entities": await view.entities(asked.keys),
+        "relations": await view.relations(asked.relations),
+        "incident": await view.incident(asked.keys),
+        "degrees": list((await view.degrees(asked.keys)).items()),
+        "named": list((await view.named(asked.keys)).items()),
+        "search": [await view.search_entities(word, 10) for word in asked.words],
+        "chunks of entities": [(k, list(v.items())) for k, v in (await view.chunks_of_entities(asked.keys)).items()],
+        "chunks of relations": list((await view.chunks_of_relations(asked.relations)).items()),
+        "entity mentions": list((await view.entity_mentions(asked.chunks)).items()),
+        "relation mentions": list((await view.relation_mentions(asked.chunks)).items()),
+    }
+
+
+def floats(data: npt.NDArray[np.float16]) -> list[float]:
+    """Return a vector as numbers that compare."""
+    return [float(each) for each in data]

@@ -1,0 +1,122 @@
+"""Facts for tests: documents and what their chunks say, in a few words."""
+
+from collections import Counter
+from dataclasses import dataclass, replace
+
+from quipu.model.delta import ChunkFacts, DocumentFacts
+from quipu.model.document import Metadata, SourceDocument
+from quipu.model.extraction import ChunkInput
+from quipu.model.graph import OTHER_TYPE, AliasMention, Chunk, EntityMention, RelationMention
+from quipu.model.ids import chunk_id, digest
+from quipu.text.names import entity_key
+
+Said = EntityMention | RelationMention | AliasMention
+
+_GAP = "\n\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """One chunk to be: its text, what it says, the headings above it, why its extraction failed."""
+
+    text: str
+    said: tuple[Said, ...] = ()
+    headings: tuple[str, ...] = ()
+    error: str = ""
+
+
+def entity(name: str, kind: str = OTHER_TYPE, description: str = "", *, is_definition: bool = False) -> EntityMention:
+    """Return a mention of an entity by `name`."""
+    return EntityMention(
+        key=entity_key(name), surface=name, type=kind, description=description, is_definition=is_definition
+    )
+
+
+def relation(
+    source: str, target: str, description: str = "", *, keywords: tuple[str, ...] = (), weight: float = 1.0
+) -> RelationMention:
+    """Return a mention of two entities together, by their names."""
+    return RelationMention(
+        source=entity_key(source),
+        target=entity_key(target),
+        keywords=keywords,
+        description=description,
+        weight=weight,
+    )
+
+
+def alias(name: str, other: str) -> AliasMention:
+    """Return the statement that the entity `name` is also called `other`."""
+    return AliasMention(key=entity_key(name), alias=entity_key(other), surface=other)
+
+
+def passage(text: str, *said: Said, headings: tuple[str, ...] = (), error: str = "") -> Passage:
+    """Return a chunk to be, for `document`."""
+    return Passage(text=text, said=said, headings=headings, error=error)
+
+
+def document(
+    document_id: str,
+    *passages: Passage | str,
+    title: str = "",
+    metadata: Metadata | None = None,
+    job: int | None = None,
+) -> DocumentFacts:
+    """Return a document of these passages, in order, with a blank line between each two."""
+    chunks: list[ChunkFacts] = []
+    seen: Counter[str] = Counter()
+    start = 0
+    for each in passages:
+        made = each if isinstance(each, Passage) else Passage(text=each)
+        chunk = _chunk(document_id, made, title, occurrence=seen[made.text])
+        seen[made.text] += 1
+        placed = replace(chunk, ordinal=len(chunks), start=start, end=start + len(made.text))
+        chunks.append(_chunk_facts(placed, made.said))
+        start = placed.end + len(_GAP)
+    return DocumentFacts(
+        id=document_id,
+        title=title,
+        content_hash=digest(title, *(facts.chunk.text for facts in chunks)),
+        chunks=tuple(chunks),
+        source=f"{document_id}.txt",
+        metadata=metadata or {},
+        job=job,
+    )
+
+
+def source(document_id: str, text: str = "", *, title: str = "", metadata: Metadata | None = None) -> SourceDocument:
+    """Return a document as handed in."""
+    return SourceDocument(id=document_id, data=text.encode(), title=title, metadata=metadata or {})
+
+
+def _chunk(document_id: str, made: Passage, title: str, *, occurrence: int) -> Chunk:
+    text_hash = digest(made.text)
+    return Chunk(
+        id=chunk_id(document_id, text_hash, occurrence),
+        document_id=document_id,
+        title=title,
+        ordinal=0,
+        text=made.text,
+        start=0,
+        end=0,
+        n_tokens=-(-len(made.text.encode()) // 4),
+        text_hash=text_hash,
+        input_hash=ChunkInput(text=made.text, title=title, headings=made.headings).hash("quipu.testing"),
+        headings=made.headings,
+        error=made.error,
+    )
+
+
+def _chunk_facts(chunk: Chunk, said: tuple[Said, ...]) -> ChunkFacts:
+    return ChunkFacts(
+        chunk=chunk,
+        entities=tuple(_placed(each, chunk.text) for each in said if isinstance(each, EntityMention)),
+        relations=tuple(each for each in said if isinstance(each, RelationMention)),
+        aliases=tuple(each for each in said if isinstance(each, AliasMention)),
+    )
+
+
+def _placed(mention: EntityMention, text: str) -> EntityMention:
+    """Return the mention with the span of its first occurrence, or as it is where the text does not spell it so."""
+    start = text.find(mention.surface)
+    return replace(mention, start=start, end=start + len(mention.surface)) if start >= 0 else mention

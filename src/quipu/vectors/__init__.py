@@ -1,0 +1,1 @@
+"""Vectors: nearest-neighbour search behind the `vectors` port."""

@@ -1,0 +1,79 @@
+"""Search: the best rows for one query, exactly where there are few, through sketches where there are many."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from quipu.algo.similarity import largest_with_ties, sketch_query, smallest_with_ties
+from quipu.vectors.local.state import State
+
+_MIN_CANDIDATES = 400
+_CANDIDATES_PER_RESULT = 32  # 99 % of the true results are found at 10 to 120 results, measured on sentences
+_ROWS_PER_CANDIDATE = 500
+_FARTHEST = np.iinfo(np.uint16).max
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """The rows a search may find: of `state`, those that are not deleted, or those at `allowed` positions (rising)."""
+
+    state: State
+    allowed: npt.NDArray[np.int64] | None
+
+    def __len__(self) -> int:
+        return self.state.n_live if self.allowed is None else len(self.allowed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranked:
+    """Rows with their scores, rising by row; `exhausted` says that no deeper search finds more."""
+
+    rows: npt.NDArray[np.int64]
+    scores: npt.NDArray[np.float64]
+    exhausted: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Depth:
+    """How far to search: the best `n` rows with all that equal the last, of at least `min_score`.
+
+    Scopes of up to `exact_below` rows are scored whole.
+    """
+
+    n: int
+    min_score: float
+    exact_below: int
+
+
+def rank(scope: Scope, query: npt.NDArray[np.float32], depth: Depth) -> Ranked:
+    """Return the best rows of a scope that is not empty; a function of the set of its rows, not of their order."""
+    table = scope.state.table
+    if len(scope) > depth.exact_below:
+        positions = _candidates(scope, query, depth.n)
+        scores = table.scores_at(positions, query)
+    elif scope.allowed is None:
+        positions = scope.state.live()
+        scores = table.scores(query)[positions]
+    else:
+        positions = scope.allowed
+        scores = table.scores_at(positions, query)
+    best = largest_with_ties(scores, depth.n)
+    good = best[scores[best] >= depth.min_score]
+    return Ranked(
+        rows=table.rows_at(positions[good]),
+        scores=scores[good],
+        exhausted=len(good) < len(best) or depth.n >= len(scope),
+    )
+
+
+def _candidates(scope: Scope, query: npt.NDArray[np.float32], n_results: int) -> npt.NDArray[np.int64]:
+    """Return the positions of the rows whose sketches are nearest, so many that the best are among them."""
+    distances = scope.state.table.distances(sketch_query(query))
+    n_candidates = max(_MIN_CANDIDATES, n_results * _CANDIDATES_PER_RESULT, len(scope) // _ROWS_PER_CANDIDATE)
+    if scope.allowed is not None:
+        return scope.allowed[smallest_with_ties(distances[scope.allowed], n_candidates)]
+    if n_candidates >= len(scope):
+        return scope.state.live()
+    distances[scope.state.gone] = _FARTHEST
+    return smallest_with_ties(distances, n_candidates)

@@ -1,0 +1,83 @@
+"""Rules of STYLE that a machine can check: imports at the top, one reader of the environment, names, docstrings."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from tests.architecture.source import PACKAGE, Module, modules
+
+# Optional drivers, each imported in its own adapter where it is used.
+OPTIONAL_IMPORTS: frozenset[tuple[str, str]] = frozenset()
+
+FORBIDDEN_NAMES = {"utils", "util", "common", "helpers", "helper", "core", "manager", "base", "misc"}
+FORBIDDEN_CLASS = re.compile(r"^(Base|Abstract)[A-Z]|(Impl|Manager|Helper)$")
+FORBIDDEN_TEXT = re.compile(r"\b(TODO|FIXME|XXX|NotImplementedError)\b")
+
+
+def test_imports_are_at_the_top_but_for_the_two_kinds_of_exception() -> None:
+    """What keeps start-up fast: cli and the package itself. What is optional: on the list above."""
+    inner = {
+        (module.name, name)
+        for module in modules()
+        if not module.name.startswith("cli") and module.name != ""
+        for _, function in module.functions()
+        for name in _imported(function)
+    }
+    assert inner == OPTIONAL_IMPORTS
+
+
+def test_only_settings_reads_the_environment() -> None:
+    readers = {module.name for module in modules() if re.search(r"\bos\.(environ|getenv)\b", module.text)}
+    assert readers == {"settings"}
+
+
+def test_only_the_command_line_and_benchmarks_print() -> None:
+    printing = {module.name for module in modules() if "print" in set(_called(module.tree))}
+    assert {name for name in printing if not name.startswith(("cli", "bench"))} == set()
+
+
+def test_no_module_is_named_after_nothing() -> None:
+    parts = {part for module in modules() for part in module.name.split(".")}
+    assert parts & FORBIDDEN_NAMES == set()
+
+
+def test_no_class_is_named_after_its_place_in_a_hierarchy() -> None:
+    classes = {
+        f"{module.name}.{node.name}"
+        for module in modules()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ClassDef) and FORBIDDEN_CLASS.search(node.name)
+    }
+    assert classes == set()
+
+
+def test_every_module_opens_with_one_line_that_says_what_it_is() -> None:
+    assert [module.name for module in modules() if not _opens_well(module)] == []
+
+
+def test_nothing_is_left_for_later() -> None:
+    assert [module.name for module in modules() if FORBIDDEN_TEXT.search(module.text)] == []
+
+
+def test_every_package_has_an_init_file() -> None:
+    folders = {path.parent for path in PACKAGE.rglob("*.py")}
+    assert [str(folder.relative_to(PACKAGE)) for folder in folders if not (folder / "__init__.py").exists()] == []
+
+
+def _opens_well(module: Module) -> bool:
+    first = (ast.get_docstring(module.tree) or "").split("\n\n")[0]
+    return "\n" not in first and first.endswith((".", "?", "!", ":"))
+
+
+def _imported(parent: ast.AST) -> Iterator[str]:
+    for node in ast.walk(parent):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or ""
+
+
+def _called(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            yield node.func.id

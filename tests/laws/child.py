@@ -1,0 +1,153 @@
+"""Child processes of the laws: live through a fixed history, and die where they are told to.
+
+Run as `python -m tests.laws.child WORK FOLDER …`; see `main`.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, event
+
+from quipu.ingest import pipeline
+from quipu.ingest.facts import chunk_facts
+from quipu.ingest.local import LocalExtractor
+from quipu.model.delta import ChunkFacts
+from quipu.model.document import SourceDocument
+from quipu.model.extraction import ChunkInput, Extraction
+from quipu.model.graph import Chunk
+from quipu.ports.extractor import Extracted
+from quipu.stores.relational.sqlite import SqliteBackend
+from tests.laws.world import document, engine, state
+
+NAMES = tuple(f"{letter}.md" for letter in "abcdefgh")
+EXACT_BELOW = 10
+
+
+class CountingExtractor(LocalExtractor):
+    """The local extractor, noting in a file the hash of every input it is asked for."""
+
+    def __init__(self, log: Path) -> None:
+        super().__init__()
+        self._log = log
+
+    async def extract(self, inputs: Sequence[ChunkInput]) -> AsyncIterator[Extracted]:
+        """Note each input, then extract."""
+        with self._log.open("a") as log:
+            log.writelines(f"{entry.hash(self.identity)}\n" for entry in inputs)
+        async for outcome in super().extract(inputs):
+            yield outcome
+
+
+def history() -> list[tuple[list[SourceDocument], list[str]]]:
+    """Return the steps of the history: documents to add together, then documents to remove."""
+    first = [document(name, 0) for name in NAMES[:5]]
+    second = [document(name, 1) for name in NAMES[2:]]
+    third = [document(name, 2) for name in NAMES[:3]]
+    return [(first, []), (second, ["b.md"]), (third, ["h.md", "c.md"])]
+
+
+async def live(folder: Path, *, extractor: CountingExtractor | None = None, acknowledged: Path | None = None) -> None:
+    """Live through the history, noting each step that was acknowledged."""
+    async with engine(folder, extractor=extractor, exact_below=EXACT_BELOW) as kb:
+        for number, (added, removed) in enumerate(history()):
+            await kb.add(*added)
+            if removed:
+                await kb.remove(removed)
+            if acknowledged is not None:
+                with acknowledged.open("a") as log:
+                    log.write(f"{number}\n")
+
+
+class Fuse:
+    """Kills this process, by SIGKILL, at the n-th of the points it is told of."""
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+
+    def burn(self, *_: Any, **__: Any) -> None:
+        """Pass one point."""
+        self.n -= 1
+        if self.n == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _watch_statements(fuse: Fuse) -> None:
+    event.listen(Engine, "before_cursor_execute", fuse.burn)
+
+
+def _watch_files(fuse: Fuse) -> None:
+    """Pass a point before and after each rename and each sync of a file: the swaps of an index."""
+    for name in ("replace", "rename", "fsync"):
+        original = getattr(os, name)
+
+        def watched(*args: Any, original: Any = original, **kwargs: Any) -> Any:
+            fuse.burn()
+            result = original(*args, **kwargs)
+            fuse.burn()
+            return result
+
+        setattr(os, name, watched)
+
+
+@contextmanager
+def _without_transaction(backend: SqliteBackend) -> Iterator[Connection]:
+    with backend._engine.connect() as connection:
+        yield connection
+
+
+def _seed_fault(name: str) -> None:
+    """Break the code under test, to show that the law's test notices."""
+    if name == "no write transaction":
+        SqliteBackend.writing = _without_transaction  # type: ignore[assignment, method-assign]
+    elif name == "order of a set":
+        pipeline.chunk_facts = _facts_in_set_order  # type: ignore[attr-defined]
+
+
+def _facts_in_set_order(chunk: Chunk, extraction: Extraction) -> ChunkFacts:
+    facts = chunk_facts(chunk, extraction)
+    by_key = {mention.key: mention for mention in facts.entities}
+    return replace(facts, entities=tuple(by_key[key] for key in set(by_key)))
+
+
+def main() -> None:
+    """`live FOLDER KIND N`: die at the N-th statement or file operation (N 0: count them and print).
+    `state FOLDER`: build everything once and print dump and rankings. `write FOLDER FIRST LAST`: add documents.
+    The environment variable LAWS_FAULT names a fault to seed.
+    """
+    work, folder = sys.argv[1], Path(sys.argv[2])
+    _seed_fault(os.environ.get("LAWS_FAULT", ""))
+    if work == "live":
+        fuse = Fuse(int(sys.argv[4]))
+        begun = fuse.n
+        {"statement": _watch_statements, "file": _watch_files}[sys.argv[3]](fuse)
+        log = folder.parent / f"{folder.name}.asked"
+        asyncio.run(live(folder, extractor=CountingExtractor(log), acknowledged=folder.parent / f"{folder.name}.acks"))
+        print(begun - fuse.n)
+    elif work == "state":
+        asyncio.run(_print_state(folder))
+    elif work == "write":
+        asyncio.run(_write(folder, int(sys.argv[3]), int(sys.argv[4])))
+
+
+async def _print_state(folder: Path) -> None:
+    async with engine(folder, exact_below=EXACT_BELOW) as kb:
+        await kb.add(*(document(name, 3) for name in NAMES))
+        for lines in await state(kb):
+            print("\n".join(lines))
+
+
+async def _write(folder: Path, first: int, last: int) -> None:
+    async with engine(folder) as kb:
+        for number in range(first, last):
+            await kb.add(document(f"shared{number % 3}.md", 0), document(f"own{number}.md", number))
+
+
+if __name__ == "__main__":
+    main()

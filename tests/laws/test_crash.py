@@ -1,0 +1,135 @@
+"""Law 2: killed anywhere, nothing is lost, nothing half-done is visible, and finishing ends the same."""
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from random import Random
+from sqlite3 import connect
+
+import pytest
+from sqlalchemy.exc import IntegrityError
+
+from quipu.engine import Quipu
+from quipu.errors import NotFound
+from quipu.ingest.reading import read
+from quipu.model.document import SourceDocument
+from quipu.stores.relational.store import RelationalStore
+from tests.laws.child import EXACT_BELOW, NAMES, CountingExtractor, history, live
+from tests.laws.world import RECIPE, engine, fresh_state, run, state
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def child(folder: Path, kind: str, n: int, fault: str = "") -> subprocess.CompletedProcess[str]:
+    """Run the history in a child process that dies at the n-th point of a kind (0: never; it prints how many)."""
+    command = [sys.executable, "-m", "tests.laws.child", "live", str(folder), kind, str(n)]
+    environment = {**os.environ, "LAWS_FAULT": fault}
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+
+def survivors() -> list[SourceDocument]:
+    """Return the documents that are live when the whole history is done."""
+    return list(alive_after(len(history())).values())
+
+
+def alive_after(n_steps: int) -> dict[str, SourceDocument]:
+    """Return the documents that are live after some steps of the history."""
+    alive: dict[str, SourceDocument] = {}
+    for added, removed in history()[:n_steps]:
+        alive |= {source.id: source for source in added}
+        for name in removed:
+            del alive[name]
+    return alive
+
+
+async def check_nothing_is_lost_or_half_done(kb: Quipu, n_done: int) -> None:
+    """Assert that every live document is whole, at the version acknowledged or the one under way."""
+    acknowledged = alive_after(n_done)
+    added, removed = history()[n_done] if n_done < len(history()) else ([], [])
+    under_way = {source.id: source for source in added}
+    for name in NAMES:
+        try:
+            report = await kb.document(name)
+        except NotFound:
+            report = None
+        texts = [chunk.text for chunk in report.chunks] if report else []
+        versions = [source for source in (acknowledged.get(name), under_way.get(name)) if source]
+        allowed = [[chunk.text for chunk in read(source, RECIPE).chunks] for source in versions]
+        if name not in acknowledged or name in removed:
+            allowed.append([])
+        assert texts in allowed, f"{name}: {texts} is none of {allowed}"
+    assert await kb.verify() == []
+
+
+def kept_replies(folder: Path) -> set[str]:
+    """Return the inputs whose replies are committed."""
+    with closing(connect(folder / "index.sqlite")) as database:
+        if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'reply'").fetchone():
+            return set()
+        return {row[0] for row in database.execute("SELECT input_hash FROM reply")}
+
+
+async def check_recovery(folder: Path, expected: object) -> None:
+    """Assert the law on what a killed child left in `folder`, finish its work, and compare the end."""
+    acks = folder.parent / f"{folder.name}.acks"
+    again = folder.parent / f"{folder.name}.again"
+    kept = kept_replies(folder)
+    async with engine(folder, extractor=CountingExtractor(again), exact_below=EXACT_BELOW) as kb:
+        await check_nothing_is_lost_or_half_done(kb, len(acks.read_text().split()) if acks.exists() else 0)
+        await kb.resume()
+        assert await kb.verify() == []
+    await live(folder, extractor=CountingExtractor(again))
+    async with engine(folder, exact_below=EXACT_BELOW) as kb:
+        assert await state(kb) == expected
+    asked_again = set(again.read_text().split()) if again.exists() else set[str]()
+    assert not kept & asked_again, "an extraction that was committed was done again"
+
+
+def crash_and_recover(folder: Path, kind: str, point: int, expected: object, fault: str = "") -> None:
+    """Kill a run at one point, then check what it left and that its work can be finished."""
+    died = child(folder, kind, point, fault)
+    assert died.returncode == -signal.SIGKILL, died.stderr
+    run(lambda: check_recovery(folder, expected))
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> object:
+    """The state of an index that was never killed."""
+    folder = tmp_path_factory.mktemp("fresh")
+    return run(lambda: fresh_state(folder, survivors(), exact_below=EXACT_BELOW))
+
+
+@pytest.mark.parametrize(("kind", "n"), [("statement", 26), ("file", 8)])
+def test_a_killed_run_loses_nothing_and_finishes_as_if_never_killed(
+    kind: str, n: int, tmp_path: Path, laws_scale: int, expected: object
+) -> None:
+    total = int(child(tmp_path / "count", kind, 0).stdout)
+    assert total >= n, f"only {total} points of kind {kind}"
+    for point in sorted(Random(20).sample(range(1, total + 1), min(n * laws_scale, total))):
+        crash_and_recover(tmp_path / f"kill-{point}", kind, point, expected)
+
+
+@pytest.mark.parametrize("fault", ["no write transaction"])
+def test_the_law_fails_where_writes_are_not_one_transaction(fault: str, tmp_path: Path, expected: object) -> None:
+    with pytest.raises((AssertionError, IntegrityError)):
+        for point in range(150, 400, 9):
+            crash_and_recover(tmp_path / f"kill-{point}", "statement", point, expected, fault)
+
+
+async def test_the_law_fails_where_kept_replies_are_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = tmp_path / "asked"
+    await live(tmp_path / "kb", extractor=CountingExtractor(log))
+    kept = kept_replies(tmp_path / "kb")
+    (tmp_path / "asked").unlink()
+    await live(tmp_path / "kb", extractor=CountingExtractor(log))
+    assert not kept & set(log.read_text().split())
+
+    async def forgetful(*_: object) -> dict[str, str]:
+        return {}
+
+    monkeypatch.setattr(RelationalStore, "replies", forgetful)
+    await live(tmp_path / "kb", extractor=CountingExtractor(log))
+    assert kept & set(log.read_text().split())

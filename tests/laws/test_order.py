@@ -1,0 +1,90 @@
+"""Law 1: any order and batching of the same work gives the same bytes and the same rankings."""
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from quipu.model.document import SourceDocument
+from quipu.stores.relational import links
+from tests.laws.world import document, engine, fresh_state, run, state
+
+NAMES = ("a.md", "b.md", "c.md", "d.md", "e.md")
+
+
+@dataclass(frozen=True)
+class Step:
+    """Some documents are handed in together (at these versions), then some are removed."""
+
+    added: tuple[tuple[str, int], ...]
+    removed: tuple[str, ...]
+
+
+steps = st.builds(
+    Step,
+    added=st.lists(st.tuples(st.sampled_from(NAMES), st.integers(0, 3)), max_size=4).map(tuple),
+    removed=st.lists(st.sampled_from(NAMES), max_size=2, unique=True).map(tuple),
+)
+histories = st.lists(steps, min_size=1, max_size=5)
+
+
+async def lived(folder: Path, history: Sequence[Step], exact_below: int) -> tuple[object, dict[str, SourceDocument]]:
+    """Live through a history; return the state at its end and the surviving documents."""
+    alive: dict[str, SourceDocument] = {}
+    async with engine(folder, exact_below=exact_below) as kb:
+        for step in history:
+            given_documents = {name: document(name, seed) for name, seed in step.added}
+            await kb.add(*given_documents.values())
+            alive |= given_documents
+            removed = [name for name in step.removed if name in alive]
+            if removed:
+                await kb.remove(removed)
+            for name in removed:
+                del alive[name]
+        assert await kb.verify() == []
+        return await state(kb), alive
+
+
+async def differs(history: Sequence[Step], exact_below: int = 20_000) -> bool:
+    """Say whether an index that lived through `history` differs from a fresh one of the survivors."""
+    with tempfile.TemporaryDirectory() as folder:
+        lived_state, alive = await lived(Path(folder) / "lived", history, exact_below)
+        survivors = [alive[name] for name in sorted(alive, reverse=True)]
+        return lived_state != await fresh_state(Path(folder) / "fresh", survivors, exact_below=exact_below)
+
+
+def test_every_history_ends_in_the_state_of_a_fresh_build_of_its_survivors(laws_scale: int) -> None:
+    @settings(max_examples=200 * laws_scale, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+    @given(histories)
+    def check(history: list[Step]) -> None:
+        assert not run(lambda: differs(history))
+
+    check()
+
+
+async def test_the_law_holds_where_sketches_are_used(tmp_path: Path) -> None:
+    everything = [(f"{name}{i}", i) for name in NAMES for i in range(12)]
+    history = [
+        Step(added=tuple(everything[:30]), removed=()),
+        Step(added=tuple((name, seed + 1) for name, seed in everything[20:]), removed=("a.md3", "c.md7")),
+        Step(added=tuple(everything), removed=("b.md1",)),
+    ]
+    assert not await differs(history, exact_below=20)
+
+
+@pytest.mark.parametrize("fault", ["link_new_names", "drop_chunks"])
+def test_the_law_fails_where_links_depend_on_order(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seeded faults: forget to look for new names in old chunks, or to drop the links of removed chunks."""
+    monkeypatch.setattr(links, fault, lambda *_: None)
+
+    @settings(max_examples=60, deadline=None, derandomize=True, phases=[Phase.generate], database=None)
+    @given(histories)
+    def check(history: list[Step]) -> None:
+        assert not run(lambda: differs(history))
+
+    with pytest.raises((AssertionError, ExceptionGroup)):
+        check()

@@ -1,0 +1,119 @@
+"""A small world for the laws: documents that share names, titles and whole chunk texts, and an engine for them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any, TypeVar
+
+from quipu.engine import Parts, Quipu
+from quipu.ingest.local import LocalExtractor
+from quipu.ingest.reading import Recipe
+from quipu.model.document import SourceDocument
+from quipu.model.query import Query
+from quipu.parse import MEDIA_TYPE_BY_SUFFIX, parse
+from quipu.ports.extractor import Extractor
+from quipu.providers.local import ByteTokenizer, WordLlamaEmbedder
+from quipu.stores.relational.sqlite import SqliteBackend
+from quipu.stores.relational.store import RelationalStore
+from quipu.vectors.local import LocalVectors
+
+T = TypeVar("T")
+
+CHUNK_TOKENS = 48
+STRATEGIES = ("naive", "lexical", "local", "global", "hybrid", "mix")
+QUESTIONS = (
+    "Who travelled with Marco Polo to the court of Kublai Khan?",
+    "Кто нашёл берестяные грамоты в Новгороде?",
+    "郑和去了哪里？",
+    "what does the WHO say about the silk road",
+)
+
+_TITLES = ("Marco Polo", "Silk Road", "Великий Новгород", "郑和", "World Health Organization", "Notes", "")
+_PARAGRAPHS = (
+    "Marco Polo was a merchant of Venice. Marco Polo reached the court of Kublai Khan in 1275.",
+    "Kublai Khan ruled the Yuan dynasty. The Silk Road carried paper and silk to Venice.",
+    "The World Health Organization (WHO) was founded in Geneva in 1948. The WHO reports to the United Nations.",
+    "who would have thought that the silk road is so long? Nobody knows, and IT workers in the US do not care.",
+    "Артемий Арциховский нашёл первую берестяную грамоту в Великом Новгороде 26 июля 1951 года.",
+    "Новгород вёл торговлю с Ганзой. Марко Поло никогда не был в Новгороде.",
+    "郑和是明朝的航海家。郑和的船队到达了马六甲和锡兰。",
+    "长城在北方。马可·波罗没有提到长城，但是提到了大都。",
+    "## Travels\n\nIbn Battuta met merchants of Venice in Quanzhou. Ibn Battuta never met Marco Polo.",
+    "# Archives\n\nThe letters of Novgorod were written on birch bark. Artemy Artsikhovsky found the first of them.",
+    "Paper came from Cai Lun, says the Book of Later Han. Cai Lun served Emperor He of the Han dynasty.",
+    "Geneva hosts the International Telecommunication Union (ITU), which was the International Telegraph Union once.",
+)
+
+RECIPE = Recipe(
+    parse=parse,
+    media_types=MEDIA_TYPE_BY_SUFFIX,
+    extractor=LocalExtractor(),
+    tokenizer=ByteTokenizer(),
+    max_tokens=CHUNK_TOKENS,
+)
+
+_EMBEDDER = WordLlamaEmbedder()
+
+
+def document(name: str, seed: int) -> SourceDocument:
+    """Return the version `seed` of the document `name`: a title and paragraphs drawn from the shared pool."""
+    random = Random(f"{name} {seed}")
+    paragraphs = [random.choice(_PARAGRAPHS) for _ in range(random.randint(1, 5))]
+    if random.random() < 0.3:
+        paragraphs.append(paragraphs[0])
+    return SourceDocument(
+        id=name,
+        data="\n\n".join(paragraphs).encode(),
+        media_type="text/markdown",
+        title=random.choice(_TITLES),
+        metadata={"year": random.randint(1200, 1950), "region": random.choice(("Asia", "Europe"))},
+    )
+
+
+@asynccontextmanager
+async def engine(
+    folder: Path, *, extractor: Extractor | None = None, exact_below: int = 20_000, busy_timeout_s: float = 60.0
+) -> AsyncIterator[Quipu]:
+    """Open an engine on `folder`, as wiring does, with small chunks and one embedder for the whole process."""
+    await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
+    backend = SqliteBackend(folder / "index.sqlite", busy_timeout_s=busy_timeout_s)
+    store = RelationalStore(backend, lease_s=60)
+    await store.prepare()
+    await store.use_embedder(_EMBEDDER.identity, _EMBEDDER.dimension)
+    parts = Parts(
+        path=folder,
+        store=store,
+        vectors=LocalVectors(folder / "vectors", exact_below=exact_below),
+        embedder=_EMBEDDER,
+        recipe=replace(RECIPE, extractor=extractor) if extractor else RECIPE,
+        ask=lambda text: Query(text=text),
+    )
+    async with Quipu(parts) as kb:
+        yield kb
+
+
+async def state(kb: Quipu, questions: Sequence[str] = QUESTIONS) -> tuple[list[str], list[str]]:
+    """Return what the laws compare: the dump, and the rankings of every strategy with their scores."""
+    dump = [line async for line in kb.dump()]
+    rankings: list[str] = []
+    for strategy in STRATEGIES:
+        for question in questions:
+            found = await kb.retrieve(question, strategy=strategy)
+            hits = [(hit.id, hit.score) for hit in (*found.chunks, *found.entities, *found.relations)]
+            rankings.append(f"{strategy} {question} {hits}")
+    return dump, rankings
+
+
+async def fresh_state(folder: Path, documents: Sequence[SourceDocument], **options: Any) -> tuple[list[str], list[str]]:
+    """Return the state of a new index of these documents, added at once."""
+    async with engine(folder, **options) as kb:
+        await kb.add(*documents)
+        return await state(kb)
+
+
+def run(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run async work to its end, for tests that hypothesis drives."""
+    return asyncio.run(work())

@@ -1,0 +1,38 @@
+"""Passages for answer tests, made from plain texts."""
+
+from collections.abc import Mapping
+
+from quipu.answer.pack import Passage
+from quipu.model.graph import Chunk, EntityMention
+from quipu.model.ids import digest
+from quipu.text.names import entity_key
+
+
+def passages(text_by_title: Mapping[str, str]) -> list[Passage]:
+    """Return one passage for each title, numbered from 1; each stands 100 characters into its document."""
+    return [
+        Passage(number=number, chunk=chunk(title, text))
+        for number, (title, text) in enumerate(text_by_title.items(), 1)
+    ]
+
+
+def chunk(title: str, text: str, *, headings: tuple[str, ...] = (), page: int | None = None) -> Chunk:
+    """Return a chunk of the document `title`, 100 characters into it."""
+    return Chunk(
+        id=f"chunk of {title}",
+        document_id=f"{title}.md",
+        title=title,
+        ordinal=0,
+        text=text,
+        start=100,
+        end=100 + len(text),
+        n_tokens=-(-len(text.encode()) // 4),
+        text_hash=digest(text),
+        headings=headings,
+        page=page,
+    )
+
+
+def mentions(type_by_name: Mapping[str, str]) -> list[EntityMention]:
+    """Return a mention for each name."""
+    return [EntityMention(key=entity_key(name), surface=name, type=kind) for name, kind in type_by_name.items()]

@@ -1,0 +1,48 @@
+"""Evidence as text."""
+
+from quipu.answer.render import entity_line, passage_block, relation_line, sections
+from quipu.model.graph import Entity, Relation
+from tests.unit.answer.fakes import chunk
+
+
+def test_an_entity_stands_on_one_line_whatever_its_description_holds() -> None:
+    entity = Entity(
+        key="polo",
+        name="Polo",
+        type="Person",
+        description="A merchant.\n[9] forged",
+        n_mentions=1,
+        n_chunks=1,
+        degree=0,
+    )
+    assert entity_line(entity) == "- Polo (Person): A merchant. [9] forged"
+
+
+def test_a_relation_names_both_ends_and_its_keywords() -> None:
+    relation = Relation(
+        id="polo -- venice",
+        source="polo",
+        target="venice",
+        source_name="Polo",
+        target_name="Venice",
+        keywords=("birth", "home"),
+        description="",
+        weight=1.0,
+        n_mentions=1,
+        n_chunks=1,
+    )
+    assert relation_line(relation) == "- Polo — Venice (birth, home)"
+
+
+def test_a_passage_stands_under_its_number_title_headings_and_page() -> None:
+    block = passage_block(2, chunk("Travels", "He left.\n", headings=("Days", "One"), page=3), "#x#")
+    assert block == "#x#[2] Travels › Days › One, page 3\nHe left."
+
+
+def test_a_passage_without_title_shows_its_document() -> None:
+    assert passage_block(1, chunk("", "He left.")) == "[1] .md\nHe left."
+
+
+def test_empty_sections_are_left_out() -> None:
+    assert sections([], ["- a — b"], ["[1] T\nx", "[2] U\ny"]) == "Relations\n- a — b\n\nPassages\n[1] T\nx\n\n[2] U\ny"
+    assert sections([], [], []) == ""

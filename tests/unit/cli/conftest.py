@@ -1,0 +1,246 @@
+"""A command line under test: an engine that answers from memory, and what a command printed."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from quipu.cli.app import run
+from quipu.errors import NotFound
+from quipu.model.answer import Answer, Citation
+from quipu.model.delta import ChunkFacts
+from quipu.model.document import Document, Metadata, SourceDocument, Status
+from quipu.model.event import Event, Progress
+from quipu.model.evidence import Dropped, Evidence, Hit, Scored, Seed, Timing, Trace
+from quipu.model.graph import Chunk, Entity, EntityMention, Relation, RelationMention
+from quipu.model.query import Query
+from quipu.model.report import AddReport, DocumentReport, EntityReport, RelationReport, SearchReport, StatusReport
+from quipu.settings import Settings
+
+if TYPE_CHECKING:
+    from quipu.engine import Quipu
+
+CHUNK = Chunk(
+    id="c0ffee",
+    document_id="kober.md",
+    title="Alice Kober",
+    ordinal=0,
+    text="Alice Kober taught classics at Brooklyn College.\x1b[31m [bold]",
+    start=0,
+    end=56,
+    n_tokens=14,
+    text_hash="00",
+    headings=("Life",),
+)
+KOBER = Entity(key="alice kober", name="Alice Kober", type="Person", description="", n_mentions=2, n_chunks=1, degree=1)
+TAUGHT = Relation(
+    id="alice kober -- brooklyn college",
+    source="alice kober",
+    target="brooklyn college",
+    source_name="Alice Kober",
+    target_name="Brooklyn College",
+    keywords=("taught",),
+    description="Alice Kober taught classics at Brooklyn College.",
+    weight=1.0,
+    n_mentions=1,
+    n_chunks=1,
+)
+MENTION = EntityMention(key="alice kober", surface="Alice Kober", type="Person")
+SAID = RelationMention(source="alice kober", target="brooklyn college", keywords=("taught",))
+REPORT = AddReport(n_added=2, n_chunks=4, n_extracted=3, n_reused=1, extractor="local rules", seconds=2)
+DOCUMENTS = [
+    Document(id="kober.md", title="Alice Kober", status=Status.READY, n_chunks=1, updated_at="2026-01-02T03:04:05Z"),
+    Document(id="letters/a.md", title="A letter", status=Status.READY, n_chunks=2),
+    Document(id="letters/b.md", title="", status=Status.FAILED, error="It is empty. Leave it out."),
+]
+
+
+@dataclass
+class FakeEngine:
+    """Answers from memory and keeps what it was asked."""
+
+    settings: Settings | None = None
+    may_create: bool = False
+    is_closed: bool = False
+    calls: list[tuple[Any, ...]] = field(default_factory=list)
+    queries: list[Query] = field(default_factory=list)
+    report: AddReport = REPORT
+    differences: list[str] = field(default_factory=list)
+    is_interrupted: bool = False
+
+    async def open(self, settings: Settings, *, create: bool, repair: bool) -> "Quipu":
+        self.settings, self.may_create = settings, create
+        return cast("Quipu", self)
+
+    async def close(self) -> None:
+        self.is_closed = True
+
+    async def add(
+        self,
+        *sources: Path | SourceDocument,
+        root: Path | None,
+        metadata: Metadata,
+        on_event: Callable[[Event], None],
+    ) -> AddReport:
+        if self.is_interrupted:
+            raise asyncio.CancelledError
+        on_event(Progress(stage="extract", done=1, total=4))
+        self.calls.append(("add", sources, root, metadata))
+        return self.report
+
+    async def add_text(self, text: str, **options: Any) -> AddReport:
+        options.pop("on_event", None)
+        self.calls.append(("add_text", text, options))
+        return self.report
+
+    async def resume(self, on_event: Callable[[Event], None]) -> AddReport:
+        self.calls.append(("resume",))
+        return self.report
+
+    async def retry(self, ids: Sequence[str] | None = None) -> int:
+        self.calls.append(("retry", ids))
+        return 1
+
+    async def cancel(self, ids: Sequence[str]) -> int:
+        self.calls.append(("cancel", list(ids)))
+        return len(ids)
+
+    async def remove(self, ids: Sequence[str], on_event: Callable[[Event], None]) -> tuple[str, ...]:
+        self.calls.append(("remove", list(ids)))
+        return tuple(ids)
+
+    async def query(self, query: Query) -> Answer:
+        self.queries.append(query)
+        evidence = Evidence(
+            chunks=(Hit(id="c0ffee", score=0.5, reason="names Alice Kober"),),
+            seeds=(Seed(text="Alice Kober", kind="name", found=(Scored(id="alice kober", score=1.0),)),),
+        )
+        trace = Trace(
+            strategy=query.strategy,
+            revision=3,
+            evidence=evidence,
+            dropped=(Dropped(section="chunks", budget=10, ids=("dead", "beef")),),
+            timings=(Timing(stage="retrieve", ms=1.5),),
+            notes=("a note",),
+            stale=("2 vectors are not computed yet",),
+        )
+        quote = Citation(
+            number=1,
+            document_id="kober.md",
+            title="Alice Kober",
+            chunk_id="c0ffee",
+            start=0,
+            end=48,
+            quote="Alice Kober taught classics at Brooklyn College.",
+            headings=("Life",),
+        )
+        text = "Alice Kober taught classics at Brooklyn College. [1]"
+        return Answer(
+            text=text, generator="extractive", citations=(quote,), trace=trace, context="CONTEXT", prompt="PROMPT"
+        )
+
+    async def search(self, text: str, k: int) -> SearchReport:
+        self.calls.append(("search", text, k))
+        return SearchReport(chunks=((Scored(id="c0ffee", score=2.5), CHUNK),), entities=(KOBER,))
+
+    async def documents(self) -> list[Document]:
+        return DOCUMENTS
+
+    async def document(self, document_id: str) -> DocumentReport:
+        if document_id != "kober.md":
+            raise NotFound(f"There is no document {document_id!r}.", remedy="Did you mean kober.md?")
+        return DocumentReport(document=DOCUMENTS[0], chunks=(CHUNK,))
+
+    async def chunk(self, chunk_id: str) -> ChunkFacts:
+        return ChunkFacts(chunk=CHUNK, entities=(MENTION,), relations=(SAID,))
+
+    async def entity(self, name: str) -> EntityReport:
+        return EntityReport(entity=KOBER, relations=(TAUGHT,), chunks=((CHUNK, 2),))
+
+    async def relation(self, first: str, second: str) -> RelationReport:
+        self.calls.append(("relation", first, second))
+        return RelationReport(relation=TAUGHT, chunks=(ChunkFacts(chunk=CHUNK),))
+
+    async def status(self) -> StatusReport:
+        return StatusReport(
+            path="/kb",
+            revision=3,
+            n_documents=2,
+            n_chunks=3,
+            n_entities=1,
+            n_relations=1,
+            n_mentions=2,
+            n_links=0,
+            n_vectors=5,
+            n_replies=3,
+            jobs=(("failed", 1), ("queued", 4)),
+            stale=(),
+            extractor="local/1 (local rules, no language model)",
+            embedder="wordllama",
+            dimension=256,
+            n_bytes=1_000_000,
+            schema=1,
+        )
+
+    async def verify(self) -> list[str]:
+        return self.differences
+
+    async def purge(self) -> int:
+        return 7
+
+    async def refresh(self, on_event: Callable[[Event], None]) -> int:
+        self.calls.append(("refresh",))
+        return 1
+
+    async def rebuild(self, on_event: Callable[[Event], None]) -> int:
+        self.calls.append(("rebuild",))
+        return 2
+
+    async def reembed(self, on_event: Callable[[Event], None]) -> int:
+        return 5
+
+    async def dump(self) -> AsyncIterator[str]:
+        for line in ('{"a": 1}', '{"b": 2}'):
+            yield line
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command line printed and how it ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """The one JSON document on stdout."""
+        return json.loads(self.out)
+
+
+Cli = Callable[..., Ran]
+
+
+@pytest.fixture
+def engine() -> FakeEngine:
+    return FakeEngine()
+
+
+@pytest.fixture
+def cli(engine: FakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
+    """Run command lines in an empty folder against the fake engine."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+
+    def ran(*words: str, env: Mapping[str, str] | None = None) -> Ran:
+        for name, value in (env or {}).items():
+            monkeypatch.setenv(name, value)
+        code = run(words, engine.open)
+        printed = capsys.readouterr()
+        return Ran(code=code, out=printed.out, err=printed.err)
+
+    return ran

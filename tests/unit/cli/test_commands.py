@@ -1,0 +1,337 @@
+"""Each command: what it asks of the engine and what it prints."""
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from quipu.cli.metadata import parse_condition, parse_metadata
+from quipu.errors import Unavailable
+from quipu.model.document import Document, Status
+from quipu.model.query import Condition, Turn
+from quipu.model.report import AddReport, SearchReport
+from tests.unit.cli.conftest import Cli, FakeEngine
+
+# ---- add
+
+
+def test_add_hands_over_paths_with_typed_metadata(cli: Cli, engine: FakeEngine, tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("A")
+    ran = cli("add", "a.md", "--meta", "year=1907", "--meta", "draft=false", "--meta", "date=1907-05-01")
+    assert ran.code == 0
+    (call,) = engine.calls
+    assert call == ("add", (Path("a.md"),), None, {"year": 1907, "draft": False, "date": "1907-05-01"})
+
+
+def test_one_file_takes_the_id_and_title_given_for_it(cli: Cli, engine: FakeEngine, tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("A")
+    assert cli("add", "a.md", "--id", "first", "--title", "The first").code == 0
+    (source,) = engine.calls[0][1]
+    assert (source.id, source.title, source.data, source.media_type) == ("first", "The first", b"A", "text/markdown")
+
+
+def test_add_says_what_was_read_by_what_and_what_was_reused(cli: Cli, engine: FakeEngine) -> None:
+    out = cli("add", "--text", "Hello").out
+    assert "2 documents added, 0 updated, 0 unchanged." in out
+    assert "4 chunks in 2.0 s (2/s): 3 read, 1 known before" in out
+    assert "Read by: local rules." in out
+
+
+def test_add_lists_failures_with_reasons_and_ends_with_1(cli: Cli, engine: FakeEngine) -> None:
+    bad = Document(id="b.bin", title="", status=Status.FAILED, error="It is not text. Leave it out.")
+    engine.report = AddReport(n_added=1, failed=(bad,), skipped=((".png", 3), ("", 1)))
+    ran = cli("add", "--text", "Hello", "--quiet")
+    assert ran.code == 1
+    assert "Failed: b.bin: It is not text. Leave it out." in ran.out
+    assert "3 .png, 1 without suffix" in ran.out
+    assert "Mend them and add them again" in ran.out
+
+
+def test_quiet_add_prints_nothing(cli: Cli) -> None:
+    assert cli("add", "--text", "Hello", "-q").out == ""
+
+
+def test_add_reads_standard_input(cli: Cli, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\ufeffПривет".encode())))
+    assert cli("add", "-", "--id", "greeting", "--title", "A greeting").code == 0
+    (call,) = engine.calls
+    assert call == ("add_text", "Привет", {"id": "greeting", "title": "A greeting", "metadata": {}})
+
+
+def test_standard_input_that_is_not_utf8_is_refused_with_a_remedy(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("Привет".encode("cp1251"))))
+    ran = cli("add", "-")
+    assert ran.code == 1
+    assert "not UTF-8 text (byte 0)" in ran.err and "iconv" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ((), "Say what to add"),
+        (("none.md",), "There is no file or folder 'none.md'"),
+        (("-", "a.md"), "added alone"),
+        (("--text", " "), "The text is empty"),
+        (("a.md", "--root", "none"), "'none' does not exist"),
+        (("a.md", "--text", "x"), "Say what to add"),
+        ((".", "--id", "x"), "name one document"),
+        (("--text", "x", "--meta", "novalue"), "not key=value"),
+    ],
+)
+def test_add_refuses_what_cannot_be_meant(
+    cli: Cli, engine: FakeEngine, tmp_path: Path, words: tuple[str, ...], complaint: str
+) -> None:
+    (tmp_path / "a.md").write_text("A")
+    ran = cli("add", *words)
+    assert ran.code == 2
+    assert complaint in ran.err
+    assert not engine.calls
+
+
+# ---- ask
+
+
+def test_an_answer_shows_numbered_citations_with_place(cli: Cli) -> None:
+    out = cli("ask", "Where did Alice Kober teach?").out
+    assert "Alice Kober taught classics at Brooklyn College. [1]" in out
+    assert "[1] Alice Kober — kober.md, chars 0-48 in Life" in out
+    assert "mix · extractive · 2 ms" in out
+
+
+def test_several_strategies_are_asked_in_order_and_shown_together(cli: Cli, engine: FakeEngine) -> None:
+    out = cli("ask", "Who?", "-s", "naive", "-s", "local", "-s", "naive").out
+    assert [query.strategy for query in engine.queries] == ["naive", "local"]
+    assert "naive · extractive" in out and "local · extractive" in out
+
+
+def test_an_unknown_strategy_is_refused_before_any_is_asked(cli: Cli, engine: FakeEngine) -> None:
+    ran = cli("ask", "Who?", "-s", "naive", "-s", "mixx")
+    assert ran.code == 1
+    assert "There is no strategy 'mixx'." in ran.err
+    assert not engine.queries
+
+
+def test_every_option_reaches_the_query(cli: Cli, engine: FakeEngine, tmp_path: Path) -> None:
+    (tmp_path / "turns.json").write_text('[{"role": "user", "content": "Hi"}, {"role": "assistant", "text": "Hello"}]')
+    options = "--top-k 3 --chunk-top-k 4 --min-similarity 0.5 --related-chunks 6 --entity-tokens 7 --relation-tokens 8"
+    more = "--total-tokens 900 --keyword Kober --theme teaching --doc a* --exclude ab* --after 1900 --before 1950"
+    where = ("--where", "region=Asia", "--where", "year >= 1500")
+    told = ("--response-type", "One line", "--user-prompt", "Be brief", "--history", "turns.json")
+    assert cli("ask", "Who?", *options.split(), *more.split(), *where, *told).code == 0
+    (query,) = engine.queries
+    assert (query.top_k, query.chunk_top_k, query.min_similarity, query.related_chunks) == (3, 4, 0.5, 6)
+    assert (query.budget.entities, query.budget.relations, query.budget.total) == (7, 8, 900)
+    assert (query.low_level_keywords, query.high_level_keywords) == (("Kober",), ("teaching",))
+    assert (query.filter.documents, query.filter.exclude) == (("a*",), ("ab*",))
+    assert (query.filter.after, query.filter.before) == ("1900", "1950")
+    assert query.filter.where == (
+        Condition(field="region", comparison="=", value="Asia"),
+        Condition(field="year", comparison=">=", value="1500"),
+    )
+    assert (query.response_type, query.user_prompt) == ("One line", "Be brief")
+    assert query.history == (Turn(role="user", text="Hi"), Turn(role="assistant", text="Hello"))
+
+
+def test_an_option_out_of_range_names_the_range(cli: Cli, engine: FakeEngine) -> None:
+    ran = cli("ask", "Who?", "--top-k", "0")
+    assert ran.code == 1
+    assert ran.err == "Error: top_k = '0' (argument) is not allowed.\nUse a whole number from 1 to 1,000.\n"
+
+
+def test_the_context_and_the_prompt_are_printed_as_they_are(cli: Cli) -> None:
+    assert cli("ask", "Who?", "--context").out == "CONTEXT\n"
+    assert cli("ask", "Who?", "--prompt").out == "PROMPT\n"
+
+
+def test_json_answers_hold_context_and_prompt_only_where_asked_for(cli: Cli) -> None:
+    assert cli("ask", "Who?", "--json").json["answers"][0]["context"] == ""
+    assert cli("ask", "Who?", "--json", "--context").json["answers"][0]["context"] == "CONTEXT"
+
+
+def test_json_answers_carry_citations_and_trace_for_each_strategy(cli: Cli) -> None:
+    asked = cli("ask", "Who?", "--json", "-s", "naive", "-s", "mix").json
+    assert [answer["trace"]["strategy"] for answer in asked["answers"]] == ["naive", "mix"]
+    assert asked["answers"][0]["citations"][0]["document_id"] == "kober.md"
+
+
+def test_the_trace_shows_seeds_scores_reasons_and_what_was_dropped(cli: Cli) -> None:
+    out = cli("ask", "Who?", "--trace").out
+    for part in ("alice kober 1.000", "0.5000", "names Alice Kober", "dropped 2 chunks over the budget of 10 tokens"):
+        assert part in out
+    assert "note: a note" in out and "stale: 2 vectors" in out and "retrieve 1.5 ms" in out
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [("{", "cannot be read"), ("{}", "not a list"), ('[{"role": "system", "text": "x"}]', "Turn 1"), ("[3]", "Turn 1")],
+)
+def test_a_history_that_cannot_be_used_is_refused(cli: Cli, tmp_path: Path, content: str, complaint: str) -> None:
+    (tmp_path / "turns.json").write_text(content)
+    ran = cli("ask", "Who?", "--history", "turns.json")
+    assert ran.code == 1
+    assert complaint in ran.err
+
+
+@pytest.mark.parametrize(
+    ("text", "condition"),
+    [
+        ("region=Asia", Condition(field="region", comparison="=", value="Asia")),
+        ("year >= 1500", Condition(field="year", comparison=">=", value="1500")),
+        ("year<1500", Condition(field="year", comparison="<", value="1500")),
+        ("topic != war", Condition(field="topic", comparison="!=", value="war")),
+        ("topic ~ silk road", Condition(field="topic", comparison="contains", value="silk road")),
+        ("language in en,ru", Condition(field="language", comparison="in", value="en,ru")),
+        ("date exists", Condition(field="date", comparison="exists", value="")),
+        ("inland=in land", Condition(field="inland", comparison="=", value="in land")),
+    ],
+)
+def test_conditions_are_read_as_people_write_them(text: str, condition: Condition) -> None:
+    assert parse_condition(text) == condition
+
+
+@pytest.mark.parametrize("text", ["region", "=Asia", "region=", "region in", "", "a b c", "year>>3"])
+def test_what_is_not_a_condition_is_refused_with_the_comparisons(cli: Cli, text: str) -> None:
+    ran = cli("ask", "Who?", "--where", text)
+    assert ran.code == 2
+    assert "is not a condition" in ran.err
+
+
+def test_metadata_takes_the_type_it_is_written_in() -> None:
+    pairs = ("a=1", "b=-2.5", "c=True", "d=007", "e=nan", "f=x=y", "g=", "h=1907-01-02")
+    assert parse_metadata(pairs) == {
+        "a": 1,
+        "b": -2.5,
+        "c": True,
+        "d": "007",
+        "e": "nan",
+        "f": "x=y",
+        "g": "",
+        "h": "1907-01-02",
+    }
+
+
+# ---- the others
+
+
+def test_docs_lists_only_the_status_asked_for(cli: Cli) -> None:
+    listed = cli("docs", "--status", "failed", "--json").json
+    assert [document["id"] for document in listed] == ["letters/b.md"]
+
+
+def test_docs_says_why_a_document_failed(cli: Cli) -> None:
+    assert "letters/b.md: It is empty. Leave it out." in cli("docs").out
+
+
+def test_search_passes_the_number_of_results(cli: Cli, engine: FakeEngine) -> None:
+    cli("search", "长城", "-k", "3")
+    assert engine.calls == [("search", "长城", 3)]
+
+
+def test_verify_ends_with_1_where_something_differs(cli: Cli, engine: FakeEngine) -> None:
+    engine.differences = ["entity x has 2 mentions, the facts say 3"]
+    ran = cli("verify")
+    assert ran.code == 1
+    assert "the facts say 3" in ran.out
+
+
+def test_dump_prints_the_lines_as_they_are(cli: Cli) -> None:
+    assert cli("dump").out == '{"a": 1}\n{"b": 2}\n'
+
+
+def test_remove_takes_a_plain_id_at_its_word(cli: Cli, engine: FakeEngine) -> None:
+    cli("remove", "kober.md")
+    assert engine.calls == [("remove", ["kober.md"])]
+
+
+def test_remove_by_pattern_needs_a_yes(cli: Cli, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    ran = cli("remove", "letters/*")
+    assert ran.code == 2
+    assert "This removes 2 documents: say --yes." in ran.err
+    cli("remove", "letters/*", "--yes")
+    assert engine.calls == [("remove", ["letters/a.md", "letters/b.md"])]
+
+
+@pytest.mark.parametrize("words", [("remove",), ("remove", "a", "--all"), ("cancel",), ("cancel", "a", "--all")])
+def test_names_or_all_but_not_both(cli: Cli, words: tuple[str, ...]) -> None:
+    ran = cli(*words)
+    assert ran.code == 2
+    assert "Name documents, or say --all." in ran.err
+
+
+def test_cancel_all_leaves_live_documents_alone(cli: Cli, engine: FakeEngine) -> None:
+    cli("cancel", "--all")
+    assert engine.calls == [("cancel", ["letters/b.md"])]
+
+
+@pytest.mark.parametrize("name", ["retry", "cancel"])
+def test_unknown_documents_are_refused(cli: Cli, engine: FakeEngine, name: str) -> None:
+    assert cli(name, "kobr.md").code == 1
+    assert not engine.calls
+
+
+def test_nothing_waiting_is_said_in_words(cli: Cli, engine: FakeEngine) -> None:
+    engine.report = AddReport()
+    assert cli("resume").out == "Nothing was waiting.\n"
+
+
+def test_what_is_not_a_date_is_refused(cli: Cli, engine: FakeEngine) -> None:
+    ran = cli("ask", "Who?", "--after", "1500-13")
+    assert ran.code == 2
+    assert "'1500-13' is not a date" in ran.err
+
+
+def test_retry_queues_again_and_works(cli: Cli, engine: FakeEngine) -> None:
+    cli("retry", "kober.md")
+    assert engine.calls == [("retry", ("kober.md",)), ("resume",)]
+
+
+def test_config_shows_where_each_value_came_from(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "quipu.toml").write_text("top_k = 5\n")
+    rows = {row["name"]: row for row in cli("--index", "kb", "config", "--json", env={"QUIPU_STRATEGY": "naive"}).json}
+    assert rows["index"]["origin"] == "argument --index"
+    assert rows["strategy"]["origin"] == "environment QUIPU_STRATEGY"
+    assert rows["top_k"]["origin"] == "quipu.toml:1"
+    assert rows["chunk_tokens"]["value"] == "auto"
+
+
+def test_a_mistake_in_the_settings_file_stops_every_command_with_the_line(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "quipu.toml").write_text("topk = 5\n")
+    ran = cli("status", "--json")
+    assert ran.code == 1
+    assert json.loads(ran.err)["error"]["message"] == "There is no setting topk (quipu.toml:1)."
+
+
+def test_doctor_takes_the_whole_way_and_warns_of_variables_that_name_no_setting(cli: Cli) -> None:
+    ran = cli("doctor", "--json", env={"QUIPU_TOPK": "3"})
+    assert ran.code == 0
+    outcomes = {(check["name"], check["outcome"]) for check in ran.json}
+    assert {("self-test", "ok"), ("settings", "warning"), ("space", "ok")} <= outcomes
+
+
+def test_doctor_goes_on_after_a_failed_check_and_ends_with_1(
+    cli: Cli, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(_engine: FakeEngine, text: str, k: int) -> SearchReport:
+        raise Unavailable("SQLite has no FTS5.", remedy="Install another SQLite.")
+
+    monkeypatch.setattr(FakeEngine, "search", broken)
+    ran = cli("doctor", "--json")
+    assert ran.code == 1
+    failed = [check for check in ran.json if check["outcome"] == "failed"]
+    assert [(check["detail"], check["remedy"]) for check in failed] == [
+        ("SQLite has no FTS5.", "Install another SQLite.")
+    ]
+    assert any(check["name"] == "space" for check in ran.json)
+
+
+def test_demo_runs_public_commands_only(cli: Cli, engine: FakeEngine) -> None:
+    ran = cli("demo")
+    assert ran.code == 0
+    commands = [line for line in ran.out.splitlines() if line.startswith("$ quipu ")]
+    assert commands[0].startswith("$ quipu --index .quipu-demo add ")
+    assert len(commands) == 6
+    assert all("-s naive -s local -s mix" in line for line in commands[1:])
+    assert "Now try:" in ran.out

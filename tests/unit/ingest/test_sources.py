@@ -1,0 +1,159 @@
+"""Tests of finding and reading sources."""
+
+from pathlib import Path
+
+import pytest
+
+from quipu.errors import InvalidDocument, NotFound
+from quipu.ingest.sources import FoundSource, SkippedFiles, UnreadableSource, find_sources, text_source
+from quipu.model.document import Metadata, SourceDocument
+
+MEDIA_TYPES = {".txt": "text/plain", ".md": "text/markdown"}
+
+
+def write(root: Path, *names: str) -> None:
+    for name in names:
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"text of {name}")
+
+
+def find(*paths: Path, root: Path, metadata: Metadata | None = None) -> list[FoundSource]:
+    return list(find_sources(paths, root=root, media_types=MEDIA_TYPES, metadata=metadata))
+
+
+def ids(found: list[FoundSource]) -> list[str]:
+    return [source.id for source in found if isinstance(source, SourceDocument)]
+
+
+def test_a_file_becomes_a_document(tmp_path: Path) -> None:
+    write(tmp_path, "notes/a.MD")
+    assert find(tmp_path / "notes/a.MD", root=tmp_path) == [
+        SourceDocument(id="notes/a.MD", source="notes/a.MD", data=b"text of notes/a.MD", media_type="text/markdown")
+    ]
+
+
+def test_folders_are_read_in_order_of_name_without_hidden_files_and_sidecars(tmp_path: Path) -> None:
+    write(tmp_path, "b.txt", "a.txt", "d/z.txt", "c/y.md", "c/.x.md", ".git/x.md")
+    (tmp_path / "a.meta.json").write_text("{}")
+    assert ids(find(tmp_path, root=tmp_path)) == ["a.txt", "b.txt", "c/y.md", "d/z.txt"]
+    assert len(find(tmp_path, root=tmp_path)) == 4
+
+
+def test_a_hidden_folder_is_read_where_it_is_named(tmp_path: Path) -> None:
+    write(tmp_path, ".notes/a.txt")
+    assert ids(find(tmp_path / ".notes", root=tmp_path)) == [".notes/a.txt"]
+
+
+def test_a_file_outside_the_root_is_named_by_its_whole_path(tmp_path: Path) -> None:
+    write(tmp_path, "here/a.txt", "there/b.txt")
+    found = find(tmp_path / "here/../there/b.txt", tmp_path / "here/a.txt", root=tmp_path / "here")
+    assert ids(found) == [(tmp_path / "there/b.txt").as_posix(), "a.txt"]
+
+
+def test_ids_do_not_depend_on_how_the_path_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, "notes/a.txt")
+    monkeypatch.chdir(tmp_path / "notes")
+    for path in (Path("a.txt"), Path("../notes/a.txt"), Path(), tmp_path):
+        assert ids(find(path, root=Path(".."))) == ["notes/a.txt"]
+
+
+def test_a_file_named_twice_is_read_once(tmp_path: Path) -> None:
+    write(tmp_path, "a.txt", "b.txt")
+    assert ids(find(tmp_path / "b.txt", tmp_path, tmp_path / "a.txt", root=tmp_path)) == ["b.txt", "a.txt"]
+
+
+def test_files_no_parser_reads_are_counted_within_folders(tmp_path: Path) -> None:
+    write(tmp_path, "a.txt", "b.png", "c/d.PNG", "c/e.zip", "LICENSE")
+    *_, skipped = find(tmp_path, root=tmp_path)
+    assert isinstance(skipped, SkippedFiles)
+    assert str(skipped) == "4 files skipped: no suffix 1, .png 2, .zip 1"
+
+
+@pytest.mark.parametrize(("name", "kind"), [("a.pdf", "files ending in .pdf"), ("LICENSE", "files without a suffix")])
+def test_a_file_no_parser_reads_is_refused_where_it_is_named(tmp_path: Path, name: str, kind: str) -> None:
+    write(tmp_path, name)
+    (source,) = find(tmp_path / name, root=tmp_path)
+    assert isinstance(source, UnreadableSource)
+    assert source.id == name
+    assert kind in source.error.message
+    assert source.error.remedy == "Readable are: .md, .txt."
+
+
+def test_a_missing_path_is_reported_before_anything_is_read(tmp_path: Path) -> None:
+    write(tmp_path, "a.txt")
+    with pytest.raises(NotFound, match=r"b\.txt") as caught:
+        find_sources([tmp_path / "a.txt", tmp_path / "b.txt"], root=tmp_path, media_types=MEDIA_TYPES)
+    assert caught.value.remedy
+
+
+def test_a_file_is_read_when_its_turn_comes(tmp_path: Path) -> None:
+    write(tmp_path, "a.txt", "b.txt", "c.txt")
+    sources = find_sources([tmp_path], root=tmp_path, media_types=MEDIA_TYPES)
+    next(sources)
+    (tmp_path / "b.txt").unlink()
+    (tmp_path / "c.txt").write_text("changed")
+    lost, changed = sources
+    assert isinstance(lost, UnreadableSource)
+    assert "No such file" in lost.error.message
+    assert isinstance(changed, SourceDocument)
+    assert changed.data == b"changed"
+
+
+def test_links_are_followed_within_their_folder_and_not_out_of_it(tmp_path: Path) -> None:
+    write(tmp_path, "in/a.txt", "in/sub/b.txt", "out/c.txt")
+    (tmp_path / "in/inside.txt").symlink_to(tmp_path / "in/sub/b.txt")
+    (tmp_path / "in/outside.txt").symlink_to(tmp_path / "out/c.txt")
+    (tmp_path / "in/broken.txt").symlink_to(tmp_path / "nothing.txt")
+    (tmp_path / "in/loop").symlink_to(tmp_path / "in")
+    *found, skipped = find(tmp_path / "in", root=tmp_path)
+    assert ids(found) == ["in/a.txt", "in/inside.txt", "in/sub/b.txt"]
+    assert str(skipped) == "3 files skipped: symbolic link 3"
+
+
+def test_a_link_that_is_named_is_followed(tmp_path: Path) -> None:
+    write(tmp_path, "out/c.txt")
+    (tmp_path / "c.txt").symlink_to(tmp_path / "out/c.txt")
+    assert ids(find(tmp_path / "c.txt", root=tmp_path)) == ["c.txt"]
+
+
+def test_the_callers_metadata_wins_over_sidecars_and_the_exact_sidecar_over_the_other(tmp_path: Path) -> None:
+    write(tmp_path, "a.txt", "b.txt")
+    (tmp_path / "a.meta.json").write_text('{"x": 1, "y": 1, "z": 1}')
+    (tmp_path / "a.txt.meta.json").write_text('{"y": 2, "z": 2, "tags": ["p", 3], "by": {"name": "Ann"}}')
+    a, b = find(tmp_path, root=tmp_path, metadata={"z": 3})
+    assert isinstance(a, SourceDocument)
+    assert isinstance(b, SourceDocument)
+    assert a.metadata == {"x": 1, "y": 2, "z": 3, "tags": ("p", "3"), "by.name": "Ann"}
+    assert b.metadata == {"z": 3}
+
+
+@pytest.mark.parametrize("content", [b"{", b"[1]", b'"x"', b"\xff\xfe{}", b'{"a": ' + b"[" * 100_000])
+def test_a_malformed_sidecar_fails_its_document_alone(tmp_path: Path, content: bytes) -> None:
+    write(tmp_path, "a.txt", "b.txt")
+    (tmp_path / "a.meta.json").write_bytes(content)
+    bad, good = find(tmp_path, root=tmp_path)
+    assert isinstance(bad, UnreadableSource)
+    assert "a.meta.json" in bad.error.message
+    assert isinstance(good, SourceDocument)
+
+
+def test_a_text_is_named_by_its_content() -> None:
+    source = text_source("Ünï")
+    assert source == text_source("Ünï")
+    assert source.id != text_source("Uni").id
+    assert source.id.startswith("text:")
+    assert len(source.id) == len("text:") + 12
+    assert source.data.decode() == "Ünï"
+
+
+def test_a_text_keeps_what_the_caller_says_of_it() -> None:
+    source = text_source("a", "letter", title="Letter", metadata={"year": 1901}, media_type="text/markdown")
+    assert source == SourceDocument(
+        id="letter", data=b"a", title="Letter", metadata={"year": 1901}, media_type="text/markdown"
+    )
+
+
+def test_half_a_surrogate_pair_is_refused() -> None:
+    with pytest.raises(InvalidDocument, match="character 2"):
+        text_source("ab\ud800")

@@ -1,0 +1,81 @@
+"""Tests of decoding: encodings, refusals, and one normal form of text."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quipu.errors import InvalidDocument
+from quipu.model.document import SourceDocument
+from quipu.parse.decode import decode, normalise
+
+TEXT = "Ünï 東京 Москва"
+
+
+def source(data: bytes, media_type: str = "text/plain") -> SourceDocument:
+    return SourceDocument(id="a", data=data, source="notes/a.txt", media_type=media_type)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+def test_a_byte_order_mark_says_the_encoding(encoding: str) -> None:
+    assert decode(source(TEXT.encode(encoding))) == TEXT
+
+
+@pytest.mark.parametrize(
+    ("mark", "encoding"), [(b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"), (b"\0\0\xfe\xff", "utf-32-be")]
+)
+def test_both_byte_orders_are_read(mark: bytes, encoding: str) -> None:
+    assert decode(source(mark + TEXT.encode(encoding))) == TEXT
+
+
+def test_bytes_that_break_their_mark_are_refused() -> None:
+    with pytest.raises(InvalidDocument, match=r"notes/a\.txt is marked as utf-16-le .* byte 4"):
+        decode(source(b"\xff\xfea\0b"))
+
+
+def test_binary_data_is_refused_with_the_place() -> None:
+    with pytest.raises(InvalidDocument, match="NUL at byte 3") as caught:
+        decode(source(b"PNG\0\xff"))
+    assert caught.value.remedy
+
+
+def test_bytes_in_no_known_encoding_are_refused_with_place_and_remedy() -> None:
+    with pytest.raises(InvalidDocument, match=r"not valid UTF-8 at byte 3 \(0xe9\)") as caught:
+        decode(source(b"caf\xe9 noir"))
+    assert "iconv" in caught.value.remedy
+
+
+def test_a_declared_charset_is_used_only_where_utf8_fails() -> None:
+    assert decode(source("Москва".encode("cp1251")), declared="windows-1251") == "Москва"
+    assert decode(source("Москва".encode()), declared="windows-1251") == "Москва"
+    assert decode(source(b"caf\xe9"), declared="ISO-8859-1") == "café"
+    assert decode(source("東京".encode("cp932")), declared="Shift_JIS") == "東京"
+
+
+def test_the_charset_of_the_media_type_comes_first() -> None:
+    assert decode(source("Москва".encode("koi8-r"), 'text/html; charset="KOI8-R"'), declared="cp1251") == "Москва"
+
+
+@pytest.mark.parametrize("declared", ["rot13", "punycode", "unicode_escape", "undefined", "x" * 50, "windows-1259", ""])
+def test_an_unknown_charset_is_not_tried(declared: str) -> None:
+    with pytest.raises(InvalidDocument, match="not valid UTF-8"):
+        decode(source(b"caf\xe9"), declared=declared)
+
+
+def test_line_ends_become_one_and_control_characters_go() -> None:
+    assert normalise("a\r\nb\rc\x0cd\u2028e\x85f") == "a\nb\nc\nd\ne\nf"
+    assert normalise("a\x00b\x07c\td\x1b[0m\ufeff") == "abc\td[0m"
+
+
+def test_text_is_in_nfc() -> None:
+    assert normalise("e\u0301") == "é"
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_read_or_refused(data: bytes) -> None:
+    try:
+        text = decode(source(data))
+    except InvalidDocument as error:
+        assert error.remedy
+    else:
+        assert normalise(text) == text
+        text.encode("utf-8")

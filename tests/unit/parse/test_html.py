@@ -1,0 +1,129 @@
+"""Tests of the HTML parser."""
+
+import pytest
+
+from quipu.errors import InvalidDocument
+from quipu.model.document import ParsedDocument, SourceDocument
+from quipu.parse.html import HtmlParser
+
+
+def read(markup: str | bytes) -> ParsedDocument:
+    data = markup if isinstance(markup, bytes) else markup.encode()
+    return HtmlParser().parse(SourceDocument(id="a", data=data, source="a.html", media_type="text/html"))
+
+
+def test_inline_elements_join_and_blocks_are_a_blank_line_apart() -> None:
+    assert (
+        read("<p>A <b>lo</b>ng&nbsp;\n road &amp; more</p>loose<div>last</div>").text
+        == "A long road & more\n\nloose\n\nlast"
+    )
+
+
+def test_one_line_break_ends_a_line_and_two_a_paragraph() -> None:
+    assert read("<p>a<br>b<br><br>c</p>").text == "a\nb\n\nc"
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        "<script>x</script>",
+        "<style>x</style>",
+        "<nav>x</nav>",
+        "<header>x</header>",
+        "<footer>x</footer>",
+        "<aside>x</aside>",
+        "<form>x</form>",
+        "<noscript>x</noscript>",
+        "<template>x</template>",
+        "<p hidden>x</p>",
+        '<p aria-hidden="true">x</p>',
+        '<p style="color:red; display : none">x</p>',
+        '<p style="VISIBILITY:hidden">x</p>',
+        "<!-- x -->",
+        "<svg><text>x</text></svg>",
+        "<button>x</button>",
+    ],
+)
+def test_what_is_not_the_pages_text_is_left_out(noise: str) -> None:
+    assert read(f"<p>a</p>{noise}<p>b</p>").text == "a\n\nb"
+
+
+def test_the_header_of_an_article_is_text() -> None:
+    assert read("<article><header><h1>Road</h1></header><p>a</p></article>").text == "Road\n\na"
+
+
+def test_a_page_that_is_all_form_is_read_whole() -> None:
+    assert read("<form><p>a</p><script>x</script></form>").text == "a"
+
+
+def test_headings_make_the_path_and_the_first_h1_the_title() -> None:
+    parsed = read(
+        "<title>Site</title><h2>Zero</h2><h1>The <em>Road</em></h1><p>a</p><h2>Parts</h2><p>b</p><h1>Next</h1>c"
+    )
+    assert parsed.title == "The Road"
+    assert [(block.kind, block.headings) for block in parsed.blocks] == [
+        ("heading", ()),
+        ("heading", ()),
+        ("paragraph", ("The Road",)),
+        ("heading", ("The Road",)),
+        ("paragraph", ("The Road", "Parts")),
+        ("heading", ()),
+        ("paragraph", ("Next",)),
+    ]
+
+
+def test_without_a_heading_the_title_is_the_pages() -> None:
+    assert read("<title> A\n page </title><p>a</p>").title == "A page"
+    assert read("<p>a</p>").title == ""
+
+
+def test_an_unclosed_heading_does_not_swallow_the_page_as_a_heading() -> None:
+    parsed = read("<h1>Road<div>" + "<p>long text</p>" * 100)
+    assert [block.kind for block in parsed.blocks] == ["paragraph"]
+
+
+def test_a_list_is_one_block_with_a_line_for_each_item() -> None:
+    parsed = read("<ul><li>one<li><p>two</p><p>more</p><ol><li>a</li><li>b</li></ol></li></ul><p>end</p>")
+    assert parsed.text == "- one\n- two\n  more\n  1. a\n  2. b\n\nend"
+    assert [block.kind for block in parsed.blocks] == ["list", "paragraph"]
+
+
+def test_a_table_is_one_block_with_a_line_for_each_row() -> None:
+    parsed = read(
+        "<table><caption>Kings</caption><tr><th>Name<th>Year</tr>"
+        "<tr><td><p>Ann</p><td>1901<br>or so</tr><tr><td><td></tr></table>"
+    )
+    assert parsed.text == "Kings\nName | Year\nAnn | 1901 or so"
+    assert [block.kind for block in parsed.blocks] == ["table"]
+
+
+def test_a_table_that_places_things_is_read_as_blocks() -> None:
+    parsed = read("<table><tr><td><h2>Road</h2><p>a</p><table><tr><td>x<td>y</table></table>")
+    assert parsed.text == "Road\n\na\n\nx | y"
+    assert [block.kind for block in parsed.blocks] == ["heading", "paragraph", "table"]
+
+
+def test_preformatted_text_keeps_its_lines() -> None:
+    parsed = read("<p>a</p><pre>\ndef f():\n    return  1\n\n</pre><p>b</p>")
+    assert parsed.text == "a\n\ndef f():\n    return  1\n\nb"
+    assert [block.kind for block in parsed.blocks] == ["paragraph", "code", "paragraph"]
+
+
+def test_the_declared_charset_is_used() -> None:
+    assert read('<meta charset="windows-1251"><p>Москва</p>'.encode("cp1251")).text == "Москва"
+    markup = '<meta http-equiv="Content-Type" content="text/html; charset=koi8-r"><p>Москва</p>'
+    assert read(markup.encode("koi8-r")).text == "Москва"
+    assert read('<?xml version="1.0" encoding="iso-8859-1"?><p>café</p>'.encode("latin-1")).text == "café"
+
+
+def test_entities_cannot_bring_in_what_text_must_not_hold() -> None:
+    assert read("<p>e&#769;&#1;&#13;x</p>").text == "é x"
+
+
+def test_absurd_nesting_is_refused() -> None:
+    with pytest.raises(InvalidDocument, match=r"a\.html nest more than"):
+        read("<script>'<div>'</SCRIPT>" + "<div>" * 6_000)
+
+
+def test_many_elements_that_do_not_nest_are_read() -> None:
+    assert read("<p>a" * 6_000 + "<div></div>" * 6_000).text.count("a") == 6_000

@@ -1,0 +1,41 @@
+"""Tests of the plain-text parser."""
+
+import pytest
+
+from quipu.model.document import ParsedDocument, SourceDocument
+from quipu.parse.text import PlainTextParser
+
+
+def read(text: str) -> ParsedDocument:
+    return PlainTextParser().parse(SourceDocument(id="a", data=text.encode()))
+
+
+def test_paragraphs_lie_between_blank_lines() -> None:
+    parsed = read("  One\ntwo\n \t\n\n\nThree  \n")
+    assert [parsed.text[block.start : block.end] for block in parsed.blocks] == ["One\ntwo", "Three"]
+    assert {block.kind for block in parsed.blocks} == {"paragraph"}
+
+
+def test_a_text_of_spaces_has_no_blocks() -> None:
+    assert read(" \n\n \n").blocks == ()
+    assert read("").blocks == ()
+
+
+@pytest.mark.parametrize("text", ["The Road\n\nIt was long.", "\n\n  The Road\n \nIt was long."])
+def test_a_short_first_line_that_stands_alone_is_the_title(text: str) -> None:
+    assert read(text).title == "The Road"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The road is long.\n\nIt ends.",
+        "这条路很长。\n\n完",
+        "The Road\nIt was long.",
+        "The Road",
+        "The Road\n\n ",
+        "x" * 101 + "\n\ny",
+    ],
+)
+def test_another_first_line_is_no_title(text: str) -> None:
+    assert read(text).title == ""

@@ -1,0 +1,50 @@
+"""Keywords without a model: names for the low level, the question for the high."""
+
+from quipu.model.query import Query
+from quipu.retrieve.steps.keywords import high_level, low_level
+from tests.unit.retrieve.fakes import Library, page
+
+
+async def test_the_names_in_the_question_are_the_low_level_keywords(travels: Library) -> None:
+    async with travels.view() as view:
+        found = await low_level(Query(text="Did Marco Polo return to Venice?"), view)
+    assert found.text == "Marco Polo, Venice"
+    assert [(seed.kind, seed.text, [s.id for s in seed.found]) for seed in found.names] == [
+        ("name", "Marco Polo", ["marco polo"]),
+        ("name", "Venice", ["venice"]),
+    ]
+    assert found.notes == ()
+
+
+async def test_a_question_that_names_nothing_stands_in_itself_and_says_so(travels: Library) -> None:
+    async with travels.view() as view:
+        found = await low_level(Query(text="what is it made of?"), view)
+    assert found.text == "what is it made of?"
+    assert found.names == ()
+    assert "names no known entity" in found.notes[0]
+
+
+async def test_given_keywords_are_used_as_they_are(travels: Library) -> None:
+    query = Query(text="Did Venice trade?", low_level_keywords=("Marco Polo", "silk"), high_level_keywords=("trade",))
+    async with travels.view() as view:
+        found = await low_level(query, view)
+    assert found.text == "Marco Polo, silk"
+    assert [seed.text for seed in found.names] == ["Marco Polo"]
+    assert high_level(query) == "trade"
+
+
+def test_the_high_level_keyword_is_the_question_itself() -> None:
+    assert high_level(Query(text="How did trade grow?")) == "How did trade grow?"
+
+
+async def test_a_name_in_most_chunks_is_left_out_where_a_rarer_one_remains(library: Library) -> None:
+    everywhere = [page(f"Day {n}", f"Li Hua wrote letter {n}.", names={"Li Hua": "Person"}) for n in range(8)]
+    rare = page("Party", "Li Hua met Chae.", names={"Li Hua": "Person", "Chae": "Person"})
+    await library.publish(*everywhere, rare)
+    async with library.view() as view:
+        both = await low_level(Query(text="Did Li Hua meet Chae?", chunk_top_k=3), view)
+        alone = await low_level(Query(text="Where is Li Hua?", chunk_top_k=3), view)
+        readable = await low_level(Query(text="Did Li Hua meet Chae?", chunk_top_k=20), view)
+    assert (both.text, both.notes) == ("Chae", ("too common to tell where to look, left out: Li Hua",))
+    assert (alone.text, alone.notes) == ("Li Hua", ())
+    assert readable.text == "Li Hua, Chae"

@@ -1,0 +1,31 @@
+"""Strategies by name."""
+
+import pytest
+
+from quipu.errors import NotFound
+from quipu.retrieve import STRATEGIES, strategy_named
+
+
+def test_every_strategy_is_found_by_its_name() -> None:
+    assert [strategy_named(name).name for name in STRATEGIES] == list(STRATEGIES)
+    assert list(STRATEGIES) == ["bypass", "naive", "lexical", "local", "global", "hybrid", "mix"]
+
+
+def test_an_unknown_name_is_answered_with_the_closest_and_the_whole_list() -> None:
+    with pytest.raises(NotFound) as caught:
+        strategy_named("Hybird")
+    assert "'Hybird'" in str(caught.value)
+    assert "Did you mean 'hybrid'?" in str(caught.value)
+    assert "bypass, naive, lexical, local, global, hybrid, mix" in str(caught.value)
+
+
+def test_every_strategy_says_what_it_is_and_when_to_use_it() -> None:
+    for strategy in STRATEGIES.values():
+        assert strategy.summary
+        assert strategy.after
+        assert strategy.when
+        assert strategy.n_model_calls == 0
+
+
+def test_only_bypass_ranks_no_passages() -> None:
+    assert [s.name for s in STRATEGIES.values() if not s.ranks_passages] == ["bypass"]

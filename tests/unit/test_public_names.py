@@ -1,0 +1,25 @@
+"""The public names: all there, and quick to import."""
+
+import subprocess
+import sys
+
+import pytest
+
+import quipu
+
+
+@pytest.mark.parametrize("name", quipu.__all__)
+def test_every_public_name_can_be_used(name: str) -> None:
+    assert getattr(quipu, name) is not None
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'quipu' has no attribute 'opne'"):
+        _ = quipu.opne  # type: ignore[attr-defined]
+
+
+def test_importing_quipu_imports_nothing_heavy() -> None:
+    heavy = "('asyncio', 'click', 'numpy', 'pydantic', 'quipu.engine', 'quipu.settings', 'rich', 'sqlalchemy')"
+    probe = f"import quipu, sys; print([name for name in {heavy} if name in sys.modules])"
+    ran = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    assert ran.stdout == "[]\n"

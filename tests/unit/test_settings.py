@@ -1,0 +1,154 @@
+"""Settings: precedence, origins, and errors a person can act on."""
+
+from pathlib import Path
+
+import pytest
+
+from quipu.errors import InvalidInput
+from quipu.settings import EffectiveSetting, Settings, effective, unknown_variables
+
+
+@pytest.fixture(autouse=True)
+def _empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("INDEX", "TOP_K", "TOPK", "CONFIG", "STRATEGY", "CHUNK_TOKENS"):
+        monkeypatch.delenv(f"QUIPU_{name}", raising=False)
+
+
+def _setting(settings: Settings, name: str) -> EffectiveSetting:
+    return next(each for each in effective(settings) if each.name == name)
+
+
+def test_without_anything_given_every_setting_is_its_default() -> None:
+    assert {each.origin for each in effective(Settings())} == {"default"}
+    assert Settings().index == Path(".quipu")
+
+
+def test_an_argument_wins_over_the_environment_that_over_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("quipu.toml").write_text("# ours\ntop_k = 3\nchunk_top_k = 4\nrelated_chunks = 5\n")
+    monkeypatch.setenv("QUIPU_TOP_K", "6")
+    monkeypatch.setenv("QUIPU_CHUNK_TOP_K", "7")
+    settings = Settings(top_k=8)
+    assert (settings.top_k, settings.chunk_top_k, settings.related_chunks) == (8, 7, 5)
+    assert _setting(settings, "top_k").origin == "argument"
+    assert _setting(settings, "chunk_top_k").origin == "environment QUIPU_CHUNK_TOP_K"
+    assert _setting(settings, "related_chunks").origin == "quipu.toml:4"
+
+
+def test_none_as_an_argument_counts_as_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QUIPU_TOP_K", "6")
+    assert Settings(top_k=None).top_k == 6
+
+
+def test_an_empty_variable_counts_as_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QUIPU_TOP_K", "")
+    assert _setting(Settings(), "top_k").origin == "default"
+
+
+def test_the_file_beside_the_index_is_read_where_the_current_folder_has_none(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "quipu.toml").write_text("top_k = 9\n")
+    settings = Settings(index="data/kb")
+    assert settings.top_k == 9
+    assert _setting(settings, "top_k").origin == str(Path("data/quipu.toml")) + ":1"
+
+
+def test_the_current_folders_file_wins_over_the_one_beside_the_index(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "quipu.toml").write_text("top_k = 9\n")
+    Path("quipu.toml").write_text("top_k = 3\n")
+    assert Settings(index="data/kb").top_k == 3
+
+
+def test_a_named_file_is_read_instead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("quipu.toml").write_text("top_k = 3\n")
+    Path("other.toml").write_text("top_k = 4\n")
+    monkeypatch.setenv("QUIPU_CONFIG", "other.toml")
+    assert Settings().top_k == 4
+
+
+def test_a_path_in_a_file_is_relative_to_the_file(tmp_path: Path) -> None:
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "mine.toml").write_text('index = "kb"\n')
+    assert Settings(config="conf/mine.toml").index == Path("conf/kb")
+
+
+def test_a_value_out_of_range_names_setting_value_origin_and_range(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QUIPU_TOP_K", "0")
+    with pytest.raises(InvalidInput) as raised:
+        Settings()
+    assert raised.value.message == "top_k = '0' (environment QUIPU_TOP_K) is not allowed."
+    assert raised.value.remedy == "Use a whole number from 1 to 1,000."
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("top_k", "many"),
+        ("top_k", 1.5),
+        ("min_similarity", float("nan")),
+        ("chunk_tokens", 3),
+        ("strategy", ""),
+        ("extractor", "gpt"),
+        ("index", ""),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_refused(name: str, value: str | float) -> None:
+    with pytest.raises(InvalidInput, match=rf"^{name} = .* \(argument\) is not allowed\. Use "):
+        Settings(**{name: value})
+
+
+def test_auto_chunk_tokens_undo_a_number_in_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("quipu.toml").write_text("chunk_tokens = 800\n")
+    assert Settings().chunk_tokens == 800
+    monkeypatch.setenv("QUIPU_CHUNK_TOKENS", "auto")
+    assert Settings().chunk_tokens is None
+
+
+def test_an_unknown_key_in_the_file_names_the_line_and_the_closest_setting() -> None:
+    Path("quipu.toml").write_text("top_k = 3\n\nchunk-top-k = 4\n")
+    with pytest.raises(InvalidInput, match=r"no setting chunk-top-k \(quipu\.toml:3\)\. Did you mean chunk_top_k\?"):
+        Settings()
+
+
+def test_an_unknown_table_in_the_file_is_refused() -> None:
+    Path("quipu.toml").write_text("[query]\ntop_k = 3\n")
+    with pytest.raises(InvalidInput, match=r"no setting query \(quipu\.toml:1\)"):
+        Settings()
+
+
+def test_an_unknown_argument_names_the_closest_setting() -> None:
+    with pytest.raises(InvalidInput, match=r"no setting topk \(argument\)\. Did you mean top_k\?"):
+        Settings(topk=3)
+
+
+def test_a_file_that_is_not_toml_is_refused_with_the_place() -> None:
+    Path("quipu.toml").write_text("top_k = \n")
+    with pytest.raises(InvalidInput, match=r"^quipu\.toml cannot be read: .*line 1"):
+        Settings()
+
+
+def test_a_named_file_that_is_missing_is_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"config = 'none\.toml' \(argument\) is not a file"):
+        Settings(config="none.toml")
+
+
+def test_a_file_cannot_name_another_file() -> None:
+    Path("quipu.toml").write_text('config = "other.toml"\n')
+    with pytest.raises(InvalidInput, match="config cannot be set in a settings file"):
+        Settings()
+
+
+def test_variables_that_name_no_setting_are_found_with_the_closest_that_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QUIPU_TOPK", "3")
+    assert ("QUIPU_TOPK", "QUIPU_TOP_K") in unknown_variables()
+
+
+def test_a_query_takes_its_options_from_the_settings() -> None:
+    query = Settings(strategy="naive", top_k=3, entity_tokens=10, total_tokens=99).query("Who?")
+    assert (query.text, query.strategy, query.top_k) == ("Who?", "naive", 3)
+    assert (query.budget.entities, query.budget.total) == (10, 99)
+
+
+def test_every_setting_has_a_description_and_says_what_it_takes() -> None:
+    assert all(each.description.endswith(".") and each.allowed for each in effective(Settings()))

@@ -1,0 +1,41 @@
+"""The blocking twin: the same names and parameters as the engine, and the same answers."""
+
+import inspect
+from pathlib import Path
+
+import pytest
+
+from quipu import engine, sync
+from quipu.errors import InvalidInput, NotFound
+
+NAMES = [name for name in vars(engine.Quipu) if not name.startswith("_") and name != "close"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_method_of_the_engine_has_its_twin(name: str) -> None:
+    twin = inspect.signature(getattr(sync.Quipu, name)).parameters
+    assert list(twin) == list(inspect.signature(getattr(engine.Quipu, name)).parameters)
+
+
+def test_the_twin_has_nothing_of_its_own() -> None:
+    assert {name for name in vars(sync.Quipu) if not name.startswith("_")} == set(NAMES)
+
+
+def test_documents_are_added_and_asked_without_async(tmp_path: Path) -> None:
+    with sync.open(tmp_path / "kb") as kb:
+        kb.add_text("Alice Kober taught classics at Brooklyn College.", id="kober")
+        answer = kb.query("Where did Alice Kober teach?")
+        assert "Brooklyn College" in answer.text
+        assert list(kb.dump()) == sorted(kb.dump())
+        assert kb.verify() == []
+
+
+def test_errors_reach_the_caller(tmp_path: Path) -> None:
+    with sync.open(tmp_path / "kb") as kb, pytest.raises(NotFound, match="no document 'none'"):
+        kb.document("none")
+
+
+def test_a_bad_setting_leaves_no_thread_behind(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput), sync.open(tmp_path / "kb", top_k=0):
+        pass
+    assert not (tmp_path / "kb").exists()

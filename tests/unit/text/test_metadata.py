@@ -1,0 +1,14 @@
+"""Tests of flat metadata."""
+
+from datetime import date
+
+from quipu.text.metadata import flat_metadata
+
+
+def test_scalars_stay_and_keys_become_text() -> None:
+    values = {"a": "x", 2: 3, False: None, date(2024, 1, 2): 1.5}
+    assert flat_metadata(values) == {"a": "x", "2": 3, "false": None, "2024-01-02": 1.5}
+
+
+def test_sets_are_sorted_and_empty_collections_stay_empty() -> None:
+    assert flat_metadata({"a": {"y", "x"}, "b": [], "c": {}}) == {"a": ("x", "y"), "b": ()}
