@@ -24,6 +24,7 @@ $(READY): requirements/base.txt requirements/dev.txt pyproject.toml
 
 demo: $(READY)  ## Index a small corpus and ask five questions
 	$(BIN)/quipu --index .demo demo
+	@echo "(The command is $(BIN)/quipu, or quipu after: . $(BIN)/activate)"
 
 test: $(READY)  ## Run every test
 	$(BIN)/python -m pytest
@@ -32,14 +33,14 @@ check: $(READY)  ## Lint, format, types, layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-cache --no-logo
 
 format: $(READY)  ## Put imports and layout right
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 bench: $(READY)  ## Measure speed and quality
-	$(BIN)/python -m quipu.bench
+	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 laws: $(READY)  ## Test the laws on many more histories and crashes
 	$(BIN)/python -m pytest tests/laws --laws-scale 5

@@ -129,8 +129,9 @@ class Quipu:
             known = {document.id for document in await view.documents(wanted)}
             if missing := [document_id for document_id in wanted if document_id not in known]:
                 raise await _unknown_document(missing[0], view)
-        await self._store.commit(Delta(enqueue_removal=wanted))
-        await self.resume(on_event)
+        if wanted:
+            await self._store.commit(Delta(enqueue_removal=wanted))
+            await self.resume(on_event)
         return wanted
 
     async def cancel(self, ids: Sequence[str]) -> int:

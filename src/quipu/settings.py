@@ -76,6 +76,9 @@ class Settings(BaseSettings):
     )
     extractor: Literal["local"] = Field("local", description="What reads chunks; local: rules, no language model.")
     embedder: Literal["wordllama"] = Field("wordllama", description="What turns texts into vectors.")
+    segmenter: Literal["pairs", "jieba"] = Field(
+        "pairs", description="What full text makes of Chinese: pairs of characters; jieba: words too (quipu-rag[zh])."
+    )
     chunk_tokens: AutoTokens = Field(
         None, description="Most tokens a chunk; auto: 1200, and 600 in documents over 100 KB."
     )

@@ -5,10 +5,12 @@ from quipu.errors import InvalidInput, NotFound
 from quipu.ingest.local import LocalExtractor
 from quipu.ingest.reading import Recipe
 from quipu.parse import MEDIA_TYPE_BY_SUFFIX, parse
+from quipu.providers.jieba import JiebaSegmenter
 from quipu.providers.local import ByteTokenizer, WordLlamaEmbedder
 from quipu.settings import Settings
 from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
+from quipu.text.analyzer import Analyzer
 from quipu.vectors.local import LocalVectors
 
 INDEX_FILE = "index.sqlite"
@@ -27,7 +29,8 @@ async def open_engine(settings: Settings, *, create: bool = True, repair: bool =
         if not create:
             raise NotFound(f"There is no index in {path}.", remedy="Add documents first: quipu add PATH")
         _make_folder(settings)
-    store = RelationalStore(SqliteBackend(database, busy_timeout_s=settings.busy_timeout_s), lease_s=settings.lease_s)
+    backend = SqliteBackend(database, busy_timeout_s=settings.busy_timeout_s)
+    store = RelationalStore(backend, lease_s=settings.lease_s, analyzer=_analyzer(settings))
     embedder = WordLlamaEmbedder()
     try:
         await store.prepare(any_tokenizer=repair)
@@ -45,6 +48,13 @@ async def open_engine(settings: Settings, *, create: bool = True, repair: bool =
     )
     vectors = LocalVectors(path / VECTORS_FOLDER, exact_below=settings.exact_below)
     return Quipu(Parts(path=path, store=store, vectors=vectors, embedder=embedder, recipe=recipe, ask=settings.query))
+
+
+def _analyzer(settings: Settings) -> Analyzer:
+    if settings.segmenter == "pairs":
+        return Analyzer()
+    segmenter = JiebaSegmenter()
+    return Analyzer(segment=segmenter.words, segmenter=segmenter.identity)
 
 
 def _make_folder(settings: Settings) -> None:

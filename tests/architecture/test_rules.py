@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tests.architecture.source import PACKAGE, Module, modules
 
 # Optional drivers, each imported in its own adapter where it is used.
-OPTIONAL_IMPORTS: frozenset[tuple[str, str]] = frozenset()
+OPTIONAL_IMPORTS = {("providers.jieba", "rjieba")}
 
 FORBIDDEN_NAMES = {"utils", "util", "common", "helpers", "helper", "core", "manager", "base", "misc"}
 FORBIDDEN_CLASS = re.compile(r"^(Base|Abstract)[A-Z]|(Impl|Manager|Helper)$")

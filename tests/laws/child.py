@@ -53,13 +53,19 @@ def history() -> list[tuple[list[SourceDocument], list[str]]]:
     return [(first, []), (second, ["b.md"]), (third, ["h.md", "c.md"])]
 
 
-async def live(folder: Path, *, extractor: CountingExtractor | None = None, acknowledged: Path | None = None) -> None:
-    """Live through the history, noting each step that was acknowledged."""
+async def live(
+    folder: Path,
+    *,
+    extractor: CountingExtractor | None = None,
+    acknowledged: Path | None = None,
+    first_step: int = 0,
+) -> None:
+    """Live through the history from a step on, noting each step that was acknowledged."""
     async with engine(folder, extractor=extractor, exact_below=EXACT_BELOW) as kb:
-        for number, (added, removed) in enumerate(history()):
+        for number, (added, removed) in list(enumerate(history()))[first_step:]:
             await kb.add(*added)
-            if removed:
-                await kb.remove(removed)
+            known = {document.id for document in await kb.documents()}
+            await kb.remove([name for name in removed if name in known])
             if acknowledged is not None:
                 with acknowledged.open("a") as log:
                     log.write(f"{number}\n")

@@ -18,7 +18,7 @@ from quipu.ingest.reading import read
 from quipu.model.document import SourceDocument
 from quipu.stores.relational.store import RelationalStore
 from tests.laws.child import EXACT_BELOW, NAMES, CountingExtractor, history, live
-from tests.laws.world import RECIPE, engine, fresh_state, run, state
+from tests.laws.world import RECIPE, document, engine, fresh_state, run, state
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -74,18 +74,24 @@ def kept_replies(folder: Path) -> set[str]:
 
 async def check_recovery(folder: Path, expected: object) -> None:
     """Assert the law on what a killed child left in `folder`, finish its work, and compare the end."""
-    acks = folder.parent / f"{folder.name}.acks"
-    again = folder.parent / f"{folder.name}.again"
+    acks, resumed, finished = (folder.parent / f"{folder.name}.{what}" for what in ("acks", "resumed", "finished"))
+    n_done = len(acks.read_text().split()) if acks.exists() else 0
     kept = kept_replies(folder)
-    async with engine(folder, extractor=CountingExtractor(again), exact_below=EXACT_BELOW) as kb:
-        await check_nothing_is_lost_or_half_done(kb, len(acks.read_text().split()) if acks.exists() else 0)
+    async with engine(folder, extractor=CountingExtractor(resumed), exact_below=EXACT_BELOW) as kb:
+        await check_nothing_is_lost_or_half_done(kb, n_done)
         await kb.resume()
         assert await kb.verify() == []
-    await live(folder, extractor=CountingExtractor(again))
+    assert not kept & asked(resumed), "an extraction that was committed was done again"
+    kept = kept_replies(folder)  # fewer, where a removal was resumed
+    await live(folder, extractor=CountingExtractor(finished), first_step=n_done)
+    assert not kept & asked(finished), "an extraction that was committed was done again"
     async with engine(folder, exact_below=EXACT_BELOW) as kb:
         assert await state(kb) == expected
-    asked_again = set(again.read_text().split()) if again.exists() else set[str]()
-    assert not kept & asked_again, "an extraction that was committed was done again"
+
+
+def asked(log: Path) -> set[str]:
+    """Return the inputs a CountingExtractor was asked for."""
+    return set(log.read_text().split()) if log.exists() else set()
 
 
 def crash_and_recover(folder: Path, kind: str, point: int, expected: object, fault: str = "") -> None:
@@ -120,16 +126,17 @@ def test_the_law_fails_where_writes_are_not_one_transaction(fault: str, tmp_path
 
 
 async def test_the_law_fails_where_kept_replies_are_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    log = tmp_path / "asked"
-    await live(tmp_path / "kb", extractor=CountingExtractor(log))
-    kept = kept_replies(tmp_path / "kb")
-    (tmp_path / "asked").unlink()
-    await live(tmp_path / "kb", extractor=CountingExtractor(log))
-    assert not kept & set(log.read_text().split())
-
     async def forgetful(*_: object) -> dict[str, str]:
         return {}
 
-    monkeypatch.setattr(RelationalStore, "replies", forgetful)
-    await live(tmp_path / "kb", extractor=CountingExtractor(log))
-    assert kept & set(log.read_text().split())
+    first, again, forgotten = (tmp_path / name for name in ("first", "again", "forgotten"))
+    versions = [document("a.md", 0), document("a.md", 1), document("a.md", 0)]
+    for log in (first, again, forgotten):
+        if log is forgotten:
+            monkeypatch.setattr(RelationalStore, "replies", forgetful)
+        async with engine(tmp_path / "kb", extractor=CountingExtractor(log)) as kb:
+            for version in versions:
+                await kb.add(version)
+    assert asked(first)
+    assert not asked(again)
+    assert asked(forgotten)

@@ -1,6 +1,7 @@
 """The blocking twin: the same names and parameters as the engine, and the same answers."""
 
 import inspect
+import json
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,7 @@ def test_documents_are_added_and_asked_without_async(tmp_path: Path) -> None:
         kb.add_text("Alice Kober taught classics at Brooklyn College.", id="kober")
         answer = kb.query("Where did Alice Kober teach?")
         assert "Brooklyn College" in answer.text
-        assert list(kb.dump()) == sorted(kb.dump())
+        assert {json.loads(line)["kind"] for line in kb.dump()} >= {"chunk", "document", "entity"}
         assert kb.verify() == []
 
 

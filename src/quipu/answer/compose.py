@@ -77,9 +77,13 @@ def _nothing_found(query: Query, packed: Packed) -> str:
         return f"{NOTHING_FOUND} The strategy '{query.strategy}' brought back no passage."
     n_documents = len({passage.chunk.document_id for passage in passages})
     return (
-        f"{NOTHING_FOUND} None of the {len(passages)} passages from {n_documents} documents that "
-        f"'{query.strategy}' brought back says enough; the first was from '{passages[0].chunk.title}'."
+        f"{NOTHING_FOUND} The strategy '{query.strategy}' brought back {_counted(len(passages), 'passage')} "
+        f"from {_counted(n_documents, 'document')}, first '{passages[0].chunk.title}', but none says enough."
     )
+
+
+def _counted(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
 def _support_note(found: Extract) -> str:

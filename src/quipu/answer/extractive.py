@@ -25,23 +25,25 @@ HALF_RANK = 5
 BRIDGE_WEIGHT = 0.3  # a passage about something another passage brought in
 
 # Below these the passages are about something else: the best quote must hold a quarter of what the question's words
-# tell, all quotes together half of it. A word that no passage holds weighs most.
+# tell, all quotes together half of it, and one quote two of the words, for one alone may stand anywhere. A word that no
+# passage holds weighs most.
 MIN_BEST_SHARE = 0.25
 MIN_TOTAL_SHARE = 0.5
+MIN_WORDS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extract:
-    """The quotes that say most about a question, best first, and the shares of its informative words they hold."""
+    """The quotes that say most about a question, best first, and whether they are about it at all.
+
+    `best_share` is the share of the question's informative words that the best sentence holds, `total_share` that of
+    all quotes together.
+    """
 
     quotes: tuple[Quotable, ...] = ()
     best_share: float = 0.0
     total_share: float = 0.0
-
-    @property
-    def is_supported(self) -> bool:
-        """Say whether the quotes are about the question at all."""
-        return self.best_share >= MIN_BEST_SHARE and self.total_share >= MIN_TOTAL_SHARE
+    is_supported: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,14 +76,30 @@ def extract(text: str, passages: Sequence[Passage], mentions: Iterable[EntityMen
     said = _Said()
     while left and len(chosen) < MAX_QUOTES:
         best = max(left, key=lambda i: (round(merits[i] + _news(candidates[i], said, question), 6), -i))
+        if chosen and not _adds(candidates[best], said, question):
+            break
         left.remove(best)
         chosen.append(candidates[best])
         said = said.and_also(candidates[best], question)
+    best_share = max((question.share(c.terms | c.topic) for c in candidates), default=0.0)
+    total_share = question.share(said.terms)
     return Extract(
         quotes=tuple(chosen),
-        best_share=max((question.share(c.terms | c.topic) for c in candidates), default=0.0),
-        total_share=question.share(said.terms),
+        best_share=best_share,
+        total_share=total_share,
+        is_supported=best_share >= MIN_BEST_SHARE and total_share >= MIN_TOTAL_SHARE and _meet(chosen, question),
     )
+
+
+def _adds(quotable: Quotable, said: _Said, question: Question) -> bool:
+    """Say whether a quote is worth adding: it says something new, or is about something the question names."""
+    return _news(quotable, said, question) > 0 or (quotable.subject != "" and question.is_named(quotable.subject))
+
+
+def _meet(quotes: Sequence[Quotable], question: Question) -> bool:
+    """Say whether one of the quotes holds `MIN_WORDS` of the question's words, or all where it has fewer."""
+    needed = min(MIN_WORDS, len(question.weights))
+    return any(len(quote.terms & question.weights.keys()) >= needed for quote in quotes)
 
 
 def _merit(quotable: Quotable, question: Question) -> float:

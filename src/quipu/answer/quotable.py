@@ -1,5 +1,6 @@
 """Quotable: the sentences of the packed passages, with what each is about."""
 
+import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +15,9 @@ from quipu.text.terms import content_terms, terms_of
 from quipu.text.words import Word, anchor, count_occurrences, name_forms, split_words
 
 MIN_QUOTE_WORDS = 20  # a shorter sentence is quoted with the next of its line: "Awesome!" says nothing alone
+
+
+_HEADING = re.compile(r"#{1,6}\s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +106,7 @@ def _spans(chunk: Chunk, words: Sequence[Word]) -> list[_Span]:
     spans: list[_Span] = []
     for start, end in sentence_spans(chunk.text):
         first, last = bisect_left(starts, start), bisect_left(starts, end)
-        if first == last or chunk.text[start:end].lstrip("# ") in headings:
+        if first == last or _HEADING.match(chunk.text, start) or chunk.text[start:end] in headings:
             continue
         if spans and _is_short(spans[-1]) and "\n" not in chunk.text[spans[-1].end : start]:
             begun = spans.pop()

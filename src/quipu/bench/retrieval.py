@@ -31,14 +31,16 @@ class Outcome:
 class Score:
     """How one strategy did. Shares in percent over the questions with gold, except `unanswerable_answered`.
 
-    `covered` is the share whose answer string stands in the answer; `unanswerable_answered` the share of the questions
-    without gold that got an answer (less is better); `ms` the median time of a query.
+    `answered` is the share that got an answer, `covered` the share whose answer string stands in it;
+    `unanswerable_answered` the share of the questions without gold that got an answer (less is better); `ms` the median
+    time of a query.
     """
 
     dataset: str
     strategy: str
     recall: Mapping[int, Mean]
     all_found: Mean
+    answered: Mean
     covered: Mean
     unanswerable_answered: Mean
     ms: float
@@ -69,27 +71,27 @@ def score(dataset: str, strategy: str, outcomes: Sequence[Outcome]) -> Score:
         strategy=strategy,
         recall={k: mean_percent([recall_at(k, o.ranking, o.question.gold) for o in with_gold]) for k in RECALLS_AT},
         all_found=mean_percent([all_at(ALL_AT, o.ranking, o.question.gold) for o in with_gold]),
-        covered=mean_percent([covers_answer(o.answer.text, o.question.answers) for o in with_gold]),
+        answered=mean_percent([o.answer.is_supported for o in with_gold]),
+        covered=mean_percent([_is_covered(o) for o in with_gold]),
         unanswerable_answered=mean_percent([o.answer.is_supported for o in without]),
-        ms=median(outcome.ms for outcome in outcomes),
+        ms=median(outcome.ms for outcome in outcomes) if outcomes else 0.0,
     )
 
 
 def table(scores: Iterable[Score]) -> str:
-    """Return the scores as a Markdown table; an interval holds the mean with 95 %."""
-    head = [
-        "set",
-        "strategy",
-        *(f"R@{k}" for k in RECALLS_AT),
-        f"All@{ALL_AT}",
-        "answer covered",
-        "unanswerable answered",
-    ]
-    rows = [[*head, "ms"], ["---"] * (len(head) + 1)]
+    """Return the scores as a Markdown table: means in percent with their 95 % intervals, and milliseconds."""
+    recalls = [f"R@{k}" for k in RECALLS_AT]
+    head = ["set", "strategy", *recalls, f"All@{ALL_AT}", "answered", "covered", "unanswerable answered", "ms"]
+    rows = [head, ["---"] * len(head)]
     for s in scores:
-        means = (*s.recall.values(), s.all_found, s.covered, s.unanswerable_answered)
+        means = (*s.recall.values(), s.all_found, s.answered, s.covered, s.unanswerable_answered)
         rows.append([s.dataset, s.strategy, *map(str, means), f"{s.ms:.0f}"])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _is_covered(outcome: Outcome) -> bool:
+    """A refusal covers nothing, whatever words it is made of."""
+    return outcome.answer.is_supported and covers_answer(outcome.answer.text, outcome.question.answers)
 
 
 def _sources(dataset: Dataset) -> list[quipu.SourceDocument]:

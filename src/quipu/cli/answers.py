@@ -14,7 +14,7 @@ from quipu.cli.output import clean, one_line, styled, table
 from quipu.model.answer import Answer, Citation
 from quipu.model.evidence import Evidence, Hit, Trace
 
-_MIN_COLUMN = 36
+_MIN_COLUMN = 32
 _MAX_HITS = 10
 _TITLE_CELLS = 120
 

@@ -19,6 +19,10 @@ from quipu.cli.options import shared
 from quipu.cli.output import one_line, stderr
 from quipu.model import event
 
+_READ = "read"
+_DOCUMENTS = "publish"
+_MAX_DETAIL_CELLS = 40
+
 
 class _RateColumn(ProgressColumn):
     """Units finished a second."""
@@ -51,18 +55,28 @@ def progress(*, is_quiet: bool = False) -> Iterator[Callable[[event.Event], None
 
 
 class _Bars:
-    """One bar a stage, added when the stage is first heard of."""
+    """One bar a stage, added when the stage is first heard of.
+
+    Documents that are done make a bar of their own, with as many as were read or are waiting for its total: the one
+    that tells how long the whole work will take.
+    """
 
     def __init__(self, bars: Progress) -> None:
         self._bars = bars
         self._task_by_stage: dict[str, TaskID] = {}
+        self._n_documents: int | None = None
 
     def update(self, told: event.Event) -> None:
         """Draw what an event tells."""
-        if not isinstance(told, event.Progress):
+        if isinstance(told, event.DocumentDone):
+            self._bars.advance(self._task(_DOCUMENTS, self._n_documents))
             return
-        if told.stage not in self._task_by_stage:
-            self._task_by_stage[told.stage] = self._bars.add_task(told.stage, detail="")
-        self._bars.update(
-            self._task_by_stage[told.stage], completed=told.done, total=told.total, detail=one_line(told.detail, 40)
-        )
+        if told.stage == _READ:
+            self._n_documents = told.total
+        detail = one_line(told.detail, _MAX_DETAIL_CELLS)
+        self._bars.update(self._task(told.stage, told.total), completed=told.done, total=told.total, detail=detail)
+
+    def _task(self, stage: str, total: int | None) -> TaskID:
+        if stage not in self._task_by_stage:
+            self._task_by_stage[stage] = self._bars.add_task(stage, total=total, detail="")
+        return self._task_by_stage[stage]

@@ -9,9 +9,11 @@ import click
 
 from quipu.cli.errors import Stopped
 from quipu.cli.options import shared
+from quipu.cli.output import counted
 
 if TYPE_CHECKING:
     from quipu.engine import Quipu
+    from quipu.model.report import StatusReport
     from quipu.settings import Settings, SettingValue
 
 Result = TypeVar("Result")
@@ -75,6 +77,11 @@ def _opener() -> Opener:
 async def _stopped(engine: "Quipu") -> Stopped:
     """Say what is saved and how to go on."""
     status = await engine.status()
-    n_waiting = sum(n for name, n in status.jobs if name != "failed")
-    message = f"Stopped. {status.n_documents} documents are in the index, {n_waiting} are waiting."
+    n_waiting = waiting(status)
+    message = f"Stopped. {counted(status.n_documents, 'document')} in the index, {n_waiting:,} waiting."
     return Stopped(message, remedy=f"Continue with `{command_line('resume')}`." if n_waiting else "Nothing is lost.")
+
+
+def waiting(status: "StatusReport") -> int:
+    """Return how many documents wait or are being worked on."""
+    return sum(n for name, n in status.jobs if name != "failed")

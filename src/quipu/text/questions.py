@@ -57,7 +57,7 @@ _ASKING: tuple[tuple[Asked, re.Pattern[str]], ...] = (
         Asked.NAME,
         _either(
             r"\bwhich\b",
-            r"\bwhat (?:\w+ ){0,2}(?:name|called)\b",
+            r"\bwhat (?:\w+ ){0,5}(?:name|called)\b",
             r"\bкак(?:ой|ая|ое|ие|ую|ого)\b",
             "哪[个些一]|叫什么",
         ),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from quipu.text.function_words import FUNCTION_WORDS
-from quipu.text.words import Word, index_terms, split_words
+from quipu.text.words import Word, index_terms, is_unspaced, split_words
 
 MIN_STEM = 3
 
@@ -26,7 +26,7 @@ _RUSSIAN = _endings(
 
 def content_terms(words: Sequence[Word]) -> list[str]:
     """Return the terms of `words` that carry meaning, in order: stems, and pairs of characters of unspaced scripts."""
-    return [stem(term) for term in index_terms(words) if term not in FUNCTION_WORDS]
+    return [stem(term) for term in index_terms(words) if term not in FUNCTION_WORDS and not _is_half(term)]
 
 
 def terms_of(text: str) -> list[str]:
@@ -45,3 +45,8 @@ def stem(term: str) -> str:
         if len(term) - len(ending) >= MIN_STEM and term.endswith(ending):
             return term[: -len(ending)]
     return term
+
+
+def _is_half(term: str) -> bool:
+    """Say whether a term is one character of an unspaced script, which is most often half a word."""
+    return len(term) == 1 and is_unspaced(term)

@@ -18,7 +18,7 @@ TOKENIZER_IDENTITY = "quipu-words/1"
 
 _LETTERS = rf"(?:[^\W_{UNSPACED}]+[{MARKS}]*)+"
 _WORD = re.compile(rf"{_LETTERS}[+#]*(?:['’ʼ]{_LETTERS})*|[{UNSPACED}]")
-_NOT_IN_WORD = re.compile(rf"(?![{MARKS}])[^\w+#]")
+_NOT_IN_WORD = re.compile(rf"(?![{MARKS}{UNSPACED}])[^\w+#]")
 _UNSPACED = re.compile(rf"[{UNSPACED}]")
 _POSSESSIVE = re.compile(r"['’ʼ]s$", re.IGNORECASE)
 _APOSTROPHES = re.compile(r"['’ʼ]")
@@ -97,12 +97,14 @@ def capital_terms(words: Sequence[Word]) -> list[str]:
 def capital_term(key: str) -> str:
     """Return the term of `capital_terms` that every chunk naming this one-word key has."""
     form = name_forms(key)[0]
-    return form if key == key.casefold() else f"0{form}"
+    return f"0{form}" if is_acronym(key) else form
 
 
 def query_terms(text: str) -> list[str]:
     """Return the distinct terms of a question, in order of appearance: of a run of two or more, the pairs alone."""
     words = split_words(text)
+    if not words:
+        return []
     continues_run = [False, *(_run_on(first, second) for first, second in pairwise(words))]
     terms = zip(index_terms(words), words, continues_run, strict=True)
     return list(dict.fromkeys(term for term, word, continues in terms if not (continues and term == word.form)))
@@ -154,7 +156,7 @@ def _occurs(words: Sequence[Word], position: int, key: str) -> bool:
     forms = _cached_forms(key)
     if len(forms) == 1:
         word = words[position]
-        return word.form == forms[0] and word.is_capital and word.is_acronym == (key != key.casefold())
+        return word.form == forms[0] and word.is_capital and word.is_acronym == is_acronym(key)
     found = words[position : position + len(forms)]
     return (
         len(found) == len(forms)
@@ -170,7 +172,8 @@ def _cached_forms(key: str) -> tuple[str, ...]:
 
 def _form(raw: str) -> str:
     bare = _APOSTROPHES.sub("", _POSSESSIVE.sub("", raw))
-    return _NOT_IN_WORD.sub("", unicodedata.normalize("NFKC", bare).casefold())
+    form = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", bare).casefold())
+    return _NOT_IN_WORD.sub("", form)
 
 
 def _is_joint(gap: str, previous: str) -> bool:

@@ -7,13 +7,19 @@ from quipu.answer.pack import Passage
 from tests.unit.answer.fakes import chunk, mentions, passages
 
 LINEAR_B = {
-    "Linear B": "Linear B is a script of Mycenaean Greek, older than the alphabet by centuries, found upon tablets of "
-    "clay at Knossos. Michael Ventris read it in 1952, and he owed much to the triplets of Alice Kober, a scholar who "
-    "never saw that day. Sir Arthur Evans had dug up the tablets half a century before and kept most of them to himself.",
-    "Clay": "Clay is found all over the world and has been burnt to bricks, pots and tablets for ten thousand years, "
-    "in every place where people settled down to stay. Its colour is that of the iron within it.",
-    "Alice Kober": "Alice Kober was born in New York in 1906 to parents who had come over from Hungary that very summer. "
-    "She was a teacher of classics at Brooklyn College for most of her life, and she smoked and filled in cards at night.",
+    "Linear B": (
+        "Linear B is a script of Mycenaean Greek, older than the alphabet, on tablets of clay found at Knossos. "
+        "Michael Ventris read it in 1952, and he owed much to the triplets of Alice Kober, who never saw that day. "
+        "Sir Arthur Evans had dug up the tablets half a century before and kept most of them to himself until he died."
+    ),
+    "Clay": (
+        "Clay is found all over the world and was burnt to bricks, pots and tablets for ten thousand years and longer. "
+        "Its colour is that of the iron within it, and so it may be yellow, red, brown or black, as everybody knows."
+    ),
+    "Alice Kober": (
+        "Alice Kober was a scholar, born in New York in 1906 to parents who had come over from Hungary that summer. "
+        "She was a teacher of classics at Brooklyn College for most of her life, and she filled in cards at night."
+    ),
 }
 LINEAR_B_NAMES = {
     "Linear B": "Content",
@@ -46,19 +52,17 @@ def test_a_second_quote_follows_what_the_first_brought_in() -> None:
 
 def test_a_question_for_a_time_prefers_the_sentence_with_one() -> None:
     texts = {
-        "Bridge": "The old bridge over the river was built by the guild of masons, whom nobody ever thanked or paid for "
-        "what they had done there.\nThe old bridge over the river was built in 1352 by people who came from far away to "
-        "do the work and then went home."
+        "Bridge": "The old bridge over the river was built by masons of the guild, who were not paid for it at all.\n"
+        "The old bridge over the river was built in 1352 by people who came from far away and then went home again."
     }
     assert "1352" in _answer("When was the old bridge built?", texts, {}).quotes[0].text
     assert "1352" not in _answer("Did masons build the old bridge over the river?", texts, {}).quotes[0].text
 
 
-def test_a_question_for_a_person_prefers_the_sentence_that_names_one() -> None:
+def test_a_question_for_a_person_or_a_place_prefers_the_sentence_that_names_one() -> None:
     texts = {
-        "Bridge": "The old bridge over the river was built by people of Prague, who came from far away to do the work "
-        "and then went home again.\nThe old bridge over the river was built by Peter Parler, who came from far away to "
-        "do the work and then went home again."
+        "Bridge": "The old bridge over the river was built by people of Prague, who did the work and went home.\n"
+        "The old bridge over the river was built by Peter Parler, who came to do the work and went home again."
     }
     names = {"Prague": "Location", "Peter Parler": "Person"}
     assert "Peter Parler" in _answer("Who built the old bridge?", texts, names).quotes[0].text
@@ -67,9 +71,8 @@ def test_a_question_for_a_person_prefers_the_sentence_that_names_one() -> None:
 
 def test_forms_of_a_russian_word_meet() -> None:
     texts = {
-        "Грамоты": "Грамоты писали на бересте, и читали их все, от мала до велика, в городе и в деревне, зимой и летом, "
-        "при всех князьях. Первую грамоту нашла Нина Акулова на Неревском раскопе, и за эту находку ей дали премию в сто "
-        "рублей, как было обещано. Бересту варили, чтобы она стала мягкой, и писали на ней острым железным писалом без чернил."
+        "Береста": "Бересту варили, чтобы она стала мягкой, и писали на ней острым железным писалом, без чернил. "
+        "Первую грамоту нашла Нина Акулова на Неревском раскопе, и за эту находку ей дали премию в сто рублей сразу."
     }
     found = _answer("Кто нашёл первые грамоты на раскопе?", texts, {"Нина Акулова": "Person"})
     assert "Нина Акулова" in found.quotes[0].text
@@ -77,8 +80,8 @@ def test_forms_of_a_russian_word_meet() -> None:
 
 def test_chinese_is_matched_by_pairs_of_characters() -> None:
     texts = {
-        "沈括": "沈括是北宋的科学家，他在汴京做官多年，主持过许多工程和测量。沈括晚年住在润州的梦溪园，在那里写成《梦溪笔谈》，记下许多发明。"
-        "这本书后来流传很广，许多学者都引用它。"
+        "沈括": "沈括是北宋的科学家，他在汴京做官多年，主持过许多工程和测量。"
+        "沈括晚年住在润州的梦溪园，在那里写成一本书，记下许多发明。"
     }
     found = _answer("沈括晚年住在哪里？", texts, {"沈括": "Person", "梦溪园": "Location"})
     assert "梦溪园" in found.quotes[0].text
@@ -105,10 +108,7 @@ def test_without_passages_nothing_is_supported() -> None:
 
 
 def test_no_more_than_four_quotes_are_given_and_none_twice() -> None:
-    texts = {
-        f"Page {n}": f"The cat of house {n} sat upon the mat and would not be moved by any means at all."
-        for n in range(9)
-    }
+    texts = {f"Cat ({n})": f"The cat of house {n} sat upon the mat and would not be moved." for n in range(9)}
     found = _answer("Where did the cat sit?", texts, {})
     assert len(found.quotes) == MAX_QUOTES
     assert len({quote.passage.number for quote in found.quotes}) == MAX_QUOTES
@@ -116,8 +116,28 @@ def test_no_more_than_four_quotes_are_given_and_none_twice() -> None:
 
 def test_equal_sentences_are_taken_in_the_order_of_the_passages() -> None:
     same = "The cat sat upon the mat and would not be moved by any means at all, said the boy who had seen it."
-    found = extract("Where did the cat sit?", [Passage(number=1, chunk=chunk(t, same)) for t in ("B", "A")], [])
-    assert [quote.passage.chunk.title for quote in found.quotes] == ["B", "A"]
+    cats = [Passage(number=1, chunk=chunk(title, same)) for title in ("Cat (B)", "Cat (A)")]
+    found = extract("Where did the cat sit?", cats, [])
+    assert [quote.passage.chunk.title for quote in found.quotes] == ["Cat (B)", "Cat (A)"]
+
+
+def test_what_says_nothing_new_and_is_about_nothing_named_is_not_quoted() -> None:
+    texts = {
+        "Floor": "The cat sat upon the mat and would not be moved by any means at all, said the boy who had seen it all.",
+        "Roof": "The mat had been woven by a weaver of the town, who had come there long ago with his seven daughters.",
+    }
+    found = _answer("Where did the cat upon the mat stay?", texts, {})
+    assert [quote.passage.chunk.title for quote in found.quotes] == ["Floor"]
+
+
+def test_single_words_here_and_there_support_no_answer() -> None:
+    texts = {
+        "Bern": "A bureau was opened in Bern, the capital of the country, and it has been there ever since that day.",
+        "Roads": "A road was built through Peru, Chile and Bolivia, and it has been used by carts ever since that day.",
+    }
+    found = _answer("What is the capital of Peru?", texts, {"Bern": "Location", "Peru": "Location"})
+    assert found.total_share == pytest.approx(1.0)
+    assert not found.is_supported
 
 
 def test_the_order_of_mentions_does_not_matter() -> None:

@@ -129,9 +129,7 @@ def test_stopping_says_what_is_saved_and_how_to_go_on(cli: Cli, engine: FakeEngi
     engine.is_interrupted = True
     ran = cli("--index", "my kb", "add", "a.md")
     assert ran.code == 130
-    assert ran.err == (
-        "Stopped. 2 documents are in the index, 4 are waiting.\nContinue with `quipu --index 'my kb' resume`.\n"
-    )
+    assert ran.err == ("Stopped. 2 documents in the index, 4 waiting.\nContinue with `quipu --index 'my kb' resume`.\n")
     assert engine.is_closed
 
 

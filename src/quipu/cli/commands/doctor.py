@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 _STYLE_BY_OUTCOME = {"ok": "green", "warning": "yellow", "failed": "red"}
 _MIN_FREE_BYTES = 200_000_000
+_EXTRAS = {"rjieba": "quipu-rag[zh]"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +48,7 @@ def command() -> int:
     """
     settings = load_settings()
     checks = [_versions(), _tried("self-test", _self_test), *_settings_checks(), _space(settings.index)]
-    checks.append(_tried("index", lambda: _index(settings)))
+    checks += [_tried("index", lambda: _index(settings)), *_extras()]
     emit(checks, _render)
     return 1 if any(check.outcome == "failed" for check in checks) else 0
 
@@ -119,6 +121,12 @@ def _index(settings: "Settings") -> Check:
     if status.stale:
         return replace(found, outcome="warning", detail=f"{detail}; {'; '.join(status.stale)}", remedy="quipu resume")
     return found
+
+
+def _extras() -> Iterator[Check]:
+    for module, extra in _EXTRAS.items():
+        state = "installed" if find_spec(module) else "not installed; nothing needs it unless a setting asks for it"
+        yield Check(name="extra", outcome="ok", detail=f"{extra} is {state}")
 
 
 def _render(console: Console, checks: list[Check]) -> None:

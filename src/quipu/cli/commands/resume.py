@@ -1,11 +1,19 @@
 """`quipu resume`: finish work that was stopped or killed."""
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 import click
 
 from quipu.cli.added import finish_queue
 from quipu.cli.options import QuipuCommand
 from quipu.cli.progress import progress
-from quipu.cli.session import with_engine
+from quipu.cli.session import waiting, with_engine
+from quipu.model.event import Event, Progress
+from quipu.model.report import AddReport
+
+if TYPE_CHECKING:
+    from quipu.engine import Quipu
 
 
 @click.command("resume", cls=QuipuCommand, examples=("quipu resume", "quipu --index ./kb resume"))
@@ -16,5 +24,10 @@ def command(is_quiet: bool) -> int:
     What was already read is not read again.
     """
     with progress(is_quiet=is_quiet) as on_event:
-        report = with_engine(lambda engine: engine.resume(on_event=on_event))
+        report = with_engine(lambda engine: _resume(engine, on_event))
     return finish_queue(report, is_quiet=is_quiet)
+
+
+async def _resume(engine: "Quipu", on_event: Callable[[Event], None]) -> AddReport:
+    on_event(Progress(stage="publish", done=0, total=waiting(await engine.status())))
+    return await engine.resume(on_event=on_event)

@@ -152,7 +152,8 @@ def _render_relation(console: Console, found: RelationReport) -> None:
 def _print_chunk_head(console: Console, chunk: Chunk) -> None:
     page = f", page {chunk.page}" if chunk.page else ""
     where = f"{chunk.document_id}, chars {chunk.start}-{chunk.end}{page}"
-    console.print(styled(" > ".join([f"chunk {chunk.id}", where, *chunk.headings]), "bold"))
+    headings = f", {' > '.join(chunk.headings)}" if chunk.headings else ""
+    console.print(styled(f"chunk {chunk.id}, {where}{headings}", "bold"))
 
 
 def _print_rest(console: Console, n: int, noun: str) -> None:

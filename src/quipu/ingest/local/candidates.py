@@ -11,7 +11,8 @@ from quipu.text.names import entity_key
 
 _STRONG = frozenset((Cue.TITLE, Cue.HEADING, Cue.SPEAKER, Cue.QUOTED, Cue.CAPITALS, Cue.HAN))
 _WHOLE = frozenset((Cue.QUOTED, Cue.SPEAKER))
-_LOWER_WORD = re.compile(r"(?<!\w)[a-zа-яё][\w'’-]*")
+_WORD = re.compile(r"[\w'’-]+")
+_STRENGTH = {cue: rank for rank, cue in enumerate(Cue)}
 _NOT_NAMES = re.compile(r"\w+(?:ing|ed|ly|tion|tions|ment|ments|ness|ists|isms|ers|ors|ности|ость|ение|ания|ание|ство|ция|ции|ала|ила|ела|али|или|ели|ться|ишь|ешь|йте)")
 _PLURAL = re.compile(r"\w{2,}[^suia\W]s")
 _SINGULAR_VERB = re.compile(r"\s+(?:is|was|has|does|'s|’s)\b|['’]|,")
@@ -19,13 +20,17 @@ _SINGULAR_VERB = re.compile(r"\s+(?:is|was|has|does|'s|’s)\b|['’]|,")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A name with all places it stands at, in order; `cue` is the strongest reason, `kind` a type given away."""
+    """A name with all places it stands at, in order; `cue` is the strongest reason, `kind` a type given away.
+
+    `shown` is the first place where it stands in this form, (0, 0) where only the title has it.
+    """
 
     key: str
     name: str
     cue: Cue
     kind: str
     places: tuple[tuple[int, int], ...]
+    shown: tuple[int, int]
 
 
 def fold_occurrences(text: str, occurrences: Iterable[Occurrence]) -> list[Candidate]:
@@ -52,7 +57,7 @@ class _LowerWords:
 
     def __contains__(self, word: str) -> bool:
         if self._words is None:
-            self._words = frozenset(_LOWER_WORD.findall(self._text))
+            self._words = frozenset(_WORD.findall(self._text))
         return word in self._words
 
 
@@ -73,17 +78,19 @@ def _keys(occurrences: Sequence[Occurrence]) -> dict[str, str]:
 
 
 def _fold(group: Sequence[Occurrence], keys: Mapping[str, str]) -> Candidate:
-    strongest = min(group, key=lambda o: list(Cue).index(o.cue))
-    titled = next((o for o in group if o.cue is Cue.TITLE), None)
-    shown = titled or min(group, key=lambda o: (case_rank(keys[o.name]), o.start))
-    kinds = [o.kind for o in group if o.kind]
+    shown = group[0] if len(group) == 1 else min(group, key=lambda o: _display_rank(o, keys))
     return Candidate(
         key=keys[shown.name],
         name=shown.name,
-        cue=strongest.cue,
-        kind=kinds[0] if kinds else "",
+        cue=min((o.cue for o in group), key=_STRENGTH.__getitem__),
+        kind=next((o.kind for o in group if o.kind), ""),
         places=tuple((o.start, o.end) for o in group if o.end),
+        shown=next(((o.start, o.end) for o in group if o.end and keys[o.name] == keys[shown.name]), (0, 0)),
     )
+
+
+def _display_rank(occurrence: Occurrence, keys: Mapping[str, str]) -> tuple[bool, int, int]:
+    return (occurrence.cue is not Cue.TITLE, case_rank(keys[occurrence.name]), occurrence.start)
 
 
 def _is_name(text: str, candidate: Candidate, lower: _LowerWords) -> bool:

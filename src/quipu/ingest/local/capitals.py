@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from quipu.ingest.local import heads
-from quipu.ingest.local.lexicon import word_set
+from quipu.ingest.local.lexicon import empty_words, function_words, word_set
 from quipu.ingest.local.occurrence import Cue, Occurrence
 from quipu.ingest.local.russian import extend_phrase, split_cases
 from quipu.ingest.local.runs import is_date, split_run
-from quipu.ingest.local.tokens import RUN, Token, run_tokens
+from quipu.ingest.local.tokens import Token, find_runs, run_tokens
 from quipu.text.scripts import UNSPACED
 
 MAX_WORDS = 10
@@ -27,20 +27,18 @@ def find_capitalised(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[Oc
     """Yield the capitalised names of `text`, sentence by sentence ([start, end) in `spans`), in order."""
     masked = _UNSPACED.sub("。", text) if _UNSPACED.search(text) else text
     for start, end in spans:
-        for match in RUN.finditer(masked, start, end):
+        for match in find_runs(masked, start, end):
             yield from _names_of_run(masked, start, match)
 
 
 def _names_of_run(text: str, sentence_start: int, match: re.Match[str]) -> Iterator[Occurrence]:
     tokens = run_tokens(match)
-    before = _word_before(text, sentence_start, match.start())
     is_initial = _starts_sentence(text, sentence_start, match.start())
-    groups = split_run(
-        tokens, follows_article=before == "the", follows_preposition=before in _PREPOSITIONS
-    )
+    before = _word_before(text, sentence_start, match.start()) if len(tokens) > 1 else ""
+    groups = split_run(tokens, follows_article=before == "the", follows_preposition=before in _PREPOSITIONS)
     for position, group in enumerate(groups):
-        names = split_cases(_trim(group, is_initial=is_initial and position == 0), before=before if not position else "")
-        for name in names:
+        words = _trim(group, is_initial=is_initial and position == 0)
+        for name in split_cases(words, before=before if position == 0 else ""):
             occurrence = _as_occurrence(text, name, is_initial=is_initial and name[0] is tokens[0])
             if occurrence is not None:
                 yield occurrence
@@ -63,7 +61,7 @@ def _starts_sentence(text: str, sentence_start: int, start: int) -> bool:
 def _trim(group: Sequence[Token], *, is_initial: bool) -> list[Token]:
     """Cut articles, sentence openers and offices from the front of a name, and stray connectors from its end."""
     tokens = list(group)
-    function, roles = word_set("en_function") | word_set("ru_function"), word_set("roles")
+    function, roles = function_words(), word_set("roles")
     while tokens and (
         tokens[0].kind == "connector"
         or tokens[0].form in _ARTICLES
@@ -108,17 +106,12 @@ def _as_occurrence(text: str, name: Sequence[Token], *, is_initial: bool) -> Occ
     end = _with_tail(text, end) if not name[-1].owns else end
     start, end = extend_phrase(text, start, end, is_single=len(name) == 1, is_initial=is_initial)
     single = len(name) == 1 and end == name[-1].end and start == name[0].start
-    if single and _is_empty(words[0].form) and not _is_acronym(text, start, end):
+    if single and words[0].form.rstrip(".") in empty_words() and not _is_acronym(text, start, end):
         return None
     if single and len(words[0].form) == 1:
         return None
     cue = Cue.STARTER if is_initial and single else Cue.CAPITALS
     return Occurrence(" ".join(text[start:end].split()), start, end, cue)
-
-
-def _is_empty(form: str) -> bool:
-    bare = form.rstrip(".")
-    return any(bare in word_set(name) for name in ("en_function", "en_common", "ru_function", "ru_common", "demonyms", "roles"))
 
 
 def _is_acronym(text: str, start: int, end: int) -> bool:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from quipu.ingest.local.lexicon import word_set
+from quipu.ingest.local.lexicon import empty_words
 from quipu.ingest.local.occurrence import Cue, Occurrence
 
 _LABEL = re.compile(
@@ -28,5 +28,4 @@ def _is_speaker(name: str) -> bool:
     if _HAN.fullmatch(name):
         return len(name) <= 4
     words = name.split()
-    known = word_set("en_function") | word_set("en_common") | word_set("ru_function") | word_set("ru_common")
-    return all(word[0].isupper() for word in words) and words[-1].casefold() not in known
+    return all(word[0].isupper() for word in words) and words[-1].casefold() not in empty_words()

@@ -16,6 +16,7 @@ from quipu.ingest.local.quoted import find_quoted
 from quipu.ingest.local.relate import relate
 from quipu.ingest.local.salience import entity_limit, most_salient
 from quipu.ingest.local.sentences import Sentences
+from quipu.ingest.local.terms import find_terms
 from quipu.ingest.local.titles import find_in_headings, find_in_title
 from quipu.model.extraction import ChunkInput, Extraction, FoundEntity
 from quipu.ports.extractor import Extracted
@@ -64,17 +65,18 @@ def _find_occurrences(chunk: ChunkInput, sentences: Sentences) -> list[Occurrenc
         *find_quoted(text),
         *find_capitalised(text, sentences.spans),
         *find_han(text),
+        *find_terms(text, sentences.spans),
     ]
 
 
 def _entity(candidate: Candidate, sentences: Sentences) -> FoundEntity:
-    start, end = candidate.places[0] if candidate.places else (0, 0)
-    description = describe(candidate, sentences)
+    description, is_definition = describe(candidate, sentences)
+    start, end = candidate.shown
     return FoundEntity(
         name=candidate.name,
         type=kind_of(sentences.text, candidate),
-        description=description.text,
+        description=description,
         start=start,
         end=end,
-        is_definition=description.is_definition,
+        is_definition=is_definition,
     )

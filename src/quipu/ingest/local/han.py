@@ -65,7 +65,8 @@ def _names_of_run(text: str, start: int, end: int) -> Iterator[Occurrence]:
         if word.sort < Sort.NUMBER or _continues(words, position) or _bridges(words, position, phrase):
             phrase.append(word)
             continue
-        yield from _with_models(text, names_of_phrase(phrase, after_role=after_role, before=word.text))
+        if phrase:
+            yield from _with_models(text, names_of_phrase(phrase, after_role=after_role, before=word.text))
         phrase, after_role = [], word.sort is Sort.ROLE
     yield from _with_models(text, names_of_phrase(phrase, after_role=after_role, before=""))
 

@@ -73,7 +73,7 @@ OF_HEADS = (
         death department director district doctor dominion duchy duchess duke earl electorate emirate emperor empire empress faculty fall father federation field
         fort free gate general god governor grandduchy gulf hall head heart history house isle isles judge khanate king kingdom lady land law legend
         life line lord lords lordship margrave marquess mass master medal minister ministers mission mother mount mountains museum name night officer
-        parish pass patriarch people peoples plain port president prime prince princes princess principality province provinces queen realm rector region
+        parish pass patriarch people peoples plain port president prime prince princes princess principality province provinces queen realm rector region register
         representatives republic rise river road rock sea secretary see senate sheriff shroud sign society son sons song speaker spirit
         stadium star state states statue stone straits strait sultan sultanate temple territory theatre theory throne tomb tower town treasure tree
         union university valley viceroy village virgin voice wall way wheel wings world year years
@@ -92,6 +92,10 @@ TAILS = _words(
     equations effect boson syndrome disease algorithm region district county province metropolitan family clan tribe language alphabet
     room clinic hospital museum church palace bridge airport station park lake volcano massacre uprising rebellion
     """
+)
+EPITHETS = _words(
+    "great conqueror terrible wise bold fair good elder younger lionheart confessor magnificent apostle baptist evangelist navigator "
+    "impaler pious cruel fat bald short tall black red white martyr hun just unready"
 )
 ROYAL = _words("king queen emperor empress pope prince princess saint st lord lady tsar tsarina sultan шах хан папа")
 # Offices that also begin names which are no person's: "General Motors", "Major League Baseball".

@@ -10,3 +10,16 @@ def word_set(name: str) -> frozenset[str]:
     text = (files("quipu.ingest.local") / "lexicon" / f"{name}.txt").read_text("utf-8")
     lines = (line for line in text.splitlines() if not line.startswith("#"))
     return frozenset(word for line in lines for word in line.casefold().split())
+
+
+@cache
+def function_words() -> frozenset[str]:
+    """Return the words that begin sentences and never names, of languages with capitals."""
+    return word_set("en_function") | word_set("ru_function")
+
+
+@cache
+def empty_words() -> frozenset[str]:
+    """Return the words that name nothing on their own, even with a capital."""
+    lists = ("en_common", "ru_common", "demonyms", "roles")
+    return function_words().union(*(word_set(name) for name in lists))

@@ -6,39 +6,42 @@ from collections.abc import Iterator
 from quipu.ingest.local.occurrence import Cue, Occurrence
 from quipu.text.scripts import UNSPACED
 
-_QUOTED = re.compile(
-    r"«(?P<ru>[^«»\n]{2,80})»|“(?P<en>[^“”\n]{2,80})”|„(?P<de>[^„“”\n]{2,80})[“”]|(?<![\w\"])\"(?P<plain>[^\"\n]{2,80})\"(?!\w)"
-    r"|《(?P<book>[^《》\n]{1,60})》|〈(?P<part>[^〈〉\n]{1,60})〉|「(?P<corner>[^「」\n]{1,30})」|『(?P<white>[^『』\n]{1,60})』"
-)
-_WORKS = frozenset(("book", "part", "white"))
-_SENTENCE_END = re.compile(r"[.…。！，；：;:]$|[,.;:!?] [a-zа-яё]|[，。！？；]")
-_HAS_UNSPACED = re.compile(f"[{UNSPACED}]")
-_WORD = re.compile(r"[^\W\d_][\w'’-]*")
+MAX_WORDS = 10
 MAX_UNSPACED = 12
+
+_MARKS = "«»“”„\"《》〈〉「」『』"
+_QUOTED = re.compile(rf"([«“„\"《〈「『])([^{_MARKS}\n]{{1,80}})([»”“\"》〉」』])")
+_CLOSING = {"«": "»", "“": "”", "„": "“”", '"': '"', "《": "》", "〈": "〉", "「": "」", "『": "』"}
+_WORKS = frozenset("《〈『")
+_SENTENCE = re.compile(r"[.…。！，；：;:]$|[,.;:!?] [a-zа-яё]|[，。！？；]")
+_UNSPACED = re.compile(f"[{UNSPACED}]")
+_WORD = re.compile(r"[^\W\d_][\w'’-]*")
 
 
 def find_quoted(text: str) -> Iterator[Occurrence]:
     """Yield what stands in quotation marks and reads like a title or name, not like speech."""
-    for match in _QUOTED.finditer(text):
-        group = match.lastgroup or "plain"
-        inner = match.group(group)
-        start, end = match.start(group), match.end(group)
-        stripped = inner.strip(" ,.")
-        start += inner.find(stripped)
-        end = start + len(stripped)
-        if group in _WORKS or _is_title(inner, stripped):
-            yield Occurrence(" ".join(stripped.split()), start, end, Cue.QUOTED, "Content" if group in _WORKS else "")
+    start = 0
+    while (match := _QUOTED.search(text, start)) is not None:
+        opening, inner, closing = match.groups()
+        if closing not in _CLOSING[opening] or (opening == '"' and text[match.start() - 1 : match.start()].isalnum()):
+            start = match.start() + 1
+            continue
+        start = match.end()
+        name = inner.strip(" ,.")
+        if name and (opening in _WORKS or _is_title(name)):
+            begin = match.start(2) + inner.find(name)
+            kind = "Content" if opening in _WORKS else ""
+            yield Occurrence(" ".join(name.split()), begin, begin + len(name), Cue.QUOTED, kind)
 
 
-def _is_title(inner: str, stripped: str) -> bool:
-    if not stripped or _SENTENCE_END.search(stripped):
+def _is_title(name: str) -> bool:
+    if _SENTENCE.search(name):
         return False
-    if _HAS_UNSPACED.search(stripped):
-        return len(stripped) <= MAX_UNSPACED
-    words = _WORD.findall(stripped)
-    if not words or len(words) > 10 or not words[0][0].isupper() and not stripped[0].isdigit():
+    if _UNSPACED.search(name):
+        return 1 < len(name) <= MAX_UNSPACED
+    words = _WORD.findall(name)
+    if not words or len(words) > MAX_WORDS or not (words[0][0].isupper() or name[0].isdigit()):
         return False
-    if len(words) > 2 and "А" <= words[0][0] <= "я":
+    if "А" <= words[0][0] <= "я":
         return True
-    small = sum(1 for word in words if word[0].islower() and len(word) > 3)
-    return small * 2 <= len(words)
+    return 2 * sum(1 for word in words if word[0].islower() and len(word) > 3) <= len(words)

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from quipu.ingest.local.candidates import Candidate
-from quipu.ingest.local.describe import shorten
 from quipu.ingest.local.han_words import Sort, cut_words
-from quipu.ingest.local.lexicon import word_set
+from quipu.ingest.local.lexicon import function_words, word_set
 from quipu.ingest.local.occurrence import Cue
 from quipu.ingest.local.salience import salience
 from quipu.ingest.local.sentences import Sentences
@@ -19,19 +18,20 @@ PER_ENTITY = 1.5
 MAX_KEYWORDS = 3
 MAX_IMPLIED = 4
 
-_WORD = re.compile(r"[^\W\d_][\w'’-]*")
+_PUNCTUATION = ".,;:!?()[]{}\"'“”‘’«»„—–-*_`"
 _HAN_RUN = re.compile(r"[\u3400-\u9fff]{2,}")
 
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """Two candidates (by index) related in one sentence; `keywords` are the words that stand between them."""
+    """Two candidates (by index) related in one sentence; what relates them stands in [start, end) of the text."""
 
     left: int
     right: int
     sentence: int
     rank: int  # 0: the sentence's first name with another, 1: neighbours, 2: the page's subject, not named there
-    keywords: tuple[str, ...]
+    start: int
+    end: int
 
 
 def relate(candidates: Sequence[Candidate], sentences: Sentences) -> tuple[FoundRelation, ...]:
@@ -60,11 +60,11 @@ def _pairs(candidates: Sequence[Candidate], sentences: Sentences) -> Iterator[_P
             for (_, end, left), (start, _, right) in pairs:
                 if left != right and (left, right) not in seen:
                     seen.update(((left, right), (right, left)))
-                    yield _Pair(left, right, number, rank, _keywords(sentences, number, end, start))
+                    yield _Pair(left, right, number, rank, end, start)
         if subject is not None and subject not in present:
             for start, _, index in named[:MAX_IMPLIED]:
                 begin = sentences.spans[number][0]
-                yield _Pair(subject, index, number, 2, _keywords(sentences, number, begin, start))
+                yield _Pair(subject, index, number, 2, begin, start)
 
 
 def _named_by_sentence(
@@ -105,43 +105,39 @@ def _choose(groups: Sequence[Sequence[_Pair]], scores: Sequence[float], limit: i
 
 def _relation(group: Sequence[_Pair], candidates: Sequence[Candidate], sentences: Sentences) -> FoundRelation:
     first = min(group, key=lambda pair: (pair.rank, pair.sentence))
-    start, end = sentences.spans[first.sentence]
-    keywords = dict.fromkeys(word for pair in (first, *group) for word in pair.keywords)
     return FoundRelation(
         source=candidates[first.left].name,
         target=candidates[first.right].name,
-        keywords=tuple(keywords)[:MAX_KEYWORDS],
-        description=shorten(sentences.text[start:end]),
+        keywords=_keywords(sentences, first),
+        description=sentences.quote(first.sentence),
         weight=round(float(len(group)), 3),
     )
 
 
-def _keywords(sentences: Sentences, number: int, start: int, end: int) -> tuple[str, ...]:
-    """Return up to three content words between two places of a sentence, else from behind the second to its end."""
-    found = _content_words(sentences.text, start, end)
-    return found or _content_words(sentences.text, end, sentences.spans[number][1])
+def _keywords(sentences: Sentences, pair: _Pair) -> tuple[str, ...]:
+    """Return up to three content words between the two places, else from behind the second to the sentence's end."""
+    found = _content_words(sentences.text, pair.start, pair.end)
+    return found or _content_words(sentences.text, pair.end, sentences.spans[pair.sentence][1])
 
 
 def _content_words(text: str, start: int, end: int) -> tuple[str, ...]:
-    found: list[str] = []
-    for match in _WORD.finditer(text, start, max(start, end)):
-        word = match.group()
-        if _HAN_RUN.search(word):
-            found += _han_words(text, match.start(), match.end())
-        elif word[0].islower() and len(word) > 2 and not _is_function_word(word):
-            found.append(word)
-        if len(found) >= MAX_KEYWORDS:
-            break
-    return tuple(dict.fromkeys(found))[:MAX_KEYWORDS]
+    segment = text[start : max(start, end)]
+    if not segment.isascii() and _HAN_RUN.search(segment):
+        return tuple(dict.fromkeys(_han_words(segment)))[:MAX_KEYWORDS]
+    found: dict[str, None] = {}
+    for piece in segment.split():
+        word = piece.strip(_PUNCTUATION)
+        if len(word) > 2 and word.islower() and word not in function_words():
+            found[word] = None
+            if len(found) == MAX_KEYWORDS:
+                break
+    return tuple(found)
 
 
-def _han_words(text: str, start: int, end: int) -> list[str]:
+def _han_words(segment: str) -> list[str]:
     return [
         word.text
-        for word in cut_words(text, start, end)
+        for run in _HAN_RUN.finditer(segment)
+        for word in cut_words(segment, run.start(), run.end())
         if word.sort in (Sort.HARD, Sort.LINK) and len(word.text) > 1 and word.text not in word_set("zh_function")
     ]
-
-
-def _is_function_word(word: str) -> bool:
-    return word in word_set("en_function") or word in word_set("ru_function")

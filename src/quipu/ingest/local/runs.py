@@ -55,7 +55,7 @@ def _joins(
     if first == "and":
         return _joins_and(left, right, follows_article)
     if first == "the":
-        return len(left) == 1 and not follows_preposition
+        return right[0].form in heads.EPITHETS or (len(left) == 1 and not follows_preposition)
     if first == "at":
         return left[0].form == "university" and len(left) > 1
     return left[-1].form in (heads.FOR_HEADS if first == "for" else heads.IN_HEADS)

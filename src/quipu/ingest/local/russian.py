@@ -83,6 +83,8 @@ def split_cases(tokens: Sequence[Token], *, before: str) -> list[list[Token]]:
 
     A common noun that opens the run is dropped. `before` is the word in front of the run.
     """
+    if len(tokens) < 2 or not _is_cyrillic(tokens[0].form):
+        return [list(tokens)] if tokens else []
     rest = list(tokens)
     if len([token for token in rest if token.kind == "word"]) > 1 and _is_plain_noun(rest[0]):
         del rest[0]

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 
 from quipu.ingest.local.capitals import find_capitalised
 from quipu.ingest.local.han import find_han
-from quipu.ingest.local.lexicon import word_set
+from quipu.ingest.local.lexicon import empty_words
 from quipu.ingest.local.occurrence import Cue, Occurrence
 from quipu.ingest.local.quoted import find_quoted
+from quipu.text.scripts import UNSPACED
 
 MAX_WORDS = 8
 MAX_LENGTH = 80
@@ -16,6 +17,7 @@ MAX_HAN_HEADING = 6
 _BRACKETS = re.compile(r"(?<=\S)\s*[(（\[][^()（）\[\]]*[)）\]]\s*$")
 _PATH = re.compile(r"[/\\]|\w_\w|\.\w{2,5}$|\d{4}[-./]?\d{2}[-./]?\d{2}")
 _LETTER = re.compile(r"[^\W\d_]")
+_UNSPACED = re.compile(f"[{UNSPACED}]")
 _WORD = re.compile(r"\w[\w'’-]*")
 
 
@@ -44,8 +46,7 @@ def is_one_name(heading: str) -> bool:
     """Say whether a heading is a single name: one capitalised run that is no common phrase."""
     if _PATH.search(heading) or len(heading.split()) > MAX_WORDS:
         return False
-    common = word_set("en_common") | word_set("en_function") | word_set("ru_common") | word_set("ru_function")
-    if all(word.casefold() in common for word in _WORD.findall(heading)):
+    if all(word.casefold() in empty_words() for word in _WORD.findall(heading)):
         return False
     inside = names_within(heading)
     return len(inside) == 1 and len(inside[0]) >= len(heading) - len("The ")
@@ -64,6 +65,24 @@ def _clean(title: str) -> str:
 
 
 def _placed(name: str, text: str, cue: Cue) -> Occurrence:
-    """Return `name` at its first place in `text` as a whole word in any case, or at (0, 0)."""
-    match = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE)
-    return Occurrence(name, match.start(), match.end(), cue) if match else Occurrence(name, 0, 0, cue)
+    """Return `name` at its first place in `text` as a whole word, in its own letters or else in any, or at (0, 0)."""
+    start = _find_word(name, text)
+    if start < 0:
+        small = text.lower()
+        start = _find_word(name.lower(), small) if len(small) == len(text) else -1
+    return Occurrence(name, start, start + len(name), cue) if start >= 0 else Occurrence(name, 0, 0, cue)
+
+
+def _find_word(name: str, text: str) -> int:
+    start = text.find(name)
+    while start >= 0:
+        end = start + len(name)
+        if _is_free(text[start - 1 : start] if start else "", name[0]) and _is_free(text[end : end + 1], name[-1]):
+            return start
+        start = text.find(name, start + 1)
+    return -1
+
+
+def _is_free(neighbour: str, edge: str) -> bool:
+    """Say whether a word may begin or end between these characters; Chinese words do anywhere."""
+    return not neighbour.isalnum() or not edge.isalnum() or bool(_UNSPACED.match(edge))

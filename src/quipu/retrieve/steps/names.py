@@ -26,11 +26,19 @@ class LinkedName:
 
 
 @dataclass(frozen=True, slots=True)
-class _Candidate:
+class _Reading:
+    """Some words of the question, read as a name."""
+
     key: str
-    start: int
+    words: Sequence[Word]
     end: int
-    n_words: int
+
+    @property
+    def start(self) -> int:
+        return self.words[0].start
+
+    def overlaps(self, other: "_Reading") -> bool:
+        return self.start < other.end and other.start < self.end
 
 
 async def link_names(text: str, view: ReadView) -> tuple[LinkedName, ...]:
@@ -39,50 +47,49 @@ async def link_names(text: str, view: ReadView) -> tuple[LinkedName, ...]:
     A name of one word must be capitalised there, unless its script has no case or the text has no capital at all; an
     acronym must stand in capitals. So "Brand" is found in "the author of Brand" and not in "a brand of soap".
     """
-    candidates = _candidates(text)
-    known = await view.named(sorted({candidate.key for candidate in candidates}))
-    taken: list[_Candidate] = []
-    for candidate in sorted(candidates, key=lambda c: (-c.n_words, c.start, c.end)):
-        if known.get(candidate.key) and not any(c.start < candidate.end and candidate.start < c.end for c in taken):
-            taken.append(candidate)
+    readings = _readings(text)
+    known = await view.named(sorted({reading.key for reading in readings}))
+    has_capitals = text != text.lower()
+    names = [reading for reading in readings if known.get(reading.key) and _may_name(reading, has_capitals)]
+    taken: list[_Reading] = []
+    for name in sorted(names, key=lambda reading: (-len(reading.words), reading.start, reading.end)):
+        if not any(name.overlaps(other) for other in taken):
+            taken.append(name)
     return tuple(
-        LinkedName(surface=text[c.start : c.end], start=c.start, end=c.end, keys=known[c.key])
-        for c in sorted(taken, key=lambda c: c.start)
+        LinkedName(surface=text[name.start : name.end], start=name.start, end=name.end, keys=known[name.key])
+        for name in sorted(taken, key=lambda reading: reading.start)
     )
 
 
-def _candidates(text: str) -> list[_Candidate]:
+def _readings(text: str) -> list[_Reading]:
     words = split_words(text)
-    has_capitals = text != text.lower()
-    found = []
+    readings = []
     for first in range(len(words)):
         for last in range(first, min(first + MAX_NAME_WORDS, len(words))):
             if last > first and _BREAK.search(text[words[last - 1].end : words[last].start]):
                 break
-            found += _read(text, words[first : last + 1], has_capitals)
-    return found
+            ends = _ends(text, words[first].start, words[last].end)
+            readings += [
+                _Reading(entity_key(text[words[first].start : end]), words[first : last + 1], end) for end in ends
+            ]
+    return [reading for reading in readings if reading.key]
 
 
-def _read(text: str, words: Sequence[Word], has_capitals: bool) -> list[_Candidate]:
-    """Return the ways to read these words as a name: as they stand, and with the closing dot of "U.S."."""
-    start, end = words[0].start, words[-1].end
-    ends = (end, end + 1) if "." in text[start:end] and text[end : end + 1] == "." else (end,)
-    readings = ((entity_key(text[start:stop]), stop) for stop in ends)
-    return [
-        _Candidate(key, start, stop, len(words))
-        for key, stop in readings
-        if key and _may_name(key, words, has_capitals)
-    ]
+def _ends(text: str, start: int, end: int) -> tuple[int, ...]:
+    """Return where a name that starts at `start` may end: after its last word, and after the last dot of "U.S."."""
+    is_dotted = "." in text[start:end] and text[end : end + 1] == "."
+    return (end, end + 1) if is_dotted else (end,)
 
 
-def _may_name(key: str, words: Sequence[Word], has_capitals: bool) -> bool:
-    if key in FUNCTION_WORDS and len(words) == len(name_forms(key)):
+def _may_name(reading: _Reading, has_capitals: bool) -> bool:
+    key, words = reading.key, reading.words
+    forms = name_forms(key)
+    if key in FUNCTION_WORDS and len(words) == len(forms):
         return False  # "who" names nothing, "The Who" may
     if is_unspaced(key):
-        return len(name_forms(key)) >= MIN_UNSPACED_LENGTH
-    if len(name_forms(key)) > 1:
+        return len(forms) >= MIN_UNSPACED_LENGTH
+    if len(forms) > 1:
         return True
-    word = words[-1]
     if key != key.casefold():
-        return word.is_acronym or len(words) > 1  # "US", or "U.S." in two words
-    return not word.is_acronym and (word.is_capital or not has_capitals)
+        return words[-1].is_acronym or len(words) > 1  # "US", or "U.S." in two words
+    return not words[-1].is_acronym and (words[-1].is_capital or not has_capitals)

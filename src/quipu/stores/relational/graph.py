@@ -63,7 +63,9 @@ def degrees(snapshot: Snapshot, keys: Sequence[str]) -> dict[str, int]:
         ends = Counter(end for relation in incident(snapshot, keys) for end in (relation.source, relation.target))
         return {entity.key: ends[entity.key] for entity in entities(snapshot, sorted(set(keys)))}
     e = s.entity.c
-    return {row.key: row.degree for row in select_in(snapshot.connection, select(e.key, e.degree), e.key, set(keys))}
+    rows = select_in(snapshot.connection, select(e.key, e.degree), e.key, sorted(set(keys)))
+    found = {row.key: row.degree for row in rows}
+    return {key: found[key] for key in dict.fromkeys(keys) if key in found}
 
 
 def named(snapshot: Snapshot, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -82,7 +84,7 @@ def named(snapshot: Snapshot, names: Sequence[str]) -> dict[str, tuple[str, ...]
     if snapshot.is_filtered:
         visible = {entity.key for entity in entities(snapshot, sorted({k for keys in found.values() for k in keys}))}
         found = {name: [key for key in keys if key in visible] for name, keys in found.items()}
-    return {name: tuple(keys) for name, keys in found.items() if keys}
+    return {name: tuple(found[name]) for name in dict.fromkeys(names) if found.get(name)}
 
 
 def search_entities(snapshot: Snapshot, text: str, k: int) -> list[Scored]:
@@ -131,7 +133,7 @@ def chunks_of_entities(snapshot: Snapshot, keys: Sequence[str]) -> dict[str, dic
         counts = found.setdefault(key, {})
         for chunk_id, n in total.items():
             counts[chunk_id] = max(n, counts.get(chunk_id, 0))
-    return {key: dict(sorted(counts.items())) for key, counts in found.items() if counts}
+    return {key: dict(sorted(found[key].items())) for key in dict.fromkeys(keys) if found.get(key)}
 
 
 def chunks_of_relations(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -142,7 +144,7 @@ def chunks_of_relations(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, tup
     found: dict[str, set[str]] = {}
     for row in select_in(snapshot.connection, _allowed(snapshot, query, m.chunk), m.relation, sorted(id_by_rid)):
         found.setdefault(id_by_rid[row.relation], set()).add(row.id)
-    return {identifier: tuple(sorted(chunks)) for identifier, chunks in found.items()}
+    return {i: tuple(sorted(found[i])) for i in dict.fromkeys(ids) if i in found}
 
 
 def entity_mentions(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str, list[EntityMention]]:
@@ -164,7 +166,7 @@ def entity_mentions(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str, l
             is_definition=bool(row.is_definition),
         )
         found.setdefault(row.chunk_id, []).append(mention)
-    return found
+    return {chunk_id: found[chunk_id] for chunk_id in dict.fromkeys(chunk_ids) if chunk_id in found}
 
 
 def relation_mentions(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str, list[RelationMention]]:
@@ -195,7 +197,7 @@ def relation_mentions(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str,
             weight=thousandths_to_weight(row.weight),
         )
         found.setdefault(row.chunk_id, []).append(mention)
-    return found
+    return {chunk_id: found[chunk_id] for chunk_id in dict.fromkeys(chunk_ids) if chunk_id in found}
 
 
 def _allowed(snapshot: Snapshot, query: Select[Any], chunk: Any) -> Select[Any]:

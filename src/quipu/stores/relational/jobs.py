@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, or_, select
+from sqlalchemy import Connection, Row, case, or_, select
 
 from quipu.model.delta import Job, JobFailure
 from quipu.model.document import Metadata, SourceDocument, Status
@@ -108,7 +108,8 @@ def retry(connection: Connection, document_ids: Sequence[str] | None) -> int:
     chosen = s.job.update().where(j.status.in_((Status.FAILED, Status.PARTIAL)))
     if document_ids is not None:
         chosen = chosen.where(j.document.in_(document_ids))
-    return connection.execute(chosen.values(status=Status.QUEUED, error="")).rowcount
+    status = case((j.data.is_(None), Status.REMOVING.value), else_=Status.QUEUED.value)
+    return connection.execute(chosen.values(status=status, error="")).rowcount
 
 
 def metadata_from_json(text: str) -> Metadata:

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, select
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.backend import Backend
 from quipu.stores.relational.sql import delete_in, insert_rows, next_rid, select_in
+from quipu.text.analyzer import Analyzer
 from quipu.text.words import (
     Word,
     anchor,
@@ -20,7 +21,6 @@ from quipu.text.words import (
     capital_term,
     capital_terms,
     count_occurrences,
-    index_terms,
     is_linkable,
     name_forms,
     phrase_terms,
@@ -35,9 +35,9 @@ class IndexedChunk:
     rid: int
     words: Sequence[Word]
 
-    def terms(self) -> tuple[int, str, str]:
+    def terms(self, analyzer: Analyzer) -> tuple[int, str, str]:
         """Return what full text keeps of the chunk: (row, terms, capitalised terms)."""
-        return self.rid, " ".join(index_terms(self.words)), " ".join(capital_terms(self.words))
+        return self.rid, " ".join(analyzer.terms(self.words)), " ".join(capital_terms(self.words))
 
 
 def indexed(rid: int, text: str) -> IndexedChunk:

@@ -8,7 +8,6 @@ from quipu.errors import Corrupt, Mismatch
 from quipu.stores.relational import meta
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.backend import Backend
-from quipu.text.words import TOKENIZER_IDENTITY
 
 Migration = Callable[[Connection], None]
 
@@ -28,7 +27,7 @@ def is_current(connection: Connection) -> bool:
     return inspect(connection).has_table("meta") and meta.number(connection, "schema") == SCHEMA
 
 
-def prepare(connection: Connection, backend: Backend) -> None:
+def prepare(connection: Connection, backend: Backend, tokenizer: str) -> None:
     """Make the tables of a new index, or bring an older one up to date.
 
     Raises Mismatch for an index of a newer Quipu or another tokenizer, Corrupt for a database that is not ours.
@@ -37,20 +36,20 @@ def prepare(connection: Connection, backend: Backend) -> None:
         s.metadata.create_all(connection)
         backend.create_text(connection)
         meta.put(connection, "schema", SCHEMA)
-        meta.put(connection, "tokenizer", TOKENIZER_IDENTITY)
+        meta.put(connection, "tokenizer", tokenizer)
         return
     if not inspect(connection).has_table("meta") or not meta.number(connection, "schema"):
         raise Corrupt("The database holds other tables, not a Quipu index.", remedy="Name another folder.")
     _migrate(connection)
 
 
-def check_tokenizer(connection: Connection) -> None:
+def check_tokenizer(connection: Connection, tokenizer: str) -> None:
     """Raise Mismatch where full text was built with another tokenizer."""
     found = meta.get(connection, "tokenizer")
-    if found != TOKENIZER_IDENTITY:
+    if found != tokenizer:
         raise Mismatch(
-            f"Full text was built with the tokenizer {found!r}, but this version uses {TOKENIZER_IDENTITY!r}.",
-            remedy="Run `quipu refresh --rebuild`.",
+            f"Full text was built with the tokenizer {found!r}, but {tokenizer!r} is set.",
+            remedy="Run `quipu refresh --rebuild`, or set the old one again.",
         )
 
 

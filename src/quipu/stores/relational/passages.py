@@ -13,7 +13,6 @@ from quipu.stores.relational.filters import ALLOWED_CHUNK, ALLOWED_DOCUMENT
 from quipu.stores.relational.jobs import metadata_from_json
 from quipu.stores.relational.snapshot import Snapshot
 from quipu.stores.relational.sql import select_in, texts_from_json
-from quipu.text.words import query_terms
 
 _HIDDEN_JOBS = (Status.PARTIAL,)
 
@@ -51,7 +50,9 @@ def document_chunks(snapshot: Snapshot, document_id: str) -> list[Chunk]:
 
 def full_text(snapshot: Snapshot, text: str, k: int) -> list[Scored]:
     """Return the chunks that match the words of `text` best."""
-    found = snapshot.backend.search_text(snapshot.connection, query_terms(text), k, is_filtered=snapshot.is_filtered)
+    found = snapshot.backend.search_text(
+        snapshot.connection, snapshot.analyzer.query_terms(text), k, is_filtered=snapshot.is_filtered
+    )
     return [Scored(id=chunk_id, score=score) for chunk_id, score in found]
 
 

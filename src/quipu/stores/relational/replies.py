@@ -60,5 +60,6 @@ def _drop_unused(connection: Connection, input_hashes: Sequence[str]) -> int:
     u = s.reply_document.c
     used = {row[0] for row in select_in(connection, select(u.input_hash).distinct(), u.input_hash, input_hashes)}
     unused = [input_hash for input_hash in input_hashes if input_hash not in used]
+    dropped = select_in(connection, select(s.reply.c.input_hash), s.reply.c.input_hash, unused)
     delete_in(connection, s.reply.delete(), s.reply.c.input_hash, unused)
-    return len(unused)
+    return len(dropped)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 
 from quipu.stores.relational.backend import Backend
+from quipu.text.analyzer import Analyzer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,4 +14,5 @@ class Snapshot:
 
     connection: Connection
     backend: Backend
+    analyzer: Analyzer
     is_filtered: bool

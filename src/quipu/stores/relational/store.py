@@ -36,6 +36,7 @@ from quipu.stores.relational.mentions import Tallies
 from quipu.stores.relational.snapshot import Snapshot
 from quipu.stores.relational.threads import finish_in_thread
 from quipu.stores.relational.view import RelationalView
+from quipu.text.analyzer import Analyzer
 
 T = TypeVar("T")
 
@@ -43,8 +44,9 @@ T = TypeVar("T")
 class RelationalStore:
     """A Store on any database with a Backend. Blocking work runs in threads; one commit at a time."""
 
-    def __init__(self, backend: Backend, *, lease_s: float) -> None:
+    def __init__(self, backend: Backend, *, lease_s: float, analyzer: Analyzer | None = None) -> None:
         self._backend = backend
+        self._analyzer = analyzer or Analyzer()
         self._lease_s = lease_s
         self._owner = new_owner()
         self._lock = asyncio.Lock()
@@ -56,13 +58,13 @@ class RelationalStore:
         """
 
         if not await self._read(migrations.is_current):
-            await self._write(lambda connection: migrations.prepare(connection, self._backend))
+            await self._write(lambda connection: migrations.prepare(connection, self._backend, self._analyzer.identity))
         if not any_tokenizer:
-            await self._read(migrations.check_tokenizer)
+            await self._read(lambda connection: migrations.check_tokenizer(connection, self._analyzer.identity))
 
     async def commit(self, delta: Delta) -> Committed:
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        return await self._write(lambda connection: _commit(connection, self._backend, delta, now))
+        return await self._write(lambda connection: _commit(connection, self._backend, self._analyzer, delta, now))
 
     @asynccontextmanager
     async def view(self, allowed: Filter | None = None) -> AsyncIterator[ReadView]:
@@ -117,8 +119,13 @@ class RelationalStore:
         return await self._read(lambda connection: text_index.stale_texts(connection, model, limit))
 
     async def use_embedder(self, identity: str, dimension: int) -> None:
+        def begin(connection: Connection) -> None:
+            # Looked up again inside the write: another process may have been first.
+            if not vector_rows.has_model(connection, identity, dimension):
+                vector_rows.begin_model(connection, identity, dimension, "live")
+
         if not await self._read(lambda connection: vector_rows.has_model(connection, identity, dimension)):
-            await self._write(lambda connection: vector_rows.begin_model(connection, identity, dimension, "live"))
+            await self._write(begin)
 
     async def begin_reembedding(self, identity: str, dimension: int) -> None:
         await self._write(lambda connection: vector_rows.begin_model(connection, identity, dimension, "building"))
@@ -127,7 +134,7 @@ class RelationalStore:
         await self._write(lambda connection: vector_rows.finish_model(connection, identity))
 
     async def rebuild_text_index(self) -> None:
-        await self._write(lambda connection: text_index.rebuild(connection, self._backend))
+        await self._write(lambda connection: text_index.rebuild(connection, self._backend, self._analyzer))
 
     async def purge(self) -> int:
         def run(connection: Connection) -> int:
@@ -136,7 +143,7 @@ class RelationalStore:
         return await self._write(run)
 
     async def verify(self) -> list[str]:
-        return await self._read(lambda connection: verify.differences(connection, self._backend))
+        return await self._read(lambda connection: verify.differences(connection, self._backend, self._analyzer))
 
     async def close(self) -> None:
         await finish_in_thread(self._backend.close)
@@ -161,11 +168,13 @@ class RelationalStore:
         if is_filtered:
             self._backend.restrict(connection)
             filters.allow(connection, allowed)
-        snapshot = Snapshot(connection=connection, backend=self._backend, is_filtered=is_filtered)
+        snapshot = Snapshot(
+            connection=connection, backend=self._backend, analyzer=self._analyzer, is_filtered=is_filtered
+        )
         return RelationalView(snapshot, revision=meta.number(connection, "revision"), allowed=allowed)
 
 
-def _commit(connection: Connection, backend: Backend, delta: Delta, now: str) -> Committed:
+def _commit(connection: Connection, backend: Backend, analyzer: Analyzer, delta: Delta, now: str) -> Committed:
     """Apply a Delta; the order of the steps is the order of what depends on what."""
     if both := {document.id for document in delta.publish} & set(delta.remove):
         raise InvalidDelta(f"One change publishes and removes the document {min(both)!r}.")
@@ -181,7 +190,7 @@ def _commit(connection: Connection, backend: Backend, delta: Delta, now: str) ->
     mentions.record(connection, changes.said, tallies)
     fold.refold(connection, backend, tallies, folded)
     references = links.references(tallies.new_entities, folded.gone_entities, tallies.aliases)
-    text_index.update(connection, backend, changes, references)
+    text_index.update(connection, backend, analyzer, changes, references)
     vector_rows.retarget(connection, folded.vectors_before, folded.vectors_after, revision)
     _settle(connection, backend, delta, publish)
     vector_rows.write(connection, delta.vectors)

@@ -13,25 +13,27 @@ from quipu.stores.relational.backend import Backend
 from quipu.stores.relational.documents import ChunkChanges
 from quipu.stores.relational.sql import blocks, select_in, texts_from_json
 from quipu.stores.relational.vector_rows import OWNERS, vector_hash
-from quipu.text.words import TOKENIZER_IDENTITY
+from quipu.text.analyzer import Analyzer
 
 _CHUNKS_AT_ONCE = 200
 
 
-def update(connection: Connection, backend: Backend, changes: ChunkChanges, references: Counter[str]) -> None:
+def update(
+    connection: Connection, backend: Backend, analyzer: Analyzer, changes: ChunkChanges, references: Counter[str]
+) -> None:
     """Take out chunks and names that went, put in those that came, and link each to the other."""
     for removed in blocks(changes.removed, _CHUNKS_AT_ONCE):
-        backend.unindex_text(connection, [links.indexed(rid, text).terms() for rid, text in removed])
+        backend.unindex_text(connection, [links.indexed(rid, text).terms(analyzer) for rid, text in removed])
         links.drop_chunks(connection, [rid for rid, _ in removed])
     new_names = links.change_names(connection, references)
     for added in blocks(changes.added, _CHUNKS_AT_ONCE):
         chunks = [links.indexed(rid, text) for rid, text in added]
-        backend.index_text(connection, [chunk.terms() for chunk in chunks])
+        backend.index_text(connection, [chunk.terms(analyzer) for chunk in chunks])
         links.link_new_chunks(connection, chunks)
     links.link_new_names(connection, backend, new_names, {rid for rid, _ in changes.added})
 
 
-def rebuild(connection: Connection, backend: Backend) -> None:
+def rebuild(connection: Connection, backend: Backend, analyzer: Analyzer) -> None:
     """Build full text, names and links again from the chunks, entities and aliases."""
     backend.clear_text(connection)
     connection.execute(s.link.delete())
@@ -41,8 +43,8 @@ def rebuild(connection: Connection, backend: Backend) -> None:
     links.change_names(connection, references)
     for rids in blocks(connection.execute(select(s.chunk.c.rid).order_by(s.chunk.c.rid)).scalars().all()):
         rows = select_in(connection, select(s.chunk.c.rid, s.chunk.c.text), s.chunk.c.rid, rids)
-        update(connection, backend, ChunkChanges(added=[(row.rid, row.text) for row in rows]), Counter())
-    meta.put(connection, "tokenizer", TOKENIZER_IDENTITY)
+        update(connection, backend, analyzer, ChunkChanges(added=[(row.rid, row.text) for row in rows]), Counter())
+    meta.put(connection, "tokenizer", analyzer.identity)
 
 
 def stale_texts(connection: Connection, model: str, limit: int) -> dict[str, str]:

@@ -20,11 +20,11 @@ from quipu.stores.relational.jobs import metadata_from_json
 from quipu.stores.relational.sql import texts_from_json
 from quipu.stores.relational.text_index import wanted_texts
 from quipu.stores.relational.vector_rows import OWNERS
+from quipu.text.analyzer import Analyzer
 from quipu.text.words import (
     anchor,
     capital_terms,
     count_occurrences,
-    index_terms,
     is_linkable,
     name_forms,
     split_words,
@@ -33,12 +33,12 @@ from quipu.text.words import (
 MAX_EXAMPLES = 20
 
 
-def differences(connection: Connection, backend: Backend) -> list[str]:
+def differences(connection: Connection, backend: Backend, analyzer: Analyzer) -> list[str]:
     """Return what differs from a computation from the facts, in words; at most MAX_EXAMPLES of each kind."""
     found: list[str] = []
     for check in (_entities, _relations, _counts, _spans, _metadata, _vectors, _names):
         found += _first(check(connection))
-    found += _first(_text(connection, backend))
+    found += _first(_text(connection, backend, analyzer))
     return found
 
 
@@ -154,7 +154,7 @@ def _vectors(connection: Connection) -> Iterator[str]:
     for space, table in OWNERS.items():
         rids = connection.execute(select(table.c.rid)).scalars().all()
         texts = dict(wanted_texts(connection, space, rids))
-        for rid, text_hash in connection.execute(select(table.c.rid, table.c.vector_hash)).tuples():
+        for rid, text_hash in connection.execute(select(table.c.rid, table.c.vector_hash)):
             owned.add(text_hash)
             if text_hash != texts[rid]:
                 yield f"{space} row {rid}: its vector is that of another text"
@@ -185,7 +185,7 @@ def _name_uses(connection: Connection) -> dict[str, int]:
     return {key: n for key, n in uses.items() if is_linkable(key)}
 
 
-def _text(connection: Connection, backend: Backend) -> Iterator[str]:
+def _text(connection: Connection, backend: Backend, analyzer: Analyzer) -> Iterator[str]:
     """Compare links and full text with what the chunks' words give."""
     by_anchor: dict[str, list[str]] = {}
     for key in sorted(_name_uses(connection)):
@@ -197,7 +197,7 @@ def _text(connection: Connection, backend: Backend) -> Iterator[str]:
     terms, capitals = Counter[str](), Counter[str]()
     for row in connection.execute(select(s.chunk.c.rid, s.chunk.c.id, s.chunk.c.text)):
         words = split_words(row.text)
-        terms.update(set(index_terms(words)))
+        terms.update(set(analyzer.terms(words)))
         capitals.update(set(capital_terms(words)))
         if count_occurrences(words, by_anchor) != kept_links.pop(row.rid, {}):
             yield f"chunk {row.id}: its links are not what its words give"

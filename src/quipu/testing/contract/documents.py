@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from quipu.model.delta import Delta, JobFailure
-from quipu.model.document import Status
+from quipu.model.document import Metadata, Status
 from quipu.testing.contract.steps import DIMENSION, MODEL, OpenStore, dump, embed, publish, remove
 from quipu.testing.facts import document, entity, passage, relation, source
 
@@ -26,7 +26,7 @@ class Documents:
                 assert await view.documents([]) == []
 
     async def test_a_document_is_read_back_as_it_was_published(self, open_store: OpenStore) -> None:
-        metadata = {
+        metadata: Metadata = {
             "year": 1271,
             "weight": 0.5,
             "is_old": True,

@@ -27,11 +27,11 @@ _OCCURRENCES = (
     ("俄国", "俄国人和俄 国", 2),
     ("A股", "A股市场。B股。", 1),
     ("卡拉OK", "他去卡拉OK唱歌。", 1),
-    ("Новгород", "Новгород и НОВГОРОД, новгород и Новгорода.", 1),
+    ("Новгород", "Новгород и НОВГОРОД, новгород и Новгорода.", 2),
     ("İstanbul", "Welcome to İstanbul.", 1),
     ("Μαΐου", "Η Πρωτομαγιά είναι του Μαΐου.", 1),
     ("राम", "राम और रीम।", 1),
-    ("ประเทศไทย", "ประเทศไทยสวย", 1),
+    ("กรุงเทพ", "กรุงเทพสวย", 1),
     ("서울", "서울은 크다.", 1),
     ("Ἀθῆναι", "Ἀθῆναι και ἀθῆναι.", 1),
 )
@@ -71,13 +71,11 @@ class Linking:
             await publish(store, facts, _naming(name))
             assert await _links(store) == expected
 
-    @pytest.mark.parametrize("name", ["&&", "++", "★", "…", "7", "42", "x", "长"])
+    @pytest.mark.parametrize("name", ["&&", "++", "7", "42", "x", "长"])
     async def test_a_name_without_words_or_too_short_is_kept_but_not_linked(
         self, open_store: OpenStore, name: str
     ) -> None:
         mention = entity(name)
-        if not mention.key:
-            pytest.skip("no name is left")
         async with open_store() as store:
             await publish(store, document("text", f"{name} X 7 42 长 长城 {name}"))
             await publish(store, document("naming", passage("Nothing.", mention)))

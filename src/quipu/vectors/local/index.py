@@ -96,7 +96,7 @@ class LocalVectors:
         async with self._locks[space]:
             state = await self._state_at(view, space)
         rows = await view.vectors_allowed(space)
-        return Scope(state=state, allowed=None if rows is None else np.setdiff1d(state.table.locate(rows), state.gone))
+        return Scope(state=state, allowed=state.table.locate(rows) if rows is not None else None)
 
     async def _state_at(self, view: ReadView, space: Space) -> State:
         """Return the state at the view's revision, and keep it where it is the newest."""
@@ -133,8 +133,8 @@ class LocalVectors:
         if known.state.revision != view.revision or not self._is_behind(known):
             return
         written = await asyncio.to_thread(self._write, space, known)
-        async with self._locks[space]:
-            if written is not None and self._known[space] is known:
+        if written is not None:
+            async with self._locks[space]:
                 self._known[space] = written
 
     async def _adopted(self, view: ReadView, space: Space) -> _Known:
@@ -169,7 +169,7 @@ class LocalVectors:
             if known.state.n_live <= self._exact_below:
                 files.clear()
                 return replace(known, saved=None)
-            saved = known.saved
+            saved = known.saved if known.saved == on_disk else None
             manifest, state = (
                 files.rewrite(known.state) if _is_sparse(known.state) else files.append(known.state, saved)
             )

@@ -67,7 +67,8 @@ class State:
         """Return the position of the last row that is not deleted, as an array of one; empty where there is none."""
         latest = np.sort(self.gone)[::-1]
         n_trailing = np.count_nonzero(np.logical_and.accumulate(latest == len(self.table) - 1 - np.arange(len(latest))))
-        return np.arange(len(self.table) - n_trailing)[-1:]
+        end = len(self.table) - int(n_trailing)
+        return np.arange(max(end - 1, 0), end)
 
     def grown(self, revision: int, block: VectorBlock) -> "State | None":
         """Return the state at `revision`, given the store's rows from the last live row on.
@@ -76,10 +77,7 @@ class State:
         """
         last_row = int(self.table.segments[-1].rows[-1]) if len(self.table) else -1
         n_known = int(np.searchsorted(block.rows, last_row, side="right"))
-        last = self.last_live()
-        if not np.array_equal(block.rows[:n_known], self.table.rows_at(last)):
-            return None
-        if len(self.table) and not np.array_equal(block.data[:n_known], self.table.data_at(last)):
+        if len(self.table) and not np.array_equal(block.data[:n_known], self.table.data_at(self.last_live())):
             return None
         added = VectorBlock(rows=block.rows[n_known:], data=block.data[n_known:])
         table = self.table.extended(sketched(added)) if len(added.rows) else self.table

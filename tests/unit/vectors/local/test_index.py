@@ -90,7 +90,7 @@ async def test_ids_with_equal_texts_share_a_row(index: LocalVectors) -> None:
 
 
 async def test_deleted_rows_are_not_found(index: LocalVectors) -> None:
-    ledger, data = Ledger(), clustered(300, DIMENSION)
+    ledger, data = Ledger(), clustered(1_000, DIMENSION)
     ledger.add(named(data))
     assert (await found(index, ledger.view(), data[7]))[0].id == "c00007"
     ledger.remove(["c00007"])
@@ -123,6 +123,18 @@ async def test_a_view_between_two_known_revisions_is_answered_as_of_its_own(inde
     await found(index, ledger.view(), data[0])
     for query in (data[1], data[2], data[201], data[202], data[301]):
         assert same(await found(index, between, query), between.nearest(query, 10))
+
+
+async def test_views_of_revisions_that_were_searched_read_nothing_more(index: LocalVectors) -> None:
+    ledger, data, views = Ledger(), clustered(400, DIMENSION), []
+    for start in range(0, 400, 100):
+        ledger.add(named(data[start : start + 100], f"{start:03d}-"))
+        views.append(ledger.view())
+        await found(index, views[-1], data[0])
+    for view in views:
+        n_read = view.n_read
+        assert same(await found(index, view, data[0]), view.nearest(data[0], 10))
+        assert view.n_read == n_read
 
 
 async def test_a_view_older_than_everything_known_is_answered(index: LocalVectors) -> None:

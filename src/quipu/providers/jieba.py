@@ -1,0 +1,28 @@
+"""Jieba: Chinese words by dictionary, from the optional package rjieba."""
+
+from collections.abc import Sequence
+from importlib.metadata import version
+
+from quipu.errors import Unavailable
+
+
+class JiebaSegmenter:
+    """A Segmenter over jieba's search mode, which gives the words inside long words too."""
+
+    def __init__(self) -> None:
+        try:
+            import rjieba  # noqa: PLC0415 - optional driver
+        except ImportError as error:
+            raise Unavailable(
+                "The segmenter 'jieba' is not installed.", remedy="Run pip install 'quipu-rag[zh]'."
+            ) from error
+        self._cut = rjieba.cut_for_search
+
+    @property
+    def identity(self) -> str:
+        """Name and version of the dictionary."""
+        return f"jieba/{version('rjieba')}"
+
+    def words(self, run: str) -> Sequence[str]:
+        """Return the words of a run, and the shorter words inside them."""
+        return self._cut(run)

@@ -1,0 +1,259 @@
+"""Jobs: queued work under leases; newer work replaces older, and what was done for the older is dropped."""
+
+from dataclasses import replace
+
+import pytest
+
+from quipu.model.delta import Delta, Job, JobFailure
+from quipu.model.document import Status
+from quipu.ports.store import Store
+from quipu.testing.contract.steps import OpenStore, dump, publish
+from quipu.testing.facts import document, entity, passage, source
+
+_EXPIRED = -1.0
+
+
+async def _enqueue(store: Store, *ids: str) -> None:
+    await store.commit(Delta(enqueue=[source(each, f"Text of {each}.") for each in ids]))
+
+
+async def _claim(store: Store, limit: int = 10) -> list[str]:
+    return [job.document_id for job in await store.claim(limit)]
+
+
+async def _claim_one(store: Store) -> Job:
+    (job,) = await store.claim(10)
+    return job
+
+
+async def _status(store: Store, document_id: str) -> Status | None:
+    async with store.view() as view:
+        found = await view.documents([document_id])
+    return found[0].status if found else None
+
+
+class Jobs:
+    """What is promised of work."""
+
+    async def test_jobs_are_claimed_oldest_first_up_to_the_limit(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await _enqueue(store, "c", "a")
+            await _enqueue(store, "b")
+            assert await _claim(store, 2) == ["c", "a"]
+            assert await _claim(store, 2) == ["b"]
+            assert await _claim(store, 2) == []
+            assert await _claim(store, 0) == []
+
+    async def test_a_job_brings_the_document_as_it_was_handed_in(self, open_store: OpenStore) -> None:
+        handed_in = replace(
+            source("a", title="Title 题", metadata={"year": 1271, "tags": ("x", "y"), "no": None, "is_old": False}),
+            data=b"\x00\xff bytes",
+            source="/files/a.html",
+            media_type="text/html",
+        )
+        async with open_store() as store:
+            await store.commit(Delta(enqueue=[handed_in]))
+            job = await _claim_one(store)
+            assert (job.document_id, job.status, job.source) == ("a", Status.PARSING, handed_in)
+            assert await _status(store, "a") is Status.PARSING
+
+    async def test_an_empty_document_is_work_and_not_a_removal(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await store.commit(Delta(enqueue=[source("a", "")]))
+            job = await _claim_one(store)
+            assert job.source == source("a", "")
+
+    async def test_a_removal_is_a_job_without_a_source(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, document("a", "One."))
+            await store.commit(Delta(enqueue_removal=["a", "a"]))
+            assert await _status(store, "a") is Status.REMOVING
+            job = await _claim_one(store)
+            assert (job.document_id, job.status, job.source) == ("a", Status.REMOVING, None)
+            await store.commit(Delta(remove=["a"]))
+            assert await _status(store, "a") is None
+            assert await _claim(store) == []
+
+    async def test_nobody_claims_what_another_holds(self, open_store: OpenStore) -> None:
+        async with open_store() as first, open_store() as second:
+            await _enqueue(first, "a", "b", "c")
+            assert await _claim(first, 2) == ["a", "b"]
+            assert await _claim(second) == ["c"]
+            assert await _claim(first) == []
+
+    async def test_an_expired_lease_frees_the_job(self, open_store: OpenStore) -> None:
+        async with open_store(lease_s=_EXPIRED) as slow, open_store() as store:
+            await _enqueue(store, "a")
+            assert await _claim(slow) == ["a"]
+            assert await _claim(store) == ["a"]
+            assert await _claim(slow) == []
+
+    async def test_only_the_holder_renews_a_lease_or_records_a_stage(self, open_store: OpenStore) -> None:
+        async with open_store(lease_s=_EXPIRED) as slow, open_store() as store:
+            await _enqueue(store, "a")
+            job = await _claim_one(slow)
+            await store.renew()
+            await store.advance([job.id], Status.EXTRACTING)
+            assert await _status(store, "a") is Status.PARSING
+            assert await _claim(store) == ["a"]
+            await slow.advance([job.id], Status.EXTRACTING)
+            await slow.renew()
+            assert await _status(store, "a") is Status.PARSING
+            assert await _claim(slow) == []
+
+    async def test_released_work_can_be_claimed_by_anyone(self, open_store: OpenStore) -> None:
+        async with open_store() as first, open_store() as second:
+            await publish(first, document("gone", "One."))
+            await _enqueue(first, "a", "b")
+            await first.commit(Delta(enqueue_removal=["gone"]))
+            jobs = await first.claim(10)
+            await first.advance([jobs[0].id], Status.EXTRACTING)
+            await second.release()
+            assert await _claim(second) == []
+            await first.release()
+            assert [await _status(first, each) for each in ("a", "b", "gone")] == [
+                Status.QUEUED,
+                Status.QUEUED,
+                Status.REMOVING,
+            ]
+            assert await second.claim(10) == jobs
+
+    async def test_queued_work_outlives_the_store(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await _enqueue(store, "a")
+        async with open_store() as store:
+            assert await _claim(store) == ["a"]
+
+    async def test_publishing_finishes_the_job(self, open_store: OpenStore) -> None:
+        async with open_store(lease_s=_EXPIRED) as store:
+            await _enqueue(store, "a")
+            job = await _claim_one(store)
+            committed = await publish(store, document("a", "One.", job=job.id))
+            assert committed.superseded == ()
+            assert await _status(store, "a") is Status.READY
+            assert await _claim(store) == []
+            async with store.view() as view:
+                assert dict((await view.counts()).jobs) == {}
+                assert await view.stale() == ()
+
+    async def test_newer_work_replaces_older_whose_result_is_dropped(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, document("a", passage("Old.", entity("Venice"))))
+            await _enqueue(store, "a")
+            old = await _claim_one(store)
+            await _enqueue(store, "a")
+            before = await dump(store)
+            late = document("a", passage("Late.", entity("Acre")), job=old.id)
+            committed = await publish(store, late, document("b", "Other."))
+            assert committed.superseded == ("a",)
+            async with store.view() as view:
+                assert [each.text for each in await view.document_chunks("a")] == ["Old."]
+                assert [each.id for each in await view.documents()] == ["a", "b"]
+            await store.commit(Delta(remove=["b"]))
+            assert await dump(store) == before
+            new = await _claim_one(store)
+            assert new.id != old.id
+            assert (await publish(store, replace(late, job=new.id))).superseded == ()
+            async with store.view() as view:
+                assert [each.text for each in await view.document_chunks("a")] == ["Late."]
+
+    async def test_work_queued_again_waits_behind_the_rest(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await _enqueue(store, "a", "b")
+            await store.commit(Delta(enqueue=[source("a", "Newer.")]))
+            first, second = await store.claim(10)
+            assert (first.document_id, second.source) == ("b", source("a", "Newer."))
+
+    async def test_the_last_of_several_versions_in_one_commit_counts(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await store.commit(Delta(enqueue=[source("a", "First."), source("a", "Second.")]))
+            assert (await _claim_one(store)).source == source("a", "Second.")
+            await store.commit(Delta(enqueue=[source("a", "Third.")], enqueue_removal=["a"]))
+            assert (await _claim_one(store)).source is None
+
+    async def test_a_removal_replaces_work_and_work_replaces_a_removal(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await _enqueue(store, "a", "b")
+            jobs = {job.document_id: job for job in await store.claim(10)}
+            await store.commit(Delta(enqueue_removal=["a"]))
+            assert (await publish(store, document("a", "Late.", job=jobs["a"].id))).superseded == ("a",)
+            await _enqueue(store, "a")
+            await store.commit(Delta(remove=["a"]))
+            assert await _status(store, "a") is Status.QUEUED
+            assert await _claim(store) == ["a"]
+
+    async def test_failed_work_waits_until_it_is_tried_again(self, open_store: OpenStore) -> None:
+        async with open_store(lease_s=_EXPIRED) as store:
+            await _enqueue(store, "a", "b", "c")
+            jobs = await store.claim(10)
+            await store.commit(Delta(fail=[JobFailure(job=job.id, error=f"No {job.document_id}.") for job in jobs[:2]]))
+            async with store.view() as view:
+                failed = await view.documents(["a"])
+                assert not any("3" in note for note in await view.stale())
+            assert (failed[0].status, failed[0].error) == (Status.FAILED, "No a.")
+            assert await _claim(store) == ["c"]
+            assert await store.retry(["b", "nowhere"]) == 1
+            assert await _status(store, "b") is Status.QUEUED
+            assert await store.retry() == 1
+            assert await store.retry() == 0
+            assert await _claim(store) == ["a", "b", "c"]
+
+    async def test_a_failed_removal_is_tried_again_as_a_removal(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, document("a", "One."))
+            await store.commit(Delta(enqueue_removal=["a"]))
+            job = await _claim_one(store)
+            await store.commit(Delta(fail=[JobFailure(job=job.id, error="Disk full.")]))
+            assert await store.retry() == 1
+            assert await _status(store, "a") is Status.REMOVING
+            assert (await _claim_one(store)).source is None
+
+    async def test_the_failure_of_replaced_work_changes_nothing(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await _enqueue(store, "a")
+            old = await _claim_one(store)
+            await _enqueue(store, "a")
+            await store.commit(Delta(fail=[JobFailure(job=old.id, error="Too late.")]))
+            assert await _status(store, "a") is Status.QUEUED
+            assert await _claim(store) == ["a"]
+
+    async def test_a_partly_read_document_can_be_tried_again(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await _enqueue(store, "a")
+            job = await _claim_one(store)
+            partly = document("a", "One.", passage("Two.", error="timed out"), job=job.id)
+            assert (await publish(store, partly)).superseded == ()
+            assert await _status(store, "a") is Status.PARTIAL
+            assert await _claim(store) == []
+            assert await store.retry() == 1
+            again = await _claim_one(store)
+            assert again.source == source("a", "Text of a.")
+            await publish(store, document("a", "One.", passage("Two.", entity("Two")), job=again.id))
+            assert await _status(store, "a") is Status.READY
+            assert await store.retry() == 0
+
+    @pytest.mark.parametrize("stage", ["waiting", "running", "failed"])
+    async def test_cancelled_work_is_dropped_and_the_live_version_stays(
+        self, open_store: OpenStore, stage: str
+    ) -> None:
+        async with open_store() as store:
+            await publish(store, document("a", "Live."))
+            await _enqueue(store, "a", "b")
+            jobs = await store.claim(1) if stage != "waiting" else []
+            if stage == "failed":
+                await store.commit(Delta(fail=[JobFailure(job=jobs[0].id, error="No.")]))
+            assert await store.cancel(["nowhere", "a"]) == ["a"]
+            assert await _status(store, "a") is Status.READY
+            assert await _claim(store) == ["b"]
+            for job in jobs:
+                assert (await publish(store, document("a", "Late.", job=job.id))).superseded == ("a",)
+            async with store.view() as view:
+                assert [each.text for each in await view.document_chunks("a")] == ["Live."]
+
+    async def test_a_partly_read_document_has_nothing_to_cancel(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await _enqueue(store, "a")
+            job = await _claim_one(store)
+            await publish(store, document("a", passage("Two.", error="timed out"), job=job.id))
+            assert await store.cancel(["a"]) == []
+            assert await store.retry(["a"]) == 1

@@ -1,0 +1,195 @@
+"""Laws: the state is a function of the live documents alone, whatever order and company they came in."""
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from random import Random
+
+import pytest
+
+from quipu.model.delta import Delta, DocumentFacts
+from quipu.ports.store import Store
+from quipu.testing.contract.steps import DIMENSION, MODEL, Asked, OpenStore, dump, embed, everything, publish, remove
+from quipu.testing.facts import Passage, alias, document, entity, passage, relation
+
+_WHO = "World Health Organization"
+_NAMES = ("a", "b", "c", "d", "e")
+_TITLES = ("", "Marco Polo", "WHO", "长城")
+_KINDS = ("Person", "Location", "Other", "Unknown")
+# Texts name what others mention, so that links cross documents.
+_TEXTS = (
+    "Marco Polo left Venice for the court of Kublai Khan.",
+    "Who has seen the Great Wall? Not Marco Polo, says the WHO.",
+    "长城在北方。马可·波罗没有提到长城。",
+    "Марко Поло не видел Великую стену. Великая стена длинная.",
+    "Nobody is named here.",
+)
+_ENTITIES = ("Marco Polo", "Venice", "WHO", _WHO, "长城", "马可·波罗", "Великая стена", "Great Wall", "the Great Wall")
+
+# Fields that say when or where something is kept, not what.
+_HISTORY = {"rid", "row", "version", "added_at", "updated_at", "revision", "job", "owner", "data"}
+
+
+def version(name: str, number: int) -> DocumentFacts:
+    """Return a version of a document: what a chunk says depends on its words and title alone, as with an extractor."""
+    random = Random(f"{name} {number}")
+    title = random.choice(_TITLES)
+    texts = [random.choice(_TEXTS) for _ in range(random.randint(0, 4))]
+    return document(
+        name,
+        *(_passage(text, title) for text in texts),
+        title=title,
+        metadata={"year": random.randint(1200, 1300), "tags": ("x",)},
+    )
+
+
+def _passage(text: str, title: str) -> Passage:
+    random = Random(f"{text} {title}")
+    names = random.sample(_ENTITIES, 4)
+    described = [
+        entity(name, random.choice(_KINDS), f"{name} in {len(text)} {title}.", is_definition=random.random() < 0.3)
+        for name in names
+    ]
+    pairs = [pair for pair in pairwise(names) if entity(pair[0]).key != entity(pair[1]).key]
+    related = [relation(*pair, f"{pair} {text}", keywords=(random.choice("klm"),), weight=0.1) for pair in pairs]
+    stated = [alias(names[0], "WHO")] if random.random() < 0.5 else []
+    return passage(text, *described, *related, *stated)
+
+
+def history(random: Random) -> Iterator[Delta]:
+    """Yield changes of a few documents: batches of new versions and removals."""
+    for _ in range(random.randint(3, 8)):
+        names = random.sample(_NAMES, random.randint(1, 4))
+        kept = random.randint(0, len(names))
+        yield Delta(publish=[version(name, random.randint(1, 3)) for name in names[:kept]], remove=names[kept:])
+
+
+def survivors(history: Sequence[Delta]) -> dict[str, DocumentFacts]:
+    """Return the documents that are live after these changes."""
+    live: dict[str, DocumentFacts] = {}
+    for delta in history:
+        live.update({each.id: each for each in delta.publish})
+        for name in delta.remove:
+            live.pop(name, None)
+    return live
+
+
+async def _answers(store: Store) -> dict[str, object]:
+    lines = [json.loads(line) for line in await dump(store)]
+    asked = Asked(
+        documents=_NAMES,
+        chunks=[line["id"] for line in lines if line["kind"] == "chunk"],
+        keys=[entity(name).key for name in _ENTITIES],
+        relations=[f"{line['source']} -- {line['target']}" for line in lines if line["kind"] == "relation"],
+        words=("wall", "marco", "长"),
+    )
+    async with store.view() as view:
+        searched = [await view.full_text(each, 50) for each in ("marco polo", "长城", "who")]
+        return {**await everything(view, asked), "full text": searched}
+
+
+class Laws:
+    """What is promised of histories."""
+
+    @pytest.mark.parametrize("seed", range(12))
+    async def test_any_history_ends_in_the_state_of_its_survivors(self, open_store: OpenStore, seed: int) -> None:
+        random = Random(seed)
+        steps = list(history(random))
+        live = survivors(steps)
+        async with open_store("history") as store:
+            await store.use_embedder(MODEL, DIMENSION)
+            for step in steps:
+                await store.commit(step)
+                if random.random() < 0.5:
+                    await embed(store)
+            await embed(store)
+            assert await store.verify() == []
+            state, answers = await dump(store), await _answers(store)
+        async with open_store("fresh") as store:
+            await store.use_embedder(MODEL, DIMENSION)
+            await publish(store, *live.values())
+            await embed(store)
+            assert await dump(store) == state
+            fresh = await _answers(store)
+        for read, expected in fresh.items():
+            assert answers[read] == expected, read
+
+    @pytest.mark.parametrize("seed", range(6))
+    async def test_any_order_and_batching_gives_the_same_state(self, open_store: OpenStore, seed: int) -> None:
+        random = Random(seed)
+        documents = [version(name, seed % 3) for name in _NAMES]
+        async with open_store("at once") as store:
+            await publish(store, *documents)
+            expected = await dump(store)
+        random.shuffle(documents)
+        cut = random.randint(1, len(documents))
+        async with open_store("in parts") as store:
+            await publish(store, *documents[:cut])
+            for each in documents[cut:]:
+                await publish(store, each)
+            assert await dump(store) == expected
+            await store.rebuild_text_index()
+            assert await dump(store) == expected
+            await remove(store, *_NAMES)
+            assert await dump(store) == []
+
+    async def test_the_dump_is_ordered_json_of_what_is_said_and_not_of_how_it_came(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await store.use_embedder(MODEL, DIMENSION)
+            await publish(store, *(version(name, 1) for name in _NAMES))
+            await embed(store)
+            lines = await dump(store)
+        records = [json.loads(line) for line in lines]
+        kinds = [record["kind"] for record in records]
+        assert kinds == sorted(kinds)
+        assert set(kinds) == {
+            "alias",
+            "chunk",
+            "document",
+            "entity",
+            "entity_mention",
+            "link",
+            "relation",
+            "relation_mention",
+            "vector",
+        }
+        for record, line in zip(records, lines, strict=True):
+            assert not _HISTORY & record.keys()
+            assert line == json.dumps(record, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+    async def test_the_dump_holds_all_a_document_says(self, open_store: OpenStore) -> None:
+        said = passage(
+            "Marco Polo left 长城.",
+            entity("Marco Polo", "Person", "A merchant.", is_definition=True),
+            entity("长城", "Location"),
+            relation("长城", "Marco Polo", "He left it.", keywords=("way",), weight=0.25),
+            alias("Marco Polo", "Messer Marco"),
+            headings=("Part I",),
+        )
+        facts = document("a", said, title="Travels", metadata={"tags": ("x", "y")})
+        chunk = facts.chunks[0].chunk
+        async with open_store() as store:
+            await publish(store, facts)
+            records = [json.loads(line) for line in await dump(store)]
+        by_kind: dict[str, list[dict[str, object]]] = {}
+        for record in records:
+            by_kind.setdefault(record.pop("kind"), []).append(record)
+        (alias_,), (chunk_,), (document_,) = by_kind["alias"], by_kind["chunk"], by_kind["document"]
+        assert alias_ == {
+            "chunk": chunk.id,
+            "ordinal": 0,
+            "entity": "marco polo",
+            "alias": "messer marco",
+            "surface": "Messer Marco",
+        }
+        assert chunk_["text"] == chunk.text
+        assert (chunk_["span"], chunk_["headings"], chunk_["document"]) == ([0, len(chunk.text)], ["Part I"], "a")
+        assert (document_["title"], document_["metadata"]) == ("Travels", {"tags": ["x", "y"]})
+        assert by_kind["entity_mention"][0]["description"] == "A merchant."
+        assert by_kind["entity_mention"][0]["span"] == [0, 10]
+        (mention,) = by_kind["relation_mention"]
+        assert (mention["source"], mention["target"], mention["weight"]) == ("长城", "marco polo", 250)
+        (folded,) = by_kind["relation"]
+        assert (folded["source"], folded["target"], folded["weight"]) == ("marco polo", "长城", 250)
+        assert [(each["name"], each["n"]) for each in by_kind["link"]] == [("marco polo", 1), ("长城", 1)]
+        assert [each["key"] for each in by_kind["entity"]] == ["marco polo", "长城"]

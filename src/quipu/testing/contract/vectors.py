@@ -1,0 +1,345 @@
+"""Vectors: which texts wait, whose row is whose, what is gone; and the change of model beside the live one."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from quipu.errors import Mismatch, QuipuError, Stale
+from quipu.model.delta import Delta, DocumentFacts
+from quipu.ports.store import ReadView, Space, Store
+from quipu.testing.contract.steps import DIMENSION, MODEL, OpenStore, dump, embed, floats, publish, remove, vector
+from quipu.testing.facts import document, entity, passage, relation, source
+
+_NEXT, _NEXT_DIMENSION = "tests/other words", 6
+
+_FACTS = document(
+    "a",
+    passage(
+        "Venice trades with Acre.",
+        entity("Venice", description="A republic."),
+        entity("Acre"),
+        relation("Venice", "Acre", "They trade.", keywords=("sea", "trade")),
+    ),
+    title="Travels",
+)
+_TEXTS = ["Acre", "Travels\nVenice trades with Acre.", "Venice\nA republic.", "sea, trade\nacre\nvenice\nThey trade."]
+_CHUNK = _FACTS.chunks[0].chunk.id
+
+
+async def _embedded(store: Store, *documents: DocumentFacts) -> None:
+    await store.use_embedder(MODEL, DIMENSION)
+    await publish(store, *documents)
+    await embed(store)
+
+
+async def _rows(view: ReadView, space: Space) -> list[int]:
+    rows: Sequence[int] = (await view.vectors_after(space, -1)).rows.tolist()
+    return list(rows)
+
+
+async def _gone(view: ReadView, space: Space, revision: int) -> list[int] | None:
+    gone = await view.vectors_gone(space, revision)
+    return None if gone is None else [int(each) for each in gone]
+
+
+class Vectors:
+    """What is promised of vectors."""
+
+    async def test_without_an_embedder_nothing_waits(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, _FACTS)
+            assert await store.stale_texts(MODEL, 10) == {}
+            async with store.view() as view:
+                assert await view.stale() == ()
+                assert [await view.vector_dimension(space) for space in Space] == [0, 0, 0]
+                assert [await _rows(view, space) for space in Space] == [[], [], []]
+                assert await view.vectors_of(Space.CHUNK, [_CHUNK]) == {}
+
+    async def test_every_text_waits_until_it_has_its_vector(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, _FACTS)
+            await store.use_embedder(MODEL, DIMENSION)
+            async with store.view() as view:
+                assert (await view.counts()).stale_vectors == 4
+                assert any("4" in note and "vector" in note for note in await view.stale())
+            assert len(await store.stale_texts(MODEL, 3)) == 3
+            assert await store.stale_texts("another model", 10) == {}
+            assert await embed(store) == _TEXTS
+            assert await store.stale_texts(MODEL, 10) == {}
+            async with store.view() as view:
+                counts = await view.counts()
+                assert (counts.vectors, counts.stale_vectors) == (4, 0)
+                assert await view.stale() == ()
+            assert await store.verify() == []
+
+    async def test_vectors_are_read_back_as_they_were_written(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await store.use_embedder(MODEL, DIMENSION)
+            await publish(store, _FACTS)
+            hash_by_text = {text: text_hash for text_hash, text in (await store.stale_texts(MODEL, 10)).items()}
+            await embed(store)
+            expected = {text: floats(vector(text_hash).data) for text, text_hash in hash_by_text.items()}
+            async with store.view() as view:
+                assert [await view.vector_dimension(space) for space in Space] == [DIMENSION] * 3
+                chunks = await view.vectors_of(Space.CHUNK, ["nowhere", _CHUNK])
+                entities = await view.vectors_of(Space.ENTITY, ["acre", "nowhere", "venice"])
+                relations = await view.vectors_of(Space.RELATION, ["acre -- venice", "acre -- nowhere", "nonsense"])
+                block = await view.vectors_after(Space.ENTITY, -1)
+                owners = await view.vector_owners(Space.ENTITY, block.rows.tolist())
+        assert {key: floats(data) for key, data in chunks.items()} == {_CHUNK: expected[_TEXTS[1]]}
+        assert {key: floats(data) for key, data in entities.items()} == {
+            "acre": expected["Acre"],
+            "venice": expected["Venice\nA republic."],
+        }
+        assert {key: floats(data) for key, data in relations.items()} == {"acre -- venice": expected[_TEXTS[3]]}
+        assert (str(block.data.dtype), block.data.shape) == ("float16", (2, DIMENSION))
+        by_row = {owners[int(row)]: floats(data) for row, data in zip(block.rows, block.data, strict=True)}
+        assert by_row == {("acre",): expected["Acre"], ("venice",): expected["Venice\nA republic."]}
+
+    async def test_rows_rise_and_only_those_above_are_returned(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await _embedded(store, _FACTS)
+            async with store.view() as view:
+                before = await _rows(view, Space.CHUNK)
+            await publish(store, document("b", "One.", "Two."))
+            await embed(store)
+            async with store.view() as view:
+                after = await _rows(view, Space.CHUNK)
+                later = await view.vectors_after(Space.CHUNK, before[-1])
+                last = await view.vectors_after(Space.CHUNK, after[-1])
+        assert after == sorted(after)
+        assert (len(before), len(after), later.rows.tolist()) == (1, 3, after[1:])
+        assert later.data.shape == (2, DIMENSION)
+        assert len(last.rows) == 0
+
+    async def test_equal_texts_share_a_row(self, open_store: OpenStore) -> None:
+        documents = [document(name, "The same words.", title="Title") for name in ("a", "b")]
+        other = document("c", "The same words.", title="Another title")
+        ids = sorted(each.chunks[0].chunk.id for each in documents)
+        async with open_store() as store:
+            await _embedded(store, *documents, other)
+            async with store.view() as view:
+                rows = await _rows(view, Space.CHUNK)
+                owners = await view.vector_owners(Space.CHUNK, [*rows, 10**6])
+            assert sorted(owners.values(), key=len) == [(other.chunks[0].chunk.id,), tuple(ids)]
+            await remove(store, "a")
+            async with store.view() as view:
+                assert await _rows(view, Space.CHUNK) == rows
+            await publish(store, documents[0])
+            assert await store.stale_texts(MODEL, 10) == {}
+
+    async def test_equal_texts_of_different_kinds_have_rows_of_their_own(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await _embedded(store, document("a", passage("Acre", entity("Acre"))))
+            async with store.view() as view:
+                rows = [await _rows(view, space) for space in (Space.CHUNK, Space.ENTITY)]
+        assert [len(each) for each in rows] == [1, 1]
+        assert rows[0] != rows[1]
+
+    async def test_rows_are_never_used_again(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await _embedded(store, _FACTS)
+            async with store.view() as view:
+                first = await _rows(view, Space.CHUNK)
+                last = max([(await _rows(view, space))[-1] for space in Space])
+            await remove(store, "a")
+            await publish(store, _FACTS)
+            await embed(store)
+            async with store.view() as view:
+                second = await _rows(view, Space.CHUNK)
+                assert min([(await _rows(view, space))[0] for space in Space]) > last
+            assert first != second
+
+    async def test_rows_that_went_are_told_by_revision(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await _embedded(store, _FACTS, document("b", "One."))
+            async with store.view() as view:
+                start = view.revision
+                rows = {space: await _rows(view, space) for space in Space}
+                (of_b,) = [
+                    r for r, o in (await view.vector_owners(Space.CHUNK, rows[Space.CHUNK])).items() if _CHUNK not in o
+                ]
+            first = (await remove(store, "b")).revision
+            second = (await remove(store, "a")).revision
+            async with store.view() as view:
+                assert await _gone(view, Space.CHUNK, start) == rows[Space.CHUNK]
+                assert await _gone(view, Space.CHUNK, first) == [row for row in rows[Space.CHUNK] if row != of_b]
+                assert await _gone(view, Space.CHUNK, second) == []
+                assert await _gone(view, Space.ENTITY, start) == rows[Space.ENTITY]
+                assert await _gone(view, Space.RELATION, first) == rows[Space.RELATION]
+
+    async def test_only_texts_that_change_want_a_new_vector(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await _embedded(store, _FACTS)
+            async with store.view() as view:
+                start = view.revision
+                rows = await _rows(view, Space.ENTITY)
+            await publish(store, document("b", passage("x", entity("Acre", description="A port."), entity("Venice"))))
+            assert sorted((await store.stale_texts(MODEL, 10)).values()) == ["Acre\nA port.", "x"]
+            await embed(store)
+            async with store.view() as view:
+                gone = await _gone(view, Space.ENTITY, start)
+                assert gone is not None
+                assert len(gone) == 1
+                assert set(gone) < set(rows)
+                assert len(await _rows(view, Space.ENTITY)) == 2
+
+    async def test_a_vector_nobody_waits_for_is_ignored(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await store.use_embedder(MODEL, DIMENSION)
+            await publish(store, document("a", "One."))
+            (wanted,) = await store.stale_texts(MODEL, 10)
+            await publish(store, document("a", "Two."))
+            late = [vector(wanted), vector("0" * 32)]
+            await store.commit(Delta(vectors=late))
+            await embed(store)
+            async with store.view() as view:
+                before = (await view.vectors_after(Space.CHUNK, -1)).data.tolist()
+            (kept,) = [line for line in await dump(store) if '"kind":"vector"' in line]
+            assert wanted not in kept
+            await store.commit(Delta(vectors=[*late, vector(wanted, "another model")]))
+            async with store.view() as view:
+                assert (await view.vectors_after(Space.CHUNK, -1)).data.tolist() == before
+                assert (await view.counts()).vectors == 1
+            assert await store.verify() == []
+
+    async def test_another_embedder_is_refused_with_the_remedy(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await store.use_embedder(MODEL, DIMENSION)
+            await store.use_embedder(MODEL, DIMENSION)
+            for identity, dimension in ((_NEXT, DIMENSION), (MODEL, _NEXT_DIMENSION)):
+                with pytest.raises(Mismatch) as caught:
+                    await store.use_embedder(identity, dimension)
+                assert "quipu reembed" in caught.value.remedy
+        async with open_store() as store:
+            with pytest.raises(Mismatch):
+                await store.use_embedder(_NEXT, _NEXT_DIMENSION)
+
+    async def test_of_two_embedders_that_come_at_once_one_is_refused(self, open_store: OpenStore) -> None:
+        async with open_store() as first, open_store() as second:
+            outcomes = await asyncio.gather(
+                first.use_embedder(MODEL, DIMENSION),
+                second.use_embedder(_NEXT, _NEXT_DIMENSION),
+                return_exceptions=True,
+            )
+        assert sorted(str(type(each).__name__) for each in outcomes) == ["Mismatch", "NoneType"]
+
+    async def test_a_second_set_is_built_beside_the_live_one(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await _embedded(store, _FACTS)
+            async with store.view() as view:
+                live = (await view.vectors_after(Space.CHUNK, -1)).rows.tolist()
+            await store.begin_reembedding(_NEXT, _NEXT_DIMENSION)
+            with pytest.raises(Stale) as caught:
+                await store.finish_reembedding(_NEXT)
+            assert "quipu reembed" in caught.value.remedy
+            assert await embed(store, _NEXT, _NEXT_DIMENSION) == _TEXTS
+            async with store.view() as view:
+                assert (await view.vectors_after(Space.CHUNK, -1)).rows.tolist() == live
+                assert await view.vector_dimension(Space.CHUNK) == DIMENSION
+                start = view.revision
+            await store.finish_reembedding(_NEXT)
+            async with store.view() as view:
+                assert await view.vector_dimension(Space.CHUNK) == _NEXT_DIMENSION
+                block = await view.vectors_after(Space.CHUNK, -1)
+                assert min(block.rows.tolist()) > max(live)
+                assert await view.vector_owners(Space.CHUNK, live) == {}
+                assert list((await view.vectors_of(Space.ENTITY, ["acre"]))["acre"].shape) == [_NEXT_DIMENSION]
+                assert await _gone(view, Space.CHUNK, start) is None
+            await store.use_embedder(_NEXT, _NEXT_DIMENSION)
+            with pytest.raises(Mismatch):
+                await store.use_embedder(MODEL, DIMENSION)
+            assert await store.verify() == []
+
+    async def test_the_swap_gives_the_state_of_an_index_that_never_knew_another_model(
+        self, open_store: OpenStore
+    ) -> None:
+        async with open_store("old") as store:
+            await _embedded(store, _FACTS)
+            await store.begin_reembedding(_NEXT, _NEXT_DIMENSION)
+            await embed(store, _NEXT, _NEXT_DIMENSION)
+            await store.finish_reembedding(_NEXT)
+            swapped = await dump(store)
+        async with open_store("new") as store:
+            await store.use_embedder(_NEXT, _NEXT_DIMENSION)
+            await publish(store, _FACTS)
+            await embed(store, _NEXT, _NEXT_DIMENSION)
+            assert await dump(store) == swapped
+
+    async def test_documents_that_come_meanwhile_are_embedded_for_both(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await _embedded(store, _FACTS)
+            await store.begin_reembedding(_NEXT, _NEXT_DIMENSION)
+            await publish(store, document("b", "One."))
+            assert await embed(store) == ["One."]
+            async with store.view() as view:
+                assert len(await _rows(view, Space.CHUNK)) == 2
+                assert ((await view.counts()).stale_vectors, await view.stale()) == (0, ())
+            await remove(store, "a")
+            assert await embed(store, _NEXT, _NEXT_DIMENSION) == ["One."]
+            await store.finish_reembedding(_NEXT)
+            async with store.view() as view:
+                assert len(await _rows(view, Space.CHUNK)) == 1
+            assert await store.verify() == []
+
+    async def test_begun_again_it_goes_on_where_it_stopped(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await _embedded(store, _FACTS)
+            await store.begin_reembedding(_NEXT, _NEXT_DIMENSION)
+            some = await store.stale_texts(_NEXT, 2)
+            await store.commit(Delta(vectors=[vector(each, _NEXT, _NEXT_DIMENSION) for each in some]))
+        async with open_store() as store:
+            await store.begin_reembedding(_NEXT, _NEXT_DIMENSION)
+            assert len(await embed(store, _NEXT, _NEXT_DIMENSION)) == 2
+            await store.finish_reembedding(_NEXT)
+            await store.finish_reembedding(_NEXT)
+
+    async def test_a_third_model_takes_the_place_of_an_unfinished_second(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await _embedded(store, _FACTS)
+            await store.begin_reembedding("tests/unfinished", 3)
+            await store.begin_reembedding(_NEXT, _NEXT_DIMENSION)
+            assert await store.stale_texts("tests/unfinished", 10) == {}
+            await embed(store, _NEXT, _NEXT_DIMENSION)
+            await store.finish_reembedding(_NEXT)
+            assert await store.verify() == []
+
+    async def test_the_live_model_needs_no_second_set(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await _embedded(store, _FACTS)
+            before = await dump(store)
+            await store.begin_reembedding(MODEL, DIMENSION)
+            await store.finish_reembedding(MODEL)
+            assert await dump(store) == before
+
+    async def test_the_live_model_cannot_change_its_dimension_beside_itself(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await _embedded(store, _FACTS)
+            with pytest.raises(QuipuError):
+                await store.begin_reembedding(MODEL, DIMENSION + 1)
+            await store.use_embedder(MODEL, DIMENSION)
+
+    async def test_what_was_never_begun_cannot_be_finished(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await _embedded(store, _FACTS)
+            with pytest.raises(QuipuError):
+                await store.finish_reembedding("tests/never")
+
+    async def test_purge_forgets_which_rows_went(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await _embedded(store, _FACTS, document("b", "One."))
+            async with store.view() as view:
+                start = view.revision
+            await remove(store, "b")
+            assert await store.purge() >= 1
+            async with store.view() as view:
+                assert await _gone(view, Space.CHUNK, start) is None
+                assert await _gone(view, Space.CHUNK, view.revision) == []
+            assert await store.purge() == 0
+
+    async def test_stale_says_which_documents_wait(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await store.commit(Delta(enqueue=[source("a"), source("b")]))
+            async with store.view() as view:
+                assert any("2" in note and "document" in note for note in await view.stale())

@@ -1,0 +1,41 @@
+"""The store contract: inherit StoreContract and say how to open your store, and every promise is tested."""
+
+import pytest
+
+from quipu.testing.contract.commits import Commits
+from quipu.testing.contract.documents import Documents
+from quipu.testing.contract.entities import Entities
+from quipu.testing.contract.filters import Filters
+from quipu.testing.contract.full_text import FullText
+from quipu.testing.contract.jobs import Jobs
+from quipu.testing.contract.laws import Laws
+from quipu.testing.contract.linking import Linking
+from quipu.testing.contract.mentions import Mentions
+from quipu.testing.contract.relations import Relations
+from quipu.testing.contract.replies import Replies
+from quipu.testing.contract.steps import OpenStore
+from quipu.testing.contract.vectors import Vectors
+
+__all__ = ["OpenStore", "StoreContract"]
+
+
+@pytest.mark.asyncio
+class StoreContract(
+    Commits,
+    Documents,
+    Entities,
+    Relations,
+    Mentions,
+    Linking,
+    FullText,
+    Filters,
+    Vectors,
+    Jobs,
+    Replies,
+    Laws,
+):
+    """Every promise of `ports/store.py` as a test; needs pytest and pytest-asyncio.
+
+    A subclass named `Test…` brings one fixture, `open_store`, which returns an `OpenStore`: a callable that opens a
+    store ready for use. Storages must be empty when a test begins.
+    """

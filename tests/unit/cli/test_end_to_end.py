@@ -1,0 +1,51 @@
+"""The command line on a real index: the demo, and a document's life from add to remove."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from quipu.cli.app import run
+
+Quipu = Callable[..., str]
+
+
+@pytest.fixture
+def quipu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Quipu:
+    """Run a command line that must succeed, in a folder of its own; return what it printed to stdout."""
+    monkeypatch.chdir(tmp_path)
+
+    def ran(*words: str) -> str:
+        code = run(words)
+        printed = capsys.readouterr()
+        assert (code, printed.err) == (0, "")
+        return printed.out
+
+    return ran
+
+
+def test_the_demo_answers_its_five_questions(quipu: Quipu) -> None:
+    added, *asked = map(json.loads, quipu("demo", "--json").splitlines())
+    assert (added["n_added"], added["failed"], len(asked)) == (40, [], 5)
+    expected = ["khipukamayuq", "Mainz Psalter", "Brooklyn College", "Константин Острожский", "梦溪园"]
+    answers = [each["answers"][-1] for each in asked]
+    assert [answer["trace"]["strategy"] for answer in answers] == ["mix"] * 5
+    assert [word for word, answer in zip(expected, answers, strict=True) if word not in answer["text"]] == []
+    assert all(answer["citations"] for answer in answers)
+
+
+def test_a_document_is_added_changed_asked_and_removed(quipu: Quipu, tmp_path: Path) -> None:
+    note = tmp_path / "notes" / "kober.md"
+    note.parent.mkdir()
+    note.write_text("Alice Kober taught classics at Brooklyn College.")
+    assert "1 document added" in quipu("add", "notes")
+    assert "1 unchanged" in quipu("add", "notes")
+    note.write_text("Alice Kober taught classics at Hunter College.")
+    assert "1 updated" in quipu("add", "notes")
+    assert "Hunter College" in quipu("ask", "Where did Alice Kober teach classics?")
+    assert "Alice Kober" in quipu("show", "entity", "alice kober")
+    assert quipu("verify").startswith("Sound")
+    assert "1 document removed" in quipu("remove", "notes/kober.md")
+    assert quipu("dump") == ""
+    assert "Nothing found." in quipu("search", "Kober")

@@ -1,0 +1,97 @@
+"""Tests of the fold: what mentions amount to, in any order."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quipu.model.fold import (
+    MAX_DESCRIPTION_CHARS,
+    MAX_DESCRIPTIONS,
+    MAX_KEYWORDS,
+    NO_DESCRIPTION,
+    description_order,
+    display_name,
+    first_descriptions,
+    joined_descriptions,
+    thousandths_to_weight,
+    top_keywords,
+    voted_type,
+    weight_to_thousandths,
+)
+
+
+@pytest.mark.parametrize(
+    ("surfaces", "name"),
+    [
+        ({"Polo": 1, "polo": 3}, "polo"),
+        ({"polo": 2, "Polo": 2, "POLO": 1}, "Polo"),
+        ({"长城": 1, "Great Wall": 1}, "Great Wall"),
+        ({"x": 1}, "x"),
+    ],
+)
+def test_the_most_frequent_surface_is_the_name_and_ties_go_by_text(surfaces: dict[str, int], name: str) -> None:
+    assert display_name(surfaces) == name
+    assert display_name(dict(reversed(surfaces.items()))) == name
+
+
+@pytest.mark.parametrize(
+    ("types", "voted"),
+    [
+        ({"Unknown": 9}, "Unknown"),
+        ({"Unknown": 9, "Other": 1}, "Other"),
+        ({"Unknown": 9, "Other": 8, "Person": 1}, "Person"),
+        ({"Person": 1, "Location": 2}, "Location"),
+        ({"Person": 2, "Location": 2}, "Location"),
+    ],
+)
+def test_the_type_most_mentions_give_wins_unless_it_says_nothing(types: dict[str, int], voted: str) -> None:
+    assert voted_type(types) == voted
+    assert voted_type(dict(reversed(types.items()))) == voted
+
+
+def test_definitions_rank_before_all_else_and_nothing_has_no_rank() -> None:
+    ranks = [description_order(f"text {n}") for n in range(50)]
+    definitions = [description_order(f"text {n}", is_definition=True) for n in range(50)]
+    assert max(definitions) < min(ranks)
+    assert len(set(ranks)) == len(set(definitions)) == 50
+    assert 0 <= min(definitions) <= max(ranks) < 2**63
+    assert description_order("") == description_order("", is_definition=True) == NO_DESCRIPTION
+
+
+@settings(derandomize=True, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(["", "a", "b", "c", "d", "e", "f", "g", "h"]), st.booleans())), st.randoms())
+def test_descriptions_depend_on_no_order(said: list[tuple[str, bool]], random: object) -> None:
+    ranked = [(description_order(text, is_definition=first), text) for text, first in said]
+    lines = joined_descriptions(first_descriptions(ranked)).split("\n")
+    assert joined_descriptions(first_descriptions(ranked[::-1])).split("\n") == lines
+    assert joined_descriptions(first_descriptions(ranked * 2)).split("\n") == lines
+    assert len(lines) == len(set(lines)) <= MAX_DESCRIPTIONS
+
+
+def test_a_description_that_is_also_a_definition_is_shown_once() -> None:
+    ranked = [(description_order("x", is_definition=first), "x") for first in (True, False)]
+    assert joined_descriptions(first_descriptions(ranked)) == "x"
+
+
+def test_descriptions_stop_before_they_grow_too_long_but_one_is_always_shown() -> None:
+    long = "x" * (MAX_DESCRIPTION_CHARS + 1)
+    half = "y" * (MAX_DESCRIPTION_CHARS // 2)
+    assert joined_descriptions([long, "short"]) == long
+    assert joined_descriptions([half, "z" * len(half), "w" * len(half)]) == f"{half}\n{'z' * len(half)}"
+    assert joined_descriptions([]) == ""
+
+
+def test_the_most_frequent_keywords_are_kept_and_ties_go_by_text() -> None:
+    many = Counter({f"k{n:02}": 1 for n in range(MAX_KEYWORDS + 2)})
+    assert top_keywords({**many, "zz": 2}) == ("zz", *(f"k{n:02}" for n in range(MAX_KEYWORDS - 1)))
+    assert top_keywords({}) == ()
+
+
+@settings(derandomize=True, deadline=None)
+@given(st.lists(st.floats(min_value=0, max_value=1e6)))
+def test_sums_of_weights_are_exact_in_any_order(weights: list[float]) -> None:
+    total = sum(weight_to_thousandths(weight) for weight in weights)
+    assert total == sum(weight_to_thousandths(weight) for weight in reversed(weights))
+    assert weight_to_thousandths(thousandths_to_weight(total)) == total
