@@ -125,21 +125,23 @@ class Quipu:
     async def remove(self, ids: Sequence[str], on_event: Sink = no_sink) -> tuple[str, ...]:
         """Remove documents with everything only they said. Raises NotFound naming ids that are not known."""
         wanted = tuple(dict.fromkeys(ids))
-        async with self._store.view() as view:
-            known = {document.id for document in await view.documents(wanted)}
-            if missing := [document_id for document_id in wanted if document_id not in known]:
-                raise await _unknown_document(missing[0], view)
+        await self._check_known(wanted)
         if wanted:
             await self._store.commit(Delta(enqueue_removal=wanted))
             await self.resume(on_event)
         return wanted
 
     async def cancel(self, ids: Sequence[str]) -> int:
-        """Drop the queued or failed work on these documents; live versions stay. Return how many were dropped."""
+        """Drop the queued or failed work on these documents; live versions stay. Return how many were dropped.
+
+        Raises NotFound naming an id that is not known.
+        """
+        await self._check_known(ids)
         return len(await self._store.cancel(ids))
 
     async def retry(self, ids: Sequence[str] | None = None) -> int:
-        """Queue failed documents, and the failed chunks of partial ones, again; return how many."""
+        """Queue failed documents, and the failed chunks of partial ones, again (all, or these); return how many."""
+        await self._check_known(ids or ())
         return await self._store.retry(ids)
 
     async def refresh(self, on_event: Sink = no_sink) -> int:
@@ -203,6 +205,8 @@ class Quipu:
 
     async def search(self, text: str, k: int = 10) -> SearchReport:
         """Return passages that match words, by BM25, and entities by name; for people."""
+        if not text.strip():
+            raise InvalidInput("There is nothing to search for.", remedy="Give some words.")
         async with self._store.view() as view:
             scored = await view.full_text(text, k)
             chunks = {chunk.id: chunk for chunk in await view.chunks([hit.id for hit in scored])}
@@ -291,23 +295,34 @@ class Quipu:
             async for line in view.dump():
                 yield line
 
+    async def _check_known(self, ids: Sequence[str]) -> None:
+        """Raise NotFound naming the first id that is not known, with near matches."""
+        async with self._store.view() as view:
+            known = {document.id for document in await view.documents(ids)}
+            for document_id in ids:
+                if document_id not in known:
+                    raise await _unknown_document(document_id, view)
+
     async def _finish(self, taken: Taken, on_event: Sink, begun: float) -> AddReport:
         """Work through the queue, refresh, and report."""
         work = await work_queue(self._store, self._parts.recipe, on_event)
         computed = await self.refresh(on_event)
         extractor = self._parts.recipe.extractor
         async with self._store.view() as view:
-            mine = await view.documents([*taken.added, *taken.updated])
+            finished = await view.documents(sorted(work.status_by_document))
+        failed = [document for document in finished if document.status is Status.FAILED]
+        well = {name for name, status in work.status_by_document.items() if status is not Status.FAILED}
         unreadable = [
             Document(id=bad.id, title="", status=Status.FAILED, source=bad.source, error=str(bad.error))
             for bad in taken.unreadable
         ]
         return AddReport(
-            n_added=len(taken.added),
-            n_updated=len(taken.updated),
+            n_added=len(well.intersection(taken.added)),
+            n_updated=len(well.intersection(taken.updated)),
             n_unchanged=len(taken.unchanged),
-            failed=(*unreadable, *(document for document in mine if document.status is Status.FAILED)),
-            partial=tuple(document for document in mine if document.status is Status.PARTIAL),
+            n_resumed=len(well.difference(taken.added, taken.updated)),
+            failed=(*unreadable, *failed),
+            partial=tuple(document for document in finished if document.status is Status.PARTIAL),
             n_chunks=work.n_chunks,
             n_extracted=work.n_extracted,
             n_reused=work.n_reused,

@@ -15,8 +15,10 @@ def finish(report: AddReport, *, is_quiet: bool = False) -> int:
 
 def finish_queue(report: AddReport, *, is_quiet: bool = False) -> int:
     """Print the report of work that was waiting and return the exit code: 1 if a document failed."""
-    is_idle = not (report.n_chunks or report.n_embedded or report.failed)
-    return _finish(report, "Nothing was waiting." if is_idle else "Done with what was waiting.", is_quiet=is_quiet)
+    is_idle = not (report.n_resumed or report.n_embedded or report.failed)
+    failed = f", {len(report.failed):,} failed" if report.failed else ""
+    done = f"{counted(report.n_resumed, 'document')} finished{failed}"
+    return _finish(report, "Nothing was waiting." if is_idle else f"{done}.", is_quiet=is_quiet)
 
 
 def _finish(report: AddReport, headline: str, *, is_quiet: bool) -> int:
@@ -28,6 +30,8 @@ def _finish(report: AddReport, headline: str, *, is_quiet: bool) -> int:
 def _headline(report: AddReport) -> str:
     counts = [f"{counted(report.n_added, 'document')} added", f"{report.n_updated:,} updated"]
     counts.append(f"{report.n_unchanged:,} unchanged")
+    if report.n_resumed:
+        counts.append(f"{report.n_resumed:,} that had been waiting")
     if report.failed:
         counts.append(f"{len(report.failed):,} failed")
     return ", ".join(counts) + "."

@@ -7,7 +7,7 @@ so that no reader sees half of it.
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from quipu.errors import InvalidDocument
 from quipu.ingest.facts import chunk_facts
@@ -28,9 +28,9 @@ BYTES_AT_ONCE = 2_000_000
 
 @dataclass(slots=True)
 class Work:
-    """What a run of the pipeline did."""
+    """What a run of the pipeline did; `status_by_document` holds the documents it brought to an end."""
 
-    n_documents: int = 0
+    status_by_document: dict[str, Status] = field(default_factory=dict)
     n_chunks: int = 0
     n_extracted: int = 0
     n_reused: int = 0
@@ -70,15 +70,19 @@ async def _read_group(jobs: Sequence[Job], store: Store, recipe: Recipe, work: W
     extractions = await _extract(readings, store, recipe, work, on_event)
     facts = [_document_facts(reading, extractions, recipe) for reading in readings]
     committed = await store.commit(Delta(publish=facts, fail=failures))
-    work.n_documents += len(jobs)
     work.n_chunks += sum(len(document.chunks) for document in facts)
     for document in facts:
         if document.id not in committed.superseded:
             is_partial = any(said.chunk.error for said in document.chunks)
-            on_event(DocumentDone(document_id=document.id, status=Status.PARTIAL if is_partial else Status.READY))
-    by_id = {job.id: job.document_id for job in jobs}
+            _finished(document.id, Status.PARTIAL if is_partial else Status.READY, work, on_event)
+    document_by_job = {job.id: job.document_id for job in jobs}
     for failure in failures:
-        on_event(DocumentDone(document_id=by_id[failure.job], status=Status.FAILED, error=failure.error))
+        _finished(document_by_job[failure.job], Status.FAILED, work, on_event, failure.error)
+
+
+def _finished(document_id: str, status: Status, work: Work, on_event: Sink, error: str = "") -> None:
+    work.status_by_document[document_id] = status
+    on_event(DocumentDone(document_id=document_id, status=status, error=error))
 
 
 def _read_all(jobs: Sequence[Job], recipe: Recipe) -> tuple[list[_Reading], list[JobFailure]]:
@@ -122,7 +126,8 @@ async def _extract(
                 work.n_extracted += 1
             done += 1
             on_event(Progress(stage="extract", done=work.n_chunks + done, total=work.n_chunks + len(missing)))
-    return outcomes
+    unanswered = Extracted(index=0, extraction=None, error="The extractor gave no answer for this chunk.")
+    return {input_hash: outcomes.get(input_hash, unanswered) for input_hash in asked_by}
 
 
 def _document_facts(reading: _Reading, outcomes: Mapping[str, Extracted], recipe: Recipe) -> DocumentFacts:

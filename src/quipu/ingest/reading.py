@@ -13,7 +13,6 @@ from quipu.model.ids import chunk_id, digest, digest_bytes
 from quipu.ports.extractor import Extractor
 from quipu.ports.tokenizer import Tokenizer
 
-
 READING = "reading/1"  # raised whenever parsers or chunker make something else of the same bytes
 
 

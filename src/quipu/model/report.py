@@ -10,11 +10,16 @@ from quipu.model.graph import Chunk, Entity, Relation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddReport:
-    """What adding documents did. `extractor` says what read them; `failed` tells what to do about each."""
+    """What adding documents did. `extractor` says what read them; `failed` tells what to do about each.
+
+    `n_added`, `n_updated` and `n_unchanged` count documents handed in; `n_resumed` those that had been waiting from
+    before. Failed documents are in none of them.
+    """
 
     n_added: int = 0
     n_updated: int = 0
     n_unchanged: int = 0
+    n_resumed: int = 0
     failed: tuple[Document, ...] = ()
     partial: tuple[Document, ...] = ()
     n_chunks: int = 0

@@ -10,7 +10,7 @@ MAX_ACRONYM_LENGTH = 6
 
 _DOTTED_ACRONYM = re.compile(r"(?:[^\W\d_]\.){2,}[^\W\d_]?\.?")
 _POSSESSIVE = re.compile(r"(?<=\w)['’ʼ]s(?!\w)|(?<=s)['’ʼ](?!\w)", re.IGNORECASE)
-_APOSTROPHE = re.compile(r"(?<=\w)['’ʼ`](?=\w)")
+_APOSTROPHE = re.compile(r"(?<=\w)['’ʼ`]+(?=\w)")
 _AMPERSAND = re.compile(r"(?<=\s)&(?=\s)")
 _PUNCTUATION = re.compile(rf"(?:(?![{MARKS}{UNSPACED}])[^\w+#&]|_)+")
 _OUTER_PUNCTUATION = re.compile(r"^[^\w]+|[^\w.]+$")

@@ -51,7 +51,7 @@ def split_words(text: str) -> list[Word]:
         is_joined = bool(previous) and (gap == " " or _is_joint(gap, previous))
         # Nearly all words are lower case: for them the two questions about capitals need not be asked.
         is_lower = raw.islower()
-        words.append(Word(form, start, stop, not is_lower, not is_lower and is_acronym(raw), is_joined))
+        words.append(Word(form, start, stop, not is_lower, not is_lower and _is_acronym(raw), is_joined))
         end, previous = stop, raw
     return words
 
@@ -174,6 +174,10 @@ def _form(raw: str) -> str:
     bare = _APOSTROPHES.sub("", _POSSESSIVE.sub("", raw))
     form = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", bare).casefold())
     return _NOT_IN_WORD.sub("", form)
+
+
+def _is_acronym(raw: str) -> bool:
+    return is_acronym(raw if raw.isalnum() else _POSSESSIVE.sub("", raw))
 
 
 def _is_joint(gap: str, previous: str) -> bool:

@@ -123,7 +123,7 @@ def test_equal_sentences_are_taken_in_the_order_of_the_passages() -> None:
 
 def test_what_says_nothing_new_and_is_about_nothing_named_is_not_quoted() -> None:
     texts = {
-        "Floor": "The cat sat upon the mat and would not be moved by any means at all, said the boy who had seen it all.",
+        "Floor": "The cat sat upon the mat and would not be moved by any means at all, said the boy who saw it.",
         "Roof": "The mat had been woven by a weaver of the town, who had come there long ago with his seven daughters.",
     }
     found = _answer("Where did the cat upon the mat stay?", texts, {})

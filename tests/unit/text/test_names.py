@@ -12,7 +12,9 @@ from quipu.text.names import MAX_KEY_LENGTH, entity_key, is_acronym
 # Characters that rules look at, close together, so that few examples meet many rules.
 _TRICKY = st.text(alphabet=" .'’ʼ`&_-+#·・/()\n\tAaThenŞİßΐsS1½⑴ﷺﬁ长城ンう서กุरा\u0301\u200d", max_size=24)
 _PHRASES = st.lists(
-    st.sampled_from(["the", "The", "a", "an", "A", "WHO", "U.S.", "&", "and", "'s", "’s", "C++", "#1", "_", "长城", "x"])
+    st.sampled_from(
+        ["the", "The", "a", "an", "A", "WHO", "U.S.", "&", "and", "'s", "’s", "C++", "#1", "_", "长城", "x"]
+    )
 ).map(" ".join)
 NAMES = st.one_of(st.text(max_size=40), _TRICKY, _PHRASES)
 

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from quipu.ingest.local.candidates import Candidate
+from quipu.ingest.local.candidates import Candidate, spaced_name
+from quipu.ingest.local.lexicon import words
 from quipu.ingest.local.occurrence import Cue, Occurrence
 from quipu.model.extraction import FoundAlias
 from quipu.text.names import entity_key, is_acronym
@@ -14,18 +15,19 @@ _BRACKET = re.compile(r"[\"'”»》]?\s?[(（]([^()（）\n]{1,80})[)）]")
 _PIECE = re.compile(r"[,;，；、/]| or | or$|或|, ")
 _MARKER = re.compile(
     r"(?:简称为?|又称为?|也称为?|亦称|又名|即|英文名?|英语|英文名称|缩写为?|全称为?"
-    r"|abbreviated(?: as)?|also known as|known as|or|formerly|сокращённо|сокр\.|также|или|англ\.|лат\.|нем\.|фр\.)[:：]?\s*",
+    r"|abbreviated(?: as)?|also known as|known as|or|formerly"
+    r"|сокращённо|сокр\.|также|или|англ\.|лат\.|нем\.|фр\.)[:：]?\s*",
     re.IGNORECASE,
 )
 _KNOWN_AS = re.compile(
-    r",? ?\(?(?:(?:also|better|commonly|often|widely) (?:known|called|referred to)(?: \w+ly)?(?: as)?|aka|a\.k\.a\.|также известн\w+ как"
-    r"|又称为?|又名|也叫|亦称|简称为?)\s?[\"“'«]?$",
+    r",? ?\(?(?:(?:also|better|commonly|often|widely) (?:known|called|referred to)(?: \w+ly)?(?: as)?|aka|a\.k\.a\."
+    r"|также известн\w+ как|又称为?|又名|也叫|亦称|简称为?)\s?[\"“'«]?$",
     re.IGNORECASE,
 )
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _LETTERS = re.compile(r"[^\W\d_]")
 _CAPITALISED = re.compile(r"[^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,5}")
-_SMALL = frozenset("of the and for in on de la und et и по при в".split())
+_SMALL = words("of the and for in on de la und et и по при в")
 MAX_SHORT = 12
 MAX_GAP = 40
 
@@ -36,6 +38,12 @@ class Expansion:
 
     owner: Occurrence
     other: Occurrence
+
+    @property
+    def occurrences(self) -> tuple[Occurrence, Occurrence]:
+        """Both names, now certain: what has a second name in brackets is a name."""
+        owner = self.owner
+        return Occurrence(owner.name, owner.start, owner.end, Cue.CAPITALS, owner.kind), self.other
 
 
 def find_expansions(text: str, occurrences: Iterable[Occurrence]) -> list[Expansion]:
@@ -69,7 +77,7 @@ def _names_the_same(name: str, other: str, *, has_marker: bool) -> bool:
     if _HAN.search(name) and not _HAN.search(other):
         return bool(_CAPITALISED.fullmatch(other)) and other[0].isupper()
     if _HAN.search(other):
-        return has_marker and len(other) <= MAX_SHORT or not _HAN.search(name)
+        return (has_marker and len(other) <= MAX_SHORT) or not _HAN.search(name)
     if _script(name) != _script(other):
         return bool(_CAPITALISED.fullmatch(other)) and other[0].isupper()
     return abbreviates(other, name) or abbreviates(name, other)
@@ -83,19 +91,19 @@ def _script(name: str) -> bool:
 
 def abbreviates(short: str, long: str) -> bool:
     """Say whether `short` is made of the beginnings of the words of `long`, in order, small words left out or in."""
-    words = [word for word in re.split(r"[\s\-‐–]+", long.casefold()) if word]
+    long_words = [word for word in re.split(r"[\s\-‐–]+", long.casefold()) if word]
     letters = short.replace(".", "").casefold()
-    if len(words) < 2 or not 2 <= len(letters) <= MAX_SHORT or " " in short or not short[0].isupper():
+    if len(long_words) < 2 or not 2 <= len(letters) <= MAX_SHORT or " " in short or not short[0].isupper():
         return False
     if not (is_acronym(short.replace(".", "")) or sum(c.isupper() for c in short) > 1 or _script(short)):
         return False
-    return words[0][0] == letters[0] and _consumes(letters, words)
+    return long_words[0][0] == letters[0] and _consumes(letters, long_words)
 
 
-def _consumes(letters: str, words: Sequence[str]) -> bool:
-    """Say whether `letters` can be cut into beginnings of `words` in order, with every large word used."""
+def _consumes(letters: str, parts: Sequence[str]) -> bool:
+    """Say whether `letters` can be cut into beginnings of `parts` in order, with every large word used."""
     reached = {0}
-    for word in words:
+    for word in parts:
         advanced = set(reached) if word in _SMALL else set()
         for position in reached:
             size = 0
@@ -118,8 +126,9 @@ def stated_aliases(
         for e in expansions
         if e.owner.start in name_at
     ]
-    pairs += _known_as(text, candidates)
-    ordered = dict.fromkeys(_fuller_first(*pair) for pair in pairs if entity_key(pair[0]) != entity_key(pair[1]))
+    pairs = [_fuller_first(*pair) for pair in (*pairs, *_known_as(text, candidates))]
+    pairs += [(c.name, spaced) for c in candidates if c.cue is Cue.SPEAKER and (spaced := spaced_name(c.name))]
+    ordered = dict.fromkeys(pair for pair in pairs if entity_key(pair[0]) != entity_key(pair[1]))
     return tuple(FoundAlias(name=name, alias=alias) for name, alias in ordered)
 
 

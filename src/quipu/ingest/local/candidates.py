@@ -6,23 +6,27 @@ from dataclasses import dataclass, replace
 
 from quipu.ingest.local.inflection import case_rank, stem
 from quipu.ingest.local.lexicon import word_set
-from quipu.ingest.local.occurrence import Cue, Occurrence
+from quipu.ingest.local.occurrence import STRENGTH, Cue, Occurrence
 from quipu.text.names import entity_key
 
-_STRONG = frozenset((Cue.TITLE, Cue.HEADING, Cue.SPEAKER, Cue.QUOTED, Cue.CAPITALS, Cue.HAN))
+MAX_PERSON_WORDS = 4
+
 _WHOLE = frozenset((Cue.QUOTED, Cue.SPEAKER))
 _WORD = re.compile(r"[\w'’-]+")
-_STRENGTH = {cue: rank for rank, cue in enumerate(Cue)}
-_NOT_NAMES = re.compile(r"\w+(?:ing|ed|ly|tion|tions|ment|ments|ness|ists|isms|ers|ors|ности|ость|ение|ания|ание|ство|ция|ции|ала|ила|ела|али|или|ели|ться|ишь|ешь|йте)")
+_CAMEL = re.compile(r"[A-Z][a-z]+(?:-[a-z]+)?")
+_NO_NAME = re.compile(
+    r"\w+(?:ing|ed|ly|tion|tions|ment|ments|ness|ists|isms|ers|ors"
+    r"|ности|ость|ение|ания|ание|ство|ция|ции|ала|ила|ела|али|или|ели|ться|ишь|ешь|йте)"
+)
 _PLURAL = re.compile(r"\w{2,}[^suia\W]s")
-_SINGULAR_VERB = re.compile(r"\s+(?:is|was|has|does|'s|’s)\b|['’]|,")
+_SINGULAR = re.compile(r"\s+(?:is|was|has|does)\b|['’]|,")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
     """A name with all places it stands at, in order; `cue` is the strongest reason, `kind` a type given away.
 
-    `shown` is the first place where it stands in this form, (0, 0) where only the title has it.
+    `shown` is the first place where it stands in this form, (0, 0) where there is none.
     """
 
     key: str
@@ -34,58 +38,55 @@ class Candidate:
 
 
 def fold_occurrences(text: str, occurrences: Iterable[Occurrence]) -> list[Candidate]:
-    """Return one candidate a name, in order of first appearance; names within longer quoted ones are left out."""
+    """Return one candidate a name, the title's first, then by first place.
+
+    Case forms and short forms of a name are one candidate; a name inside a longer one counts for the longer alone.
+    """
     ordered = _outermost(occurrences)
-    keys = _keys(ordered)
+    keys = {name: entity_key(name) for name in dict.fromkeys(o.name for o in ordered)}
     groups: dict[str, list[Occurrence]] = {}
     for occurrence in ordered:
         key = keys[occurrence.name]
         if key and not key.isdigit():
             groups.setdefault(stem(key), []).append(occurrence)
     candidates = [_fold(group, keys) for group in groups.values()]
-    lower = _LowerWords(text)
-    kept = [c for c in candidates if c.cue is not Cue.STARTER or _is_name(text, c, lower)]
-    return _with_short_forms(kept)
-
-
-class _LowerWords:
-    """The words a text has in lower case, gathered when first asked for."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._words: frozenset[str] | None = None
-
-    def __contains__(self, word: str) -> bool:
-        if self._words is None:
-            self._words = frozenset(_WORD.findall(self._text))
-        return word in self._words
+    words: frozenset[str] = frozenset()
+    if any(candidate.cue is Cue.STARTER for candidate in candidates):
+        words = frozenset(_WORD.findall(text))
+    named = [c for c in candidates if c.cue is not Cue.STARTER or _is_name(text, c, words)]
+    return sorted(_with_short_forms(named), key=lambda c: (c.cue is not Cue.TITLE, c.places[:1]))
 
 
 def _outermost(occurrences: Iterable[Occurrence]) -> list[Occurrence]:
-    """Return the occurrences in order of place; of two that overlap, the quoted, then the longer, then the first."""
-    ordered = sorted(occurrences, key=lambda o: (o.start, o.cue not in _WHOLE, -o.end))
+    """Return the occurrences in order of place; of two that overlap, the quoted, then the longer, then the first.
+
+    What stands in the title or a heading overlaps with nothing.
+    """
+    ordered = sorted(occurrences, key=lambda o: (o.start, o.cue not in _WHOLE, -o.end, STRENGTH[o.cue], not o.kind))
     kept: list[Occurrence] = []
+    last = Occurrence("", 0, 0, Cue.TERM)
     for occurrence in ordered:
-        if occurrence.end == 0 or not kept or occurrence.start >= kept[-1].end:
+        if occurrence.cue in (Cue.TITLE, Cue.SUBJECT, Cue.HEADING):
             kept.append(occurrence)
-        elif occurrence.cue in _WHOLE and kept[-1].cue not in _WHOLE and occurrence.end > kept[-1].end:
-            kept[-1] = occurrence
+        elif occurrence.start >= last.end:
+            kept.append(occurrence)
+            last = occurrence
+        elif occurrence.cue in _WHOLE and last.cue not in _WHOLE and occurrence.end > last.end:
+            kept[kept.index(last)] = last = occurrence
     return kept
 
 
-def _keys(occurrences: Sequence[Occurrence]) -> dict[str, str]:
-    return {name: entity_key(name) for name in dict.fromkeys(o.name for o in occurrences)}
-
-
 def _fold(group: Sequence[Occurrence], keys: Mapping[str, str]) -> Candidate:
-    shown = group[0] if len(group) == 1 else min(group, key=lambda o: _display_rank(o, keys))
+    form = group[0] if len(group) == 1 else min(group, key=lambda o: _display_rank(o, keys))
+    key = keys[form.name]
+    places = tuple(sorted({(o.start, o.end) for o in group if o.end}))
     return Candidate(
-        key=keys[shown.name],
-        name=shown.name,
-        cue=min((o.cue for o in group), key=_STRENGTH.__getitem__),
+        key=key,
+        name=form.name,
+        cue=min((o.cue for o in group), key=STRENGTH.__getitem__),
         kind=next((o.kind for o in group if o.kind), ""),
-        places=tuple((o.start, o.end) for o in group if o.end),
-        shown=next(((o.start, o.end) for o in group if o.end and keys[o.name] == keys[shown.name]), (0, 0)),
+        places=places,
+        shown=min(((o.start, o.end) for o in group if o.end and keys[o.name] == key), default=(0, 0)),
     )
 
 
@@ -93,38 +94,50 @@ def _display_rank(occurrence: Occurrence, keys: Mapping[str, str]) -> tuple[bool
     return (occurrence.cue is not Cue.TITLE, case_rank(keys[occurrence.name]), occurrence.start)
 
 
-def _is_name(text: str, candidate: Candidate, lower: _LowerWords) -> bool:
-    """Say whether a word that is only capitalised where a sentence starts is likely a name."""
-    word = candidate.name.casefold()
-    if word in lower:
+def _is_name(text: str, candidate: Candidate, words: frozenset[str]) -> bool:
+    """Say whether a word that only has its capital where a sentence starts is likely a name."""
+    form = candidate.name.casefold()
+    if form in words:
         return False
-    if candidate.name[1:].lower() != candidate.name[1:]:
+    if not candidate.name[1:].islower():
         return True
-    _, end = candidate.places[0]
-    if _NOT_NAMES.fullmatch(word):
-        return word in word_set("given_names")
-    if _PLURAL.fullmatch(word):
-        return bool(_SINGULAR_VERB.match(text, end))
+    if _NO_NAME.fullmatch(form):
+        return form in word_set("given_names")
+    if _PLURAL.fullmatch(form):
+        return bool(_SINGULAR.match(text, candidate.places[0][1]))
     return True
 
 
 def _with_short_forms(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Fold a surname or first name standing alone into the one full name of a person it belongs to."""
-    full: dict[str, list[Candidate]] = {}
+    """Fold a surname, first name or spaced form standing alone into the one person of the chunk it belongs to."""
+    owners: dict[str, list[str]] = {}
     for candidate in candidates:
-        words = candidate.key.split()
-        if 1 < len(words) <= 4 and _is_person(candidate, words):
-            full.setdefault(words[-1], []).append(candidate)
-            if candidate.cue in (Cue.SPEAKER, Cue.TITLE):
-                full.setdefault(words[0], []).append(candidate)
-    merged: dict[str, Candidate] = {candidate.key: candidate for candidate in candidates}
+        for short in _short_forms(candidate):
+            owners.setdefault(short, []).append(candidate.key)
+    merged = {candidate.key: candidate for candidate in candidates}
     for candidate in candidates:
-        owners = full.get(candidate.key, [])
-        if len(owners) == 1 and owners[0].key != candidate.key:
-            owner = merged[owners[0].key]
-            merged[owner.key] = replace(owner, places=tuple(sorted((*owner.places, *candidate.places))))
+        owner = owners.get(candidate.key, [])
+        if len(owner) == 1 and owner[0] != candidate.key and owner[0] in merged:
+            whole = merged[owner[0]]
+            merged[whole.key] = replace(whole, places=tuple(sorted((*whole.places, *candidate.places))))
             del merged[candidate.key]
     return list(merged.values())
+
+
+def _short_forms(candidate: Candidate) -> list[str]:
+    if candidate.cue is Cue.SPEAKER and (spaced := spaced_name(candidate.name)):
+        words = spaced.casefold().split()
+        return [words[0], words[-1], entity_key(spaced)]
+    words = candidate.key.split()
+    if not 1 < len(words) <= MAX_PERSON_WORDS or not _is_person(candidate, words):
+        return []
+    return [words[0], words[-1]] if candidate.cue in (Cue.SPEAKER, Cue.TITLE) else [words[-1]]
+
+
+def spaced_name(name: str) -> str:
+    """Return the name behind a screen name ("AdamSmith" → "Adam Smith"); "" where it is not made of two or more."""
+    parts = _CAMEL.findall(name)
+    return " ".join(parts) if len(parts) > 1 and "".join(parts) == name else ""
 
 
 def _is_person(candidate: Candidate, words: Sequence[str]) -> bool:

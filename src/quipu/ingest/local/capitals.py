@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from quipu.ingest.local import heads
-from quipu.ingest.local.lexicon import empty_words, function_words, word_set
+from quipu.ingest.local.lexicon import empty_words, function_words, word_set, words
 from quipu.ingest.local.occurrence import Cue, Occurrence
-from quipu.ingest.local.russian import extend_phrase, split_cases
 from quipu.ingest.local.runs import is_date, split_run
+from quipu.ingest.local.russian import extend_phrase, split_cases
 from quipu.ingest.local.tokens import Token, find_runs, run_tokens
 from quipu.text.scripts import UNSPACED
 
@@ -19,16 +19,28 @@ _WORD_BEFORE = re.compile(r"(\w+)\W?\s$")
 _LETTER = re.compile(r"\w")
 _OPENING = re.compile(r"[\s\"'“”‘’«„(\[*_#>•–—:：-]")
 _TAIL = re.compile(r"[ \u00a0]([a-z]+)\b")
-_PREPOSITIONS = frozenset("in on at by for from with to of near after before under over into и в на у из".split())
-_ARTICLES = frozenset(("the", "a", "an"))
+_PREPOSITIONS = words("in on at by for from with to of near after before under over into и в на у из")
+_ARTICLES = words("the a an")
 
 
 def find_capitalised(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[Occurrence]:
-    """Yield the capitalised names of `text`, sentence by sentence ([start, end) in `spans`), in order."""
+    """Yield the capitalised names of `text`, sentence by sentence ([start, end) in `spans`), in order.
+
+    Lines that are Markdown headings are left out: there, capitals may stand for nothing.
+    """
     masked = _UNSPACED.sub("。", text) if _UNSPACED.search(text) else text
     for start, end in spans:
+        if text[start] == "#":
+            continue
         for match in find_runs(masked, start, end):
+            if _is_plain_word(match.group()):
+                continue
             yield from _names_of_run(masked, start, match)
+
+
+def _is_plain_word(run: str) -> bool:
+    """Say whether a run is one common English word; most are, so this is asked first."""
+    return run.isascii() and run.isalpha() and not run.isupper() and run.casefold() in empty_words()
 
 
 def _names_of_run(text: str, sentence_start: int, match: re.Match[str]) -> Iterator[Occurrence]:
@@ -37,8 +49,8 @@ def _names_of_run(text: str, sentence_start: int, match: re.Match[str]) -> Itera
     before = _word_before(text, sentence_start, match.start()) if len(tokens) > 1 else ""
     groups = split_run(tokens, follows_article=before == "the", follows_preposition=before in _PREPOSITIONS)
     for position, group in enumerate(groups):
-        words = _trim(group, is_initial=is_initial and position == 0)
-        for name in split_cases(words, before=before if position == 0 else ""):
+        trimmed = _trim(group, is_initial=is_initial and position == 0)
+        for name in split_cases(trimmed, before=before if position == 0 else ""):
             occurrence = _as_occurrence(text, name, is_initial=is_initial and name[0] is tokens[0])
             if occurrence is not None:
                 yield occurrence
@@ -99,16 +111,16 @@ def _keeps_number(tokens: Sequence[Token]) -> bool:
 
 
 def _as_occurrence(text: str, name: Sequence[Token], *, is_initial: bool) -> Occurrence | None:
-    words = _words(name)
-    if not words or is_date(name) or len(words) > MAX_WORDS:
+    named = _words(name)
+    if not named or is_date(name) or len(named) > MAX_WORDS:
         return None
     start, end = name[0].start, name[-1].end
     end = _with_tail(text, end) if not name[-1].owns else end
     start, end = extend_phrase(text, start, end, is_single=len(name) == 1, is_initial=is_initial)
     single = len(name) == 1 and end == name[-1].end and start == name[0].start
-    if single and words[0].form.rstrip(".") in empty_words() and not _is_acronym(text, start, end):
+    if single and named[0].form.rstrip(".") in empty_words() and not _is_acronym(text, start, end):
         return None
-    if single and len(words[0].form) == 1:
+    if single and len(named[0].form) == 1:
         return None
     cue = Cue.STARTER if is_initial and single else Cue.CAPITALS
     return Occurrence(" ".join(text[start:end].split()), start, end, cue)

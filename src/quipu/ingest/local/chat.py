@@ -7,10 +7,13 @@ from quipu.ingest.local.lexicon import empty_words
 from quipu.ingest.local.occurrence import Cue, Occurrence
 
 _LABEL = re.compile(
-    r"^[ \t>*-]*(?P<name>[^\W\d_][\w.'’-]{0,30}(?: [^\W\d_][\w.'’-]{0,30}){0,2})\*{0,2}(?::(?=\s)|：)[ \t]*(?P<said>[^\n]*)",
+    r"^[ \t>*-]*(?P<name>[^\W\d_][\w.'’-]{0,30}(?: [^\W\d_][\w.'’-]{0,30}){0,2})\*{0,2}"
+    r"(?::(?=\s)|：)[ \t]*(?P<said>[^\n]*)",
     re.MULTILINE,
 )
-_SPEECH = re.compile(r"[!?！？…😀-🙏]|\b(?:I|you|me|my|your|we|I'm|ты|вы|я|мы|мне|тебя)\b|[你我您吗呢吧啊]", re.IGNORECASE)
+_SPEECH = re.compile(
+    r"[!?！？…😀-🙏]|\b(?:I|you|me|my|your|we|I'm|ты|вы|я|мы|мне|тебя)\b|[你我您吗呢吧啊]", re.IGNORECASE
+)
 _HAN = re.compile(r"[\u3400-\u9fff]+")
 MIN_LINES = 2
 

@@ -1,7 +1,7 @@
 """The local extractor: entities, relations and aliases of a chunk by rules, without any model."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from itertools import chain
 
 from quipu.ingest.local.aliases import find_expansions, stated_aliases
@@ -11,14 +11,15 @@ from quipu.ingest.local.chat import find_speakers
 from quipu.ingest.local.describe import describe
 from quipu.ingest.local.han import find_han
 from quipu.ingest.local.kinds import kind_of
-from quipu.ingest.local.occurrence import Occurrence
+from quipu.ingest.local.occurrence import Cue, Occurrence
 from quipu.ingest.local.quoted import find_quoted
 from quipu.ingest.local.relate import relate
 from quipu.ingest.local.salience import entity_limit, most_salient
 from quipu.ingest.local.sentences import Sentences
 from quipu.ingest.local.terms import find_terms
-from quipu.ingest.local.titles import find_in_headings, find_in_title
-from quipu.model.extraction import ChunkInput, Extraction, FoundEntity
+from quipu.ingest.local.titles import find_in_headings, find_in_title, headings_within
+from quipu.model.extraction import ChunkInput, Extraction, FoundAlias, FoundEntity, FoundRelation
+from quipu.model.graph import OTHER_TYPE
 from quipu.ports.extractor import Extracted
 
 BATCH = 16
@@ -47,34 +48,55 @@ def extract_chunk(chunk: ChunkInput) -> Extraction:
     sentences = Sentences(chunk.text)
     occurrences = _find_occurrences(chunk, sentences)
     expansions = find_expansions(chunk.text, occurrences)
-    every = fold_occurrences(chunk.text, chain(occurrences, (expansion.other for expansion in expansions)))
+    every = fold_occurrences(chunk.text, chain(occurrences, *(expansion.occurrences for expansion in expansions)))
     candidates = most_salient(every, entity_limit(chunk.text))
+    aliases = stated_aliases(chunk.text, expansions, candidates)
+    kinds = _kinds(chunk.text, candidates, aliases)
     return Extraction(
-        entities=tuple(_entity(candidate, sentences) for candidate in candidates),
-        relations=relate(candidates, sentences),
-        aliases=stated_aliases(chunk.text, expansions, candidates),
+        entities=tuple(_entity(candidate, kinds[candidate.name], sentences) for candidate in candidates),
+        relations=(*_title_relations(candidates), *relate(candidates, aliases, sentences)),
+        aliases=aliases,
     )
 
 
 def _find_occurrences(chunk: ChunkInput, sentences: Sentences) -> list[Occurrence]:
     text = chunk.text
+    han = find_han(text)
     return [
-        *find_in_title(chunk.title, text),
-        *find_in_headings(chunk.headings, text),
+        *find_in_title(chunk.title, text, (name.name for name in han)),
+        *find_in_headings((*chunk.headings, *headings_within(text, sentences.spans)), text),
         *find_speakers(text),
         *find_quoted(text),
         *find_capitalised(text, sentences.spans),
-        *find_han(text),
+        *han,
         *find_terms(text, sentences.spans),
     ]
 
 
-def _entity(candidate: Candidate, sentences: Sentences) -> FoundEntity:
+def _kinds(text: str, candidates: Sequence[Candidate], aliases: Sequence[FoundAlias]) -> dict[str, str]:
+    """Return the type of each name; two names of one thing share what is known of either."""
+    kinds = {candidate.name: kind_of(text, candidate) for candidate in candidates}
+    for alias in aliases:
+        for one, other in ((alias.name, alias.alias), (alias.alias, alias.name)):
+            if kinds.get(one) == OTHER_TYPE:
+                kinds[one] = kinds.get(other, OTHER_TYPE)
+    return kinds
+
+
+def _title_relations(candidates: Sequence[Candidate]) -> Iterator[FoundRelation]:
+    """Relate a title that is more than a name with what it is about."""
+    title = next((candidate.name for candidate in candidates if candidate.cue is Cue.TITLE), "")
+    subject = next((candidate.name for candidate in candidates if candidate.cue is Cue.SUBJECT), "")
+    if title and subject:
+        yield FoundRelation(source=title, target=subject, description=title)
+
+
+def _entity(candidate: Candidate, kind: str, sentences: Sentences) -> FoundEntity:
     description, is_definition = describe(candidate, sentences)
     start, end = candidate.shown
     return FoundEntity(
         name=candidate.name,
-        type=kind_of(sentences.text, candidate),
+        type=kind,
         description=description,
         start=start,
         end=end,

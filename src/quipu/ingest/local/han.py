@@ -9,7 +9,7 @@ from functools import cache
 from quipu.ingest.local.han_phrases import names_of_phrase
 from quipu.ingest.local.han_suffixes import BY_SUFFIX
 from quipu.ingest.local.han_words import HanWord, Sort, cut_words
-from quipu.ingest.local.lexicon import word_set
+from quipu.ingest.local.lexicon import word_set, words
 from quipu.ingest.local.occurrence import Cue, Occurrence
 
 # A name that begins several stretches is likelier than any one of them: 毕昇 in 毕昇用, 毕昇死.
@@ -20,7 +20,7 @@ _RUN = re.compile(f"[{_HAN}][{_HAN}0-9]+")
 _MODEL = re.compile(r"\d{2,5}[A-Z]\w{0,3}(?![^\W_])", re.ASCII)
 _DOTS = "·•・‧"
 _CONJUNCTIONS = frozenset("和与及")
-_JOINT_BODIES = frozenset("委员会 研究所 研究院 研究中心 学院 总局 协会 学会 联合会 基金会 中心 博物馆".split())
+_JOINT_BODIES = words("委员会 研究所 研究院 研究中心 学院 总局 协会 学会 联合会 基金会 中心 博物馆")
 # Common characters that also end or join rare names of one character each side: 郑和, 华为, 颐和园.
 _BINDERS = frozenset("和为与于以时能会经有将")
 
@@ -58,11 +58,11 @@ def _runs_between(text: str, dotted: Sequence[Occurrence]) -> Iterator[tuple[int
 
 
 def _names_of_run(text: str, start: int, end: int) -> Iterator[Occurrence]:
-    words = _settle(cut_words(text, start, end))
+    cut = _settle(cut_words(text, start, end))
     phrase: list[HanWord] = []
     after_role = False
-    for position, word in enumerate(words):
-        if word.sort < Sort.NUMBER or _continues(words, position) or _bridges(words, position, phrase):
+    for position, word in enumerate(cut):
+        if word.sort < Sort.NUMBER or _continues(cut, position) or _bridges(cut, position, phrase):
             phrase.append(word)
             continue
         if phrase:
@@ -81,25 +81,25 @@ def _with_models(text: str, names: Sequence[Occurrence]) -> Iterator[Occurrence]
             yield name
 
 
-def _continues(words: Sequence[HanWord], position: int) -> bool:
+def _continues(run: Sequence[HanWord], position: int) -> bool:
     """Say whether a number belongs to the name around it, as in 神舟十六号 and 地铁十号线."""
-    word = words[position]
+    word = run[position]
     return (
         word.sort is Sort.NUMBER
         and word.text.endswith("号")
         and not word.text[0].isdigit()
         and position > 0
-        and words[position - 1].sort < Sort.NUMBER
+        and run[position - 1].sort < Sort.NUMBER
     )
 
 
-def _bridges(words: Sequence[HanWord], position: int, phrase: Sequence[HanWord]) -> bool:
+def _bridges(run: Sequence[HanWord], position: int, phrase: Sequence[HanWord]) -> bool:
     """Say whether "and" stands inside the name of one organisation, as in 国家发展和改革委员会."""
-    if words[position].text not in _CONJUNCTIONS or not phrase:
+    if run[position].text not in _CONJUNCTIONS or not phrase:
         return False
     if phrase[-1].sort not in (Sort.SOFT, Sort.LINK) or len(phrase[-1].text) < 2:
         return False
-    for word in words[position + 1 : position + 6]:
+    for word in run[position + 1 : position + 6]:
         if word.text in _JOINT_BODIES:
             return True
         if word.sort > Sort.SUFFIX:
@@ -107,9 +107,9 @@ def _bridges(words: Sequence[HanWord], position: int, phrase: Sequence[HanWord])
     return False
 
 
-def _settle(words: Sequence[HanWord]) -> list[HanWord]:
+def _settle(run: Sequence[HanWord]) -> list[HanWord]:
     """Decide what depends on the neighbours: forms of address that begin a phrase, and lone characters with binders."""
-    settled = list(words)
+    settled = list(run)
     for position, word in enumerate(settled):
         if word.sort is Sort.SUFFIX and BY_SUFFIX[word.text] == "Person":
             if position == 0 or settled[position - 1].sort is not Sort.UNKNOWN:
@@ -121,9 +121,9 @@ def _settle(words: Sequence[HanWord]) -> list[HanWord]:
     return settled
 
 
-def _is_lone(words: Sequence[HanWord], position: int) -> bool:
-    around = (*words[max(position - 1, 0) : position], *words[position + 1 : position + 2])
-    return words[position].sort is Sort.UNKNOWN and all(word.sort is Sort.HARD for word in around)
+def _is_lone(run: Sequence[HanWord], position: int) -> bool:
+    around = (*run[max(position - 1, 0) : position], *run[position + 1 : position + 2])
+    return run[position].sort is Sort.UNKNOWN and all(word.sort is Sort.HARD for word in around)
 
 
 def _cut_to_shared_names(names: Sequence[Occurrence]) -> list[Occurrence]:

@@ -10,7 +10,9 @@ from quipu.ingest.local.lexicon import word_set
 
 MAX_WORD = 7
 _NUMERALS = frozenset("第一二三四五六七八九十百千万亿两零〇几数0123456789")
-_MEASURES = frozenset("个名位次年月日条座件艘只头匹本部台辆张家所项份种类天岁克米里度届卷首篇人万亿点分秒周倍余多层章段场批副套支根块片颗声号元吨国")
+_MEASURES = frozenset(
+    "个名位次年月日条座件艘只头匹本部台辆张家所项份种类天岁克米里度届卷首篇人万亿点分秒周倍余多层章段场批副套支根块片颗声号元吨国"
+)
 
 
 class Sort(IntEnum):

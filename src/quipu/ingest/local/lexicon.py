@@ -4,6 +4,11 @@ from functools import cache
 from importlib.resources import files
 
 
+def words(text: str) -> frozenset[str]:
+    """Return the words of `text`, as a set."""
+    return frozenset(text.split())
+
+
 @cache
 def word_set(name: str) -> frozenset[str]:
     """Return the casefolded words of the list `name`; a line that starts with "#" is a remark."""

@@ -9,7 +9,7 @@ from quipu.text.scripts import UNSPACED
 MAX_WORDS = 10
 MAX_UNSPACED = 12
 
-_MARKS = "«»“”„\"《》〈〉「」『』"
+_MARKS = '«»“”„"《》〈〉「」『』'
 _QUOTED = re.compile(rf"([«“„\"《〈「『])([^{_MARKS}\n]{{1,80}})([»”“\"》〉」』])")
 _CLOSING = {"«": "»", "“": "”", "„": "“”", '"': '"', "《": "》", "〈": "〉", "「": "」", "『": "』"}
 _WORKS = frozenset("《〈『")

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 
 from quipu.ingest.local import heads
-from quipu.ingest.local.lexicon import word_set
+from quipu.ingest.local.lexicon import word_set, words
 from quipu.ingest.local.tokens import Token
 
 _CALENDAR = heads.MONTHS | heads.DAYS
@@ -12,8 +13,8 @@ _ROMAN = re.compile(r"[ivx]{1,5}")
 _CYRILLIC = re.compile(r"[а-яё]")
 _LATIN = re.compile(r"[a-z]")
 # A possessive that belongs to the name: "King's College", "World's Columbian Exposition".
-_OWNERS = frozenset("king queen prince princess bishop women men children people world mother master bachelor lady lord st".split())
-_COMPARED = frozenset("of and & for in at the имени им.".split())
+_OWNERS = words("king queen prince princess bishop women men children people world mother master bachelor lady lord st")
+_COMPARED = words("of and & for in at the имени им.")
 
 
 def split_run(tokens: Sequence[Token], *, follows_article: bool, follows_preposition: bool) -> list[list[Token]]:
@@ -41,7 +42,11 @@ def is_date(group: Sequence[Token]) -> bool:
 
 
 def _joins(
-    left: Sequence[Token], connectors: Sequence[Token], right: Sequence[Token], follows_article: bool, follows_preposition: bool
+    left: Sequence[Token],
+    connectors: Sequence[Token],
+    right: Sequence[Token],
+    follows_article: bool,
+    follows_preposition: bool,
 ) -> bool:
     if not connectors:
         return _touches(left, right[0])
@@ -78,9 +83,7 @@ def _touches(left: Sequence[Token], right: Token) -> bool:
 def _changes_script(left: str, right: str) -> bool:
     if _ROMAN.fullmatch(right) or len(right) == 1:
         return False
-    return bool(
-        (_CYRILLIC.match(left) and _LATIN.match(right)) or (_LATIN.match(left) and _CYRILLIC.match(right))
-    )
+    return bool((_CYRILLIC.match(left) and _LATIN.match(right)) or (_LATIN.match(left) and _CYRILLIC.match(right)))
 
 
 def _joins_of(left: Sequence[Token]) -> bool:
@@ -97,20 +100,15 @@ def _joins_and(left: Sequence[Token], right: Sequence[Token], follows_article: b
         token.form in heads.AND_HEADS for token in left[:3] if token.kind == "word"
     ):
         return left[-1].form not in heads.LOCATION
-    words = _words_before_connector(right)
+    following = _words_before_connector(right)
     return (
         follows_article
-        and len(words) > 1
-        and words[-1] in heads.ORGANIZATION
+        and len(following) > 1
+        and following[-1] in heads.ORGANIZATION
         and left[-1].form not in heads.ORGANIZATION | heads.LOCATION
         and not left[-1].form.isupper()
     )
 
 
 def _words_before_connector(tokens: Sequence[Token]) -> list[str]:
-    words: list[str] = []
-    for token in tokens:
-        if token.kind == "connector":
-            break
-        words.append(token.form)
-    return words
+    return [token.form for token in takewhile(lambda token: token.kind != "connector", tokens)]

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from quipu.ingest.local.lexicon import word_set
+from quipu.ingest.local.lexicon import word_set, words
 from quipu.ingest.local.tokens import Token
 
 MAX_GENITIVES = 3
@@ -35,9 +35,7 @@ _NOUNS = {
 }
 _ADJECTIVE = re.compile(rf"[А-ЯЁа-яё][а-яё]+(?:-[А-ЯЁ]?[а-яё]+)?({'|'.join(sorted(_GROUPS, key=len, reverse=True))})")
 _RELATIONAL = re.compile(r"[А-ЯЁ][а-яё-]+ск(?:ий|ая|ое|ие|ого|ой|ому|им|их|ую)")
-_VERB = re.compile(
-    r"[а-яё]+(?:[аияеуыё]л[аои]?|шёл|ш(?:ла|ли)|(?:л|ла|ло|ли)сь|лся|[аеи]ть|[иеуюая]т|тся)"
-)
+_VERB = re.compile(r"[а-яё]+(?:[аияеуыё]л[аои]?|шёл|ш(?:ла|ли)|(?:л|ла|ло|ли)сь|лся|[аеи]ть|[иеуюая]т|тся)")
 _GENITIVE = re.compile(
     r"[а-яё]{2,}(?:ого|его|ой|ей|ых|их|ов|ев|ий|ы|и|а|я)|наук|дел|мер|прав|войск|дорог|стран|сил|искусств"
 )
@@ -54,11 +52,11 @@ _LEADING_NOUN = re.compile(
     r"излучени|эффект)[а-яё]{0,3}"
 )
 _BATTLE = re.compile(r"(?:битв|сражени|осад|взяти)[а-яё]{0,3}")
-_NAME_OPENERS = frozenset(
+_NAME_OPENERS = words(
     """
     банк группа лаборатория алгоритм теорема верховный большой большая большие красная красный великий великое северный
     северная южный новый новая белый чёрный центральный центральная российские российский российская
-    """.split()
+    """
 )
 _NOMINATIVE = re.compile(r"[а-яё-]*[бвгджзйклмнпрстфхцчшщ]|[а-яё-]+(?:ая|ое)")
 _LOCATIVE = re.compile(r"[а-яё-]+[еиуо]")
@@ -107,7 +105,9 @@ def _case_break(tokens: Sequence[Token], before: str) -> int:
         return 0
     if before in ("в", "во", "на", "о", "при", "под") and _LOCATIVE.fullmatch(first):
         return 1
-    return int(len(tokens) > 2 and bool(_GENITIVE_PLACE.fullmatch(first)) and bool(_NOMINATIVE.fullmatch(tokens[2].form)))
+    return int(
+        len(tokens) > 2 and bool(_GENITIVE_PLACE.fullmatch(first)) and bool(_NOMINATIVE.fullmatch(tokens[2].form))
+    )
 
 
 def _is_plain_noun(token: Token) -> bool:

@@ -13,6 +13,7 @@ LONG_LIMIT = 40
 
 _BY_CUE = {
     Cue.TITLE: 9.0,
+    Cue.SUBJECT: 7.0,
     Cue.SPEAKER: 6.0,
     Cue.HEADING: 5.0,
     Cue.QUOTED: 4.5,

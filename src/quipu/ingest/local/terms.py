@@ -13,7 +13,8 @@ MAX_TERMS = 4
 MIN_LETTERS = 3
 
 _DEFINED = re.compile(
-    r"(?:In [a-z ]{3,40}, )?(?:(?:An?|The) )?(?P<term>[A-Za-z][a-z-]+(?: [a-z][a-z-]+){1,2})(?: \([^()]{1,60}\))?,? (?:is|are) (?:an?|the|any|one of)\b"
+    r"(?:In [a-z ]{3,40}, )?(?:(?:An?|The) )?(?P<term>[A-Za-z][a-z-]+(?: [a-z][a-z-]+){1,2})"
+    r"(?: \([^()]{1,60}\))?,? (?:is|are) (?:an?|the|any|one of)\b"
     r"|(?P<russian>[А-ЯЁ][а-яё-]+(?: [а-яё-]+){1,2}) ?(?:\([^()]{1,60}\) )?— это\b"
 )
 _NOT_LAST = re.compile(r"\w+(?:ly|ed|ing|ous|ive|ful|ся|ть|ый|ий|ая|ое|ые|ого|ых|но)")

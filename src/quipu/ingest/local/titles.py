@@ -1,7 +1,7 @@
 """Titles: the document's title and its headings as names, where they read like names."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from quipu.ingest.local.capitals import find_capitalised
 from quipu.ingest.local.han import find_han
@@ -12,55 +12,73 @@ from quipu.text.scripts import UNSPACED
 
 MAX_WORDS = 8
 MAX_LENGTH = 80
-MAX_HAN_HEADING = 6
 
 _BRACKETS = re.compile(r"(?<=\S)\s*[(（\[][^()（）\[\]]*[)）\]]\s*$")
-_PATH = re.compile(r"[/\\]|\w_\w|\.\w{2,5}$|\d{4}[-./]?\d{2}[-./]?\d{2}")
+# Paths, file names, dates and running numbers: "week1/20260105_1100", "report.pdf", "Novel-25646".
+_CODE = re.compile(r"[/\\]|\w_\w|\.\w{2,5}$|\d{4}[-./]?\d{2}[-./]?\d{2}|\d{5}|[-_](?!19|20)\d{4}$")
+_JOINT = re.compile(r"[:—–]|\b(?:and|und|et|и)\b")
 _LETTER = re.compile(r"[^\W\d_]")
+_HEADING = re.compile(r"#{1,6}\s+(.*\S)")
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 _WORD = re.compile(r"\w[\w'’-]*")
 
 
-def find_in_title(title: str, text: str) -> list[Occurrence]:
+def find_in_title(title: str, text: str, known: Iterable[str] = ()) -> list[Occurrence]:
     """Return the name the title stands for, then the names inside it; nothing for a path, a date or a sentence.
 
-    A trailing bracket ("(film)") is no part of the name. Where the name occurs in `text`, its place is given.
+    A trailing bracket ("(film)") is no part of the name. Where a name occurs in `text`, its place is given. `known` are
+    names of the text: a Chinese title shows no joints, so they tell what it is made of.
     """
     name = _clean(_BRACKETS.sub("", title))
-    if not name or _PATH.search(title) or len(name.split()) > MAX_WORDS:
+    if not name or _CODE.search(title) or len(name.split()) > MAX_WORDS:
         return []
-    found = [_placed(name, text, Cue.TITLE)]
-    inside = names_within(name)
-    if len(inside) > 1 or (inside and "\u3400" <= inside[0][0] <= "\u9fff"):
-        found += [Occurrence(part, 0, 0, Cue.HEADING) for part in inside if part != name]
-    return found
+    parts = _parts(name, known)
+    cues = (Cue.SUBJECT, *[Cue.HEADING] * len(parts))
+    inside = (_placed(part, text, cue) for part, cue in zip(parts, cues, strict=False))
+    return [_placed(name, text, Cue.TITLE), *inside]
+
+
+def _parts(name: str, known: Iterable[str]) -> list[str]:
+    """Return the names a title joins, in its order; none where the title is a single name."""
+    if _UNSPACED.search(name):
+        return sorted(
+            {word for word in known if word in name and word != name}, key=lambda word: (name.find(word), word)
+        )
+    parts = _names_within(name)
+    return [part for part in parts if part != name] if len(parts) > 1 or _JOINT.search(name) else []
 
 
 def find_in_headings(headings: Sequence[str], text: str) -> list[Occurrence]:
     """Return the headings that are one name and nothing else ("Julius Caesar", not "Early life")."""
     names = [_clean(heading) for heading in headings]
-    return [_placed(name, text, Cue.HEADING) for name in names if name and is_one_name(name)]
+    return [_placed(name, text, Cue.HEADING) for name in names if name and _is_one_name(name, text)]
 
 
-def is_one_name(heading: str) -> bool:
-    """Say whether a heading is a single name: one capitalised run that is no common phrase."""
-    if _PATH.search(heading) or len(heading.split()) > MAX_WORDS:
+def headings_within(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[str]:
+    """Yield the words of the Markdown heading lines of `text`."""
+    for start, end in spans:
+        if text[start] == "#" and (match := _HEADING.match(text, start, end)):
+            yield match.group(1)
+
+
+def _is_one_name(heading: str, text: str) -> bool:
+    """Say whether a heading is a single name: of no common words, or found as it is in the running text."""
+    if _CODE.search(heading) or len(heading.split()) > MAX_WORDS:
         return False
-    if all(word.casefold() in empty_words() for word in _WORD.findall(heading)):
+    inside = _names_within(heading)
+    if inside != [heading.removeprefix("The ")]:
         return False
-    inside = names_within(heading)
-    return len(inside) == 1 and len(inside[0]) >= len(heading) - len("The ")
+    common = any(word.casefold() in empty_words() for word in _WORD.findall(inside[0]))
+    return not common or text.count(heading) > 1
 
 
-def names_within(title: str) -> list[str]:
-    """Return the names that stand in a title, in order."""
-    spans = [(0, len(title))]
-    found = [*find_quoted(title), *find_capitalised(title, spans), *find_han(title)]
+def _names_within(title: str) -> list[str]:
+    found = [*find_quoted(title), *find_capitalised(title, [(0, len(title))]), *find_han(title)]
     return list(dict.fromkeys(o.name for o in sorted(found, key=lambda o: (o.start, -o.end))))
 
 
 def _clean(title: str) -> str:
-    name = " ".join(title.split()).strip(" .:：*_#\"“”")
+    name = " ".join(title.split()).strip(' .:：*_#"“”')
     return name if _LETTER.search(name) and len(name) <= MAX_LENGTH and not name.endswith(("?", "!", "？")) else ""
 
 
@@ -77,12 +95,12 @@ def _find_word(name: str, text: str) -> int:
     start = text.find(name)
     while start >= 0:
         end = start + len(name)
-        if _is_free(text[start - 1 : start] if start else "", name[0]) and _is_free(text[end : end + 1], name[-1]):
+        if _may_part(text[start - 1 : start] if start else "", name[0]) and _may_part(text[end : end + 1], name[-1]):
             return start
         start = text.find(name, start + 1)
     return -1
 
 
-def _is_free(neighbour: str, edge: str) -> bool:
-    """Say whether a word may begin or end between these characters; Chinese words do anywhere."""
-    return not neighbour.isalnum() or not edge.isalnum() or bool(_UNSPACED.match(edge))
+def _may_part(neighbour: str, edge: str) -> bool:
+    """Say whether a word may begin or end between these two characters; in Chinese it may anywhere."""
+    return not neighbour.isalnum() or not edge.isalnum() or _UNSPACED.match(edge) is not None

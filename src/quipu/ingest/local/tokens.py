@@ -35,7 +35,9 @@ _START = re.compile(f"[{_UPPER}0-9]")
 _RUN = re.compile(
     rf"{_LEADING}{_WORD}{_POSSESSIVE}(?:(?:{_SPACE}{_CONNECTOR}){{0,3}}{_SPACE}{_WORD}{_POSSESSIVE}|{_SPACE}{_NUMBER})*+"
 )
-_TOKEN = re.compile(rf"(?P<word>{_WORD})(?P<possessive>{_POSSESSIVE})|(?P<connector>{_CONNECTOR})|(?P<number>\d[\w–-]*)")
+_TOKEN = re.compile(
+    rf"(?P<word>{_WORD})(?P<possessive>{_POSSESSIVE})|(?P<connector>{_CONNECTOR})|(?P<number>\d[\w–-]*)"
+)
 _SMALL_BEFORE = re.compile(rf"(?<![\w.,-]){_SMALL_START}$")
 _DIGITS = re.compile(r"\d+")
 
@@ -85,5 +87,11 @@ def run_tokens(match: re.Match[str]) -> list[Token]:
 
 def _token(found: re.Match[str]) -> Token:
     if found["word"]:
-        return Token(found["word"].casefold(), found.start(), found.end("word"), "word", bool(found["possessive"]))
+        return Token(
+            found["word"].casefold().replace("’", "'"),
+            found.start(),
+            found.end("word"),
+            "word",
+            bool(found["possessive"]),
+        )
     return Token(found.group().casefold(), found.start(), found.end(), "connector" if found["connector"] else "number")

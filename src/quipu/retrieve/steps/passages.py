@@ -17,32 +17,29 @@ MAX_CHUNKS_PER_ENTITY = 200
 async def graph_passages(
     found: Found, vector: Vector, *, query: Query, view: ReadView, tools: Tools
 ) -> list[list[Hit]]:
-    """Return two rankings of chunks: those of the first `top_k` entities, then others that state the first relations.
+    """Return two rankings of chunks: those that name the first `top_k` entities, those that state the first relations.
 
     Of all chunks of n entities the `related_chunks * n / 2` nearest to the question are kept, of relations likewise
     (LightRAG's VECTOR method). LightRAG takes the entities and relations left after the token budget; packing comes
-    later here, so the first `top_k` stand in for them.
+    later here, so the first `top_k` stand in for them. LightRAG also denies the relations every chunk an entity has:
+    that puts worse chunks second (recall at 5 fell by 3 to 14 points on four sets), and merging drops doubles anyway.
     """
-    entities, relations = found.entities[: query.top_k], found.relations[: query.top_k]
-    owner = await _chunks_of_entities([hit.id for hit in entities], view)
-    by_entity = await _pick(owner, "names", vector, n=query.related_chunks * len(entities) // 2, view=view, tools=tools)
-    taken = {hit.id for hit in by_entity}
-    stated = await view.chunks_of_relations([hit.id for hit in relations])
-    owner = _first_owner((hit.id, stated.get(hit.id, ())) for hit in relations)
-    owner = {chunk: relation for chunk, relation in owner.items() if chunk not in taken}
-    n = query.related_chunks * len(relations) // 2
-    by_relation = await _pick(owner, "states", vector, n=n, view=view, tools=tools)
-    return [by_entity, by_relation]
+    keys = [hit.id for hit in found.entities[: query.top_k]]
+    relations = [hit.id for hit in found.relations[: query.top_k]]
+    counts = await view.chunks_of_entities(keys)
+    naming = _first_owner((key, _most_frequent(counts.get(key, {}))) for key in keys)
+    stated = await view.chunks_of_relations(relations)
+    stating = _first_owner((relation, stated.get(relation, ())) for relation in relations)
+    cosines = await tools.vectors.similarities(view, Space.CHUNK, vector, sorted(naming.keys() | stating.keys()))
+    return [
+        _nearest(naming, "names", cosines, query.related_chunks * len(keys) // 2),
+        _nearest(stating, "states", cosines, query.related_chunks * len(relations) // 2),
+    ]
 
 
 def merged_passages(query: Query, rankings: Sequence[Sequence[Hit]]) -> tuple[Hit, ...]:
     """Return the first `chunk_top_k` chunks of the rankings taken in turn."""
     return tuple(round_robin(rankings, lambda hit: hit.id)[: query.chunk_top_k])
-
-
-async def _chunks_of_entities(keys: Sequence[str], view: ReadView) -> dict[str, str]:
-    counts = await view.chunks_of_entities(keys)
-    return _first_owner((key, _most_frequent(counts.get(key, {}))) for key in keys)
 
 
 def _most_frequent(count_by_chunk: Mapping[str, int]) -> list[str]:
@@ -57,17 +54,13 @@ def _first_owner(chunks_by_owner: Iterable[tuple[str, Sequence[str]]]) -> dict[s
     return owner
 
 
-async def _pick(
-    owner: Mapping[str, str], verb: str, vector: Vector, *, n: int, view: ReadView, tools: Tools
-) -> list[Hit]:
-    """Return the n candidates nearest to `vector`, equal ones by id; a chunk not embedded yet counts as unrelated."""
-    cosines = await tools.vectors.similarities(view, Space.CHUNK, vector, sorted(owner))
-    ranked = sorted(owner, key=lambda chunk: (-cosines.get(chunk, 0.0), chunk))[:n]
+def _nearest(owner: Mapping[str, str], verb: str, cosines: Mapping[str, float], n: int) -> list[Hit]:
+    """Return the first n chunks by cosine, equal ones by id; one that has no vector yet counts as unrelated."""
     return [
         Hit(
             id=chunk,
             score=cosines.get(chunk, 0.0),
             reason=f"{verb} {owner[chunk]}; cosine {cosines.get(chunk, 0.0):.3f} to the question",
         )
-        for chunk in ranked
+        for chunk in sorted(owner, key=lambda chunk: (-cosines.get(chunk, 0.0), chunk))[:n]
     ]

@@ -1,5 +1,6 @@
 """Filters: which documents a snapshot may see, worked out once, before any search."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ from quipu.stores.relational import schema as s
 ALLOWED_DOCUMENT = sql_table("allowed_document", sql_column("rid"), schema=None)
 ALLOWED_CHUNK = sql_table("allowed_chunk", sql_column("rid"), schema=None)
 
+_DATE = re.compile(r"\d{4}(-\d{2}(-\d{2}(T.+)?)?)?")
 _COMPARE: dict[str, Callable[[Any, Any], ColumnElement[bool]]] = {
     "=": lambda left, right: left == right,
     "<": lambda left, right: left < right,
@@ -31,6 +33,8 @@ def allow(connection: Connection, allowed: Filter) -> None:
         conditions.append(or_(*(_matches(pattern) for pattern in allowed.documents)))
     conditions += [~_matches(pattern) for pattern in allowed.exclude]
     conditions += [_holds(condition) for condition in allowed.where]
+    for date in filter(None, (allowed.after, allowed.before)):
+        _check_date(date)
     if allowed.after:
         conditions.append(_any_value("date", s.metadata_value.c.text >= allowed.after.casefold()))
     if allowed.before:
@@ -40,6 +44,13 @@ def allow(connection: Connection, allowed: Filter) -> None:
     connection.execute(insert(ALLOWED_DOCUMENT).from_select(["rid"], documents))
     chunks = select(s.chunk.c.rid).where(s.chunk.c.document.in_(select(ALLOWED_DOCUMENT.c.rid)))
     connection.execute(insert(ALLOWED_CHUNK).from_select(["rid"], chunks))
+
+
+def _check_date(text: str) -> None:
+    if not _DATE.fullmatch(text):
+        raise InvalidInput(
+            f"{text!r} is not a date.", remedy="Write a year, a month or a day: 1907, 1907-03, 1907-03-31."
+        )
 
 
 def _matches(pattern: str) -> ColumnElement[bool]:

@@ -1,0 +1,87 @@
+"""Tests of leases: who is dead, and how long a claim holds."""
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+from quipu.model.document import Status
+from quipu.stores.relational import jobs, migrations
+from quipu.stores.relational.lease import is_dead, new_owner
+from quipu.stores.relational.sqlite import SqliteBackend
+from quipu.testing.facts import source
+
+_HOST = socket.gethostname()
+
+
+def _claimed(backend: SqliteBackend, *, owner: str, now_s: float, lease_s: float = 10.0) -> list[int]:
+    with backend.writing() as connection:
+        return [job.id for job in jobs.claim(connection, 9, owner=owner, now_s=now_s, lease_s=lease_s)]
+
+
+def _backend(database: Path) -> SqliteBackend:
+    """Return a backend whose index has one job waiting."""
+    backend = SqliteBackend(database, busy_timeout_s=1.0)
+    with backend.writing() as connection:
+        migrations.prepare(connection, backend, "tests")
+        jobs.enqueue(connection, [source("a")], [], now="now")
+    return backend
+
+
+def _finished_process() -> int:
+    with subprocess.Popen([sys.executable, "-S", "-c", ""]) as process:
+        process.wait()
+    return process.pid
+
+
+def test_every_worker_has_a_name_of_its_own() -> None:
+    first, second = new_owner(), new_owner()
+    assert first != second
+    assert first.startswith(f"{_HOST}/{os.getpid()}/")
+
+
+def test_this_process_is_alive() -> None:
+    assert not is_dead(new_owner())
+
+
+def test_a_process_that_has_ended_is_dead() -> None:
+    assert is_dead(f"{_HOST}/{_finished_process()}/1/worker")
+
+
+def test_a_process_that_took_the_number_of_another_is_not_taken_for_it() -> None:
+    assert is_dead(f"{_HOST}/{os.getpid()}/another start/worker")
+
+
+def test_of_other_hosts_nothing_is_known() -> None:
+    assert not is_dead(f"{_HOST}.elsewhere/{_finished_process()}/1/worker")
+
+
+def test_a_claim_holds_until_its_lease_expires(database: Path) -> None:
+    backend = _backend(database)
+    first = _claimed(backend, owner="far/1/1/x", now_s=100.0)
+    assert len(first) == 1
+    assert _claimed(backend, owner="far/2/2/y", now_s=110.0) == []
+    assert _claimed(backend, owner="far/2/2/y", now_s=110.1) == first
+    backend.close()
+
+
+def test_renewing_and_recording_a_stage_prolong_the_lease(database: Path) -> None:
+    backend = _backend(database)
+    (job,) = _claimed(backend, owner="far/1/1/x", now_s=100.0)
+    with backend.writing() as connection:
+        jobs.renew(connection, "far/1/1/x", 200.0)
+    assert _claimed(backend, owner="far/2/2/y", now_s=150.0) == []
+    with backend.writing() as connection:
+        jobs.advance(connection, [job], Status.EXTRACTING, owner="far/1/1/x", now_s=200.0, lease_s=50.0)
+    assert _claimed(backend, owner="far/2/2/y", now_s=249.0) == []
+    assert _claimed(backend, owner="far/2/2/y", now_s=251.0) == [job]
+    backend.close()
+
+
+def test_what_a_dead_process_of_this_host_held_is_free_at_once(database: Path) -> None:
+    backend = _backend(database)
+    dead = f"{_HOST}/{_finished_process()}/1/worker"
+    held = _claimed(backend, owner=dead, now_s=100.0, lease_s=1e9)
+    assert _claimed(backend, owner=new_owner(), now_s=100.0) == held
+    backend.close()

@@ -1,0 +1,101 @@
+"""Tests of linking on texts and names of any kind: full text never hides a chunk from a new name."""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quipu.stores.relational import migrations
+from quipu.stores.relational.links import indexed
+from quipu.stores.relational.sqlite import SqliteBackend
+from quipu.stores.relational.store import RelationalStore
+from quipu.testing.contract.steps import dump, publish, remove
+from quipu.testing.facts import document, entity, passage
+from quipu.text.analyzer import Analyzer
+from tests.unit.stores.opening import open_index
+
+_PIECES = (
+    *(" ", "  ", "\n", "-", "·", "・", "&", " & ", ".", "'", "’s", ", ", "/", "+", "#", "_", '"', "*", "(", "\u200d"),
+    *("A", "a", "WHO", "who", "Who", "9", "1984", "C++", "C#", "O'Brien", "İ", "ß", "é", "e\u0301", "⑴", "½"),
+    *("长", "城", "股", "ン", "ー", "서", "ก", "รุ", "राम", "री", "Ж", "ΐ", "Ἀθ", "ﷺ", "Ⅳ", "𞤀𞤣", "Ა", "ა", "ꭰ", "🙂"),
+)
+_ANY = st.one_of(st.sampled_from(_PIECES), st.characters(exclude_categories=["Cs"]))
+_TEXTS = st.lists(_ANY, min_size=1, max_size=12).map("".join)
+_NAMES = st.lists(_ANY, min_size=1, max_size=4).map("".join)
+
+
+@pytest.fixture(scope="module")
+def backend() -> Iterator[SqliteBackend]:
+    """Return a backend with an empty index, for tests that hypothesis drives."""
+    with TemporaryDirectory() as folder:
+        backend = SqliteBackend(Path(folder) / "index.sqlite", busy_timeout_s=5.0)
+        with backend.writing() as connection:
+            migrations.prepare(connection, backend, "tests")
+        yield backend
+        backend.close()
+
+
+@settings(deadline=None, max_examples=300, derandomize=True)
+@given(texts=st.lists(_TEXTS, min_size=1, max_size=3))
+def test_full_text_keeps_the_terms_of_any_text_as_they_are(backend: SqliteBackend, texts: list[str]) -> None:
+    rows = [indexed(rid, text).terms(Analyzer()) for rid, text in enumerate(texts, 1)]
+    terms = Counter(term for _, all_terms, _ in rows for term in set(all_terms.split(" ")) if term)
+    capitals = Counter(term for _, _, all_capitals in rows for term in set(all_capitals.split(" ")) if term)
+    with backend.writing() as connection:
+        backend.index_text(connection, rows)
+        assert backend.check_text(connection) == (terms, capitals)
+        for rid, all_terms, all_capitals in rows:
+            assert all(rid in backend.chunks_with_phrase(connection, [term]) for term in all_terms.split(" ") if term)
+            assert all(rid in backend.chunks_with_capital(connection, term) for term in all_capitals.split(" ") if term)
+        backend.unindex_text(connection, rows)
+        assert backend.check_text(connection) == ({}, {})
+
+
+@settings(deadline=None, max_examples=60, derandomize=True)
+@given(text=_TEXTS, name=_NAMES, is_within=st.booleans())
+def test_a_name_before_its_text_and_after_it_gives_the_same_links(text: str, name: str, is_within: bool) -> None:
+    facts = document("text", f"{text}{name}{text}" if is_within else text)
+    naming = document("naming", passage("x", entity(name)))
+    if not naming.chunks[0].entities[0].key:
+        return
+
+    async def both_orders() -> None:
+        with TemporaryDirectory() as folder:
+            async with open_index(Path(folder) / "index.sqlite") as store:
+                states = []
+                for first, second in ((facts, naming), (naming, facts)):
+                    await publish(store, first)
+                    await publish(store, second)
+                    states.append(await dump(store))
+                    assert await store.verify() == []
+                    await remove(store, "text", "naming")
+                assert states[0] == states[1]
+                assert await store.verify() == []
+
+    asyncio.run(both_orders())
+
+
+async def test_a_segmenter_adds_words_to_full_text_and_changes_no_link(tmp_path: Path) -> None:
+    words = Analyzer(segment=lambda run: ["万里长城"] if "万里长城" in run else [], segmenter="tests/1")
+    texts = document("text", "万里长城很长。", "长城。")
+    found = []
+    for name, analyzer in (("plain", Analyzer()), ("segmented", words)):
+        backend = SqliteBackend(tmp_path / f"{name}.sqlite", busy_timeout_s=5.0)
+        store = RelationalStore(backend, lease_s=60.0, analyzer=analyzer)
+        await store.prepare()
+        await publish(store, texts, document("naming", passage("x", entity("万里长城"), entity("长城"))))
+        lines = [json.loads(line) for line in await dump(store)]
+        found.append([line for line in lines if line["kind"] == "link"])
+        async with store.view() as view:
+            hits = await view.full_text("万里长城", 5)
+            assert hits[0].id == texts.chunks[0].chunk.id
+        assert await store.verify() == []
+        await store.close()
+    assert found[0] == found[1]
+    assert len(found[0]) == 3

@@ -1,0 +1,162 @@
+"""Tests of query plans: the hot statements search through indexes and never read a whole table."""
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import event
+
+from quipu.model.delta import Delta
+from quipu.model.query import Filter
+from quipu.ports.store import Space
+from quipu.stores.relational.sqlite import SqliteBackend
+from quipu.stores.relational.store import RelationalStore
+from quipu.testing.contract.steps import DIMENSION, MODEL, embed, publish, remove
+from quipu.testing.facts import alias, document, entity, passage, relation, source
+from tests.unit.stores.opening import EXAMPLE, fill
+
+# What may be read from end to end: values given with the statement, the steps of a walk, a snapshot's own short lists,
+# the handful of models, the queue of work, and full text where it is searched.
+_SHORT = re.compile(
+    r"SCAN (json_each|(anon|json_each)_\d+|VIRTUAL TABLE|(\d+ )?CONSTANT|\(subquery|p$|pick|allowed_\w+|model|job|meta|"
+    r"chunk_terms|chunk_capitals|sqlite_master)"
+)
+_Executed = list[tuple[str, Any]]
+
+
+@contextmanager
+def _recorded(backend: SqliteBackend) -> Iterator[_Executed]:
+    """Collect the statements that are executed meanwhile, each with its parameters."""
+    executed: _Executed = []
+
+    def note(_c: object, _cursor: object, statement: str, parameters: Any, _ctx: object, is_many: bool) -> None:
+        executed.append((statement, parameters[0] if is_many else parameters))
+
+    event.listen(backend._engine, "before_cursor_execute", note)
+    yield executed
+    event.remove(backend._engine, "before_cursor_execute", note)
+
+
+def _scans(database: Path, executed: _Executed) -> list[str]:
+    """Return the steps of the statements' plans that read something long from end to end, each with its statement."""
+    found: list[str] = []
+    with closing(sqlite3.connect(database)) as connection:
+        for name in ("allowed_document", "allowed_chunk"):
+            connection.execute(f"CREATE TEMP TABLE {name} (rid INTEGER PRIMARY KEY)")
+        for statement, parameters in executed:
+            if statement.lstrip().upper().startswith(("SELECT", "UPDATE", "DELETE", "INSERT", "WITH")):
+                plan = connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters)
+                steps = [step for *_, step in plan]
+                found += [
+                    f"{step}: {statement}" for step in steps if step.startswith("SCAN") and not _SHORT.match(step)
+                ]
+    return found
+
+
+@pytest.fixture
+def backend(database: Path) -> Iterator[SqliteBackend]:
+    backend = SqliteBackend(database, busy_timeout_s=5.0)
+    yield backend
+    backend.close()
+
+
+@pytest.fixture
+async def store(backend: SqliteBackend) -> RelationalStore:
+    store = RelationalStore(backend, lease_s=60.0)
+    await store.prepare()
+    await fill(store)
+    return store
+
+
+async def test_a_full_scan_would_be_noticed(database: Path, backend: SqliteBackend, store: RelationalStore) -> None:
+    with _recorded(backend) as executed:
+        await store.verify()
+    assert any(step.startswith("SCAN entity_mention") for step in _scans(database, executed))
+
+
+async def test_a_commit_reads_no_table_from_end_to_end(
+    database: Path, backend: SqliteBackend, store: RelationalStore
+) -> None:
+    said = passage(
+        "Geneva met Bern. Nothing else.",
+        entity("Geneva", description="A lake."),
+        entity("Bern"),
+        entity("Basel"),
+        relation("Geneva", "Bern", "They met.", keywords=("meeting",)),
+        relation("Basel", "Bern"),
+        relation("Basel", "Geneva"),
+        alias("Geneva", "Genf"),
+    )
+    with _recorded(backend) as executed:
+        await publish(store, document("c.md", said, EXAMPLE[0].chunks[1].chunk.text), EXAMPLE[1])
+        await publish(store, document("a.md", said, title="Geneva"))
+        await embed(store)
+        await remove(store, "b.md", "c.md")
+    assert len(executed) > 100
+    assert _scans(database, executed) == []
+
+
+async def test_reads_go_through_indexes(database: Path, backend: SqliteBackend, store: RelationalStore) -> None:
+    keys = ["geneva", "world health organization"]
+    ids = ["geneva -- world health organization", "geneva -- 长城"]
+    chunks = [each.chunk.id for facts in EXAMPLE for each in facts.chunks]
+    with _recorded(backend) as executed:
+        for allowed in (Filter(), Filter(documents=("a*",))):
+            async with store.view(allowed) as view:
+                await view.documents(["a.md"])
+                await view.chunks(chunks)
+                await view.document_chunks("a.md")
+                await view.entities(keys)
+                await view.relations(ids)
+                await view.incident(keys)
+                await view.degrees(keys)
+                await view.named([*keys, "WHO"])
+                await view.chunks_of_entities(keys)
+                await view.chunks_of_relations(ids)
+                await view.entity_mentions(chunks)
+                await view.relation_mentions(chunks)
+                await view.full_text("geneva 长城", 10)
+                for space, wanted in ((Space.CHUNK, chunks), (Space.ENTITY, keys), (Space.RELATION, ids)):
+                    rows = (await view.vectors_after(space, 0)).rows.tolist()
+                    await view.vectors_of(space, wanted)
+                    await view.vectors_gone(space, 1)
+                    if allowed.is_empty():
+                        await view.vector_owners(space, rows)
+    # A filter has to look at every document once.
+    assert [step for step in _scans(database, executed) if "INSERT INTO allowed_document" not in step] == []
+
+
+async def test_the_queues_are_read_through_indexes(
+    database: Path, backend: SqliteBackend, store: RelationalStore
+) -> None:
+    await publish(store, document("c.md", "Three."))
+    with _recorded(backend) as executed:
+        await store.stale_texts(MODEL, 10)
+        await store.replies(["x"])
+        await store.commit(Delta(enqueue=[source("d.md")]))
+        await store.use_embedder(MODEL, DIMENSION)
+    assert _scans(database, executed) == []
+
+
+@pytest.mark.parametrize(
+    ("statement", "index"),
+    [
+        (
+            "SELECT min(description_order) FROM entity_mention WHERE entity = 1 AND description_order > 5",
+            "COVERING INDEX entity_mention_entity (entity=? AND description_order>?)",
+        ),
+        ("SELECT key FROM name WHERE anchor IN ('x', 'y')", "name_anchor (anchor=?)"),
+        ("SELECT 1 FROM vector_todo WHERE model = 1 AND text_hash = 'x'", "(model=? AND text_hash=?)"),
+        ("SELECT rid FROM vector WHERE model = 1 AND space = 'x' AND rid > 5", "(model=? AND space=? AND rowid>?)"),
+    ],
+)
+async def test_the_indexes_that_cost_depends_on_are_used(
+    database: Path, store: RelationalStore, statement: str, index: str
+) -> None:
+    with closing(sqlite3.connect(database)) as connection:
+        steps = [step for *_, step in connection.execute(f"EXPLAIN QUERY PLAN {statement}")]
+    assert any(index in step for step in steps), steps

@@ -1,0 +1,120 @@
+"""Tests of verify: each kind of tampering is a seeded fault, and each is found."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from quipu.testing.contract.steps import publish
+from quipu.testing.facts import document, entity, passage
+from tests.unit.stores.opening import fill, open_index
+
+_WHO = "(SELECT rid FROM entity WHERE key = 'world health organization')"
+_FIRST = "(SELECT min(rid) FROM chunk)"
+
+# what was done, and words by which the report names it
+_FAULTS: dict[str, tuple[str, str]] = {
+    "an entity's name": ("UPDATE entity SET name = 'Bern' WHERE key = 'geneva'", "entity 'geneva'"),
+    "an entity's type": ("UPDATE entity SET type = 'Person' WHERE key = 'geneva'", "entity 'geneva'"),
+    "an entity's description": ("UPDATE entity SET description = 'x' WHERE key = 'geneva'", "entity 'geneva'"),
+    "an entity's mentions": ("UPDATE entity SET n_mentions = n_mentions + 1 WHERE key = 'geneva'", "entity 'geneva'"),
+    "an entity's chunks": ("UPDATE entity SET n_chunks = 1 WHERE key = 'geneva'", "entity 'geneva'"),
+    "an entity's degree": ("UPDATE entity SET degree = 0 WHERE key = 'geneva'", "entity 'geneva'"),
+    "an entity's key": ("UPDATE entity SET key = 'bern' WHERE key = 'geneva'", "'geneva'"),
+    "an entity gone": ("DELETE FROM entity WHERE key = '长城'", "entity"),
+    "an entity too many": ("INSERT INTO entity VALUES (99, 'bern', 'Bern', 'Other', '', 1, 1, 0, 'h')", "'bern'"),
+    "a relation's keywords": ("UPDATE relation SET keywords = '[\"war\"]'", "relation"),
+    "a relation's description": ("UPDATE relation SET description = ''", "relation"),
+    "a relation's weight": ("UPDATE relation SET weight = weight + 1", "relation"),
+    "a relation's mentions": ("UPDATE relation SET n_mentions = 2", "relation"),
+    "a relation's chunks": ("UPDATE relation SET n_chunks = 2", "relation"),
+    "a relation gone": ("DELETE FROM relation", "relation"),
+    "a relation's ends swapped": ("UPDATE relation SET source = target, target = source", "relation"),
+    "a mention gone": ("DELETE FROM entity_mention WHERE surface = 'geneva'", "entity 'geneva'"),
+    "a mention's surface": ("UPDATE entity_mention SET surface = 'Bern' WHERE surface = 'geneva'", "'Bern'"),
+    "a relation's mention gone": ("DELETE FROM relation_mention", "relation"),
+    "the rank of a description": ("UPDATE entity_mention SET description_order = 7 WHERE description != ''", "entity"),
+    "a counted surface": ("UPDATE entity_surface SET n = n + 1 WHERE surface = 'Geneva'", "entity_surface 'Geneva'"),
+    "a counted type": ("DELETE FROM entity_type WHERE type = 'Location'", "entity_type 'Location'"),
+    "a counted keyword": ("UPDATE relation_keyword SET n = 5 WHERE keyword = 'town'", "relation_keyword 'town'"),
+    "a link's count": ("UPDATE link SET n = n + 1 WHERE chunk = (SELECT max(rid) FROM chunk)", "links"),
+    "a link gone": ("DELETE FROM link WHERE chunk = (SELECT max(rid) FROM chunk)", "links"),
+    "a link of no chunk": ("INSERT INTO link SELECT min(rid), 99, 1 FROM name", "no such chunk"),
+    "a name's uses": ("UPDATE name SET n = n + 1 WHERE key = 'WHO'", "name 'WHO'"),
+    "a name's anchor": ("UPDATE name SET anchor = 'bern' WHERE key = 'geneva'", "name 'geneva'"),
+    "a name gone": ("DELETE FROM name WHERE key = 'geneva'", "name 'geneva'"),
+    "a word too many in full text": ("INSERT INTO chunk_terms(rowid, terms) VALUES (99, 'zanzibar')", "'zanzibar'"),
+    "full text emptied": ("INSERT INTO chunk_terms(chunk_terms) VALUES ('delete-all')", "'geneva'"),
+    "capitals emptied": ("INSERT INTO chunk_capitals(chunk_capitals) VALUES ('delete-all')", "'0who'"),
+    "a chunk's text": ("UPDATE chunk SET text = replace(text, 'old', 'new')", "'old'"),
+    "a chunk's span": ("UPDATE chunk SET end_char = end_char + 1", "span"),
+    "a chunk of no document": (f"UPDATE chunk SET document = 99 WHERE rid = {_FIRST}", "document"),
+    "a mention's span": (
+        "UPDATE entity_mention SET start_char = 900, end_char = 906 WHERE surface = 'Geneva'",
+        "span",
+    ),
+    "a chunk's place twice": ("UPDATE chunk SET ordinal = 0", "ordinal"),
+    "a vector gone": ("DELETE FROM vector WHERE rid = (SELECT min(rid) FROM vector)", "missing"),
+    "a vector of another text": ("UPDATE vector SET text_hash = 'x' WHERE rid = 1", "vector x"),
+    "a vector cut short": ("UPDATE vector SET data = x'0000' WHERE rid = 1", "bytes"),
+    "a vector in another space": (
+        "UPDATE vector SET space = CASE space WHEN 'chunk' THEN 'entity' ELSE 'chunk' END",
+        "space",
+    ),
+    "a text queued that has its vector": (
+        "INSERT INTO vector_todo SELECT model, text_hash, space FROM vector WHERE rid = 1",
+        "queued",
+    ),
+    "a text queued that nothing has": ("INSERT INTO vector_todo VALUES (1, 'x', 'chunk')", "vector x"),
+    "what an entity's vector stands for": ("UPDATE entity SET vector_hash = 'x' WHERE key = 'geneva'", "vector"),
+    "what a chunk's vector stands for": (f"UPDATE chunk SET vector_hash = 'x' WHERE rid = {_FIRST}", "vector"),
+    "metadata that filters compare": ("UPDATE metadata_value SET text = 'europe' WHERE field = 'region'", "'b.md'"),
+    "metadata of nothing": ("INSERT INTO metadata_value VALUES (99, 'x', 0, 'y', NULL)", "metadata"),
+    "a document's status": ("UPDATE document SET status = 'partial' WHERE id = 'b.md'", "'b.md'"),
+    "an alias of no entity": (f"UPDATE alias_mention SET entity = 99 WHERE entity = {_WHO}", "alias"),
+}
+
+
+async def test_nothing_is_found_on_a_sound_index(database: Path) -> None:
+    async with open_index(database) as store:
+        await fill(store)
+        assert await store.verify() == []
+
+
+@pytest.mark.parametrize("fault", _FAULTS)
+async def test_tampering_is_found_and_named(database: Path, fault: str) -> None:
+    statement, words = _FAULTS[fault]
+    async with open_index(database) as store:
+        await fill(store)
+    with closing(sqlite3.connect(database)) as connection:
+        assert connection.execute(statement).rowcount != 0
+        connection.commit()
+    async with open_index(database) as store:
+        differences = await store.verify()
+    assert any(words in difference for difference in differences), differences
+
+
+async def test_a_report_of_many_differences_stays_short_and_says_so(database: Path) -> None:
+    async with open_index(database) as store:
+        await publish(store, document("a", passage("x", *(entity(f"Doge {n}") for n in range(50)))))
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("UPDATE entity SET type = 'Person'")
+        connection.commit()
+    async with open_index(database) as store:
+        differences = await store.verify()
+    assert len(differences) == 21
+    assert "30 more" in differences[-1]
+
+
+async def test_building_full_text_anew_cures_full_text_names_and_links(database: Path) -> None:
+    async with open_index(database) as store:
+        await fill(store)
+    with closing(sqlite3.connect(database)) as connection:
+        for fault in ("a link's count", "a name's anchor", "a name gone", "full text emptied", "capitals emptied"):
+            connection.execute(_FAULTS[fault][0])
+        connection.commit()
+    async with open_index(database) as store:
+        assert await store.verify() != []
+        await store.rebuild_text_index()
+        assert await store.verify() == []

@@ -1,0 +1,87 @@
+"""Tests of views in threads: what is cancelled has ended before its connection is given back."""
+
+import asyncio
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection
+
+from quipu.stores.relational.sqlite import SqliteBackend
+from quipu.stores.relational.store import RelationalStore
+from quipu.testing.contract.steps import publish
+from tests.unit.stores.opening import EXAMPLE
+
+
+class _SlowBackend(SqliteBackend):
+    """A backend whose searches begin, and end only when they are let go; it notes in which order things end."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, busy_timeout_s=5.0)
+        self.has_begun = threading.Event()
+        self.may_end = threading.Event()
+        self.ended: list[str] = []
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        with super().reading() as connection:
+            yield connection
+        self.ended.append("view")
+
+    def search_text(
+        self, connection: Connection, terms: Sequence[str], k: int, *, is_filtered: bool
+    ) -> list[tuple[str, float]]:
+        self.has_begun.set()
+        assert self.may_end.wait(timeout=60)
+        found = super().search_text(connection, terms, k, is_filtered=is_filtered)
+        self.ended.append("read")
+        return found
+
+
+async def test_a_cancelled_read_ends_before_its_view(database: Path) -> None:
+    backend = _SlowBackend(database)
+    store = RelationalStore(backend, lease_s=60.0)
+    await store.prepare()
+    await publish(store, *EXAMPLE)
+    backend.ended.clear()
+
+    async def search() -> None:
+        async with store.view() as view:
+            await view.full_text("geneva", 5)
+
+    task = asyncio.create_task(search())
+    await asyncio.to_thread(backend.has_begun.wait, 60)
+    task.cancel()
+    async with store.view() as view:
+        assert len(await view.documents()) == 2
+    assert backend.ended == ["view"]
+    backend.may_end.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert backend.ended == ["view", "read", "view"]
+    await store.close()
+
+
+async def test_an_error_in_a_view_is_the_callers_own(database: Path) -> None:
+    store = RelationalStore(SqliteBackend(database, busy_timeout_s=5.0), lease_s=60.0)
+    await store.prepare()
+    with pytest.raises(ZeroDivisionError):
+        async with store.view() as view:
+            assert 1 // len(await view.documents())
+    await publish(store, *EXAMPLE)
+    await store.close()
+
+
+async def test_many_views_may_be_open_at_once(database: Path) -> None:
+    store = RelationalStore(SqliteBackend(database, busy_timeout_s=5.0), lease_s=60.0)
+    await store.prepare()
+    await publish(store, *EXAMPLE)
+
+    async def count() -> int:
+        async with store.view() as view:
+            return len(await view.documents())
+
+    assert await asyncio.gather(*(count() for _ in range(40))) == [2] * 40
+    await store.close()

@@ -1,0 +1,252 @@
+"""The engine, end to end, in process: what adding, changing, removing and asking cost and give."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from quipu.engine import Quipu
+from quipu.errors import InvalidInput, Mismatch, NotFound
+from quipu.ingest.local import LocalExtractor
+from quipu.model.document import SourceDocument, Status
+from quipu.model.event import DocumentDone, Event, Progress
+from quipu.model.extraction import ChunkInput
+from quipu.model.query import Condition, Filter, Query
+from quipu.ports.extractor import Extracted
+from quipu.settings import Settings
+from quipu.wiring import open_engine
+from tests.laws.world import engine
+
+POLO = "# Marco Polo\n\nMarco Polo was a merchant of Venice. Marco Polo met Kublai Khan in Shangdu in 1275."
+KHAN = "# Kublai Khan\n\nKublai Khan founded the Yuan dynasty. Kublai Khan was a grandson of Genghis Khan."
+
+
+class ChoosyExtractor(LocalExtractor):
+    """The local extractor, which counts what it is asked and fails on texts that hold a word."""
+
+    def __init__(self, bad_word: str = "") -> None:
+        super().__init__()
+        self.bad_word = bad_word
+        self.n_asked = 0
+
+    async def extract(self, inputs: Sequence[ChunkInput]) -> AsyncIterator[Extracted]:
+        """Extract, or fail."""
+        self.n_asked += len(inputs)
+        async for outcome in super().extract(inputs):
+            is_bad = bool(self.bad_word) and self.bad_word in inputs[outcome.index].text
+            yield Extracted(index=outcome.index, extraction=None, error="too hard") if is_bad else outcome
+
+
+async def _dump(kb: Quipu) -> list[str]:
+    return [line async for line in kb.dump()]
+
+
+async def test_a_question_is_answered_with_quotes_that_stand_where_the_citation_says(tmp_path: Path) -> None:
+    async with engine(tmp_path) as kb:
+        await kb.add_text(POLO, id="polo")
+        await kb.add_text(KHAN, id="khan")
+        answer = await kb.query("Who founded the Yuan dynasty?")
+        assert answer.is_supported
+        assert "Kublai Khan founded the Yuan dynasty." in answer.text
+        for citation in answer.citations:
+            chunks = (await kb.document(citation.document_id)).chunks
+            chunk = next(chunk for chunk in chunks if chunk.id == citation.chunk_id)
+            assert chunk.text[citation.start - chunk.start : citation.end - chunk.start] == citation.quote
+
+
+async def test_nothing_is_made_up_where_nothing_is_known(tmp_path: Path) -> None:
+    async with engine(tmp_path) as kb:
+        await kb.add_text(POLO, id="polo")
+        answer = await kb.query("How do I reset the password of my router?")
+        assert not answer.is_supported
+        assert answer.text.startswith("I found nothing about this")
+        assert answer.citations == ()
+
+
+async def test_the_same_again_costs_nothing_and_a_change_costs_its_chunks(tmp_path: Path) -> None:
+    extractor = ChoosyExtractor()
+    paragraphs = [f"Paragraph {n}. Envoy{n} Smith travelled to City{n} Port with {n} horses." for n in range(40)]
+    async with engine(tmp_path, extractor=extractor) as kb:
+        first = await kb.add_text("\n\n".join(paragraphs), id="log", title="Log")
+        asked = extractor.n_asked
+        again = await kb.add_text("\n\n".join(paragraphs), id="log", title="Log")
+        assert (first.n_added, again.n_unchanged, again.n_chunks) == (1, 1, 0)
+        assert extractor.n_asked == asked > 5
+        paragraphs[20] = "A new paragraph about Ibn Battuta and Tangier."
+        changed = await kb.add_text("\n\n".join(paragraphs), id="log", title="Log")
+        assert changed.n_updated == 1
+        assert 1 <= extractor.n_asked - asked <= 4
+        assert changed.n_reused == changed.n_chunks - changed.n_extracted
+
+
+async def test_metadata_alone_changes_without_reading_anything_again(tmp_path: Path) -> None:
+    extractor = ChoosyExtractor()
+    async with engine(tmp_path, extractor=extractor) as kb:
+        await kb.add_text(POLO, id="polo", metadata={"year": 1275})
+        asked = extractor.n_asked
+        report = await kb.add_text(POLO, id="polo", metadata={"year": 1298})
+        assert report.n_updated == 1
+        assert extractor.n_asked == asked
+        assert (await kb.document("polo")).document.metadata["year"] == 1298
+
+
+async def test_the_same_content_under_two_names_is_two_documents_that_share_the_work(tmp_path: Path) -> None:
+    extractor = ChoosyExtractor()
+    async with engine(tmp_path, extractor=extractor) as kb:
+        await kb.add_text(POLO, id="a")
+        asked, before = extractor.n_asked, await _dump(kb)
+        await kb.add_text(POLO, id="b")
+        assert extractor.n_asked == asked
+        await kb.remove(["b"])
+        assert await _dump(kb) == before
+        await kb.add_text(POLO, id="b")
+        await kb.remove(["a"])
+        assert extractor.n_asked == asked, "the reply was dropped with the first of two documents"
+
+
+async def test_a_document_that_cannot_be_read_fails_alone_and_says_why(tmp_path: Path) -> None:
+    async with engine(tmp_path) as kb:
+        bad = SourceDocument(id="bad", data=b"\x00\x01\x02", media_type="text/plain")
+        report = await kb.add(bad, SourceDocument(id="good", data=POLO.encode(), media_type="text/markdown"))
+        assert report.n_added == 1
+        assert [document.id for document in report.failed] == ["bad"]
+        assert report.failed[0].error
+        assert {d.id: d.status for d in await kb.documents()} == {"bad": Status.FAILED, "good": Status.READY}
+        mended = await kb.add(SourceDocument(id="bad", data=KHAN.encode(), media_type="text/markdown"))
+        assert (mended.n_added, mended.failed) == (1, ())
+
+
+async def test_a_changed_document_that_cannot_be_read_leaves_the_old_version_live(tmp_path: Path) -> None:
+    async with engine(tmp_path) as kb:
+        await kb.add_text(POLO, id="polo")
+        await kb.add(SourceDocument(id="polo", data=b"\x00", media_type="text/plain"))
+        report = await kb.document("polo")
+        assert report.document.status is Status.FAILED
+        assert "Marco Polo" in report.chunks[0].text
+        assert await kb.cancel(["polo"]) == 1
+        assert (await kb.document("polo")).document.status is Status.READY
+
+
+async def test_failed_chunks_make_a_partial_document_and_are_tried_again(tmp_path: Path) -> None:
+    text = "\n\n".join(
+        [f"Chapter {n}. Traveller{n} Jones crossed River{n} Delta with a caravan of salt." for n in range(9)]
+    )
+    extractor = ChoosyExtractor(bad_word="Traveller4")
+    async with engine(tmp_path, extractor=extractor) as kb:
+        report = await kb.add_text(text, id="book")
+        assert [document.status for document in report.partial] == [Status.PARTIAL]
+        assert report.partial[0].n_failed_chunks == 1
+        asked, extractor.bad_word = extractor.n_asked, ""
+        assert await kb.retry() == 1
+        again = await kb.resume()
+        assert extractor.n_asked == asked + 1
+        assert (again.n_resumed, again.partial) == (1, ())
+        whole = await _dump(kb)
+    async with engine(tmp_path / "fresh") as kb:
+        await kb.add_text(text, id="book")
+        assert await _dump(kb) == whole
+
+
+async def test_filters_hide_text_and_descriptions_of_other_documents(tmp_path: Path) -> None:
+    async with engine(tmp_path) as kb:
+        await kb.add_text(POLO, id="polo", metadata={"region": "Europe"})
+        await kb.add_text(
+            "Marco Polo is a secret code word of the SECRETDOC.", id="secret", metadata={"region": "Mars"}
+        )
+        europe = Filter(where=(Condition(field="region", comparison="=", value="europe"),))
+        for strategy in ("naive", "lexical", "local", "global", "hybrid", "mix"):
+            answer = await kb.query("Who is Marco Polo?", strategy=strategy, filter=europe)
+            assert "SECRETDOC" not in answer.text + answer.context + answer.prompt + repr(answer.trace)
+            assert {citation.document_id for citation in answer.citations} <= {"polo"}
+
+
+async def test_events_tell_how_far_the_work_is(tmp_path: Path) -> None:
+    events: list[Event] = []
+    async with engine(tmp_path) as kb:
+        await kb.add_text(POLO, id="polo", on_event=events.append)
+    assert DocumentDone(document_id="polo", status="ready") in events
+    stages = [event.stage for event in events if isinstance(event, Progress)]
+    assert {"read", "extract", "embed"} <= set(stages)
+    assert all(event.done <= event.total for event in events if isinstance(event, Progress))
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda kb: kb.document("polp"), "Did you mean polo?"),
+        (lambda kb: kb.remove(["polo", "nowhere"]), "There is no document 'nowhere'"),
+        (lambda kb: kb.entity("Marco Pol"), "Did you mean Marco Polo?"),
+        (lambda kb: kb.relation("Marco Polo", "Napoleon"), "Marco Polo relates to"),
+        (lambda kb: kb.chunk("0000"), "There is no chunk '0000'"),
+        (lambda kb: kb.query("What?", strategy="locall"), "local"),
+        (lambda kb: kb.cancel(["nowhere"]), "There is no document 'nowhere'"),
+        (lambda kb: kb.add(Path("no/such/file.md")), "no/such/file.md"),
+    ],
+)
+async def test_what_is_not_there_is_named_with_what_is_near(tmp_path: Path, ask, message: str) -> None:  # type: ignore[no-untyped-def]
+    async with engine(tmp_path) as kb:
+        await kb.add_text(POLO, id="polo")
+        with pytest.raises(NotFound, match=message):
+            await ask(kb)
+
+
+async def test_wrong_questions_are_refused_with_a_remedy(tmp_path: Path) -> None:
+    async with engine(tmp_path) as kb:
+        with pytest.raises(InvalidInput, match="empty"):
+            await kb.query("  ")
+        with pytest.raises(InvalidInput, match="topk"):
+            await kb.query("What?", topk=3)
+        with pytest.raises(InvalidInput, match="not a date"):
+            await kb.query(Query(text="What?", filter=Filter(after="last week")))
+        with pytest.raises(InvalidInput, match="nothing to search"):
+            await kb.search(" ")
+
+
+async def test_another_embedder_is_refused_until_the_index_is_embedded_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(index=tmp_path / "kb")
+    async with await open_engine(settings) as kb:
+        await kb.add_text(POLO, id="polo")
+        expected = [line for line in await _dump(kb) if '"kind":"vector"' not in line]
+    monkeypatch.setattr("quipu.providers.local.WordLlamaEmbedder.identity", "wordllama/other")
+    with pytest.raises(Mismatch, match="quipu reembed"):
+        await open_engine(settings)
+    async with await open_engine(settings, repair=True) as kb:
+        assert await kb.reembed() > 0
+    async with await open_engine(settings) as kb:
+        lines = await _dump(kb)
+        assert [line for line in lines if '"kind":"vector"' not in line] == expected
+        assert all("wordllama/other" in line for line in lines if '"kind":"vector"' in line)
+        assert await kb.verify() == []
+        assert (await kb.query("Who met Kublai Khan?")).is_supported
+
+
+async def test_another_tokenizer_is_refused_until_full_text_is_built_again(tmp_path: Path) -> None:
+    async with await open_engine(Settings(index=tmp_path / "kb")) as kb:
+        await kb.add_text("长城是中国古代的防御工程。", id="wall")
+    other = Settings(index=tmp_path / "kb", segmenter="jieba")
+    with pytest.raises(Mismatch, match="quipu refresh --rebuild"):
+        await open_engine(other)
+    async with await open_engine(other, repair=True) as kb:
+        await kb.rebuild()
+    async with await open_engine(other) as kb:
+        assert await kb.verify() == []
+        assert [chunk.document_id for _, chunk in (await kb.search("防御工程")).chunks] == ["wall"]
+
+
+async def test_no_index_is_made_by_looking_for_one(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="quipu add"):
+        await open_engine(Settings(index=tmp_path / "kb"), create=False)
+    assert not (tmp_path / "kb").exists()
+
+
+async def test_many_tasks_may_ask_while_one_adds(tmp_path: Path) -> None:
+    async with engine(tmp_path) as kb:
+        await kb.add_text(KHAN, id="khan")
+        adding = asyncio.create_task(kb.add(*(SourceDocument(id=f"d{n}", data=POLO.encode()) for n in range(30))))
+        answers = await asyncio.gather(*(kb.query("Who founded the Yuan dynasty?") for _ in range(12)))
+        assert (await adding).n_added == 30
+        assert all(answer.is_supported for answer in answers)
+        assert await kb.verify() == []
