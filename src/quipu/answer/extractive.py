@@ -1,8 +1,8 @@
 """Extractive: an answer without a model, the few sentences of the passages that say most about the question.
 
 Greedy, one quote after the other, as in maximal marginal relevance (Carbonell and Goldstein 1998): what an earlier
-quote says already counts no more. A quote is worth the share of the question's informative words it holds, more where
-it offers the kind of thing asked for, where its passage is ranked high, and where the quote of another passage leads to
+quote says already counts no more. A quote is worth the share of the question's informative words that it and its title
+hold, more where it offers the kind of thing asked for, where its passage is ranked high, and where the quote of another passage leads to
 it: the bridge of a question of two hops.
 """
 
@@ -18,9 +18,8 @@ MAX_QUOTES = 4
 
 # Weights beside the share of the question's words, which is at most 1. Set on the development questions of musique,
 # hotpot, 2wiki and lihua together, where each can be halved or doubled for less than three points.
-TOPIC_WEIGHT = 0.5  # words of the question in the title or headings only
 OFFER_WEIGHT = 0.2  # a thing of the kind asked for
-RANK_WEIGHT = 0.3  # the first passage; the sixth has half of it
+RANK_WEIGHT = 0.15  # the first passage; the sixth has half of it
 HALF_RANK = 5
 BRIDGE_WEIGHT = 0.3  # a passage about something another passage brought in
 
@@ -57,7 +56,7 @@ class _Said:
     def and_also(self, quote: Quotable, question: Question) -> "_Said":
         return _Said(
             passages=self.passages | {quote.passage.number},
-            terms=self.terms | quote.terms | quote.topic,
+            terms=self.terms | quote.about,
             names=self.names | {key for key in (*quote.names, quote.subject) if key and not question.is_named(key)},
         )
 
@@ -81,7 +80,7 @@ def extract(text: str, passages: Sequence[Passage], mentions: Iterable[EntityMen
         left.remove(best)
         chosen.append(candidates[best])
         said = said.and_also(candidates[best], question)
-    best_share = max((question.share(c.terms | c.topic) for c in candidates), default=0.0)
+    best_share = max((question.share(c.about) for c in candidates), default=0.0)
     total_share = question.share(said.terms)
     return Extract(
         quotes=tuple(chosen),
@@ -110,7 +109,5 @@ def _merit(quotable: Quotable, question: Question) -> float:
 
 def _news(quotable: Quotable, said: _Said, question: Question) -> float:
     """Return what a quote adds to what was said."""
-    in_words = question.share(quotable.terms, unless=said.terms)
-    in_topic = question.share(quotable.topic - quotable.terms, unless=said.terms)
     is_bridge = quotable.subject in said.names and quotable.passage.number not in said.passages
-    return in_words + TOPIC_WEIGHT * in_topic + BRIDGE_WEIGHT * is_bridge
+    return question.share(quotable.about, unless=said.terms) + BRIDGE_WEIGHT * is_bridge

@@ -57,7 +57,7 @@ def read_question(text: str, candidates: Sequence[Quotable], names: KnownNames) 
     a word none of them holds weighs most.
     """
     words = split_words(text)
-    df = Counter(term for candidate in candidates for term in candidate.terms | candidate.topic)
+    df = Counter(term for candidate in candidates for term in candidate.about)
     return Question(
         text=text,
         weights={term: math.log1p(len(candidates) / (1 + df[term])) for term in content_terms(words)},

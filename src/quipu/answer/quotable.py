@@ -24,15 +24,15 @@ _HEADING = re.compile(r"#{1,6}\s")
 class Quotable:
     """Characters [start, end) of a passage's text: a sentence, or a few short ones of one line.
 
-    `terms` are its content words, `topic` those of its title and headings: the subject of a page is understood in each
-    of its sentences. `names` are the keys of entities named in it, `subject` the key of its title.
+    `terms` are its content words, `about` adds those of its title and headings: the subject of a page is understood in
+    each of its sentences. `names` are the keys of entities named in it, `subject` the key of its title.
     """
 
     passage: Passage
     start: int
     end: int
     terms: frozenset[str]
-    topic: frozenset[str]
+    about: frozenset[str]
     names: frozenset[str]
     subject: str
 
@@ -83,8 +83,8 @@ def _of_passage(passage: Passage, names: KnownNames) -> list[Quotable]:
             passage=passage,
             start=span.start,
             end=span.end,
-            terms=frozenset(content_terms(span.words)),
-            topic=topic,
+            terms=(terms := frozenset(content_terms(span.words))),
+            about=terms | topic,
             names=names.within(span.words),
             subject=subject,
         )

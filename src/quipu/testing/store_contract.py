@@ -1,7 +1,6 @@
 """The store contract: inherit StoreContract and say how to open your store, and every promise is tested."""
 
-import pytest
-
+from quipu.testing.contract import run_as_coroutines
 from quipu.testing.contract.commits import Commits
 from quipu.testing.contract.documents import Documents
 from quipu.testing.contract.entities import Entities
@@ -19,7 +18,7 @@ from quipu.testing.contract.vectors import Vectors
 __all__ = ["OpenStore", "StoreContract"]
 
 
-@pytest.mark.asyncio
+@run_as_coroutines
 class StoreContract(
     Commits,
     Documents,
@@ -37,5 +36,5 @@ class StoreContract(
     """Every promise of `ports/store.py` as a test; needs pytest and pytest-asyncio.
 
     A subclass named `Test…` brings one fixture, `open_store`, which returns an `OpenStore`: a callable that opens a
-    store ready for use. Storages must be empty when a test begins.
+    store ready for use. Storages are empty when a test begins.
     """

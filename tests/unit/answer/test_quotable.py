@@ -41,7 +41,7 @@ def test_names_are_found_in_each_sentence_and_the_title_is_the_subject() -> None
     assert not first.names
     assert second.names == {"marco polo", "genoa"}
     assert first.subject == "lop nur"
-    assert first.topic == {"lop", "nur", "lak"}
+    assert first.about - first.terms == {"lop", "nur"}
 
 
 def test_the_type_of_a_name_is_the_one_most_mentions_give() -> None:

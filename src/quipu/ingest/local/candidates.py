@@ -11,6 +11,7 @@ from quipu.text.names import entity_key
 
 MAX_PERSON_WORDS = 4
 
+_BESIDE = frozenset((Cue.TITLE, Cue.SUBJECT, Cue.HEADING))
 _WHOLE = frozenset((Cue.QUOTED, Cue.SPEAKER))
 _WORD = re.compile(r"[\w'’-]+")
 _CAMEL = re.compile(r"[A-Z][a-z]+(?:-[a-z]+)?")
@@ -58,22 +59,21 @@ def fold_occurrences(text: str, occurrences: Iterable[Occurrence]) -> list[Candi
 
 
 def _outermost(occurrences: Iterable[Occurrence]) -> list[Occurrence]:
-    """Return the occurrences in order of place; of two that overlap, the quoted, then the longer, then the first.
+    """Return the occurrences without those that overlap with another: the quoted, then the longer, then the first stay.
 
-    What stands in the title or a heading overlaps with nothing.
+    What the title or a heading names overlaps with nothing, and comes first.
     """
     ordered = sorted(occurrences, key=lambda o: (o.start, o.cue not in _WHOLE, -o.end, STRENGTH[o.cue], not o.kind))
-    kept: list[Occurrence] = []
-    last = Occurrence("", 0, 0, Cue.TERM)
+    placed: list[Occurrence] = []
+    beside: list[Occurrence] = []
     for occurrence in ordered:
-        if occurrence.cue in (Cue.TITLE, Cue.SUBJECT, Cue.HEADING):
-            kept.append(occurrence)
-        elif occurrence.start >= last.end:
-            kept.append(occurrence)
-            last = occurrence
-        elif occurrence.cue in _WHOLE and last.cue not in _WHOLE and occurrence.end > last.end:
-            kept[kept.index(last)] = last = occurrence
-    return kept
+        if occurrence.cue in _BESIDE:
+            beside.append(occurrence)
+        elif not placed or occurrence.start >= placed[-1].end:
+            placed.append(occurrence)
+        elif occurrence.cue in _WHOLE and placed[-1].cue not in _WHOLE and occurrence.end > placed[-1].end:
+            placed[-1] = occurrence
+    return [*beside, *placed]
 
 
 def _fold(group: Sequence[Occurrence], keys: Mapping[str, str]) -> Candidate:

@@ -16,7 +16,7 @@ MAX_WORDS = 10
 # Letters run on into Chinese without a space ("Mate 60手机"): hidden, they are no letters of the name.
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 _WORD_BEFORE = re.compile(r"(\w+)\W?\s$")
-_LETTER = re.compile(r"\w")
+_NUMERAL = re.compile(r"[ivx]{2,}")
 _OPENING = re.compile(r"[\s\"'“”‘’«„(\[*_#>•–—:：-]")
 _TAIL = re.compile(r"[ \u00a0]([a-z]+)\b")
 _PREPOSITIONS = words("in on at by for from with to of near after before under over into и в на у из")
@@ -117,13 +117,18 @@ def _as_occurrence(text: str, name: Sequence[Token], *, is_initial: bool) -> Occ
     start, end = name[0].start, name[-1].end
     end = _with_tail(text, end) if not name[-1].owns else end
     start, end = extend_phrase(text, start, end, is_single=len(name) == 1, is_initial=is_initial)
-    single = len(name) == 1 and end == name[-1].end and start == name[0].start
-    if single and named[0].form.rstrip(".") in empty_words() and not _is_acronym(text, start, end):
+    is_single = len(name) == 1 and (start, end) == (name[0].start, name[0].end)
+    if is_single and _is_no_name(text, name[0]):
         return None
-    if single and len(named[0].form) == 1:
-        return None
-    cue = Cue.STARTER if is_initial and single else Cue.CAPITALS
+    cue = Cue.STARTER if is_initial and is_single else Cue.CAPITALS
     return Occurrence(" ".join(text[start:end].split()), start, end, cue)
+
+
+def _is_no_name(text: str, word: Token) -> bool:
+    """Say whether one word alone names nothing: a letter, a numeral, or a common word that is no acronym here."""
+    if len(word.form) == 1 or _NUMERAL.fullmatch(word.form):
+        return True
+    return word.form.rstrip(".") in empty_words() and not _is_acronym(text, word.start, word.end)
 
 
 def _is_acronym(text: str, start: int, end: int) -> bool:

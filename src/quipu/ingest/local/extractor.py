@@ -35,9 +35,13 @@ class LocalExtractor:
         """Yield the extraction of each input, in order; the rules fail on no text."""
         for start in range(0, len(inputs), BATCH):
             batch = inputs[start : start + BATCH]
-            extractions = await asyncio.to_thread(lambda chunks: [extract_chunk(chunk) for chunk in chunks], batch)
+            extractions = await asyncio.to_thread(_extract_all, batch)
             for offset, extraction in enumerate(extractions):
                 yield Extracted(index=start + offset, extraction=extraction)
+
+
+def _extract_all(chunks: Sequence[ChunkInput]) -> list[Extraction]:
+    return [extract_chunk(chunk) for chunk in chunks]
 
 
 def extract_chunk(chunk: ChunkInput) -> Extraction:

@@ -8,10 +8,11 @@ from functools import cache
 from quipu.ingest.local.han_suffixes import BY_SUFFIX
 from quipu.ingest.local.lexicon import word_set
 
-MAX_WORD = 7
 _NUMERALS = frozenset("第一二三四五六七八九十百千万亿两零〇几数0123456789")
+_NUMBER = re.compile(r"第?[一二三四五六七八九十百千万亿两零〇几数\d]+(?:多|余)?")
 _MEASURES = frozenset(
-    "个名位次年月日条座件艘只头匹本部台辆张家所项份种类天岁克米里度届卷首篇人万亿点分秒周倍余多层章段场批副套支根块片颗声号元吨国"
+    "个名位次年月日条座件艘只头匹本部台辆张家所项份种类天岁克米里度届卷首篇人万亿点分秒周倍余多层章段场批副套支根块片颗声号"
+    "元吨国"
 )
 
 
@@ -63,7 +64,7 @@ def _longest_from() -> dict[str, int]:
 def cut_words(text: str, start: int, end: int) -> list[HanWord]:
     """Return the words of the Han run [start, end) of `text`; characters of no known word stand alone."""
     known, longest = _dictionary(), _longest_from()
-    words: list[HanWord] = []
+    cut: list[HanWord] = []
     while start < end:
         sort, length = Sort.UNKNOWN, 1
         if text[start] in _NUMERALS and (size := _number(text, start, end)):
@@ -74,12 +75,9 @@ def cut_words(text: str, start: int, end: int) -> list[HanWord]:
                 if found is not None:
                     sort, length = found, size
                     break
-        words.append(HanWord(text[start : start + length], start, start + length, sort))
+        cut.append(HanWord(text[start : start + length], start, start + length, sort))
         start += length
-    return words
-
-
-_NUMBER = re.compile(r"第?[一二三四五六七八九十百千万亿两零〇几数\d]+(?:多|余)?")
+    return cut
 
 
 def _number(text: str, start: int, end: int) -> int:

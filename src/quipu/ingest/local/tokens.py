@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+MAX_PARTS = 24
+
 # Capitals of the Latin, Greek, Cyrillic, Armenian and Georgian alphabets, with their extensions.
 _UPPER = "".join(c for c in map(chr, range(0x2000)) if c.isupper() or c.istitle())
 _SPACE = r"(?:[ \t\u00a0]{1,2}|[ \t]?\n[ \t]{0,8})"
@@ -33,7 +35,7 @@ _LEADING = r"(?:(?:(?:1[4-9]|20)\d\d(?:[-–]\d\d)?|\d{1,3}(?:st|nd|rd|th)) )?"
 # Where a run may start: found first, because a search for a plain set of characters is fast.
 _START = re.compile(f"[{_UPPER}0-9]")
 _RUN = re.compile(
-    rf"{_LEADING}{_WORD}{_POSSESSIVE}(?:(?:{_SPACE}{_CONNECTOR}){{0,3}}{_SPACE}{_WORD}{_POSSESSIVE}|{_SPACE}{_NUMBER})*+"
+    rf"{_LEADING}{_WORD}{_POSSESSIVE}(?:(?:{_SPACE}{_CONNECTOR}){{0,3}}{_SPACE}{_WORD}{_POSSESSIVE}|{_SPACE}{_NUMBER}){{0,{MAX_PARTS}}}+"
 )
 _TOKEN = re.compile(
     rf"(?P<word>{_WORD})(?P<possessive>{_POSSESSIVE})|(?P<connector>{_CONNECTOR})|(?P<number>\d[\w–-]*)"

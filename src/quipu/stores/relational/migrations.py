@@ -24,7 +24,7 @@ SCHEMA = 1 + len(MIGRATIONS)
 
 def is_current(connection: Connection) -> bool:
     """Say whether the tables are there and of this version's schema, so that opening need not write."""
-    return inspect(connection).has_table("meta") and meta.number(connection, "schema") == SCHEMA
+    return _found_schema(connection) == SCHEMA
 
 
 def prepare(connection: Connection, backend: Backend, tokenizer: str) -> None:
@@ -38,9 +38,10 @@ def prepare(connection: Connection, backend: Backend, tokenizer: str) -> None:
         meta.put(connection, "schema", SCHEMA)
         meta.put(connection, "tokenizer", tokenizer)
         return
-    if not inspect(connection).has_table("meta") or not meta.number(connection, "schema"):
+    found = _found_schema(connection)
+    if not found:
         raise Corrupt("The database holds other tables, not a Quipu index.", remedy="Name another folder.")
-    _migrate(connection)
+    _migrate(connection, found)
 
 
 def check_tokenizer(connection: Connection, tokenizer: str) -> None:
@@ -53,8 +54,16 @@ def check_tokenizer(connection: Connection, tokenizer: str) -> None:
         )
 
 
-def _migrate(connection: Connection) -> None:
-    found = meta.number(connection, "schema")
+def _found_schema(connection: Connection) -> int:
+    """Return the schema number of the index, 0 where the database is empty or not an index."""
+    tables = inspect(connection)
+    if not tables.has_table("meta") or {c["name"] for c in tables.get_columns("meta")} != {"key", "value"}:
+        return 0
+    number = meta.get(connection, "schema") or ""
+    return int(number) if number.isdigit() else 0
+
+
+def _migrate(connection: Connection, found: int) -> None:
     if found > SCHEMA:
         raise Mismatch(
             f"The index has schema {found}; this version of Quipu knows up to {SCHEMA}.",

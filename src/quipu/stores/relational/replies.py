@@ -7,7 +7,7 @@ from sqlalchemy import Connection, select, tuple_
 from quipu.model.delta import Reply
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.backend import Backend
-from quipu.stores.relational.sql import blocks, deflate, delete_in, inflate, select_in
+from quipu.stores.relational.sql import deflate, delete_in, inflate, select_in
 
 
 def record(connection: Connection, backend: Backend, replies: Sequence[Reply]) -> None:
@@ -50,9 +50,8 @@ def purge(connection: Connection) -> int:
     waiting = set(connection.execute(select(s.job.c.document)).scalars())
     uses = connection.execute(select(u.document, u.input_hash)).all()
     old = [row for row in uses if row.document not in waiting and (row.document, row.input_hash) not in needed]
-    for block in blocks(old):
-        pairs = [(row.document, row.input_hash) for row in block]
-        connection.execute(s.reply_document.delete().where(tuple_(u.document, u.input_hash).in_(pairs)))
+    pairs = [(row.document, row.input_hash) for row in old]
+    delete_in(connection, s.reply_document.delete(), tuple_(u.document, u.input_hash), pairs)
     return _drop_unused(connection, sorted({row.input_hash for row in old}))
 
 

@@ -22,21 +22,31 @@ def blocks(values: Iterable[T], size: int = BLOCK) -> Iterator[list[T]]:
 
 def select_in(connection: Connection, query: Select[Any], column: Any, values: Iterable[Any]) -> list[Row[Any]]:
     """Run `query` restricted to `column` in `values`, however many there are."""
-    if connection.dialect.name == "sqlite" and not isinstance(column, Tuple):
-        # One JSON array in place of a thousand parameters: a third of the time, and the statement stays cached.
-        listed = list(values)
-        members = func.json_each(json.dumps(listed, ensure_ascii=False)).table_valued("value")
-        return list(connection.execute(query.where(column.in_(select(members.c.value))))) if listed else []
     rows: list[Row[Any]] = []
-    for block in blocks(values):
-        rows.extend(connection.execute(query.where(column.in_(block))))
+    for members in _member_sets(connection, column, values):
+        rows.extend(connection.execute(query.where(column.in_(members))))
     return rows
 
 
 def delete_in(connection: Connection, statement: Delete, column: Any, values: Iterable[Any]) -> None:
     """Run a DELETE restricted to `column` in `values`, however many there are."""
-    for block in blocks(values):
-        connection.execute(statement.where(column.in_(block)))
+    for members in _member_sets(connection, column, values):
+        connection.execute(statement.where(column.in_(members)))
+
+
+def _member_sets(connection: Connection, column: Any, values: Iterable[Any]) -> Iterator[Any]:
+    """Yield what `column` may be a member of: all values at once on SQLite, in blocks elsewhere.
+
+    There one JSON array stands in for a thousand parameters: a third of the time, the statement stays cached, and pairs
+    are looked up in their index, where SQLite would scan for a list of row values.
+    """
+    if connection.dialect.name != "sqlite":
+        yield from blocks(values)
+        return
+    if listed := list(values):
+        each = func.json_each(json.dumps(listed, ensure_ascii=False)).table_valued("value").c.value
+        is_pair = isinstance(column, Tuple)
+        yield select(*(func.json_extract(each, f"$[{i}]") for i in range(2))) if is_pair else select(each)
 
 
 def insert_rows(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Engine, Table, create_engine, event, text
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.exc import DatabaseError, OperationalError
 
-from quipu.errors import Busy, Corrupt
+from quipu.errors import Busy, Corrupt, Unavailable
 from quipu.text.words import is_unspaced
 
 _TOKENIZE = """tokenize = "unicode61 remove_diacritics 0 categories 'L* N* M* S* Co' tokenchars '#'" """
@@ -147,7 +147,9 @@ class SqliteBackend:
                     f"Another process has been writing to {self._path} for more than {self._wait_s:g} s.",
                     remedy="Wait for it, stop it, or raise `busy_timeout_s`.",
                 ) from error
-            raise
+            raise Unavailable(
+                f"{self._path}: {error.orig}.", remedy="Check that the folder exists, can be written and has room."
+            ) from error
         except DatabaseError as error:
             if "malformed" in str(error.orig) or "not a database" in str(error.orig):
                 raise Corrupt(

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import ColumnElement, Connection, insert, select
 
 from quipu.errors import InvalidDelta, Mismatch, Stale
 from quipu.model.delta import VectorRow
@@ -51,7 +51,7 @@ def _drop(connection: Connection, space: Space, hashes: set[str], revision: int)
         [{"rid": row.rid, "model": row.model, "space": space, "revision": revision} for row in gone],
     )
     delete_in(connection, s.vector.delete(), v.rid, [row.rid for row in gone])
-    delete_in(connection, s.vector_todo.delete(), s.vector_todo.c.text_hash, unowned)
+    delete_in(connection, s.vector_todo.delete().where(_of_any_model()), s.vector_todo.c.text_hash, unowned)
 
 
 def _queue(connection: Connection, model: int, space: Space, wanted: set[str]) -> None:
@@ -70,12 +70,18 @@ def _known(connection: Connection, model: int, hashes: Iterable[str]) -> set[str
     return known
 
 
+def _of_any_model() -> ColumnElement[bool]:
+    """Name every model, so that the key (model, text) can be used."""
+    return s.vector_todo.c.model.in_(select(s.model.c.rid))
+
+
 def write(connection: Connection, rows: Sequence[VectorRow]) -> None:
     """Store vectors for texts that still want them; others are ignored. Raises InvalidDelta for a wrong dimension."""
     models = {row.identity: row for row in connection.execute(select(s.model))}
     t = s.vector_todo.c
     wanted: dict[tuple[int, str], str] = {}
-    for todo in select_in(connection, select(s.vector_todo), t.text_hash, sorted({row.text_hash for row in rows})):
+    query = select(s.vector_todo).where(_of_any_model())
+    for todo in select_in(connection, query, t.text_hash, sorted({row.text_hash for row in rows})):
         wanted[todo.model, todo.text_hash] = todo.space
     new: dict[tuple[int, str], dict[str, Any]] = {}
     for row in rows:

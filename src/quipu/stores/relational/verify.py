@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
+from quipu.model.document import Status
 from quipu.model.fold import (
     display_name,
     first_descriptions,
@@ -13,6 +14,7 @@ from quipu.model.fold import (
     top_keywords,
     voted_type,
 )
+from quipu.ports.store import Space
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.backend import Backend
 from quipu.stores.relational.documents import metadata_rows
@@ -36,7 +38,7 @@ MAX_EXAMPLES = 20
 def differences(connection: Connection, backend: Backend, analyzer: Analyzer) -> list[str]:
     """Return what differs from a computation from the facts, in words; at most MAX_EXAMPLES of each kind."""
     found: list[str] = []
-    for check in (_entities, _relations, _counts, _spans, _metadata, _vectors, _names):
+    for check in (_entities, _relations, _counts, _chunks, _mentions, _metadata, _vectors, _names):
         found += _first(check(connection))
     found += _first(_text(connection, backend, analyzer))
     return found
@@ -106,14 +108,33 @@ def _compare(
             yield f"{kind} {names.get(rid, rid)!r}: kept {kept.get(rid)}, but the mentions give {expected.get(rid)}"
 
 
-def _spans(connection: Connection) -> Iterator[str]:
+def _chunks(connection: Connection) -> Iterator[str]:
+    """Compare each document's status, and its chunks' places and spans, with the chunks themselves."""
     c = s.chunk.c
-    live = set(connection.execute(select(s.document.c.rid)).scalars())
-    for row in connection.execute(select(c.id, c.document, c.text, c.start_char, c.end_char)):
-        if row.document not in live:
-            yield f"chunk {row.id}: its document is not live"
+    chunks: dict[int, list[Any]] = {}
+    for row in connection.execute(select(c.id, c.document, c.ordinal, c.text, c.start_char, c.end_char, c.error)):
+        chunks.setdefault(row.document, []).append(row)
         if row.end_char - row.start_char != len(row.text):
             yield f"chunk {row.id}: its span has {row.end_char - row.start_char} characters, its text {len(row.text)}"
+    for document in connection.execute(select(s.document.c.rid, s.document.c.id, s.document.c.status)):
+        of_document = chunks.pop(document.rid, [])
+        if sorted(row.ordinal for row in of_document) != list(range(len(of_document))):
+            yield f"document {document.id!r}: the ordinals of its chunks do not count from 0"
+        status = Status.PARTIAL if any(row.error for row in of_document) else Status.READY
+        if document.status != status:
+            yield f"document {document.id!r}: its status is {document.status}, but its chunks make it {status}"
+    yield from (f"chunk {row.id}: its document is not live" for rows in chunks.values() for row in rows)
+
+
+def _mentions(connection: Connection) -> Iterator[str]:
+    """Look for mentions outside their chunk's text, and for aliases of entities that are not there."""
+    m, c, a = s.entity_mention.c, s.chunk.c, s.alias_mention.c
+    outside = select(c.id, m.ordinal).join(s.chunk, c.rid == m.chunk)
+    outside = outside.where((m.start_char < 0) | (m.end_char < m.start_char) | (m.end_char > func.length(c.text)))
+    for row in connection.execute(outside.order_by(c.id, m.ordinal)):
+        yield f"chunk {row.id}: the span of mention {row.ordinal} is outside its text"
+    lost = select(a.alias).where(a.entity.not_in(select(s.entity.c.rid))).order_by(a.alias)
+    yield from (f"alias {alias!r}: its entity is not there" for alias in connection.execute(lost).scalars())
 
 
 def _counts(connection: Connection) -> Iterator[str]:
@@ -150,21 +171,28 @@ def _metadata(connection: Connection) -> Iterator[str]:
 
 
 def _vectors(connection: Connection) -> Iterator[str]:
-    owned: set[str] = set()
+    owned: dict[str, Space] = {}
     for space, table in OWNERS.items():
         rids = connection.execute(select(table.c.rid)).scalars().all()
         texts = dict(wanted_texts(connection, space, rids))
         for rid, text_hash in connection.execute(select(table.c.rid, table.c.vector_hash)):
-            owned.add(text_hash)
-            if text_hash != texts[rid]:
+            owned[text_hash] = space
+            if text_hash != texts.get(rid):
                 yield f"{space} row {rid}: its vector is that of another text"
     v, t = s.vector.c, s.vector_todo.c
     for model in connection.execute(select(s.model)).all():
         kept = set(connection.execute(select(v.text_hash).where(v.model == model.rid)).scalars())
         waiting = set(connection.execute(select(t.text_hash).where(t.model == model.rid)).scalars())
-        yield from (f"vector {text_hash}: nothing has this text" for text_hash in sorted((kept | waiting) - owned))
-        yield from (f"vector {text_hash}: missing and not queued" for text_hash in sorted(owned - kept - waiting))
+        yield from (
+            f"vector {text_hash}: nothing has this text" for text_hash in sorted((kept | waiting) - owned.keys())
+        )
+        yield from (
+            f"vector {text_hash}: missing and not queued" for text_hash in sorted(owned.keys() - kept - waiting)
+        )
         yield from (f"vector {text_hash}: there, yet queued" for text_hash in sorted(kept & waiting))
+        for text_hash, space in connection.execute(select(v.text_hash, v.space).where(v.model == model.rid)):
+            if owned.get(text_hash, space) != space:
+                yield f"vector {text_hash}: it is kept in the space {space}, but its text is of {owned[text_hash]}"
         n_bytes = 2 * model.dimension
         damaged = select(v.text_hash).where(v.model == model.rid, func.length(v.data) != n_bytes)
         for text_hash in connection.execute(damaged.order_by(v.text_hash)).scalars():

@@ -27,3 +27,5 @@ pytest.register_assert_rewrite(
         )
     )
 )
+
+run_as_coroutines = pytest.mark.asyncio

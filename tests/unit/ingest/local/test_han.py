@@ -1,0 +1,53 @@
+"""Chinese names without a segmenter."""
+
+import pytest
+
+from quipu.ingest.local.han import find_han
+from quipu.ingest.local.han_words import Sort, cut_words
+
+
+def _names(text: str) -> list[str]:
+    return [occurrence.name for occurrence in find_han(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("他来到云南的洱海。", ["云南", "洱海"]),
+        ("国家发展和改革委员会批准了建设。", ["国家发展和改革委员会"]),
+        ("北京大学和清华大学举行比赛", ["北京大学", "清华大学"]),
+        ("爱德华·蒙克出生在挪威。", ["爱德华·蒙克", "挪威"]),
+        ("总统默克尔访问了斯特拉斯堡。", ["默克尔", "斯特拉斯堡"]),
+        ("华为发布了产品，郑和率领船队", ["华为", "郑和"]),
+        ("搭载天玑8100X芯片", ["天玑8100X"]),
+    ],
+)
+def test_names_are_found_between_common_words(text: str, names: list[str]) -> None:
+    assert _names(text) == names
+
+
+def test_common_words_numbers_and_dates_alone_give_nothing() -> None:
+    assert _names("我们今天上午开会讨论了三个问题，1842年他已经离开。") == []
+
+
+def test_a_name_that_begins_several_stretches_is_cut_out_of_them() -> None:
+    assert set(_names("毕昇用泥。毕昇懂火。毕昇胶泥做好了。")) == {"毕昇"}
+
+
+def test_a_place_before_a_person_is_a_name_of_its_own() -> None:
+    assert _names("法国总统马克龙") == ["法国", "马克龙"]
+
+
+def test_words_are_cut_by_longest_match_and_unknown_characters_stand_alone() -> None:
+    text = "委员会骞"
+
+    assert [(word.text, word.sort) for word in cut_words(text, 0, len(text))] == [
+        ("委员会", Sort.SUFFIX),
+        ("骞", Sort.UNKNOWN),
+    ]
+
+
+def test_a_number_takes_its_measure_word() -> None:
+    text = "第十七届"
+
+    assert [(word.text, word.sort) for word in cut_words(text, 0, len(text))] == [("第十七届", Sort.NUMBER)]

@@ -1,0 +1,50 @@
+"""Russian names: lower-case parts, case forms, and where two names meet."""
+
+import pytest
+
+from quipu.ingest.local import extract_chunk
+from quipu.ingest.local.inflection import case_rank, stem
+from quipu.model.extraction import ChunkInput
+from quipu.text.names import entity_key
+
+
+def _names(text: str, title: str = "") -> list[str]:
+    return [entity.name for entity in extract_chunk(ChunkInput(text=text, title=title)).entities]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Во время Крымской войны он жил на Васильевском острове.", ["Крымской войны", "Васильевском острове"]),
+        ("Построен Большой адронный коллайдер.", ["Большой адронный коллайдер"]),
+        ("Работал в Институте экспериментальной медицины.", ["Институте экспериментальной медицины"]),
+        ("Так решил Верховный суд Бразилии.", ["Верховный суд Бразилии"]),
+        ("Он гулял по улице Баумана.", ["улице Баумана"]),
+        ("После битвы при Ватерлоо Наполеон Бонапарт бежал.", ["битвы при Ватерлоо", "Наполеон Бонапарт"]),
+        ("Они уехали в Великое княжество Литовское.", ["Великое княжество Литовское"]),
+    ],
+)
+def test_a_name_goes_on_in_lower_case_as_far_as_it_agrees(text: str, names: list[str]) -> None:
+    assert _names(text) == names
+
+
+def test_two_names_that_meet_are_parted_by_their_cases() -> None:
+    assert _names("Губернатор Приморья Олег Кожемяко прилетел.") == ["Приморья", "Олег Кожемяко"]
+    assert _names("Он построил в Киеве Софийский собор.") == ["Киеве", "Софийский собор"]
+
+
+def test_a_verb_ends_the_name() -> None:
+    assert _names("Роман написал Толстой вчера. Толстой написал его.") == ["Толстой"]
+
+
+def test_case_forms_of_a_name_are_one_entity_shown_in_the_nominative() -> None:
+    text = "С Иваном Фёдоровым работал Пётр Мстиславец. Книгу Ивана Фёдорова знали."
+
+    assert _names(text, "Иван Фёдоров") == ["Иван Фёдоров", "Пётр Мстиславец"]
+    assert _names("В Москве ждали. Дорога шла из Москвы. Стоит Москва.") == ["Москва"]
+
+
+def test_stems_are_of_cyrillic_names_alone() -> None:
+    assert stem(entity_key("Ивана Фёдорова")) == stem(entity_key("Иваном Фёдоровым"))
+    assert stem("laura") == "laura"
+    assert case_rank("москва") < case_rank("москве")

@@ -1,0 +1,95 @@
+"""Tests of migrations: an index that an old version left behind opens as if it had been made today."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from quipu.stores.relational.migrations import MIGRATIONS, SCHEMA
+from quipu.testing.contract.steps import DIMENSION, MODEL, dump, publish, remove
+from quipu.testing.facts import document, entity, passage, source
+from tests.unit.stores.opening import EXAMPLE, fill, open_index
+
+_DATA = Path(__file__).resolve().parents[2] / "data"
+_FILES = sorted(_DATA.glob("schema_*.sql"))
+
+
+def _restore(file: Path, database: Path) -> None:
+    with closing(sqlite3.connect(database)) as connection:
+        connection.executescript(file.read_text(encoding="utf-8"))
+
+
+def _schema_of(database: Path) -> dict[str, str]:
+    """Return the statement that made each table, index and full-text table."""
+    with closing(sqlite3.connect(database)) as connection:
+        rows = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL")
+        return {name: " ".join(sql.split()) for name, sql in rows}
+
+
+def _number_in(database: Path) -> int:
+    with closing(sqlite3.connect(database)) as connection:
+        (number,) = connection.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
+    return int(number)
+
+
+def test_every_older_schema_has_its_frozen_file() -> None:
+    assert [file.stem for file in _FILES] == [f"schema_{number}" for number in range(1, SCHEMA)]
+
+
+@pytest.mark.parametrize("file", _FILES, ids=lambda file: file.stem)
+async def test_an_old_index_becomes_a_new_one(tmp_path: Path, file: Path) -> None:
+    old, new = tmp_path / "old.sqlite", tmp_path / "new.sqlite"
+    _restore(file, old)
+    assert _number_in(old) < SCHEMA
+    async with open_index(new) as store:
+        await fill(store)
+        expected = await dump(store)
+    async with open_index(old) as store:
+        assert await dump(store) == expected
+        assert await store.verify() == []
+        assert await store.stale_texts(MODEL, 10) == {}
+    assert _schema_of(old) == _schema_of(new)
+    assert _number_in(old) == _number_in(new) == SCHEMA
+
+
+@pytest.mark.parametrize("file", _FILES, ids=lambda file: file.stem)
+async def test_work_goes_on_in_an_old_index(tmp_path: Path, file: Path) -> None:
+    database = tmp_path / "index.sqlite"
+    _restore(file, database)
+    async with open_index(database) as store:
+        await store.use_embedder(MODEL, DIMENSION)
+        before = await dump(store)
+        (job,) = await store.claim(10)
+        assert job.source == source("c.md", "Waiting.", title="Later", metadata={"n": 1})
+        assert await store.replies(["h" * 32]) == {"h" * 32: "{}"}
+        async with store.view() as view:
+            revision = view.revision
+        said = document("c.md", passage("Geneva waits.", entity("Geneva")), job=job.id)
+        assert (await publish(store, said)).revision == revision + 1
+        assert await store.verify() == []
+        await remove(store, "c.md")
+        assert await dump(store) == before
+        await remove(store, *(each.id for each in EXAMPLE))
+        assert await dump(store) == []
+
+
+@pytest.mark.parametrize("file", _FILES, ids=lambda file: file.stem)
+async def test_a_migration_that_is_interrupted_leaves_the_old_index(
+    tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = tmp_path / "index.sqlite"
+    _restore(file, database)
+    before, number = _schema_of(database), _number_in(database)
+
+    def fail(_: object) -> None:
+        raise RuntimeError("pulled the plug")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("quipu.stores.relational.migrations.MIGRATIONS", (*MIGRATIONS, fail))
+        with pytest.raises(RuntimeError):
+            async with open_index(database):
+                pass
+    assert (_schema_of(database), _number_in(database)) == (before, number)
+    async with open_index(database) as store:
+        assert await store.verify() == []
