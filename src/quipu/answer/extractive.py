@@ -2,8 +2,8 @@
 
 Greedy, one quote after the other, as in maximal marginal relevance (Carbonell and Goldstein 1998): what an earlier
 quote says already counts no more. A quote is worth the share of the question's informative words that it and its title
-hold, more where it offers the kind of thing asked for, where its passage is ranked high, and where the quote of another passage leads to
-it: the bridge of a question of two hops.
+hold, more where it offers the kind of thing asked for, where its passage is ranked high, and where it is about
+something that the quote of another passage named: the bridge of a question of two hops.
 """
 
 from collections.abc import Iterable, Sequence

@@ -75,21 +75,23 @@ def quotables(passages: Iterable[Passage], names: KnownNames) -> list[Quotable]:
 
 def _of_passage(passage: Passage, names: KnownNames) -> list[Quotable]:
     chunk = passage.chunk
-    words = split_words(chunk.text)
     topic = frozenset(term for text in (chunk.title, *chunk.headings) for term in terms_of(text))
     subject = entity_key(chunk.title.partition(" (")[0])
-    return [
-        Quotable(
-            passage=passage,
-            start=span.start,
-            end=span.end,
-            terms=(terms := frozenset(content_terms(span.words))),
-            about=terms | topic,
-            names=names.within(span.words),
-            subject=subject,
+    found = []
+    for span in _spans(chunk):
+        terms = frozenset(content_terms(span.words))
+        found.append(
+            Quotable(
+                passage=passage,
+                start=span.start,
+                end=span.end,
+                terms=terms,
+                about=terms | topic,
+                names=names.within(span.words),
+                subject=subject,
+            )
         )
-        for span in _spans(chunk, words)
-    ]
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +101,9 @@ class _Span:
     words: Sequence[Word]
 
 
-def _spans(chunk: Chunk, words: Sequence[Word]) -> list[_Span]:
+def _spans(chunk: Chunk) -> list[_Span]:
     """Return the sentences of a chunk without its headings, each short one joined to those after it on its line."""
+    words = split_words(chunk.text)
     starts = [word.start for word in words]
     headings = {chunk.title, *chunk.headings}
     spans: list[_Span] = []

@@ -14,6 +14,7 @@ from quipu.text.metadata import flat_metadata
 
 SIDECAR_SUFFIX = ".meta.json"
 _LINK = "symbolic link"
+_SPECIAL = "pipe or device"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +117,8 @@ def _files(folder: Path, media_types: Mapping[str, str], skipped: Counter[str]) 
                 continue
             if file.is_symlink() and not (file.is_file() and file.resolve().is_relative_to(top)):
                 skipped[_LINK] += 1
+            elif file.exists() and not file.is_file():
+                skipped[_SPECIAL] += 1
             elif file.suffix.lower() in media_types:
                 yield file
             else:
@@ -158,6 +161,8 @@ def _media_type(path: Path, media_types: Mapping[str, str]) -> str:
 
 
 def _read_bytes(path: Path) -> bytes:
+    if path.exists() and not path.is_file():  # a pipe would be waited for, a device read without end
+        raise InvalidDocument(f"{path} is not a regular file.", remedy="Add its content: quipu add - < FILE")
     try:
         return path.read_bytes()
     except OSError as error:

@@ -1,5 +1,6 @@
 """Tests of finding and reading sources."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -157,3 +158,13 @@ def test_a_text_keeps_what_the_caller_says_of_it() -> None:
 def test_half_a_surrogate_pair_is_refused() -> None:
     with pytest.raises(InvalidDocument, match="character 2"):
         text_source("ab\ud800")
+
+
+def test_pipes_are_passed_over_in_folders_and_refused_by_name(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.md")
+    (tmp_path / "a.md").write_text("Text.")
+    found = list(find_sources([tmp_path], root=tmp_path, media_types=MEDIA_TYPES))
+    assert [type(each).__name__ for each in found] == ["SourceDocument", "SkippedFiles"]
+    [named] = find_sources([tmp_path / "pipe.md"], root=tmp_path, media_types=MEDIA_TYPES)
+    assert isinstance(named, UnreadableSource)
+    assert "not a regular file" in str(named.error)

@@ -16,8 +16,7 @@ _WHOLE = frozenset((Cue.QUOTED, Cue.SPEAKER))
 _WORD = re.compile(r"[\w'’-]+")
 _CAMEL = re.compile(r"[A-Z][a-z]+(?:-[a-z]+)?")
 _NO_NAME = re.compile(
-    r"\w+(?:ing|ed|ly|tion|tions|ment|ments|ness|ists|isms|ers|ors"
-    r"|ности|ость|ение|ания|ание|ство|ция|ции|ала|ила|ела|али|или|ели|ться|ишь|ешь|йте)"
+    r"\w+(?:ing|ed|ly|tion|ment|ness|ность|ности|ение|ания|ание|ство|ция|ции|[аиея]л(?:а|и)?|ться|ишь|ешь|йте)"
 )
 _PLURAL = re.compile(r"\w{2,}[^suia\W]s")
 _SINGULAR = re.compile(r"\s+(?:is|was|has|does)\b|['’]|,")
@@ -102,7 +101,7 @@ def _is_name(text: str, candidate: Candidate, words: frozenset[str]) -> bool:
     if not candidate.name[1:].islower():
         return True
     if _NO_NAME.fullmatch(form):
-        return form in word_set("given_names")
+        return form in word_set("given_names") or stem(form) in word_set("places")
     if _PLURAL.fullmatch(form):
         return bool(_SINGULAR.match(text, candidate.places[0][1]))
     return True

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from quipu.ingest.local import heads
-from quipu.ingest.local.lexicon import empty_words, function_words, word_set, words
+from quipu.ingest.local.lexicon import empty_words, opening_words, word_set, words
 from quipu.ingest.local.occurrence import Cue, Occurrence
 from quipu.ingest.local.runs import is_date, split_run
-from quipu.ingest.local.russian import extend_phrase, split_cases
+from quipu.ingest.local.russian import extend_phrase, is_cyrillic, is_verb, split_cases
 from quipu.ingest.local.tokens import Token, find_runs, run_tokens
 from quipu.text.scripts import UNSPACED
 
@@ -73,11 +73,11 @@ def _starts_sentence(text: str, sentence_start: int, start: int) -> bool:
 def _trim(group: Sequence[Token], *, is_initial: bool) -> list[Token]:
     """Cut articles, sentence openers and offices from the front of a name, and stray connectors from its end."""
     tokens = list(group)
-    function, roles = function_words(), word_set("roles")
+    opening, roles = opening_words(), word_set("roles")
     while tokens and (
         tokens[0].kind == "connector"
         or tokens[0].form in _ARTICLES
-        or (is_initial and tokens[0].form in function)
+        or (is_initial and (tokens[0].form in opening or (len(tokens) > 1 and is_verb(tokens[0].form))))
         or (tokens[0].form == "i" and len(tokens) > 1)
     ):
         del tokens[0]
@@ -95,11 +95,7 @@ def _is_office(tokens: Sequence[Token], roles: frozenset[str]) -> bool:
     rest = _words(tokens[1:])
     if form in heads.OFFICE_OR_NAME:
         return rest[0].form in roles or rest[0].form in word_set("given_names")
-    return len(rest) > 1 or rest[0].form in roles or _is_cyrillic(form)
-
-
-def _is_cyrillic(form: str) -> bool:
-    return "а" <= form[:1] <= "я"
+    return len(rest) > 1 or rest[0].form in roles or is_cyrillic(form)
 
 
 def _words(tokens: Sequence[Token]) -> list[Token]:
@@ -118,17 +114,23 @@ def _as_occurrence(text: str, name: Sequence[Token], *, is_initial: bool) -> Occ
     end = _with_tail(text, end) if not name[-1].owns else end
     start, end = extend_phrase(text, start, end, is_single=len(name) == 1, is_initial=is_initial)
     is_single = len(name) == 1 and (start, end) == (name[0].start, name[0].end)
-    if is_single and _is_no_name(text, name[0]):
+    if is_single and _is_no_name(text, name[0], is_initial=is_initial):
         return None
     cue = Cue.STARTER if is_initial and is_single else Cue.CAPITALS
     return Occurrence(" ".join(text[start:end].split()), start, end, cue)
 
 
-def _is_no_name(text: str, word: Token) -> bool:
-    """Say whether one word alone names nothing: a letter, a numeral, or a common word that is no acronym here."""
+def _is_no_name(text: str, word: Token, *, is_initial: bool) -> bool:
+    """Say whether one word alone names nothing: a letter, a numeral, or a common word that is no acronym here.
+
+    Inside a sentence a capital makes a name of any Russian noun ("посёлок Ключи").
+    """
     if len(word.form) == 1 or _NUMERAL.fullmatch(word.form):
         return True
-    return word.form.rstrip(".") in empty_words() and not _is_acronym(text, word.start, word.end)
+    form = word.form.rstrip(".")
+    if is_cyrillic(form):
+        return form in opening_words() or (is_initial and form in empty_words())
+    return form in empty_words() and not _is_acronym(text, word.start, word.end)
 
 
 def _is_acronym(text: str, start: int, end: int) -> bool:

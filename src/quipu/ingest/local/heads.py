@@ -95,9 +95,12 @@ PLACE_OF = words(
     village
     """
 )
-FOR_HEADS = ORGANIZATION | words(
+FOR_HEADS = words(
     """
-    act award awards campaign initiative medal minister officer prize program project secretary
+    academy act agency alliance association authority award awards board bureau campaign center centre coalition
+    commission committee council court department directorate federation foundation fund group initiative institute medal minister
+    ministry mission movement museum network office officer organisation organization prize program programme project
+    school secretary society task trust union
     """
 )
 IN_HEADS = words("prize award awards medal degree bachelor master doctor diploma")

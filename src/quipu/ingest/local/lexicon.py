@@ -19,12 +19,18 @@ def word_set(name: str) -> frozenset[str]:
 
 @cache
 def function_words() -> frozenset[str]:
-    """Return the words that begin sentences and never names, of languages with capitals."""
+    """Return the words that hold sentences together and say nothing themselves, of languages with capitals."""
     return word_set("en_function") | word_set("ru_function")
+
+
+@cache
+def opening_words() -> frozenset[str]:
+    """Return the words that begin sentences and never names, of languages with capitals."""
+    return function_words() | word_set("en_openers") | word_set("ru_openers")
 
 
 @cache
 def empty_words() -> frozenset[str]:
     """Return the words that name nothing on their own, even with a capital."""
     lists = ("en_common", "ru_common", "demonyms", "roles")
-    return function_words().union(*(word_set(name) for name in lists))
+    return opening_words().union(*(word_set(name) for name in lists))

@@ -13,7 +13,7 @@ _MARKS = '«»“”„"《》〈〉「」『』'
 _QUOTED = re.compile(rf"([«“„\"《〈「『])([^{_MARKS}\n]{{1,80}})([»”“\"》〉」』])")
 _CLOSING = {"«": "»", "“": "”", "„": "“”", '"': '"', "《": "》", "〈": "〉", "「": "」", "『": "』"}
 _WORKS = frozenset("《〈『")
-_SENTENCE = re.compile(r"[.…。！，；：;:]$|[,.;:!?] [a-zа-яё]|[，。！？；]")
+_SENTENCE = re.compile(r"[.…。！，；：;:]$|[,.;:!?] [a-zа-яё]|\w{4}[.!?] |[，。！？；]")
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
 

@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Sequence
+from functools import cache
 
-from quipu.ingest.local.lexicon import word_set, words
+from quipu.ingest.local.inflection import stem
+from quipu.ingest.local.lexicon import opening_words, word_set, words
 from quipu.ingest.local.tokens import Token
 
 MAX_GENITIVES = 3
@@ -68,7 +70,7 @@ def extend_phrase(text: str, start: int, end: int, *, is_single: bool, is_initia
 
     `is_single` says that the name is one word so far, `is_initial` that it begins a sentence.
     """
-    if not _is_cyrillic(text[start].casefold()):
+    if not is_cyrillic(text[start].casefold()):
         return start, end
     if is_single:
         end = _over_agreeing_noun(text, start, end, is_initial=is_initial)
@@ -81,7 +83,7 @@ def split_cases(tokens: Sequence[Token], *, before: str) -> list[list[Token]]:
 
     A common noun that opens the run is dropped. `before` is the word in front of the run.
     """
-    if len(tokens) < 2 or not _is_cyrillic(tokens[0].form):
+    if len(tokens) < 2 or not is_cyrillic(tokens[0].form):
         return [list(tokens)] if tokens else []
     rest = list(tokens)
     if len([token for token in rest if token.kind == "word"]) > 1 and _is_plain_noun(rest[0]):
@@ -94,7 +96,7 @@ def split_cases(tokens: Sequence[Token], *, before: str) -> list[list[Token]]:
 
 def _case_break(tokens: Sequence[Token], before: str) -> int:
     """Return where a second name begins among `tokens`, 0 where there is only one."""
-    if len(tokens) < 2 or not all(_is_cyrillic(token.form) for token in tokens[:2]):
+    if len(tokens) < 2 or not all(is_cyrillic(token.form) for token in tokens[:2]):
         return 0
     names = word_set("given_names")
     for position in range(1, len(tokens) - 1):
@@ -110,17 +112,28 @@ def _case_break(tokens: Sequence[Token], before: str) -> int:
     )
 
 
-def _is_plain_noun(token: Token) -> bool:
-    return (
-        _is_cyrillic(token.form)
-        and token.form in word_set("ru_common")
-        and token.form not in _NAME_OPENERS
-        and not _OPENING_NOUN.fullmatch(token.form)
-    )
-
-
-def _is_cyrillic(form: str) -> bool:
+def is_cyrillic(form: str) -> bool:
+    """Say whether a casefolded word begins with a Russian letter."""
     return "а" <= form[:1] <= "я" or form[:1] == "ё"
+
+
+def is_verb(form: str) -> bool:
+    """Say whether a casefolded word has the ending of a Russian verb, and is no given name."""
+    return is_cyrillic(form) and _VERB.fullmatch(form) is not None and form not in word_set("given_names")
+
+
+def _is_common_noun(form: str) -> bool:
+    """Say whether a word is a common Russian noun or adjective, in any case form, and no given name."""
+    return is_cyrillic(form) and stem(form) in _common_stems() and form not in word_set("given_names")
+
+
+@cache
+def _common_stems() -> frozenset[str]:
+    return frozenset(stem(word) for word in word_set("ru_common"))
+
+
+def _is_plain_noun(token: Token) -> bool:
+    return _is_common_noun(token.form) and token.form not in _NAME_OPENERS and not _OPENING_NOUN.fullmatch(token.form)
 
 
 def _over_agreeing_noun(text: str, start: int, end: int, *, is_initial: bool) -> int:
@@ -146,7 +159,7 @@ def _over_agreeing_noun(text: str, start: int, end: int, *, is_initial: bool) ->
 
 def _opens_name(word: str) -> bool:
     form = word.casefold()
-    return form in _NAME_OPENERS or (bool(_RELATIONAL.fullmatch(word)) and form not in word_set("ru_common"))
+    return form in _NAME_OPENERS or (bool(_RELATIONAL.fullmatch(word)) and not _is_common_noun(form))
 
 
 def _agree(first: str, second: str) -> bool:
@@ -158,7 +171,7 @@ def _is_noun(word: str, ending: str) -> bool:
         bool(_NOUNS[ending].fullmatch(word))
         and not _VERB.fullmatch(word)
         and not _ADJECTIVE.fullmatch(word)
-        and word not in word_set("ru_function")
+        and word not in opening_words()
     )
 
 
@@ -178,7 +191,7 @@ def _over_genitives(text: str, start: int, end: int) -> int:
 
 
 def _is_genitive(word: str) -> bool:
-    return bool(_GENITIVE.fullmatch(word)) and not _VERB.fullmatch(word) and word not in word_set("ru_function")
+    return bool(_GENITIVE.fullmatch(word)) and not _VERB.fullmatch(word) and word not in opening_words()
 
 
 def _over_leading_noun(text: str, start: int) -> int:

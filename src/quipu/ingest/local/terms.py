@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from quipu.ingest.local.lexicon import empty_words, function_words
+from quipu.ingest.local.lexicon import empty_words, opening_words
 from quipu.ingest.local.occurrence import Cue, Occurrence
 
 MIN_REPEATS = 3
@@ -42,7 +42,7 @@ def _repeated_pairs(text: str) -> list[tuple[str, str]]:
 
 def _is_term(words: Sequence[str]) -> bool:
     return (
-        all(len(word) >= MIN_LETTERS and word.islower() and word not in function_words() for word in words)
+        all(len(word) >= MIN_LETTERS and word.islower() and word not in opening_words() for word in words)
         and not all(word in empty_words() for word in words)
         and not _NOT_LAST.fullmatch(words[-1])
     )

@@ -8,7 +8,8 @@ from random import Random
 import pytest
 
 from quipu.model.delta import Delta, DocumentFacts
-from quipu.ports.store import Store
+from quipu.model.query import Filter
+from quipu.ports.store import Space, Store
 from quipu.testing.contract.steps import DIMENSION, MODEL, Asked, OpenStore, dump, embed, everything, publish, remove
 from quipu.testing.facts import Passage, alias, document, entity, passage, relation
 
@@ -74,15 +75,20 @@ def survivors(history: Sequence[Delta]) -> dict[str, DocumentFacts]:
     return live
 
 
-async def _answers(store: Store) -> dict[str, object]:
+async def _asked(store: Store) -> Asked:
+    """Return all there is to ask about, and more."""
     lines = [json.loads(line) for line in await dump(store)]
-    asked = Asked(
+    return Asked(
         documents=_NAMES,
         chunks=[line["id"] for line in lines if line["kind"] == "chunk"],
         keys=[entity(name).key for name in _ENTITIES],
         relations=[f"{line['source']} -- {line['target']}" for line in lines if line["kind"] == "relation"],
         words=("wall", "marco", "长"),
     )
+
+
+async def _answers(store: Store) -> dict[str, object]:
+    asked = await _asked(store)
     async with store.view() as view:
         searched = [await view.full_text(each, 50) for each in ("marco polo", "长城", "who")]
         return {**await everything(view, asked), "full text": searched}
@@ -132,6 +138,53 @@ class Laws:
             assert await dump(store) == expected
             await remove(store, *_NAMES)
             assert await dump(store) == []
+
+    @pytest.mark.parametrize("seed", range(8))
+    async def test_a_filter_gives_the_answers_of_the_allowed_documents_alone(
+        self, open_store: OpenStore, seed: int
+    ) -> None:
+        random = Random(seed)
+        documents = [version(name, seed % 3) for name in _NAMES]
+        allowed = random.sample(documents, random.randint(1, 4))
+        async with open_store("all") as store:
+            await publish(store, *documents)
+            asked = await _asked(store)
+            async with store.view(Filter(documents=tuple(each.id for each in allowed))) as view:
+                filtered = await everything(view, asked)
+                found = {each.id for each in await view.full_text("marco polo 长城", 50)}
+        async with open_store("allowed") as store:
+            await publish(store, *allowed)
+            async with store.view() as view:
+                alone = await everything(view, asked)
+                assert found == {each.id for each in await view.full_text("marco polo 长城", 50)}
+        for read, expected in alone.items():
+            assert filtered[read] == expected, read
+
+    @pytest.mark.parametrize("seed", range(6))
+    async def test_whoever_follows_the_vectors_by_revision_knows_all_of_them(
+        self, open_store: OpenStore, seed: int
+    ) -> None:
+        random = Random(seed)
+        known: dict[Space, set[int]] = {space: set() for space in Space}
+        last = dict.fromkeys(Space, -1)
+        revision = 0
+        async with open_store() as store:
+            await store.use_embedder(MODEL, DIMENSION)
+            for step in history(random):
+                await store.commit(step)
+                if random.random() < 0.7:
+                    await embed(store)
+                if random.random() < 0.5:
+                    continue
+                async with store.view() as view:
+                    for space in Space:
+                        gone = await view.vectors_gone(space, revision)
+                        assert gone is not None
+                        later = (await view.vectors_after(space, last[space])).rows.tolist()
+                        known[space] = (known[space] | set(later)) - set(gone.tolist())
+                        last[space] = max([last[space], *later])
+                        assert sorted(known[space]) == (await view.vectors_after(space, -1)).rows.tolist()
+                    revision = view.revision
 
     async def test_the_dump_is_ordered_json_of_what_is_said_and_not_of_how_it_came(self, open_store: OpenStore) -> None:
         async with open_store() as store:

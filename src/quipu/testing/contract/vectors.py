@@ -247,6 +247,9 @@ class Vectors:
                 assert await view.vector_owners(Space.CHUNK, live) == {}
                 assert list((await view.vectors_of(Space.ENTITY, ["acre"]))["acre"].shape) == [_NEXT_DIMENSION]
                 assert await _gone(view, Space.CHUNK, start) is None
+                # Whoever followed the first set rebuilds once; two views of one revision never differ.
+                assert view.revision > start
+                assert await _gone(view, Space.CHUNK, view.revision) == []
             await store.use_embedder(_NEXT, _NEXT_DIMENSION)
             with pytest.raises(Mismatch):
                 await store.use_embedder(MODEL, DIMENSION)

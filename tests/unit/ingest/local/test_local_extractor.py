@@ -106,27 +106,15 @@ async def test_the_event_loop_runs_on_while_chunks_are_read() -> None:
     assert ticks > 4
 
 
+_PIECES = """
+Battle_of the Министерство Северный ветер 中国 郑和 大学 (WHO) «Луна » 2020 \nAnna: is_a King's и на ， 。 是
+\n##_ said J. R. XIV
+"""
 _TEXTS = st.one_of(
     st.text(max_size=400),
     st.text(alphabet="AbcДежЖ王国的在和《》“”()（）«»\"'’.,:：;#- \n1№İßſ·", max_size=400),
     st.lists(
-        st.sampled_from(
-            [
-                "Battle of",
-                "the",
-                "Министерство",
-                "Северный",
-                "ветер",
-                "中国",
-                "郑和",
-                "大学",
-                "(WHO)",
-                "«Луна",
-                "»",
-                "2020",
-            ]
-            + ["Anna:", "\n", "is a", "King's", "и", "на", "，", "。", "是", "## ", "said", "J. R.", "XIV"]
-        ),
+        st.sampled_from([piece.replace("_", " ") for piece in _PIECES.split()]),
         max_size=60,
     ).map(" ".join),
 )

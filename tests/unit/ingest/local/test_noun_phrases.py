@@ -14,7 +14,7 @@ def test_what_a_sentence_defines_is_a_term() -> None:
 
 
 def test_a_pair_of_words_said_three_times_is_a_term() -> None:
-    text = "The transmission line hums. A transmission line fails; each transmission line ends. We quickly went, quickly went."
+    text = "The transmission line hums. A transmission line fails; each transmission line ends."
 
     assert _terms(text) == {"transmission line"}
     assert _terms("The transmission line hums. A transmission line fails.") == set()
