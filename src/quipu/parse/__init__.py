@@ -8,6 +8,7 @@ from types import MappingProxyType
 from quipu.errors import InvalidDocument
 from quipu.model.document import ParsedDocument, SourceDocument
 from quipu.parse.decode import name_of, normalise
+from quipu.parse.headings import MAX_HEADING
 from quipu.parse.html import HtmlParser
 from quipu.parse.markdown import MarkdownParser
 from quipu.parse.text import PlainTextParser
@@ -64,10 +65,13 @@ def parse(source: SourceDocument) -> ParsedDocument:
             f"{name_of(source)} holds no text: nothing to index.",
             remedy="Check that it is the right document, or leave it out.",
         )
-    title = " ".join(normalise(source.title or parsed.title).split())
-    return replace(
-        parsed, title=title or _title_from_name(source.source), metadata={**parsed.metadata, **source.metadata}
-    )
+    title = " ".join(normalise(source.title or parsed.title).split()) or _title_from_name(source.source)
+    return replace(parsed, title=_capped(title), metadata={**parsed.metadata, **source.metadata})
+
+
+def _capped(title: str) -> str:
+    """Return a title that fits on a few lines: it goes with every chunk."""
+    return title if len(title) <= MAX_HEADING else f"{title[: MAX_HEADING - 1].rstrip()}…"
 
 
 def _title_from_name(name: str) -> str:

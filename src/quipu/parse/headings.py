@@ -1,5 +1,7 @@
 """Heading path: the headings above the place a parser has reached."""
 
+MAX_HEADING = 300  # characters; what is longer is marked up as a heading, but is text
+
 
 class HeadingPath:
     """Keeps the open headings while a document is read from top to bottom."""

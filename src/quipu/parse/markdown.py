@@ -9,7 +9,7 @@ from markdown_it.token import Token
 from quipu.model.document import Block, Metadata, ParsedDocument, SourceDocument
 from quipu.parse.decode import decode, name_of
 from quipu.parse.front_matter import split_front_matter
-from quipu.parse.headings import HeadingPath
+from quipu.parse.headings import MAX_HEADING, HeadingPath
 
 _KINDS = {
     "heading_open": "heading",
@@ -78,7 +78,7 @@ class _Outline:
         first, last = tokens[index].map or (0, 0)
         for block in self._block(first, last, "heading"):
             yield Block(start=block.start, end=block.end, kind="heading", headings=self._path.above(level))
-        if text:
+        if 0 < len(text) <= MAX_HEADING:
             self._path.enter(level, text)
             self.title = self.title or (text if level == 1 else "")
 

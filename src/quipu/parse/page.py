@@ -5,7 +5,7 @@ from selectolax.lexbor import LexborNode
 from quipu.model.document import Block
 from quipu.parse.decode import normalise
 from quipu.parse.dom import Skips, layout_tables, tags, walk
-from quipu.parse.headings import HeadingPath
+from quipu.parse.headings import MAX_HEADING, HeadingPath
 
 _INLINE = tags(
     "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark math nobr q rb rp rt "
@@ -13,7 +13,6 @@ _INLINE = tags(
 )
 _HEADINGS = tags("h1 h2 h3 h4 h5 h6")
 _LISTS = tags("ul ol menu")
-_MAX_HEADING = 300
 
 
 class PageReader:
@@ -92,7 +91,7 @@ class PageReader:
         self._heading = None
         text = " ".join(normalise("".join(self._words)).split())
         level = int((node.tag or "h6")[1:])
-        if 0 < len(text) <= _MAX_HEADING:
+        if 0 < len(text) <= MAX_HEADING:
             self._words.clear()
             self._append(text, "heading", self._path.above(level))
             self._path.enter(level, text)

@@ -106,3 +106,15 @@ def test_metadata_given_wins_over_the_documents_own() -> None:
         id="id", data=b"---\nyear: 1901\nlang: en\n---\ntext", media_type="text/markdown", metadata=given_metadata
     )
     assert parse(document).metadata == {"year": 1902, "region": "Asia", "lang": "en"}
+
+
+def test_a_heading_of_a_page_is_text_and_a_title_is_cut() -> None:
+    long = "Heading Word " * 50
+    parsed = parse(
+        SourceDocument(id="d", data=f"# {long}\n\nBody.".encode(), media_type="text/markdown", source="h.md")
+    )
+    assert parsed.title == "h"
+    assert all(not block.headings for block in parsed.blocks)
+    named = parse(SourceDocument(id="d", data=b"Body.", title=long))
+    assert len(named.title) <= 300
+    assert named.title.endswith("…")

@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from quipu.ingest.local import heads
+from quipu.ingest.local.inflection import case_rank
 from quipu.ingest.local.lexicon import empty_words, opening_words, word_set, words
 from quipu.ingest.local.occurrence import Cue, Occurrence
 from quipu.ingest.local.runs import is_date, split_run
-from quipu.ingest.local.russian import extend_phrase, is_cyrillic, is_verb, split_cases
+from quipu.ingest.local.russian import extend_phrase, is_cyrillic, is_plain_noun, is_verb, split_cases
 from quipu.ingest.local.tokens import Token, find_runs, run_tokens
 from quipu.text.scripts import UNSPACED
 
@@ -49,8 +50,9 @@ def _names_of_run(text: str, sentence_start: int, match: re.Match[str]) -> Itera
     before = _word_before(text, sentence_start, match.start()) if len(tokens) > 1 else ""
     groups = split_run(tokens, follows_article=before == "the", follows_preposition=before in _PREPOSITIONS)
     for position, group in enumerate(groups):
-        trimmed = _trim(group, is_initial=is_initial and position == 0)
-        for name in split_cases(trimmed, before=before if position == 0 else ""):
+        opens = is_initial and position == 0
+        trimmed = _trim(group, is_initial=opens)
+        for name in split_cases(trimmed, before=before if position == 0 else "", is_initial=opens):
             occurrence = _as_occurrence(text, name, is_initial=is_initial and name[0] is tokens[0])
             if occurrence is not None:
                 yield occurrence
@@ -129,8 +131,12 @@ def _is_no_name(text: str, word: Token, *, is_initial: bool) -> bool:
         return True
     form = word.form.rstrip(".")
     if is_cyrillic(form):
-        return form in opening_words() or (is_initial and form in empty_words())
+        return form in opening_words() or (is_initial and (form in empty_words() or _is_oblique_noun(form)))
     return form in empty_words() and not _is_acronym(text, word.start, word.end)
+
+
+def _is_oblique_noun(form: str) -> bool:
+    return case_rank(form) > 1 and is_plain_noun(form)
 
 
 def _is_acronym(text: str, start: int, end: int) -> bool:

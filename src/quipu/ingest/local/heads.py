@@ -98,9 +98,9 @@ PLACE_OF = words(
 FOR_HEADS = words(
     """
     academy act agency alliance association authority award awards board bureau campaign center centre coalition
-    commission committee council court department directorate federation foundation fund group initiative institute medal minister
-    ministry mission movement museum network office officer organisation organization prize program programme project
-    school secretary society task trust union
+    commission committee council court department directorate federation foundation fund group initiative institute
+    medal minister ministry mission movement museum network office officer organisation organization prize program
+    programme project school secretary society task trust union
     """
 )
 IN_HEADS = words("prize award awards medal degree bachelor master doctor diploma")

@@ -60,8 +60,13 @@ _NAME_OPENERS = words(
     северная южный новый новая белый чёрный центральный центральная российские российский российская
     """
 )
-_NOMINATIVE = re.compile(r"[а-яё-]*[бвгджзйклмнпрстфхцчшщ]|[а-яё-]+(?:ая|ое)")
+_CONSONANT = re.compile(r"[а-яё-]*[бвгджзйклмнпрстфхцчшщ]")
+_NOMINATIVE = re.compile(
+    r"(?![а-яё-]+(?:[оеыи][мй]|[ыи]х|[оеё]в|[ая][мх])$)[а-яё-]*[бвгджзйклмнпрстфхцчшщ]|[а-яё-]+(?:[иы]й|ая|ое)"
+)
 _LOCATIVE = re.compile(r"[а-яё-]+[еиуо]")
+_GENITIVE_MASCULINE = re.compile(r"[а-яё-]+[ая]")
+_INSTRUMENTAL = re.compile(r"[а-яё-]+(?:[оеы]м|[ое]й)")
 _GENITIVE_PLACE = re.compile(r"[а-яё-]+[иыая]")
 
 
@@ -78,15 +83,15 @@ def extend_phrase(text: str, start: int, end: int, *, is_single: bool, is_initia
     return _over_leading_noun(text, start), end
 
 
-def split_cases(tokens: Sequence[Token], *, before: str) -> list[list[Token]]:
+def split_cases(tokens: Sequence[Token], *, before: str, is_initial: bool) -> list[list[Token]]:
     """Split a run of Cyrillic words where one name ends: "Приморья | Олег Кожемяко", "в Киеве | Софийский собор".
 
-    A common noun that opens the run is dropped. `before` is the word in front of the run.
+    A common noun that opens a sentence is dropped. `before` is the word in front of the run.
     """
     if len(tokens) < 2 or not is_cyrillic(tokens[0].form):
         return [list(tokens)] if tokens else []
     rest = list(tokens)
-    if len([token for token in rest if token.kind == "word"]) > 1 and _is_plain_noun(rest[0]):
+    if is_initial and len([token for token in rest if token.kind == "word"]) > 1 and is_plain_noun(rest[0].form):
         del rest[0]
     position = _case_break(rest, before)
     if position:
@@ -103,12 +108,18 @@ def _case_break(tokens: Sequence[Token], before: str) -> int:
         if tokens[position].form in names and tokens[position - 1].form not in names:
             return position
     first, second = tokens[0].form, tokens[1].form
-    if tokens[0].kind != "word" or tokens[1].kind != "word" or not _NOMINATIVE.fullmatch(second):
+    if _OPENING_NOUN.fullmatch(first):
+        return 0
+    if tokens[0].kind != "word" or tokens[1].kind != "word":
+        return 0
+    if _GENITIVE_MASCULINE.fullmatch(first) and first not in names and _INSTRUMENTAL.fullmatch(second):
+        return 1
+    if not _NOMINATIVE.fullmatch(second):
         return 0
     if before in ("в", "во", "на", "о", "при", "под") and _LOCATIVE.fullmatch(first):
         return 1
     return int(
-        len(tokens) > 2 and bool(_GENITIVE_PLACE.fullmatch(first)) and bool(_NOMINATIVE.fullmatch(tokens[2].form))
+        len(tokens) > 2 and bool(_GENITIVE_PLACE.fullmatch(first)) and bool(_CONSONANT.fullmatch(tokens[2].form))
     )
 
 
@@ -122,18 +133,19 @@ def is_verb(form: str) -> bool:
     return is_cyrillic(form) and _VERB.fullmatch(form) is not None and form not in word_set("given_names")
 
 
-def _is_common_noun(form: str) -> bool:
-    """Say whether a word is a common Russian noun or adjective, in any case form, and no given name."""
-    return is_cyrillic(form) and stem(form) in _common_stems() and form not in word_set("given_names")
-
-
 @cache
 def _common_stems() -> frozenset[str]:
-    return frozenset(stem(word) for word in word_set("ru_common"))
+    return frozenset(map(stem, word_set("ru_common"))) - frozenset(map(stem, _NAME_OPENERS))
 
 
-def _is_plain_noun(token: Token) -> bool:
-    return _is_common_noun(token.form) and token.form not in _NAME_OPENERS and not _OPENING_NOUN.fullmatch(token.form)
+def is_plain_noun(form: str) -> bool:
+    """Say whether a word is a common Russian noun or adjective in any case form, and opens no names."""
+    return (
+        is_cyrillic(form)
+        and stem(form) in _common_stems()
+        and form not in word_set("given_names")
+        and not _OPENING_NOUN.fullmatch(form)
+    )
 
 
 def _over_agreeing_noun(text: str, start: int, end: int, *, is_initial: bool) -> int:
@@ -159,7 +171,7 @@ def _over_agreeing_noun(text: str, start: int, end: int, *, is_initial: bool) ->
 
 def _opens_name(word: str) -> bool:
     form = word.casefold()
-    return form in _NAME_OPENERS or (bool(_RELATIONAL.fullmatch(word)) and not _is_common_noun(form))
+    return form in _NAME_OPENERS or (bool(_RELATIONAL.fullmatch(word)) and form not in word_set("ru_common"))
 
 
 def _agree(first: str, second: str) -> bool:

@@ -1,0 +1,53 @@
+"""Tests of turning extractions into facts."""
+
+from quipu.ingest.facts import chunk_facts
+from quipu.model.extraction import Extraction, FoundAlias, FoundEntity, FoundRelation
+from quipu.model.graph import UNKNOWN_TYPE, Chunk
+
+CHUNK = Chunk(
+    id="c", document_id="d", title="", ordinal=0, text="text", start=0, end=4, n_tokens=1, text_hash="t", input_hash="i"
+)
+
+
+def test_names_become_keys_and_surfaces_stay() -> None:
+    facts = chunk_facts(CHUNK, Extraction(entities=(FoundEntity(name=" The  Silk Road ", type="Location"),)))
+    assert [(m.key, m.surface, m.type) for m in facts.entities] == [("silk road", "The  Silk Road", "Location")]
+
+
+def test_a_missing_end_of_a_relation_becomes_an_entity_of_unknown_type() -> None:
+    extraction = Extraction(
+        entities=(FoundEntity(name="Venice", type="Location"),),
+        relations=(
+            FoundRelation(source="Marco Polo", target="venice"),
+            FoundRelation(source="Marco Polo", target="Goa"),
+        ),
+    )
+    facts = chunk_facts(CHUNK, extraction)
+    assert [(m.surface, m.type) for m in facts.entities] == [
+        ("Venice", "Location"),
+        ("Marco Polo", UNKNOWN_TYPE),
+        ("Goa", UNKNOWN_TYPE),
+    ]
+    assert [(r.source, r.target) for r in facts.relations] == [("marco polo", "venice"), ("marco polo", "goa")]
+
+
+def test_what_has_no_name_or_relates_a_thing_to_itself_is_dropped() -> None:
+    extraction = Extraction(
+        entities=(FoundEntity(name=" -- ", type="Other"),),
+        relations=(FoundRelation(source="Venice", target="the Venice"), FoundRelation(source="", target="Goa")),
+        aliases=(FoundAlias(name="WHO", alias="WHO"),),
+    )
+    facts = chunk_facts(CHUNK, extraction)
+    assert (facts.entities, facts.relations, facts.aliases) == ((), (), ())
+
+
+def test_the_long_name_of_an_alias_is_an_entity() -> None:
+    facts = chunk_facts(CHUNK, Extraction(aliases=(FoundAlias(name="World Health Organization", alias="WHO"),)))
+    assert [m.key for m in facts.entities] == ["world health organization"]
+    assert [(a.key, a.alias, a.surface) for a in facts.aliases] == [("world health organization", "WHO", "WHO")]
+
+
+def test_half_of_a_surrogate_pair_does_not_reach_the_store() -> None:
+    found = FoundEntity(name="Bad \ud800 Name", type="Other", description="said \udfff so")
+    [mention] = chunk_facts(CHUNK, Extraction(entities=(found,))).entities
+    assert (mention.surface + mention.description).encode() == b"Bad ? Namesaid ? so"

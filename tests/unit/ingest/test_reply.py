@@ -1,0 +1,23 @@
+"""Tests of extractions as kept replies."""
+
+import pytest
+
+from quipu.errors import Corrupt
+from quipu.ingest.reply import from_payload, to_payload
+from quipu.model.extraction import Extraction, FoundAlias, FoundEntity, FoundRelation
+
+EXTRACTION = Extraction(
+    entities=(FoundEntity(name="长城", type="Location", description="长城很长。", start=1, end=3, is_definition=True),),
+    relations=(FoundRelation(source="a", target="b", keywords=("x", "y"), description="d", weight=2.5),),
+    aliases=(FoundAlias(name="World Health Organization", alias="WHO"),),
+)
+
+
+def test_a_reply_gives_back_the_extraction_it_was_made_of() -> None:
+    assert from_payload(to_payload(EXTRACTION)) == EXTRACTION
+
+
+@pytest.mark.parametrize("payload", ["", "{}", "[]", '{"entities": [{"nam": 1}], "relations": [], "aliases": []}'])
+def test_a_damaged_reply_is_refused_with_a_remedy(payload: str) -> None:
+    with pytest.raises(Corrupt, match="quipu verify"):
+        from_payload(payload)
