@@ -148,6 +148,24 @@ async def test_failed_chunks_make_a_partial_document_and_are_tried_again(tmp_pat
         assert await _dump(kb) == whole
 
 
+async def test_an_extractor_that_breaks_down_loses_nothing_it_has_said(tmp_path: Path) -> None:
+    class BrokenExtractor(LocalExtractor):
+        async def extract(self, inputs: Sequence[ChunkInput]) -> AsyncIterator[Extracted]:
+            async for outcome in super().extract(inputs):
+                if outcome.index == 1:
+                    raise ZeroDivisionError("out of order")
+                yield outcome
+
+    text = "\n\n".join(
+        [f"Chapter {n}. Traveller{n} Jones crossed River{n} Delta with a caravan of salt." for n in range(4)]
+    )
+    async with engine(tmp_path, extractor=BrokenExtractor()) as kb:
+        report = await kb.add_text(text, id="book")
+        assert report.n_extracted == 1
+        assert "out of order" in (await kb.document("book")).chunks[1].error
+        assert await kb.verify() == []
+
+
 async def test_filters_hide_text_and_descriptions_of_other_documents(tmp_path: Path) -> None:
     async with engine(tmp_path) as kb:
         await kb.add_text(POLO, id="polo", metadata={"region": "Europe"})

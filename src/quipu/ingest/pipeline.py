@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
-from quipu.errors import InvalidDocument
+from quipu.errors import InvalidDocument, QuipuError
 from quipu.ingest.facts import chunk_facts
 from quipu.ingest.keeper import ReplyKeeper
 from quipu.ingest.reading import ReadDocument, Recipe, content_hash, extractor_input, read
@@ -17,6 +17,7 @@ from quipu.ingest.reply import from_payload, to_payload
 from quipu.model.delta import ChunkFacts, Delta, DocumentFacts, Job, JobFailure, Reply
 from quipu.model.document import SourceDocument, Status
 from quipu.model.event import DocumentDone, Progress
+from quipu.model.extraction import Extraction
 from quipu.model.graph import Chunk
 from quipu.ports.extractor import Extracted
 from quipu.ports.sink import Sink
@@ -112,22 +113,30 @@ async def _extract(
     outcomes = {h: Extracted(index=0, extraction=from_payload(payload)) for h, payload in kept.items()}
     missing = [h for h in asked_by if h not in outcomes]
     work.n_reused += sum(len(chunks) for chunks in asked_by.values()) - len(missing)
+    error = "The extractor gave no answer for this chunk."
     async with ReplyKeeper(store) as keeper:
         done = 0
-        async for outcome in recipe.extractor.extract([extractor_input(asked_by[h][0]) for h in missing]):
-            input_hash = missing[outcome.index]
-            outcomes[input_hash] = outcome
-            if outcome.extraction is not None:
-                payload = to_payload(outcome.extraction)
-                keeper.put(
-                    Reply(input_hash=input_hash, document_id=c.document_id, payload=payload)
-                    for c in asked_by[input_hash]
-                )
-                work.n_extracted += 1
-            done += 1
-            on_event(Progress(stage="extract", done=work.n_chunks + done, total=work.n_chunks + len(missing)))
-    unanswered = Extracted(index=0, extraction=None, error="The extractor gave no answer for this chunk.")
+        try:
+            async for outcome in recipe.extractor.extract([extractor_input(asked_by[h][0]) for h in missing]):
+                input_hash = missing[outcome.index]
+                outcomes[input_hash] = outcome
+                if outcome.extraction is not None:
+                    keeper.put(_replies(input_hash, outcome.extraction, asked_by[input_hash]))
+                    work.n_extracted += 1
+                done += 1
+                on_event(Progress(stage="extract", done=work.n_chunks + done, total=work.n_chunks + len(missing)))
+        except QuipuError:
+            raise
+        except Exception as failure:  # an extractor's own fault must not stop what it has answered
+            error = f"The extractor failed: {type(failure).__name__}: {failure}"
+    unanswered = Extracted(index=0, extraction=None, error=error)
     return {input_hash: outcomes.get(input_hash, unanswered) for input_hash in asked_by}
+
+
+def _replies(input_hash: str, extraction: Extraction, chunks: Sequence[Chunk]) -> Iterator[Reply]:
+    payload = to_payload(extraction)
+    for chunk in chunks:
+        yield Reply(input_hash=input_hash, document_id=chunk.document_id, payload=payload)
 
 
 def _document_facts(reading: _Reading, outcomes: Mapping[str, Extracted], recipe: Recipe) -> DocumentFacts:
