@@ -14,7 +14,7 @@ _APOSTROPHE = re.compile(r"(?<=\w)['’ʼ`]+(?=\w)")
 _AMPERSAND = re.compile(r"(?<=\s)&(?=\s)")
 _PUNCTUATION = re.compile(rf"(?:(?![{MARKS}{UNSPACED}])[^\w+#&]|_)+")
 _OUTER_PUNCTUATION = re.compile(r"^[^\w]+|[^\w.]+$")
-_ARTICLES = re.compile(r"(?:(?:the|an|a) )+(?=\S)")
+_ARTICLES = re.compile(r"(?:(?:the|an|a(?= \S\S)) )+(?=\S)")  # not the first of two initials, as in "a b foo"
 _ARTICLE_AS_WRITTEN = re.compile(r"(?:[Tt]he|[Aa]n?)\s+(?=\S)")
 _SPACE_IN_UNSPACED = re.compile(rf"(?<=[{UNSPACED}]) (?=[{UNSPACED}])")
 

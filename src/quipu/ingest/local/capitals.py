@@ -8,7 +8,7 @@ from quipu.ingest.local.inflection import case_rank
 from quipu.ingest.local.lexicon import empty_words, opening_words, word_set, words
 from quipu.ingest.local.occurrence import Cue, Occurrence
 from quipu.ingest.local.runs import is_date, split_run
-from quipu.ingest.local.russian import extend_phrase, is_cyrillic, is_plain_noun, is_verb, split_cases
+from quipu.ingest.local.russian import extend_phrase, is_common_phrase, is_cyrillic, is_plain_noun, is_verb, split_cases
 from quipu.ingest.local.tokens import Token, find_runs, run_tokens
 from quipu.text.scripts import UNSPACED
 
@@ -114,7 +114,7 @@ def _as_occurrence(text: str, name: Sequence[Token], *, is_initial: bool) -> Occ
         return None
     start, end = name[0].start, name[-1].end
     end = _with_tail(text, end) if not name[-1].owns else end
-    start, end = extend_phrase(text, start, end, is_single=len(name) == 1, is_initial=is_initial)
+    start, end = extend_phrase(text, start, end, is_initial=is_initial)
     is_single = len(name) == 1 and (start, end) == (name[0].start, name[0].end)
     if is_single and _is_no_name(text, name[0], is_initial=is_initial):
         return None
@@ -131,11 +131,14 @@ def _is_no_name(text: str, word: Token, *, is_initial: bool) -> bool:
         return True
     form = word.form.rstrip(".")
     if is_cyrillic(form):
-        return form in opening_words() or (is_initial and (form in empty_words() or _is_oblique_noun(form)))
+        return form in opening_words() or (is_initial and _is_common_russian(text, word))
     return form in empty_words() and not _is_acronym(text, word.start, word.end)
 
 
-def _is_oblique_noun(form: str) -> bool:
+def _is_common_russian(text: str, word: Token) -> bool:
+    form = word.form
+    if form in empty_words() or is_common_phrase(text, word.start, word.end):
+        return True
     return case_rank(form) > 1 and is_plain_noun(form)
 
 

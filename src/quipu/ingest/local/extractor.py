@@ -13,7 +13,7 @@ from quipu.ingest.local.han import find_han
 from quipu.ingest.local.kinds import kind_of
 from quipu.ingest.local.occurrence import Cue, Occurrence
 from quipu.ingest.local.quoted import find_quoted
-from quipu.ingest.local.relate import relate
+from quipu.ingest.local.relate import MAX_RELATIONS, relate
 from quipu.ingest.local.salience import entity_limit, most_salient
 from quipu.ingest.local.sentences import Sentences
 from quipu.ingest.local.terms import find_terms
@@ -58,7 +58,7 @@ def extract_chunk(chunk: ChunkInput) -> Extraction:
     kinds = _kinds(chunk.text, candidates, aliases)
     return Extraction(
         entities=tuple(_entity(candidate, kinds[candidate.name], sentences) for candidate in candidates),
-        relations=(*_title_relations(candidates), *relate(candidates, aliases, sentences)),
+        relations=(*_title_relations(candidates), *relate(candidates, aliases, sentences))[:MAX_RELATIONS],
         aliases=aliases,
     )
 

@@ -82,14 +82,13 @@ def _with_models(text: str, names: Sequence[Occurrence]) -> Iterator[Occurrence]
 
 
 def _continues(run: Sequence[HanWord], position: int) -> bool:
-    """Say whether a number belongs to the name around it, as in 神舟十六号 and 地铁十号线."""
+    """Say whether a number belongs to the name around it, as in 神舟十六号, 地铁十号线 and 第一医院."""
     word = run[position]
-    return (
-        word.sort is Sort.NUMBER
-        and word.text.endswith("号")
-        and not word.text[0].isdigit()
-        and position > 0
-        and run[position - 1].sort < Sort.NUMBER
+    if word.sort is not Sort.NUMBER or not position or run[position - 1].sort >= Sort.NUMBER or word.text[0].isdigit():
+        return False
+    following = run[position + 1 : position + 2]
+    return word.text.endswith("号") or (
+        word.text.startswith("第") and bool(following) and following[0].sort is Sort.SUFFIX
     )
 
 
@@ -97,6 +96,8 @@ def _bridges(run: Sequence[HanWord], position: int, phrase: Sequence[HanWord]) -
     """Say whether "and" stands inside the name of one organisation, as in 国家发展和改革委员会."""
     if run[position].text not in _CONJUNCTIONS or not phrase:
         return False
+    if phrase[-1].sort is Sort.UNKNOWN and not (len(phrase) > 1 and phrase[-2].sort is Sort.UNKNOWN):
+        return position + 1 < len(run) and run[position + 1].sort is Sort.SUFFIX
     if phrase[-1].sort not in (Sort.SOFT, Sort.LINK) or len(phrase[-1].text) < 2:
         return False
     for word in run[position + 1 : position + 6]:
@@ -113,12 +114,28 @@ def _settle(run: Sequence[HanWord]) -> list[HanWord]:
     for position, word in enumerate(settled):
         if word.sort is Sort.SUFFIX and BY_SUFFIX[word.text] == "Person":
             if position == 0 or settled[position - 1].sort is not Sort.UNKNOWN:
-                settled[position] = replace(word, sort=Sort.ROLE)
+                settled[position] = word._replace(sort=Sort.ROLE)
+        elif word.sort is Sort.HARD and _spells(settled, position):
+            settled[position] = word._replace(sort=Sort.UNKNOWN)
         elif position and word.text in _BINDERS and _is_lone(settled, position - 1):
             following = settled[position + 1] if position + 1 < len(settled) else None
             if following is None or following.sort is Sort.HARD or _is_lone(settled, position + 1):
-                settled[position] = replace(word, sort=Sort.UNKNOWN)
+                settled[position] = word._replace(sort=Sort.UNKNOWN)
     return settled
+
+
+def _spells(run: Sequence[HanWord], position: int) -> bool:
+    """Say whether a common character stands for a sound of a foreign name, as in 爱因斯坦."""
+    before, after = run[max(position - 2, 0) : position], run[position + 1 : position + 2]
+    if not before or run[position].text not in word_set("zh_sounds"):
+        return False
+    if after and after[0].sort is Sort.UNKNOWN:
+        return _is_sound(before[-1]) and _is_sound(after[0])
+    return not after and len(before) > 1 and all(map(_is_sound, before))
+
+
+def _is_sound(word: HanWord) -> bool:
+    return word.sort is Sort.UNKNOWN and word.text in word_set("zh_sounds")
 
 
 def _is_lone(run: Sequence[HanWord], position: int) -> bool:

@@ -14,9 +14,11 @@ _LOCALISERS = frozenset("上下中内外前后里间总副分双大小新老段�
 # Verbs of one character that cling to a name because no common word parts them from it.
 _LEADING_VERBS = frozenset("派用上下出叫找跟送迎赴赠写取教骑乘驻个年")
 _TRAILING_VERBS = frozenset("用死懂走逃派买卖演见通住写读打杀带起说得问答笑人时说建造")
+# Verbs of one character that part a name from what follows: 宜家|买|书架.
+_PARTING_VERBS = frozenset("买卖吃喝踢骑逛赢输")
 _SCOPES = words("世界 国际 全国 国家 人民 中央 联合 亚洲 欧洲 全球 民族 最高 大 小")
 _DEFINES = words("是 指 即")
-_DIVISIONS = frozenset("省市县州国朝代")
+_DIVISIONS = frozenset("省市县州国朝代号")
 
 
 def names_of_phrase(phrase: Sequence[HanWord], *, after_role: bool, before: str) -> list[Occurrence]:
@@ -59,6 +61,10 @@ def _suffixed_names(phrase: Sequence[HanWord]) -> Iterator[Occurrence]:
     if kind != "Organization" and body[0].sort is Sort.PLACE and any(w.sort is Sort.UNKNOWN for w in body[1:]):
         yield _name(body[:1], Cue.HAN, "Location")
         del body[0]
+    cut = _division(body) if kind == "Person" else None
+    if cut is not None:
+        yield from _unknown_names(body[:cut], after_role=False)
+        del body[:cut]
     if _is_generic(body):
         return
     if body[-1].end - body[0].start <= MAX_LENGTH:
@@ -133,19 +139,25 @@ def _unknown_names(phrase: Sequence[HanWord], *, after_role: bool) -> Iterator[O
     text = "".join(word.text for word in body)
     if not 2 <= len(text) <= MAX_LENGTH:
         return
-    cut = next((i for i, word in enumerate(body[:-2]) if i > 0 and word.text in _DIVISIONS), None)
+    cut = _division(body)
     if cut is not None:
-        yield from _unknown_names(body[: cut + 1], after_role=after_role)
-        yield from _unknown_names(body[cut + 1 :], after_role=False)
+        yield from _unknown_names(body[:cut], after_role=after_role)
+        yield from _unknown_names(body[cut:], after_role=False)
         return
     cue, kind = _judge(text, body[-1], after_role=after_role)
     if cue is not None:
         yield _name(body, cue, kind)
 
 
+def _division(body: Sequence[HanWord]) -> int | None:
+    """Return where a name that ends in 省, 朝 or 号 inside `body` ends; None where there is none."""
+    return next((i + 1 for i, word in enumerate(body[:-2]) if i > 0 and word.text in _DIVISIONS), None)
+
+
 def _trim(phrase: Sequence[HanWord]) -> list[HanWord]:
     """Cut verbs and words of place that cling to either end, while two characters remain."""
-    body = list(phrase)
+    stop = next((i for i, word in enumerate(phrase) if i > 1 and word.text in _PARTING_VERBS), len(phrase))
+    body = list(phrase[:stop])
     while len(body) > 2 and body[0].text in _LEADING_VERBS:
         del body[0]
     while len(body) > 2 and (body[-1].text in _TRAILING_VERBS or body[-1].text in _LOCALISERS):

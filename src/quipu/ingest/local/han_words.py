@@ -1,9 +1,9 @@
 """Han words: Chinese text cut into known words and the characters between them, by longest match."""
 
 import re
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
+from typing import NamedTuple
 
 from quipu.ingest.local.han_suffixes import BY_SUFFIX
 from quipu.ingest.local.lexicon import word_set
@@ -11,7 +11,7 @@ from quipu.ingest.local.lexicon import word_set
 _NUMERALS = frozenset("第一二三四五六七八九十百千万亿两零〇几数0123456789")
 _NUMBER = re.compile(r"第?[一二三四五六七八九十百千万亿两零〇几数\d]+(?:多|余)?")
 _MEASURES = frozenset(
-    "个名位次年月日条座件艘只头匹本部台辆张家所项份种类天岁克米里度届卷首篇人万亿点分秒周倍余多层章段场批副套支根块片颗声号"
+    "个名位次年月日条座件艘只头匹本部台辆张家所项份种类天岁克米里度届卷首篇人万亿点分秒周倍余多层章段场批副套支根块片颗声号箱盒瓶杯袋桶盘碗轮棵株朵幅尊"
     "元吨国"
 )
 
@@ -29,9 +29,8 @@ class Sort(IntEnum):
     HARD = 7
 
 
-@dataclass(frozen=True, slots=True)
-class HanWord:
-    """A word of Chinese text at [start, end)."""
+class HanWord(NamedTuple):
+    """A word of Chinese text at [start, end). A tuple, as there is one for nearly every character."""
 
     text: str
     start: int

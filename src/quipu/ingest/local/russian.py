@@ -36,8 +36,14 @@ _NOUNS = {
     for ending in _GROUPS
 }
 _ADJECTIVE = re.compile(rf"[А-ЯЁа-яё][а-яё]+(?:-[А-ЯЁ]?[а-яё]+)?({'|'.join(sorted(_GROUPS, key=len, reverse=True))})")
+# Those that no noun ends in.
+_PLAIN_ADJECTIVE = re.compile(r"[а-яё]{2,}(?:ый|ий|ая|яя|ое|ее|ые|ие|ого|его|ому|ему|ым|им|ую|юю|ых|их|ыми|ими)")
 _RELATIONAL = re.compile(r"[А-ЯЁ][а-яё-]+ск(?:ий|ая|ое|ие|ого|ой|ому|им|их|ую)")
-_VERB = re.compile(r"[а-яё]+(?:[аияеуыё]л[аои]?|шёл|ш(?:ла|ли)|(?:л|ла|ло|ли)сь|лся|[аеи]ть|[иеуюая]т|тся)")
+_VERB = re.compile(
+    r"(?!(?:[а-яё]*(?:канал|вокзал|журнал|зал|вал|квартал|капитал|металл|генерал|адмирал|сигнал|портал|материал|медал|"
+    r"магистрал|предел|раздел|отдел|филиал|мемориал|трибунал|арсенал|персонал|карнавал|фестивал|скал|школ))[а-яё]{0,2}$)"
+    r"[а-яё]+(?:[аияеуыё]л[аои]?|шёл|ш(?:ла|ли)|(?:л|ла|ло|ли)сь|лся|[аеи]ть|[иеуюая]т|тся)"
+)
 _GENITIVE = re.compile(
     r"[а-яё]{2,}(?:ого|его|ой|ей|ых|их|ов|ев|ий|ы|и|а|я)|наук|дел|мер|прав|войск|дорог|стран|сил|искусств"
 )
@@ -70,15 +76,15 @@ _INSTRUMENTAL = re.compile(r"[а-яё-]+(?:[оеы]м|[ое]й)")
 _GENITIVE_PLACE = re.compile(r"[а-яё-]+[иыая]")
 
 
-def extend_phrase(text: str, start: int, end: int, *, is_single: bool, is_initial: bool) -> tuple[int, int]:
+def extend_phrase(text: str, start: int, end: int, *, is_initial: bool) -> tuple[int, int]:
     """Return [start, end) widened by the lower-case words that belong to a Cyrillic name; other names as they are.
 
-    `is_single` says that the name is one word so far, `is_initial` that it begins a sentence.
+    `is_initial` says that the name begins a sentence.
     """
     if not is_cyrillic(text[start].casefold()):
         return start, end
-    if is_single:
-        end = _over_agreeing_noun(text, start, end, is_initial=is_initial)
+    if not is_initial or _opens_name(text[start:end]):
+        end = _over_agreeing_noun(text, start, end)
     end = _over_genitives(text, start, end)
     return _over_leading_noun(text, start), end
 
@@ -148,20 +154,17 @@ def is_plain_noun(form: str) -> bool:
     )
 
 
-def _over_agreeing_noun(text: str, start: int, end: int, *, is_initial: bool) -> int:
-    """Go on from an adjective to its noun, over a second adjective: "Большой адронный коллайдер"."""
-    first = text[start:end]
-    match = _ADJECTIVE.fullmatch(first)
-    if not match or (is_initial and not _opens_name(first)):
-        return end
-    ending = match.group(1)
-    following = _LOWER_WORD.match(text, end)
+def _over_agreeing_noun(text: str, start: int, end: int) -> int:
+    """Go on from adjectives to their noun, over one more in lower case: "Большой адронный коллайдер"."""
+    ending = _shared_ending(text[start:end].split())
+    following = _LOWER_WORD.match(text, end) if ending else None
     if following is None:
         return end
     second = _ADJECTIVE.fullmatch(following.group(1))
     if second and _agree(ending, second.group(1)):
         after = _LOWER_WORD.match(text, following.end())
-        return after.end() if after and _is_noun(after.group(1), ending) else end
+        if after and _is_noun(after.group(1), ending):
+            return after.end()
     if not _is_noun(following.group(1), ending):
         return end
     capital = _CAPITAL_WORD.match(text, following.end())
@@ -169,7 +172,24 @@ def _over_agreeing_noun(text: str, start: int, end: int, *, is_initial: bool) ->
     return capital.end() if capital and third and _agree(ending, third.group(1)) else following.end()
 
 
-def _opens_name(word: str) -> bool:
+def _shared_ending(parts: Sequence[str]) -> str:
+    """Return the ending of the last of some adjectives that agree, "" where they are none or no name's beginning."""
+    endings = [match.group(1) if (match := _ADJECTIVE.fullmatch(part)) else "" for part in parts]
+    if not all(endings) or parts[0].casefold() in word_set("given_names"):
+        return ""
+    return endings[-1] if all(_agree(endings[-1], ending) for ending in endings) else ""
+
+
+def is_common_phrase(text: str, start: int, end: int) -> bool:
+    """Say whether a word is a Russian adjective with its noun behind it, as in "Торжественная закладка"."""
+    match = _ADJECTIVE.fullmatch(text, start, end)
+    following = _LOWER_WORD.match(text, end)
+    return match is not None and following is not None and _is_noun(following.group(1), match.group(1))
+
+
+def _opens_name(name: str) -> bool:
+    """Say whether a name that begins a sentence is more than a common adjective: "Куликовская", "Большой"."""
+    word = name.split(None, 1)[0]
     form = word.casefold()
     return form in _NAME_OPENERS or (bool(_RELATIONAL.fullmatch(word)) and form not in word_set("ru_common"))
 
@@ -182,7 +202,7 @@ def _is_noun(word: str, ending: str) -> bool:
     return (
         bool(_NOUNS[ending].fullmatch(word))
         and not _VERB.fullmatch(word)
-        and not _ADJECTIVE.fullmatch(word)
+        and not _PLAIN_ADJECTIVE.fullmatch(word)
         and word not in opening_words()
     )
 

@@ -74,7 +74,13 @@ def _is_one_name(heading: str, text: str) -> bool:
 
 def _names_within(title: str) -> list[str]:
     found = [*find_quoted(title), *find_capitalised(title, [(0, len(title))]), *find_han(title)]
-    return list(dict.fromkeys(o.name for o in sorted(found, key=lambda o: (o.start, -o.end))))
+    names: dict[str, None] = {}
+    end = 0
+    for occurrence in sorted(found, key=lambda o: (o.start, -o.end)):
+        if occurrence.start >= end:
+            names[occurrence.name] = None
+            end = occurrence.end
+    return list(names)
 
 
 def _clean(title: str) -> str:

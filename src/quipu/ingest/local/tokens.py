@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 MAX_PARTS = 24
 
@@ -44,9 +44,11 @@ _SMALL_BEFORE = re.compile(rf"(?<![\w.,-]){_SMALL_START}$")
 _DIGITS = re.compile(r"\d+")
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A word, connector ("of", "van") or number of a run; `form` is casefolded, `owns` marks a possessive."""
+class Token(NamedTuple):
+    """A word, connector ("of", "van") or number of a run; `form` is casefolded, `owns` marks a possessive.
+
+    A tuple, as there is one for every capitalised word.
+    """
 
     form: str
     start: int

@@ -61,7 +61,7 @@ def degrees(snapshot: Snapshot, keys: Sequence[str]) -> dict[str, int]:
     """Return the number of relations of each entity."""
     if snapshot.is_filtered:
         ends = Counter(end for relation in incident(snapshot, keys) for end in (relation.source, relation.target))
-        return {entity.key: ends[entity.key] for entity in entities(snapshot, sorted(set(keys)))}
+        return {entity.key: ends[entity.key] for entity in entities(snapshot, list(dict.fromkeys(keys)))}
     e = s.entity.c
     rows = select_in(snapshot.connection, select(e.key, e.degree), e.key, sorted(set(keys)))
     found = {row.key: row.degree for row in rows}

@@ -148,7 +148,9 @@ def finish_model(connection: Connection, identity: str) -> None:
         return
     for other in connection.execute(select(m.rid).where(m.rid != row.rid)).all():
         drop_model(connection, other.rid)
-    meta.put(connection, "gone_since", meta.number(connection, "revision") + 1)
+    revision = meta.number(connection, "revision") + 1
+    meta.put(connection, "revision", revision)
+    meta.put(connection, "gone_since", revision)
     connection.execute(s.model.update().where(m.rid == row.rid).values(state="live"))
 
 
