@@ -3,8 +3,8 @@
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from quipu.ingest.local.candidates import Candidate
 from quipu.ingest.local.han_words import Sort, cut_words
@@ -27,8 +27,7 @@ _PARTICLES = words("van von der den del des das dos las los les bin ibn und фо
 _Place = tuple[int, int, int]  # start and end in the text, index of the candidate
 
 
-@dataclass(frozen=True, slots=True)
-class _Pair:
+class _Pair(NamedTuple):
     """Two candidates (by index) related in one sentence; what relates them stands in [start, end) of the text.
 
     `rank` is 0 for the sentence's first name with another, 1 for neighbours, 2 for a subject that is only implied.

@@ -34,6 +34,8 @@ def entity_limit(text: str) -> int:
 
 def most_salient(candidates: Sequence[Candidate], limit: int) -> list[Candidate]:
     """Return up to `limit` candidates in their given order, the least salient left out (ties: the later)."""
+    if len(candidates) <= limit:
+        return list(candidates)
     ranked = sorted(range(len(candidates)), key=lambda i: (-salience(candidates[i]), i))
     return [candidates[i] for i in sorted(ranked[:limit])]
 
