@@ -43,6 +43,7 @@ from quipu.retrieve.strategy import Tools
 from quipu.text.names import entity_key
 
 MAX_LISTED = 50
+MAX_QUESTION = 10_000  # characters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,6 +196,11 @@ class Quipu:
             raise InvalidInput(f"Unknown query option ({error}).", remedy="See quipu.Query for the options.") from None
         if not asked.text.strip():
             raise InvalidInput("The question is empty.", remedy="Ask something.")
+        if len(asked.text) > MAX_QUESTION:
+            raise InvalidInput(
+                f"The question has {len(asked.text):,} characters; at most {MAX_QUESTION:,} are read.",
+                remedy="Shorten it, or add the text as a document and ask about it.",
+            )
         return asked
 
     async def _evidence(self, query: Query, view: ReadView) -> Evidence:
@@ -288,6 +294,10 @@ class Quipu:
     async def verify(self) -> list[str]:
         """Recompute every fold, link and index from the facts; return what differs, in words. Empty means sound."""
         return await self._store.verify()
+
+    async def damage(self) -> list[str]:
+        """Return what the database finds wrong with its files, in words: quicker than `verify`, which includes it."""
+        return await self._store.damage()
 
     async def dump(self) -> AsyncIterator[str]:
         """Yield the canonical state as JSON lines: equal documents give equal bytes, whatever their history."""

@@ -179,6 +179,10 @@ class Quipu:
         """Recompute every derivation; return what differs."""
         return self._run(self._engine.verify())
 
+    def damage(self) -> list[str]:
+        """Return what the database finds wrong with its files."""
+        return self._run(self._engine.damage())
+
     def dump(self) -> Iterator[str]:
         """Yield the canonical state as JSON lines."""
         lines = self._engine.dump()

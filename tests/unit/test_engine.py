@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from quipu.engine import Quipu
-from quipu.errors import InvalidInput, Mismatch, NotFound
+from quipu.errors import Corrupt, InvalidInput, Mismatch, NotFound
 from quipu.ingest.local import LocalExtractor
 from quipu.model.document import SourceDocument, Status
 from quipu.model.event import DocumentDone, Event, Progress
@@ -268,3 +268,33 @@ async def test_many_tasks_may_ask_while_one_adds(tmp_path: Path) -> None:
         assert (await adding).n_added == 30
         assert all(answer.is_supported for answer in answers)
         assert await kb.verify() == []
+
+
+async def test_an_index_stands_where_its_path_says_whatever_letters_it_has(tmp_path: Path) -> None:
+    for name in ("what?", "a%20b", "c#d", "mode=ro?x=1", "空 格"):
+        async with await open_engine(Settings(index=tmp_path / name)) as kb:
+            await kb.add_text(POLO, id=name)
+        async with await open_engine(Settings(index=tmp_path / name), create=False) as kb:
+            assert [document.id for document in await kb.documents()] == [name]
+        assert (tmp_path / name / "index.sqlite").is_file()
+
+
+async def test_damage_to_the_file_is_found(tmp_path: Path) -> None:
+    async with await open_engine(Settings(index=tmp_path / "kb")) as kb:
+        await kb.add(*(SourceDocument(id=f"d{n}", data=f"{POLO} Number {n}.".encode()) for n in range(40)))
+        assert await kb.damage() == []
+    path = tmp_path / "kb" / "index.sqlite"
+    data = bytearray(path.read_bytes())
+    data[40_000:45_000] = bytes(range(250)) * 20
+    path.write_bytes(bytes(data))
+    async with await open_engine(Settings(index=tmp_path / "kb")) as kb:
+        try:
+            assert await kb.damage()
+        except Corrupt as error:
+            assert error.remedy
+
+
+async def test_a_question_that_is_a_book_is_refused(tmp_path: Path) -> None:
+    async with engine(tmp_path) as kb:
+        with pytest.raises(InvalidInput, match="at most"):
+            await kb.query("why " * 10_000)

@@ -110,12 +110,15 @@ def _space(index: Path) -> Check:
 
 
 def _index(settings: "Settings") -> Check:
-    """Open the index: a wrong schema, another embedder or a damaged file show themselves."""
+    """Open the index and have its file checked: a wrong schema, another embedder or damage show themselves."""
     if not settings.index.exists():
         return Check(name="index", outcome="ok", detail=f"none at {settings.index} yet", remedy="quipu add PATH")
     status = with_engine(lambda engine: engine.status(), settings)
     detail = f"{status.path}: {status.n_documents:,} documents, schema {status.schema}, {status.embedder}"
     found = Check(name="index", outcome="ok", detail=detail)
+    if damage := with_engine(lambda engine: engine.damage(), settings):
+        remedy = "Restore it from a copy, or delete the folder and add the documents again."
+        return replace(found, outcome="failed", detail="; ".join(damage[:3]), remedy=remedy)
     if waiting := [f"{n:,} {name}" for name, n in status.jobs]:
         return replace(found, outcome="warning", detail=f"{detail}; {', '.join(waiting)}", remedy="quipu resume")
     if status.stale:

@@ -14,9 +14,10 @@ from quipu.ingest.local.occurrence import Cue, Occurrence
 
 # A name that begins several stretches is likelier than any one of them: 毕昇 in 毕昇用, 毕昇死.
 MIN_SHARED = 3
+MAX_RUN = 200
 
 _HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
-_RUN = re.compile(f"[{_HAN}][{_HAN}0-9]+")
+_RUN = re.compile(f"[{_HAN}][{_HAN}0-9]{{1,{MAX_RUN}}}")
 _MODEL = re.compile(r"\d{2,5}[A-Z]\w{0,3}(?![^\W_])", re.ASCII)
 _DOTS = "·•・‧"
 _CONJUNCTIONS = frozenset("和与及")

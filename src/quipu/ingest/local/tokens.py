@@ -2,12 +2,20 @@
 
 import re
 from collections.abc import Iterator
+from itertools import groupby
 from typing import NamedTuple
 
 MAX_PARTS = 24
 
-# Capitals of the Latin, Greek, Cyrillic, Armenian and Georgian alphabets, with their extensions.
-_UPPER = "".join(c for c in map(chr, range(0x2000)) if c.isupper() or c.istitle())
+
+def _capitals() -> str:
+    """Return the capitals of Latin, Greek, Cyrillic, Armenian and Georgian, as ranges of a character class."""
+    codes = [code for code in range(0x2000) if chr(code).isupper() or chr(code).istitle()]
+    runs = [[code for _, code in run] for _, run in groupby(enumerate(codes), key=lambda pair: pair[1] - pair[0])]
+    return "".join(chr(run[0]) if len(run) == 1 else f"{chr(run[0])}-{chr(run[-1])}" for run in runs)
+
+
+_UPPER = _capitals()
 _SPACE = r"(?:[ \t\u00a0]{1,2}|[ \t]?\n[ \t]{0,8})"
 _ABBREVIATION = r"(?:St|Mt|Ft|Dr|Mr|Mrs|Ms|Prof|Lt|Col|Gen|Capt|Sgt|Rev|Jr|Sr|Bros|Inc|Co|Ltd|Corp|No)\."
 # Small letters that begin a name: iPhone, mRNA, d'Arc, al-Khwarizmi.

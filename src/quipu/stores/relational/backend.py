@@ -67,6 +67,10 @@ class Backend(Protocol):
         """Turn the driver's errors into ours: Busy, Corrupt."""
         ...
 
+    def damage(self, connection: Connection) -> list[str]:
+        """Return what the database itself finds wrong with its files, in words."""
+        ...
+
     def close(self) -> None:
         """Release every connection."""
         ...

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Table, create_engine, event, text
+from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, text
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.exc import DatabaseError, OperationalError
 
@@ -128,6 +128,11 @@ class SqliteBackend:
         capitals = connection.execute(text("SELECT term, doc FROM capital_vocabulary"))
         return {row.term: row.doc for row in terms}, {row.term: row.doc for row in capitals}
 
+    def damage(self, connection: Connection) -> list[str]:
+        """Return what SQLite's own quick check finds wrong with the file."""
+        found = connection.exec_driver_sql("PRAGMA quick_check(20)").scalars()
+        return [f"the database file: {line}" for line in found if line != "ok"]
+
     def close(self) -> None:
         """Release every connection."""
         self._engine.dispose()
@@ -148,7 +153,8 @@ class SqliteBackend:
                     remedy="Wait for it, stop it, or raise `busy_timeout_s`.",
                 ) from error
             raise Unavailable(
-                f"{self._path}: {error.orig}.", remedy="Check that the folder exists, can be written and has room."
+                f"{self._path}: {error.orig}.",
+                remedy="Check that the folder exists, can be written and has room; nothing committed is lost.",
             ) from error
         except DatabaseError as error:
             if "malformed" in str(error.orig) or "not a database" in str(error.orig):
@@ -161,7 +167,7 @@ class SqliteBackend:
 
 def _engine(path: Path, busy_timeout_s: float) -> Engine:
     engine = create_engine(
-        f"sqlite:///{path}",
+        URL.create("sqlite", database=str(path)),  # a path is no URL: "?" and "%20" are letters in it
         connect_args={"check_same_thread": False, "timeout": busy_timeout_s, "isolation_level": None},
         pool_size=8,
         max_overflow=-1,

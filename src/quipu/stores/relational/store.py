@@ -142,6 +142,9 @@ class RelationalStore:
 
         return await self._write(run)
 
+    async def damage(self) -> list[str]:
+        return await self._read(self._backend.damage)
+
     async def verify(self) -> list[str]:
         return await self._read(lambda connection: verify.differences(connection, self._backend, self._analyzer))
 

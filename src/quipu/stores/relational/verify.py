@@ -37,7 +37,7 @@ MAX_EXAMPLES = 20
 
 def differences(connection: Connection, backend: Backend, analyzer: Analyzer) -> list[str]:
     """Return what differs from a computation from the facts, in words; at most MAX_EXAMPLES of each kind."""
-    found: list[str] = []
+    found = backend.damage(connection)
     for check in (_entities, _relations, _counts, _chunks, _mentions, _metadata, _vectors, _names):
         found += _first(check(connection))
     found += _first(_text(connection, backend, analyzer))
