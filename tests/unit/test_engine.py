@@ -1,13 +1,15 @@
 """The engine, end to end, in process: what adding, changing, removing and asking cost and give."""
 
 import asyncio
+import os
+import shutil
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from quipu.engine import Quipu
-from quipu.errors import Corrupt, InvalidInput, Mismatch, NotFound
+from quipu.errors import Corrupt, InvalidInput, Mismatch, NotFound, Unavailable
 from quipu.ingest.local import LocalExtractor
 from quipu.model.document import SourceDocument, Status
 from quipu.model.event import DocumentDone, Event, Progress
@@ -298,3 +300,21 @@ async def test_a_question_that_is_a_book_is_refused(tmp_path: Path) -> None:
     async with engine(tmp_path) as kb:
         with pytest.raises(InvalidInput, match="at most"):
             await kb.query("why " * 10_000)
+
+
+async def test_an_index_that_is_deleted_while_open_is_not_written_to(tmp_path: Path) -> None:
+    async with await open_engine(Settings(index=tmp_path / "kb")) as kb:
+        await kb.add_text(POLO, id="polo")
+        shutil.rmtree(tmp_path / "kb")
+        with pytest.raises(Unavailable, match="deleted"):
+            await kb.add_text(KHAN, id="khan")
+
+
+async def test_an_index_that_cannot_be_written_can_be_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with await open_engine(Settings(index=tmp_path / "kb")) as kb:
+        await kb.add_text(POLO, id="polo")
+    monkeypatch.setattr(os, "access", lambda *_: False)  # a test run as root could write anywhere
+    async with await open_engine(Settings(index=tmp_path / "kb"), create=False) as kb:
+        assert (await kb.query("Who met Kublai Khan?")).is_supported
+        with pytest.raises(Unavailable, match="can be written"):
+            await kb.add_text(KHAN, id="khan")

@@ -1,10 +1,12 @@
 """SQLite: WAL, one writer at a time, full text by FTS5 over terms of our own making."""
 
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, text
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
@@ -32,6 +34,7 @@ class SqliteBackend:
         self._path = path
         self._wait_s = busy_timeout_s
         self._engine = _engine(path, busy_timeout_s)
+        self._inode: int | None = None  # of the file first written to
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -49,6 +52,7 @@ class SqliteBackend:
         """Return a connection inside the write transaction."""
         with self.guard(), self._engine.connect() as connection:
             connection.exec_driver_sql("BEGIN IMMEDIATE")
+            self._check_in_place()
             try:
                 yield connection
             except BaseException:
@@ -137,6 +141,20 @@ class SqliteBackend:
         """Release every connection."""
         self._engine.dispose()
 
+    def _check_in_place(self) -> None:
+        """Raise Unavailable where the file was deleted or replaced while open: what is written would be lost."""
+        try:
+            inode = self._path.stat().st_ino
+        except FileNotFoundError:
+            inode = -1
+        if self._inode is None:
+            self._inode = inode
+        if inode != self._inode:
+            raise Unavailable(
+                f"{self._path} was deleted or replaced while it was open.",
+                remedy="Nothing more is written to it; open the index again.",
+            )
+
     def _rows(self, connection: Connection, table: str, match: str) -> list[int]:
         query = text(f"SELECT rowid FROM {table} WHERE {table} MATCH :match ORDER BY rowid")
         return [row[0] for row in connection.execute(query, {"match": match})]
@@ -166,8 +184,11 @@ class SqliteBackend:
 
 
 def _engine(path: Path, busy_timeout_s: float) -> Engine:
+    is_fixed = _cannot_change(path)
+    query = {"immutable": "1", "uri": "true"} if is_fixed else {}
     engine = create_engine(
-        URL.create("sqlite", database=str(path)),  # a path is no URL: "?" and "%20" are letters in it
+        # A path is no URL: "?" and "%20" are letters in it.
+        URL.create("sqlite", database=f"file:{quote(str(path))}" if is_fixed else str(path), query=query),
         connect_args={"check_same_thread": False, "timeout": busy_timeout_s, "isolation_level": None},
         pool_size=8,
         max_overflow=-1,
@@ -176,8 +197,7 @@ def _engine(path: Path, busy_timeout_s: float) -> Engine:
     @event.listens_for(engine, "connect")
     def _set_up(connection: sqlite3.Connection, _: object) -> None:
         for pragma in (
-            "journal_mode = WAL",
-            "synchronous = FULL",
+            *(() if is_fixed else ("journal_mode = WAL", "synchronous = FULL")),
             "temp_store = MEMORY",
             "cache_size = -32768",
             "mmap_size = 268435456",
@@ -186,6 +206,12 @@ def _engine(path: Path, busy_timeout_s: float) -> Engine:
             connection.execute(f"PRAGMA {pragma}")
 
     return engine
+
+
+def _cannot_change(path: Path) -> bool:
+    """Say whether the index lies where nobody here can write, with no log to be read back: then it needs no locks."""
+    log = path.with_name(f"{path.name}-wal")
+    return path.exists() and not os.access(path.parent, os.W_OK) and not (log.exists() and log.stat().st_size)
 
 
 def _quoted(term: str) -> str:
