@@ -4,8 +4,9 @@ add      parse → chunk → extract → Delta(facts) → store.commit → refre
 query    strategy(query, view, tools) → Evidence → pack → render → generate → cite → Answer
 """
 
+import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import chain
@@ -17,7 +18,7 @@ from quipu.answer import compose
 from quipu.derive.embedding import embed_stale
 from quipu.errors import InvalidInput, NotFound
 from quipu.ingest.intake import Taken, take_in
-from quipu.ingest.pipeline import work_queue
+from quipu.ingest.pipeline import Work, work_queue
 from quipu.ingest.reading import Recipe
 from quipu.ingest.sources import find_sources, text_source
 from quipu.model.answer import Answer
@@ -44,6 +45,8 @@ from quipu.text.names import entity_key
 
 MAX_LISTED = 50
 MAX_QUESTION = 10_000  # characters
+UNFINISHED = (Status.QUEUED, Status.PARSING, Status.EXTRACTING, Status.REMOVING)
+POLL_S = 0.2  # how often to look whether another process has finished what was handed in here
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +67,7 @@ class Quipu:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._store = parts.store
+        self._working = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
         return self
@@ -129,7 +133,8 @@ class Quipu:
         await self._check_known(wanted)
         if wanted:
             await self._store.commit(Delta(enqueue_removal=wanted))
-            await self.resume(on_event)
+            await self._work(wanted, on_event)
+            await self.refresh(on_event)
         return wanted
 
     async def cancel(self, ids: Sequence[str]) -> int:
@@ -313,15 +318,27 @@ class Quipu:
                 if document_id not in known:
                     raise await _unknown_document(document_id, view)
 
+    async def _work(self, handed_in: Collection[str], on_event: Sink) -> Work:
+        """Work until nothing is queued, and nothing of what was handed in is left with another worker."""
+        work = Work()
+        while True:
+            async with self._working:  # one pipeline an engine: it takes whatever is queued, for all who wait
+                await work_queue(self._store, self._parts.recipe, work, on_event)
+            async with self._store.view() as view:
+                if not any(document.status in UNFINISHED for document in await view.documents(sorted(handed_in))):
+                    return work
+            await asyncio.sleep(POLL_S)
+
     async def _finish(self, taken: Taken, on_event: Sink, begun: float) -> AddReport:
         """Work through the queue, refresh, and report."""
-        work = await work_queue(self._store, self._parts.recipe, on_event)
+        handed_in = {*taken.added, *taken.updated}
+        work = await self._work(handed_in, on_event)
         computed = await self.refresh(on_event)
         extractor = self._parts.recipe.extractor
         async with self._store.view() as view:
-            finished = await view.documents(sorted(work.status_by_document))
+            finished = await view.documents(sorted(handed_in | work.status_by_document.keys()))
         failed = [document for document in finished if document.status is Status.FAILED]
-        well = {name for name, status in work.status_by_document.items() if status is not Status.FAILED}
+        well = {document.id for document in finished if document.status in (Status.READY, Status.PARTIAL)}
         unreadable = [
             Document(id=bad.id, title="", status=Status.FAILED, source=bad.source, error=str(bad.error))
             for bad in taken.unreadable
@@ -330,7 +347,7 @@ class Quipu:
             n_added=len(well.intersection(taken.added)),
             n_updated=len(well.intersection(taken.updated)),
             n_unchanged=len(taken.unchanged),
-            n_resumed=len(well.difference(taken.added, taken.updated)),
+            n_resumed=len(well - handed_in),
             failed=(*unreadable, *failed),
             partial=tuple(document for document in finished if document.status is Status.PARTIAL),
             n_chunks=work.n_chunks,

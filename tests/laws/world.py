@@ -95,23 +95,29 @@ async def engine(
         yield kb
 
 
-async def state(kb: Quipu, questions: Sequence[str] = QUESTIONS) -> tuple[list[str], list[str]]:
-    """Return what the laws compare: the dump, and the rankings of every strategy with their scores."""
+async def state(kb: Quipu, strategies: Sequence[str] = STRATEGIES) -> tuple[list[str], list[str]]:
+    """Return what the laws compare: the dump, and the rankings of the strategies with their scores."""
     dump = [line async for line in kb.dump()]
     rankings: list[str] = []
-    for strategy in STRATEGIES:
-        for question in questions:
+    for strategy in strategies:
+        for question in QUESTIONS:
             found = await kb.retrieve(question, strategy=strategy)
             hits = [(hit.id, hit.score) for hit in (*found.chunks, *found.entities, *found.relations)]
             rankings.append(f"{strategy} {question} {hits}")
     return dump, rankings
 
 
-async def fresh_state(folder: Path, documents: Sequence[SourceDocument], **options: Any) -> tuple[list[str], list[str]]:
+async def fresh_state(
+    folder: Path,
+    documents: Sequence[SourceDocument],
+    *,
+    exact_below: int = 20_000,
+    strategies: Sequence[str] = STRATEGIES,
+) -> tuple[list[str], list[str]]:
     """Return the state of a new index of these documents, added at once."""
-    async with engine(folder, **options) as kb:
+    async with engine(folder, exact_below=exact_below) as kb:
         await kb.add(*documents)
-        return await state(kb)
+        return await state(kb, strategies)
 
 
 def run(work: Callable[[], Coroutine[Any, Any, T]]) -> T:

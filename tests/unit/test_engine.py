@@ -11,6 +11,7 @@ import pytest
 from quipu.engine import Quipu
 from quipu.errors import Corrupt, InvalidInput, Mismatch, NotFound, Unavailable
 from quipu.ingest.local import LocalExtractor
+from quipu.model.delta import Delta
 from quipu.model.document import SourceDocument, Status
 from quipu.model.event import DocumentDone, Event, Progress
 from quipu.model.extraction import ChunkInput
@@ -318,3 +319,21 @@ async def test_an_index_that_cannot_be_written_can_be_asked(tmp_path: Path, monk
         assert (await kb.query("Who met Kublai Khan?")).is_supported
         with pytest.raises(Unavailable, match="can be written"):
             await kb.add_text(KHAN, id="khan")
+
+
+async def test_each_of_several_callers_is_told_of_its_own_documents(tmp_path: Path) -> None:
+    async with engine(tmp_path) as kb:
+        reports = await asyncio.gather(*(kb.add_text(f"{POLO} Copy {n}.", id=f"d{n}") for n in range(8)))
+        assert [(report.n_added, report.failed) for report in reports] == [(1, ())] * 8
+        assert [document.status for document in await kb.documents()] == [Status.READY] * 8
+
+
+async def test_a_document_added_again_while_its_removal_is_under_way_stays(tmp_path: Path) -> None:
+    async with engine(tmp_path) as kb:
+        await kb.add_text(POLO, id="polo")
+        store = kb._store
+        await store.commit(Delta(enqueue_removal=["polo"]))
+        [removal] = await store.claim(5)
+        await kb.add_text(KHAN, id="polo")
+        await store.commit(Delta(remove_claimed=[removal.id]))
+        assert "Kublai" in (await kb.document("polo")).chunks[0].text

@@ -46,22 +46,20 @@ class _Reading:
     document: ReadDocument
 
 
-async def work_queue(store: Store, recipe: Recipe, on_event: Sink) -> Work:
-    """Work until nothing is queued. A document that cannot be read fails alone, with the reason."""
-    work = Work()
+async def work_queue(store: Store, recipe: Recipe, work: Work, on_event: Sink) -> None:
+    """Work until nothing is queued, and add to `work`. A document that cannot be read fails alone, with the reason."""
     async with _heartbeat(store):
         while jobs := await store.claim(CLAIM):
-            await _remove([job.document_id for job in jobs if job.source is None], store, on_event)
+            await _remove([job for job in jobs if job.source is None], store, on_event)
             for group in _groups([job for job in jobs if job.source is not None]):
                 await _read_group(group, store, recipe, work, on_event)
-    return work
 
 
-async def _remove(document_ids: Sequence[str], store: Store, on_event: Sink) -> None:
-    if document_ids:
-        await store.commit(Delta(remove=document_ids))
-        for document_id in document_ids:
-            on_event(DocumentDone(document_id=document_id, status="removed"))
+async def _remove(jobs: Sequence[Job], store: Store, on_event: Sink) -> None:
+    if jobs:
+        await store.commit(Delta(remove_claimed=[job.id for job in jobs]))
+        for job in jobs:
+            on_event(DocumentDone(document_id=job.document_id, status="removed"))
 
 
 async def _read_group(jobs: Sequence[Job], store: Store, recipe: Recipe, work: Work, on_event: Sink) -> None:

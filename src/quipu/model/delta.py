@@ -66,13 +66,18 @@ class VectorRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delta:
-    """One change, all or nothing. Parts are applied in the order of the fields."""
+    """One change, all or nothing. Parts are applied in the order of the fields.
+
+    `remove` names documents, `remove_claimed` the jobs of claimed removals: one that has been replaced since, because
+    the document was added again, removes nothing.
+    """
 
     enqueue: Sequence[SourceDocument] = ()
     enqueue_removal: Sequence[str] = ()
     replies: Sequence[Reply] = ()
     publish: Sequence[DocumentFacts] = ()
     remove: Sequence[str] = ()
+    remove_claimed: Sequence[int] = ()
     fail: Sequence[JobFailure] = ()
     vectors: Sequence[VectorRow] = ()
 

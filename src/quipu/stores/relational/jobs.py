@@ -97,6 +97,13 @@ def cancel(connection: Connection, document_ids: Sequence[str]) -> list[str]:
     return [row.document for row in rows]
 
 
+def removals(connection: Connection, jobs: Sequence[int]) -> list[str]:
+    """Return the documents these jobs are still to remove."""
+    j = s.job.c
+    query = select(j.document).where(j.data.is_(None)).order_by(j.rid)
+    return [row.document for row in select_in(connection, query, j.rid, jobs)]
+
+
 def cancel_removals(connection: Connection, document_ids: Sequence[str]) -> None:
     """Delete the removal jobs of documents that have been removed; newer work on them stays."""
     delete_in(connection, s.job.delete().where(s.job.c.data.is_(None)), s.job.c.document, document_ids)

@@ -41,7 +41,6 @@ class SqliteBackend:
         """Return a connection inside a read-only snapshot."""
         with self.guard(), self._engine.connect() as connection:
             connection.exec_driver_sql("BEGIN")
-            connection.exec_driver_sql("SELECT 1 FROM sqlite_master LIMIT 1").close()
             try:
                 yield connection
             finally:

@@ -179,7 +179,8 @@ class RelationalStore:
 
 def _commit(connection: Connection, backend: Backend, analyzer: Analyzer, delta: Delta, now: str) -> Committed:
     """Apply a Delta; the order of the steps is the order of what depends on what."""
-    if both := {document.id for document in delta.publish} & set(delta.remove):
+    removals = [*delta.remove, *jobs.removals(connection, delta.remove_claimed)]
+    if both := {document.id for document in delta.publish} & set(removals):
         raise InvalidDelta(f"One change publishes and removes the document {min(both)!r}.")
     revision = meta.number(connection, "revision") + 1
     meta.put(connection, "revision", revision)
@@ -188,14 +189,15 @@ def _commit(connection: Connection, backend: Backend, analyzer: Analyzer, delta:
     publish, superseded = _still_wanted(connection, delta.publish)
     changes, folded, tallies = ChunkChanges(), Folded(), Tallies()
     documents.publish(connection, publish, changes, folded, now=now)
-    documents.remove(connection, delta.remove, changes, folded)
+    documents.remove(connection, removals, changes, folded)
     mentions.forget(connection, changes.unsaid, tallies)
     mentions.record(connection, changes.said, tallies)
     fold.refold(connection, backend, tallies, folded)
     references = links.references(tallies.new_entities, folded.gone_entities, tallies.aliases)
     text_index.update(connection, backend, analyzer, changes, references)
     vector_rows.retarget(connection, folded.vectors_before, folded.vectors_after, revision)
-    _settle(connection, backend, delta, publish)
+    _settle(connection, backend, publish, removals)
+    jobs.fail(connection, delta.fail)
     vector_rows.write(connection, delta.vectors)
     return Committed(revision=revision, superseded=superseded)
 
@@ -208,13 +210,14 @@ def _still_wanted(
     return wanted, tuple(doc.id for doc in publish if doc.job is not None and doc.job not in current)
 
 
-def _settle(connection: Connection, backend: Backend, delta: Delta, publish: Sequence[DocumentFacts]) -> None:
+def _settle(
+    connection: Connection, backend: Backend, publish: Sequence[DocumentFacts], removals: Sequence[str]
+) -> None:
     """Close the jobs that are done and drop the replies nothing needs any more."""
-    replies.drop_documents(connection, delta.remove)
+    replies.drop_documents(connection, removals)
     uses = [(doc.id, facts.chunk.input_hash) for doc in publish for facts in doc.chunks if not facts.chunk.error]
     replies.use(connection, backend, uses)
     partial = [doc.job for doc in publish if doc.job is not None and any(f.chunk.error for f in doc.chunks)]
     done = [doc.job for doc in publish if doc.job is not None and doc.job not in partial]
     jobs.finish(connection, done, partial)
-    jobs.cancel_removals(connection, delta.remove)
-    jobs.fail(connection, delta.fail)
+    jobs.cancel_removals(connection, removals)
