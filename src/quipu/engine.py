@@ -45,6 +45,7 @@ from quipu.text.names import entity_key
 
 MAX_LISTED = 50
 MAX_QUESTION = 10_000  # characters
+LEAST_BY_OPTION = {"top_k": 1, "chunk_top_k": 1, "related_chunks": 0}
 UNFINISHED = (Status.QUEUED, Status.PARSING, Status.EXTRACTING, Status.REMOVING)
 POLL_S = 0.2  # how often to look whether another process has finished what was handed in here
 
@@ -78,7 +79,7 @@ class Quipu:
         await self.close()
 
     async def close(self) -> None:
-        """Give back unfinished work and release the store."""
+        """Release the store. Work under way is given back by the call that does it, when that is cancelled or ends."""
         await self._store.close()
 
     # ---- documents in
@@ -206,6 +207,9 @@ class Quipu:
                 f"The question has {len(asked.text):,} characters; at most {MAX_QUESTION:,} are read.",
                 remedy="Shorten it, or add the text as a document and ask about it.",
             )
+        for name, least in LEAST_BY_OPTION.items():
+            if getattr(asked, name) < least:
+                raise InvalidInput(f"{name} = {getattr(asked, name)} is too little.", remedy=f"Use {least} or more.")
         return asked
 
     async def _evidence(self, query: Query, view: ReadView) -> Evidence:

@@ -337,3 +337,29 @@ async def test_a_document_added_again_while_its_removal_is_under_way_stays(tmp_p
         await kb.add_text(KHAN, id="polo")
         await store.commit(Delta(remove_claimed=[removal.id]))
         assert "Kublai" in (await kb.document("polo")).chunks[0].text
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        (SourceDocument(id=" ", data=b"Text."), "cannot be the id"),
+        (SourceDocument(id="a\x00b", data=b"Text."), "cannot be the id"),
+        (SourceDocument(id="x" * 5_000, data=b"Text."), "1 to 4,096"),
+        (SourceDocument(id="d", data=b"Text.", metadata={"score": float("nan")}), "'score' = nan"),
+        (SourceDocument(id="d", data=b"Text.", metadata={"": "x"}), "a name"),
+    ],
+)
+async def test_what_could_not_be_named_or_compared_is_refused(
+    tmp_path: Path, document: SourceDocument, message: str
+) -> None:
+    async with engine(tmp_path) as kb:
+        with pytest.raises(InvalidInput, match=message):
+            await kb.add(document)
+
+
+async def test_options_that_ask_for_nothing_are_refused(tmp_path: Path) -> None:
+    async with engine(tmp_path) as kb:
+        with pytest.raises(InvalidInput, match="top_k = 0"):
+            await kb.query("What?", top_k=0)
+        with pytest.raises(InvalidInput, match="related_chunks = -1"):
+            await kb.query("What?", related_chunks=-1)

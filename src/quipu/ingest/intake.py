@@ -1,9 +1,11 @@
 """Intake: queue what is new or changed, pass over what is already there."""
 
 import asyncio
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from quipu.errors import InvalidInput
 from quipu.ingest.pipeline import BYTES_AT_ONCE, CLAIM
 from quipu.ingest.reading import Recipe, content_hash
 from quipu.ingest.sources import FoundSource, SkippedFiles, UnreadableSource
@@ -12,6 +14,8 @@ from quipu.model.document import SourceDocument, Status
 from quipu.model.event import Progress
 from quipu.ports.sink import Sink
 from quipu.ports.store import Store
+
+MAX_ID = 4_096  # as long as a path may be
 
 
 @dataclass(slots=True)
@@ -48,6 +52,22 @@ async def take_in(sources: Iterable[FoundSource], store: Store, recipe: Recipe, 
     return taken
 
 
+def _check(source: SourceDocument) -> None:
+    """Refuse what could not be named, filtered or compared later. Raises InvalidInput."""
+    name = source.id
+    if not name.strip() or len(name) > MAX_ID or "\0" in name:
+        raise InvalidInput(
+            f"{name[:80]!r} cannot be the id of a document.",
+            remedy=f"Use 1 to {MAX_ID:,} characters, not all spaces and none of them NUL.",
+        )
+    for key, value in source.metadata.items():
+        if not key.strip() or (isinstance(value, float) and not math.isfinite(value)):
+            raise InvalidInput(
+                f"The metadata {key!r} = {value!r} of {name!r} cannot be compared.",
+                remedy="Give every field a name, and numbers that are finite.",
+            )
+
+
 def _batches(sources: Iterable[FoundSource], taken: Taken) -> Iterator[list[SourceDocument]]:
     """Yield documents a few megabytes at a time; note the rest of what was found."""
     batch: list[SourceDocument] = []
@@ -59,6 +79,7 @@ def _batches(sources: Iterable[FoundSource], taken: Taken) -> Iterator[list[Sour
         if isinstance(source, SkippedFiles):
             taken.skipped = source
             continue
+        _check(source)
         batch.append(source)
         room -= len(source.data)
         if room <= 0 or len(batch) == CLAIM:
