@@ -1,20 +1,28 @@
 """Law 3: readers see only whole snapshots while a writer works, and two writers lose no update."""
 
+import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection
 
 from quipu.ingest.reading import read
 from quipu.model.document import SourceDocument
+from quipu.stores.relational.sqlite import SqliteBackend
 from tests.laws.world import RECIPE, document, engine, fresh_state, state
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def writer(folder: Path, first: int, last: int) -> subprocess.Popen[bytes]:
+def writer(folder: Path, first: int, last: int, fault: str = "") -> subprocess.Popen[bytes]:
     """Start a process that adds the documents `own{first}` … and, over and over, three that all writers share."""
     command = [sys.executable, "-m", "tests.laws.child", "write", str(folder), str(first), str(last)]
-    return subprocess.Popen(command, cwd=ROOT)
+    environment = {**os.environ, "LAWS_FAULT": fault}
+    return subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL if fault else None)
 
 
 def written(first: int, last: int) -> dict[str, SourceDocument]:
@@ -41,23 +49,45 @@ async def test_readers_see_only_whole_snapshots_while_another_process_writes(tmp
         assert len(sizes) > 1, "the reader never saw the index grow"
 
 
-async def test_a_view_does_not_change_while_another_process_writes(tmp_path: Path) -> None:
-    async with engine(tmp_path / "kb") as kb:
+async def sees_a_write(folder: Path) -> bool:
+    """Say whether a view sees what another process writes while it is open."""
+    async with engine(folder) as kb:
         await kb.add(document("before.md", 0))
-        lines = kb.dump()
-        first = await anext(lines)
-        process = writer(tmp_path / "kb", 0, 5)
-        assert process.wait() == 0
-        seen = [first, *[line async for line in lines]]
-        assert not any("own1.md" in line for line in seen)
-        assert any("own1.md" in line for line in [line async for line in kb.dump()])
+        async with kb._store.view() as view:
+            before = await view.documents()
+            assert writer(folder, 0, 5).wait() == 0
+            return await view.documents() != before
+
+
+async def test_a_view_does_not_change_while_another_process_writes(tmp_path: Path) -> None:
+    assert not await sees_a_write(tmp_path)
+
+
+async def test_the_law_fails_where_a_view_is_no_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    @contextmanager
+    def reading(backend: SqliteBackend) -> Iterator[Connection]:
+        with backend._engine.connect() as connection:
+            yield connection
+
+    monkeypatch.setattr(SqliteBackend, "reading", reading)
+    assert await sees_a_write(tmp_path)
+
+
+async def differ_after_two_writers(folder: Path, fault: str = "") -> bool:
+    """Say whether an index that two processes wrote to differs from one that was built alone."""
+    async with engine(folder / "kb") as kb:
+        processes = [writer(folder / "kb", 0, 15, fault), writer(folder / "kb", 15, 30, fault)]
+        codes = [process.wait() for process in processes]
+        if any(codes):
+            return True
+        await kb.resume()
+        together = await kb.verify(), await state(kb)
+    return together != ([], await fresh_state(folder / "fresh", list(written(0, 30).values())))
 
 
 async def test_two_writers_lose_no_update(tmp_path: Path) -> None:
-    async with engine(tmp_path / "kb") as kb:
-        processes = [writer(tmp_path / "kb", 0, 15), writer(tmp_path / "kb", 15, 30)]
-        assert [process.wait() for process in processes] == [0, 0]
-        await kb.resume()
-        assert await kb.verify() == []
-        together = await state(kb)
-    assert together == await fresh_state(tmp_path / "fresh", list(written(0, 30).values()))
+    assert not await differ_after_two_writers(tmp_path)
+
+
+async def test_the_law_fails_where_writers_do_not_take_turns(tmp_path: Path) -> None:
+    assert await differ_after_two_writers(tmp_path, fault="no write transaction")
