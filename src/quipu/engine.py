@@ -7,6 +7,7 @@ query    strategy(query, view, tools) → Evidence → pack → render → gener
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import chain
@@ -24,6 +25,7 @@ from quipu.ingest.sources import find_sources, text_source
 from quipu.model.answer import Answer
 from quipu.model.delta import ChunkFacts, Delta
 from quipu.model.document import Document, Metadata, SourceDocument, Status
+from quipu.model.event import Progress
 from quipu.model.evidence import Evidence, Timing
 from quipu.model.ids import relation_id
 from quipu.model.query import Query
@@ -40,12 +42,12 @@ from quipu.ports.sink import Sink, no_sink
 from quipu.ports.store import ReadView, Store
 from quipu.ports.vectors import Vectors
 from quipu.retrieve import strategy_named
+from quipu.retrieve.asking import check
 from quipu.retrieve.strategy import Tools
 from quipu.text.names import entity_key
 
 MAX_LISTED = 50
-MAX_QUESTION = 10_000  # characters
-LEAST_BY_OPTION = {"top_k": 1, "chunk_top_k": 1, "related_chunks": 0}
+REMOVED_AT_ONCE = 64
 UNFINISHED = (Status.QUEUED, Status.PARSING, Status.EXTRACTING, Status.REMOVING)
 POLL_S = 0.2  # how often to look whether another process has finished what was handed in here
 
@@ -68,7 +70,7 @@ class Quipu:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._store = parts.store
-        self._working = asyncio.Lock()
+        self._working, self._embedding = asyncio.Lock(), asyncio.Lock()
 
     async def __aenter__(self) -> Self:
         return self
@@ -133,9 +135,12 @@ class Quipu:
         wanted = tuple(dict.fromkeys(ids))
         await self._check_known(wanted)
         if wanted:
-            await self._store.commit(Delta(enqueue_removal=wanted))
-            await self._work(wanted, on_event)
-            await self.refresh(on_event)
+            await self._store.commit(Delta(enqueue_removal=wanted))  # a removal that is cut short is resumed
+        for start in range(0, len(wanted), REMOVED_AT_ONCE):
+            await self._store.commit(Delta(remove=wanted[start : start + REMOVED_AT_ONCE]))
+            done = min(start + REMOVED_AT_ONCE, len(wanted))
+            on_event(Progress(stage="remove", done=done, total=len(wanted)))
+        await self.refresh(on_event)
         return wanted
 
     async def cancel(self, ids: Sequence[str]) -> int:
@@ -153,9 +158,10 @@ class Quipu:
 
     async def refresh(self, on_event: Sink = no_sink) -> int:
         """Bring every derivation up to date; return the number of vectors computed."""
-        computed = await embed_stale(self._store, self._parts.embedder, on_event)
-        async with self._store.view() as view:
-            await self._parts.vectors.catch_up(view)
+        async with self._embedding:  # so that no two callers compute the same
+            computed = await embed_stale(self._store, self._parts.embedder, on_event)
+            async with self._store.view() as view:
+                await self._parts.vectors.catch_up(view)
         return computed
 
     async def rebuild(self, on_event: Sink = no_sink) -> int:
@@ -200,16 +206,7 @@ class Quipu:
             asked = replace(asked, **options)
         except TypeError as error:
             raise InvalidInput(f"Unknown query option ({error}).", remedy="See quipu.Query for the options.") from None
-        if not asked.text.strip():
-            raise InvalidInput("The question is empty.", remedy="Ask something.")
-        if len(asked.text) > MAX_QUESTION:
-            raise InvalidInput(
-                f"The question has {len(asked.text):,} characters; at most {MAX_QUESTION:,} are read.",
-                remedy="Shorten it, or add the text as a document and ask about it.",
-            )
-        for name, least in LEAST_BY_OPTION.items():
-            if getattr(asked, name) < least:
-                raise InvalidInput(f"{name} = {getattr(asked, name)} is too little.", remedy=f"Use {least} or more.")
+        check(asked)
         return asked
 
     async def _evidence(self, query: Query, view: ReadView) -> Evidence:
@@ -296,7 +293,7 @@ class Quipu:
                 extractor=f"{recipe.extractor.identity} ({recipe.extractor.description})",
                 embedder=embedder.identity,
                 dimension=embedder.dimension,
-                n_bytes=sum(file.stat().st_size for file in self._parts.path.rglob("*") if file.is_file()),
+                n_bytes=await asyncio.to_thread(_n_bytes, self._parts.path),
                 schema=self._store.schema,
             )
 
@@ -362,6 +359,15 @@ class Quipu:
             extractor=extractor.description,
             seconds=time.perf_counter() - begun,
         )
+
+
+def _n_bytes(folder: Path) -> int:
+    """Return the bytes of all files below a folder; one that is replaced meanwhile is left out."""
+    total = 0
+    for file in folder.rglob("*"):
+        with suppress(FileNotFoundError):
+            total += file.stat().st_size if file.is_file() else 0
+    return total
 
 
 def _with_metadata(source: SourceDocument, metadata: Metadata | None) -> SourceDocument:

@@ -50,7 +50,3 @@ class Corrupt(QuipuError):
 
 class InvalidDelta(QuipuError):
     """A change breaks an invariant of the data model; a bug in the code that built it."""
-
-
-class Superseded(QuipuError):
-    """The work was done for a document that has since been changed or removed; its result is dropped."""

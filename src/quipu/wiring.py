@@ -16,6 +16,9 @@ from quipu.vectors.local import LocalVectors
 INDEX_FILE = "index.sqlite"
 VECTORS_FOLDER = "vectors"
 
+EXTRACTORS = {"local": LocalExtractor}
+EMBEDDERS = {"wordllama": WordLlamaEmbedder}
+
 
 async def open_engine(settings: Settings, *, create: bool = True, repair: bool = False) -> Quipu:
     """Open the index the settings name; make an empty one where there is none and `create` is set.
@@ -31,7 +34,7 @@ async def open_engine(settings: Settings, *, create: bool = True, repair: bool =
         _make_folder(settings)
     backend = SqliteBackend(database, busy_timeout_s=settings.busy_timeout_s)
     store = RelationalStore(backend, lease_s=settings.lease_s, analyzer=_analyzer(settings))
-    embedder = WordLlamaEmbedder()
+    embedder = EMBEDDERS[settings.embedder]()
     try:
         await store.prepare(any_tokenizer=repair)
         if not repair:
@@ -42,7 +45,7 @@ async def open_engine(settings: Settings, *, create: bool = True, repair: bool =
     recipe = Recipe(
         parse=parse,
         media_types=MEDIA_TYPE_BY_SUFFIX,
-        extractor=LocalExtractor(),
+        extractor=EXTRACTORS[settings.extractor](),
         tokenizer=ByteTokenizer(),
         max_tokens=settings.chunk_tokens,
     )

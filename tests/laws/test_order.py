@@ -5,12 +5,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from quipu.algo import similarity
 from quipu.model.document import SourceDocument
 from quipu.stores.relational import links
+from quipu.vectors.local import search
 from tests.laws.world import STRATEGIES, document, engine, fresh_state, run, state
 
 NAMES = ("a.md", "b.md", "c.md", "d.md", "e.md")
@@ -71,14 +75,47 @@ def test_every_history_ends_in_the_state_of_a_fresh_build_of_its_survivors(laws_
     check()
 
 
-async def test_the_law_holds_where_sketches_are_used(tmp_path: Path) -> None:
+@pytest.fixture
+def few_candidates(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Make sketches decide on small indexes too; return how many rows each of their cuts kept."""
+    cuts: list[int] = []
+    cut = similarity.smallest_with_ties
+
+    def counted(distances: npt.NDArray[np.uint16], n: int) -> npt.NDArray[np.int64]:
+        kept = cut(distances, n)
+        cuts.append(len(kept))
+        return kept
+
+    monkeypatch.setattr(search, "_MIN_CANDIDATES", 8)
+    monkeypatch.setattr(search, "_CANDIDATES_PER_RESULT", 1)
+    monkeypatch.setattr(search, "smallest_with_ties", counted)
+    return cuts
+
+
+async def differs_with_sketches() -> bool:
+    """Say whether a long history over many documents differs from a fresh build, searching by sketches alone."""
     everything = [(f"{name}{i}", i) for name in NAMES for i in range(12)]
     history = [
         Step(added=tuple(everything[:30]), removed=()),
         Step(added=tuple((name, seed + 1) for name, seed in everything[20:]), removed=("a.md3", "c.md7")),
         Step(added=tuple(everything), removed=("b.md1",)),
     ]
-    assert not await differs(history, exact_below=20, strategies=STRATEGIES)
+    return await differs(history, exact_below=20, strategies=STRATEGIES)
+
+
+async def test_the_law_holds_where_sketches_are_used(few_candidates: list[int]) -> None:
+    assert not await differs_with_sketches()
+    assert len(few_candidates) > 20
+
+
+async def test_the_law_fails_where_sketches_cut_ties_by_position(
+    few_candidates: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nearest(distances: npt.NDArray[np.uint16], n: int) -> npt.NDArray[np.int64]:
+        return np.sort(np.argsort(distances, kind="stable")[:n])
+
+    monkeypatch.setattr(search, "smallest_with_ties", nearest)
+    assert await differs_with_sketches()
 
 
 @pytest.mark.parametrize("fault", ["link_new_names", "drop_chunks"])

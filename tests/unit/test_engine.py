@@ -363,3 +363,24 @@ async def test_options_that_ask_for_nothing_are_refused(tmp_path: Path) -> None:
             await kb.query("What?", top_k=0)
         with pytest.raises(InvalidInput, match="related_chunks = -1"):
             await kb.query("What?", related_chunks=-1)
+
+
+async def test_a_closed_index_says_so(tmp_path: Path) -> None:
+    async with engine(tmp_path) as kb:
+        await kb.add_text(POLO, id="polo")
+    for use in (kb.query("Who met Kublai Khan?"), kb.add_text(KHAN, id="khan")):
+        with pytest.raises(Unavailable, match="closed"):
+            await use
+
+
+async def test_a_filter_may_name_thousands_of_documents(tmp_path: Path) -> None:
+    async with engine(tmp_path) as kb:
+        await kb.add_text(POLO, id="polo", metadata={"year": 1275})
+        await kb.add_text(KHAN, id="khan", metadata={"year": 1260})
+        many = tuple(f"d{n}" for n in range(3_000))
+        years = ",".join(str(year) for year in range(1261, 5_000))
+        allowed = Filter(documents=(*many, "po*"), exclude=many)
+        later = Filter(where=(Condition(field="year", comparison="in", value=years),))
+        for chosen in (allowed, later):
+            found = await kb.retrieve("Who met Kublai Khan?", strategy="lexical", filter=chosen)
+            assert [(await kb.chunk(hit.id)).chunk.document_id for hit in found.chunks] == ["polo"]

@@ -36,7 +36,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "dump": "Print the canonical state as JSON lines.",
             "refresh": "Bring every derivation up to date.",
             "reembed": "Compute every vector again, beside the old.",
-            "purge": "Drop replies and vectors nothing needs.",
+            "purge": "Drop replies nothing needs, and what a re-embedding left.",
         },
         "About Quipu": {
             "demo": "Index a small corpus and ask five questions.",

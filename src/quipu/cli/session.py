@@ -84,4 +84,4 @@ async def _stopped(engine: "Quipu") -> Stopped:
 
 def waiting(status: "StatusReport") -> int:
     """Return how many documents wait or are being worked on."""
-    return sum(n for name, n in status.jobs if name != "failed")
+    return sum(n for name, n in status.jobs if name not in ("failed", "partial"))

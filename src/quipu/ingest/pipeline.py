@@ -6,10 +6,10 @@ so that no reader sees half of it.
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 
-from quipu.errors import InvalidDocument, QuipuError
+from quipu.errors import Busy, Corrupt, InvalidDocument, QuipuError
 from quipu.ingest.facts import chunk_facts
 from quipu.ingest.keeper import ReplyKeeper
 from quipu.ingest.reading import ReadDocument, Recipe, content_hash, extractor_input, read
@@ -108,7 +108,10 @@ async def _extract(
         for chunk in reading.document.chunks:
             asked_by.setdefault(chunk.input_hash, []).append(chunk)
     kept = await store.replies(list(asked_by))
-    outcomes = {h: Extracted(index=0, extraction=from_payload(payload)) for h, payload in kept.items()}
+    outcomes: dict[str, Extracted] = {}
+    for input_hash, payload in kept.items():
+        with suppress(Corrupt):  # a damaged reply is asked for again
+            outcomes[input_hash] = Extracted(index=0, extraction=from_payload(payload))
     missing = [h for h in asked_by if h not in outcomes]
     work.n_reused += sum(len(chunks) for chunks in asked_by.values()) - len(missing)
     error = "The extractor gave no answer for this chunk."
@@ -179,11 +182,13 @@ async def _heartbeat(store: Store) -> AsyncIterator[None]:
     async def beat() -> None:
         while True:
             await asyncio.sleep(store.lease_s / 3)
-            await store.renew()
+            with suppress(Busy):  # the next beat comes before the lease ends
+                await store.renew()
 
     task = asyncio.create_task(beat())
     try:
         yield
     finally:
         task.cancel()
+        await asyncio.wait({task})
         await asyncio.shield(store.release())

@@ -7,7 +7,11 @@ from quipu.model.evidence import Trace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Citation:
-    """The source of a statement: characters [start, end) of the document's text, and the words there."""
+    """The source of a statement: characters [start, end) of the document's text, and the words there.
+
+    The document's text is what its parser kept of it: of Markdown the body after the front matter, of HTML the readable
+    text. `quipu show document ID` prints it.
+    """
 
     number: int
     document_id: str

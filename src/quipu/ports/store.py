@@ -48,15 +48,6 @@ class Counts:
     stale_vectors: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
-    """A known name occurs `count` times in a chunk, whether or not the extractor mentioned it there."""
-
-    chunk_id: str
-    key: str
-    count: int
-
-
 class ReadView(Protocol):
     """A snapshot of the index at one revision, restricted to the documents its filter allows.
 
@@ -240,7 +231,7 @@ class Store(Protocol):
         ...
 
     async def purge(self) -> int:
-        """Drop replies no live document needs, vectors of old models and finished work; return rows dropped."""
+        """Drop replies no live document needs and vectors of a re-embedding given up; return rows dropped."""
         ...
 
     async def damage(self) -> list[str]:

@@ -266,12 +266,6 @@ def test_cancel_all_leaves_live_documents_alone(cli: Cli, engine: FakeEngine) ->
     assert engine.calls == [("cancel", ["letters/b.md"])]
 
 
-@pytest.mark.parametrize("name", ["retry", "cancel"])
-def test_unknown_documents_are_refused(cli: Cli, engine: FakeEngine, name: str) -> None:
-    assert cli(name, "kobr.md").code == 1
-    assert not engine.calls
-
-
 def test_nothing_waiting_is_said_in_words(cli: Cli, engine: FakeEngine) -> None:
     engine.report = AddReport()
     assert cli("resume").out == "Nothing was waiting.\n"

@@ -1,7 +1,6 @@
 """Tests of leases: who is dead, and how long a claim holds."""
 
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +11,7 @@ from quipu.stores.relational.lease import is_dead, new_owner
 from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.testing.facts import source
 
-_HOST = socket.gethostname()
+_HOST = new_owner().split("/")[0]
 
 
 def _claimed(backend: SqliteBackend, *, owner: str, now_s: float, lease_s: float = 10.0) -> list[int]:

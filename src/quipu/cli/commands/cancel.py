@@ -28,8 +28,6 @@ def command(ids: tuple[str, ...], is_all: bool) -> None:
 
 
 async def _cancel(engine: "Quipu", ids: Sequence[str]) -> int:
-    for each in ids:
-        await engine.document(each)  # raises NotFound, with near matches
     chosen = ids or [each.id for each in await engine.documents() if each.status not in _SETTLED]
     return await engine.cancel(chosen)
 

@@ -17,7 +17,7 @@ from rich.console import Console
 import quipu
 from quipu.cli.options import QuipuCommand
 from quipu.cli.output import emit, styled, table
-from quipu.cli.session import load_settings, with_engine
+from quipu.cli.session import load_settings, waiting, with_engine
 from quipu.errors import QuipuError
 
 if TYPE_CHECKING:
@@ -119,8 +119,10 @@ def _index(settings: "Settings") -> Check:
     if damage := with_engine(lambda engine: engine.damage(), settings):
         remedy = "Restore it from a copy, or delete the folder and add the documents again."
         return replace(found, outcome="failed", detail="; ".join(damage[:3]), remedy=remedy)
-    if waiting := [f"{n:,} {name}" for name, n in status.jobs]:
-        return replace(found, outcome="warning", detail=f"{detail}; {', '.join(waiting)}", remedy="quipu resume")
+    if status.jobs:
+        listed = ", ".join(f"{n:,} {name}" for name, n in status.jobs)
+        remedy = "quipu resume" if waiting(status) else "quipu retry"
+        return replace(found, outcome="warning", detail=f"{detail}; {listed}", remedy=remedy)
     if status.stale:
         return replace(found, outcome="warning", detail=f"{detail}; {'; '.join(status.stale)}", remedy="quipu resume")
     return found

@@ -10,10 +10,9 @@ from quipu.cli.session import with_engine
 
 @click.command("purge", cls=QuipuCommand, examples=("quipu purge",))
 def command() -> None:
-    """Drop replies and vectors nothing needs.
+    """Drop replies nothing needs, and what a re-embedding left.
 
-    Kept replies of an extractor and vectors of documents that have changed make going back free; this gives the
-    space up.
+    The replies to earlier versions of documents make going back to them free; this gives their space up.
     """
     emit({"dropped": with_engine(lambda engine: engine.purge())}, _render)
 

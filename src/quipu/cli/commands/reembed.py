@@ -21,4 +21,7 @@ def command() -> None:
 
 
 def _render(console: Console, result: dict[str, int]) -> None:
-    console.print(f"{counted(result['embedded'], 'text')} embedded; the new vectors answer from now on.")
+    if result["embedded"]:
+        console.print(f"{counted(result['embedded'], 'text')} embedded; the new vectors answer from now on.")
+    else:
+        console.print("Every text has its vector of the embedder that is set: there was nothing to do.")

@@ -30,7 +30,5 @@ def command(ids: tuple[str, ...], is_quiet: bool) -> int:
 
 
 async def _retry(engine: "Quipu", ids: Sequence[str], on_event: Callable[[Event], None]) -> AddReport:
-    for each in ids:
-        await engine.document(each)  # raises NotFound, with near matches
     await engine.retry(ids or None)
     return await engine.resume(on_event=on_event)

@@ -22,7 +22,7 @@ from quipu.model.fold import (
 from quipu.model.graph import Entity, EntityMention, Relation, RelationMention
 from quipu.model.ids import relation_ends, relation_id
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.filters import ALLOWED_CHUNK
+from quipu.stores.relational.filters import is_allowed
 from quipu.stores.relational.snapshot import Snapshot
 from quipu.stores.relational.sql import select_in, texts_from_json
 
@@ -42,7 +42,7 @@ def entities(snapshot: Snapshot, keys: Sequence[str]) -> list[Entity]:
 
 def relations(snapshot: Snapshot, ids: Sequence[str]) -> list[Relation]:
     """Return relations in the order asked for; what is no relation id is left out."""
-    rids = _relation_rids(snapshot, ids)
+    rids = relation_rids(snapshot, ids)
     rows = select_in(snapshot.connection, _relation_query(), s.relation.c.rid, sorted(rids))
     found = {relation.id: relation for relation in _relations(snapshot, rows)}
     return [found[i] for i in ids if i in found]
@@ -59,13 +59,28 @@ def incident(snapshot: Snapshot, keys: Sequence[str]) -> list[Relation]:
 
 def degrees(snapshot: Snapshot, keys: Sequence[str]) -> dict[str, int]:
     """Return the number of relations of each entity."""
-    if snapshot.is_filtered:
-        ends = Counter(end for relation in incident(snapshot, keys) for end in (relation.source, relation.target))
-        return {entity.key: ends[entity.key] for entity in entities(snapshot, list(dict.fromkeys(keys)))}
     e = s.entity.c
-    rows = select_in(snapshot.connection, select(e.key, e.degree), e.key, sorted(set(keys)))
+    rows = select_in(snapshot.connection, select(e.key, e.rid, e.degree), e.key, sorted(set(keys)))
     found = {row.key: row.degree for row in rows}
+    if snapshot.is_filtered:
+        m = s.entity_mention.c
+        said = _allowed(snapshot, select(m.entity).distinct(), m.chunk)
+        visible = {row.entity for row in select_in(snapshot.connection, said, m.entity, [row.rid for row in rows])}
+        counted = _allowed_degrees(snapshot, sorted(visible))
+        found = {row.key: counted[row.rid] for row in rows if row.rid in visible}
     return {key: found[key] for key in dict.fromkeys(keys) if key in found}
+
+
+def _allowed_degrees(snapshot: Snapshot, rids: Sequence[int]) -> Counter[int]:
+    """Count the relations of each entity that an allowed chunk states."""
+    r, m = s.relation.c, s.relation_mention.c
+    stated = _allowed(snapshot, select(1).where(m.relation == r.rid), m.chunk).correlate(s.relation).exists()
+    degree: Counter[int] = Counter()
+    for end in (r.source, r.target):
+        counted = select(end.label("entity"), func.count().label("n")).where(stated).group_by(end)
+        for row in select_in(snapshot.connection, counted, end, rids):
+            degree[row.entity] += row.n
+    return degree
 
 
 def named(snapshot: Snapshot, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -139,7 +154,7 @@ def chunks_of_entities(snapshot: Snapshot, keys: Sequence[str]) -> dict[str, dic
 def chunks_of_relations(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Return the chunks that state each relation, ordered by id."""
     m, c = s.relation_mention.c, s.chunk.c
-    id_by_rid = _relation_rids(snapshot, ids)
+    id_by_rid = relation_rids(snapshot, ids)
     query = select(m.relation, c.id).join_from(s.relation_mention, s.chunk, m.chunk == c.rid)
     found: dict[str, set[str]] = {}
     for row in select_in(snapshot.connection, _allowed(snapshot, query, m.chunk), m.relation, sorted(id_by_rid)):
@@ -200,16 +215,8 @@ def relation_mentions(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str,
     return {chunk_id: found[chunk_id] for chunk_id in dict.fromkeys(chunk_ids) if chunk_id in found}
 
 
-def _allowed(snapshot: Snapshot, query: Select[Any], chunk: Any) -> Select[Any]:
-    return query.where(chunk.in_(select(ALLOWED_CHUNK.c.rid))) if snapshot.is_filtered else query
-
-
-def _entity_rids(snapshot: Snapshot, keys: Iterable[str]) -> dict[str, int]:
-    e = s.entity.c
-    return {row.key: row.rid for row in select_in(snapshot.connection, select(e.key, e.rid), e.key, sorted(set(keys)))}
-
-
-def _relation_rids(snapshot: Snapshot, ids: Sequence[str]) -> dict[int, str]:
+def relation_rids(snapshot: Snapshot, ids: Sequence[str]) -> dict[int, str]:
+    """Return the id of each of these relations there is, by row; what is no relation id is left out."""
     ends = {relation_ends(i) for i in ids if i.count(" -- ") == 1}
     rids = _entity_rids(snapshot, {key for pair in ends for key in pair})
     pairs = {(rids[a], rids[b]): f"{a} -- {b}" for a, b in ends if a in rids and b in rids}
@@ -217,6 +224,15 @@ def _relation_rids(snapshot: Snapshot, ids: Sequence[str]) -> dict[int, str]:
     query = select(r.rid, r.source, r.target)
     rows = select_in(snapshot.connection, query, tuple_(r.source, r.target), sorted(pairs))
     return {row.rid: pairs[row.source, row.target] for row in rows}
+
+
+def _allowed(snapshot: Snapshot, query: Select[Any], chunk: Any) -> Select[Any]:
+    return query.where(is_allowed(chunk)) if snapshot.is_filtered else query
+
+
+def _entity_rids(snapshot: Snapshot, keys: Iterable[str]) -> dict[str, int]:
+    e = s.entity.c
+    return {row.key: row.rid for row in select_in(snapshot.connection, select(e.key, e.rid), e.key, sorted(set(keys)))}
 
 
 def _aliases(snapshot: Snapshot, rids: Sequence[int]) -> dict[int, tuple[str, ...]]:
@@ -244,18 +260,13 @@ def _entity(row: Row[Any], aliases: tuple[str, ...]) -> Entity:
 def _refolded_entities(
     snapshot: Snapshot, rows: Mapping[int, Row[Any]], aliases: Mapping[int, tuple[str, ...]]
 ) -> dict[str, Entity]:
-    m, r = s.entity_mention.c, s.relation.c
+    m = s.entity_mention.c
     mentions: dict[int, list[Row[Any]]] = {}
     for mention in select_in(
         snapshot.connection, _allowed(snapshot, select(s.entity_mention), m.chunk), m.entity, sorted(rows)
     ):
         mentions.setdefault(mention.entity, []).append(mention)
-    said = _allowed(snapshot, select(s.relation_mention.c.relation).distinct(), s.relation_mention.c.chunk)
-    degree: Counter[int] = Counter()
-    for end in (r.source, r.target):
-        counted = select(end.label("entity"), func.count().label("n")).where(r.rid.in_(said)).group_by(end)
-        for row in select_in(snapshot.connection, counted, end, sorted(mentions)):
-            degree[row.entity] += row.n
+    degree = _allowed_degrees(snapshot, sorted(mentions))
     return {
         rows[rid].key: Entity(
             key=rows[rid].key,

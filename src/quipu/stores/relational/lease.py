@@ -2,6 +2,7 @@
 
 import os
 import socket
+import sys
 import uuid
 from pathlib import Path
 
@@ -11,16 +12,27 @@ _STAT_START_TIME = 21  # field 22 of /proc/PID/stat counts from 1; see proc(5)
 def new_owner() -> str:
     """Return a name for this worker that another process on the same host can check: host, process, start, worker."""
     pid = os.getpid()
-    return f"{socket.gethostname()}/{pid}/{_started(pid)}/{uuid.uuid4().hex[:8]}"
+    return f"{_host()}/{pid}/{_started(pid)}/{uuid.uuid4().hex[:8]}"
 
 
 def is_dead(owner: str) -> bool:
     """Say whether `owner` was a process of this host that is gone; of other hosts nothing is known here."""
     host, pid, started, _ = owner.split("/")
-    return host == socket.gethostname() and (not _is_running(int(pid)) or _started(int(pid)) != started)
+    return host == _host() and (not _is_running(int(pid)) or _started(int(pid)) != started)
+
+
+def _host() -> str:
+    """Name where process numbers mean something: the host and, of containers that share its name, the one."""
+    try:
+        namespace = Path("/proc/self/ns/pid").readlink().name
+    except OSError:
+        namespace = ""
+    return f"{socket.gethostname()}{namespace}".replace("/", "-")
 
 
 def _is_running(pid: int) -> bool:
+    if sys.platform == "win32":
+        return True  # asking would send the process a signal there; its lease will end
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -9,7 +9,7 @@ from quipu.model.document import Document, Status
 from quipu.model.evidence import Scored
 from quipu.model.graph import Chunk
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.filters import ALLOWED_CHUNK, ALLOWED_DOCUMENT
+from quipu.stores.relational.filters import ALLOWED_DOCUMENT, is_allowed
 from quipu.stores.relational.jobs import metadata_from_json
 from quipu.stores.relational.snapshot import Snapshot
 from quipu.stores.relational.sql import select_in, texts_from_json
@@ -98,7 +98,7 @@ def _chunk_query(snapshot: Snapshot) -> Select[Any]:
     query = select(s.chunk, s.document.c.id.label("document_id"), s.document.c.title).join(
         s.document, s.document.c.rid == s.chunk.c.document
     )
-    return query.where(s.chunk.c.rid.in_(select(ALLOWED_CHUNK.c.rid))) if snapshot.is_filtered else query
+    return query.where(is_allowed(s.chunk.c.rid)) if snapshot.is_filtered else query
 
 
 def _chunk(row: Row[Any]) -> Chunk:

@@ -1,6 +1,8 @@
 """Replies: paid work, kept while a document needs it."""
 
+import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 
 from sqlalchemy import Connection, select, tuple_
 
@@ -15,6 +17,10 @@ def record(connection: Connection, backend: Backend, replies: Sequence[Reply]) -
     if replies:
         kept = [{"input_hash": reply.input_hash, "payload": deflate(reply.payload)} for reply in replies]
         uses = [{"input_hash": reply.input_hash, "document": reply.document_id} for reply in replies]
+        hashes = sorted({reply.input_hash for reply in replies})
+        readable = read(connection, hashes)
+        damaged = [input_hash for input_hash in hashes if input_hash not in readable]
+        delete_in(connection, s.reply.delete(), s.reply.c.input_hash, damaged)
         connection.execute(backend.insert(s.reply).on_conflict_do_nothing(), kept)
         connection.execute(backend.insert(s.reply_document).on_conflict_do_nothing(), uses)
 
@@ -27,9 +33,12 @@ def use(connection: Connection, backend: Backend, uses: Sequence[tuple[str, str]
 
 
 def read(connection: Connection, input_hashes: Sequence[str]) -> dict[str, str]:
-    """Return the kept replies."""
-    rows = select_in(connection, select(s.reply), s.reply.c.input_hash, input_hashes)
-    return {row.input_hash: inflate(row.payload) for row in rows}
+    """Return the kept replies; one that is damaged is left out, so that it is asked for again."""
+    found: dict[str, str] = {}
+    for row in select_in(connection, select(s.reply), s.reply.c.input_hash, input_hashes):
+        with suppress(zlib.error, UnicodeDecodeError):
+            found[row.input_hash] = inflate(row.payload)
+    return found
 
 
 def drop_documents(connection: Connection, document_ids: Sequence[str]) -> None:

@@ -23,18 +23,18 @@ def blocks(values: Iterable[T], size: int = BLOCK) -> Iterator[list[T]]:
 def select_in(connection: Connection, query: Select[Any], column: Any, values: Iterable[Any]) -> list[Row[Any]]:
     """Run `query` restricted to `column` in `values`, however many there are."""
     rows: list[Row[Any]] = []
-    for members in _member_sets(connection, column, values):
+    for members in member_sets(connection, column, values):
         rows.extend(connection.execute(query.where(column.in_(members))))
     return rows
 
 
 def delete_in(connection: Connection, statement: Delete, column: Any, values: Iterable[Any]) -> None:
     """Run a DELETE restricted to `column` in `values`, however many there are."""
-    for members in _member_sets(connection, column, values):
+    for members in member_sets(connection, column, values):
         connection.execute(statement.where(column.in_(members)))
 
 
-def _member_sets(connection: Connection, column: Any, values: Iterable[Any]) -> Iterator[Any]:
+def member_sets(connection: Connection, column: Any, values: Iterable[Any]) -> Iterator[Any]:
     """Yield what `column` may be a member of: all values at once on SQLite, in blocks elsewhere.
 
     There one JSON array stands in for a thousand parameters: a third of the time, the statement stays cached, and pairs

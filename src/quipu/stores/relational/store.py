@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from sqlalchemy import Connection
 
-from quipu.errors import InvalidDelta
+from quipu.errors import InvalidDelta, Unavailable
 from quipu.model.delta import Committed, Delta, DocumentFacts, Job
 from quipu.model.document import Status
 from quipu.model.query import Filter
@@ -50,6 +50,7 @@ class RelationalStore:
         self._lease_s = lease_s
         self._owner = new_owner()
         self._lock = asyncio.Lock()
+        self._is_closed = False
 
     async def prepare(self, *, any_tokenizer: bool = False) -> None:
         """Make or migrate the tables; to be called once, before anything else.
@@ -69,9 +70,10 @@ class RelationalStore:
     @asynccontextmanager
     async def view(self, allowed: Filter | None = None) -> AsyncIterator[ReadView]:
         allowed = allowed or Filter()
+        self._check_open()
         context = self._backend.reading()
-        connection = await finish_in_thread(context.__enter__)
         try:
+            connection = await finish_in_thread(context.__enter__)
             view = await finish_in_thread(lambda: self._open_view(connection, allowed))
             yield view
         finally:
@@ -149,6 +151,7 @@ class RelationalStore:
         return await self._read(lambda connection: verify.differences(connection, self._backend, self._analyzer))
 
     async def close(self) -> None:
+        self._is_closed = True
         await finish_in_thread(self._backend.close)
 
     async def _write(self, change: Callable[[Connection], T]) -> T:
@@ -156,8 +159,15 @@ class RelationalStore:
             with self._backend.writing() as connection:
                 return change(connection)
 
+        self._check_open()
         async with self._lock:
             return await finish_in_thread(run)
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise Unavailable(
+                "The index has been closed.", remedy="Open it again: `async with quipu.open(PATH) as kb`."
+            )
 
     async def _read(self, read: Callable[[Connection], T]) -> T:
         def run() -> T:
@@ -179,6 +189,8 @@ class RelationalStore:
 
 def _commit(connection: Connection, backend: Backend, analyzer: Analyzer, delta: Delta, now: str) -> Committed:
     """Apply a Delta; the order of the steps is the order of what depends on what."""
+    if delta.publish or delta.remove or delta.remove_claimed:
+        migrations.check_tokenizer(connection, analyzer.identity)  # another process may have rebuilt full text
     removals = [*delta.remove, *jobs.removals(connection, delta.remove_claimed)]
     if both := {document.id for document in delta.publish} & set(removals):
         raise InvalidDelta(f"One change publishes and removes the document {min(both)!r}.")

@@ -2,16 +2,19 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
 T = TypeVar("T")
 
 
 async def finish_in_thread(work: Callable[[], T]) -> T:
-    """Run `work` in a thread. A caller that is cancelled meanwhile still waits for its end: it is whole either way."""
+    """Run `work` in a thread. A caller that is cancelled meanwhile, even twice, still waits for its end."""
     task = asyncio.create_task(asyncio.to_thread(work))
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
-        await asyncio.wait({task})
+        while not task.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait({task})
         raise

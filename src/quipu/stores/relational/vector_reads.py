@@ -1,6 +1,6 @@
 """Reading the vectors of a snapshot: rows of the live model, who owns them, what is gone."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,8 @@ from quipu.model.ids import relation_id
 from quipu.ports.store import Space, VectorBlock
 from quipu.stores.relational import meta
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.filters import ALLOWED_CHUNK
+from quipu.stores.relational.filters import is_allowed
+from quipu.stores.relational.graph import relation_rids
 from quipu.stores.relational.snapshot import Snapshot
 from quipu.stores.relational.sql import select_in
 
@@ -67,13 +68,10 @@ def of(snapshot: Snapshot, space: Space, ids: Sequence[str]) -> dict[str, npt.ND
     v = s.vector.c
     query, hashed = _owner_ids(snapshot, space)
     query = query.add_columns(v.data).join(s.vector, (v.text_hash == hashed) & _is_live())
-    if space is Space.RELATION:
-        wanted, column = set(ids), _SOURCE.c.key
-        keys = sorted({i.split(" -- ")[0] for i in ids})
-    else:
-        wanted, column = set(ids), s.chunk.c.id if space is Space.CHUNK else s.entity.c.key
-        keys = sorted(wanted)
-    rows = select_in(snapshot.connection, query, column, keys)
+    wanted = set(ids)
+    column: Any = {Space.CHUNK: s.chunk.c.id, Space.ENTITY: s.entity.c.key, Space.RELATION: s.relation.c.rid}[space]
+    keys: Iterable[Any] = relation_rids(snapshot, ids) if space is Space.RELATION else wanted
+    rows = select_in(snapshot.connection, query, column, sorted(keys))
     found = {_public_id(space, row): np.frombuffer(row.data, "<f2") for row in rows}
     return {i: found[i] for i in sorted(wanted) if i in found}
 
@@ -119,14 +117,11 @@ def _owner_hashes(snapshot: Snapshot, space: Space) -> Select[Any]:
 def _restrict(snapshot: Snapshot, space: Space, query: Select[Any]) -> Select[Any]:
     if not snapshot.is_filtered:
         return query
-    chunks = select(ALLOWED_CHUNK.c.rid)
     if space is Space.CHUNK:
-        return query.where(s.chunk.c.rid.in_(chunks))
-    if space is Space.ENTITY:
-        said = select(s.entity_mention.c.entity).where(s.entity_mention.c.chunk.in_(chunks))
-        return query.where(s.entity.c.rid.in_(said))
-    stated = select(s.relation_mention.c.relation).where(s.relation_mention.c.chunk.in_(chunks))
-    return query.where(s.relation.c.rid.in_(stated))
+        return query.where(is_allowed(s.chunk.c.rid))
+    owner, mention = (s.entity, s.entity_mention) if space is Space.ENTITY else (s.relation, s.relation_mention)
+    said = select(1).where(mention.c[owner.name] == owner.c.rid, is_allowed(mention.c.chunk))
+    return query.where(said.correlate(owner).exists())
 
 
 def _public_id(space: Space, row: Any) -> str:

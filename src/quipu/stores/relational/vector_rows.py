@@ -155,7 +155,12 @@ def finish_model(connection: Connection, identity: str) -> None:
 
 
 def purge(connection: Connection) -> int:
-    """Forget which vectors were deleted; indexes outside the database that are older rebuild. Return rows dropped."""
+    """Drop vectors of a re-embedding that was given up, and forget which were deleted; return rows dropped.
+
+    Indexes outside the database that are older than this rebuild.
+    """
+    for row in connection.execute(select(s.model.c.rid).where(s.model.c.state == "building")).all():
+        drop_model(connection, row.rid)
     meta.put(connection, "gone_since", meta.number(connection, "revision"))
     return connection.execute(s.vector_gone.delete()).rowcount
 

@@ -15,11 +15,12 @@ from quipu.model.fold import (
     voted_type,
 )
 from quipu.ports.store import Space
+from quipu.stores.relational import replies
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.backend import Backend
 from quipu.stores.relational.documents import metadata_rows
 from quipu.stores.relational.jobs import metadata_from_json
-from quipu.stores.relational.sql import texts_from_json
+from quipu.stores.relational.sql import blocks, texts_from_json
 from quipu.stores.relational.text_index import wanted_texts
 from quipu.stores.relational.vector_rows import OWNERS
 from quipu.text.analyzer import Analyzer
@@ -38,7 +39,7 @@ MAX_EXAMPLES = 20
 def differences(connection: Connection, backend: Backend, analyzer: Analyzer) -> list[str]:
     """Return what differs from a computation from the facts, in words; at most MAX_EXAMPLES of each kind."""
     found = backend.damage(connection)
-    for check in (_entities, _relations, _counts, _chunks, _mentions, _metadata, _vectors, _names):
+    for check in (_entities, _relations, _counts, _chunks, _mentions, _metadata, _vectors, _names, _replies):
         found += _first(check(connection))
     found += _first(_text(connection, backend, analyzer))
     return found
@@ -197,6 +198,13 @@ def _vectors(connection: Connection) -> Iterator[str]:
         damaged = select(v.text_hash).where(v.model == model.rid, func.length(v.data) != n_bytes)
         for text_hash in connection.execute(damaged.order_by(v.text_hash)).scalars():
             yield f"vector {text_hash}: it does not have {n_bytes} bytes"
+
+
+def _replies(connection: Connection) -> Iterator[str]:
+    hashes = connection.execute(select(s.reply.c.input_hash).order_by(s.reply.c.input_hash)).scalars().all()
+    for block in blocks(hashes):
+        readable = replies.read(connection, block)
+        yield from (f"reply {input_hash}: it cannot be read" for input_hash in block if input_hash not in readable)
 
 
 def _names(connection: Connection) -> Iterator[str]:
