@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,6 +15,8 @@ from sqlalchemy.exc import DatabaseError, OperationalError
 
 from quipu.errors import Busy, Corrupt, Unavailable
 from quipu.text.words import is_unspaced
+
+_RETRY_S = 0.02
 
 _TOKENIZE = """tokenize = "unicode61 remove_diacritics 0 categories 'L* N* M* S* Co' tokenchars '#'" """
 
@@ -196,8 +199,10 @@ def _engine(path: Path, busy_timeout_s: float) -> Engine:
 
     @event.listens_for(engine, "connect")
     def _set_up(connection: sqlite3.Connection, _: object) -> None:
+        if not is_fixed:
+            _use_log(connection, busy_timeout_s)
         for pragma in (
-            *(() if is_fixed else ("journal_mode = WAL", "synchronous = FULL")),
+            "synchronous = FULL",
             "temp_store = MEMORY",
             "cache_size = -32768",
             "mmap_size = 268435456",
@@ -206,6 +211,19 @@ def _engine(path: Path, busy_timeout_s: float) -> Engine:
             connection.execute(f"PRAGMA {pragma}")
 
     return engine
+
+
+def _use_log(connection: sqlite3.Connection, wait_s: float) -> None:
+    """Have the database write ahead to a log. Unlike all else, switching a new file does not wait while it is locked."""
+    deadline = time.monotonic() + wait_s
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_RETRY_S)
 
 
 def _cannot_change(path: Path) -> bool:
