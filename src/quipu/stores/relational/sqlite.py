@@ -214,7 +214,7 @@ def _engine(path: Path, busy_timeout_s: float) -> Engine:
 
 
 def _use_log(connection: sqlite3.Connection, wait_s: float) -> None:
-    """Have the database write ahead to a log. Unlike all else, switching a new file does not wait while it is locked."""
+    """Have the database write ahead to a log. Switching a new file does not wait for its lock, as all else does."""
     deadline = time.monotonic() + wait_s
     while True:
         try:
