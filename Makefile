@@ -43,7 +43,7 @@ bench: $(READY)  ## Measure speed and quality
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 laws: $(READY)  ## Test the laws on many more histories and crashes
-	$(BIN)/python -m pytest tests/laws --laws-scale 5
+	$(BIN)/python -m pytest tests/laws --laws-scale 6
 
 reference: $(READY)  ## Write docs/reference again from the code
 	$(BIN)/python scripts/reference.py

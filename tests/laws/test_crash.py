@@ -108,7 +108,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> object:
     return run(lambda: fresh_state(folder, survivors(), exact_below=EXACT_BELOW))
 
 
-@pytest.mark.parametrize(("kind", "n"), [("statement", 26), ("file", 8)])
+@pytest.mark.parametrize(("kind", "n"), [("statement", 30), ("file", 8)])
 def test_a_killed_run_loses_nothing_and_finishes_as_if_never_killed(
     kind: str, n: int, tmp_path: Path, laws_scale: int, expected: object
 ) -> None:
