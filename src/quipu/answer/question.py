@@ -62,6 +62,6 @@ def read_question(text: str, candidates: Sequence[Quotable], names: KnownNames) 
         text=text,
         weights={term: math.log1p(len(candidates) / (1 + df[term])) for term in content_terms(words)},
         asked=asked_for(text),
-        forms=frozenset(word.form for word in words),
+        forms=frozenset(words.forms),
         names=names,
     )

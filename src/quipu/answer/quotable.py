@@ -12,7 +12,7 @@ from quipu.model.graph import Chunk, EntityMention
 from quipu.text.names import entity_key
 from quipu.text.sentences import sentence_spans
 from quipu.text.terms import content_terms, terms_of
-from quipu.text.words import Word, anchor, count_occurrences, name_forms, split_words
+from quipu.text.words import Words, anchor, count_occurrences, name_forms, split_words
 
 MIN_QUOTE_WORDS = 20  # a shorter sentence is quoted with the next of its line: "Awesome!" says nothing alone
 
@@ -49,7 +49,7 @@ class KnownNames:
     keys_by_anchor: Mapping[str, Sequence[str]]
     type_by_key: Mapping[str, str]
 
-    def within(self, words: Sequence[Word]) -> frozenset[str]:
+    def within(self, words: Words) -> frozenset[str]:
         """Return the keys of the entities these words name."""
         return frozenset(count_occurrences(words, self.keys_by_anchor))
 
@@ -98,13 +98,14 @@ def _of_passage(passage: Passage, names: KnownNames) -> list[Quotable]:
 class _Span:
     start: int
     end: int
-    words: Sequence[Word]
+    first: int
+    words: Words
 
 
 def _spans(chunk: Chunk) -> list[_Span]:
     """Return the sentences of a chunk without its headings, each short one joined to those after it on its line."""
     words = split_words(chunk.text)
-    starts = [word.start for word in words]
+    starts = words.starts
     headings = {chunk.title, *chunk.headings}
     spans: list[_Span] = []
     for start, end in sentence_spans(chunk.text):
@@ -113,9 +114,9 @@ def _spans(chunk: Chunk) -> list[_Span]:
             continue
         if spans and _is_short(spans[-1]) and "\n" not in chunk.text[spans[-1].end : start]:
             begun = spans.pop()
-            spans.append(_Span(begun.start, end, [*begun.words, *words[first:last]]))
+            spans.append(_Span(begun.start, end, begun.first, words[begun.first : last]))
         else:
-            spans.append(_Span(start, end, words[first:last]))
+            spans.append(_Span(start, end, first, words[first:last]))
     return spans
 
 

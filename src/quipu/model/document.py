@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from quipu.model.chunking import Chunking
+
 MetadataValue = str | int | float | bool | None | tuple[str, ...]
 Metadata = Mapping[str, MetadataValue]
 
@@ -22,7 +24,10 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceDocument:
-    """A document as handed in: its bytes, its stable id and what the caller says about it."""
+    """A document as handed in: its bytes, its stable id and what the caller says about it.
+
+    `chunking` says how to cut it; None leaves that to the rules and settings in force when it is added.
+    """
 
     id: str
     data: bytes
@@ -30,6 +35,7 @@ class SourceDocument:
     media_type: str = "text/plain"
     title: str = ""
     metadata: Metadata = field(default_factory=dict)
+    chunking: Chunking | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +43,7 @@ class Block:
     """A run of the parsed text that belongs together: `text[start:end]` of a ParsedDocument.
 
     `headings` is the path of headings above it, outermost first; `page` counts from 1 where the format has pages.
+    `header` is the header row of a table, as it stands at the start of the block.
     """
 
     start: int
@@ -44,6 +51,7 @@ class Block:
     kind: str = "paragraph"  # heading | paragraph | list | table | code
     headings: tuple[str, ...] = ()
     page: int | None = None
+    header: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

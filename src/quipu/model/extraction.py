@@ -7,14 +7,19 @@ from quipu.model.ids import digest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkInput:
-    """All an extractor may look at: the chunk's text, its document's title and the headings above it."""
+    """All an extractor may look at: a chunk's text and, above it, title, headings and table header."""
 
     text: str
     title: str = ""
     headings: tuple[str, ...] = ()
+    header: str = ""
 
     def hash(self, extractor_identity: str) -> str:
         """Return the key under which the reply of the extractor of that identity is kept."""
+        if self.header:
+            return digest(
+                "extract under header", extractor_identity, self.header, self.text, self.title, *self.headings
+            )
         return digest("extract", extractor_identity, self.text, self.title, *self.headings)
 
 

@@ -25,7 +25,8 @@ ENTITY_TYPES = (
 class Chunk:
     """A passage of one document: characters [start, end) of the document's text.
 
-    `text_hash` identifies the text, `input_hash` all an extractor sees (text, title, headings, extractor).
+    `header` is the header row of the table the chunk begins in, where that row stands in an earlier chunk.
+    `text_hash` identifies the text, `input_hash` all an extractor sees (text, title, headings, header, extractor).
     `error` is not empty where extraction failed.
     """
 
@@ -41,6 +42,7 @@ class Chunk:
     input_hash: str = ""
     headings: tuple[str, ...] = ()
     page: int | None = None
+    header: str = ""
     error: str = ""
 
 
@@ -107,9 +109,9 @@ class Relation:
     n_chunks: int
 
 
-def chunk_text(title: str, text: str) -> str:
-    """Return the text whose vector stands for a chunk: its document's title, then its words."""
-    return f"{title}\n{text}" if title else text
+def chunk_text(title: str, header: str, text: str) -> str:
+    """Return the text by which a chunk is found: its document's title, its table's header, then its words."""
+    return "\n".join(part for part in (title, header, text) if part)
 
 
 def entity_text(name: str, description: str) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from quipu.text.words import TOKENIZER_IDENTITY, Word, index_terms, is_unspaced, query_terms, split_words
+from quipu.text.words import TOKENIZER_IDENTITY, Words, index_terms, is_unspaced, query_terms, split_words
 
 MIN_SEGMENT = 3  # words of two characters are pairs already
 
@@ -23,7 +23,7 @@ class Analyzer:
         """What the index records: full text built under another identity is not searched."""
         return f"{TOKENIZER_IDENTITY}+{self.segmenter}" if self.segmenter else TOKENIZER_IDENTITY
 
-    def terms(self, words: Sequence[Word]) -> list[str]:
+    def terms(self, words: Words) -> list[str]:
         """Return the terms of a chunk's words."""
         return [*index_terms(words), *self._segments(words)]
 
@@ -31,13 +31,13 @@ class Analyzer:
         """Return the distinct terms of a question, in order of appearance."""
         return list(dict.fromkeys([*query_terms(text), *self._segments(split_words(text))]))
 
-    def _segments(self, words: Sequence[Word]) -> Iterator[str]:
+    def _segments(self, words: Words) -> Iterator[str]:
         if self.segment is not None:
             for run in _unspaced_runs(words):
                 yield from (word for word in self.segment(run) if len(word) >= MIN_SEGMENT)
 
 
-def _unspaced_runs(words: Sequence[Word]) -> Iterator[str]:
+def _unspaced_runs(words: Words) -> Iterator[str]:
     run = ""
     for word in words:
         if run and not (word.is_joined and is_unspaced(word.form)):

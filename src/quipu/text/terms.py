@@ -1,11 +1,10 @@
 """Terms: the content words of a text without their endings, so that "printed" meets "printing"."""
 
 import re
-from collections.abc import Sequence
 from functools import lru_cache
 
 from quipu.text.function_words import FUNCTION_WORDS
-from quipu.text.words import Word, index_terms, is_unspaced, split_words
+from quipu.text.words import Words, index_terms, is_unspaced, split_words
 
 MIN_STEM = 3
 
@@ -24,7 +23,7 @@ _RUSSIAN = _endings(
 )
 
 
-def content_terms(words: Sequence[Word]) -> list[str]:
+def content_terms(words: Words) -> list[str]:
     """Return the terms of `words` that carry meaning, in order: stems, and pairs of characters of unspaced scripts."""
     return [stem(term) for term in index_terms(words) if term not in FUNCTION_WORDS and not _is_half(term)]
 

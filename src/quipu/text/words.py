@@ -8,22 +8,26 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from itertools import pairwise
-from typing import NamedTuple
+from itertools import accumulate
+from typing import Any, NamedTuple, overload
 
 from quipu.text.names import is_acronym
 from quipu.text.scripts import MARKS, UNSPACED
 
-TOKENIZER_IDENTITY = "quipu-words/1"
+TOKENIZER_IDENTITY = "quipu-words/2"
 
 _LETTERS = rf"(?:[^\W_{UNSPACED}]+[{MARKS}]*)+"
-_WORD = re.compile(rf"{_LETTERS}[+#]*(?:['’ʼ]{_LETTERS})*|[{UNSPACED}]")
+_WORD = re.compile(rf"({_LETTERS}[+#]*(?:['’ʼ]{_LETTERS})*|[{UNSPACED}])")
+_PLAIN_WORD = re.compile(r"([A-Za-z0-9]+[+#]*(?:'[A-Za-z0-9]+)*)")  # the same, where all is ASCII
 _NOT_IN_WORD = re.compile(rf"(?![{MARKS}{UNSPACED}])[^\w+#]")
 _UNSPACED = re.compile(rf"[{UNSPACED}]")
 _POSSESSIVE = re.compile(r"['’ʼ]s$", re.IGNORECASE)
 _APOSTROPHES = re.compile(r"['’ʼ]")
 # What may stand between two words of one name: spaces, a line break, a hyphen, a middle dot, "&", the dot of "St.".
 _JOINT = re.compile(r"[^\S\n]*\n?[^\S\n]*|[^\S\n]*[-‐‑–·・‧&/][^\S\n]*|\.[^\S\n]*|['’ʼ]\s*")
+
+_SURE_JOINTS = frozenset(("", " "))
+_LOWER, _CAPITAL, _ACRONYM = range(3)
 
 
 class Word(NamedTuple):
@@ -37,40 +41,93 @@ class Word(NamedTuple):
     is_joined: bool
 
 
-def split_words(text: str) -> list[Word]:
+class Words(Sequence[Word]):
+    """The words of a text, column by column, since a chunk has a thousand; a slice is Words again.
+
+    `forms`, `terms` (forms without accents), `kinds` (0 lower case, 1 capitalised or without case, 2 acronym),
+    `is_joined`, `starts` and `ends` have one item a word.
+    """
+
+    __slots__ = ("ends", "forms", "has_unspaced", "is_joined", "kinds", "starts", "terms")
+
+    def __init__(
+        self,
+        read: Sequence[tuple[str, str, int]],
+        is_joined: Sequence[bool],
+        starts: Sequence[int],
+        ends: Sequence[int],
+        *,
+        has_unspaced: bool,
+    ) -> None:
+        columns: list[tuple[Any, ...]] = list(zip(*read, strict=True)) or [(), (), ()]
+        self.forms: tuple[str, ...] = columns[0]
+        self.terms: tuple[str, ...] = columns[1]
+        self.kinds: tuple[int, ...] = columns[2]
+        self.is_joined = is_joined
+        self.starts = starts
+        self.ends = ends
+        self.has_unspaced = has_unspaced
+
+    def __len__(self) -> int:
+        return len(self.forms)
+
+    @overload
+    def __getitem__(self, index: int) -> Word: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> "Words": ...
+
+    def __getitem__(self, index: int | slice) -> "Word | Words":
+        if isinstance(index, slice):
+            read = list(zip(self.forms[index], self.terms[index], self.kinds[index], strict=True))
+            places = self.is_joined[index], self.starts[index], self.ends[index]
+            return Words(read, *places, has_unspaced=self.has_unspaced)
+        kind, start, end = self.kinds[index], self.starts[index], self.ends[index]
+        return Word(self.forms[index], start, end, kind > 0, kind == _ACRONYM, self.is_joined[index])
+
+    def pairs(self) -> list[str]:
+        """Return each word with the one after it, "" where they are not joined; one fewer than there are words."""
+        return [
+            f"{form} {following}" if is_joined else ""
+            for form, following, is_joined in zip(self.forms, self.forms[1:], self.is_joined[1:], strict=False)
+        ]
+
+
+def split_words(text: str) -> Words:
     """Return the words of `text` in order; a character of an unspaced script is a word of its own."""
-    words: list[Word] = []
-    end, previous = 0, ""
-    for match in _WORD.finditer(text):
-        raw = match.group()
-        form = raw.lower() if raw.isascii() and raw.isalnum() else _form(raw)
-        if not form:
-            continue
-        start, stop = match.span()
-        gap = text[end:start]
-        is_joined = bool(previous) and (gap == " " or _is_joint(gap, previous))
-        # Nearly all words are lower case: for them the two questions about capitals need not be asked.
-        is_lower = raw.islower()
-        words.append(Word(form, start, stop, not is_lower, not is_lower and _is_acronym(raw), is_joined))
-        end, previous = stop, raw
-    return words
+    parts = (_PLAIN_WORD if text.isascii() else _WORD).split(text)
+    raws = parts[1::2]
+    gaps = parts[2::2]  # the gap after each word
+    places = list(accumulate(map(len, parts)))
+    starts, ends = places[:-1:2], places[1::2]
+    is_joined = [gap in _SURE_JOINTS or _is_joint(gap, raw) for gap, raw in zip(gaps, raws, strict=True)]
+    is_joined = [False, *is_joined[:-1]] if raws else []
+    read = [_read(raw) for raw in raws]
+    has_unspaced = not text.isascii() and bool(_UNSPACED.search(text))
+    if all(form for form, _, _ in read):
+        return Words(read, is_joined, starts, ends, has_unspaced=has_unspaced)
+    kept = [position for position, (form, _, _) in enumerate(read) if form]
+    return Words(
+        [read[position] for position in kept],
+        [is_joined[position] and bool(read[position - 1][0]) for position in kept],
+        [starts[position] for position in kept],
+        [ends[position] for position in kept],
+        has_unspaced=has_unspaced,
+    )
 
 
-def index_terms(words: Sequence[Word]) -> list[str]:
+def index_terms(words: Words) -> list[str]:
     """Return the terms full text indexes for these words.
 
     Words as they are; a run of an unspaced script as overlapping pairs, then its last character, so that a search for
     one character finds it anywhere.
     """
-    terms: list[str] = []
-    last = len(words) - 1
-    for position, word in enumerate(words):
-        if not _UNSPACED.match(word.form):
-            terms.append(_fold_marks(word.form))
-        elif position < last and _run_on(word, words[position + 1]):
-            terms.append(word.form + words[position + 1].form)
-        else:
-            terms.append(word.form)
+    terms = list(words.terms)
+    if words.has_unspaced:
+        forms = words.forms
+        for position, continues in enumerate(_continues_run(words)[1:]):
+            if continues:
+                terms[position] = forms[position] + forms[position + 1]
     return terms
 
 
@@ -89,9 +146,10 @@ def phrase_terms(key: str) -> list[str]:
     return terms
 
 
-def capital_terms(words: Sequence[Word]) -> list[str]:
+def capital_terms(words: Words) -> list[str]:
     """Return the terms by which chunks naming a one-word name are found: capitalised words, acronyms apart."""
-    return [f"0{word.form}" if word.is_acronym else word.form for word in words if word.is_capital]
+    capitals = ((form, kind) for form, kind in zip(words.forms, words.kinds, strict=True) if kind)
+    return [f"0{form}" if kind == _ACRONYM else form for form, kind in capitals]
 
 
 def capital_term(key: str) -> str:
@@ -103,11 +161,8 @@ def capital_term(key: str) -> str:
 def query_terms(text: str) -> list[str]:
     """Return the distinct terms of a question, in order of appearance: of a run of two or more, the pairs alone."""
     words = split_words(text)
-    if not words:
-        return []
-    continues_run = [False, *(_run_on(first, second) for first, second in pairwise(words))]
-    terms = zip(index_terms(words), words, continues_run, strict=True)
-    return list(dict.fromkeys(term for term, word, continues in terms if not (continues and term == word.form)))
+    terms = zip(index_terms(words), words.forms, _continues_run(words), strict=True)
+    return list(dict.fromkeys(term for term, form, continues in terms if not (continues and term == form)))
 
 
 def is_unspaced(text: str) -> bool:
@@ -117,7 +172,7 @@ def is_unspaced(text: str) -> bool:
 
 def name_forms(key: str) -> tuple[str, ...]:
     """Return the word forms of an entity key, as they stand in a text that names the entity."""
-    return tuple(word.form for word in split_words(key))
+    return split_words(key).forms
 
 
 def is_linkable(key: str) -> bool:
@@ -130,39 +185,36 @@ def anchor(forms: Sequence[str]) -> str:
     return " ".join(forms[:2])
 
 
-def anchors(words: Sequence[Word]) -> set[str]:
-    """Return every anchor a name occurring in these words can have."""
-    found = {word.form for word in words}
-    found.update(f"{a.form} {b.form}" for a, b in pairwise(words) if b.is_joined)
+def anchors(words: Words) -> set[str]:
+    """Return every anchor a name occurring in these words can have: capitalised words, and joined pairs."""
+    found = {form for form, kind in zip(words.forms, words.kinds, strict=True) if kind}
+    found.update(words.pairs())
+    found.discard("")
     return found
 
 
-def count_occurrences(words: Sequence[Word], names: Mapping[str, Iterable[str]]) -> dict[str, int]:
+def count_occurrences(words: Words, names: Mapping[str, Iterable[str]]) -> dict[str, int]:
     """Count where names occur, as whole words in a row, each name on its own whatever the others.
 
     `names` maps an anchor to keys. A name of one word counts only where it is capitalised (or has no case), an acronym
     only in capitals, and an all-capitals word never counts as the common word of the same letters.
     """
+    found = [(position, form) for position, form in enumerate(words.forms) if form in names and words.kinds[position]]
+    found += [(position, pair) for position, pair in enumerate(words.pairs()) if pair in names]
     counts: dict[str, int] = {}
-    for position, word in enumerate(words):
-        pair = f"{word.form} {words[position + 1].form}" if position + 1 < len(words) else ""
-        for key in (*names.get(word.form, ()), *names.get(pair, ())):
+    for position, name_anchor in found:
+        for key in names[name_anchor]:
             if _occurs(words, position, key):
                 counts[key] = counts.get(key, 0) + 1
     return counts
 
 
-def _occurs(words: Sequence[Word], position: int, key: str) -> bool:
+def _occurs(words: Words, position: int, key: str) -> bool:
     forms = _cached_forms(key)
     if len(forms) == 1:
-        word = words[position]
-        return word.form == forms[0] and word.is_capital and word.is_acronym == is_acronym(key)
-    found = words[position : position + len(forms)]
-    return (
-        len(found) == len(forms)
-        and all(word.form == form for word, form in zip(found, forms, strict=True))
-        and all(word.is_joined for word in found[1:])
-    )
+        return words.forms[position] == forms[0] and (words.kinds[position] == _ACRONYM) == is_acronym(key)
+    end = position + len(forms)
+    return words.forms[position:end] == forms and all(words.is_joined[position + 1 : end])
 
 
 @lru_cache(maxsize=65_536)
@@ -186,12 +238,22 @@ def _is_joint(gap: str, previous: str) -> bool:
     return not gap.startswith(".") or len(previous) <= 3
 
 
-def _run_on(first: Word, second: Word) -> bool:
-    """Say whether two words are neighbours in one run of an unspaced script."""
-    return second.is_joined and bool(_UNSPACED.match(first.form)) and bool(_UNSPACED.match(second.form))
+def _continues_run(words: Words) -> list[bool]:
+    """Say of each word whether it and the one before are neighbours in one run of an unspaced script."""
+    unspaced = [words.has_unspaced and is_unspaced(form) for form in words.forms]
+    before = [False, *unspaced]
+    return [all(each) for each in zip(before, unspaced, words.is_joined, strict=False)]
 
 
 @lru_cache(maxsize=65_536)
+def _read(raw: str) -> tuple[str, str, int]:
+    """Return the form of a word as it stands in a text, its term, and its kind."""
+    form = raw.lower() if raw.isascii() and raw.isalnum() else _form(raw)
+    if raw.islower():
+        return form, _fold_marks(form), _LOWER
+    return form, _fold_marks(form), _ACRONYM if _is_acronym(raw) else _CAPITAL
+
+
 def _fold_marks(form: str) -> str:
     """Drop the accents of Latin, Greek and Cyrillic letters, as people leave them out when they search."""
     if form.isascii():

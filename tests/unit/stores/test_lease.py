@@ -10,6 +10,7 @@ from quipu.stores.relational import jobs, migrations
 from quipu.stores.relational.lease import is_dead, new_owner
 from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.testing.facts import source
+from quipu.text.analyzer import Analyzer
 
 _HOST = new_owner().split("/")[0]
 
@@ -23,7 +24,7 @@ def _backend(database: Path) -> SqliteBackend:
     """Return a backend whose index has one job waiting."""
     backend = SqliteBackend(database, busy_timeout_s=1.0)
     with backend.writing() as connection:
-        migrations.prepare(connection, backend, "tests")
+        migrations.prepare(connection, backend, Analyzer())
         jobs.enqueue(connection, [source("a")], [], now="now")
     return backend
 

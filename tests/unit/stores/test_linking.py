@@ -12,12 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quipu.stores.relational import migrations
-from quipu.stores.relational.links import indexed
+from quipu.stores.relational.documents import ChunkWords
 from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
+from quipu.stores.relational.text_index import index_row
 from quipu.testing.contract.steps import dump, publish, remove
 from quipu.testing.facts import document, entity, passage
 from quipu.text.analyzer import Analyzer
+from quipu.text.words import split_words
 from tests.unit.stores.opening import open_index
 
 _PIECES = (
@@ -36,7 +38,7 @@ def backend() -> Iterator[SqliteBackend]:
     with TemporaryDirectory() as folder:
         backend = SqliteBackend(Path(folder) / "index.sqlite", busy_timeout_s=5.0)
         with backend.writing() as connection:
-            migrations.prepare(connection, backend, "tests")
+            migrations.prepare(connection, backend, Analyzer())
         yield backend
         backend.close()
 
@@ -51,7 +53,9 @@ def empty_index() -> Iterator[Path]:
 @settings(deadline=None, max_examples=300, derandomize=True)
 @given(texts=st.lists(_TEXTS, min_size=1, max_size=3))
 def test_full_text_keeps_the_terms_of_any_text_as_they_are(backend: SqliteBackend, texts: list[str]) -> None:
-    rows = [indexed(rid, text).terms(Analyzer()) for rid, text in enumerate(texts, 1)]
+    rows = [
+        index_row(ChunkWords(rid, "", "", text), split_words(text), Analyzer()) for rid, text in enumerate(texts, 1)
+    ]
     terms = Counter(term for _, all_terms, _ in rows for term in set(all_terms.split(" ")) if term)
     capitals = Counter(term for _, _, all_capitals in rows for term in set(all_capitals.split(" ")) if term)
     with backend.writing() as connection:

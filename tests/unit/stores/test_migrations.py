@@ -20,11 +20,16 @@ def _restore(file: Path, database: Path) -> None:
         connection.executescript(file.read_text(encoding="utf-8"))
 
 
-def _schema_of(database: Path) -> dict[str, str]:
-    """Return the statement that made each table, index and full-text table."""
+def _schema_of(database: Path) -> dict[str, object]:
+    """Return the columns of each table, in any order, and the statement that made each index and full-text table."""
     with closing(sqlite3.connect(database)) as connection:
-        rows = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL")
-        return {name: " ".join(sql.split()) for name, sql in rows}
+        rows = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+        made: dict[str, object] = {name: " ".join(sql.split()) for name, sql in rows}
+        for name, sql in rows:
+            if sql.startswith("CREATE TABLE"):
+                columns = 'SELECT name, type, "notnull", dflt_value, pk FROM pragma_table_info(?) ORDER BY name'
+                made[name] = connection.execute(columns, [name]).fetchall()
+        return made
 
 
 def _number_in(database: Path) -> int:

@@ -1,13 +1,12 @@
 """Names: which known entities a question names, by exact normal form; no model, any script."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from quipu.ports.store import ReadView
 from quipu.text.function_words import FUNCTION_WORDS
 from quipu.text.names import entity_key
-from quipu.text.words import Word, is_unspaced, name_forms, split_words
+from quipu.text.words import Words, is_unspaced, name_forms, split_words
 
 MAX_NAME_WORDS = 12  # a character of an unspaced script counts as a word
 MIN_UNSPACED_LENGTH = 2
@@ -30,7 +29,7 @@ class _Reading:
     """Some words of the question, read as a name."""
 
     key: str
-    words: Sequence[Word]
+    words: Words
     end: int
 
     @property

@@ -17,12 +17,23 @@ from quipu.stores.relational.sql import delete_in, insert_rows, next_rid, select
 from quipu.stores.relational.vector_rows import vector_hash
 
 
+@dataclass(frozen=True, slots=True)
+class ChunkWords:
+    """The words of a chunk: by all of them it is found, in its text alone names are."""
+
+    rid: int
+    title: str
+    header: str
+    text: str
+
+
 @dataclass(slots=True)
 class ChunkChanges:
-    """Which chunks came, went, or say something else now; by row number."""
+    """Which chunks came, went, are found by other words (before, after), or say something else now."""
 
-    added: list[tuple[int, str]] = field(default_factory=list)  # (row, text)
-    removed: list[tuple[int, str]] = field(default_factory=list)
+    added: list[ChunkWords] = field(default_factory=list)
+    removed: list[ChunkWords] = field(default_factory=list)
+    reworded: list[tuple[ChunkWords, ChunkWords]] = field(default_factory=list)
     unsaid: list[int] = field(default_factory=list)
     said: list[tuple[int, ChunkFacts]] = field(default_factory=list)
 
@@ -48,19 +59,24 @@ def publish(
     for document in documents:
         rid = row_by_id[document.id]
         old = old_chunks.get(rid, {})
+        old_title = known[document.id].title if document.id in known else ""
         for facts in document.chunks:
             before = old.pop(facts.chunk.id, None)
             row_number = before.rid if before is not None else next_chunk + len(inserted)
             after = {"rid": row_number, "document": rid, **_chunk_row(facts.chunk)}
+            words = ChunkWords(row_number, document.title, facts.chunk.header, facts.chunk.text)
             if before is None:
                 inserted.append(after)
-                changes.added.append((row_number, facts.chunk.text))
+                changes.added.append(words)
             elif any(getattr(before, column) != value for column, value in after.items()):
                 moved.append(after)
+            if before is not None and (old_title, before.header) != (words.title, words.header):
+                changes.reworded.append((_words(before, old_title), words))
             folded.moved(Space.CHUNK, before.vector_hash if before else "", str(after["vector_hash"]))
             _compare(before, facts, row_number, changes)
-        _drop(list(old.values()), changes, folded)
-    delete_in(connection, s.chunk.delete(), s.chunk.c.rid, [rid for rid, _ in changes.removed])
+        for row in old.values():
+            _drop(row, old_title, changes, folded)
+    delete_in(connection, s.chunk.delete(), s.chunk.c.rid, [chunk.rid for chunk in changes.removed])
     insert_rows(connection, s.chunk, inserted)
     _move(connection, moved)
 
@@ -78,10 +94,11 @@ def _check(documents: Sequence[DocumentFacts]) -> None:
 
 def remove(connection: Connection, ids: Sequence[str], changes: ChunkChanges, folded: Folded) -> None:
     """Take documents out; ids that are not live are left out."""
-    rows = select_in(connection, select(s.document.c.rid), s.document.c.id, sorted(set(ids)))
-    rids = [row.rid for row in rows]
-    chunks = select_in(connection, select(s.chunk), s.chunk.c.document, rids)
-    _drop(chunks, changes, folded)
+    d = s.document.c
+    title_by_rid = {row.rid: row.title for row in select_in(connection, select(d.rid, d.title), d.id, sorted(set(ids)))}
+    rids = list(title_by_rid)
+    for chunk in select_in(connection, select(s.chunk), s.chunk.c.document, rids):
+        _drop(chunk, title_by_rid[chunk.document], changes, folded)
     delete_in(connection, s.chunk.delete(), s.chunk.c.document, rids)
     delete_in(connection, s.metadata_value.delete(), s.metadata_value.c.document, rids)
     delete_in(connection, s.document.delete(), s.document.c.rid, rids)
@@ -145,10 +162,11 @@ def _chunk_row(chunk: Chunk) -> dict[str, Any]:
         "end_char": chunk.end,
         "page": chunk.page,
         "headings": to_json(chunk.headings),
+        "header": chunk.header,
         "n_tokens": chunk.n_tokens,
         "text_hash": chunk.text_hash,
         "input_hash": chunk.input_hash,
-        "vector_hash": vector_hash(Space.CHUNK, chunk_text(chunk.title, chunk.text)),
+        "vector_hash": vector_hash(Space.CHUNK, chunk_text(chunk.title, chunk.header, chunk.text)),
         "error": chunk.error,
     }
 
@@ -162,11 +180,14 @@ def _compare(before: Row[Any] | None, facts: ChunkFacts, row: int, changes: Chun
     changes.said.append((row, facts))
 
 
-def _drop(chunks: Sequence[Row[Any]], changes: ChunkChanges, folded: Folded) -> None:
-    for row in chunks:
-        changes.removed.append((row.rid, row.text))
-        changes.unsaid.append(row.rid)
-        folded.moved(Space.CHUNK, row.vector_hash, "")
+def _drop(row: Row[Any], title: str, changes: ChunkChanges, folded: Folded) -> None:
+    changes.removed.append(_words(row, title))
+    changes.unsaid.append(row.rid)
+    folded.moved(Space.CHUNK, row.vector_hash, "")
+
+
+def _words(row: Row[Any], title: str) -> ChunkWords:
+    return ChunkWords(row.rid, title, row.header, row.text)
 
 
 def _move(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:

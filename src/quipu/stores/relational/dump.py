@@ -64,6 +64,7 @@ def _chunks(connection: Connection) -> Iterator[dict[str, Any]]:
             "span": [row.start_char, row.end_char],
             "page": row.page,
             "headings": texts_from_json(row.headings),
+            "header": row.header,
             "n_tokens": row.n_tokens,
             "text_hash": row.text_hash,
             "input_hash": row.input_hash,

@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, case, or_, select
 
+from quipu.model.chunking import chunking_from_json
 from quipu.model.delta import Job, JobFailure
 from quipu.model.document import Metadata, SourceDocument, Status
 from quipu.stores.relational import meta
@@ -132,6 +133,7 @@ def _job_row(document_id: str, document: SourceDocument | None, now: str) -> dic
         "source": document.source if document else "",
         "media_type": document.media_type if document else "",
         "metadata": to_json(dict(document.metadata)) if document else "{}",
+        "chunking": document.chunking.to_json() if document and document.chunking else "",
         "data": document.data if document else None,
         "error": "",
         "owner": "",
@@ -150,5 +152,6 @@ def _job(row: Row[Any]) -> Job:
         media_type=row.media_type,
         title=row.title,
         metadata=metadata_from_json(row.metadata),
+        chunking=chunking_from_json(row.chunking) if row.chunking else None,
     )
     return Job(id=row.rid, document_id=row.document, status=Status.PARSING, source=source)

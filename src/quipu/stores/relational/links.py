@@ -6,43 +6,23 @@ so the order in which documents came never matters, and one document never rewri
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from sqlalchemy import Connection, select
 
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.backend import Backend
 from quipu.stores.relational.sql import delete_in, insert_rows, next_rid, select_in
-from quipu.text.analyzer import Analyzer
 from quipu.text.words import (
-    Word,
+    Words,
     anchor,
     anchors,
     capital_term,
-    capital_terms,
     count_occurrences,
     is_linkable,
     name_forms,
     phrase_terms,
     split_words,
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexedChunk:
-    """A chunk's row and its words."""
-
-    rid: int
-    words: Sequence[Word]
-
-    def terms(self, analyzer: Analyzer) -> tuple[int, str, str]:
-        """Return what full text keeps of the chunk: (row, terms, capitalised terms)."""
-        return self.rid, " ".join(analyzer.terms(self.words)), " ".join(capital_terms(self.words))
-
-
-def indexed(rid: int, text: str) -> IndexedChunk:
-    """Return a chunk ready for full text and linking."""
-    return IndexedChunk(rid=rid, words=split_words(text))
 
 
 def change_names(connection: Connection, references: Mapping[str, int]) -> dict[str, int]:
@@ -69,16 +49,17 @@ def change_names(connection: Connection, references: Mapping[str, int]) -> dict[
     return rows
 
 
-def link_new_chunks(connection: Connection, chunks: Sequence[IndexedChunk]) -> None:
-    """Find every known name in new chunks."""
-    wanted = sorted(set[str]().union(*(anchors(chunk.words) for chunk in chunks)))
+def link_new_chunks(connection: Connection, words_by_chunk: Mapping[int, Words]) -> None:
+    """Find every known name in the words of new chunks."""
+    wanted = sorted(set[str]().union(*(anchors(words) for words in words_by_chunk.values())))
     n = s.name.c
     found = select_in(connection, select(n.anchor, n.key, n.rid), n.anchor, wanted)
     keys_by_anchor: dict[str, list[str]] = {}
     for row in found:
         keys_by_anchor.setdefault(row.anchor, []).append(row.key)
     rid_by_key = {row.key: row.rid for row in found}
-    _insert(connection, {chunk.rid: count_occurrences(chunk.words, keys_by_anchor) for chunk in chunks}, rid_by_key)
+    counts = {rid: count_occurrences(words, keys_by_anchor) for rid, words in words_by_chunk.items()}
+    _insert(connection, counts, rid_by_key)
 
 
 def link_new_names(connection: Connection, backend: Backend, names: Mapping[str, int], new_chunks: set[int]) -> None:

@@ -3,11 +3,13 @@
 from collections.abc import Callable
 
 from sqlalchemy import Connection, inspect
+from sqlalchemy.schema import CreateColumn
 
 from quipu.errors import Corrupt, Mismatch
-from quipu.stores.relational import meta
+from quipu.stores.relational import meta, text_index
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.backend import Backend
+from quipu.text.analyzer import Analyzer
 
 Migration = Callable[[Connection], None]
 
@@ -16,10 +18,17 @@ def _add_edit_table(connection: Connection) -> None:
     s.edit.create(connection, checkfirst=True)
 
 
+def _add_header_and_chunking(connection: Connection) -> None:
+    for column in (s.chunk.c.header, s.job.c.chunking):
+        if column.name not in {each["name"] for each in inspect(connection).get_columns(column.table.name)}:
+            connection.exec_driver_sql(f"ALTER TABLE {column.table.name} ADD COLUMN {CreateColumn(column)}")
+
+
 # Position 0 brings schema 1 to 2, and so on. Never change or remove an entry.
-MIGRATIONS: tuple[Migration, ...] = (_add_edit_table,)
+MIGRATIONS: tuple[Migration, ...] = (_add_edit_table, _add_header_and_chunking)
 
 SCHEMA = 1 + len(MIGRATIONS)
+_TEXT_SINCE = 3  # the first schema whose full text holds what it holds now; that of an older index is built anew
 
 
 def is_current(connection: Connection) -> bool:
@@ -27,21 +36,23 @@ def is_current(connection: Connection) -> bool:
     return _found_schema(connection) == SCHEMA
 
 
-def prepare(connection: Connection, backend: Backend, tokenizer: str) -> None:
+def prepare(connection: Connection, backend: Backend, analyzer: Analyzer) -> None:
     """Make the tables of a new index, or bring an older one up to date.
 
-    Raises Mismatch for an index of a newer Quipu or another tokenizer, Corrupt for a database that is not ours.
+    Raises Mismatch for an index of a newer Quipu, Corrupt for a database that is not ours.
     """
     if not inspect(connection).get_table_names():
         s.metadata.create_all(connection)
         backend.create_text(connection)
         meta.put(connection, "schema", SCHEMA)
-        meta.put(connection, "tokenizer", tokenizer)
+        meta.put(connection, "tokenizer", analyzer.identity)
         return
     found = _found_schema(connection)
     if not found:
         raise Corrupt("The database holds other tables, not a Quipu index.", remedy="Name another folder.")
     _migrate(connection, found)
+    if found < _TEXT_SINCE:
+        text_index.rebuild(connection, backend, analyzer)
 
 
 def check_tokenizer(connection: Connection, tokenizer: str) -> None:

@@ -115,5 +115,6 @@ def _chunk(row: Row[Any]) -> Chunk:
         input_hash=row.input_hash,
         headings=texts_from_json(row.headings),
         page=row.page,
+        header=row.header,
         error=row.error,
     )

@@ -63,6 +63,7 @@ chunk = Table(
     Column("end_char", Integer, nullable=False),
     Column("page", Integer),
     Column("headings", Text, nullable=False),  # JSON array
+    Column("header", Text, nullable=False, server_default=""),
     Column("n_tokens", Integer, nullable=False),
     Column("text_hash", Text, nullable=False),
     Column("input_hash", Text, nullable=False),
@@ -292,6 +293,7 @@ job = Table(
     Column("source", Text, nullable=False),
     Column("media_type", Text, nullable=False),
     Column("metadata", Text, nullable=False),
+    Column("chunking", Text, nullable=False, server_default=""),  # JSON object; "" for the settings' own
     Column("data", LargeBinary),
     Column("error", Text, nullable=False),
     Column("owner", Text, nullable=False),  # "" while nobody works on it

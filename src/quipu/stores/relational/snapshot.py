@@ -4,15 +4,21 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
+from quipu.stores.relational.allowed import AllowedGraph
 from quipu.stores.relational.backend import Backend
 from quipu.text.analyzer import Analyzer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """A connection inside a read transaction, and whether its temporary tables restrict what may be seen."""
+    """A connection inside a read transaction; `allowed` where its temporary tables restrict what may be seen."""
 
     connection: Connection
     backend: Backend
     analyzer: Analyzer
-    is_filtered: bool
+    allowed: AllowedGraph | None
+
+    @property
+    def is_filtered(self) -> bool:
+        """Say whether less than the whole index may be seen."""
+        return self.allowed is not None

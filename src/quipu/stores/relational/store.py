@@ -59,7 +59,7 @@ class RelationalStore:
         """
 
         if not await self._read(migrations.is_current):
-            await self._write(lambda connection: migrations.prepare(connection, self._backend, self._analyzer.identity))
+            await self._write(lambda connection: migrations.prepare(connection, self._backend, self._analyzer))
         if not any_tokenizer:
             await self._read(lambda connection: migrations.check_tokenizer(connection, self._analyzer.identity))
 

@@ -10,10 +10,11 @@ from quipu.ports.store import Space
 from quipu.stores.relational import links, meta
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.backend import Backend
-from quipu.stores.relational.documents import ChunkChanges
+from quipu.stores.relational.documents import ChunkChanges, ChunkWords
 from quipu.stores.relational.sql import blocks, select_in, texts_from_json
 from quipu.stores.relational.vector_rows import OWNERS, vector_hash
 from quipu.text.analyzer import Analyzer
+from quipu.text.words import Words, capital_terms, split_words
 
 _CHUNKS_AT_ONCE = 200
 
@@ -22,15 +23,17 @@ def update(
     connection: Connection, backend: Backend, analyzer: Analyzer, changes: ChunkChanges, references: Counter[str]
 ) -> None:
     """Take out chunks and names that went, put in those that came, and link each to the other."""
-    for removed in blocks(changes.removed, _CHUNKS_AT_ONCE):
-        backend.unindex_text(connection, [links.indexed(rid, text).terms(analyzer) for rid, text in removed])
-        links.drop_chunks(connection, [rid for rid, _ in removed])
+    for gone in blocks([*changes.removed, *(before for before, _ in changes.reworded)], _CHUNKS_AT_ONCE):
+        backend.unindex_text(connection, [index_row(chunk, split_words(chunk.text), analyzer) for chunk in gone])
+    links.drop_chunks(connection, [chunk.rid for chunk in changes.removed])
+    for reworded in blocks((after for _, after in changes.reworded), _CHUNKS_AT_ONCE):
+        backend.index_text(connection, [index_row(chunk, split_words(chunk.text), analyzer) for chunk in reworded])
     new_names = links.change_names(connection, references)
     for added in blocks(changes.added, _CHUNKS_AT_ONCE):
-        chunks = [links.indexed(rid, text) for rid, text in added]
-        backend.index_text(connection, [chunk.terms(analyzer) for chunk in chunks])
-        links.link_new_chunks(connection, chunks)
-    links.link_new_names(connection, backend, new_names, {rid for rid, _ in changes.added})
+        words_by_rid = {chunk.rid: split_words(chunk.text) for chunk in added}
+        backend.index_text(connection, [index_row(chunk, words_by_rid[chunk.rid], analyzer) for chunk in added])
+        links.link_new_chunks(connection, words_by_rid)
+    links.link_new_names(connection, backend, new_names, {chunk.rid for chunk in changes.added})
 
 
 def rebuild(connection: Connection, backend: Backend, analyzer: Analyzer) -> None:
@@ -42,9 +45,27 @@ def rebuild(connection: Connection, backend: Backend, analyzer: Analyzer) -> Non
     references.update(connection.execute(select(s.alias_mention.c.alias)).scalars())
     links.change_names(connection, references)
     for rids in blocks(connection.execute(select(s.chunk.c.rid).order_by(s.chunk.c.rid)).scalars().all()):
-        rows = select_in(connection, select(s.chunk.c.rid, s.chunk.c.text), s.chunk.c.rid, rids)
-        update(connection, backend, analyzer, ChunkChanges(added=[(row.rid, row.text) for row in rows]), Counter())
+        update(connection, backend, analyzer, ChunkChanges(added=chunk_words(connection, rids)), Counter())
     meta.put(connection, "tokenizer", analyzer.identity)
+
+
+def chunk_words(connection: Connection, rids: Sequence[int]) -> list[ChunkWords]:
+    """Return the words of chunks, by row."""
+    c, d = s.chunk.c, s.document.c
+    query = select(c.rid, d.title, c.header, c.text).join(s.document, d.rid == c.document)
+    rows = select_in(connection, query, c.rid, rids)
+    return [ChunkWords(row.rid, row.title, row.header, row.text) for row in rows]
+
+
+def index_terms(chunk: ChunkWords, words: Words, analyzer: Analyzer) -> list[str]:
+    """Return the terms full text keeps of a chunk whose text has these words: of its title, its header, its text."""
+    above = chunk_text(chunk.title, chunk.header, "")
+    return [*analyzer.terms(split_words(above)), *analyzer.terms(words)] if above else analyzer.terms(words)
+
+
+def index_row(chunk: ChunkWords, words: Words, analyzer: Analyzer) -> tuple[int, str, str]:
+    """Return what full text keeps of a chunk: (row, terms, capitalised terms of its text)."""
+    return chunk.rid, " ".join(index_terms(chunk, words, analyzer)), " ".join(capital_terms(words))
 
 
 def stale_texts(connection: Connection, model: str, limit: int) -> dict[str, str]:
@@ -66,9 +87,8 @@ def stale_texts(connection: Connection, model: str, limit: int) -> dict[str, str
 def owner_texts(connection: Connection, space: Space, rids: Sequence[int]) -> dict[int, str]:
     """Return the text to embed of each chunk, entity or relation, by row."""
     if space is Space.CHUNK:
-        c, d = s.chunk.c, s.document.c
-        query = select(c.rid, c.text, d.title).join(s.document, d.rid == c.document)
-        return {row.rid: chunk_text(row.title, row.text) for row in select_in(connection, query, c.rid, rids)}
+        chunks = chunk_words(connection, rids)
+        return {chunk.rid: chunk_text(chunk.title, chunk.header, chunk.text) for chunk in chunks}
     if space is Space.ENTITY:
         e = s.entity.c
         named = select(e.rid, e.name, e.description)

@@ -21,7 +21,7 @@ from quipu.stores.relational.backend import Backend
 from quipu.stores.relational.documents import metadata_rows
 from quipu.stores.relational.jobs import metadata_from_json
 from quipu.stores.relational.sql import blocks, texts_from_json
-from quipu.stores.relational.text_index import wanted_texts
+from quipu.stores.relational.text_index import chunk_words, index_terms, wanted_texts
 from quipu.stores.relational.vector_rows import OWNERS
 from quipu.text.analyzer import Analyzer
 from quipu.text.words import (
@@ -231,12 +231,14 @@ def _text(connection: Connection, backend: Backend, analyzer: Analyzer) -> Itera
     for row in connection.execute(select(k.chunk, n.key, k.n).join_from(s.link, s.name, k.name == n.rid)):
         kept_links.setdefault(row.chunk, {})[row.key] = row.n
     terms, capitals = Counter[str](), Counter[str]()
-    for row in connection.execute(select(s.chunk.c.rid, s.chunk.c.id, s.chunk.c.text)):
-        words = split_words(row.text)
-        terms.update(set(analyzer.terms(words)))
-        capitals.update(set(capital_terms(words)))
-        if count_occurrences(words, by_anchor) != kept_links.pop(row.rid, {}):
-            yield f"chunk {row.id}: its links are not what its words give"
+    id_by_rid = {row.rid: row.id for row in connection.execute(select(s.chunk.c.rid, s.chunk.c.id))}
+    for rids in blocks(sorted(id_by_rid)):
+        for chunk in chunk_words(connection, rids):
+            words = split_words(chunk.text)
+            terms.update(set(index_terms(chunk, words, analyzer)))
+            capitals.update(set(capital_terms(words)))
+            if count_occurrences(words, by_anchor) != kept_links.pop(chunk.rid, {}):
+                yield f"chunk {id_by_rid[chunk.rid]}: its links are not what its words give"
     yield from (f"links of chunk row {rid}: there is no such chunk" for rid in sorted(kept_links))
     for kind, expected, kept in zip(
         ("term", "capital"), (terms, capitals), backend.check_text(connection), strict=True

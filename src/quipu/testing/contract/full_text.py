@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -137,11 +138,34 @@ class FullText:
             async with store.view(Filter(exclude=("crowd1*",))) as view:
                 assert len(await view.full_text("brick", 100)) == 10
 
-    async def test_a_word_of_the_title_alone_is_not_found(self, open_store: OpenStore) -> None:
+    async def test_a_chunk_is_found_by_the_title_of_its_document(self, open_store: OpenStore) -> None:
+        before, after = document("a", "A wall.", title="Zanzibar"), document("a", "A wall.", title="Samarkand")
         async with open_store() as store:
-            await publish(store, document("a", "A wall.", title="Zanzibar"))
+            await publish(store, before)
+            async with store.view() as view:
+                assert [hit.id for hit in await view.full_text("Zanzibar", 5)] == [before.chunks[0].chunk.id]
+            await publish(store, after)
             async with store.view() as view:
                 assert await view.full_text("Zanzibar", 5) == []
+                assert [hit.id for hit in await view.full_text("samarkand", 5)] == [after.chunks[0].chunk.id]
+            assert await store.verify() == []
+
+    async def test_a_chunk_is_found_by_the_header_of_its_table(self, open_store: OpenStore) -> None:
+        said = document("a", "Anna | 7", "Berta | 9")
+        first, second = said.chunks
+        with_header = replace(second, chunk=replace(second.chunk, header="Name | Shoesize"))
+        async with open_store() as store:
+            await publish(store, said)
+            await publish(store, replace(said, chunks=(first, with_header)))
+            async with store.view() as view:
+                assert [hit.id for hit in await view.full_text("shoesize", 5)] == [second.chunk.id]
+                (found,) = await view.chunks([second.chunk.id])
+                assert (found.header, found.text) == ("Name | Shoesize", "Berta | 9")
+            assert await store.verify() == []
+            await publish(store, said)
+            async with store.view() as view:
+                assert await view.full_text("shoesize", 5) == []
+            assert await store.verify() == []
 
     async def test_building_full_text_anew_changes_nothing(self, open_store: OpenStore) -> None:
         async with open_store() as store:

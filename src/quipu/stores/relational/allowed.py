@@ -1,0 +1,73 @@
+"""The part of the graph that a filter allows: worked out from the mentions of the allowed chunks, once a snapshot."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, Select, select
+
+from quipu.stores.relational import schema as s
+from quipu.stores.relational.columns import Ints, as_texts, from_texts
+from quipu.stores.relational.filters import ALLOWED_CHUNK
+
+_em, _rm, _r = s.entity_mention.c, s.relation_mention.c, s.relation.c
+_chunks = select(ALLOWED_CHUNK.c.rid)
+_stated = select(_rm.relation).where(_rm.chunk.in_(_chunks))
+_MENTIONED = as_texts(select(_em.entity).where(_em.chunk.in_(_chunks)))
+_STATED = as_texts(select(_rm.relation, _rm.weight).where(_rm.chunk.in_(_chunks)))
+_ENDS = as_texts(select(_r.rid, _r.source, _r.target).where(_r.rid.in_(_stated)))
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedRelations:
+    """Relations by row, rising: their ends, and their weights in thousandths, each [n]."""
+
+    rids: Ints
+    sources: Ints
+    targets: Ints
+    weights: Ints
+
+
+class AllowedGraph:
+    """The entities and relations that the chunks of a filtered snapshot speak of, by row."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    @cached_property
+    def entities(self) -> Ints:
+        """The entities that an allowed chunk mentions, rising."""
+        return np.unique(self._read(_MENTIONED, 1)[0])
+
+    @cached_property
+    def relations(self) -> AllowedRelations:
+        """The relations that an allowed chunk states, with the weight that the allowed chunks give them."""
+        relation, weight = self._read(_STATED, 2)
+        order = np.argsort(relation, kind="stable")
+        rids, starts = np.unique(relation[order], return_index=True)
+        weights = np.add.reduceat(weight[order], starts) if len(rids) else weight
+        ends = self._read(_ENDS, 3)
+        by_rid = np.argsort(ends[0])
+        return AllowedRelations(rids, ends[1][by_rid], ends[2][by_rid], weights)
+
+    def degrees(self, entities: Ints) -> Ints:
+        """Return the number of allowed relations of each entity."""
+        known, counts = self._degrees
+        places, is_known = find(known, entities)
+        return np.where(is_known, counts.take(places, mode="clip") if len(counts) else 0, 0)
+
+    @cached_property
+    def _degrees(self) -> tuple[Ints, Ints]:
+        return np.unique(np.concatenate([self.relations.sources, self.relations.targets]), return_counts=True)
+
+    def _read(self, query: Select[Any], n_columns: int) -> tuple[Ints, ...]:
+        return from_texts(self._connection.execute(query).all(), n_columns)
+
+
+def find(rising: Ints, wanted: Ints) -> tuple[Ints, "np.ndarray[Any, np.dtype[np.bool_]]"]:
+    """Return where each of `wanted` would stand in `rising`, and whether it does."""
+    places = np.searchsorted(rising, wanted)
+    if not len(rising):
+        return places, np.zeros(len(wanted), dtype=bool)
+    return places, rising.take(places, mode="clip") == wanted
