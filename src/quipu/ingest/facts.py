@@ -1,7 +1,5 @@
 """From what an extractor found to facts: names become keys, and every end of a relation is an entity."""
 
-from collections.abc import Iterator
-
 from quipu.model.delta import ChunkFacts
 from quipu.model.extraction import Extraction, FoundAlias, FoundEntity, FoundRelation
 from quipu.model.graph import UNKNOWN_TYPE, AliasMention, Chunk, EntityMention, RelationMention
@@ -15,25 +13,22 @@ def chunk_facts(chunk: Chunk, extraction: Extraction) -> ChunkFacts:
     uses becomes an entity of unknown type.
     """
     said = [mention for mention in map(_entity, extraction.entities) if mention is not None]
-    relations = tuple(mention for mention in map(_relation, extraction.relations) if mention is not None)
-    aliases = tuple(mention for mention in map(_alias, extraction.aliases) if mention is not None)
+    relations = [(found, said_of) for found in extraction.relations if (said_of := _relation(found)) is not None]
+    aliases = [(found, stated) for found in extraction.aliases if (stated := _alias(found)) is not None]
     known = {mention.key for mention in said}
-    for name in _names_in_passing(extraction):
+    in_passing = [name for found, _ in relations for name in (found.source, found.target)]
+    in_passing += [found.name for found, _ in aliases]
+    for name in dict.fromkeys(in_passing):
         key = entity_key(_valid(name))
         if key and key not in known:
             known.add(key)
             said.append(EntityMention(key=key, surface=_valid(name).strip(), type=UNKNOWN_TYPE))
-    return ChunkFacts(chunk=chunk, entities=tuple(said), relations=relations, aliases=aliases)
-
-
-def _names_in_passing(extraction: Extraction) -> Iterator[str]:
-    for relation in extraction.relations:
-        if _relation(relation) is not None:
-            yield relation.source
-            yield relation.target
-    for alias in extraction.aliases:
-        if _alias(alias) is not None:
-            yield alias.name
+    return ChunkFacts(
+        chunk=chunk,
+        entities=tuple(said),
+        relations=tuple(mention for _, mention in relations),
+        aliases=tuple(mention for _, mention in aliases),
+    )
 
 
 def _entity(found: FoundEntity) -> EntityMention | None:

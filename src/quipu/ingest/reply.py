@@ -1,7 +1,7 @@
 """Extractions as kept replies: JSON in, JSON out."""
 
 import json
-from dataclasses import asdict
+from dataclasses import fields
 
 from quipu.errors import Corrupt
 from quipu.model.extraction import Extraction, FoundAlias, FoundEntity, FoundRelation
@@ -9,7 +9,7 @@ from quipu.model.extraction import Extraction, FoundAlias, FoundEntity, FoundRel
 
 def to_payload(extraction: Extraction) -> str:
     """Return the extraction as JSON."""
-    return json.dumps(asdict(extraction), ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(extraction, default=_record, ensure_ascii=False, separators=(",", ":"))
 
 
 def from_payload(payload: str) -> Extraction:
@@ -28,3 +28,7 @@ def from_payload(payload: str) -> Extraction:
             f"A kept reply cannot be read ({error}).",
             remedy="Run `quipu verify`; remove the document and add it again.",
         ) from error
+
+
+def _record(found: Extraction | FoundEntity | FoundRelation | FoundAlias) -> dict[str, object]:
+    return {field.name: getattr(found, field.name) for field in fields(found)}

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from functools import lru_cache
 
 from quipu.text.scripts import MARKS, UNSPACED
 
@@ -19,6 +20,7 @@ _ARTICLE_AS_WRITTEN = re.compile(r"(?:[Tt]he|[Aa]n?)\s+(?=\S)")
 _SPACE_IN_UNSPACED = re.compile(rf"(?<=[{UNSPACED}]) (?=[{UNSPACED}])")
 
 
+@lru_cache(maxsize=65_536)
 def entity_key(name: str) -> str:
     """Return the normal form under which a name is one entity; "" where nothing of a name is left.
 

@@ -7,9 +7,10 @@ taken character by character and indexed as overlapping pairs, so that any name 
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from itertools import accumulate
-from typing import Any, NamedTuple, overload
+from typing import NamedTuple, overload
 
 from quipu.text.names import is_acronym
 from quipu.text.scripts import MARKS, UNSPACED
@@ -18,7 +19,9 @@ TOKENIZER_IDENTITY = "quipu-words/2"
 
 _LETTERS = rf"(?:[^\W_{UNSPACED}]+[{MARKS}]*)+"
 _WORD = re.compile(rf"({_LETTERS}[+#]*(?:['’ʼ]{_LETTERS})*|[{UNSPACED}])")
-_PLAIN_WORD = re.compile(r"([A-Za-z0-9]+[+#]*(?:'[A-Za-z0-9]+)*)")  # the same, where all is ASCII
+# Most texts are ASCII but for quotes and dashes: there a word is plainer to find, and in lower case it is its form.
+_PLAIN_TEXT = re.compile(r"[\x00-\x7f‘’“”–—…•\xa0]*")
+_PLAIN_WORD = re.compile(r"([A-Za-z0-9]+[+#]*(?:['’][A-Za-z0-9]+)*)")
 _NOT_IN_WORD = re.compile(rf"(?![{MARKS}{UNSPACED}])[^\w+#]")
 _UNSPACED = re.compile(rf"[{UNSPACED}]")
 _POSSESSIVE = re.compile(r"['’ʼ]s$", re.IGNORECASE)
@@ -41,32 +44,21 @@ class Word(NamedTuple):
     is_joined: bool
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Words(Sequence[Word]):
     """The words of a text, column by column, since a chunk has a thousand; a slice is Words again.
 
-    `forms`, `terms` (forms without accents), `kinds` (0 lower case, 1 capitalised or without case, 2 acronym),
-    `is_joined`, `starts` and `ends` have one item a word.
+    Each column has one item a word: `terms` are forms without accents, `kinds` 0 for lower case, 1 for a capital (or no
+    case), 2 for an acronym.
     """
 
-    __slots__ = ("ends", "forms", "has_unspaced", "is_joined", "kinds", "starts", "terms")
-
-    def __init__(
-        self,
-        read: Sequence[tuple[str, str, int]],
-        is_joined: Sequence[bool],
-        starts: Sequence[int],
-        ends: Sequence[int],
-        *,
-        has_unspaced: bool,
-    ) -> None:
-        columns: list[tuple[Any, ...]] = list(zip(*read, strict=True)) or [(), (), ()]
-        self.forms: tuple[str, ...] = columns[0]
-        self.terms: tuple[str, ...] = columns[1]
-        self.kinds: tuple[int, ...] = columns[2]
-        self.is_joined = is_joined
-        self.starts = starts
-        self.ends = ends
-        self.has_unspaced = has_unspaced
+    forms: Sequence[str]
+    terms: Sequence[str]
+    kinds: Sequence[int]
+    is_joined: Sequence[bool]
+    starts: Sequence[int]
+    ends: Sequence[int]
+    has_unspaced: bool
 
     def __len__(self) -> int:
         return len(self.forms)
@@ -79,14 +71,21 @@ class Words(Sequence[Word]):
 
     def __getitem__(self, index: int | slice) -> "Word | Words":
         if isinstance(index, slice):
-            read = list(zip(self.forms[index], self.terms[index], self.kinds[index], strict=True))
-            places = self.is_joined[index], self.starts[index], self.ends[index]
-            return Words(read, *places, has_unspaced=self.has_unspaced)
+            return Words(
+                forms=self.forms[index],
+                terms=self.terms[index],
+                kinds=self.kinds[index],
+                is_joined=self.is_joined[index],
+                starts=self.starts[index],
+                ends=self.ends[index],
+                has_unspaced=self.has_unspaced,
+            )
         kind, start, end = self.kinds[index], self.starts[index], self.ends[index]
         return Word(self.forms[index], start, end, kind > 0, kind == _ACRONYM, self.is_joined[index])
 
+    @cached_property
     def pairs(self) -> list[str]:
-        """Return each word with the one after it, "" where they are not joined; one fewer than there are words."""
+        """Each word with the one after it, "" where they are not joined; one fewer than there are words."""
         return [
             f"{form} {following}" if is_joined else ""
             for form, following, is_joined in zip(self.forms, self.forms[1:], self.is_joined[1:], strict=False)
@@ -95,24 +94,49 @@ class Words(Sequence[Word]):
 
 def split_words(text: str) -> Words:
     """Return the words of `text` in order; a character of an unspaced script is a word of its own."""
-    parts = (_PLAIN_WORD if text.isascii() else _WORD).split(text)
+    is_plain = _PLAIN_TEXT.fullmatch(text) is not None
+    parts = (_PLAIN_WORD if is_plain else _WORD).split(text)
     raws = parts[1::2]
     gaps = parts[2::2]  # the gap after each word
     places = list(accumulate(map(len, parts)))
-    starts, ends = places[:-1:2], places[1::2]
     is_joined = [gap in _SURE_JOINTS or _is_joint(gap, raw) for gap, raw in zip(gaps, raws, strict=True)]
-    is_joined = [False, *is_joined[:-1]] if raws else []
-    read = [_read(raw) for raw in raws]
-    has_unspaced = not text.isascii() and bool(_UNSPACED.search(text))
-    if all(form for form, _, _ in read):
-        return Words(read, is_joined, starts, ends, has_unspaced=has_unspaced)
-    kept = [position for position, (form, _, _) in enumerate(read) if form]
+    if is_plain:
+        forms = terms = _plain_forms(text, raws)
+        kinds = [_LOWER if raw.islower() else _capital_kind(raw) for raw in raws]
+    else:
+        read = [_read(raw) for raw in raws]
+        forms, terms = [form for form, _, _ in read], [term for _, term, _ in read]
+        kinds = [kind for _, _, kind in read]
+    words = Words(
+        forms=forms,
+        terms=terms,
+        kinds=kinds,
+        is_joined=[False, *is_joined[:-1]] if raws else [],
+        starts=places[:-1:2],
+        ends=places[1::2],
+        has_unspaced=not is_plain and bool(_UNSPACED.search(text)),
+    )
+    return words if all(forms) else _without_empty(words)
+
+
+def _plain_forms(text: str, raws: Sequence[str]) -> list[str]:
+    forms = _PLAIN_WORD.split(text.lower())[1::2]
+    if "'" in text or "’" in text:
+        return [_form(raw) if "'" in raw or "’" in raw else form for raw, form in zip(raws, forms, strict=True)]
+    return forms
+
+
+def _without_empty(words: Words) -> Words:
+    """Return the words of which something is left in normal form."""
+    kept = [position for position, form in enumerate(words.forms) if form]
     return Words(
-        [read[position] for position in kept],
-        [is_joined[position] and bool(read[position - 1][0]) for position in kept],
-        [starts[position] for position in kept],
-        [ends[position] for position in kept],
-        has_unspaced=has_unspaced,
+        forms=[words.forms[position] for position in kept],
+        terms=[words.terms[position] for position in kept],
+        kinds=[words.kinds[position] for position in kept],
+        is_joined=[words.is_joined[position] and bool(words.forms[position - 1]) for position in kept],
+        starts=[words.starts[position] for position in kept],
+        ends=[words.ends[position] for position in kept],
+        has_unspaced=words.has_unspaced,
     )
 
 
@@ -172,7 +196,7 @@ def is_unspaced(text: str) -> bool:
 
 def name_forms(key: str) -> tuple[str, ...]:
     """Return the word forms of an entity key, as they stand in a text that names the entity."""
-    return split_words(key).forms
+    return tuple(split_words(key).forms)
 
 
 def is_linkable(key: str) -> bool:
@@ -185,12 +209,18 @@ def anchor(forms: Sequence[str]) -> str:
     return " ".join(forms[:2])
 
 
-def anchors(words: Words) -> set[str]:
-    """Return every anchor a name occurring in these words can have: capitalised words, and joined pairs."""
-    found = {form for form, kind in zip(words.forms, words.kinds, strict=True) if kind}
-    found.update(words.pairs())
-    found.discard("")
-    return found
+class Anchored(NamedTuple):
+    """Places where names may begin: the position of a word each, and the anchor of a name that begins there."""
+
+    positions: Sequence[int]
+    anchors: Sequence[str]
+
+
+def anchored(words: Words) -> Anchored:
+    """Return where names may begin: one word at capitalised words, several at every word ("" where none can)."""
+    capitals = [position for position, kind in enumerate(words.kinds) if kind]
+    pairs = words.pairs
+    return Anchored([*capitals, *range(len(pairs))], [*(words.forms[position] for position in capitals), *pairs])
 
 
 def count_occurrences(words: Words, names: Mapping[str, Iterable[str]]) -> dict[str, int]:
@@ -199,11 +229,14 @@ def count_occurrences(words: Words, names: Mapping[str, Iterable[str]]) -> dict[
     `names` maps an anchor to keys. A name of one word counts only where it is capitalised (or has no case), an acronym
     only in capitals, and an all-capitals word never counts as the common word of the same letters.
     """
-    found = [(position, form) for position, form in enumerate(words.forms) if form in names and words.kinds[position]]
-    found += [(position, pair) for position, pair in enumerate(words.pairs()) if pair in names]
+    return count_among(words, anchored(words), names)
+
+
+def count_among(words: Words, places: Anchored, names: Mapping[str, Iterable[str]]) -> dict[str, int]:
+    """Count as `count_occurrences` does, among some places."""
     counts: dict[str, int] = {}
-    for position, name_anchor in found:
-        for key in names[name_anchor]:
+    for position, name_anchor in zip(*places, strict=True):
+        for key in names.get(name_anchor, ()) if name_anchor else ():
             if _occurs(words, position, key):
                 counts[key] = counts.get(key, 0) + 1
     return counts
@@ -214,7 +247,7 @@ def _occurs(words: Words, position: int, key: str) -> bool:
     if len(forms) == 1:
         return words.forms[position] == forms[0] and (words.kinds[position] == _ACRONYM) == is_acronym(key)
     end = position + len(forms)
-    return words.forms[position:end] == forms and all(words.is_joined[position + 1 : end])
+    return tuple(words.forms[position:end]) == forms and all(words.is_joined[position + 1 : end])
 
 
 @lru_cache(maxsize=65_536)
@@ -226,10 +259,6 @@ def _form(raw: str) -> str:
     bare = _APOSTROPHES.sub("", _POSSESSIVE.sub("", raw))
     form = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", bare).casefold())
     return _NOT_IN_WORD.sub("", form)
-
-
-def _is_acronym(raw: str) -> bool:
-    return is_acronym(raw if raw.isalnum() else _POSSESSIVE.sub("", raw))
 
 
 def _is_joint(gap: str, previous: str) -> bool:
@@ -251,7 +280,11 @@ def _read(raw: str) -> tuple[str, str, int]:
     form = raw.lower() if raw.isascii() and raw.isalnum() else _form(raw)
     if raw.islower():
         return form, _fold_marks(form), _LOWER
-    return form, _fold_marks(form), _ACRONYM if _is_acronym(raw) else _CAPITAL
+    return form, _fold_marks(form), _capital_kind(raw)
+
+
+def _capital_kind(raw: str) -> int:
+    return _ACRONYM if is_acronym(raw if raw.isalnum() else _POSSESSIVE.sub("", raw)) else _CAPITAL
 
 
 def _fold_marks(form: str) -> str:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from quipu.text.names import entity_key
 from quipu.text.words import (
     anchor,
-    anchors,
+    anchored,
     capital_term,
     capital_terms,
     count_occurrences,
@@ -237,7 +237,7 @@ def test_a_text_that_names_something_is_among_the_candidates_for_it(text: str, n
         return
     if _counts(text, name):
         assert _is_candidate(key, text)
-        assert anchor(name_forms(key)) in anchors(split_words(text))
+        assert anchor(name_forms(key)) in anchored(split_words(text)).anchors
 
 
 @settings(deadline=None, max_examples=500, derandomize=True)

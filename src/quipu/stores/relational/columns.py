@@ -14,7 +14,7 @@ _NONE: Ints = np.empty(0, dtype=np.int64)
 
 def as_texts(query: Select[Any]) -> Select[Any]:
     """Return a query of one row, in which each column of `query` is one text."""
-    texts = (func.aggregate_strings(cast(column, Text), ",") for column in query.selected_columns)
+    texts: Iterable[Any] = (func.aggregate_strings(cast(column, Text), ",") for column in query.selected_columns)
     return query.with_only_columns(*texts, maintain_column_froms=True)
 
 

@@ -13,8 +13,15 @@ from quipu.model.graph import Chunk, chunk_text
 from quipu.ports.store import Space
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.fold import Folded
-from quipu.stores.relational.sql import delete_in, insert_rows, next_rid, select_in, to_json
+from quipu.stores.relational.sql import ByValues, execute_rows, insert_rows, next_rid, to_json
 from quipu.stores.relational.vector_rows import vector_hash
+
+_BY_ID = ByValues(select(s.document), s.document.c.id)
+_CHUNKS = ByValues(select(s.chunk), s.chunk.c.document)
+_DROP_CHUNKS = ByValues(s.chunk.delete(), s.chunk.c.rid)
+_DROP_CHUNKS_OF = ByValues(s.chunk.delete(), s.chunk.c.document)
+_DROP_DOCUMENTS = ByValues(s.document.delete(), s.document.c.rid)
+_DROP_METADATA = ByValues(s.metadata_value.delete(), s.metadata_value.c.document)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +50,16 @@ def publish(
 ) -> None:
     """Put each document in place of its earlier version; chunks that stay as they are cost nothing."""
     _check(documents)
-    d = s.document.c
-    known = {row.id: row for row in select_in(connection, select(s.document), d.id, [doc.id for doc in documents])}
+    if not documents:
+        return
+    known = {row.id: row for row in _BY_ID.rows(connection, [document.id for document in documents])}
     row_by_id = {row.id: row.rid for row in known.values()}
     new = [document.id for document in documents if document.id not in known]
     first = next_rid(connection, s.document)
     row_by_id.update({document_id: first + i for i, document_id in enumerate(new)})
     _write_documents(connection, documents, known, row_by_id, now)
     old_chunks: dict[int, dict[str, Row[Any]]] = {}
-    for row in select_in(connection, select(s.chunk), s.chunk.c.document, [row.rid for row in known.values()]):
+    for row in _CHUNKS.rows(connection, [row.rid for row in known.values()]):
         old_chunks.setdefault(row.document, {})[row.id] = row
     next_chunk = next_rid(connection, s.chunk)
     inserted: list[dict[str, Any]] = []
@@ -76,7 +84,7 @@ def publish(
             _compare(before, facts, row_number, changes)
         for row in old.values():
             _drop(row, old_title, changes, folded)
-    delete_in(connection, s.chunk.delete(), s.chunk.c.rid, [chunk.rid for chunk in changes.removed])
+    _DROP_CHUNKS.run(connection, [chunk.rid for chunk in changes.removed])
     insert_rows(connection, s.chunk, inserted)
     _move(connection, moved)
 
@@ -94,14 +102,12 @@ def _check(documents: Sequence[DocumentFacts]) -> None:
 
 def remove(connection: Connection, ids: Sequence[str], changes: ChunkChanges, folded: Folded) -> None:
     """Take documents out; ids that are not live are left out."""
-    d = s.document.c
-    title_by_rid = {row.rid: row.title for row in select_in(connection, select(d.rid, d.title), d.id, sorted(set(ids)))}
+    title_by_rid = {row.rid: row.title for row in _BY_ID.rows(connection, sorted(set(ids)))}
     rids = list(title_by_rid)
-    for chunk in select_in(connection, select(s.chunk), s.chunk.c.document, rids):
+    for chunk in _CHUNKS.rows(connection, rids):
         _drop(chunk, title_by_rid[chunk.document], changes, folded)
-    delete_in(connection, s.chunk.delete(), s.chunk.c.document, rids)
-    delete_in(connection, s.metadata_value.delete(), s.metadata_value.c.document, rids)
-    delete_in(connection, s.document.delete(), s.document.c.rid, rids)
+    for drop in (_DROP_CHUNKS_OF, _DROP_METADATA, _DROP_DOCUMENTS):
+        drop.run(connection, rids)
 
 
 def metadata_rows(document: int, metadata: Metadata) -> list[dict[str, Any]]:
@@ -126,8 +132,8 @@ def _write_documents(
     now: str,
 ) -> None:
     rids = [row.rid for row in known.values()]
-    delete_in(connection, s.document.delete(), s.document.c.rid, rids)
-    delete_in(connection, s.metadata_value.delete(), s.metadata_value.c.document, rids)
+    _DROP_DOCUMENTS.run(connection, rids)
+    _DROP_METADATA.run(connection, rids)
     rows: list[dict[str, Any]] = []
     values: list[dict[str, Any]] = []
     for document in documents:
@@ -196,4 +202,4 @@ def _move(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
         values: dict[str, Any] = {column: bindparam(f"new_{column}") for column in rows[0] if column != "rid"}
         statement = s.chunk.update().where(s.chunk.c.rid == bindparam("row")).values(values)
         renamed = [{"row": row["rid"], **{f"new_{k}": v for k, v in row.items() if k != "rid"}} for row in rows]
-        connection.execute(statement, renamed)
+        execute_rows(connection, statement, renamed)

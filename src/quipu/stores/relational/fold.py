@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Select, Table, bindparam, select, update
+from sqlalchemy import Connection, Table, bindparam, select, update
 from sqlalchemy import text as sql_text
 
 from quipu.model.fold import (
@@ -24,7 +24,7 @@ from quipu.ports.store import Space
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.backend import Backend
 from quipu.stores.relational.mentions import Tallies
-from quipu.stores.relational.sql import blocks, delete_in, select_in, to_json
+from quipu.stores.relational.sql import ByValues, blocks, execute_rows, to_json
 from quipu.stores.relational.vector_rows import vector_hash
 
 
@@ -47,6 +47,51 @@ class Folded:
         return True
 
 
+class _Counts:
+    """Counted values of entities or relations, a row each: (owner, value, n)."""
+
+    def __init__(self, table: Table, owner: str, value: str) -> None:
+        self._table = table
+        self._columns = owner, value
+        self._of = ByValues(select(table.c[owner], table.c[value], table.c.n), table.c[owner])
+        self._drop = ByValues(table.delete().where(table.c.n == 0), table.c[owner])
+
+    def add(self, connection: Connection, backend: Backend, counts: Counter[tuple[int, str]]) -> None:
+        """Add to the counts; those that reach zero go."""
+        owner, value = self._columns
+        changes = sorted((rid, text_, n) for (rid, text_), n in counts.items() if n)
+        statement = backend.insert(self._table)
+        total = self._table.c.n + statement.excluded.n
+        execute_rows(
+            connection,
+            statement.on_conflict_do_update(index_elements=[owner, value], set_={"n": total}),
+            [{owner: rid, value: text_, "n": n} for rid, text_, n in changes],
+        )
+        self._drop.run(connection, sorted({rid for rid, _, n in changes if n < 0}))
+
+    def of(self, connection: Connection, owners: Sequence[int]) -> dict[int, dict[str, int]]:
+        """Return the counts of each owner, by value."""
+        counts: dict[int, dict[str, int]] = {}
+        for owner, value, n in self._of.rows(connection, owners):
+            counts.setdefault(owner, {})[value] = n
+        return counts
+
+
+_SURFACES = _Counts(s.entity_surface, "entity", "surface")
+_TYPES = _Counts(s.entity_type, "entity", "type")
+_KEYWORDS = _Counts(s.relation_keyword, "relation", "keyword")
+_source, _target = s.entity.alias(), s.entity.alias()
+_RELATIONS = ByValues(
+    select(s.relation, _source.c.key.label("source_key"), _target.c.key.label("target_key"))
+    .join(_source, _source.c.rid == s.relation.c.source)
+    .join(_target, _target.c.rid == s.relation.c.target),
+    s.relation.c.rid,
+)
+_ENTITIES = ByValues(select(s.entity), s.entity.c.rid)
+_DROP_RELATIONS = ByValues(s.relation.delete(), s.relation.c.rid)
+_DROP_ENTITIES = ByValues(s.entity.delete(), s.entity.c.rid)
+
+
 def refold(connection: Connection, backend: Backend, tallies: Tallies, folded: Folded) -> None:
     """Bring every entity and relation the tallies touch up to date."""
     degrees = _refold_relations(connection, backend, tallies, folded)
@@ -56,13 +101,13 @@ def refold(connection: Connection, backend: Backend, tallies: Tallies, folded: F
 def _refold_relations(connection: Connection, backend: Backend, tallies: Tallies, folded: Folded) -> Counter[int]:
     """Update relations; return the change of degree of the entities at their ends."""
     touched = sorted(tallies.relation_mentions)
-    _add_counts(connection, backend, s.relation_keyword, "relation", "keyword", tallies.keywords)
-    keywords = _counts_of(connection, s.relation_keyword, "relation", "keyword", touched)
+    _KEYWORDS.add(connection, backend, tallies.keywords)
+    keywords = _KEYWORDS.of(connection, touched)
     descriptions = _descriptions(connection, "relation", touched)
     degrees: Counter[int] = Counter()
     changed: list[dict[str, Any]] = []
     gone: list[int] = []
-    for row in select_in(connection, _relations_with_keys(), s.relation.c.rid, touched):
+    for row in _RELATIONS.rows(connection, touched):
         n_mentions = row.n_mentions + tallies.relation_mentions[row.rid]
         change = (n_mentions > 0) - (row.n_mentions > 0)
         degrees.update({row.source: change, row.target: change})
@@ -87,31 +132,22 @@ def _refold_relations(connection: Connection, backend: Backend, tallies: Tallies
             }
         )
     _update_rows(connection, s.relation, changed)
-    delete_in(connection, s.relation.delete(), s.relation.c.rid, gone)
+    _DROP_RELATIONS.run(connection, gone)
     return Counter({entity: change for entity, change in degrees.items() if change})
-
-
-def _relations_with_keys() -> Select[Any]:
-    source, target = s.entity.alias(), s.entity.alias()
-    return (
-        select(s.relation, source.c.key.label("source_key"), target.c.key.label("target_key"))
-        .join(source, source.c.rid == s.relation.c.source)
-        .join(target, target.c.rid == s.relation.c.target)
-    )
 
 
 def _refold_entities(
     connection: Connection, backend: Backend, tallies: Tallies, degrees: Counter[int], folded: Folded
 ) -> None:
     touched = sorted(tallies.entity_mentions.keys() | degrees.keys())
-    _add_counts(connection, backend, s.entity_surface, "entity", "surface", tallies.surfaces)
-    _add_counts(connection, backend, s.entity_type, "entity", "type", tallies.types)
-    surfaces = _counts_of(connection, s.entity_surface, "entity", "surface", touched)
-    types = _counts_of(connection, s.entity_type, "entity", "type", touched)
+    _SURFACES.add(connection, backend, tallies.surfaces)
+    _TYPES.add(connection, backend, tallies.types)
+    surfaces = _SURFACES.of(connection, touched)
+    types = _TYPES.of(connection, touched)
     descriptions = _descriptions(connection, "entity", touched)
     changed: list[dict[str, Any]] = []
     gone: list[int] = []
-    for row in select_in(connection, select(s.entity), s.entity.c.rid, touched):
+    for row in _ENTITIES.rows(connection, touched):
         n_mentions = row.n_mentions + tallies.entity_mentions[row.rid]
         if not n_mentions:
             gone.append(row.rid)
@@ -135,37 +171,13 @@ def _refold_entities(
             }
         )
     _update_rows(connection, s.entity, changed)
-    delete_in(connection, s.entity.delete(), s.entity.c.rid, gone)
+    _DROP_ENTITIES.run(connection, gone)
 
 
 def _update_rows(connection: Connection, table: Table, changed: list[dict[str, Any]]) -> None:
     if changed:
         values: dict[str, Any] = {column: bindparam(column) for column in changed[0] if column != "row"}
-        connection.execute(update(table).where(table.c.rid == bindparam("row")).values(values), changed)
-
-
-def _add_counts(
-    connection: Connection, backend: Backend, table: Table, owner: str, value: str, counts: Counter[tuple[int, str]]
-) -> None:
-    """Add to counted rows; rows that reach zero go."""
-    changes = [(rid, text_, n) for (rid, text_), n in sorted(counts.items()) if n]
-    if not changes:
-        return
-    statement = backend.insert(table)
-    added = statement.on_conflict_do_update(index_elements=[owner, value], set_={"n": table.c.n + statement.excluded.n})
-    connection.execute(added, [{owner: rid, value: text_, "n": n} for rid, text_, n in changes])
-    if lowered := sorted({rid for rid, _, n in changes if n < 0}):
-        delete_in(connection, table.delete().where(table.c.n == 0), table.c[owner], lowered)
-
-
-def _counts_of(
-    connection: Connection, table: Table, owner: str, value: str, owners: Sequence[int]
-) -> dict[int, dict[str, int]]:
-    counts: dict[int, dict[str, int]] = {}
-    query = select(table.c[owner].label("owner"), table.c[value].label("value"), table.c.n)
-    for row in select_in(connection, query, table.c[owner], owners):
-        counts.setdefault(row.owner, {})[row.value] = row.n
-    return counts
+        execute_rows(connection, update(table).where(table.c.rid == bindparam("row")).values(values), changed)
 
 
 def _descriptions(connection: Connection, owner: str, owners: Sequence[int]) -> dict[int, list[str]]:

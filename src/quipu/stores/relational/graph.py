@@ -5,10 +5,10 @@ so that nothing an excluded document says can show.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Row, Select, func, or_, select, tuple_
+from sqlalchemy import Row, Select, func, or_, select
 
 from quipu.model.evidence import Scored
 from quipu.model.fold import (
@@ -20,9 +20,10 @@ from quipu.model.fold import (
     voted_type,
 )
 from quipu.model.graph import Entity, EntityMention, Relation, RelationMention
-from quipu.model.ids import relation_ends, relation_id
+from quipu.model.ids import relation_id
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.filters import is_allowed
+from quipu.stores.relational.rids import entity_rids, relation_rids
 from quipu.stores.relational.snapshot import Snapshot
 from quipu.stores.relational.sql import select_in, texts_from_json
 
@@ -50,7 +51,7 @@ def relations(snapshot: Snapshot, ids: Sequence[str]) -> list[Relation]:
 
 def incident(snapshot: Snapshot, keys: Sequence[str]) -> list[Relation]:
     """Return every relation with an end among `keys`, ordered by id."""
-    rids = _entity_rids(snapshot, keys).values()
+    rids = entity_rids(snapshot, keys).values()
     rows: dict[int, Row[Any]] = {}
     for column in (s.relation.c.source, s.relation.c.target):
         rows.update({row.rid: row for row in select_in(snapshot.connection, _relation_query(), column, sorted(rids))})
@@ -117,51 +118,6 @@ def search_entities(snapshot: Snapshot, text: str, k: int) -> list[Scored]:
     return [Scored(id=entity.key, score=float(entity.n_mentions)) for entity in found[:k]]
 
 
-def chunks_of_entities(snapshot: Snapshot, keys: Sequence[str]) -> dict[str, dict[str, int]]:
-    """Return the chunks that name each entity with counts: its links, or its mentions where they are more."""
-    c, m, a = s.chunk.c, s.entity_mention.c, s.alias_mention.c
-    key_by_rid = {rid: key for key, rid in _entity_rids(snapshot, keys).items()}
-    said: Select[Any] = select(m.entity, c.id, func.count().label("n"))
-    said = said.join_from(s.entity_mention, s.chunk, m.chunk == c.rid).group_by(m.entity, c.id)
-    said = _allowed(snapshot, said, m.chunk)
-    found: dict[str, dict[str, int]] = {}
-    for row in select_in(snapshot.connection, said, m.entity, sorted(key_by_rid)):
-        found.setdefault(key_by_rid[row.entity], {})[row.id] = row.n
-    names: dict[str, set[str]] = {key: {key} for key in key_by_rid.values()}
-    stated = _allowed(snapshot, select(a.entity, a.alias).distinct(), a.chunk)
-    for row in select_in(snapshot.connection, stated, a.entity, sorted(key_by_rid)):
-        names[key_by_rid[row.entity]].add(row.alias)
-    linked: Select[Any] = select(s.name.c.key, c.id, s.link.c.n).join_from(
-        s.link, s.name, s.link.c.name == s.name.c.rid
-    )
-    linked = _allowed(snapshot, linked.join(s.chunk, s.link.c.chunk == c.rid), s.link.c.chunk)
-    by_name: dict[str, dict[str, int]] = {}
-    every_name = sorted({name for all_names in names.values() for name in all_names})
-    for row in select_in(snapshot.connection, linked, s.name.c.key, every_name):
-        by_name.setdefault(row.key, {})[row.id] = row.n
-    for key, all_names in names.items():
-        if snapshot.is_filtered and key not in found:
-            continue  # no allowed chunk mentions it, so under this filter there is no such entity
-        total = Counter[str]()
-        for name in all_names:
-            total.update(by_name.get(name, {}))
-        counts = found.setdefault(key, {})
-        for chunk_id, n in total.items():
-            counts[chunk_id] = max(n, counts.get(chunk_id, 0))
-    return {key: dict(sorted(found[key].items())) for key in dict.fromkeys(keys) if found.get(key)}
-
-
-def chunks_of_relations(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the chunks that state each relation, ordered by id."""
-    m, c = s.relation_mention.c, s.chunk.c
-    id_by_rid = relation_rids(snapshot, ids)
-    query = select(m.relation, c.id).join_from(s.relation_mention, s.chunk, m.chunk == c.rid)
-    found: dict[str, set[str]] = {}
-    for row in select_in(snapshot.connection, _allowed(snapshot, query, m.chunk), m.relation, sorted(id_by_rid)):
-        found.setdefault(id_by_rid[row.relation], set()).add(row.id)
-    return {i: tuple(sorted(found[i])) for i in dict.fromkeys(ids) if i in found}
-
-
 def entity_mentions(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str, list[EntityMention]]:
     """Return what each chunk says about entities, in order."""
     m, c, e = s.entity_mention.c, s.chunk.c, s.entity.c
@@ -215,24 +171,8 @@ def relation_mentions(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str,
     return {chunk_id: found[chunk_id] for chunk_id in dict.fromkeys(chunk_ids) if chunk_id in found}
 
 
-def relation_rids(snapshot: Snapshot, ids: Sequence[str]) -> dict[int, str]:
-    """Return the id of each of these relations there is, by row; what is no relation id is left out."""
-    ends = {relation_ends(i) for i in ids if i.count(" -- ") == 1}
-    rids = _entity_rids(snapshot, {key for pair in ends for key in pair})
-    pairs = {(rids[a], rids[b]): f"{a} -- {b}" for a, b in ends if a in rids and b in rids}
-    r = s.relation.c
-    query = select(r.rid, r.source, r.target)
-    rows = select_in(snapshot.connection, query, tuple_(r.source, r.target), sorted(pairs))
-    return {row.rid: pairs[row.source, row.target] for row in rows}
-
-
 def _allowed(snapshot: Snapshot, query: Select[Any], chunk: Any) -> Select[Any]:
     return query.where(is_allowed(chunk)) if snapshot.is_filtered else query
-
-
-def _entity_rids(snapshot: Snapshot, keys: Iterable[str]) -> dict[str, int]:
-    e = s.entity.c
-    return {row.key: row.rid for row in select_in(snapshot.connection, select(e.key, e.rid), e.key, sorted(set(keys)))}
 
 
 def _aliases(snapshot: Snapshot, rids: Sequence[int]) -> dict[int, tuple[str, ...]]:

@@ -12,18 +12,28 @@ from quipu.model.document import Metadata, SourceDocument, Status
 from quipu.stores.relational import meta
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.lease import is_dead
-from quipu.stores.relational.sql import delete_in, insert_rows, select_in, to_json
+from quipu.stores.relational.sql import ByValues, insert_rows, to_json
 
 WAITING = (Status.QUEUED, Status.REMOVING)
 WORKING = (Status.PARSING, Status.EXTRACTING)
 
+_j = s.job.c
+_CURRENT = ByValues(select(_j.rid), _j.rid)
+_REMOVALS = ByValues(select(_j.rid, _j.document).where(_j.data.is_(None)), _j.rid)
+_UNFINISHED = ByValues(select(_j.rid, _j.document).where(_j.status != Status.PARTIAL), _j.document)
+_DROP = ByValues(s.job.delete(), _j.rid)
+_DROP_OF = ByValues(s.job.delete(), _j.document)
+_DROP_REMOVALS = ByValues(s.job.delete().where(_j.data.is_(None)), _j.document)
+
 
 def enqueue(connection: Connection, documents: Sequence[SourceDocument], removals: Sequence[str], *, now: str) -> None:
     """Queue documents to read and documents to remove, in place of any earlier job of theirs."""
+    if not documents and not removals:
+        return
     latest = {document.id: _job_row(document.id, document, now) for document in documents}
     latest |= {document_id: _job_row(document_id, None, now) for document_id in removals}
     rows = list(latest.values())
-    delete_in(connection, s.job.delete(), s.job.c.document, list(latest))
+    _DROP_OF.run(connection, list(latest))
     first = meta.number(connection, "job_row") + 1
     insert_rows(connection, s.job, [{"rid": first + i, **row} for i, row in enumerate(rows)])
     meta.put(connection, "job_row", first + len(rows))
@@ -72,9 +82,10 @@ def release(connection: Connection, owner: str) -> None:
 
 def finish(connection: Connection, jobs: Sequence[int], partial: Sequence[int]) -> None:
     """Delete finished jobs; those of partly read documents stay, so that the rest can be tried again."""
-    delete_in(connection, s.job.delete(), s.job.c.rid, jobs)
-    done = {"status": Status.PARTIAL, "owner": "", "lease_until": 0.0}
-    connection.execute(s.job.update().where(s.job.c.rid.in_(partial)).values(done))
+    _DROP.run(connection, jobs)
+    if partial:
+        done = {"status": Status.PARTIAL, "owner": "", "lease_until": 0.0}
+        connection.execute(s.job.update().where(s.job.c.rid.in_(partial)).values(done))
 
 
 def fail(connection: Connection, failures: Sequence[JobFailure]) -> None:
@@ -86,28 +97,24 @@ def fail(connection: Connection, failures: Sequence[JobFailure]) -> None:
 
 def current(connection: Connection, jobs: Sequence[int]) -> set[int]:
     """Return which of these jobs have not been replaced or cancelled."""
-    return {row.rid for row in select_in(connection, select(s.job.c.rid), s.job.c.rid, jobs)}
+    return {row.rid for row in _CURRENT.rows(connection, jobs)}
 
 
 def cancel(connection: Connection, document_ids: Sequence[str]) -> list[str]:
     """Drop the jobs of these documents; return whose were dropped. What is left of a partly read one stays."""
-    j = s.job.c
-    dropped = select(j.document).where(j.status != Status.PARTIAL).order_by(j.rid)
-    rows = select_in(connection, dropped, j.document, document_ids)
-    delete_in(connection, s.job.delete(), j.document, [row.document for row in rows])
+    rows = sorted(_UNFINISHED.rows(connection, document_ids))
+    _DROP_OF.run(connection, [row.document for row in rows])
     return [row.document for row in rows]
 
 
 def removals(connection: Connection, jobs: Sequence[int]) -> list[str]:
     """Return the documents these jobs are still to remove."""
-    j = s.job.c
-    query = select(j.document).where(j.data.is_(None)).order_by(j.rid)
-    return [row.document for row in select_in(connection, query, j.rid, jobs)]
+    return [row.document for row in sorted(_REMOVALS.rows(connection, jobs))]
 
 
 def cancel_removals(connection: Connection, document_ids: Sequence[str]) -> None:
     """Delete the removal jobs of documents that have been removed; newer work on them stays."""
-    delete_in(connection, s.job.delete().where(s.job.c.data.is_(None)), s.job.c.document, document_ids)
+    _DROP_REMOVALS.run(connection, document_ids)
 
 
 def retry(connection: Connection, document_ids: Sequence[str] | None) -> int:

@@ -7,16 +7,18 @@ so the order in which documents came never matters, and one document never rewri
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.backend import Backend
-from quipu.stores.relational.sql import delete_in, insert_rows, next_rid, select_in
+from quipu.stores.relational.name_sieve import NameSieve
+from quipu.stores.relational.sql import ByValues, execute_rows, insert_rows, next_rid
 from quipu.text.words import (
     Words,
     anchor,
-    anchors,
+    anchored,
     capital_term,
+    count_among,
     count_occurrences,
     is_linkable,
     name_forms,
@@ -24,41 +26,49 @@ from quipu.text.words import (
     split_words,
 )
 
+_n = s.name.c
+_BY_KEY = ByValues(select(s.name), _n.key)
+_BY_ANCHOR = ByValues(select(_n.anchor, _n.key, _n.rid), _n.anchor)
+_COUNT = s.name.update().where(_n.rid == bindparam("row")).values(n=bindparam("count"))
+_DROP_NAMES = ByValues(s.name.delete(), _n.rid)
+_DROP_LINKS_OF_NAMES = ByValues(s.link.delete(), s.link.c.name)
+_DROP_LINKS_OF_CHUNKS = ByValues(s.link.delete(), s.link.c.chunk)
+_TEXTS = ByValues(select(s.chunk.c.rid, s.chunk.c.text), s.chunk.c.rid)
 
-def change_names(connection: Connection, references: Mapping[str, int]) -> dict[str, int]:
+
+def change_names(connection: Connection, sieve: NameSieve, references: Mapping[str, int]) -> dict[str, int]:
     """Add to the number of entities and aliases that use each name; drop unused names with their links.
 
     Returns the rows of names that are new.
     """
     changes = {key: n for key, n in references.items() if n and is_linkable(key)}
-    known = select_in(connection, select(s.name), s.name.c.key, sorted(changes))
+    known = _BY_KEY.rows(connection, sorted(changes))
     counts = {row.rid: row.n + changes[row.key] for row in known}
-    for row in known:
-        connection.execute(s.name.update().where(s.name.c.rid == row.rid).values(n=counts[row.rid]))
+    execute_rows(connection, _COUNT, [{"row": rid, "count": n} for rid, n in counts.items()])
     unused = [rid for rid, n in counts.items() if not n]
-    delete_in(connection, s.link.delete(), s.link.c.name, unused)
-    delete_in(connection, s.name.delete(), s.name.c.rid, unused)
+    _DROP_LINKS_OF_NAMES.run(connection, unused)
+    _DROP_NAMES.run(connection, unused)
     new = sorted(changes.keys() - {row.key for row in known})
     first = next_rid(connection, s.name) if new else 0
-    rows = {key: first + i for i, key in enumerate(new)}
-    insert_rows(
-        connection,
-        s.name,
-        [{"rid": rows[key], "key": key, "anchor": anchor(name_forms(key)), "n": changes[key]} for key in new],
-    )
-    return rows
+    added = [
+        {"rid": first + i, "key": key, "anchor": anchor(name_forms(key)), "n": changes[key]}
+        for i, key in enumerate(new)
+    ]
+    insert_rows(connection, s.name, added)
+    sieve.add([str(row["anchor"]) for row in added])
+    return {key: first + i for i, key in enumerate(new)}
 
 
-def link_new_chunks(connection: Connection, words_by_chunk: Mapping[int, Words]) -> None:
+def link_new_chunks(connection: Connection, sieve: NameSieve, words_by_chunk: Mapping[int, Words]) -> None:
     """Find every known name in the words of new chunks."""
-    wanted = sorted(set[str]().union(*(anchors(words) for words in words_by_chunk.values())))
-    n = s.name.c
-    found = select_in(connection, select(n.anchor, n.key, n.rid), n.anchor, wanted)
+    places_by_chunk = {rid: sieve.sift(connection, anchored(words)) for rid, words in words_by_chunk.items()}
+    wanted = set[str]().union(*(places.anchors for places in places_by_chunk.values()))
+    found = _BY_ANCHOR.rows(connection, sorted(wanted))
     keys_by_anchor: dict[str, list[str]] = {}
     for row in found:
         keys_by_anchor.setdefault(row.anchor, []).append(row.key)
     rid_by_key = {row.key: row.rid for row in found}
-    counts = {rid: count_occurrences(words, keys_by_anchor) for rid, words in words_by_chunk.items()}
+    counts = {rid: count_among(words, places_by_chunk[rid], keys_by_anchor) for rid, words in words_by_chunk.items()}
     _insert(connection, counts, rid_by_key)
 
 
@@ -69,7 +79,7 @@ def link_new_names(connection: Connection, backend: Backend, names: Mapping[str,
         for chunk in _candidates(connection, backend, key):
             if chunk not in new_chunks:
                 keys_by_chunk.setdefault(chunk, []).append(key)
-    texts = select_in(connection, select(s.chunk.c.rid, s.chunk.c.text), s.chunk.c.rid, sorted(keys_by_chunk))
+    texts = _TEXTS.rows(connection, sorted(keys_by_chunk))
     counts: dict[int, dict[str, int]] = {}
     for row in texts:
         by_anchor: dict[str, list[str]] = {}
@@ -81,7 +91,7 @@ def link_new_names(connection: Connection, backend: Backend, names: Mapping[str,
 
 def drop_chunks(connection: Connection, chunks: Sequence[int]) -> None:
     """Remove the links of chunks."""
-    delete_in(connection, s.link.delete(), s.link.c.chunk, chunks)
+    _DROP_LINKS_OF_CHUNKS.run(connection, chunks)
 
 
 def references(new_entities: Sequence[str], gone_entities: Sequence[str], aliases: Counter[str]) -> Counter[str]:

@@ -4,17 +4,19 @@ Rows are best unpacked as tuples: to name a row's columns takes longer than to r
 """
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import closing
 from functools import cached_property
 from typing import Any
 
-from sqlalchemy import ColumnElement, Executable, Row, Select, Tuple, bindparam, func, select
+from sqlalchemy import ColumnElement, Connection, Executable, Select, Tuple, bindparam, func, select
 
 from quipu.stores.relational.columns import Ints, as_texts, from_texts
 from quipu.stores.relational.filters import is_allowed
 from quipu.stores.relational.snapshot import Snapshot
 from quipu.stores.relational.sql import blocks
 
+Rows = Sequence[tuple[Any, ...]]
 _Statements = tuple[Executable, Executable]
 
 
@@ -26,7 +28,7 @@ class Lookup:
         self._column = column
         self._said_in = said_in
 
-    def rows(self, snapshot: Snapshot, values: Collection[Any]) -> Sequence[Row[Any]]:
+    def rows(self, snapshot: Snapshot, values: Collection[Any]) -> Rows:
         """Return the rows of `values`, however many there are, in no order."""
         is_filtered = snapshot.is_filtered and self._said_in is not None
         return _run(snapshot, self._filtered if is_filtered else self._plain, values)
@@ -62,15 +64,18 @@ def _by_values(query: Select[Any], column: Any) -> _Statements:
     return query.where(column.in_(members)), query.where(column.in_(bindparam("values", expanding=True)))
 
 
-def _run(snapshot: Snapshot, statements: _Statements, values: Collection[Any]) -> Sequence[Row[Any]]:
+def _run(snapshot: Snapshot, statements: _Statements, values: Collection[Any]) -> Rows:
     if not values:
         return ()
     connection = snapshot.connection
     as_array, as_list = statements
     if connection.dialect.name == "sqlite":
-        listed = json.dumps(list(values), ensure_ascii=False)
-        return connection.execute(as_array, {"values": listed}).all()
-    rows: list[Row[Any]] = []
-    for block in blocks(values):
-        rows.extend(connection.execute(as_list, {"values": block}))
+        return fetch(connection, as_array, {"values": json.dumps(list(values), ensure_ascii=False)})
+    return [row for block in blocks(values) for row in fetch(connection, as_list, {"values": block})]
+
+
+def fetch(connection: Connection, statement: Executable, parameters: Mapping[str, Any]) -> Rows:
+    """Return the driver's own rows, of columns that need no conversion: wrapping each takes as long as reading it."""
+    with closing(connection.execute(statement, parameters)) as result:
+        rows: Rows = result.cursor.fetchall()
     return rows

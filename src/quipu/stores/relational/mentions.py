@@ -11,7 +11,16 @@ from quipu.errors import InvalidDelta
 from quipu.model.delta import ChunkFacts
 from quipu.model.fold import description_order, weight_to_thousandths
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.sql import delete_in, insert_rows, next_rid, select_in, texts_from_json, to_json
+from quipu.stores.relational.sql import ByValues, insert_rows, next_rid, texts_from_json, to_json
+
+_m, _r, _a = s.entity_mention.c, s.relation_mention.c, s.alias_mention.c
+_SAID = ByValues(select(_m.chunk, _m.entity, _m.surface, _m.type), _m.chunk)
+_STATED = ByValues(select(_r.chunk, _r.relation, _r.keywords, _r.weight), _r.chunk)
+_ALIASES = ByValues(select(_a.alias), _a.chunk)
+_FORGET = [ByValues(table.delete(), table.c.chunk) for table in (s.entity_mention, s.relation_mention, s.alias_mention)]
+_ENTITIES = ByValues(select(s.entity.c.key, s.entity.c.rid), s.entity.c.key)
+_ends = s.relation.c.source, s.relation.c.target
+_RELATIONS = ByValues(select(*_ends, s.relation.c.rid), tuple_(*_ends))
 
 
 @dataclass(slots=True)
@@ -54,19 +63,16 @@ class Tallies:
 def forget(connection: Connection, chunks: Sequence[int], tallies: Tallies) -> None:
     """Remove everything these chunks say, and take it from the tallies."""
     entities: dict[int, set[int]] = {}
-    m = s.entity_mention.c
-    for row in select_in(connection, select(m.chunk, m.entity, m.surface, m.type), m.chunk, chunks):
+    for row in _SAID.rows(connection, chunks):
         tallies.add_entity(entities.setdefault(row.chunk, set()), row.entity, row.surface, row.type, -1)
     relations: dict[int, set[int]] = {}
-    r = s.relation_mention.c
-    for row in select_in(connection, select(r.chunk, r.relation, r.keywords, r.weight), r.chunk, chunks):
+    for row in _STATED.rows(connection, chunks):
         seen = relations.setdefault(row.chunk, set())
         tallies.add_relation(seen, row.relation, texts_from_json(row.keywords), row.weight, -1)
-    a = s.alias_mention.c
-    for row in select_in(connection, select(a.alias), a.chunk, chunks):
+    for row in _ALIASES.rows(connection, chunks):
         tallies.aliases[row.alias] -= 1
-    for table in (s.entity_mention, s.relation_mention, s.alias_mention):
-        delete_in(connection, table.delete(), table.c.chunk, chunks)
+    for delete in _FORGET:
+        delete.run(connection, chunks)
 
 
 def record(connection: Connection, said: Sequence[tuple[int, ChunkFacts]], tallies: Tallies) -> None:
@@ -159,8 +165,7 @@ def _ordered(first: str, second: str) -> tuple[str, str]:
 
 def _rows_of_entities(connection: Connection, keys: set[str], tallies: Tallies) -> dict[str, int]:
     """Return the row of each key, with empty rows made for new ones; the fold fills them."""
-    e = s.entity.c
-    found = {row.key: row.rid for row in select_in(connection, select(e.key, e.rid), e.key, sorted(keys))}
+    found = {row.key: row.rid for row in _ENTITIES.rows(connection, sorted(keys))}
     new = sorted(keys - found.keys())
     first = next_rid(connection, s.entity) if new else 0
     found.update({key: first + i for i, key in enumerate(new)})
@@ -176,9 +181,8 @@ def _rows_of_relations(
     """Return the row of each unordered pair, with empty rows made for new ones."""
     pairs = {_ordered(r.source, r.target) for _, facts in said for r in facts.relations}
     by_rows = {(entity_by_key[a], entity_by_key[b]): (a, b) for a, b in pairs}
-    r = s.relation.c
-    rows = select_in(connection, select(r.source, r.target, r.rid), tuple_(r.source, r.target), sorted(by_rows))
-    found = {by_rows[row.source, row.target]: row.rid for row in rows}
+    rows = _RELATIONS.rows(connection, sorted(by_rows))
+    found = {by_rows[source, target]: rid for source, target, rid in rows}
     new = sorted(pairs - found.keys())
     first = next_rid(connection, s.relation) if new else 0
     found.update({pair: first + i for i, pair in enumerate(new)})

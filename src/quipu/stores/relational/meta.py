@@ -1,13 +1,16 @@
 """The few single values of an index: schema number, revision, tokenizer, the next vector row."""
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 
 from quipu.stores.relational import schema as s
+
+_GET = select(s.meta.c.value).where(s.meta.c.key == bindparam("name"))
+_PUT = s.meta.update().where(s.meta.c.key == bindparam("name")).values(value=bindparam("new"))
 
 
 def get(connection: Connection, key: str) -> str | None:
     """Return a value, or None where it was never put."""
-    return connection.scalar(select(s.meta.c.value).where(s.meta.c.key == key))
+    return connection.scalar(_GET, {"name": key})
 
 
 def number(connection: Connection, key: str) -> int:
@@ -17,6 +20,5 @@ def number(connection: Connection, key: str) -> int:
 
 def put(connection: Connection, key: str, value: str | int) -> None:
     """Set a value."""
-    changed = connection.execute(s.meta.update().where(s.meta.c.key == key).values(value=str(value)))
-    if not changed.rowcount:
-        connection.execute(s.meta.insert().values(key=key, value=str(value)))
+    if not connection.execute(_PUT, {"name": key, "new": str(value)}).rowcount:
+        connection.execute(s.meta.insert(), {"key": key, "value": str(value)})

@@ -15,6 +15,12 @@ from quipu.stores.relational.snapshot import Snapshot
 from quipu.stores.relational.sql import select_in, texts_from_json
 
 _HIDDEN_JOBS = (Status.PARTIAL,)
+_N_CHUNKS = select(func.count()).select_from(s.chunk)
+
+
+def n_chunks(snapshot: Snapshot) -> int:
+    """Return how many chunks the whole index holds."""
+    return snapshot.connection.scalar(_N_CHUNKS) or 0
 
 
 def documents(snapshot: Snapshot, ids: Sequence[str] | None) -> list[Document]:

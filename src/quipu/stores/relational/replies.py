@@ -9,7 +9,16 @@ from sqlalchemy import Connection, select, tuple_
 from quipu.model.delta import Reply
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.backend import Backend
-from quipu.stores.relational.sql import deflate, delete_in, inflate, select_in
+from quipu.stores.relational.sql import ByValues, deflate, execute_rows, inflate
+
+_u, _h = s.reply_document.c, s.reply.c.input_hash
+_READ = ByValues(select(s.reply), _h)
+_KEPT = ByValues(select(_h), _h)
+_DROP = ByValues(s.reply.delete(), _h)
+_ASKED_FOR = ByValues(select(_u.input_hash), _u.document)
+_USED = ByValues(select(_u.input_hash).distinct(), _u.input_hash)
+_FORGET_DOCUMENTS = ByValues(s.reply_document.delete(), _u.document)
+_FORGET_USES = ByValues(s.reply_document.delete(), tuple_(_u.document, _u.input_hash))
 
 
 def record(connection: Connection, backend: Backend, replies: Sequence[Reply]) -> None:
@@ -20,22 +29,22 @@ def record(connection: Connection, backend: Backend, replies: Sequence[Reply]) -
         hashes = sorted({reply.input_hash for reply in replies})
         readable = read(connection, hashes)
         damaged = [input_hash for input_hash in hashes if input_hash not in readable]
-        delete_in(connection, s.reply.delete(), s.reply.c.input_hash, damaged)
-        connection.execute(backend.insert(s.reply).on_conflict_do_nothing(), kept)
-        connection.execute(backend.insert(s.reply_document).on_conflict_do_nothing(), uses)
+        _DROP.run(connection, damaged)
+        execute_rows(connection, backend.insert(s.reply).on_conflict_do_nothing(), kept)
+        execute_rows(connection, backend.insert(s.reply_document).on_conflict_do_nothing(), uses)
 
 
 def use(connection: Connection, backend: Backend, uses: Sequence[tuple[str, str]]) -> None:
     """Note that documents need replies kept before: (document id, input hash)."""
     if uses:
         rows = [{"document": document, "input_hash": input_hash} for document, input_hash in uses]
-        connection.execute(backend.insert(s.reply_document).on_conflict_do_nothing(), rows)
+        execute_rows(connection, backend.insert(s.reply_document).on_conflict_do_nothing(), rows)
 
 
 def read(connection: Connection, input_hashes: Sequence[str]) -> dict[str, str]:
     """Return the kept replies; one that is damaged is left out, so that it is asked for again."""
     found: dict[str, str] = {}
-    for row in select_in(connection, select(s.reply), s.reply.c.input_hash, input_hashes):
+    for row in _READ.rows(connection, input_hashes):
         with suppress(zlib.error, UnicodeDecodeError):
             found[row.input_hash] = inflate(row.payload)
     return found
@@ -43,9 +52,8 @@ def read(connection: Connection, input_hashes: Sequence[str]) -> dict[str, str]:
 
 def drop_documents(connection: Connection, document_ids: Sequence[str]) -> None:
     """Drop the replies only these documents needed."""
-    u = s.reply_document.c
-    asked = sorted({row.input_hash for row in select_in(connection, select(u.input_hash), u.document, document_ids)})
-    delete_in(connection, s.reply_document.delete(), u.document, document_ids)
+    asked = sorted({row.input_hash for row in _ASKED_FOR.rows(connection, document_ids)})
+    _FORGET_DOCUMENTS.run(connection, document_ids)
     _drop_unused(connection, asked)
 
 
@@ -60,14 +68,13 @@ def purge(connection: Connection) -> int:
     uses = connection.execute(select(u.document, u.input_hash)).all()
     old = [row for row in uses if row.document not in waiting and (row.document, row.input_hash) not in needed]
     pairs = [(row.document, row.input_hash) for row in old]
-    delete_in(connection, s.reply_document.delete(), tuple_(u.document, u.input_hash), pairs)
+    _FORGET_USES.run(connection, pairs)
     return _drop_unused(connection, sorted({row.input_hash for row in old}))
 
 
 def _drop_unused(connection: Connection, input_hashes: Sequence[str]) -> int:
-    u = s.reply_document.c
-    used = {row[0] for row in select_in(connection, select(u.input_hash).distinct(), u.input_hash, input_hashes)}
+    used = {row[0] for row in _USED.rows(connection, input_hashes)}
     unused = [input_hash for input_hash in input_hashes if input_hash not in used]
-    dropped = select_in(connection, select(s.reply.c.input_hash), s.reply.c.input_hash, unused)
-    delete_in(connection, s.reply.delete(), s.reply.c.input_hash, unused)
-    return len(dropped)
+    n_dropped = len(_KEPT.rows(connection, unused))
+    _DROP.run(connection, unused)
+    return n_dropped

@@ -159,8 +159,8 @@ class SqliteBackend:
             )
 
     def _rows(self, connection: Connection, table: str, match: str) -> list[int]:
-        query = text(f"SELECT rowid FROM {table} WHERE {table} MATCH :match ORDER BY rowid")
-        return [row[0] for row in connection.execute(query, {"match": match})]
+        query = f"SELECT rowid FROM {table} WHERE {table} MATCH ? ORDER BY rowid"
+        return [row[0] for row in connection.exec_driver_sql(query, (match,))]
 
     @contextmanager
     def guard(self) -> Iterator[None]:
@@ -205,7 +205,7 @@ def _engine(path: Path, busy_timeout_s: float) -> Engine:
             "synchronous = FULL",
             "temp_store = MEMORY",
             "cache_size = -32768",
-            "mmap_size = 268435456",
+            "mmap_size = 2147418112",
             "case_sensitive_like = ON",
         ):
             connection.execute(f"PRAGMA {pragma}")

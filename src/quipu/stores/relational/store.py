@@ -28,11 +28,13 @@ from quipu.stores.relational import (
     vector_rows,
     verify,
 )
+from quipu.stores.relational.allowed import AllowedGraph
 from quipu.stores.relational.backend import Backend
 from quipu.stores.relational.documents import ChunkChanges
 from quipu.stores.relational.fold import Folded
 from quipu.stores.relational.lease import new_owner
 from quipu.stores.relational.mentions import Tallies
+from quipu.stores.relational.name_sieve import NameSieve
 from quipu.stores.relational.snapshot import Snapshot
 from quipu.stores.relational.threads import finish_in_thread
 from quipu.stores.relational.view import RelationalView
@@ -47,6 +49,7 @@ class RelationalStore:
     def __init__(self, backend: Backend, *, lease_s: float, analyzer: Analyzer | None = None) -> None:
         self._backend = backend
         self._analyzer = analyzer or Analyzer()
+        self._sieve = NameSieve()
         self._lease_s = lease_s
         self._owner = new_owner()
         self._lock = asyncio.Lock()
@@ -65,7 +68,9 @@ class RelationalStore:
 
     async def commit(self, delta: Delta) -> Committed:
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        return await self._write(lambda connection: _commit(connection, self._backend, self._analyzer, delta, now))
+        committed = await self._write(lambda connection: self._commit(connection, delta, now))
+        self._sieve.finish(committed.revision)
+        return committed
 
     @asynccontextmanager
     async def view(self, allowed: Filter | None = None) -> AsyncIterator[ReadView]:
@@ -176,42 +181,44 @@ class RelationalStore:
 
         return await finish_in_thread(run)
 
+    def _commit(self, connection: Connection, delta: Delta, now: str) -> Committed:
+        """Apply a Delta; the order of the steps is the order of what depends on what."""
+        backend = self._backend
+        if delta.publish or delta.remove or delta.remove_claimed:
+            migrations.check_tokenizer(
+                connection, self._analyzer.identity
+            )  # another process may have rebuilt full text
+        removals = [*delta.remove, *jobs.removals(connection, delta.remove_claimed)]
+        if both := {document.id for document in delta.publish} & set(removals):
+            raise InvalidDelta(f"One change publishes and removes the document {min(both)!r}.")
+        revision = meta.number(connection, "revision") + 1
+        meta.put(connection, "revision", revision)
+        self._sieve.begin(revision - 1)
+        jobs.enqueue(connection, delta.enqueue, delta.enqueue_removal, now=now)
+        replies.record(connection, backend, delta.replies)
+        publish, superseded = _still_wanted(connection, delta.publish)
+        changes, folded, tallies = ChunkChanges(), Folded(), Tallies()
+        documents.publish(connection, publish, changes, folded, now=now)
+        documents.remove(connection, removals, changes, folded)
+        mentions.forget(connection, changes.unsaid, tallies)
+        mentions.record(connection, changes.said, tallies)
+        fold.refold(connection, backend, tallies, folded)
+        references = links.references(tallies.new_entities, folded.gone_entities, tallies.aliases)
+        text_index.update(connection, backend, self._analyzer, self._sieve, changes, references)
+        vector_rows.retarget(connection, folded.vectors_before, folded.vectors_after, revision)
+        _settle(connection, backend, publish, removals)
+        jobs.fail(connection, delta.fail)
+        vector_rows.write(connection, delta.vectors)
+        return Committed(revision=revision, superseded=superseded)
+
     def _open_view(self, connection: Connection, allowed: Filter) -> RelationalView:
         is_filtered = not allowed.is_empty()
         if is_filtered:
             self._backend.restrict(connection)
             filters.allow(connection, allowed)
-        snapshot = Snapshot(
-            connection=connection, backend=self._backend, analyzer=self._analyzer, is_filtered=is_filtered
-        )
+        graph = AllowedGraph(connection) if is_filtered else None
+        snapshot = Snapshot(connection=connection, backend=self._backend, analyzer=self._analyzer, allowed=graph)
         return RelationalView(snapshot, revision=meta.number(connection, "revision"), allowed=allowed)
-
-
-def _commit(connection: Connection, backend: Backend, analyzer: Analyzer, delta: Delta, now: str) -> Committed:
-    """Apply a Delta; the order of the steps is the order of what depends on what."""
-    if delta.publish or delta.remove or delta.remove_claimed:
-        migrations.check_tokenizer(connection, analyzer.identity)  # another process may have rebuilt full text
-    removals = [*delta.remove, *jobs.removals(connection, delta.remove_claimed)]
-    if both := {document.id for document in delta.publish} & set(removals):
-        raise InvalidDelta(f"One change publishes and removes the document {min(both)!r}.")
-    revision = meta.number(connection, "revision") + 1
-    meta.put(connection, "revision", revision)
-    jobs.enqueue(connection, delta.enqueue, delta.enqueue_removal, now=now)
-    replies.record(connection, backend, delta.replies)
-    publish, superseded = _still_wanted(connection, delta.publish)
-    changes, folded, tallies = ChunkChanges(), Folded(), Tallies()
-    documents.publish(connection, publish, changes, folded, now=now)
-    documents.remove(connection, removals, changes, folded)
-    mentions.forget(connection, changes.unsaid, tallies)
-    mentions.record(connection, changes.said, tallies)
-    fold.refold(connection, backend, tallies, folded)
-    references = links.references(tallies.new_entities, folded.gone_entities, tallies.aliases)
-    text_index.update(connection, backend, analyzer, changes, references)
-    vector_rows.retarget(connection, folded.vectors_before, folded.vectors_after, revision)
-    _settle(connection, backend, publish, removals)
-    jobs.fail(connection, delta.fail)
-    vector_rows.write(connection, delta.vectors)
-    return Committed(revision=revision, superseded=superseded)
 
 
 def _still_wanted(

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 
 from quipu.model.graph import chunk_text, entity_text, relation_text
 from quipu.ports.store import Space
@@ -11,16 +11,43 @@ from quipu.stores.relational import links, meta
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.backend import Backend
 from quipu.stores.relational.documents import ChunkChanges, ChunkWords
-from quipu.stores.relational.sql import blocks, select_in, texts_from_json
+from quipu.stores.relational.name_sieve import NameSieve
+from quipu.stores.relational.sql import ByValues, blocks, texts_from_json
 from quipu.stores.relational.vector_rows import OWNERS, vector_hash
 from quipu.text.analyzer import Analyzer
 from quipu.text.words import Words, capital_terms, split_words
 
 _CHUNKS_AT_ONCE = 200
 
+_c, _d, _e, _r, _t = s.chunk.c, s.document.c, s.entity.c, s.relation.c, s.vector_todo.c
+_source, _target = s.entity.alias(), s.entity.alias()
+_CHUNKS = ByValues(select(_c.rid, _d.title, _c.header, _c.text).join(s.document, _d.rid == _c.document), _c.rid)
+_ENTITIES = ByValues(select(_e.rid, _e.name, _e.description), _e.rid)
+_RELATIONS = ByValues(
+    select(_r.rid, _r.keywords, _source.c.key, _target.c.key, _r.description)
+    .join(_source, _source.c.rid == _r.source)
+    .join(_target, _target.c.rid == _r.target),
+    _r.rid,
+)
+_BY_HASH = {
+    space: ByValues(select(owner.c.rid, owner.c.vector_hash), owner.c.vector_hash) for space, owner in OWNERS.items()
+}
+_WAITING = (
+    select(_t.text_hash, _t.space)
+    .join(s.model, s.model.c.rid == _t.model)
+    .where(s.model.c.identity == bindparam("model"))
+    .order_by(_t.text_hash)
+    .limit(bindparam("limit"))
+)
+
 
 def update(
-    connection: Connection, backend: Backend, analyzer: Analyzer, changes: ChunkChanges, references: Counter[str]
+    connection: Connection,
+    backend: Backend,
+    analyzer: Analyzer,
+    sieve: NameSieve,
+    changes: ChunkChanges,
+    references: Counter[str],
 ) -> None:
     """Take out chunks and names that went, put in those that came, and link each to the other."""
     for gone in blocks([*changes.removed, *(before for before, _ in changes.reworded)], _CHUNKS_AT_ONCE):
@@ -28,11 +55,11 @@ def update(
     links.drop_chunks(connection, [chunk.rid for chunk in changes.removed])
     for reworded in blocks((after for _, after in changes.reworded), _CHUNKS_AT_ONCE):
         backend.index_text(connection, [index_row(chunk, split_words(chunk.text), analyzer) for chunk in reworded])
-    new_names = links.change_names(connection, references)
+    new_names = links.change_names(connection, sieve, references)
     for added in blocks(changes.added, _CHUNKS_AT_ONCE):
         words_by_rid = {chunk.rid: split_words(chunk.text) for chunk in added}
         backend.index_text(connection, [index_row(chunk, words_by_rid[chunk.rid], analyzer) for chunk in added])
-        links.link_new_chunks(connection, words_by_rid)
+        links.link_new_chunks(connection, sieve, words_by_rid)
     links.link_new_names(connection, backend, new_names, {chunk.rid for chunk in changes.added})
 
 
@@ -43,18 +70,16 @@ def rebuild(connection: Connection, backend: Backend, analyzer: Analyzer) -> Non
     connection.execute(s.name.delete())
     references = Counter(connection.execute(select(s.entity.c.key)).scalars())
     references.update(connection.execute(select(s.alias_mention.c.alias)).scalars())
-    links.change_names(connection, references)
+    sieve = NameSieve()
+    links.change_names(connection, sieve, references)
     for rids in blocks(connection.execute(select(s.chunk.c.rid).order_by(s.chunk.c.rid)).scalars().all()):
-        update(connection, backend, analyzer, ChunkChanges(added=chunk_words(connection, rids)), Counter())
+        update(connection, backend, analyzer, sieve, ChunkChanges(added=chunk_words(connection, rids)), Counter())
     meta.put(connection, "tokenizer", analyzer.identity)
 
 
 def chunk_words(connection: Connection, rids: Sequence[int]) -> list[ChunkWords]:
     """Return the words of chunks, by row."""
-    c, d = s.chunk.c, s.document.c
-    query = select(c.rid, d.title, c.header, c.text).join(s.document, d.rid == c.document)
-    rows = select_in(connection, query, c.rid, rids)
-    return [ChunkWords(row.rid, row.title, row.header, row.text) for row in rows]
+    return [ChunkWords(*row) for row in _CHUNKS.rows(connection, rids)]
 
 
 def index_terms(chunk: ChunkWords, words: Words, analyzer: Analyzer) -> list[str]:
@@ -70,15 +95,12 @@ def index_row(chunk: ChunkWords, words: Words, analyzer: Analyzer) -> tuple[int,
 
 def stale_texts(connection: Connection, model: str, limit: int) -> dict[str, str]:
     """Return up to `limit` texts without a vector under this model, by text hash, read from their owners."""
-    t, m = s.vector_todo.c, s.model.c
-    query = select(t.text_hash, t.space).join(s.model, m.rid == t.model).where(m.identity == model).limit(limit)
     hashes: dict[Space, list[str]] = {}
-    for row in connection.execute(query.order_by(t.text_hash)):
-        hashes.setdefault(Space(row.space), []).append(row.text_hash)
+    for text_hash, space in connection.execute(_WAITING, {"model": model, "limit": limit}):
+        hashes.setdefault(Space(space), []).append(text_hash)
     texts: dict[str, str] = {}
     for space, wanted in sorted(hashes.items()):
-        owner = OWNERS[space].c
-        rows = select_in(connection, select(owner.rid, owner.vector_hash), owner.vector_hash, wanted)
+        rows = _BY_HASH[space].rows(connection, wanted)
         text_by_rid = owner_texts(connection, space, [row.rid for row in rows])
         texts.update({row.vector_hash: text_by_rid[row.rid] for row in rows})
     return texts
@@ -90,15 +112,10 @@ def owner_texts(connection: Connection, space: Space, rids: Sequence[int]) -> di
         chunks = chunk_words(connection, rids)
         return {chunk.rid: chunk_text(chunk.title, chunk.header, chunk.text) for chunk in chunks}
     if space is Space.ENTITY:
-        e = s.entity.c
-        named = select(e.rid, e.name, e.description)
-        return {row.rid: entity_text(row.name, row.description) for row in select_in(connection, named, e.rid, rids)}
-    r, source, target = s.relation.c, s.entity.alias(), s.entity.alias()
-    stated = select(r.rid, r.keywords, r.description, source.c.key.label("source"), target.c.key.label("target"))
-    stated = stated.join(source, source.c.rid == r.source).join(target, target.c.rid == r.target)
+        return {rid: entity_text(name, description) for rid, name, description in _ENTITIES.rows(connection, rids)}
     return {
-        row.rid: relation_text(texts_from_json(row.keywords), row.source, row.target, row.description)
-        for row in select_in(connection, stated, r.rid, rids)
+        rid: relation_text(texts_from_json(keywords), source, target, description)
+        for rid, keywords, source, target, description in _RELATIONS.rows(connection, rids)
     }
 
 

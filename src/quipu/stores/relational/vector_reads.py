@@ -1,128 +1,146 @@
 """Reading the vectors of a snapshot: rows of the live model, who owns them, what is gone."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Select, func, select
+from sqlalchemy import Select, bindparam, func, select
 
 from quipu.model.ids import relation_id
 from quipu.ports.store import Space, VectorBlock
 from quipu.stores.relational import meta
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.filters import is_allowed
-from quipu.stores.relational.graph import relation_rids
+from quipu.stores.relational.allowed import find
+from quipu.stores.relational.columns import Ints, as_texts, from_texts
+from quipu.stores.relational.filters import ALLOWED_CHUNK
+from quipu.stores.relational.lookup import Lookup
+from quipu.stores.relational.rids import relation_rids
 from quipu.stores.relational.snapshot import Snapshot
-from quipu.stores.relational.sql import select_in
+
+_ROWS_AT_ONCE = 8_192
 
 _SOURCE, _TARGET = s.entity.alias("source"), s.entity.alias("target")
+_c, _e, _r, _v = s.chunk.c, s.entity.c, s.relation.c, s.vector.c
+_em, _rm = s.entity_mention.c, s.relation_mention.c
+_LIVE = select(s.model.c.rid).where(s.model.c.state == "live").scalar_subquery()
+# Nearly all vectors are of the live model: "+ 0" keeps the planner from starting with them.
+_IS_LIVE = (_v.model + 0) == _LIVE
+
+_DIMENSION = select(s.model.c.dimension).where(s.model.c.state == "live")
+_AFTER = (
+    select(_v.rid, _v.data)
+    .where(_v.model == _LIVE, _v.space == bindparam("space"), _v.rid > bindparam("row"))
+    .order_by(_v.rid)
+)
+_GONE = as_texts(
+    select(s.vector_gone.c.rid).where(
+        s.vector_gone.c.model == _LIVE,
+        s.vector_gone.c.space == bindparam("space"),
+        s.vector_gone.c.revision > bindparam("revision"),
+    )
+)
+
+
+def _owned(hashed: Any, *columns: Any) -> Select[Any]:
+    """Return a query of vectors of the live model with their owners, whose text hashes are `hashed`."""
+    return select(_v.rid, *columns).join_from(s.vector, hashed.table, (_v.text_hash == hashed) & _IS_LIVE)
+
+
+_relations_owned = (
+    _owned(_r.vector_hash, _r.rid, _SOURCE.c.key, _TARGET.c.key)
+    .join(_SOURCE, _SOURCE.c.rid == _r.source)
+    .join(_TARGET, _TARGET.c.rid == _r.target)
+)
+_OWNERS = {
+    Space.CHUNK: Lookup(_owned(_c.vector_hash, _c.rid, _c.id), _v.rid, said_in=_c.rid),
+    Space.ENTITY: Lookup(_owned(_e.vector_hash, _e.rid, _e.key), _v.rid),
+    Space.RELATION: Lookup(_relations_owned, _v.rid),
+}
+_CHUNK_ROWS = Lookup(_owned(_c.vector_hash, _c.id), _c.id, said_in=_c.rid)
+_ENTITY_ROWS = Lookup(_owned(_e.vector_hash, _e.rid, _e.key), _e.key)
+_RELATION_ROWS = Lookup(_owned(_r.vector_hash, _r.rid), _r.rid)
+
+_chunks = select(ALLOWED_CHUNK.c.rid)
+_ALLOWED_HASHES = {
+    Space.CHUNK: select(_c.vector_hash).where(_c.rid.in_(_chunks)),
+    Space.ENTITY: select(_e.vector_hash).where(_e.rid.in_(select(_em.entity).where(_em.chunk.in_(_chunks)))),
+    Space.RELATION: select(_r.vector_hash).where(_r.rid.in_(select(_rm.relation).where(_rm.chunk.in_(_chunks)))),
+}
+_ALLOWED = {
+    space: as_texts(select(_v.rid).where(_IS_LIVE, _v.text_hash.in_(hashes)))
+    for space, hashes in _ALLOWED_HASHES.items()
+}
 
 
 def dimension(snapshot: Snapshot) -> int:
     """Return the length of the live model's vectors, 0 where no model is set."""
-    return snapshot.connection.scalar(select(s.model.c.dimension).where(s.model.c.state == "live")) or 0
+    return snapshot.connection.scalar(_DIMENSION) or 0
 
 
 def after(snapshot: Snapshot, space: Space, row: int) -> VectorBlock:
     """Return the rows of the space above `row`."""
-    v = s.vector.c
-    query = select(v.rid, v.data).where(v.model == _live(), v.space == space, v.rid > row).order_by(v.rid)
-    found = snapshot.connection.execute(query).all()
-    rows = np.fromiter((r.rid for r in found), np.int64, len(found))
-    data = np.frombuffer(b"".join(r.data for r in found), "<f2").reshape(len(found), -1 if found else 0)
-    return VectorBlock(rows=rows, data=data)
+    result = snapshot.connection.execute(_AFTER, {"space": space, "row": row})
+    rows, data = [np.empty(0, dtype=np.int64)], []
+    while found := result.fetchmany(_ROWS_AT_ONCE):  # as arrays at once: an object a row takes as much again
+        rows.append(np.fromiter((rid for rid, _ in found), np.int64, len(found)))
+        data.append(np.frombuffer(b"".join([vector for _, vector in found]), "<f2").reshape(len(found), -1))
+    return VectorBlock(rows=np.concatenate(rows), data=np.concatenate(data or [np.empty((0, 0), "<f2")]))
 
 
 def gone(snapshot: Snapshot, space: Space, revision: int) -> npt.NDArray[np.int64] | None:
     """Return the rows deleted after `revision`, None where that is no longer known."""
     if revision < meta.number(snapshot.connection, "gone_since"):
         return None
-    g = s.vector_gone.c
-    query = select(g.rid).where(g.model == _live(), g.space == space, g.revision > revision).order_by(g.rid)
-    return np.array(snapshot.connection.execute(query).scalars().all(), np.int64)
+    found = snapshot.connection.execute(_GONE, {"space": space, "revision": revision}).all()
+    return np.sort(from_texts(found, 1)[0])
 
 
 def allowed(snapshot: Snapshot, space: Space) -> npt.NDArray[np.int64] | None:
     """Return the rows whose owner the filter allows, None without a filter."""
     if not snapshot.is_filtered:
         return None
-    v, owner = s.vector.c, _owner_hashes(snapshot, space)
-    query = select(v.rid).where(_is_live(), v.text_hash.in_(owner)).order_by(v.rid)
-    return np.array(snapshot.connection.execute(query).scalars().all(), np.int64)
+    return np.sort(from_texts(snapshot.connection.execute(_ALLOWED[space]).all(), 1)[0])
 
 
 def owners(snapshot: Snapshot, space: Space, rows: Sequence[int]) -> dict[int, tuple[str, ...]]:
     """Return the allowed ids each row stands for, ordered by id."""
-    v = s.vector.c
-    query, hashed = _owner_ids(snapshot, space)
-    query = query.add_columns(v.rid.label("row")).join(s.vector, (v.text_hash == hashed) & _is_live())
     found: dict[int, list[str]] = {}
-    for row in select_in(snapshot.connection, query, v.rid, [int(row) for row in rows]):
-        found.setdefault(row.row, []).append(_public_id(space, row))
+    owned = _OWNERS[space].rows(snapshot, rows)
+    visible = _visible(snapshot, space, [rid for _, rid, *_ in owned])
+    for row, rid, *ids in owned:
+        if rid in visible:
+            found.setdefault(row, []).append(relation_id(*ids) if space is Space.RELATION else ids[0])
     return {row: tuple(sorted(ids)) for row, ids in found.items()}
 
 
-def of(snapshot: Snapshot, space: Space, ids: Sequence[str]) -> dict[str, npt.NDArray[np.float16]]:
-    """Return the vectors of the given ids."""
-    v = s.vector.c
-    query, hashed = _owner_ids(snapshot, space)
-    query = query.add_columns(v.data).join(s.vector, (v.text_hash == hashed) & _is_live())
-    wanted = set(ids)
-    column: Any = {Space.CHUNK: s.chunk.c.id, Space.ENTITY: s.entity.c.key, Space.RELATION: s.relation.c.rid}[space]
-    keys: Iterable[Any] = relation_rids(snapshot, ids) if space is Space.RELATION else wanted
-    rows = select_in(snapshot.connection, query, column, sorted(keys))
-    found = {_public_id(space, row): np.frombuffer(row.data, "<f2") for row in rows}
-    return {i: found[i] for i in sorted(wanted) if i in found}
+def rows_of(snapshot: Snapshot, space: Space, ids: Sequence[str]) -> dict[str, int]:
+    """Return the rows of the vectors of the given ids."""
+    if space is Space.CHUNK:
+        return {chunk_id: row for row, chunk_id in _CHUNK_ROWS.rows(snapshot, ids)}
+    if space is Space.ENTITY:
+        owned = [(row, rid, key) for row, rid, key in _ENTITY_ROWS.rows(snapshot, ids)]
+    else:
+        id_by_rid = relation_rids(snapshot, ids)
+        owned = [(row, rid, id_by_rid[rid]) for row, rid in _RELATION_ROWS.rows(snapshot, sorted(id_by_rid))]
+    visible = _visible(snapshot, space, [rid for _, rid, _ in owned])
+    return {i: row for row, rid, i in owned if rid in visible}
 
 
 def n_waiting(snapshot: Snapshot) -> int:
     """Return the number of texts waiting for a vector of the live model."""
-    return snapshot.connection.scalar(select(func.count()).where(s.vector_todo.c.model == _live())) or 0
+    return snapshot.connection.scalar(select(func.count()).where(s.vector_todo.c.model == _LIVE)) or 0
 
 
 def n_vectors(snapshot: Snapshot) -> int:
     """Return the number of vectors of the live model."""
-    return snapshot.connection.scalar(select(func.count()).where(s.vector.c.model == _live())) or 0
+    return snapshot.connection.scalar(select(func.count()).where(_v.model == _LIVE)) or 0
 
 
-def _live() -> Any:
-    return select(s.model.c.rid).where(s.model.c.state == "live").scalar_subquery()
-
-
-def _is_live() -> Any:
-    """Hold for vectors of the live model, nearly all there are: "+ 0" keeps the planner from starting with them."""
-    return (s.vector.c.model + 0) == _live()
-
-
-def _owner_ids(snapshot: Snapshot, space: Space) -> tuple[Select[Any], Any]:
-    """Return a query of the columns that make up public ids, and the column of their text hashes."""
-    if space is Space.RELATION:
-        r = s.relation.c
-        query = select(_SOURCE.c.key.label("source_key"), _TARGET.c.key.label("target_key"))
-        query = query.join_from(s.relation, _SOURCE, _SOURCE.c.rid == r.source)
-        return _restrict(snapshot, space, query.join(_TARGET, _TARGET.c.rid == r.target)), r.vector_hash
-    if space is Space.ENTITY:
-        return _restrict(snapshot, space, select(s.entity.c.key.label("id")).select_from(s.entity)), (
-            s.entity.c.vector_hash
-        )
-    return _restrict(snapshot, space, select(s.chunk.c.id).select_from(s.chunk)), s.chunk.c.vector_hash
-
-
-def _owner_hashes(snapshot: Snapshot, space: Space) -> Select[Any]:
-    table = {Space.CHUNK: s.chunk, Space.ENTITY: s.entity, Space.RELATION: s.relation}[space]
-    return _restrict(snapshot, space, select(table.c.vector_hash))
-
-
-def _restrict(snapshot: Snapshot, space: Space, query: Select[Any]) -> Select[Any]:
-    if not snapshot.is_filtered:
-        return query
-    if space is Space.CHUNK:
-        return query.where(is_allowed(s.chunk.c.rid))
-    owner, mention = (s.entity, s.entity_mention) if space is Space.ENTITY else (s.relation, s.relation_mention)
-    said = select(1).where(mention.c[owner.name] == owner.c.rid, is_allowed(mention.c.chunk))
-    return query.where(said.correlate(owner).exists())
-
-
-def _public_id(space: Space, row: Any) -> str:
-    return relation_id(row.source_key, row.target_key) if space is Space.RELATION else str(row.id)
+def _visible(snapshot: Snapshot, space: Space, rids: Collection[int]) -> frozenset[int]:
+    """Return which of these chunks, entities or relations the snapshot may see; of chunks, only such are read."""
+    if snapshot.allowed is None or space is Space.CHUNK:
+        return frozenset(rids)
+    known: Ints = snapshot.allowed.entities if space is Space.ENTITY else snapshot.allowed.relations.rids
+    wanted = np.array(list(rids), dtype=np.int64)
+    return frozenset(wanted[find(known, wanted)[1]].tolist())

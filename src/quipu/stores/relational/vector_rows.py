@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, insert, select
+from sqlalchemy import Connection, bindparam, insert, select
 
 from quipu.errors import InvalidDelta, Mismatch, Stale
 from quipu.model.delta import VectorRow
@@ -13,9 +13,25 @@ from quipu.model.ids import digest
 from quipu.ports.store import Space
 from quipu.stores.relational import meta
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.sql import delete_in, insert_rows, next_rid, select_in
+from quipu.stores.relational.sql import ByValues, insert_rows, next_rid
 
 OWNERS = {Space.CHUNK: s.chunk, Space.ENTITY: s.entity, Space.RELATION: s.relation}
+
+_MODELS = select(s.model.c.rid)
+_v, _t = s.vector.c, s.vector_todo.c
+_OWNED = {
+    space: ByValues(select(owner.c.vector_hash).distinct(), owner.c.vector_hash) for space, owner in OWNERS.items()
+}
+_KEPT = ByValues(select(_v.rid, _v.model), _v.text_hash)
+_DROP = ByValues(s.vector.delete(), _v.rid)
+_KNOWN = [
+    ByValues(select(table.c.text_hash).where(table.c.model == bindparam("model")), table.c.text_hash)
+    for table in (s.vector, s.vector_todo)
+]
+# Naming every model lets the key (model, text) be used.
+_WAITING = ByValues(select(s.vector_todo).where(_t.model.in_(_MODELS)), _t.text_hash)
+_DROP_WAITING = ByValues(s.vector_todo.delete().where(_t.model.in_(_MODELS)), _t.text_hash)
+_DONE = ByValues(s.vector_todo.delete().where(_t.model == bindparam("model")), _t.text_hash)
 
 
 def vector_hash(space: Space, text: str) -> str:
@@ -30,7 +46,7 @@ def retarget(
     revision: int,
 ) -> None:
     """After owners moved from some texts to others: queue texts without a vector, drop vectors without an owner."""
-    models = connection.execute(select(s.model.c.rid)).scalars().all()
+    models = connection.execute(_MODELS).scalars().all()
     for space in Space:
         left = {text_hash for kind, text_hash in before if kind == space}
         wanted = {text_hash for kind, text_hash in after if kind == space}
@@ -40,18 +56,16 @@ def retarget(
 
 
 def _drop(connection: Connection, space: Space, hashes: set[str], revision: int) -> None:
-    owner = OWNERS[space].c.vector_hash
-    owned = {row[0] for row in select_in(connection, select(owner).distinct(), owner, sorted(hashes))}
+    owned = {row[0] for row in _OWNED[space].rows(connection, sorted(hashes))}
     unowned = sorted(hashes - owned)
-    v = s.vector.c
-    gone = select_in(connection, select(v.rid, v.model), v.text_hash, unowned)
+    gone = _KEPT.rows(connection, unowned)
     insert_rows(
         connection,
         s.vector_gone,
         [{"rid": row.rid, "model": row.model, "space": space, "revision": revision} for row in gone],
     )
-    delete_in(connection, s.vector.delete(), v.rid, [row.rid for row in gone])
-    delete_in(connection, s.vector_todo.delete().where(_of_any_model()), s.vector_todo.c.text_hash, unowned)
+    _DROP.run(connection, [row.rid for row in gone])
+    _DROP_WAITING.run(connection, unowned)
 
 
 def _queue(connection: Connection, model: int, space: Space, wanted: set[str]) -> None:
@@ -63,25 +77,14 @@ def _queue(connection: Connection, model: int, space: Space, wanted: set[str]) -
 
 def _known(connection: Connection, model: int, hashes: Iterable[str]) -> set[str]:
     ordered = sorted(hashes)
-    known: set[str] = set()
-    for table in (s.vector, s.vector_todo):
-        query = select(table.c.text_hash).where(table.c.model == model)
-        known.update(row[0] for row in select_in(connection, query, table.c.text_hash, ordered))
-    return known
-
-
-def _of_any_model() -> ColumnElement[bool]:
-    """Name every model, so that the key (model, text) can be used."""
-    return s.vector_todo.c.model.in_(select(s.model.c.rid))
+    return {row[0] for known in _KNOWN for row in known.rows(connection, ordered, model=model)}
 
 
 def write(connection: Connection, rows: Sequence[VectorRow]) -> None:
     """Store vectors for texts that still want them; others are ignored. Raises InvalidDelta for a wrong dimension."""
     models = {row.identity: row for row in connection.execute(select(s.model))}
-    t = s.vector_todo.c
     wanted: dict[tuple[int, str], str] = {}
-    query = select(s.vector_todo).where(_of_any_model())
-    for todo in select_in(connection, query, t.text_hash, sorted({row.text_hash for row in rows})):
+    for todo in _WAITING.rows(connection, sorted({row.text_hash for row in rows})):
         wanted[todo.model, todo.text_hash] = todo.space
     new: dict[tuple[int, str], dict[str, Any]] = {}
     for row in rows:
@@ -98,7 +101,7 @@ def write(connection: Connection, rows: Sequence[VectorRow]) -> None:
     meta.put(connection, "vector_row", first + len(new))
     for model_rid in {model for model, _ in new}:
         hashes = [text_hash for model, text_hash in new if model == model_rid]
-        delete_in(connection, s.vector_todo.delete().where(t.model == model_rid), t.text_hash, hashes)
+        _DONE.run(connection, hashes, model=model_rid)
 
 
 def has_model(connection: Connection, identity: str, dimension: int) -> bool:

@@ -11,10 +11,10 @@ from sqlalchemy import Table, func, select
 
 from quipu.model.document import Document, Status
 from quipu.model.evidence import Scored
-from quipu.model.graph import Chunk, Entity, EntityMention, Relation, RelationMention
+from quipu.model.graph import Chunk, Entity, EntityMention, IncidentRelation, Relation, RelationMention
 from quipu.model.query import Filter
 from quipu.ports.store import Counts, Space, VectorBlock
-from quipu.stores.relational import dump, graph, passages, vector_reads
+from quipu.stores.relational import appearances, dump, graph, neighbours, passages, vector_reads
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.snapshot import Snapshot
 from quipu.stores.relational.threads import finish_in_thread
@@ -45,6 +45,9 @@ class RelationalView:
     async def counts(self) -> Counts:
         return await self._read(_counts)
 
+    async def n_chunks(self) -> int:
+        return await self._read(passages.n_chunks)
+
     async def documents(self, ids: Sequence[str] | None = None) -> list[Document]:
         return await self._read(passages.documents, ids)
 
@@ -63,6 +66,9 @@ class RelationalView:
     async def incident(self, keys: Sequence[str]) -> list[Relation]:
         return await self._read(graph.incident, keys)
 
+    async def strongest_relations(self, keys: Sequence[str], k: int) -> tuple[list[IncidentRelation], int]:
+        return await self._read(neighbours.strongest_relations, keys, k)
+
     async def degrees(self, keys: Sequence[str]) -> dict[str, int]:
         return await self._read(graph.degrees, keys)
 
@@ -72,11 +78,11 @@ class RelationalView:
     async def search_entities(self, text: str, k: int) -> list[Scored]:
         return await self._read(graph.search_entities, text, k)
 
-    async def chunks_of_entities(self, keys: Sequence[str]) -> dict[str, dict[str, int]]:
-        return await self._read(graph.chunks_of_entities, keys)
+    async def chunks_of_entities(self, keys: Sequence[str], k: int) -> dict[str, dict[str, int]]:
+        return await self._read(appearances.chunks_of_entities, keys, k)
 
     async def chunks_of_relations(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        return await self._read(graph.chunks_of_relations, ids)
+        return await self._read(appearances.chunks_of_relations, ids)
 
     async def entity_mentions(self, chunk_ids: Sequence[str]) -> dict[str, list[EntityMention]]:
         return await self._read(graph.entity_mentions, chunk_ids)
@@ -102,8 +108,8 @@ class RelationalView:
     async def vector_owners(self, space: Space, rows: Sequence[int]) -> dict[int, tuple[str, ...]]:
         return await self._read(vector_reads.owners, space, rows)
 
-    async def vectors_of(self, space: Space, ids: Sequence[str]) -> dict[str, npt.NDArray[np.float16]]:
-        return await self._read(vector_reads.of, space, ids)
+    async def vector_rows(self, space: Space, ids: Sequence[str]) -> dict[str, int]:
+        return await self._read(vector_reads.rows_of, space, ids)
 
     async def stale(self) -> tuple[str, ...]:
         return await self._read(_stale)
