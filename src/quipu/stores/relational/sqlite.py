@@ -194,6 +194,7 @@ def _engine(path: Path, busy_timeout_s: float) -> Engine:
         URL.create("sqlite", database=f"file:{quote(str(path))}" if is_fixed else str(path), query=query),
         connect_args={"check_same_thread": False, "timeout": busy_timeout_s, "isolation_level": None},
         pool_size=8,
+        pool_use_lifo=True,  # the connection used last has its pages in memory
         max_overflow=-1,
     )
 

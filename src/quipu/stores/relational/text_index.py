@@ -17,7 +17,7 @@ from quipu.stores.relational.vector_rows import OWNERS, vector_hash
 from quipu.text.analyzer import Analyzer
 from quipu.text.words import Words, capital_terms, split_words
 
-_CHUNKS_AT_ONCE = 200
+_CHUNKS_AT_ONCE = 32  # their words, a few hundred bytes each, are in memory together
 
 _c, _d, _e, _r, _t = s.chunk.c, s.document.c, s.entity.c, s.relation.c, s.vector_todo.c
 _source, _target = s.entity.alias(), s.entity.alias()
