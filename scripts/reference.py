@@ -9,9 +9,29 @@ from pathlib import Path
 import click
 
 from quipu.cli.app import COMMANDS, cli
+from quipu.ingest.chunkers import CHUNKERS
+from quipu.model.chunking import TAKES
+from quipu.parse import limits
+from quipu.parse.formats import FORMATS
 from quipu.retrieve import STRATEGIES
 from quipu.settings import CONFIG_NAME, ENVIRONMENT_PREFIX, Settings, effective
 
+LIMITS = (
+    ("characters of text in a document", limits.MAX_CHARACTERS),
+    ("bytes of a part of an archive that is read at once", limits.MAX_PART_BYTES),
+    ("bytes read of an archive", limits.MAX_UNPACKED_BYTES),
+    ("times a part may be larger unpacked than packed", limits.MAX_RATIO),
+    ("parts of an archive", limits.MAX_ENTRIES),
+    ("XML elements and attributes of a part", limits.MAX_NODES),
+    ("bytes of a single XML element", limits.MAX_SILENT_BYTES),
+    ("texts the cells of a workbook share", limits.MAX_SHARED_STRINGS),
+    ("values of a JSON file, or of a line of JSON lines", limits.MAX_JSON_VALUES),
+    ("lines of an e-mail that can begin a part", limits.MAX_MAIL_PARTS),
+    ("pages of a PDF", limits.MAX_PDF_PAGES),
+    ("lines of a PDF", limits.MAX_PDF_LINES),
+    ("bytes of memory to read a PDF, beside the file", limits.MAX_PDF_BYTES),
+    ("seconds of CPU time to read a PDF", limits.MAX_PDF_SECONDS),
+)
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
 WIDTH = 100
 
@@ -73,10 +93,59 @@ def strategies_page() -> str:
     return "\n".join([*lines, ""])
 
 
+def chunkers_page() -> str:
+    """Return the page of every chunker."""
+    options = {"overlap": "chunk_overlap", "separator": "chunk_separator", "percentile": "chunk_percentile"}
+    lines = [
+        "# Chunkers",
+        "",
+        "A chunker cuts a document into the passages that are read, found and cited. It is chosen by a setting, for",
+        f"some documents by a `[[chunking]]` table in `{CONFIG_NAME}` (the first whose `match` fits the id), or for",
+        "one call by the options of `quipu add` or `kb.add(..., chunking=Chunking(...))`. The call wins over the",
+        "tables, they win over the setting. All take `chunk_tokens`; a document cut another way than before is read",
+        "again.",
+        "",
+        "| chunker | where it cuts | after | choose it when | takes besides `chunk_tokens` |",
+        "|---|---|---|---|---|",
+    ]
+    for each in CHUNKERS.values():
+        takes = ", ".join(f"`{options[name]}`" for name in TAKES[each.name]) or "nothing"
+        lines.append(f"| `{each.name}` | {each.summary} | {each.after} | {each.when} | {takes} |")
+    return "\n".join([*lines, ""])
+
+
+def formats_page() -> str:
+    """Return the page of every format."""
+    lines = [
+        "# Formats",
+        "",
+        "What `quipu add` reads, by the suffix of a file or, from Python, by the media type of a `SourceDocument`. A",
+        "table is one block, a row a line; its header row goes with every chunk of it. Citations name the page.",
+        "",
+        "| format | suffixes | what is kept |",
+        "|---|---|---|",
+    ]
+    for each in FORMATS:
+        suffixes = " ".join(f"`{suffix}`" for _, suffixes in each.types for suffix in suffixes)
+        lines.append(f"| {each.name} | {suffixes} | {each.keeps} |")
+    lines += [
+        "",
+        "A file that cannot be read is a failed document with the reason and what to do, never an empty one: it is",
+        "scanned, protected by a password, cut short, empty, not what its suffix says, or over one of these limits.",
+        "",
+        "| limit | value |",
+        "|---|---|",
+    ]
+    lines += [f"| {what} | {value:,} |" for what, value in LIMITS]
+    return "\n".join([*lines, ""])
+
+
 PAGES: Mapping[str, Callable[[], str]] = {
     "settings.md": settings_page,
     "commands.md": commands_page,
     "strategies.md": strategies_page,
+    "formats.md": formats_page,
+    "chunkers.md": chunkers_page,
 }
 
 

@@ -18,6 +18,7 @@ from quipu.errors import (
     Unavailable,
 )
 from quipu.model.answer import Answer, Citation
+from quipu.model.chunking import Chunking
 from quipu.model.document import Document, SourceDocument, Status
 from quipu.model.event import DocumentDone, Event, Progress
 from quipu.model.evidence import Evidence, Trace
@@ -36,6 +37,7 @@ __all__ = [
     "Answer",
     "Budget",
     "Busy",
+    "Chunking",
     "Citation",
     "Condition",
     "Corrupt",

@@ -23,6 +23,7 @@ from quipu.ingest.pipeline import Work, work_queue
 from quipu.ingest.reading import Recipe
 from quipu.ingest.sources import find_sources, text_source
 from quipu.model.answer import Answer
+from quipu.model.chunking import Chunking
 from quipu.model.delta import ChunkFacts, Delta
 from quipu.model.document import Document, Metadata, SourceDocument, Status
 from quipu.model.event import Progress
@@ -91,13 +92,14 @@ class Quipu:
         *sources: str | Path | SourceDocument,
         root: Path | None = None,
         metadata: Metadata | None = None,
+        chunking: Chunking | None = None,
         on_event: Sink = no_sink,
     ) -> AddReport:
         """Add files, folders or documents, and whatever was queued before; return when all of it can be queried.
 
         A document keeps its id (its path below `root`, by default the folder that holds the index), so that a changed
-        file is an update and the same again costs nothing. A file that cannot be read is reported, not raised. Raises
-        NotFound for a path that does not exist.
+        file is an update and the same again costs nothing. A file that cannot be read is reported, not raised.
+        `chunking` says how to cut them, over rules and settings. Raises NotFound for a path that does not exist.
         """
         begun = time.perf_counter()
         paths = [Path(source) for source in sources if not isinstance(source, SourceDocument)]
@@ -109,7 +111,7 @@ class Quipu:
         )
         given = (_with_metadata(source, metadata) for source in sources if isinstance(source, SourceDocument))
         found = chain(given, files)
-        taken = await take_in(found, self._store, self._parts.recipe, on_event)
+        taken = await take_in(found, self._store, self._parts.recipe.with_chunking(chunking), on_event)
         return await self._finish(taken, on_event, begun)
 
     async def add_text(
@@ -253,9 +255,8 @@ class Quipu:
             keys = (await view.named([entity_key(name)])).get(entity_key(name), ())
             for entity in await view.entities(keys[:1]):
                 relations = sorted(await view.incident([entity.key]), key=lambda r: (-r.weight, r.id))
-                counts = (await view.chunks_of_entities([entity.key])).get(entity.key, {})
-                ordered = sorted(counts, key=lambda chunk_id: (-counts[chunk_id], chunk_id))[:MAX_LISTED]
-                chunks = tuple((chunk, counts[chunk.id]) for chunk in await view.chunks(ordered))
+                counts = (await view.chunks_of_entities([entity.key], MAX_LISTED)).get(entity.key, {})
+                chunks = tuple((chunk, counts[chunk.id]) for chunk in await view.chunks(list(counts)))
                 return EntityReport(entity=entity, relations=tuple(relations[:MAX_LISTED]), chunks=chunks)
             near = await view.entities([hit.id for hit in await view.search_entities(entity_key(name), 3)])
         raise NotFound(f"There is no entity {name!r}.", remedy=_did_you_mean([entity.name for entity in near]))
@@ -386,7 +387,8 @@ async def _facts(view: ReadView, chunk_ids: Sequence[str]) -> list[ChunkFacts]:
 
 
 async def _unknown_document(document_id: str, view: ReadView) -> NotFound:
-    near = get_close_matches(document_id, [document.id for document in await view.documents()], n=3)
+    known = [document.id for document in await view.documents()]
+    near = await asyncio.to_thread(get_close_matches, document_id, known, n=3)  # takes long among thousands
     return NotFound(f"There is no document {document_id!r}.", remedy=_did_you_mean(near))
 
 

@@ -3,26 +3,31 @@
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import repeat
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, InstanceOf, PrivateAttr, ValidationError
 from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
     EnvSettingsSource,
+    NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
 )
 
 from quipu.errors import InvalidInput
+from quipu.model.chunking import MAX_CHUNK_TOKENS, MAX_SEPARATOR, TAKES, Chunking, ChunkingRule
 from quipu.model.query import Budget, Query
 
 ENVIRONMENT_PREFIX = "QUIPU_"
 CONFIG_NAME = "quipu.toml"
+_RULES = "[[chunking]] tables in quipu.toml, each with match and chunker"
 
 SettingValue = str | int | float | Path | None
 
@@ -58,7 +63,12 @@ def _auto_as_none(value: object) -> object:
 
 
 FilePath = Annotated[Path, BeforeValidator(_expand_home)]
-AutoTokens = Annotated[Annotated[int, Field(ge=32, le=32_000)] | None, BeforeValidator(_auto_as_none)]
+AutoTokens = Annotated[Annotated[int, Field(ge=32, le=MAX_CHUNK_TOKENS)] | None, BeforeValidator(_auto_as_none)]
+AutoOverlap = Annotated[Annotated[int, Field(ge=0, le=MAX_CHUNK_TOKENS)] | None, BeforeValidator(_auto_as_none)]
+ModelName = Annotated[str, Field(min_length=1)] | None
+ChunkerName = Literal["structure", "fixed", "separator", "semantic"]
+Separator = Annotated[str, Field(min_length=1, max_length=MAX_SEPARATOR)] | None
+AutoPercentile = Annotated[Annotated[int, Field(ge=1, le=99)] | None, BeforeValidator(_auto_as_none)]
 
 
 class Settings(BaseSettings):
@@ -75,12 +85,30 @@ class Settings(BaseSettings):
         None, description="Settings file; by default quipu.toml in the current directory, else beside the index."
     )
     extractor: Literal["local"] = Field("local", description="What reads chunks; local: rules, no language model.")
-    embedder: Literal["wordllama"] = Field("wordllama", description="What turns texts into vectors.")
+    embedder: Literal["wordllama", "minilm", "sentence-transformers", "fastembed"] = Field(
+        "wordllama", description="What turns texts into vectors; all but the first are extras: docs/embedders.md."
+    )
+    embedder_model: ModelName = Field(
+        None, description="Model of the embedder: a folder, or a name that sentence-transformers or fastembed knows."
+    )
     segmenter: Literal["pairs", "jieba"] = Field(
         "pairs", description="What full text makes of Chinese: pairs of characters; jieba: words too (quipu-rag[zh])."
     )
+    chunker: ChunkerName = Field("structure", description="How documents are cut.")
     chunk_tokens: AutoTokens = Field(
-        None, description="Most tokens a chunk; auto: 1200, and 600 in documents over 100 KB."
+        None,
+        description="Most tokens a chunk; auto: 1200, with structure and semantic 600 in documents over 100 KB; "
+        "with separator the pieces as they are.",
+    )
+    chunk_overlap: AutoOverlap = Field(
+        None, description="Tokens a chunk repeats of the one before (fixed); auto: a twelfth of chunk_tokens."
+    )
+    chunk_separator: Separator = Field(None, description="Text at which documents are cut (separator).")
+    chunk_percentile: AutoPercentile = Field(
+        None, description="Percentage of places between sentences that are no break (semantic); auto: 95."
+    )
+    chunking: Annotated[tuple[InstanceOf[ChunkingRule], ...], NoDecode] = Field(
+        (), description="Other chunkers for some documents, by a pattern of their ids; the first that matches counts."
     )
     strategy: str = Field("mix", min_length=1, description="Retrieval strategy of a question that names none.")
     top_k: int = Field(40, ge=1, le=1_000, description="Entities or relations searched.")
@@ -92,7 +120,7 @@ class Settings(BaseSettings):
     total_tokens: int = Field(30_000, ge=1, le=2_000_000, description="Most tokens of prompt and context together.")
     response_type: str = Field("Multiple Paragraphs", min_length=1, description="Form of the answer asked of a model.")
     exact_below: int = Field(
-        20_000, ge=0, le=100_000_000, description="Vectors below which search is exact, without sketches."
+        8_000, ge=0, le=100_000_000, description="Vectors below which search is exact, without sketches."
     )
     busy_timeout_s: float = Field(
         30.0, ge=0.0, le=86_400.0, description="Seconds to wait for another process that writes."
@@ -100,14 +128,21 @@ class Settings(BaseSettings):
     lease_s: float = Field(60.0, ge=1.0, le=86_400.0, description="Seconds a remote process may hold work unrenewed.")
 
     _origins: dict[str, str] = PrivateAttr(default_factory=dict)
+    _default_chunking: Chunking = PrivateAttr(default_factory=Chunking)
 
     def __init__(self, **arguments: SettingValue) -> None:
         given = _gather(type(self), arguments)
         try:
             super().__init__(**{name: each.value for name, each in given.items()})
         except ValidationError as error:
-            raise _as_invalid_input(error, given) from None
+            raise _as_invalid_input(error, given, type(self)) from None
         self._origins.update((name, each.origin) for name, each in given.items())
+        self._default_chunking = _chunking({name: getattr(self, name) for name in CHUNKING_SETTINGS}, self._origins)
+
+    @property
+    def default_chunking(self) -> Chunking:
+        """How documents are cut that no rule is about."""
+        return self._default_chunking
 
     @classmethod
     def settings_customise_sources(
@@ -136,20 +171,49 @@ class Settings(BaseSettings):
         )
 
 
+# Settings that make a Chunking, and its field for each.
+CHUNKING_SETTINGS: Mapping[str, str] = MappingProxyType(
+    {
+        "chunker": "method",
+        "chunk_tokens": "max_tokens",
+        "chunk_overlap": "overlap",
+        "chunk_separator": "separator",
+        "chunk_percentile": "percentile",
+    }
+)
+
+
+class _RuleTable(BaseModel):
+    """A [[chunking]] table of a settings file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    match: str = Field(min_length=1)
+    chunker: ChunkerName
+    chunk_tokens: AutoTokens = None
+    chunk_overlap: AutoOverlap = None
+    chunk_separator: Separator = None
+    chunk_percentile: AutoPercentile = None
+
+
 def effective(settings: Settings) -> list[EffectiveSetting]:
     """Return every setting as it is in force, in order of declaration, with where it came from."""
-    allowed = _allowed()
+    allowed = _allowed(Settings)
     return [
         EffectiveSetting(
             name=name,
-            value=getattr(settings, name),
+            value=_shown(getattr(settings, name)),
             origin=settings._origins.get(name, "default"),
             description=field.description or "",
-            default=field.default,
+            default=_shown(field.default),
             allowed=allowed[name],
         )
         for name, field in Settings.model_fields.items()
     ]
+
+
+def _shown(value: SettingValue | tuple[ChunkingRule, ...]) -> SettingValue:
+    return ", ".join(map(str, value)) or None if isinstance(value, tuple) else value
 
 
 def unknown_variables() -> list[tuple[str, str]]:
@@ -195,43 +259,98 @@ def _read(file: Path) -> dict[str, _Given]:
     for name, value in values.items():
         origin = f"{file}:{_line_of(name, text)}"
         if name not in Settings.model_fields:
-            raise _unknown(name, origin)
+            raise _unknown(name, origin, Settings)
         if name == "config":
             raise InvalidInput(f"config cannot be set in a settings file ({origin}).", remedy="Take the line out.")
-        is_path = name == "index" and isinstance(value, str)
-        given[name] = _Given(value=file.parent / Path(value).expanduser() if is_path else value, origin=origin)
+        if name == "chunking" and isinstance(value, list):
+            given[name] = _Given(value=_rules(value, file, text), origin=origin)
+            continue
+        given[name] = _Given(value=_beside(file, name, value), origin=origin)
     return given
 
 
+def _beside(file: Path, name: str, value: object) -> object:
+    """Return a path relative to the folder of its file; of a model, which may be a name, if there is such a folder."""
+    if name not in ("index", "embedder_model") or not isinstance(value, str):
+        return value
+    path = file.parent / Path(value).expanduser()
+    return path if name == "index" else str(path) if path.is_dir() else value
+
+
+def _rules(tables: Sequence[object], file: Path, text: str) -> tuple[ChunkingRule, ...]:
+    """Return the rules of the [[chunking]] tables of a file."""
+    return tuple(_rule(table, f"{file}:{line}") for table, line in zip(tables, _rule_lines(text), strict=False))
+
+
+def _rule(table: object, origin: str) -> ChunkingRule:
+    """Return the rule of a [[chunking]] table. Raises InvalidInput naming what is wrong, and where."""
+    if not isinstance(table, dict):
+        raise InvalidInput(f"chunking = {table!r} ({origin}) is not a rule.", remedy=f"Use {_RULES}.")
+    try:
+        rule = _RuleTable(**table)
+    except ValidationError as error:
+        given = {str(name): _Given(value=value, origin=origin) for name, value in table.items()}
+        raise _as_invalid_input(error, given, _RuleTable, origin) from None
+    values = {name: value for name, value in rule.model_dump(exclude={"match"}).items() if value is not None}
+    try:
+        chunking = Chunking(**{CHUNKING_SETTINGS[name]: value for name, value in values.items()})
+    except InvalidInput as error:
+        raise InvalidInput(f"{error.message.rstrip('.')} ({origin}).", remedy=error.remedy) from None
+    return ChunkingRule(match=rule.match, chunking=chunking)
+
+
+def _chunking(values: Mapping[str, Any], origins: Mapping[str, str]) -> Chunking:
+    """Return what the settings say of cutting, as far as the chunker takes it: the rest may serve another."""
+    taken = ("method", "max_tokens", *TAKES[values["chunker"]])
+    by_field = {CHUNKING_SETTINGS[name]: value for name, value in values.items()}
+    try:
+        return Chunking(**{name: by_field[name] for name in taken})
+    except InvalidInput as error:
+        said = ", ".join(f"{name}: {origins[name]}" for name in values if name in origins)
+        raise InvalidInput(f"{error.message.rstrip('.')} ({said}).", remedy=error.remedy) from None
+
+
+def _rule_lines(text: str) -> Iterator[int]:
+    """Yield the line each [[chunking]] table begins on, then that of the first for ever: written inline."""
+    pattern = re.compile(r"\s*\[\[\s*[\"']?chunking[\"']?\s*\]\]")
+    yield from (number for number, line in enumerate(text.splitlines(), 1) if pattern.match(line))
+    yield from repeat(_line_of("chunking", text))
+
+
 def _line_of(name: str, text: str) -> int:
-    pattern = re.compile(rf"""\s*(\[\s*)?["']?{re.escape(name)}["']?\s*[.=\]]""")
+    pattern = re.compile(rf"""\s*(\[\s*){{0,2}}["']?{re.escape(name)}["']?\s*[.=\]]""")
     return next((number for number, line in enumerate(text.splitlines(), 1) if pattern.match(line)), 1)
 
 
-def _unknown(name: str, origin: str) -> InvalidInput:
-    near = _closest(name, list(Settings.model_fields))
+def _unknown(name: str, origin: str, kind: type[BaseModel]) -> InvalidInput:
+    near = _closest(name, list(kind.model_fields))
     remedy = f"Did you mean {near}?" if near else "`quipu config` lists every setting."
-    return InvalidInput(f"There is no setting {name} ({origin}).", remedy=remedy)
+    what = "setting" if kind is Settings else "chunking setting"
+    return InvalidInput(f"There is no {what} {name} ({origin}).", remedy=remedy)
 
 
 def _closest(name: str, known: list[str]) -> str:
     return next(iter(get_close_matches(name.replace("-", "_"), known, n=1)), "")
 
 
-def _as_invalid_input(error: ValidationError, given: Mapping[str, _Given]) -> InvalidInput:
+def _as_invalid_input(
+    error: ValidationError, given: Mapping[str, _Given], kind: type[BaseModel], origin: str = ""
+) -> InvalidInput:
     """Turn pydantic's first complaint into one line: setting, value, origin, what is allowed."""
     complaint: ErrorDetails = error.errors(include_url=False)[0]
     name = str(complaint["loc"][0])
+    if name not in given:
+        return InvalidInput(f"A chunking rule needs {name} ({origin}).", remedy=f"Give {_allowed(kind)[name]}.")
     each = given[name]
-    if name not in Settings.model_fields:
-        return _unknown(name, each.origin)
+    if name not in kind.model_fields:
+        return _unknown(name, each.origin, kind)
     value = str(each.value) if isinstance(each.value, Path) else each.value
-    return InvalidInput(f"{name} = {value!r} ({each.origin}) is not allowed.", remedy=f"Use {_allowed()[name]}.")
+    return InvalidInput(f"{name} = {value!r} ({each.origin}) is not allowed.", remedy=f"Use {_allowed(kind)[name]}.")
 
 
-def _allowed() -> dict[str, str]:
+def _allowed(kind: type[BaseModel]) -> dict[str, str]:
     """Say in words which values each setting takes."""
-    properties = Settings.model_json_schema()["properties"]
+    properties = kind.model_json_schema()["properties"]
     return {name: _in_words(**schema) for name, schema in properties.items()}
 
 
@@ -241,6 +360,8 @@ def _in_words(**schema: Any) -> str:
     first = kinds[0]
     if literal := first.get("enum", [first["const"]] if "const" in first else []):
         return " or ".join(literal)
+    if first["type"] == "array":
+        return _RULES
     if first["type"] == "string":
         return "a path" if first.get("format") == "path" else "text that is not empty"
     noun = "a whole number" if first["type"] == "integer" else "a number"

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from quipu.engine import Quipu as AsyncQuipu
 from quipu.model.answer import Answer
+from quipu.model.chunking import Chunking
 from quipu.model.delta import ChunkFacts
 from quipu.model.document import Document, Metadata, SourceDocument
 from quipu.model.evidence import Evidence
@@ -83,10 +84,11 @@ class Quipu:
         *sources: str | Path | SourceDocument,
         root: Path | None = None,
         metadata: Metadata | None = None,
+        chunking: Chunking | None = None,
         on_event: Sink = no_sink,
     ) -> AddReport:
         """Add files, folders or documents."""
-        return self._run(self._engine.add(*sources, root=root, metadata=metadata, on_event=on_event))
+        return self._run(self._engine.add(*sources, root=root, metadata=metadata, chunking=chunking, on_event=on_event))
 
     def add_text(
         self,

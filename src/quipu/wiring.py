@@ -1,12 +1,18 @@
 """Wiring: settings in, engine out; the only module that knows every concrete class."""
 
+import asyncio
+from collections.abc import Callable, Mapping
+
 from quipu.engine import Parts, Quipu
 from quipu.errors import InvalidInput, NotFound
 from quipu.ingest.local import LocalExtractor
 from quipu.ingest.reading import Recipe
 from quipu.parse import MEDIA_TYPE_BY_SUFFIX, parse
+from quipu.ports.embedder import Embedder
 from quipu.providers.jieba import JiebaSegmenter
 from quipu.providers.local import ByteTokenizer, WordLlamaEmbedder
+from quipu.providers.minilm import MiniLmEmbedder
+from quipu.providers.pretrained import open_fastembed, open_sentence_transformers
 from quipu.settings import Settings
 from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
@@ -17,7 +23,12 @@ INDEX_FILE = "index.sqlite"
 VECTORS_FOLDER = "vectors"
 
 EXTRACTORS = {"local": LocalExtractor}
-EMBEDDERS = {"wordllama": WordLlamaEmbedder}
+EMBEDDERS: Mapping[str, Callable[[str], Embedder]] = {
+    "wordllama": lambda _model: WordLlamaEmbedder(),
+    "minilm": MiniLmEmbedder,
+    "sentence-transformers": open_sentence_transformers,
+    "fastembed": open_fastembed,
+}
 
 
 async def open_engine(settings: Settings, *, create: bool = True, repair: bool = False) -> Quipu:
@@ -28,13 +39,12 @@ async def open_engine(settings: Settings, *, create: bool = True, repair: bool =
     """
     path = settings.index.absolute()
     database = path / INDEX_FILE
+    if not database.exists() and not create:
+        raise NotFound(f"There is no index in {path}.", remedy="Add documents first: quipu add PATH")
+    embedder = await open_embedder(settings)
     if not database.exists():
-        if not create:
-            raise NotFound(f"There is no index in {path}.", remedy="Add documents first: quipu add PATH")
         _make_folder(settings)
-    backend = SqliteBackend(database, busy_timeout_s=settings.busy_timeout_s)
-    store = RelationalStore(backend, lease_s=settings.lease_s, analyzer=_analyzer(settings))
-    embedder = EMBEDDERS[settings.embedder]()
+    store = open_store(settings)
     try:
         await store.prepare(any_tokenizer=repair)
         if not repair:
@@ -47,13 +57,36 @@ async def open_engine(settings: Settings, *, create: bool = True, repair: bool =
         media_types=MEDIA_TYPE_BY_SUFFIX,
         extractor=EXTRACTORS[settings.extractor](),
         tokenizer=ByteTokenizer(),
-        max_tokens=settings.chunk_tokens,
+        embedder=embedder,
+        chunking=settings.default_chunking,
+        rules=settings.chunking,
     )
     vectors = LocalVectors(path / VECTORS_FOLDER, exact_below=settings.exact_below)
     return Quipu(Parts(path=path, store=store, vectors=vectors, embedder=embedder, recipe=recipe, ask=settings.query))
 
 
-def _analyzer(settings: Settings) -> Analyzer:
+def open_store(settings: Settings) -> RelationalStore:
+    """Return the store of the index the settings name; nothing is read yet."""
+    backend = SqliteBackend(settings.index.absolute() / INDEX_FILE, busy_timeout_s=settings.busy_timeout_s)
+    return RelationalStore(backend, lease_s=settings.lease_s, analyzer=make_analyzer(settings))
+
+
+async def open_embedder(settings: Settings) -> Embedder:
+    """Return the embedder the settings name; in a thread, since some load their model, which takes seconds.
+
+    Raises Unavailable naming what is not installed, InvalidInput where a model is named that nothing would read.
+    """
+    model = settings.embedder_model or ""
+    if model and settings.embedder == "wordllama":
+        raise InvalidInput(
+            f"embedder_model = {model!r} means nothing to the embedder 'wordllama'.",
+            remedy="Set embedder to minilm, sentence-transformers or fastembed, or take embedder_model out.",
+        )
+    return await asyncio.to_thread(EMBEDDERS[settings.embedder], model)
+
+
+def make_analyzer(settings: Settings) -> Analyzer:
+    """Return what makes the terms of full text."""
     if settings.segmenter == "pairs":
         return Analyzer()
     segmenter = JiebaSegmenter()

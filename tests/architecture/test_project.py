@@ -37,7 +37,7 @@ def test_every_dependency_is_pinned() -> None:
     assert _names(_project()["build-system"]["requires"]) <= _pinned("dev.txt")
 
 
-@pytest.mark.parametrize("name", ["base.txt", "dev.txt"])
+@pytest.mark.parametrize("name", ["base.txt", "dev.txt", "weights.txt"])
 def test_pins_hold_versions_and_no_addresses(name: str) -> None:
     lines = (PROJECT / "requirements" / name).read_text(encoding="utf-8").splitlines()
     pins = [line for line in lines if line and not line.startswith(("#", "-r "))]

@@ -7,7 +7,14 @@ from collections.abc import Iterator
 from tests.architecture.source import PACKAGE, Module, modules
 
 # Optional drivers, each imported in its own adapter where it is used.
-OPTIONAL_IMPORTS = {("providers.jieba", "rjieba")}
+OPTIONAL_IMPORTS = {
+    ("providers.jieba", "rjieba"),
+    ("providers.minilm.session", "onnxruntime"),
+    ("providers.minilm.session", "onnxruntime.capi"),
+    ("providers.pretrained.fastembed", "fastembed"),
+    ("providers.pretrained.fastembed", "fastembed.common"),
+    ("providers.pretrained.sentence_transformers", "sentence_transformers"),
+}
 
 FORBIDDEN_NAMES = {"utils", "util", "common", "helpers", "helper", "core", "manager", "base", "misc"}
 FORBIDDEN_CLASS = re.compile(r"^(Base|Abstract)[A-Z]|(Impl|Manager|Helper)$")

@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection
 
-from quipu.ingest.reading import read
 from quipu.model.document import SourceDocument
 from quipu.stores.relational.sqlite import SqliteBackend
-from tests.laws.world import RECIPE, document, engine, fresh_state, state
+from tests.laws.world import chunk_texts, document, engine, fresh_state, state
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -41,7 +40,7 @@ async def test_readers_see_only_whole_snapshots_while_another_process_writes(tmp
             for known in documents:
                 report = await kb.document(known.id)
                 texts = [chunk.text for chunk in report.chunks]
-                whole = [chunk.text for chunk in read(written(0, 40)[known.id], RECIPE).chunks]
+                whole = chunk_texts(written(0, 40)[known.id])
                 assert texts in ([], whole)
             n_snapshots += 1
             sizes.add(len(documents))

@@ -14,11 +14,10 @@ from sqlalchemy.exc import IntegrityError
 
 from quipu.engine import Quipu
 from quipu.errors import NotFound
-from quipu.ingest.reading import read
 from quipu.model.document import SourceDocument
 from quipu.stores.relational.store import RelationalStore
 from tests.laws.child import EXACT_BELOW, NAMES, CountingExtractor, history, live
-from tests.laws.world import RECIPE, document, engine, fresh_state, run, state
+from tests.laws.world import chunk_texts, document, engine, fresh_state, run, state
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -57,7 +56,7 @@ async def check_nothing_is_lost_or_half_done(kb: Quipu, n_done: int) -> None:
             report = None
         texts = [chunk.text for chunk in report.chunks] if report else []
         versions = [source for source in (acknowledged.get(name), under_way.get(name)) if source]
-        allowed = [[chunk.text for chunk in read(source, RECIPE).chunks] for source in versions]
+        allowed = [chunk_texts(source) for source in versions]
         if name not in acknowledged or name in removed:
             allowed.append([])
         assert texts in allowed, f"{name}: {texts} is none of {allowed}"

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 from quipu.engine import Parts, Quipu
 from quipu.ingest.local import LocalExtractor
-from quipu.ingest.reading import Recipe
+from quipu.ingest.reading import Recipe, cut, draft
+from quipu.model.chunking import Chunking
 from quipu.model.document import SourceDocument
 from quipu.model.query import Query
 from quipu.parse import MEDIA_TYPE_BY_SUFFIX, parse
@@ -47,15 +48,16 @@ _PARAGRAPHS = (
     "Geneva hosts the International Telecommunication Union (ITU), which was the International Telegraph Union once.",
 )
 
+_EMBEDDER = WordLlamaEmbedder()
+
 RECIPE = Recipe(
     parse=parse,
     media_types=MEDIA_TYPE_BY_SUFFIX,
     extractor=LocalExtractor(),
     tokenizer=ByteTokenizer(),
-    max_tokens=CHUNK_TOKENS,
+    embedder=_EMBEDDER,
+    chunking=Chunking(max_tokens=CHUNK_TOKENS),
 )
-
-_EMBEDDER = WordLlamaEmbedder()
 
 
 def document(name: str, seed: int) -> SourceDocument:
@@ -71,6 +73,11 @@ def document(name: str, seed: int) -> SourceDocument:
         title=random.choice(_TITLES),
         metadata={"year": random.randint(1200, 1950), "region": random.choice(("Asia", "Europe"))},
     )
+
+
+def chunk_texts(source: SourceDocument) -> list[str]:
+    """Return the texts of the chunks that a document is to have."""
+    return [chunk.text for chunk in cut(draft(source, RECIPE), (), RECIPE).chunks]
 
 
 @asynccontextmanager

@@ -4,6 +4,7 @@ import asyncio
 import os
 import shutil
 from collections.abc import AsyncIterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ import pytest
 from quipu.engine import Quipu
 from quipu.errors import Corrupt, InvalidInput, Mismatch, NotFound, Unavailable
 from quipu.ingest.local import LocalExtractor
+from quipu.ingest.sources import text_source
+from quipu.model.chunking import Chunking
 from quipu.model.delta import Delta
 from quipu.model.document import SourceDocument, Status
 from quipu.model.event import DocumentDone, Event, Progress
@@ -384,3 +387,52 @@ async def test_a_filter_may_name_thousands_of_documents(tmp_path: Path) -> None:
         for chosen in (allowed, later):
             found = await kb.retrieve("Who met Kublai Khan?", strategy="lexical", filter=chosen)
             assert [(await kb.chunk(hit.id)).chunk.document_id for hit in found.chunks] == ["polo"]
+
+
+LOG = " ".join(f"Marco Polo met merchant number {number} in Venice." for number in range(60))
+
+
+async def test_a_call_says_how_to_cut_and_the_same_again_costs_nothing(tmp_path: Path) -> None:
+    source = text_source(LOG, "log")
+    async with engine(tmp_path) as kb:
+        await kb.add(source)
+        structured = (await kb.document("log")).chunks
+        fixed = Chunking(method="fixed", max_tokens=100, overlap=20)
+        assert (await kb.add(source, chunking=fixed)).n_updated == 1
+        assert (await kb.add(source, chunking=fixed)).n_unchanged == 1
+        windows = (await kb.document("log")).chunks
+        assert len(windows) < len(structured)
+        assert all(after.start < before.end for before, after in pairwise(windows))
+        assert (await kb.add(source)).n_updated == 1
+        assert (await kb.document("log")).chunks == structured
+        assert await kb.verify() == []
+
+
+async def test_a_document_is_cut_where_its_subject_changes(tmp_path: Path) -> None:
+    venice = " ".join(f"Merchant {number} of Venice sold silk in the market." for number in range(30))
+    stars = " ".join(f"Astronomer {number} saw a distant galaxy through a telescope." for number in range(30))
+    async with engine(tmp_path) as kb:
+        report = await kb.add(text_source(f"{venice} {stars}", "both"), chunking=Chunking(method="semantic"))
+        assert report.n_added == 1
+        first, second = (await kb.document("both")).chunks
+        assert "Astronomer" not in first.text
+        assert "Venice" not in second.text
+
+
+async def test_work_that_is_resumed_is_cut_as_it_was_to_be(tmp_path: Path) -> None:
+    windows = Chunking(method="fixed", max_tokens=100, overlap=20)
+    async with engine(tmp_path / "whole") as kb:
+        await kb.add(text_source(LOG, "log"), chunking=windows)
+        wanted = await _dump(kb)
+
+    def stop(_event: Event) -> None:
+        raise KeyError("stopped before any work")
+
+    async with engine(tmp_path / "stopped") as kb:
+        with pytest.raises(KeyError):
+            await kb.add(text_source(LOG, "log"), chunking=windows, on_event=stop)
+        assert (await kb.status()).n_documents == 0
+    async with engine(tmp_path / "stopped") as kb:
+        await kb.resume()
+        assert await _dump(kb) == wanted
+        assert (await kb.add(text_source(LOG, "log"), chunking=windows)).n_unchanged == 1

@@ -5,13 +5,14 @@ from pathlib import Path
 import pytest
 
 from quipu.errors import InvalidInput
+from quipu.model.chunking import Chunking, ChunkingRule
 from quipu.settings import EffectiveSetting, Settings, effective, unknown_variables
 
 
 @pytest.fixture(autouse=True)
 def _empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for name in ("INDEX", "TOP_K", "TOPK", "CONFIG", "STRATEGY", "CHUNK_TOKENS"):
+    for name in ("INDEX", "TOP_K", "TOPK", "CONFIG", "STRATEGY", "CHUNK_TOKENS", "CHUNKER"):
         monkeypatch.delenv(f"QUIPU_{name}", raising=False)
 
 
@@ -150,5 +151,98 @@ def test_a_query_takes_its_options_from_the_settings() -> None:
     assert (query.budget.entities, query.budget.total) == (10, 99)
 
 
+RULES = """\
+top_k = 3
+
+[[chunking]]
+match = "minutes/*.md"
+chunker = "separator"
+chunk_separator = "\\n---\\n"
+
+[[chunking]]
+match = "logs/*"
+chunker = "fixed"
+chunk_tokens = 512
+chunk_overlap = 64
+"""
+
+
+def test_rules_say_how_some_documents_are_cut() -> None:
+    Path("quipu.toml").write_text(RULES)
+    settings = Settings()
+    assert settings.chunking == (
+        ChunkingRule(match="minutes/*.md", chunking=Chunking(method="separator", separator="\n---\n")),
+        ChunkingRule(match="logs/*", chunking=Chunking(method="fixed", max_tokens=512, overlap=64)),
+    )
+    assert settings.default_chunking == Chunking()
+    shown = _setting(settings, "chunking")
+    assert (shown.value, shown.origin) == ("minutes/*.md: separator, logs/*: fixed", "quipu.toml:3")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ("chunk_tokens = 512", "chunk_tokens = 5", r"^chunk_tokens = 5 \(quipu\.toml:8\) is not allowed\. Use a whole"),
+        (
+            "chunk_tokens = 512",
+            "chunk_token = 5",
+            r"no chunking setting chunk_token \(quipu\.toml:8\)\. Did you mean",
+        ),
+        ('chunker = "fixed"', "", r"^A chunking rule needs chunker \(quipu\.toml:8\)\. Give structure or fixed or"),
+        ('"fixed"', '"fixd"', r"^chunker = 'fixd' \(quipu\.toml:8\) is not allowed"),
+        (
+            "overlap = 64",
+            "overlap = 512",
+            r"chunks of 512 \(quipu\.toml:8\)\. Give an overlap below",
+        ),
+        ('match = "minutes/*.md"', "", r"^A chunking rule needs match \(quipu\.toml:3\)"),
+        ("top_k = 3", "top_k = 3\nchunking = 3", "quipu.toml cannot be read"),
+    ],
+)
+def test_a_rule_that_cannot_be_meant_is_refused_with_its_place(old: str, new: str, complaint: str) -> None:
+    Path("quipu.toml").write_text(RULES.replace(old, new))
+    with pytest.raises(InvalidInput, match=complaint):
+        Settings()
+
+
+@pytest.mark.parametrize("text", ["chunking = 3", "chunking = [3]", '[chunking]\nmatch = "x"'])
+def test_rules_that_are_no_tables_are_refused(text: str) -> None:
+    Path("quipu.toml").write_text(text)
+    with pytest.raises(InvalidInput, match=r"^chunking = .* \(quipu\.toml:1\) is not"):
+        Settings()
+
+
+def test_rules_stand_in_a_file_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QUIPU_CHUNKING", "[]")
+    with pytest.raises(InvalidInput, match=r"environment QUIPU_CHUNKING.*Use \[\[chunking\]\] tables in quipu.toml"):
+        Settings()
+
+
+def test_a_chunker_takes_of_the_settings_what_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("quipu.toml").write_text('chunker = "fixed"\nchunk_tokens = 512\nchunk_overlap = 64\n')
+    assert Settings().default_chunking == Chunking(method="fixed", max_tokens=512, overlap=64)
+    monkeypatch.setenv("QUIPU_CHUNKER", "structure")
+    assert Settings().default_chunking == Chunking(max_tokens=512)
+
+
+def test_settings_of_a_chunker_that_do_not_fit_together_name_where_each_came_from() -> None:
+    Path("quipu.toml").write_text("chunk_tokens = 64\nchunk_overlap = 64\n")
+    assert Settings().default_chunking == Chunking(max_tokens=64)
+    with pytest.raises(InvalidInput) as raised:
+        Settings(chunker="fixed")
+    assert raised.value.message == (
+        "An overlap of 64 tokens leaves nothing new in chunks of 64"
+        " (chunker: argument, chunk_tokens: quipu.toml:1, chunk_overlap: quipu.toml:2)."
+    )
+
+
 def test_every_setting_has_a_description_and_says_what_it_takes() -> None:
     assert all(each.description.endswith(".") and each.allowed for each in effective(Settings()))
+
+
+def test_a_model_in_a_folder_beside_the_file_is_found_and_a_name_stays_one(tmp_path: Path) -> None:
+    (tmp_path / "models/tuned").mkdir(parents=True)
+    for value, expected in (("models/tuned", str(tmp_path / "models/tuned")), ("some/model", "some/model")):
+        file = tmp_path / "quipu.toml"
+        file.write_text(f'embedder = "sentence-transformers"\nembedder_model = "{value}"\n', encoding="utf-8")
+        assert Settings(config=file).embedder_model == expected

@@ -17,7 +17,13 @@ def cite(quote: Quotable, source_by_document: Mapping[str, str]) -> Citation:
         start=chunk.start + quote.start,
         end=chunk.start + quote.end,
         quote=quote.text,
-        page=chunk.page,
+        page=_page(quote),
         headings=chunk.headings,
         source=source_by_document.get(chunk.document_id, ""),
     )
+
+
+def _page(quote: Quotable) -> int | None:
+    """Return the page a quote begins on: its chunk's, and one more for each form feed before it (see ports.parser)."""
+    chunk = quote.passage.chunk
+    return None if chunk.page is None else chunk.page + chunk.text.count("\f", 0, quote.start)

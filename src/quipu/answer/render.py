@@ -17,10 +17,14 @@ def relation_line(relation: Relation) -> str:
 
 
 def passage_block(number: int, chunk: Chunk, boundary: str = "") -> str:
-    """Return a passage under a line with its number, title, headings and page; `boundary` opens that line."""
+    """Return a passage under a line with its number, title, headings and page; `boundary` opens that line.
+
+    One that begins within a table opens with the table's header.
+    """
     place = " › ".join(part for part in (chunk.title, *chunk.headings) if part) or chunk.document_id
+    text = f"{_one_line(chunk.header)}\n{chunk.text.strip()}" if chunk.header else chunk.text.strip()
     page = f", page {chunk.page}" if chunk.page is not None else ""
-    return f"{boundary}[{number}] {_one_line(place)}{page}\n{chunk.text.strip()}"
+    return f"{boundary}[{number}] {_one_line(place)}{page}\n{text}"
 
 
 def sections(entities: Iterable[str], relations: Iterable[str], passages: Iterable[str], boundary: str = "") -> str:

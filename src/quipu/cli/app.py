@@ -39,7 +39,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "purge": "Drop replies nothing needs, and what a re-embedding left.",
         },
         "About Quipu": {
-            "demo": "Index a small corpus and ask five questions.",
+            "demo": "Index a small corpus and ask six questions.",
             "strategies": "List the ways to retrieve.",
             "config": "Show each setting and where it came from.",
             "doctor": "Check that everything works here.",

@@ -3,11 +3,11 @@
 import asyncio
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from quipu.errors import InvalidInput
 from quipu.ingest.pipeline import BYTES_AT_ONCE, CLAIM
-from quipu.ingest.reading import Recipe, content_hash
+from quipu.ingest.reading import Recipe, chunking_of, content_hash
 from quipu.ingest.sources import FoundSource, SkippedFiles, UnreadableSource
 from quipu.model.delta import Delta
 from quipu.model.document import SourceDocument, Status
@@ -30,7 +30,10 @@ class Taken:
 
 
 async def take_in(sources: Iterable[FoundSource], store: Store, recipe: Recipe, on_event: Sink) -> Taken:
-    """Queue documents durably, a few megabytes at a time; those that are live as they stand are passed over."""
+    """Queue documents durably, a few megabytes at a time; those that are live as they stand are passed over.
+
+    How each is to be cut is settled here and queued with it, so that whoever resumes the work does the same.
+    """
     taken = Taken()
     batches = _batches(sources, taken)
     while batch := await asyncio.to_thread(next, batches, None):
@@ -43,7 +46,7 @@ async def take_in(sources: Iterable[FoundSource], store: Store, recipe: Recipe, 
             if before and before.status is Status.READY and before.content_hash == content_hash(source, recipe):
                 taken.unchanged.append(source.id)
                 continue
-            queued.append(source)
+            queued.append(replace(source, chunking=chunking_of(source, recipe)))
             (taken.updated if before and before.version else taken.added).append(source.id)
         if queued:
             await store.commit(Delta(enqueue=queued))

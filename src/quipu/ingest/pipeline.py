@@ -6,13 +6,14 @@ so that no reader sees half of it.
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
 from quipu.errors import Busy, Corrupt, InvalidDocument, QuipuError
 from quipu.ingest.facts import chunk_facts
 from quipu.ingest.keeper import ReplyKeeper
-from quipu.ingest.reading import ReadDocument, Recipe, content_hash, extractor_input, read
+from quipu.ingest.likeness import similarities
+from quipu.ingest.reading import Draft, ReadDocument, Recipe, content_hash, cut, draft, extractor_input
 from quipu.ingest.reply import from_payload, to_payload
 from quipu.model.delta import ChunkFacts, Delta, DocumentFacts, Job, JobFailure, Reply
 from quipu.model.document import SourceDocument, Status
@@ -64,7 +65,7 @@ async def _remove(jobs: Sequence[Job], store: Store, on_event: Sink) -> None:
 
 async def _read_group(jobs: Sequence[Job], store: Store, recipe: Recipe, work: Work, on_event: Sink) -> None:
     """Bring some documents from bytes to published facts."""
-    readings, failures = await asyncio.to_thread(_read_all, jobs, recipe)
+    readings, failures = await _read_all(jobs, recipe)
     await store.advance([reading.job.id for reading in readings], Status.EXTRACTING)
     extractions = await _extract(readings, store, recipe, work, on_event)
     facts = [_document_facts(reading, extractions, recipe) for reading in readings]
@@ -84,19 +85,47 @@ def _finished(document_id: str, status: Status, work: Work, on_event: Sink, erro
     on_event(DocumentDone(document_id=document_id, status=status, error=error))
 
 
-def _read_all(jobs: Sequence[Job], recipe: Recipe) -> tuple[list[_Reading], list[JobFailure]]:
-    readings: list[_Reading] = []
+async def _read_all(jobs: Sequence[Job], recipe: Recipe) -> tuple[list[_Reading], list[JobFailure]]:
+    """Parse and cut; between the two, compare the sentences of documents that are cut where their subject changes."""
     failures: list[JobFailure] = []
-    for job in jobs:
-        if job.source is None:
-            continue
-        try:
-            readings.append(_Reading(job=job, source=job.source, document=read(job.source, recipe)))
-        except InvalidDocument as error:
-            failures.append(JobFailure(job=job.id, error=str(error)))
-        except Exception as error:  # a parser's own fault must not stop the others
-            failures.append(JobFailure(job=job.id, error=f"The parser failed: {type(error).__name__}: {error}"))
+    drafts = await asyncio.to_thread(_parse_all, jobs, recipe, failures)
+    likeness = await similarities([each.sentences for _, each in drafts], recipe.embedder)
+    readings = await asyncio.to_thread(_cut_all, drafts, likeness, recipe, failures)
     return readings, failures
+
+
+def _parse_all(jobs: Sequence[Job], recipe: Recipe, failures: list[JobFailure]) -> list[tuple[Job, Draft]]:
+    drafts: list[tuple[Job, Draft]] = []
+    for job in jobs:
+        if job.source is not None:
+            with _noted(job, "parser", failures):
+                drafts.append((job, draft(job.source, recipe)))
+    return drafts
+
+
+def _cut_all(
+    drafts: Sequence[tuple[Job, Draft]],
+    likeness: Sequence[Sequence[float]],
+    recipe: Recipe,
+    failures: list[JobFailure],
+) -> list[_Reading]:
+    readings: list[_Reading] = []
+    for (job, each), likeness_of_each in zip(drafts, likeness, strict=True):
+        with _noted(job, "chunker", failures):
+            document = cut(each, likeness_of_each, recipe)
+            readings.append(_Reading(job=job, source=each.source, document=document))
+    return readings
+
+
+@contextmanager
+def _noted(job: Job, what: str, failures: list[JobFailure]) -> Iterator[None]:
+    """Note the failure of one document and go on: a parser's own fault must not stop the others."""
+    try:
+        yield
+    except InvalidDocument as error:
+        failures.append(JobFailure(job=job.id, error=str(error)))
+    except Exception as error:
+        failures.append(JobFailure(job=job.id, error=f"The {what} failed: {type(error).__name__}: {error}"))
 
 
 async def _extract(

@@ -10,7 +10,7 @@ class Citation:
     """The source of a statement: characters [start, end) of the document's text, and the words there.
 
     The document's text is what its parser kept of it: of Markdown the body after the front matter, of HTML the readable
-    text. `quipu show document ID` prints it.
+    text. `quipu show document ID` prints it. `page` is the one the words begin on, where the format has pages.
     """
 
     number: int

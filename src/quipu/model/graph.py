@@ -109,6 +109,22 @@ class Relation:
     n_chunks: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IncidentRelation:
+    """A relation met at one of its ends: what it is ranked by, without what is said of it; `source < target`.
+
+    `degree_sum` is how many relations its two ends have.
+    """
+
+    id: str
+    source: str
+    target: str
+    source_name: str
+    target_name: str
+    weight: float
+    degree_sum: int
+
+
 def chunk_text(title: str, header: str, text: str) -> str:
     """Return the text by which a chunk is found: its document's title, its table's header, then its words."""
     return "\n".join(part for part in (title, header, text) if part)

@@ -8,33 +8,17 @@ from types import MappingProxyType
 from quipu.errors import InvalidDocument
 from quipu.model.document import ParsedDocument, SourceDocument
 from quipu.parse.decode import name_of, normalise
+from quipu.parse.formats import FORMATS, Format
 from quipu.parse.headings import MAX_HEADING
-from quipu.parse.html import HtmlParser
-from quipu.parse.markdown import MarkdownParser
-from quipu.parse.text import PlainTextParser
-from quipu.ports.parser import Parser
+from quipu.parse.signature import refuse_disguised
 
-PARSERS: Mapping[str, Parser] = MappingProxyType(
-    {
-        media_type: parser
-        for parser in (PlainTextParser(), MarkdownParser(), HtmlParser())
-        for media_type in parser.media_types
-    }
+PARSERS: Mapping[str, Format] = MappingProxyType(
+    {media_type: each for each in FORMATS for media_type in each.media_types}
 )
 MEDIA_TYPE_BY_SUFFIX: Mapping[str, str] = MappingProxyType(
-    {
-        ".txt": "text/plain",
-        ".text": "text/plain",
-        ".log": "text/plain",
-        ".rst": "text/plain",
-        ".md": "text/markdown",
-        ".markdown": "text/markdown",
-        ".mdx": "text/markdown",
-        ".html": "text/html",
-        ".htm": "text/html",
-        ".xhtml": "application/xhtml+xml",
-    }
+    {suffix: media_type for each in FORMATS for media_type, suffixes in each.types for suffix in suffixes}
 )
+_BLANK = b"\xef\xbb\xbf \t\r\n\v\f\0"
 
 
 def media_type_of(path: Path) -> str | None:
@@ -42,15 +26,15 @@ def media_type_of(path: Path) -> str | None:
     return MEDIA_TYPE_BY_SUFFIX.get(path.suffix.lower())
 
 
-def parser_for(media_type: str) -> Parser:
-    """Return the parser of `media_type` (its parameters are ignored); raises InvalidDocument where there is none."""
-    parser = PARSERS.get(media_type.partition(";")[0].strip().lower())
-    if parser is None:
+def parser_for(media_type: str) -> Format:
+    """Return the format of `media_type` (its parameters are ignored); raises InvalidDocument where there is none."""
+    found = PARSERS.get(media_type.partition(";")[0].strip().lower())
+    if found is None:
+        readable = sorted(known for known, each in PARSERS.items() if each.is_read)
         raise InvalidDocument(
-            f"There is no parser for the media type {media_type!r}.",
-            remedy=f"Readable are: {', '.join(sorted(PARSERS))}.",
+            f"There is no parser for the media type {media_type!r}.", remedy=f"Readable are: {', '.join(readable)}."
         )
-    return parser
+    return found
 
 
 def parse(source: SourceDocument) -> ParsedDocument:
@@ -59,7 +43,8 @@ def parse(source: SourceDocument) -> ParsedDocument:
     The title is the one given, else the document's own, else its file's name. Metadata given wins over the document's.
     Raises InvalidDocument, with the reason and a remedy, where the document cannot be read or holds no text.
     """
-    parsed = parser_for(source.media_type).parse(source)
+    parser = parser_for(source.media_type)
+    parsed = _read(source, parser) if source.data.strip(_BLANK) else _EMPTY
     if not parsed.text.strip():
         raise InvalidDocument(
             f"{name_of(source)} holds no text: nothing to index.",
@@ -67,6 +52,20 @@ def parse(source: SourceDocument) -> ParsedDocument:
         )
     title = " ".join(normalise(source.title or parsed.title).split()) or _title_from_name(source.source)
     return replace(parsed, title=_capped(title), metadata={**parsed.metadata, **source.metadata})
+
+
+_EMPTY = ParsedDocument(text="", title="", blocks=())
+
+
+def _read(source: SourceDocument, parser: Format) -> ParsedDocument:
+    if parser.is_read:
+        refuse_disguised(source, parser.signature)
+    try:
+        return parser.parse(source)
+    except RecursionError as error:
+        raise InvalidDocument(
+            f"{name_of(source)} nests deeper than can be read.", remedy="Save it as text, or leave it out."
+        ) from error
 
 
 def _capped(title: str) -> str:

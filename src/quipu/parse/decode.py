@@ -55,6 +55,18 @@ def normalise(text: str) -> str:
     return unicodedata.normalize("NFC", _CONTROL.sub("", _LINE_END.sub("\n", text)))
 
 
+def decode_declared(data: bytes, declared: str) -> str | None:
+    """Return the text where `declared` names a known charset, other than Unicode's, that `data` fits; else None."""
+    label = declared.strip().lower()
+    encoding = _READ_AS.get(label, label)
+    if not _KNOWN_CHARSET.fullmatch(encoding):
+        return None
+    try:
+        return data.decode(encoding.replace("windows-", "cp").replace("macintosh", "mac-roman"))
+    except (UnicodeDecodeError, LookupError):
+        return None
+
+
 def name_of(source: SourceDocument) -> str:
     """Return what a person knows the document by, for messages."""
     return source.source or source.id
@@ -80,25 +92,13 @@ def _decode_unmarked(source: SourceDocument, declared: str) -> str:
     try:
         return source.data.decode("utf-8")
     except UnicodeDecodeError as error:
-        text = _decode_declared(source.data, declared)
+        text = decode_declared(source.data, declared)
         if text is not None:
             return text
         raise InvalidDocument(
             f"{name_of(source)} is not valid UTF-8 at byte {error.start} (0x{source.data[error.start]:02x}).",
             remedy="Convert it to UTF-8, as in: iconv -f WINDOWS-1252 -t UTF-8",
         ) from error
-
-
-def _decode_declared(data: bytes, declared: str) -> str | None:
-    """Return the text where `declared` is a known charset and fits, else None."""
-    label = declared.strip().lower()
-    encoding = _READ_AS.get(label, label)
-    if not _KNOWN_CHARSET.fullmatch(encoding):
-        return None
-    try:
-        return data.decode(encoding.replace("windows-", "cp").replace("macintosh", "mac-roman"))
-    except (UnicodeDecodeError, LookupError):
-        return None
 
 
 def _charset_parameter(media_type: str) -> str:

@@ -17,3 +17,7 @@ class HeadingPath:
         """Go below a heading of `level` (1 is the highest); headings of its level and lower ones end."""
         self._open = [(depth, heading) for depth, heading in self._open if depth < level]
         self._open.append((level, text))
+
+    def leave(self, level: int) -> None:
+        """End the headings of `level` and those below it."""
+        self._open = [(depth, heading) for depth, heading in self._open if depth < level]

@@ -44,6 +44,9 @@ class HtmlParser:
         return ParsedDocument(text=page.text, title=page.title or _title(tree), blocks=tuple(page.blocks))
 
 
+PARSER = HtmlParser()
+
+
 def _title(tree: LexborHTMLParser) -> str:
     title = tree.css_first("title")
     return " ".join(normalise(title.text()).split()) if title else ""

@@ -38,6 +38,9 @@ class MarkdownParser:
         )
 
 
+PARSER = MarkdownParser()
+
+
 def _title(metadata: Metadata) -> str:
     title = metadata.get("title")
     return str(title) if isinstance(title, str | int | float) else ""
@@ -89,7 +92,13 @@ class _Outline:
         lines = self._text[start:end]
         if lines.strip():
             left = start + len(lines) - len(lines.lstrip())
-            yield Block(start=left, end=start + len(lines.rstrip()), kind=kind, headings=self._path.above())
+            yield Block(
+                start=left,
+                end=start + len(lines.rstrip()),
+                kind=kind,
+                headings=self._path.above(),
+                header=lines.strip().partition("\n")[0] if kind == "table" else "",
+            )
 
     def _plain(self, markup: str) -> str:
         """Return the words of a heading without its markup, on one line."""

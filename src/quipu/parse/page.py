@@ -30,6 +30,9 @@ class PageReader:
         self._next_numbers: list[int] = []  # one an open list, 0 where its items are not numbered
         self._heading: int | None = None  # the open heading's memory id
         self._n_cells: int | None = None  # read so far of the open row; None outside a table of data
+        self._cell_tags: set[str] = set()  # of the open row
+        self._header: list[str] = []  # lines of the open table down to its last row of column names
+        self._has_data = False  # the open table has had another row
         self._n_pre = 0
         self._layout = layout_tables(root, skips)
         for node, is_entered in walk(root, skips):
@@ -102,16 +105,29 @@ class PageReader:
     def _table(self, is_entered: bool) -> None:
         self._break("paragraph" if is_entered else "table")
         self._n_cells = 0 if is_entered else None
+        self._header = []
+        self._has_data = False
 
     def _in_table(self, tag: str, is_entered: bool) -> None:
         if tag in ("tr", "caption"):
             self._end_line()
             self._n_cells = 0
+            self._end_row()
+        elif tag == "thead" and not is_entered:
+            self._header = list(self._lines)
         elif tag in ("td", "th") and is_entered:
             self._words.append(" | " if self._n_cells else " ")
             self._n_cells = 1
+            self._cell_tags.add(tag)
         else:
             self._words.append(" ")
+
+    def _end_row(self) -> None:
+        """Take the row for a part of the header where all its cells are headings and no row above holds data."""
+        if self._cell_tags == {"th"} and not self._has_data:
+            self._header = list(self._lines)
+        self._has_data = self._has_data or "td" in self._cell_tags
+        self._cell_tags.clear()
 
     def _list(self, tag: str, is_entered: bool) -> None:
         self._break("paragraph")
@@ -152,11 +168,14 @@ class PageReader:
     def _end_block(self, kind: str) -> None:
         self._end_line()
         text = normalise("\n".join(self._lines)).strip("\n")
+        is_table = kind == "table" and len(self._header) < len(self._lines)
         self._lines.clear()
         if text.strip():
-            self._append(text, kind, self._path.above())
+            self._append(text, kind, self._path.above(), header=normalise("\n".join(self._header)) if is_table else "")
 
-    def _append(self, text: str, kind: str, headings: tuple[str, ...]) -> None:
+    def _append(self, text: str, kind: str, headings: tuple[str, ...], *, header: str = "") -> None:
         self._texts.append(text)
-        self.blocks.append(Block(start=self._length, end=self._length + len(text), kind=kind, headings=headings))
+        self.blocks.append(
+            Block(start=self._length, end=self._length + len(text), kind=kind, headings=headings, header=header)
+        )
         self._length += len(text) + 2

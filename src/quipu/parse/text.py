@@ -20,6 +20,9 @@ class PlainTextParser:
         return ParsedDocument(text=text, title=_title(text), blocks=tuple(_paragraphs(text)))
 
 
+PARSER = PlainTextParser()
+
+
 def _paragraphs(text: str) -> list[Block]:
     """Return the runs of `text` between blank lines."""
     blocks = []

@@ -26,3 +26,10 @@ class Embedder(Protocol):
         A text's vector does not depend on the other texts of the call, to the bit.
         """
         ...
+
+    async def embed_queries(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Return the vectors to look for among those of `embed`, under the same promises.
+
+        They differ from `embed` where a model tells questions from passages, as E5 does.
+        """
+        ...

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from quipu.model.delta import Committed, Delta, Job
 from quipu.model.document import Document, Status
 from quipu.model.evidence import Scored
-from quipu.model.graph import Chunk, Entity, EntityMention, Relation, RelationMention
+from quipu.model.graph import Chunk, Entity, EntityMention, IncidentRelation, Relation, RelationMention
 from quipu.model.query import Filter
 
 
@@ -69,6 +69,10 @@ class ReadView(Protocol):
         """Return how much the whole index holds (the filter does not apply)."""
         ...
 
+    async def n_chunks(self) -> int:
+        """Return how many chunks the whole index holds (the filter does not apply)."""
+        ...
+
     async def documents(self, ids: Sequence[str] | None = None) -> list[Document]:
         """Return the given documents in their order, or all (also those waiting or failed) ordered by id."""
         ...
@@ -93,6 +97,13 @@ class ReadView(Protocol):
         """Return every relation with an end among `keys`, once each, ordered by id."""
         ...
 
+    async def strongest_relations(self, keys: Sequence[str], k: int) -> tuple[list[IncidentRelation], int]:
+        """Return the k relations with an end among `keys` that rank first, and how many have one.
+
+        Those whose ends have the most relations together come first, then the heaviest, then by id.
+        """
+        ...
+
     async def degrees(self, keys: Sequence[str]) -> dict[str, int]:
         """Return the number of relations of each entity."""
         ...
@@ -105,8 +116,11 @@ class ReadView(Protocol):
         """Return entities whose name starts with or contains the words of `text`, most mentioned first; for people."""
         ...
 
-    async def chunks_of_entities(self, keys: Sequence[str]) -> dict[str, dict[str, int]]:
-        """Return, for each entity, the chunks that name it with the number of occurrences (mentions or links)."""
+    async def chunks_of_entities(self, keys: Sequence[str], k: int) -> dict[str, dict[str, int]]:
+        """Return, for each entity, the k chunks that name it most, with the number of occurrences (mentions or links).
+
+        Most first, equal ones by id.
+        """
         ...
 
     async def chunks_of_relations(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -145,8 +159,8 @@ class ReadView(Protocol):
         """Return the allowed ids each row stands for; equal texts share a row."""
         ...
 
-    async def vectors_of(self, space: Space, ids: Sequence[str]) -> dict[str, npt.NDArray[np.float16]]:
-        """Return the vectors of the given ids, each [d]."""
+    async def vector_rows(self, space: Space, ids: Sequence[str]) -> dict[str, int]:
+        """Return the row of each of the given ids' vectors; ids without a vector are left out."""
         ...
 
     async def stale(self) -> tuple[str, ...]:

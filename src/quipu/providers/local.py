@@ -67,6 +67,10 @@ class WordLlamaEmbedder:
             return await asyncio.to_thread(self._embed, texts)
         return self._embed(texts)
 
+    async def embed_queries(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Return what `embed` does: questions and passages are alike to the model."""
+        return await self.embed(texts)
+
     def _embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         if self._model is None:
             self._model = _Model(_package_folder())

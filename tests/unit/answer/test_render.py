@@ -1,5 +1,7 @@
 """Evidence as text."""
 
+from dataclasses import replace
+
 from quipu.answer.render import entity_line, passage_block, relation_line, sections
 from quipu.model.graph import Entity, Relation
 from tests.unit.answer.fakes import chunk
@@ -37,6 +39,11 @@ def test_a_relation_names_both_ends_and_its_keywords() -> None:
 def test_a_passage_stands_under_its_number_title_headings_and_page() -> None:
     block = passage_block(2, chunk("Travels", "He left.\n", headings=("Days", "One"), page=3), "#x#")
     assert block == "#x#[2] Travels › Days › One, page 3\nHe left."
+
+
+def test_a_passage_within_a_table_opens_with_its_header() -> None:
+    row = replace(chunk("Shoes", "Anna | 37"), header="Name |\nSize")
+    assert passage_block(1, row) == "[1] Shoes\nName | Size\nAnna | 37"
 
 
 def test_a_passage_without_title_shows_its_document() -> None:

@@ -1,9 +1,11 @@
 """Measuring strategies through the engine."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from quipu.bench.datasets import Dataset, GoldQuestion, Passage
 from quipu.bench.retrieval import measure, ranking_strategies, table
+from quipu.wiring import INDEX_FILE
 
 DATASET = Dataset(
     name="tiny",
@@ -18,21 +20,49 @@ DATASET = Dataset(
 )
 
 
+def _indexes(cache: Path) -> list[Path]:
+    return list(cache.iterdir())
+
+
+def _inode(index: Path) -> int:
+    return (index / INDEX_FILE).stat().st_ino
+
+
 async def test_passages_answers_and_refusals_are_scored(tmp_path: Path) -> None:
-    scores = await measure(DATASET, tmp_path / "index", ["naive", "lexical"])
-    assert [score.strategy for score in scores] == ["naive", "lexical"]
-    for score in scores:
+    measured = await measure(DATASET, tmp_path, ["naive", "lexical"])
+    assert [score.strategy for score in measured.scores] == ["naive", "lexical"]
+    for score in measured.scores:
         assert score.recall[2].value == score.all_found.value == score.covered.value == 100.0
         assert score.unanswerable_answered.value == 0.0
         assert (score.covered.n, score.unanswerable_answered.n) == (1, 1)
+        assert score.ms > 0.0
+        assert score.cpu_ms > 0.0
+
+
+async def test_plain_rankings_are_compared_with_their_references(tmp_path: Path) -> None:
+    measured = await measure(DATASET, tmp_path, ["naive", "lexical", "mix"])
+    assert [(each.strategy, each.questions, each.same) for each in measured.agreements] == [
+        ("naive", 2, 2),
+        ("lexical", 2, 2),
+    ]
 
 
 async def test_an_index_that_exists_is_used_again(tmp_path: Path) -> None:
-    first = await measure(DATASET, tmp_path / "index", ["lexical"])
-    again = await measure(DATASET, tmp_path / "index", ["lexical"])
-    assert first[0].recall == again[0].recall
-    assert table(again).splitlines()[0].startswith("| set | strategy | R@2 | R@5 | R@10 | All@8 |")
-    assert table(again).splitlines()[2].startswith("| tiny | lexical | 100.0 [100.0, 100.0] |")
+    first = await measure(DATASET, tmp_path, ["lexical"])
+    (folder,) = _indexes(tmp_path)
+    inode = _inode(folder)
+    again = await measure(DATASET, tmp_path, ["lexical"])
+    assert _inode(folder) == inode
+    assert first.scores[0].recall == again.scores[0].recall
+    lines = table(again.scores).splitlines()
+    assert lines[0].startswith("| set | embedder | strategy | R@2 | R@5 | R@10 | All@8 |")
+    assert lines[2].startswith("| tiny | wordllama | lexical | 100.0 [100.0, 100.0] |")
+
+
+async def test_other_passages_get_another_index(tmp_path: Path) -> None:
+    await measure(DATASET, tmp_path, ["lexical"])
+    await measure(replace(DATASET, passages=DATASET.passages[:1]), tmp_path, ["lexical"])
+    assert len(_indexes(tmp_path)) == 2
 
 
 def test_bypass_ranks_nothing_and_is_not_measured() -> None:

@@ -12,6 +12,7 @@ import pytest
 from quipu.cli.app import run
 from quipu.errors import NotFound
 from quipu.model.answer import Answer, Citation
+from quipu.model.chunking import Chunking
 from quipu.model.delta import ChunkFacts
 from quipu.model.document import Document, Metadata, SourceDocument, Status
 from quipu.model.event import Event, Progress
@@ -67,6 +68,7 @@ class FakeEngine:
     may_create: bool = False
     is_closed: bool = False
     calls: list[tuple[Any, ...]] = field(default_factory=list)
+    chunkings: list[Chunking | None] = field(default_factory=list)
     queries: list[Query] = field(default_factory=list)
     report: AddReport = REPORT
     differences: list[str] = field(default_factory=list)
@@ -84,12 +86,14 @@ class FakeEngine:
         *sources: Path | SourceDocument,
         root: Path | None,
         metadata: Metadata,
+        chunking: Chunking | None,
         on_event: Callable[[Event], None],
     ) -> AddReport:
         if self.is_interrupted:
             raise asyncio.CancelledError
         on_event(Progress(stage="extract", done=1, total=4))
         self.calls.append(("add", sources, root, metadata))
+        self.chunkings.append(chunking)
         return self.report
 
     async def add_text(self, text: str, **options: Any) -> AddReport:

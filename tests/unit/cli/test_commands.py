@@ -9,7 +9,8 @@ import pytest
 
 from quipu.cli.metadata import parse_condition, parse_metadata
 from quipu.errors import Unavailable
-from quipu.model.document import Document, Status
+from quipu.model.chunking import Chunking
+from quipu.model.document import Document, SourceDocument, Status
 from quipu.model.query import Condition, Turn
 from quipu.model.report import AddReport, SearchReport
 from tests.unit.cli.conftest import Cli, FakeEngine
@@ -57,7 +58,37 @@ def test_add_reads_standard_input(cli: Cli, engine: FakeEngine, monkeypatch: pyt
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\ufeffПривет".encode())))
     assert cli("add", "-", "--id", "greeting", "--title", "A greeting").code == 0
     (call,) = engine.calls
-    assert call == ("add_text", "Привет", {"id": "greeting", "title": "A greeting", "metadata": {}})
+    greeting = SourceDocument(
+        id="greeting", data="Привет".encode(), title="A greeting", media_type="text/markdown", metadata={}
+    )
+    assert call == ("add", (greeting,), None, {})
+
+
+@pytest.mark.parametrize(
+    ("words", "chunking"),
+    [
+        ("", None),
+        ("--chunker fixed --chunk-tokens 512 --chunk-overlap 64", Chunking(method="fixed", max_tokens=512, overlap=64)),
+        (r"--chunker separator --chunk-separator \n-\\n\t", Chunking(method="separator", separator="\n-\\n\t")),
+        ("--chunker semantic --chunk-percentile 90", Chunking(method="semantic", percentile=90)),
+        ("--chunk-overlap 7", Chunking(method="fixed", max_tokens=100, overlap=7)),
+        ("--chunker structure", Chunking()),
+    ],
+)
+def test_add_says_how_to_cut_over_the_settings(
+    cli: Cli, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, words: str, chunking: Chunking | None
+) -> None:
+    monkeypatch.setenv("QUIPU_CHUNKER", "fixed")
+    monkeypatch.setenv("QUIPU_CHUNK_TOKENS", "100")
+    assert cli("add", "--text", "Hello", *words.split()).code == 0
+    assert engine.chunkings == [chunking]
+
+
+def test_a_way_to_cut_that_cannot_be_meant_is_refused(cli: Cli, engine: FakeEngine) -> None:
+    ran = cli("add", "--text", "Hello", "--chunker", "fixed", "--chunk-tokens", "64", "--chunk-overlap", "64")
+    assert ran.code == 1
+    assert "An overlap of 64 tokens leaves nothing new in chunks of 64." in ran.err
+    assert not engine.calls
 
 
 def test_standard_input_that_is_not_utf8_is_refused_with_a_remedy(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -326,6 +357,6 @@ def test_demo_runs_public_commands_only(cli: Cli, engine: FakeEngine) -> None:
     assert ran.code == 0
     commands = [line for line in ran.out.splitlines() if line.startswith("$ quipu ")]
     assert commands[0].startswith("$ quipu --index .quipu-demo add ")
-    assert len(commands) == 6
+    assert len(commands) == 7
     assert all("-s naive -s local -s mix" in line for line in commands[1:])
     assert "Now try:" in ran.out

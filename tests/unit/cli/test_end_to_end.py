@@ -25,14 +25,16 @@ def quipu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     return ran
 
 
-def test_the_demo_answers_its_five_questions(quipu: Quipu) -> None:
+def test_the_demo_answers_its_six_questions_and_cites_the_page(quipu: Quipu) -> None:
     added, *asked = map(json.loads, quipu("demo", "--json").splitlines())
-    assert (added["n_added"], added["failed"], len(asked)) == (40, [], 5)
-    expected = ["khipukamayuq", "Mainz Psalter", "Brooklyn College", "Константин Острожский", "梦溪园"]
+    assert (added["n_added"], added["failed"], len(asked)) == (42, [], 6)
+    expected = ["khipukamayuq", "Mainz Psalter", "Brooklyn College", "Константин Острожский", "梦溪园", "halmi"]
     answers = [each["answers"][-1] for each in asked]
-    assert [answer["trace"]["strategy"] for answer in answers] == ["mix"] * 5
+    assert [answer["trace"]["strategy"] for answer in answers] == ["mix"] * 6
     assert [word for word, answer in zip(expected, answers, strict=True) if word not in answer["text"]] == []
     assert all(answer["citations"] for answer in answers)
+    [halmi] = [each for each in answers[-1]["citations"] if "halmi" in each["quote"]]
+    assert (halmi["document_id"], halmi["page"]) == ("royal-road.pdf", 3)
 
 
 def test_a_document_is_added_changed_asked_and_removed(quipu: Quipu, tmp_path: Path) -> None:

@@ -97,6 +97,23 @@ def test_a_table_is_one_block_with_a_line_for_each_row() -> None:
     assert [block.kind for block in parsed.blocks] == ["table"]
 
 
+@pytest.mark.parametrize(
+    ("table", "header"),
+    [
+        ("<tr><th>Name<th>Year</tr><tr><td>Ann<td>1901</tr>", "Name | Year"),
+        ("<caption>Kings</caption><tr><th>Name</tr><tr><th>of birth</tr><tr><td>Ann</tr>", "Kings\nName\nof birth"),
+        ("<thead><tr><td>Name<td>Year</tr></thead><tr><td>Ann<td>1901</tr>", "Name | Year"),
+        ("<tr><th>Name<td>Ann</tr><tr><th>Year<td>1901</tr>", ""),
+        ("<tr><td>Ann<td>1901</tr><tr><th>Name<th>Year</tr>", ""),
+        ("<tr><th>Name<th>Year</tr>", ""),
+    ],
+)
+def test_the_header_of_a_table_is_its_rows_of_headings(table: str, header: str) -> None:
+    parsed = read(f"<p>a</p><table>{table}</table><table><tr><td>x</table>")
+    assert [block.header for block in parsed.blocks] == ["", header, ""]
+    assert parsed.text[parsed.blocks[1].start :].startswith(header)
+
+
 def test_a_table_that_places_things_is_read_as_blocks() -> None:
     parsed = read("<table><tr><td><h2>Road</h2><p>a</p><table><tr><td>x<td>y</table></table>")
     assert parsed.text == "Road\n\na\n\nx | y"

@@ -78,3 +78,8 @@ def test_link_definitions_are_not_lost() -> None:
 
 def test_an_empty_heading_is_a_block_but_not_a_path() -> None:
     assert [(block.kind, block.headings) for block in read("#\n\ntext").blocks] == [("heading", ()), ("paragraph", ())]
+
+
+def test_the_header_of_a_table_is_its_first_row() -> None:
+    parsed = read("Text.\n\n| Name | Year |\n|---|---|\n| Ann | 1901 |\n")
+    assert [(block.kind, block.header) for block in parsed.blocks] == [("paragraph", ""), ("table", "| Name | Year |")]

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quipu.errors import InvalidDocument
@@ -34,6 +34,7 @@ def assert_sound(parsed: ParsedDocument) -> None:
 
 
 @pytest.mark.parametrize("media_type", MEDIA_TYPES)
+@settings(deadline=None)
 @given(data=st.binary(max_size=400))
 def test_any_bytes_are_read_or_refused(media_type: str, data: bytes) -> None:
     try:
@@ -43,6 +44,7 @@ def test_any_bytes_are_read_or_refused(media_type: str, data: bytes) -> None:
 
 
 @pytest.mark.parametrize("media_type", MEDIA_TYPES)
+@settings(deadline=None)
 @given(pieces=st.lists(st.sampled_from([*PIECES, "word", "\n", "\n\n", " "]), max_size=60))
 def test_any_markup_is_read_or_refused(media_type: str, pieces: list[str]) -> None:
     try:

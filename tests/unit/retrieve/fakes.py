@@ -46,6 +46,9 @@ class WordEmbedder:
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         return (vectors / np.where(norms > 0, norms, 1)).astype(np.float32)
 
+    async def embed_queries(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        return await self.embed(texts)
+
 
 def page(
     title: str,

@@ -23,7 +23,7 @@ from tests.unit.stores.opening import EXAMPLE, fill
 # the handful of models, the queue of work, and full text where it is searched.
 _SHORT = re.compile(
     r"SCAN (json_each|(anon|json_each)_\d+|VIRTUAL TABLE|(\d+ )?CONSTANT|\(subquery|p$|pick|allowed_\w+|model|job|meta|"
-    r"chunk_terms|chunk_capitals|sqlite_master)"
+    r"chunk_terms|chunk_capitals|chunk_vocabulary|sqlite_master)"
 )
 _Executed = list[tuple[str, Any]]
 
@@ -115,14 +115,15 @@ async def test_reads_go_through_indexes(database: Path, backend: SqliteBackend, 
                 await view.incident(keys)
                 await view.degrees(keys)
                 await view.named([*keys, "WHO"])
-                await view.chunks_of_entities(keys)
+                await view.chunks_of_entities(keys, 10)
+                await view.strongest_relations(keys, 10)
                 await view.chunks_of_relations(ids)
                 await view.entity_mentions(chunks)
                 await view.relation_mentions(chunks)
                 await view.full_text("geneva 长城", 10)
                 for space, wanted in ((Space.CHUNK, chunks), (Space.ENTITY, keys), (Space.RELATION, ids)):
                     rows = (await view.vectors_after(space, 0)).rows.tolist()
-                    await view.vectors_of(space, wanted)
+                    await view.vector_rows(space, wanted)
                     await view.vectors_gone(space, 1)
                     if allowed.is_empty():
                         await view.vector_owners(space, rows)

@@ -1,7 +1,7 @@
 """`quipu add`: files, folders, standard input or text into the index."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from quipu.cli.added import finish
+from quipu.cli.chunking import chunking_options, parse_chunking
 from quipu.cli.metadata import parse_metadata
 from quipu.cli.options import QuipuCommand
 from quipu.cli.progress import progress
 from quipu.cli.session import load_settings, with_engine
 from quipu.errors import InvalidDocument
+from quipu.model.chunking import Chunking
 from quipu.model.document import Metadata, SourceDocument
 from quipu.model.event import Event
 from quipu.model.report import AddReport
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from quipu.engine import Quipu
 
 _STDIN = "-"
+_TEXT_TYPE = "text/markdown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +37,7 @@ class _Request:
     title: str
     metadata: Metadata
     root: Path | None
+    chunking: Chunking | None
 
 
 @click.command(
@@ -44,6 +48,9 @@ class _Request:
         "quipu add report.html --meta region=Asia --meta year=1907",
         'quipu add --text "Bi Sheng made movable type." --id bi-sheng',
         "man sqlite3 | quipu add - --id sqlite3 --title sqlite3",
+        "quipu add ./logs --chunker fixed --chunk-tokens 512 --chunk-overlap 64",
+        r"quipu add minutes.md --chunker separator --chunk-separator '\n---\n'",
+        r"quipu add slides.pdf --chunker separator --chunk-separator '\f'",
     ),
 )
 @click.argument("paths", nargs=-1, metavar="PATH...")
@@ -54,6 +61,7 @@ class _Request:
 @click.option(
     "--root", type=click.Path(path_type=Path, exists=True, file_okay=False), help="Ids are paths below this folder."
 )
+@chunking_options
 @click.option("-q", "--quiet", "is_quiet", is_flag=True, help="No progress; no summary unless a document failed.")
 def command(
     *,
@@ -64,11 +72,13 @@ def command(
     pairs: tuple[str, ...],
     root: Path | None,
     is_quiet: bool,
+    **chunking: str | int | None,
 ) -> int:
     """Add files, folders or text to the index.
 
     PATH is a file, a folder, or - for standard input. A file added again is an update that costs only what changed.
-    The exit code is 1 if a document failed; the others are added all the same.
+    How they are cut is a setting, a rule for some of them in quipu.toml, or said here for all of them. The exit code is
+    1 if a document failed; the others are added all the same.
     """
     if _STDIN in paths:
         if len(paths) > 1 or text is not None:
@@ -81,6 +91,7 @@ def command(
         title=title,
         metadata=parse_metadata(pairs),
         root=root,
+        chunking=parse_chunking(**chunking),
     )
     _check(request)
     with progress(is_quiet=is_quiet) as on_event:
@@ -103,16 +114,22 @@ def _check(request: _Request) -> None:
 
 
 async def _add(engine: "Quipu", request: _Request, on_event: Callable[[Event], None]) -> AddReport:
+    return await engine.add(
+        *_sources(request),
+        root=request.root,
+        metadata=request.metadata,
+        chunking=request.chunking,
+        on_event=on_event,
+    )
+
+
+def _sources(request: _Request) -> Sequence[Path | SourceDocument]:
+    """Return what to add: a text, one file under another name, or files and folders as they are."""
+    from quipu.ingest.sources import text_source
+
     if request.text is not None:
-        return await engine.add_text(
-            request.text,
-            id=request.identifier,
-            title=request.title,
-            metadata=request.metadata,
-            on_event=on_event,
-        )
-    sources = [_renamed(request)] if request.identifier or request.title else request.paths
-    return await engine.add(*sources, root=request.root, metadata=request.metadata, on_event=on_event)
+        return [text_source(request.text, request.identifier, title=request.title, media_type=_TEXT_TYPE)]
+    return [_renamed(request)] if request.identifier or request.title else request.paths
 
 
 def _renamed(request: _Request) -> SourceDocument:
@@ -125,7 +142,7 @@ def _renamed(request: _Request) -> SourceDocument:
     if isinstance(found, UnreadableSource):
         raise found.error
     if not isinstance(found, SourceDocument):
-        raise InvalidDocument(f"{request.paths[0]} cannot be read.", remedy="Name a text, Markdown or HTML file.")
+        raise InvalidDocument(f"{request.paths[0]} cannot be read.", remedy="Name a single file.")
     return replace(found, id=request.identifier or found.id, title=request.title or found.title)
 
 

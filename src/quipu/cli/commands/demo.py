@@ -1,4 +1,4 @@
-"""`quipu demo`: index a small corpus and ask five questions, through public commands only."""
+"""`quipu demo`: index a small corpus and ask six questions, through public commands only."""
 
 import json
 import shlex
@@ -11,22 +11,23 @@ from quipu.cli.app import run
 from quipu.cli.options import QuipuCommand, shared
 from quipu.cli.output import stdout, styled
 
-_CORPUS = "testing/corpora/demo"
+_CORPORA = "testing/corpora"
 _DEFAULT_INDEX = ".quipu-demo"
 _STRATEGIES = ("naive", "local", "mix")
 
 
 @click.command("demo", cls=QuipuCommand, examples=("quipu demo", "quipu demo --index /tmp/demo"))
 def command() -> int:
-    """Index a small corpus and ask five questions.
+    """Index a small corpus and ask six questions.
 
     The corpus ships with Quipu: short documents about the history of writing, printing and travel, in English, Russian
     and Chinese. The index goes to ./.quipu-demo unless --index says otherwise. Every step is a command you can type.
     """
     index = shared().index or _DEFAULT_INDEX
-    with as_file(files("quipu") / _CORPUS) as corpus:
+    with as_file(files("quipu") / _CORPORA) as corpora:
+        corpus = corpora / "demo"
         code = _say_and_run("--index", index, "add", str(corpus), "--root", str(corpus))
-        for question in _questions(corpus):
+        for question in _questions(corpora / "demo-questions.json"):
             strategies = [word for name in _STRATEGIES for word in ("-s", name)]
             code = code or _say_and_run("--index", index, "ask", question, *strategies)
     if not code and not shared().as_json:
@@ -34,8 +35,8 @@ def command() -> int:
     return code
 
 
-def _questions(corpus: Path) -> list[str]:
-    asked = json.loads((corpus / "questions.json").read_text(encoding="utf-8"))
+def _questions(file: Path) -> list[str]:
+    asked = json.loads(file.read_text(encoding="utf-8"))
     return [each["question"] for each in asked]
 
 

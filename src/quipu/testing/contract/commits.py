@@ -214,4 +214,4 @@ class Commits:
                 assert [each.key for each in await view.entities(keys)] == keys
                 assert [each.id for each in await view.relations(ids)] == ids
                 assert (await view.degrees(["hub"])) == {"hub": n}
-                assert len(await view.chunks_of_entities(keys)) == n
+                assert len(await view.chunks_of_entities(keys, 10)) == n

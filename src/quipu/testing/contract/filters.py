@@ -337,14 +337,16 @@ class Filters:
                 chunks = await view.vector_owners(Space.CHUNK, rows[Space.CHUNK])
                 entities = await view.vector_owners(Space.ENTITY, rows[Space.ENTITY])
                 relations = await view.vector_owners(Space.RELATION, rows[Space.RELATION])
-                vectors = await view.vectors_of(Space.ENTITY, ["quisling", "venice"])
+                found = await view.vector_rows(Space.ENTITY, ["quisling", "venice"])
+                between = await view.vector_rows(Space.RELATION, ["acre -- venice", "quisling -- venice"])
                 every_chunk = [each.id for name in ("open/a", "open/b") for each in await view.document_chunks(name)]
             async with store.view(Filter(documents=("nowhere",))) as view:
                 nothing = await view.vectors_allowed(Space.CHUNK)
         assert sorted(owner for each in chunks.values() for owner in each) == sorted(every_chunk)
         assert sorted(entities.values()) == [("acre",), ("venice",), ("world health organization",)]
         assert sorted(relations.values()) == [("acre -- venice",), ("venice -- world health organization",)]
-        assert list(vectors) == ["venice"]
+        assert list(found) == ["venice"]
+        assert list(between) == ["acre -- venice"]
         assert nothing is not None
         assert nothing.tolist() == []
 
@@ -361,4 +363,4 @@ class Filters:
                 assert await view.vector_owners(Space.CHUNK, allowed.tolist()) == {
                     int(allowed[0]): tuple(sorted((ids[0], ids[2])))
                 }
-                assert len(await view.vectors_of(Space.CHUNK, ids)) == 2
+                assert len(await view.vector_rows(Space.CHUNK, ids)) == 2

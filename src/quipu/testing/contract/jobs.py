@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from quipu.model.chunking import Chunking
 from quipu.model.delta import Delta, Job, JobFailure
 from quipu.model.document import Status
 from quipu.ports.store import Store
@@ -56,6 +57,20 @@ class Jobs:
             job = await _claim_one(store)
             assert (job.document_id, job.status, job.source) == ("a", Status.PARSING, handed_in)
             assert await _status(store, "a") is Status.PARSING
+
+    async def test_a_job_keeps_how_its_document_is_to_be_cut(self, open_store: OpenStore) -> None:
+        chunking = Chunking(method="separator", separator="\n-§-\n", max_tokens=300)
+        handed_in = [replace(source("a", "A"), chunking=chunking), source("b", "B")]
+        async with open_store(lease_s=_EXPIRED) as store:
+            await store.commit(Delta(enqueue=handed_in))
+            await _claim(store)
+            await store.commit(Delta(enqueue=[replace(source("c", "C"), chunking=Chunking())]))
+        async with open_store() as store:
+            jobs = await store.claim(10)
+            assert [job.source and job.source.chunking for job in jobs] == [chunking, None, Chunking()]
+            await store.commit(Delta(fail=[JobFailure(job=jobs[0].id, error="no")]))
+            await store.retry()
+            assert (await _claim_one(store)).source == handed_in[0]
 
     async def test_an_empty_document_is_work_and_not_a_removal(self, open_store: OpenStore) -> None:
         async with open_store() as store:

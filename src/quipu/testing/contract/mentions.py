@@ -1,5 +1,7 @@
 """Mentions: what each chunk says, as it said it; and which chunks speak of what."""
 
+import pytest
+
 from quipu.testing.contract.steps import OpenStore, publish
 from quipu.testing.facts import alias, document, entity, passage, relation
 
@@ -55,7 +57,7 @@ class Mentions:
         async with open_store() as store:
             await publish(store, facts)
             async with store.view() as view:
-                found = await view.chunks_of_entities(["venice", "genoa", "nowhere"])
+                found = await view.chunks_of_entities(["venice", "genoa", "nowhere"], 10)
         assert found == {"venice": {first: 2, unsaid: 1}, "genoa": {first: 1, nameless: 2}}
 
     async def test_occurrences_of_all_aliases_count_for_the_entity(self, open_store: OpenStore) -> None:
@@ -69,11 +71,27 @@ class Mentions:
         async with open_store() as store:
             await publish(store, facts)
             async with store.view() as view:
-                assert await view.chunks_of_entities([name.lower()]) == {name.lower(): {first: 2, second: 3}}
+                assert await view.chunks_of_entities([name.lower()], 10) == {name.lower(): {first: 2, second: 3}}
+
+    @pytest.mark.parametrize("k", [0, 1, 2, 5, 6, 30])
+    async def test_of_the_chunks_of_an_entity_those_that_name_it_most_come_first_and_ties_go_by_id(
+        self, open_store: OpenStore, k: int
+    ) -> None:
+        # One in two chunks names Acre: where most are tied, those with the first ids are found without all the others.
+        said = [f"{n}: {'Acre! ' * (3 if n % 9 == 0 else n % 2)}" for n in range(40)]
+        facts = document("a", passage("There it lies.", entity("Acre")), *said)
+        async with open_store() as store:
+            await publish(store, facts)
+            async with store.view() as view:
+                found = await view.chunks_of_entities(["acre"], k)
+        counts = {each.chunk.id: each.chunk.text.count("Acre") for each in facts.chunks}
+        counts[facts.chunks[0].chunk.id] = 1
+        expected = sorted((-n, i) for i, n in counts.items() if n)[:k]
+        assert list(found.get("acre", {}).items()) == [(i, -n) for n, i in expected]
 
     async def test_an_entity_that_is_only_mentioned_names_its_chunk(self, open_store: OpenStore) -> None:
         facts = document("a", passage("It is a road.", entity("road")))
         async with open_store() as store:
             await publish(store, facts)
             async with store.view() as view:
-                assert await view.chunks_of_entities(["road"]) == {"road": {facts.chunks[0].chunk.id: 1}}
+                assert await view.chunks_of_entities(["road"], 10) == {"road": {facts.chunks[0].chunk.id: 1}}

@@ -103,6 +103,39 @@ class Relations:
                 assert [each.id for each in await view.incident(["tyre"])] == ["jaffa -- tyre"]
                 assert await view.incident([]) == []
 
+    async def test_the_strongest_relations_are_those_of_the_best_connected_ends_then_the_heaviest(
+        self, open_store: OpenStore
+    ) -> None:
+        pairs = {("Acre", "Venice"): 1.0, ("Genoa", "Venice"): 2.5, ("Tyre", "Venice"): 2.5, ("Genoa", "Jaffa"): 9.0}
+        names = sorted({name for pair in pairs for name in pair})
+        stated = (relation(*pair, weight=weight) for pair, weight in pairs.items())
+        async with open_store() as store:
+            await publish(store, document("a", passage("x", *(entity(f"{name}!") for name in names), *stated)))
+            async with store.view() as view:
+                found, n = await view.strongest_relations(["venice", "genoa", "nowhere"], 10)
+                first = [await view.strongest_relations(["venice", "genoa"], k) for k in range(4)]
+                assert await view.strongest_relations(["nowhere"], 10) == ([], 0)
+                assert await view.strongest_relations([], 10) == ([], 0)
+        assert [(each.id, each.degree_sum, each.weight) for each in found] == [
+            ("genoa -- venice", 5, 2.5),
+            ("tyre -- venice", 4, 2.5),
+            ("acre -- venice", 4, 1.0),
+            ("genoa -- jaffa", 3, 9.0),
+        ]
+        assert (found[0].source, found[0].target) == ("genoa", "venice")
+        assert (found[0].source_name, found[0].target_name) == ("Genoa!", "Venice!")
+        assert n == 4
+        assert first == [(found[:k], 4) for k in range(4)]
+
+    async def test_equally_strong_relations_are_ordered_by_id(self, open_store: OpenStore) -> None:
+        said = [passage(f"x{i}", entity("hub"), entity(f"e{i}"), relation(f"e{i}", "hub")) for i in range(12)]
+        async with open_store() as store:
+            await publish(store, document("a", *said[::-1]))
+            async with store.view() as view:
+                found, n = await view.strongest_relations(["hub"], 5)
+        assert [each.id for each in found] == sorted(f"e{i} -- hub" for i in range(12))[:5]
+        assert n == 12
+
     async def test_a_relation_goes_with_the_last_chunk_that_states_it(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await publish(

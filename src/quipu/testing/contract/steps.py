@@ -94,10 +94,15 @@ async def everything(view: ReadView, asked: Asked) -> dict[str, object]:
         "entities": await view.entities(asked.keys),
         "relations": await view.relations(asked.relations),
         "incident": await view.incident(asked.keys),
+        "strongest relations": [await view.strongest_relations(asked.keys, k) for k in (1, 4, 1_000)],
         "degrees": list((await view.degrees(asked.keys)).items()),
         "named": list((await view.named(asked.keys)).items()),
         "search": [await view.search_entities(word, 10) for word in asked.words],
-        "chunks of entities": [(k, list(v.items())) for k, v in (await view.chunks_of_entities(asked.keys)).items()],
+        "chunks of entities": [
+            (key, list(counts.items()))
+            for k in (1, 2, 1_000)
+            for key, counts in (await view.chunks_of_entities(asked.keys, k)).items()
+        ],
         "chunks of relations": list((await view.chunks_of_relations(asked.relations)).items()),
         "entity mentions": list((await view.entity_mentions(asked.chunks)).items()),
         "relation mentions": list((await view.relation_mentions(asked.chunks)).items()),

@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 
 from quipu.errors import Mismatch, QuipuError, Stale
 from quipu.model.delta import Delta, DocumentFacts
-from quipu.ports.store import ReadView, Space, Store
+from quipu.ports.store import ReadView, Space, Store, VectorBlock
 from quipu.testing.contract.steps import DIMENSION, MODEL, OpenStore, dump, embed, floats, publish, remove, vector
 from quipu.testing.facts import document, entity, passage, relation, source
 
@@ -43,6 +45,13 @@ async def _gone(view: ReadView, space: Space, revision: int) -> list[int] | None
     return None if gone is None else [int(each) for each in gone]
 
 
+def _at(block: VectorBlock, row: int) -> npt.NDArray[np.float16]:
+    """Return the vector of a row."""
+    (place,) = np.flatnonzero(block.rows == row)
+    found: npt.NDArray[np.float16] = block.data[place]
+    return found
+
+
 class Vectors:
     """What is promised of vectors."""
 
@@ -54,7 +63,7 @@ class Vectors:
                 assert await view.stale() == ()
                 assert [await view.vector_dimension(space) for space in Space] == [0, 0, 0]
                 assert [await _rows(view, space) for space in Space] == [[], [], []]
-                assert await view.vectors_of(Space.CHUNK, [_CHUNK]) == {}
+                assert await view.vector_rows(Space.CHUNK, [_CHUNK]) == {}
 
     async def test_every_text_waits_until_it_has_its_vector(self, open_store: OpenStore) -> None:
         async with open_store() as store:
@@ -82,17 +91,22 @@ class Vectors:
             expected = {text: floats(vector(text_hash).data) for text, text_hash in hash_by_text.items()}
             async with store.view() as view:
                 assert [await view.vector_dimension(space) for space in Space] == [DIMENSION] * 3
-                chunks = await view.vectors_of(Space.CHUNK, ["nowhere", _CHUNK])
-                entities = await view.vectors_of(Space.ENTITY, ["acre", "nowhere", "venice"])
-                relations = await view.vectors_of(Space.RELATION, ["acre -- venice", "acre -- nowhere", "nonsense"])
-                block = await view.vectors_after(Space.ENTITY, -1)
+                blocks = {space: await view.vectors_after(space, -1) for space in Space}
+                chunks = await view.vector_rows(Space.CHUNK, ["nowhere", _CHUNK])
+                entities = await view.vector_rows(Space.ENTITY, ["acre", "nowhere", "venice"])
+                relations = await view.vector_rows(Space.RELATION, ["acre -- venice", "acre -- nowhere", "nonsense"])
+                block = blocks[Space.ENTITY]
                 owners = await view.vector_owners(Space.ENTITY, block.rows.tolist())
-        assert {key: floats(data) for key, data in chunks.items()} == {_CHUNK: expected[_TEXTS[1]]}
-        assert {key: floats(data) for key, data in entities.items()} == {
+        assert {key: floats(_at(blocks[Space.CHUNK], row)) for key, row in chunks.items()} == {
+            _CHUNK: expected[_TEXTS[1]]
+        }
+        assert {key: floats(_at(block, row)) for key, row in entities.items()} == {
             "acre": expected["Acre"],
             "venice": expected["Venice\nA republic."],
         }
-        assert {key: floats(data) for key, data in relations.items()} == {"acre -- venice": expected[_TEXTS[3]]}
+        assert {key: floats(_at(blocks[Space.RELATION], row)) for key, row in relations.items()} == {
+            "acre -- venice": expected[_TEXTS[3]]
+        }
         assert (str(block.data.dtype), block.data.shape) == ("float16", (2, DIMENSION))
         by_row = {owners[int(row)]: floats(data) for row, data in zip(block.rows, block.data, strict=True)}
         assert by_row == {("acre",): expected["Acre"], ("venice",): expected["Venice\nA republic."]}
@@ -245,7 +259,8 @@ class Vectors:
                 block = await view.vectors_after(Space.CHUNK, -1)
                 assert min(block.rows.tolist()) > max(live)
                 assert await view.vector_owners(Space.CHUNK, live) == {}
-                assert list((await view.vectors_of(Space.ENTITY, ["acre"]))["acre"].shape) == [_NEXT_DIMENSION]
+                row = (await view.vector_rows(Space.CHUNK, [_CHUNK]))[_CHUNK]
+                assert list(_at(block, row).shape) == [_NEXT_DIMENSION]
                 assert await _gone(view, Space.CHUNK, start) is None
                 # Whoever followed the first set rebuilds once; two views of one revision never differ.
                 assert view.revision > start

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quipu.model.evidence import Scored
+from quipu.model.query import Filter
 from quipu.ports.store import ReadView, Space, VectorBlock
 
 Matrix = npt.NDArray[np.float32]
@@ -63,6 +64,7 @@ class LedgerView:
         self.n_read = 0
         self._ledger = ledger
         self._allowed = None if allowed is None else frozenset(allowed)
+        self.filter = Filter() if allowed is None else Filter(documents=("some",))
 
     def port(self) -> ReadView:
         """Return the view as what the code under test expects."""
@@ -94,9 +96,10 @@ class LedgerView:
         found = {number: self._ledger.rows[number] for number in rows}
         return {number: self._seen(row) for number, row in found.items() if row.born <= self.revision < row.died}
 
-    async def vectors_of(self, space: Space, ids: Sequence[str]) -> dict[str, npt.NDArray[np.float16]]:
+    async def vector_rows(self, space: Space, ids: Sequence[str]) -> dict[str, int]:
         wanted = set(ids)
-        return {owner: row.data for row in self.live().values() for owner in self._seen(row) if owner in wanted}
+        live = self.live().items()
+        return {owner: number for number, row in live for owner in self._seen(row) if owner in wanted}
 
     def nearest(self, query: Matrix, k: int, min_score: float = -1.0) -> tuple[Scored, ...]:
         """Return what a search must find, by comparing the query with every vector."""

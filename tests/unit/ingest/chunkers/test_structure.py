@@ -1,9 +1,8 @@
 """Tests of the default chunker: a partition, within budget, along the text's own joints, and stable under edits."""
 
-import itertools
 import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from statistics import mean
 
@@ -11,83 +10,29 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from quipu.errors import InvalidInput
-from quipu.ingest.chunk import ChunkSpan, chunk, default_max_tokens
-from quipu.model.document import Block, ParsedDocument, SourceDocument
-from quipu.parse.markdown import MarkdownParser
+from quipu.ingest.chunkers import ChunkSpan, chunk
+from quipu.ingest.chunkers.chunker import tokens_for_size
+from quipu.model.chunking import Chunking
+from quipu.model.document import Block, ParsedDocument
 from quipu.text.graphemes import is_grapheme_boundary
+from tests.unit.ingest.chunkers.texts import PIECES, Writer, assert_partition, count, parsed, table
 
-DATA = Path(__file__).resolve().parents[3] / "../shared/data/hirag_mix61/corpus.jsonl"
-PIECES = [
-    "word ",
-    "Sentence one. ",
-    "Mr. X. ",
-    "字句。",
-    "文",
-    "\n",
-    "\n\n",
-    "# Head\n\n",
-    "## Sub\n",
-    "- item\n",
-    "| a | b |\n",
-]
-PIECES += ["```\ncode\n```\n", "é", "👩‍👩‍👧", "q\u0301", "x" * 40, " " * 9, "\u0301", "!", "end."]
+DATA = Path(__file__).resolve().parents[4] / "../shared/data/hirag_mix61/corpus.jsonl"
 
 
-def count(text: str) -> int:
-    return -(-len(text.encode()) // 4)
-
-
-def parsed(text: str) -> ParsedDocument:
-    return MarkdownParser().parse(SourceDocument(id="a", data=text.encode(), media_type="text/markdown"))
+def cut(document: ParsedDocument, max_tokens: int = 1_200, count: Callable[[str], int] = count) -> list[ChunkSpan]:
+    return chunk(document, Chunking(max_tokens=max_tokens), count=count)
 
 
 def chunk_texts(text: str, max_tokens: int) -> list[str]:
     document = parsed(text)
-    return [document.text[span.start : span.end] for span in chunk(document, count=count, max_tokens=max_tokens)]
-
-
-def assert_partition(text: str, spans: Sequence[ChunkSpan]) -> None:
-    """Every visible character is in exactly one span, in order, and no span begins or ends with space."""
-    edges = [0, *itertools.chain.from_iterable((span.start, span.end) for span in spans), len(text)]
-    assert edges == sorted(edges)
-    assert not "".join(text[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True)).strip()
-    assert all(text[span.start : span.end] == text[span.start : span.end].strip() != "" for span in spans)
-
-
-class Writer:
-    """Writes prose of made-up words, the same for the same seed."""
-
-    def __init__(self, seed: int) -> None:
-        self._random = random.Random(seed)
-        self._words = [
-            "".join(self._random.choices("abcdefghiklmnoprstuvw", k=self._random.randint(2, 9))) for _ in range(3_000)
-        ]
-
-    def sentence(self) -> str:
-        return " ".join(self._random.choices(self._words, k=self._random.randint(4, 16))).capitalize() + "."
-
-    def paragraph(self) -> str:
-        return " ".join(self.sentence() for _ in range(self._random.randint(1, 6)))
-
-    def edit(self, units: Sequence[str], write: Callable[[], str]) -> list[str]:
-        """Return `units` with one replaced, removed, lengthened, or with one to three new ones, anywhere."""
-        index = self._random.choice([0, len(units) - 1, *self._random.choices(range(len(units)), k=6)])
-        before, unit, after = list(units[:index]), units[index], list(units[index + 1 :])
-        kind = self._random.randrange(4)
-        if kind == 0:
-            return [*before, write(), *after]
-        if kind == 1:
-            return [*before, *after]
-        if kind == 2:
-            return [*before, unit + " And more.", *after]
-        return [*before, *(write() for _ in range(self._random.randint(1, 3))), unit, *after]
+    return [document.text[span.start : span.end] for span in cut(document, max_tokens)]
 
 
 @given(pieces=st.lists(st.sampled_from(PIECES), max_size=120), max_tokens=st.integers(1, 60))
 def test_chunks_are_a_partition_within_budget(pieces: list[str], max_tokens: int) -> None:
     document = parsed("".join(pieces))
-    spans = chunk(document, count=count, max_tokens=max_tokens)
+    spans = cut(document, max_tokens)
     assert_partition(document.text, spans)
     assert all(count(document.text[span.start : span.end]) <= max_tokens for span in spans)
 
@@ -97,7 +42,7 @@ def test_chunks_are_a_partition_within_budget(pieces: list[str], max_tokens: int
 @example(text="👩‍👩‍👧" * 30, max_tokens=2)
 def test_any_text_without_blocks_is_cut_within_budget(text: str, max_tokens: int) -> None:
     document = ParsedDocument(text=text, title="", blocks=())
-    spans = chunk(document, count=count, max_tokens=max_tokens)
+    spans = cut(document, max_tokens)
     assert_partition(text, spans)
     assert all(count(text[span.start : span.end]) <= max_tokens for span in spans)
 
@@ -105,7 +50,7 @@ def test_any_text_without_blocks_is_cut_within_budget(text: str, max_tokens: int
 @given(pieces=st.lists(st.sampled_from(["é", "👩‍👩‍👧", "q\u0301", "x", "字", " ", "🇫🇷", "."]), max_size=200))
 def test_graphemes_stay_whole(pieces: list[str]) -> None:
     text = "".join(pieces)
-    for span in chunk(ParsedDocument(text=text, title="", blocks=()), count=count, max_tokens=12):
+    for span in cut(ParsedDocument(text=text, title="", blocks=()), 12):
         assert is_grapheme_boundary(text, span.start)
         assert is_grapheme_boundary(text, span.end)
 
@@ -115,19 +60,14 @@ def test_graphemes_stay_whole(pieces: list[str]) -> None:
 )
 def test_the_budget_holds_whatever_counts(tokenize: Callable[[str], int]) -> None:
     document = parsed("\n\n".join(Writer(1).paragraph() for _ in range(30)))
-    spans = chunk(document, count=tokenize, max_tokens=50)
+    spans = cut(document, 50, tokenize)
     assert_partition(document.text, spans)
     assert all(tokenize(document.text[span.start : span.end]) <= 50 for span in spans)
 
 
-def test_a_budget_below_one_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="0 tokens"):
-        chunk(parsed("text"), count=count, max_tokens=0)
-
-
 def test_a_text_without_words_has_no_chunks() -> None:
-    assert chunk(ParsedDocument(text="", title="", blocks=()), count=count) == []
-    assert chunk(ParsedDocument(text=" \n" * 9_000, title="", blocks=()), count=count) == []
+    assert cut(ParsedDocument(text="", title="", blocks=())) == []
+    assert cut(ParsedDocument(text=" \n" * 9_000, title="", blocks=())) == []
 
 
 def test_a_text_within_budget_is_one_chunk() -> None:
@@ -135,7 +75,7 @@ def test_a_text_within_budget_is_one_chunk() -> None:
 
 
 def test_large_documents_have_smaller_chunks() -> None:
-    assert (default_max_tokens(100_000), default_max_tokens(100_001)) == (1_200, 600)
+    assert (tokens_for_size(100_000), tokens_for_size(100_001)) == (1_200, 600)
 
 
 def test_sections_that_fill_half_a_chunk_begin_one() -> None:
@@ -184,11 +124,29 @@ def test_a_table_is_cut_between_rows() -> None:
     assert all(text.startswith("|") and text.endswith("|") for text in texts)
 
 
+def test_the_header_of_a_table_stays_with_its_rows_and_is_repeated_and_counted() -> None:
+    document = table(200, before="Cities and years.", after="That was all.")
+    spans = cut(document, 60)
+    assert len(spans) > 20
+    header = document.blocks[1].header
+    for span in spans:
+        text = document.text[span.start : span.end]
+        begins_in_body = document.blocks[1].start + len(header) <= span.start < document.blocks[1].end
+        assert span.header == (header if begins_in_body else "")
+        assert not text.endswith(header)
+        assert count(f"{span.header}\n{text}" if span.header else text) <= 60
+
+
+def test_a_header_that_would_fill_half_a_chunk_is_not_repeated() -> None:
+    assert any(span.header for span in cut(table(100), 16))
+    assert not any(span.header for span in cut(table(100), 7))
+
+
 def test_a_chunk_has_the_headings_all_its_text_is_under() -> None:
     writer = Writer(7)
     whole, half, other_half = (" ".join(writer.sentence() for _ in range(size)) for size in (20, 8, 8))
     text = f"# Book\n\n## One\n\n{whole}\n\n## Two\n\n### Small\n\n{half}\n\n### Other\n\n{other_half}"
-    spans = chunk(parsed(text), count=count, max_tokens=count(whole) + 30)
+    spans = cut(parsed(text), count(whole) + 30)
     assert [(text[span.start : span.start + 6], span.headings) for span in spans] == [
         ("# Book", ("Book", "One")),
         ("## Two", ("Book", "Two")),
@@ -196,13 +154,13 @@ def test_a_chunk_has_the_headings_all_its_text_is_under() -> None:
 
 
 def test_a_chunk_of_headings_alone_has_the_headings_above_the_first() -> None:
-    assert chunk(parsed("# Book\n\n## One"), count=count) == [ChunkSpan(start=0, end=14, headings=())]
+    assert cut(parsed("# Book\n\n## One")) == [ChunkSpan(start=0, end=14, headings=())]
 
 
 def test_a_chunk_is_on_the_page_it_begins_on() -> None:
     text = "One two. " * 30
     blocks = tuple(Block(start=start, end=start + 90, page=1 + start // 90) for start in (0, 90, 180))
-    spans = chunk(ParsedDocument(text=text, title="", blocks=blocks), count=count, max_tokens=40)
+    spans = cut(ParsedDocument(text=text, title="", blocks=blocks), 40)
     assert [span.page for span in spans] == [1, 2, 3]
 
 
@@ -249,7 +207,7 @@ def test_one_edit_of_a_thousand_chunks_makes_few_new_ones(form: str) -> None:
 def test_an_edit_is_local_at_the_default_budget() -> None:
     writer = Writer(9)
     units = book(PLAIN, writer, 4_500)
-    max_tokens = default_max_tokens(len("\n\n".join(units)))
+    max_tokens = tokens_for_size(len("\n\n".join(units)))
     before = chunk_texts("\n\n".join(units), max_tokens)
     assert len(before) >= 500
     for edited in ([writer.paragraph(), *units], units[1:], [*units[:2_000], *units[2_001:]]):
@@ -277,7 +235,7 @@ def test_work_grows_with_the_text_not_faster(unit: str) -> None:
             n_characters += len(text)
             return count(text)
 
-        chunk(ParsedDocument(text=unit * (size // len(unit)) + "x", title="", blocks=()), count=counting)
+        cut(ParsedDocument(text=unit * (size // len(unit)) + "x", title="", blocks=()), count=counting)
         return n_characters
 
     assert n_counted(200_000) < 2.2 * n_counted(100_000)
@@ -285,7 +243,7 @@ def test_work_grows_with_the_text_not_faster(unit: str) -> None:
 
 def test_a_megabyte_on_one_line_is_cut_within_budget() -> None:
     text = "word " * 200_000
-    spans = chunk(ParsedDocument(text=text, title="", blocks=()), count=count)
+    spans = cut(ParsedDocument(text=text, title="", blocks=()))
     assert_partition(text, spans)
     assert max(count(text[span.start : span.end]) for span in spans) <= 1_200
 
@@ -295,7 +253,7 @@ def test_long_documents_fill_more_than_half_the_budget() -> None:
     fill = []
     for line in DATA.read_text(encoding="utf-8").splitlines():
         text = json.loads(line)["text"]
-        max_tokens = default_max_tokens(len(text.encode()))
+        max_tokens = tokens_for_size(len(text.encode()))
         fill += [count(part) / max_tokens for part in chunk_texts(text, max_tokens)]
     assert mean(fill) >= 0.55
     assert max(fill) <= 1

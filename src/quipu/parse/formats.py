@@ -1,0 +1,129 @@
+"""Formats: what is read, by suffix and media type, and what is kept of it; a parser is loaded when first used."""
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import cast
+
+from quipu.model.document import ParsedDocument, SourceDocument
+from quipu.ports.parser import Parser
+
+_OFFICE = "application/vnd.openxmlformats-officedocument."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """A format Quipu knows: its suffixes by media type, the module in this package that reads it, what is kept of it.
+
+    `signature` is what the bytes must be by their signature (quipu.parse.signature), the empty string for text.
+    """
+
+    name: str
+    module: str
+    types: tuple[tuple[str, tuple[str, ...]], ...]
+    signature: str = ""
+    keeps: str = ""
+    is_read: bool = True
+
+    @property
+    def media_types(self) -> frozenset[str]:
+        """The media types of the format."""
+        return frozenset(media_type for media_type, _ in self.types)
+
+    def parse(self, source: SourceDocument) -> ParsedDocument:
+        """Read `source` with the format's parser, which is imported now if it has not been: start-up does not pay."""
+        return cast(Parser, import_module(f"quipu.parse.{self.module}").PARSER).parse(source)
+
+
+FORMATS: tuple[Format, ...] = (
+    Format(
+        name="Plain text",
+        module="text",
+        types=(("text/plain", (".txt", ".text", ".log", ".rst")),),
+        keeps="paragraphs; a first line that stands alone is the title",
+    ),
+    Format(
+        name="Markdown",
+        module="markdown",
+        types=(("text/markdown", (".md", ".markdown", ".mdx")),),
+        keeps="headings, lists, tables, code; front matter as metadata",
+    ),
+    Format(
+        name="HTML",
+        module="html",
+        types=(("text/html", (".html", ".htm")), ("application/xhtml+xml", (".xhtml",))),
+        keeps="headings, lists, tables, preformatted text; not navigation, forms, headers, footers",
+    ),
+    Format(
+        name="PDF",
+        module="pdf",
+        types=(("application/pdf", (".pdf",)),),
+        signature="a PDF document",
+        keeps="pages, paragraphs, the outline as headings, title, author, dates; not running headers and page numbers",
+    ),
+    Format(
+        name="Word",
+        module="docx",
+        types=(
+            (f"{_OFFICE}wordprocessingml.document", (".docx",)),
+            ("application/vnd.ms-word.document.macroenabled.12", (".docm",)),
+        ),
+        signature="a Word document",
+        keeps="headings, lists, tables, footnotes, text boxes, properties; tracked changes as if accepted",
+    ),
+    Format(
+        name="PowerPoint",
+        module="pptx",
+        types=(
+            (f"{_OFFICE}presentationml.presentation", (".pptx",)),
+            ("application/vnd.ms-powerpoint.presentation.macroenabled.12", (".pptm",)),
+        ),
+        signature="a PowerPoint presentation",
+        keeps="slides as pages, their titles as headings, lists, tables, diagrams, speaker's notes, properties",
+    ),
+    Format(
+        name="Excel",
+        module="xlsx",
+        types=(
+            (f"{_OFFICE}spreadsheetml.sheet", (".xlsx",)),
+            ("application/vnd.ms-excel.sheet.macroenabled.12", (".xlsm",)),
+        ),
+        signature="an Excel workbook",
+        keeps="sheet names as headings, tables with their header row, values as last calculated; not hidden sheets",
+    ),
+    Format(
+        name="CSV, TSV",
+        module="csv",
+        types=(("text/csv", (".csv",)), ("text/tab-separated-values", (".tsv", ".tab"))),
+        keeps="rows, and the header row where the first one is",
+    ),
+    Format(
+        name="JSON, JSON lines",
+        module="json",
+        types=(("application/json", (".json",)), ("application/x-ndjson", (".jsonl", ".ndjson"))),
+        keeps="a block for each record: its title as heading, its values as `key: value`, its text",
+    ),
+    Format(
+        name="E-mail",
+        module="mail",
+        types=(("message/rfc822", (".eml",)), ("application/mbox", (".mbox",))),
+        keeps="subject as heading, sender, recipients, date, text with quoted replies, attachments by name",
+    ),
+    Format(
+        name="EPUB",
+        module="epub",
+        types=(("application/epub+zip", (".epub",)),),
+        signature="an EPUB book",
+        keeps="chapters in reading order with their headings, title, author, language, publisher, date",
+    ),
+    Format(
+        name="Old Office",
+        module="legacy",
+        types=(
+            ("application/msword", (".doc",)),
+            ("application/vnd.ms-powerpoint", (".ppt",)),
+            ("application/vnd.ms-excel", (".xls",)),
+        ),
+        keeps="nothing: refused, with the format to convert to",
+        is_read=False,
+    ),
+)

@@ -1,0 +1,244 @@
+"""XLSX: workbooks sheet by sheet, each run of rows a table; values as they were last calculated, dates in ISO form."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import chain, groupby, pairwise
+from typing import IO
+from xml.etree.ElementTree import Element
+
+from quipu.errors import InvalidDocument
+from quipu.model.document import ParsedDocument, SourceDocument
+from quipu.parse.decode import normalise
+from quipu.parse.draft import Draft
+from quipu.parse.limits import MAX_CHARACTERS, MAX_SHARED_STRINGS
+from quipu.parse.package import Package, relation_id
+from quipu.parse.table import add_lines, add_table, looks_like_header, n_filled, row_line
+from quipu.parse.xml import attribute, child, children, descendants, local, stream_elements
+
+MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+MACRO_MEDIA_TYPE = "application/vnd.ms-excel.sheet.macroenabled.12"
+
+_MAX_PLACED_COLUMNS = 1_000  # what lies further right comes next to what is before it: a line of gaps says nothing
+_COLUMN = re.compile(r"[A-Z]{1,3}")
+_DATES = frozenset({*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)})  # ISO/IEC 29500-1, 18.8.30
+_PERCENTS = frozenset({9, 10})
+_NOT_CODE = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]|_.|\*.')
+_DATE_CODE = re.compile(r"[dmyhs]", re.IGNORECASE)
+
+
+class XlsxParser:
+    """Reads Excel's XML row by row: a sheet of any length takes the memory of its text. Hidden sheets are left out."""
+
+    media_types = frozenset({MEDIA_TYPE, MACRO_MEDIA_TYPE})
+
+    def parse(self, source: SourceDocument) -> ParsedDocument:
+        """Return a heading for each sheet and its tables.
+
+        Raises InvalidDocument where the file is damaged, protected, or made to exhaust memory.
+        """
+        package = Package(source)
+        workbook = package.tree(package.main)
+        relations = package.relations(package.main)
+        cells = _Cells.of(package, workbook)
+        draft = Draft(package.name)
+        for sheet in descendants(workbook, "sheet"):
+            relation = relations.get(relation_id(sheet))
+            is_shown = attribute(sheet, "state") in ("", "visible")
+            if relation is not None and relation.kind == "worksheet" and is_shown:
+                draft.path.leave(1)
+                draft.add_heading(attribute(sheet, "name"), 1)
+                with package.archive.open(relation.target) as stream:
+                    _add_sheet(draft, _rows(stream, cells, package.name))
+        title, metadata = package.properties()
+        return (draft if draft.has_body else Draft(package.name)).document(title, metadata)
+
+
+PARSER = XlsxParser()
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A row that holds something: its number from 1, and its cells from the first column on."""
+
+    number: int
+    cells: list[str]
+
+    @property
+    def is_lone(self) -> bool:
+        return sum(bool(cell) for cell in self.cells) == 1
+
+
+def _add_sheet(draft: Draft, rows: Iterator[_Row]) -> None:
+    """Add the tables of a sheet; lines of one cell outside a table are text."""
+    for (_, is_table), group in groupby(_grouped(rows), key=lambda member: member[0]):
+        lines = (row.cells for _, row in group)
+        if is_table:
+            add_table(draft, _from_first_column(lines))
+        else:
+            add_lines(draft, map(row_line, _from_first_column(lines)))
+
+
+def _grouped(rows: Iterator[_Row]) -> Iterator[tuple[tuple[int, bool], _Row]]:
+    """Yield each row with its group's number, and whether that is a table."""
+    n_groups = 0
+    is_table = False
+    before: _Row | None = None
+    for row, following in pairwise(chain(rows, (None,))):
+        if row is not None:
+            if before is None or _begins_group(before, row, following, is_table=is_table):
+                n_groups += 1
+                is_table = not row.is_lone
+            yield (n_groups, is_table), row
+            before = row
+
+
+def _begins_group(before: _Row, row: _Row, following: _Row | None, *, is_table: bool) -> bool:
+    """Say whether a table or text begins at `row`: a table goes on over empty rows until there is another header."""
+    has_gap = row.number > before.number + 1
+    if not is_table:
+        return has_gap or not row.is_lone
+    return has_gap and (row.is_lone or (following is not None and looks_like_header(row.cells, following.cells)))
+
+
+def _from_first_column(rows: Iterator[list[str]]) -> Iterator[list[str]]:
+    """Yield the rows without the columns left of the first row's first cell, where nothing is in them."""
+    n_empty: int | None = None
+    for row in rows:
+        if n_empty is None:
+            n_empty = next(index for index, cell in enumerate(row) if cell)
+        yield row if any(row[:n_empty]) else row[n_empty:]
+
+
+def _rows(stream: IO[bytes], cells: "_Cells", name: str) -> Iterator[_Row]:
+    """Yield the rows that hold something; a row or cell that does not say where it is comes next to the one before."""
+    number = 0
+    for element in stream_elements(stream, "row", name):
+        given = attribute(element, "r")
+        number = int(given) if given.isdecimal() else number + 1
+        values = cells.row(element)
+        if n_filled(values):
+            yield _Row(number, values)
+
+
+class _Cells:
+    """Makes text of cells: what number formats, shared strings and the calendar of one workbook mean."""
+
+    def __init__(self, strings: Sequence[str], formats: Sequence[str], *, is_1904: bool) -> None:
+        self._strings = strings
+        self._formats = formats  # of the cell styles, by number: "date", "percent" or ""
+        self._epoch = datetime(1904, 1, 1) if is_1904 else datetime(1899, 12, 30)
+
+    @classmethod
+    def of(cls, package: Package, workbook: Element) -> "_Cells":
+        """Return that of a workbook."""
+        strings = package.related(package.main, "sharedStrings")
+        styles = package.related(package.main, "styles")
+        return cls(
+            _shared_strings(package, strings) if strings else [],
+            _formats(package.tree(styles)) if styles else [],
+            is_1904=attribute(child(workbook, "workbookPr"), "date1904") in ("1", "true"),
+        )
+
+    def row(self, element: Element) -> list[str]:
+        """Return the cells of a row by column, empty ones where it has none."""
+        values: list[str] = []
+        for cell in children(element, "c"):
+            column = _column(attribute(cell, "r"))
+            if column is not None and len(values) < column <= _MAX_PLACED_COLUMNS:
+                values += [""] * (column - len(values))
+            values.append(normalise(self._value(cell)).strip())
+        return values
+
+    def _value(self, cell: Element) -> str:
+        kind = attribute(cell, "t") or "n"
+        if kind == "inlineStr":
+            inline = child(cell, "is")
+            return "" if inline is None else _string(inline)
+        value = child(cell, "v")
+        text = (value.text or "") if value is not None else ""
+        if kind == "s":
+            return self._strings[int(text)] if text.isdecimal() and int(text) < len(self._strings) else ""
+        if kind == "b":
+            return "true" if text == "1" else "false"
+        if kind == "n":
+            style = attribute(cell, "s")
+            number_format = self._formats[int(style)] if style.isdecimal() and int(style) < len(self._formats) else ""
+            return self._number(text, number_format)
+        return text  # the text a formula gave, a date in ISO form, or an error like #N/A
+
+    def _number(self, text: str, number_format: str) -> str:
+        try:
+            number = float(text)
+            if number_format == "date":
+                return self._date(number)
+            return f"{number * 100:.12g}%" if number_format == "percent" else _plain(number)
+        except (ValueError, OverflowError):
+            return text
+
+    def _date(self, days: float) -> str:
+        """Return a count of days as a date, with the time where it has one; as a time where it is less than a day."""
+        if 0 <= days < 1:
+            return (self._epoch + timedelta(seconds=round(days * 86_400))).strftime("%H:%M:%S")
+        # In the calendar of 1900 day 60 is the 29th of February, which never was.
+        is_before_gap = days < 60 and self._epoch.year == 1899
+        moment = self._epoch + timedelta(days=int(days) + is_before_gap, seconds=round(days % 1 * 86_400))
+        return moment.date().isoformat() if moment.time() == datetime.min.time() else moment.isoformat(sep=" ")
+
+
+def _plain(number: float) -> str:
+    """Return a number with the 15 digits Excel keeps, without exponent where it is whole."""
+    return str(int(number)) if number == int(number) and abs(number) < 1e15 else f"{number:.15g}"
+
+
+def _column(reference: str) -> int | None:
+    """Return the number from 0 of the column in a cell's reference, as in "B3"; None where there is none."""
+    letters = _COLUMN.match(reference)
+    if letters is None:
+        return None
+    column = 0
+    for letter in letters[0]:
+        column = column * 26 + ord(letter) - ord("A") + 1
+    return column - 1
+
+
+def _shared_strings(package: Package, part: str) -> list[str]:
+    strings: list[str] = []
+    n_characters = 0
+    with package.archive.open(part) as stream:
+        for element in stream_elements(stream, "si", package.name):
+            strings.append(_string(element))
+            n_characters += len(strings[-1])
+            if len(strings) > MAX_SHARED_STRINGS or n_characters > MAX_CHARACTERS:
+                raise InvalidDocument(
+                    f"The cells of {package.name} share more than {MAX_SHARED_STRINGS:,} texts.",
+                    remedy="Save its sheets as CSV.",
+                )
+    return strings
+
+
+def _string(element: Element) -> str:
+    """Return the text of a string, whose runs may be formatted; how to pronounce it is left out."""
+    runs = chain.from_iterable(
+        [each] if local(each) == "t" else children(each, "t") for each in children(element, "t", "r")
+    )
+    return "".join(run.text or "" for run in runs)
+
+
+def _formats(styles: Element) -> list[str]:
+    """Return what each cell style makes of numbers: "date", "percent" or ""."""
+    codes = {attribute(each, "numFmtId"): attribute(each, "formatCode") for each in descendants(styles, "numFmt")}
+    cell_styles = child(styles, "cellXfs")
+    formats = (attribute(each, "numFmtId") for each in (() if cell_styles is None else children(cell_styles, "xf")))
+    return [_format(number, codes.get(number)) for number in formats]
+
+
+def _format(number: str, code: str | None) -> str:
+    if code is None:
+        known = int(number) if number.isdecimal() else 0
+        return "date" if known in _DATES else "percent" if known in _PERCENTS else ""
+    bare = _NOT_CODE.sub("", code)
+    if bare.lower().startswith("general"):
+        return ""
+    return "date" if _DATE_CODE.search(bare) else "percent" if "%" in bare else ""

@@ -1,0 +1,5 @@
+"""MiniLM: all-MiniLM-L6-v2 by ONNX Runtime, from weights that are already on this machine."""
+
+from quipu.providers.minilm.embedder import MiniLmEmbedder
+
+__all__ = ["MiniLmEmbedder"]

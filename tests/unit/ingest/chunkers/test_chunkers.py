@@ -1,0 +1,29 @@
+"""Tests of all chunkers: their names, their budgets, and that equal texts are cut equally."""
+
+from typing import get_args
+
+import pytest
+
+from quipu.ingest.chunkers import CHUNKERS, chunk, sentences
+from quipu.model.chunking import TAKES, Chunking
+from quipu.settings import ChunkerName
+from tests.unit.ingest.chunkers.texts import Writer, count, parsed
+
+SEPARATORS = {"separator": "\n\n"}
+
+
+def test_every_chunker_has_its_place_in_the_model_and_the_settings() -> None:
+    assert tuple(CHUNKERS) == tuple(TAKES) == get_args(ChunkerName)
+    assert all(chunker.summary and chunker.after and chunker.when for chunker in CHUNKERS.values())
+
+
+@pytest.mark.parametrize("name", CHUNKERS)
+def test_the_spans_of_every_chunker_are_the_same_each_time_and_within_an_automatic_budget(name: str) -> None:
+    writer = Writer(11)
+    document = parsed("\n\n".join(writer.paragraph() for _ in range(60)))
+    chunking = Chunking(method=name, separator=SEPARATORS.get(name))
+    alike = [0.5 + 0.4 * (-1) ** number for number in range(max(0, len(sentences(document, chunking)) - 1))]
+    spans = chunk(document, chunking, count=count, similarities=alike)
+    assert spans == chunk(document, chunking, count=count, similarities=alike)
+    assert len(spans) > 1
+    assert all(count(document.text[span.start : span.end]) <= 1_200 for span in spans)
