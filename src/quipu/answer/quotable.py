@@ -75,7 +75,7 @@ def quotables(passages: Iterable[Passage], names: KnownNames) -> list[Quotable]:
 
 def _of_passage(passage: Passage, names: KnownNames) -> list[Quotable]:
     chunk = passage.chunk
-    topic = frozenset(term for text in (chunk.title, *chunk.headings) for term in terms_of(text))
+    topic = frozenset(term for text in (chunk.title, *chunk.headings, chunk.header) for term in terms_of(text))
     subject = entity_key(chunk.title.partition(" (")[0])
     found = []
     for span in _spans(chunk):

@@ -1,5 +1,7 @@
 """What can be quoted: sentences, exactly as they stand, without headings."""
 
+from dataclasses import replace
+
 from quipu.answer.pack import Passage
 from quipu.answer.quotable import known_names, quotables
 from quipu.model.graph import EntityMention
@@ -47,3 +49,9 @@ def test_names_are_found_in_each_sentence_and_the_title_is_the_subject() -> None
 def test_the_type_of_a_name_is_the_one_most_mentions_give() -> None:
     said = [EntityMention(key="polo", surface="Polo", type=kind) for kind in ("Other", "Content", "Person", "Person")]
     assert known_names(said).type_by_key == {"polo": "Person"}
+
+
+def test_a_row_of_a_table_is_about_what_its_header_says() -> None:
+    row = replace(chunk("", "Anna Karenina of Moscow | 37"), header="Name | Shoe size")
+    (quotable,) = quotables([Passage(number=1, chunk=row)], known_names([]))
+    assert quotable.about - quotable.terms == {"sho", "siz"}  # "name" is asked of everything
