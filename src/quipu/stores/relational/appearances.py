@@ -12,7 +12,8 @@ from sqlalchemy import bindparam, func, select
 
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.columns import Ints
-from quipu.stores.relational.lookup import Lookup, Rows, fetch
+from quipu.stores.relational.lookup import Lookup
+from quipu.stores.relational.memo import remembered
 from quipu.stores.relational.rids import entity_rids, relation_rids
 from quipu.stores.relational.snapshot import Snapshot
 
@@ -33,7 +34,7 @@ _CHUNK_BITS = 40  # an entity's position and a chunk's row make one number
 
 def chunks_of_entities(snapshot: Snapshot, keys: Sequence[str], k: int) -> dict[str, dict[str, int]]:
     """Return the `k` chunks that name each entity most: by its links, or its mentions where they are more."""
-    key_by_rid = {rid: key for key, rid in entity_rids(snapshot, keys).items()}
+    key_by_rid = {rid: key for key, rid in entity_rids(snapshot, keys).items()} if k > 0 else {}
     rids = sorted(key_by_rid)
     candidates = [_most(chunks, counts, k) for chunks, counts in _counts(snapshot, key_by_rid, rids)]
     chunk_ids = _ids(snapshot, candidates, k)
@@ -45,7 +46,7 @@ def chunks_of_relations(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, tup
     """Return the chunks that state each relation, ordered by id."""
     id_by_rid = relation_rids(snapshot, ids)
     relations, chunks = (column.tolist() for column in _STATED_IN.ints(snapshot, sorted(id_by_rid)))
-    chunk_ids: dict[int, str] = dict(_CHUNK_IDS.rows(snapshot, sorted(set(chunks))))
+    chunk_ids = _chunk_ids(snapshot, set(chunks))
     found: dict[str, set[str]] = {}
     for relation, chunk in zip(relations, chunks, strict=True):
         found.setdefault(id_by_rid[relation], set()).add(chunk_ids[chunk])
@@ -124,10 +125,10 @@ def _ids(snapshot: Snapshot, candidates: Sequence[_Candidates], k: int) -> dict[
         ids.update(first[place] for place in here.tolist())
         if len(here) < k:
             wanted.update(each.tied.tolist())
-    return ids | dict(_CHUNK_IDS.rows(snapshot, sorted(wanted)))
+    return ids | _chunk_ids(snapshot, wanted)
 
 
-def _first_of_all(snapshot: Snapshot, n_tied: int, k: int) -> Rows:
+def _first_of_all(snapshot: Snapshot, n_tied: int, k: int) -> list[tuple[int, str]]:
     """Return the rows and ids of the first of all chunks, among which are `k` of any `n_tied`; none where they are few.
 
     Of thousands of tied chunks those with the first ids are wanted. Ids are digests, so these are among the first of
@@ -135,5 +136,11 @@ def _first_of_all(snapshot: Snapshot, n_tied: int, k: int) -> Rows:
     """
     n_chunks = snapshot.connection.scalar(_LAST_CHUNK) or 0 if n_tied > k else 0
     if n_tied**2 <= k * n_chunks or not n_chunks:
-        return ()
-    return fetch(snapshot.connection, _FIRST_CHUNKS, {"n": k * n_chunks * 4 // (n_tied * 3)})
+        return []
+    limit = k * n_chunks * 4 // (n_tied * 3)
+    return [(rid, chunk_id) for rid, chunk_id in snapshot.connection.execute(_FIRST_CHUNKS, {"n": limit})]
+
+
+def _chunk_ids(snapshot: Snapshot, rids: set[int]) -> dict[int, str]:
+    memo = snapshot.memo.chunk_ids if snapshot.memo is not None else None
+    return remembered(memo, rids, lambda missing: dict(_CHUNK_IDS.rows(snapshot, sorted(missing))))

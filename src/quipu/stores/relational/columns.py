@@ -5,16 +5,18 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Select, Text, cast, func
+from sqlalchemy import Select, Text, cast, func, literal_column
 
 Ints = npt.NDArray[np.int64]
 
+# A literal, not a parameter: those of aggregate functions are written into the statement anew every time.
+_COMMA: Any = literal_column("','")
 _NONE: Ints = np.empty(0, dtype=np.int64)
 
 
 def as_texts(query: Select[Any]) -> Select[Any]:
     """Return a query of one row, in which each column of `query` is one text."""
-    texts: Iterable[Any] = (func.aggregate_strings(cast(column, Text), ",") for column in query.selected_columns)
+    texts: Iterable[Any] = (func.aggregate_strings(cast(column, Text), _COMMA) for column in query.selected_columns)
     return query.with_only_columns(*texts, maintain_column_froms=True)
 
 

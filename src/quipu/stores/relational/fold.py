@@ -5,16 +5,17 @@ with ten thousand mentions costs what any other entity costs.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Table, bindparam, select, update
+from sqlalchemy import Connection, Row, Table, TextClause, Update, bindparam, select
 from sqlalchemy import text as sql_text
 
 from quipu.model.fold import (
     MAX_DESCRIPTIONS,
     display_name,
+    first_descriptions,
     joined_descriptions,
     top_keywords,
     voted_type,
@@ -23,8 +24,8 @@ from quipu.model.graph import entity_text, relation_text
 from quipu.ports.store import Space
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.backend import Backend
-from quipu.stores.relational.mentions import Tallies
-from quipu.stores.relational.sql import ByValues, blocks, execute_rows, to_json
+from quipu.stores.relational.mentions import NewEntity, NewRelation, Tallies
+from quipu.stores.relational.sql import ByValues, Upsert, blocks, execute_rows, insert_rows, to_json
 from quipu.stores.relational.vector_rows import vector_hash
 
 
@@ -51,8 +52,8 @@ class _Counts:
     """Counted values of entities or relations, a row each: (owner, value, n)."""
 
     def __init__(self, table: Table, owner: str, value: str) -> None:
-        self._table = table
         self._columns = owner, value
+        self._add = Upsert(table, count="n")
         self._of = ByValues(select(table.c[owner], table.c[value], table.c.n), table.c[owner])
         self._drop = ByValues(table.delete().where(table.c.n == 0), table.c[owner])
 
@@ -60,13 +61,7 @@ class _Counts:
         """Add to the counts; those that reach zero go."""
         owner, value = self._columns
         changes = sorted((rid, text_, n) for (rid, text_), n in counts.items() if n)
-        statement = backend.insert(self._table)
-        total = self._table.c.n + statement.excluded.n
-        execute_rows(
-            connection,
-            statement.on_conflict_do_update(index_elements=[owner, value], set_={"n": total}),
-            [{owner: rid, value: text_, "n": n} for rid, text_, n in changes],
-        )
+        self._add.run(connection, backend, [{owner: rid, value: text_, "n": n} for rid, text_, n in changes])
         self._drop.run(connection, sorted({rid for rid, _, n in changes if n < 0}))
 
     def of(self, connection: Connection, owners: Sequence[int]) -> dict[int, dict[str, int]]:
@@ -100,14 +95,16 @@ def refold(connection: Connection, backend: Backend, tallies: Tallies, folded: F
 
 def _refold_relations(connection: Connection, backend: Backend, tallies: Tallies, folded: Folded) -> Counter[int]:
     """Update relations; return the change of degree of the entities at their ends."""
-    touched = sorted(tallies.relation_mentions)
+    new = tallies.new_relations
+    known = sorted(tallies.relation_mentions.keys() - new.keys())
     _KEYWORDS.add(connection, backend, tallies.keywords)
-    keywords = _KEYWORDS.of(connection, touched)
-    descriptions = _descriptions(connection, "relation", touched)
+    keywords = _KEYWORDS.of(connection, known) | _of_new(tallies.keywords, new)
+    descriptions = _descriptions(connection, "relation", known) | _of_new_described(tallies.relation_descriptions, new)
     degrees: Counter[int] = Counter()
-    changed: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     gone: list[int] = []
-    for row in _RELATIONS.rows(connection, touched):
+    touched: list[Row[Any] | NewRelation] = [*_RELATIONS.rows(connection, known), *new.values()]
+    for row in touched:
         n_mentions = row.n_mentions + tallies.relation_mentions[row.rid]
         change = (n_mentions > 0) - (row.n_mentions > 0)
         degrees.update({row.source: change, row.target: change})
@@ -120,9 +117,11 @@ def _refold_relations(connection: Connection, backend: Backend, tallies: Tallies
         text = relation_text(words, row.source_key, row.target_key, description)
         wanted = vector_hash(Space.RELATION, text)
         folded.moved(Space.RELATION, row.vector_hash, wanted)
-        changed.append(
+        rows.append(
             {
-                "row": row.rid,
+                "rid": row.rid,
+                "source": row.source,
+                "target": row.target,
                 "keywords": to_json(words),
                 "description": description,
                 "weight": row.weight + tallies.relation_weights[row.rid],
@@ -131,7 +130,7 @@ def _refold_relations(connection: Connection, backend: Backend, tallies: Tallies
                 "vector_hash": wanted,
             }
         )
-    _update_rows(connection, s.relation, changed)
+    _write(connection, s.relation, rows, new)
     _DROP_RELATIONS.run(connection, gone)
     return Counter({entity: change for entity, change in degrees.items() if change})
 
@@ -139,15 +138,17 @@ def _refold_relations(connection: Connection, backend: Backend, tallies: Tallies
 def _refold_entities(
     connection: Connection, backend: Backend, tallies: Tallies, degrees: Counter[int], folded: Folded
 ) -> None:
-    touched = sorted(tallies.entity_mentions.keys() | degrees.keys())
+    new = tallies.new_entities
+    known = sorted((tallies.entity_mentions.keys() | degrees.keys()) - new.keys())
     _SURFACES.add(connection, backend, tallies.surfaces)
     _TYPES.add(connection, backend, tallies.types)
-    surfaces = _SURFACES.of(connection, touched)
-    types = _TYPES.of(connection, touched)
-    descriptions = _descriptions(connection, "entity", touched)
-    changed: list[dict[str, Any]] = []
+    surfaces = _SURFACES.of(connection, known) | _of_new(tallies.surfaces, new)
+    types = _TYPES.of(connection, known) | _of_new(tallies.types, new)
+    descriptions = _descriptions(connection, "entity", known) | _of_new_described(tallies.entity_descriptions, new)
+    rows: list[dict[str, Any]] = []
     gone: list[int] = []
-    for row in _ENTITIES.rows(connection, touched):
+    touched: list[Row[Any] | NewEntity] = [*_ENTITIES.rows(connection, known), *new.values()]
+    for row in touched:
         n_mentions = row.n_mentions + tallies.entity_mentions[row.rid]
         if not n_mentions:
             gone.append(row.rid)
@@ -158,9 +159,10 @@ def _refold_entities(
         description = joined_descriptions(descriptions.get(row.rid, ()))
         wanted = vector_hash(Space.ENTITY, entity_text(name, description))
         folded.moved(Space.ENTITY, row.vector_hash, wanted)
-        changed.append(
+        rows.append(
             {
-                "row": row.rid,
+                "rid": row.rid,
+                "key": row.key,
                 "name": name,
                 "type": voted_type(types[row.rid]),
                 "description": description,
@@ -170,19 +172,52 @@ def _refold_entities(
                 "vector_hash": wanted,
             }
         )
-    _update_rows(connection, s.entity, changed)
+    _write(connection, s.entity, rows, new)
     _DROP_ENTITIES.run(connection, gone)
 
 
-def _update_rows(connection: Connection, table: Table, changed: list[dict[str, Any]]) -> None:
-    if changed:
-        values: dict[str, Any] = {column: bindparam(column) for column in changed[0] if column != "row"}
-        execute_rows(connection, update(table).where(table.c.rid == bindparam("row")).values(values), changed)
+def _write(connection: Connection, table: Table, rows: Sequence[dict[str, Any]], new: Collection[int]) -> None:
+    """Insert the rows that are new and update the others."""
+    insert_rows(connection, table, [row for row in rows if row["rid"] in new])
+    changed = [{**row, "row": row["rid"]} for row in rows if row["rid"] not in new]
+    execute_rows(connection, _UPDATES[table.name], changed)
+
+
+def _update_by_rid(table: Table, kept: Collection[str]) -> Update:
+    values: dict[str, Any] = {column.name: bindparam(column.name) for column in table.c if column.name not in kept}
+    return table.update().where(table.c.rid == bindparam("row")).values(values)
+
+
+_UPDATES = {
+    "entity": _update_by_rid(s.entity, ("rid", "key")),
+    "relation": _update_by_rid(s.relation, ("rid", "source", "target")),
+}
+
+
+def _of_new(counts: Counter[tuple[int, str]], new: Collection[int]) -> dict[int, dict[str, int]]:
+    """Return the counts of new owners: all there are."""
+    of_new: dict[int, dict[str, int]] = {}
+    for (owner, value), n in counts.items():
+        if owner in new:
+            of_new.setdefault(owner, {})[value] = n
+    return of_new
+
+
+def _of_new_described(described: Mapping[int, Sequence[tuple[int, str]]], new: Collection[int]) -> dict[int, list[str]]:
+    return {owner: first_descriptions(described[owner])[:MAX_DESCRIPTIONS] for owner in new if owner in described}
 
 
 def _descriptions(connection: Connection, owner: str, owners: Sequence[int]) -> dict[int, list[str]]:
     """Return the first few distinct descriptions of each owner, walking the index from one rank to the next."""
-    walk = sql_text(f"""
+    found: dict[int, list[str]] = {}
+    for block in blocks(owners):
+        for owner_rid, description in connection.execute(_WALKS[owner], {"owners": block, "limit": MAX_DESCRIPTIONS}):
+            found.setdefault(owner_rid, []).append(description)
+    return found
+
+
+def _walk(owner: str) -> TextClause:
+    return sql_text(f"""
         WITH RECURSIVE pick(owner, rank, i) AS (
             SELECT o.rid, (SELECT min(m.description_order) FROM {owner}_mention m
                            WHERE m.{owner} = o.rid AND m.description_order > -1), 1
@@ -196,8 +231,6 @@ def _descriptions(connection: Connection, owner: str, owners: Sequence[int]) -> 
                          WHERE m.{owner} = p.owner AND m.description_order = p.rank LIMIT 1) AS description
         FROM pick p WHERE p.rank IS NOT NULL ORDER BY p.owner, p.rank
     """).bindparams(bindparam("owners", expanding=True))
-    found: dict[int, list[str]] = {}
-    for block in blocks(owners):
-        for row in connection.execute(walk, {"owners": block, "limit": MAX_DESCRIPTIONS}):
-            found.setdefault(row.owner, []).append(row.description)
-    return found
+
+
+_WALKS = {owner: _walk(owner) for owner in ("entity", "relation")}

@@ -23,16 +23,44 @@ from quipu.model.graph import Entity, EntityMention, Relation, RelationMention
 from quipu.model.ids import relation_id
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.filters import is_allowed
+from quipu.stores.relational.lookup import Lookup
 from quipu.stores.relational.rids import entity_rids, relation_rids
 from quipu.stores.relational.snapshot import Snapshot
 from quipu.stores.relational.sql import select_in, texts_from_json
 
 _SOURCE, _TARGET = s.entity.alias("source"), s.entity.alias("target")
+_e, _r, _a = s.entity.c, s.relation.c, s.alias_mention.c
+_em, _rm = s.entity_mention.c, s.relation_mention.c
+_RELATION = (
+    select(
+        s.relation,
+        _SOURCE.c.key.label("source_key"),
+        _SOURCE.c.name.label("source_name"),
+        _TARGET.c.key.label("target_key"),
+        _TARGET.c.name.label("target_name"),
+    )
+    .join(_SOURCE, _SOURCE.c.rid == _r.source)
+    .join(_TARGET, _TARGET.c.rid == _r.target)
+)
+_ENTITIES = Lookup(select(s.entity), _e.key)
+_ALIASES = Lookup(select(_a.entity, _a.surface).distinct(), _a.entity, said_in=_a.chunk)
+_STANDS_FOR = Lookup(
+    select(_a.alias, _e.key).join_from(s.alias_mention, s.entity, _a.entity == _e.rid), _a.alias, said_in=_a.chunk
+)
+_VISIBLE = Lookup(
+    select(_e.key).where(select(1).where(_em.entity == _e.rid, is_allowed(_em.chunk)).correlate(s.entity).exists()),
+    _e.key,
+)
+_RELATIONS = Lookup(_RELATION, _r.rid)
+_FROM = Lookup(_RELATION, _r.source)
+_TO = Lookup(_RELATION, _r.target)
+_MENTIONS = Lookup(select(s.entity_mention), _em.entity, said_in=_em.chunk)
+_STATEMENTS = Lookup(select(s.relation_mention), _rm.relation, said_in=_rm.chunk)
 
 
 def entities(snapshot: Snapshot, keys: Sequence[str]) -> list[Entity]:
     """Return entities in the order asked for."""
-    rows = {row.rid: row for row in select_in(snapshot.connection, select(s.entity), s.entity.c.key, sorted(set(keys)))}
+    rows = {row.rid: row for row in _ENTITIES.records(snapshot, sorted(set(keys)))}
     aliases = _aliases(snapshot, list(rows))
     if snapshot.is_filtered:
         found = _refolded_entities(snapshot, rows, aliases)
@@ -44,17 +72,15 @@ def entities(snapshot: Snapshot, keys: Sequence[str]) -> list[Entity]:
 def relations(snapshot: Snapshot, ids: Sequence[str]) -> list[Relation]:
     """Return relations in the order asked for; what is no relation id is left out."""
     rids = relation_rids(snapshot, ids)
-    rows = select_in(snapshot.connection, _relation_query(), s.relation.c.rid, sorted(rids))
+    rows = _RELATIONS.records(snapshot, sorted(rids))
     found = {relation.id: relation for relation in _relations(snapshot, rows)}
     return [found[i] for i in ids if i in found]
 
 
 def incident(snapshot: Snapshot, keys: Sequence[str]) -> list[Relation]:
     """Return every relation with an end among `keys`, ordered by id."""
-    rids = entity_rids(snapshot, keys).values()
-    rows: dict[int, Row[Any]] = {}
-    for column in (s.relation.c.source, s.relation.c.target):
-        rows.update({row.rid: row for row in select_in(snapshot.connection, _relation_query(), column, sorted(rids))})
+    rids = sorted(entity_rids(snapshot, keys).values())
+    rows = {row.rid: row for lookup in (_FROM, _TO) for row in lookup.records(snapshot, rids)}
     return sorted(_relations(snapshot, list(rows.values())), key=lambda relation: relation.id)
 
 
@@ -86,19 +112,14 @@ def _allowed_degrees(snapshot: Snapshot, rids: Sequence[int]) -> Counter[int]:
 
 def named(snapshot: Snapshot, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Return the keys of the entities each name stands for: its own, then those it is an alias of."""
-    e, a = s.entity.c, s.alias_mention.c
-    found: dict[str, list[str]] = {}
-    for row in select_in(snapshot.connection, select(e.key), e.key, sorted(set(names))):
-        found.setdefault(row.key, []).append(row.key)
-    stated: Select[Any] = select(a.alias, e.key, func.count().label("n"))
-    stated = stated.join_from(s.alias_mention, s.entity, a.entity == e.rid).group_by(a.alias, e.key)
-    stated = _allowed(snapshot, stated, a.chunk)
-    rows = select_in(snapshot.connection, stated, a.alias, sorted(set(names)))
-    for row in sorted(rows, key=lambda row: (row.alias, -row.n, row.key)):
-        if row.key not in found.setdefault(row.alias, []):
-            found[row.alias].append(row.key)
+    wanted = sorted(set(names))
+    found: dict[str, list[str]] = {key: [key] for key in entity_rids(snapshot, wanted)}
+    times: Counter[tuple[str, str]] = Counter(map(tuple, _STANDS_FOR.rows(snapshot, wanted)))
+    for (alias, key), _ in sorted(times.items(), key=lambda item: (item[0][0], -item[1], item[0][1])):
+        if key not in found.setdefault(alias, []):
+            found[alias].append(key)
     if snapshot.is_filtered:
-        visible = {entity.key for entity in entities(snapshot, sorted({k for keys in found.values() for k in keys}))}
+        visible = {key for (key,) in _VISIBLE.rows(snapshot, sorted({k for keys in found.values() for k in keys}))}
         found = {name: [key for key in keys if key in visible] for name, keys in found.items()}
     return {name: tuple(found[name]) for name in dict.fromkeys(names) if found.get(name)}
 
@@ -176,11 +197,9 @@ def _allowed(snapshot: Snapshot, query: Select[Any], chunk: Any) -> Select[Any]:
 
 
 def _aliases(snapshot: Snapshot, rids: Sequence[int]) -> dict[int, tuple[str, ...]]:
-    a = s.alias_mention.c
-    query = _allowed(snapshot, select(a.entity, a.surface).distinct(), a.chunk)
     found: dict[int, list[str]] = {}
-    for row in select_in(snapshot.connection, query, a.entity, sorted(rids)):
-        found.setdefault(row.entity, []).append(row.surface)
+    for rid, surface in _ALIASES.rows(snapshot, sorted(rids)):
+        found.setdefault(rid, []).append(surface)
     return {rid: tuple(sorted(surfaces)) for rid, surfaces in found.items()}
 
 
@@ -200,11 +219,8 @@ def _entity(row: Row[Any], aliases: tuple[str, ...]) -> Entity:
 def _refolded_entities(
     snapshot: Snapshot, rows: Mapping[int, Row[Any]], aliases: Mapping[int, tuple[str, ...]]
 ) -> dict[str, Entity]:
-    m = s.entity_mention.c
     mentions: dict[int, list[Row[Any]]] = {}
-    for mention in select_in(
-        snapshot.connection, _allowed(snapshot, select(s.entity_mention), m.chunk), m.entity, sorted(rows)
-    ):
+    for mention in _MENTIONS.records(snapshot, sorted(rows)):
         mentions.setdefault(mention.entity, []).append(mention)
     degree = _allowed_degrees(snapshot, sorted(mentions))
     return {
@@ -224,28 +240,11 @@ def _refolded_entities(
     }
 
 
-def _relation_query() -> Select[Any]:
-    r = s.relation.c
-    return (
-        select(
-            s.relation,
-            _SOURCE.c.key.label("source_key"),
-            _SOURCE.c.name.label("source_name"),
-            _TARGET.c.key.label("target_key"),
-            _TARGET.c.name.label("target_name"),
-        )
-        .join(_SOURCE, _SOURCE.c.rid == r.source)
-        .join(_TARGET, _TARGET.c.rid == r.target)
-    )
-
-
 def _relations(snapshot: Snapshot, rows: Sequence[Row[Any]]) -> list[Relation]:
     if not snapshot.is_filtered:
         return [_relation(row) for row in rows]
-    m = s.relation_mention.c
     mentions: dict[int, list[Row[Any]]] = {}
-    query = _allowed(snapshot, select(s.relation_mention), m.chunk)
-    for mention in select_in(snapshot.connection, query, m.relation, sorted(row.rid for row in rows)):
+    for mention in _STATEMENTS.records(snapshot, sorted(row.rid for row in rows)):
         mentions.setdefault(mention.relation, []).append(mention)
     keys = sorted({key for row in rows for key in (row.source_key, row.target_key)})
     names = {entity.key: entity.name for entity in entities(snapshot, keys)}

@@ -23,6 +23,33 @@ _ends = s.relation.c.source, s.relation.c.target
 _RELATIONS = ByValues(select(*_ends, s.relation.c.rid), tuple_(*_ends))
 
 
+@dataclass(frozen=True, slots=True)
+class NewEntity:
+    """An entity that has no row yet, as the row of one without mentions would be."""
+
+    rid: int
+    key: str
+    n_mentions: int = 0
+    n_chunks: int = 0
+    degree: int = 0
+    vector_hash: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NewRelation:
+    """A relation that has no row yet, as the row of one without mentions would be, with the keys of its ends."""
+
+    rid: int
+    source: int
+    target: int
+    source_key: str
+    target_key: str
+    weight: int = 0
+    n_mentions: int = 0
+    n_chunks: int = 0
+    vector_hash: str = ""
+
+
 @dataclass(slots=True)
 class Tallies:
     """What a change adds to (or takes from) the counts of entities, relations and names, by row number or key."""
@@ -36,7 +63,10 @@ class Tallies:
     relation_weights: Counter[int] = field(default_factory=Counter)
     keywords: Counter[tuple[int, str]] = field(default_factory=Counter)
     aliases: Counter[str] = field(default_factory=Counter)
-    new_entities: list[str] = field(default_factory=list)
+    new_entities: dict[int, NewEntity] = field(default_factory=dict)
+    new_relations: dict[int, NewRelation] = field(default_factory=dict)
+    entity_descriptions: dict[int, list[tuple[int, str]]] = field(default_factory=dict)  # (rank, description), as added
+    relation_descriptions: dict[int, list[tuple[int, str]]] = field(default_factory=dict)
 
     def add_entity(self, chunk_entities: set[int], entity: int, surface: str, kind: str, sign: int) -> None:
         """Count one mention; `chunk_entities` are those already seen in its chunk."""
@@ -79,7 +109,7 @@ def record(connection: Connection, said: Sequence[tuple[int, ChunkFacts]], talli
     """Write what chunks say, and add it to the tallies. Raises InvalidDelta where a relation's end is not mentioned."""
     _check(said)
     entity_by_key = _rows_of_entities(connection, {m.key for _, facts in said for m in facts.entities}, tallies)
-    relation_by_ends = _rows_of_relations(connection, said, entity_by_key)
+    relation_by_ends = _rows_of_relations(connection, said, entity_by_key, tallies)
     entity_rows: list[dict[str, Any]] = []
     relation_rows: list[dict[str, Any]] = []
     alias_rows: list[dict[str, Any]] = []
@@ -99,6 +129,8 @@ def _entity_rows(
     for ordinal, mention in enumerate(facts.entities):
         entity = entity_by_key[mention.key]
         tallies.add_entity(seen, entity, mention.surface, mention.type, 1)
+        rank = description_order(mention.description, is_definition=mention.is_definition)
+        tallies.entity_descriptions.setdefault(entity, []).append((rank, mention.description))
         yield {
             "chunk": chunk,
             "ordinal": ordinal,
@@ -106,7 +138,7 @@ def _entity_rows(
             "surface": mention.surface,
             "type": mention.type,
             "description": mention.description,
-            "description_order": description_order(mention.description, is_definition=mention.is_definition),
+            "description_order": rank,
             "is_definition": int(mention.is_definition),
             "start_char": mention.start,
             "end_char": mention.end,
@@ -120,15 +152,17 @@ def _relation_rows(
     for ordinal, found in enumerate(facts.relations):
         ends = _ordered(found.source, found.target)
         weight = weight_to_thousandths(found.weight)
-        tallies.add_relation(seen, relation_by_ends[ends], found.keywords, weight, 1)
+        relation, rank = relation_by_ends[ends], description_order(found.description)
+        tallies.add_relation(seen, relation, found.keywords, weight, 1)
+        tallies.relation_descriptions.setdefault(relation, []).append((rank, found.description))
         yield {
             "chunk": chunk,
             "ordinal": ordinal,
-            "relation": relation_by_ends[ends],
+            "relation": relation,
             "is_reversed": int(found.source != ends[0]),
             "keywords": to_json(found.keywords),
             "description": found.description,
-            "description_order": description_order(found.description),
+            "description_order": rank,
             "weight": weight,
         }
 
@@ -164,21 +198,19 @@ def _ordered(first: str, second: str) -> tuple[str, str]:
 
 
 def _rows_of_entities(connection: Connection, keys: set[str], tallies: Tallies) -> dict[str, int]:
-    """Return the row of each key, with empty rows made for new ones; the fold fills them."""
+    """Return the row of each key; those of new ones are yet to be written, by the fold."""
     found = {row.key: row.rid for row in _ENTITIES.rows(connection, sorted(keys))}
     new = sorted(keys - found.keys())
     first = next_rid(connection, s.entity) if new else 0
     found.update({key: first + i for i, key in enumerate(new)})
-    blank = {"name": "", "type": "", "description": "", "n_mentions": 0, "n_chunks": 0, "degree": 0, "vector_hash": ""}
-    insert_rows(connection, s.entity, [{"rid": found[key], "key": key, **blank} for key in new])
-    tallies.new_entities.extend(new)
+    tallies.new_entities.update((found[key], NewEntity(found[key], key)) for key in new)
     return found
 
 
 def _rows_of_relations(
-    connection: Connection, said: Sequence[tuple[int, ChunkFacts]], entity_by_key: dict[str, int]
+    connection: Connection, said: Sequence[tuple[int, ChunkFacts]], entity_by_key: Mapping[str, int], tallies: Tallies
 ) -> dict[tuple[str, str], int]:
-    """Return the row of each unordered pair, with empty rows made for new ones."""
+    """Return the row of each unordered pair; those of new ones are yet to be written, by the fold."""
     pairs = {_ordered(r.source, r.target) for _, facts in said for r in facts.relations}
     by_rows = {(entity_by_key[a], entity_by_key[b]): (a, b) for a, b in pairs}
     rows = _RELATIONS.rows(connection, sorted(by_rows))
@@ -186,7 +218,7 @@ def _rows_of_relations(
     new = sorted(pairs - found.keys())
     first = next_rid(connection, s.relation) if new else 0
     found.update({pair: first + i for i, pair in enumerate(new)})
-    blank = {"keywords": "[]", "description": "", "weight": 0, "n_mentions": 0, "n_chunks": 0, "vector_hash": ""}
-    ends = [{"rid": found[a, b], "source": entity_by_key[a], "target": entity_by_key[b]} for a, b in new]
-    insert_rows(connection, s.relation, [{**row, **blank} for row in ends])
+    for a, b in new:
+        rid = found[a, b]
+        tallies.new_relations[rid] = NewRelation(rid, entity_by_key[a], entity_by_key[b], a, b)
     return found

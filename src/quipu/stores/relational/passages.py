@@ -9,13 +9,19 @@ from quipu.model.document import Document, Status
 from quipu.model.evidence import Scored
 from quipu.model.graph import Chunk
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.filters import ALLOWED_DOCUMENT, is_allowed
+from quipu.stores.relational.filters import ALLOWED_DOCUMENT
 from quipu.stores.relational.jobs import metadata_from_json
+from quipu.stores.relational.lookup import Lookup
 from quipu.stores.relational.snapshot import Snapshot
 from quipu.stores.relational.sql import select_in, texts_from_json
 
 _HIDDEN_JOBS = (Status.PARTIAL,)
 _N_CHUNKS = select(func.count()).select_from(s.chunk)
+_CHUNK = select(s.chunk, s.document.c.id.label("document_id"), s.document.c.title).join(
+    s.document, s.document.c.rid == s.chunk.c.document
+)
+_CHUNKS = Lookup(_CHUNK, s.chunk.c.id, said_in=s.chunk.c.rid)
+_DOCUMENT_CHUNKS = Lookup(_CHUNK, s.document.c.id, said_in=s.chunk.c.rid)
 
 
 def n_chunks(snapshot: Snapshot) -> int:
@@ -43,15 +49,15 @@ def documents(snapshot: Snapshot, ids: Sequence[str] | None) -> list[Document]:
 
 def chunks(snapshot: Snapshot, ids: Sequence[str]) -> list[Chunk]:
     """Return chunks in the order asked for."""
-    rows = select_in(snapshot.connection, _chunk_query(snapshot), s.chunk.c.id, sorted(set(ids)))
+    rows = _CHUNKS.records(snapshot, sorted(set(ids)))
     found = {row.id: _chunk(row) for row in rows}
     return [found[chunk_id] for chunk_id in ids if chunk_id in found]
 
 
 def document_chunks(snapshot: Snapshot, document_id: str) -> list[Chunk]:
     """Return a document's chunks in order."""
-    query = _chunk_query(snapshot).where(s.document.c.id == document_id).order_by(s.chunk.c.ordinal)
-    return [_chunk(row) for row in snapshot.connection.execute(query)]
+    rows = _DOCUMENT_CHUNKS.records(snapshot, [document_id])
+    return [_chunk(row) for row in sorted(rows, key=lambda row: row.ordinal)]
 
 
 def full_text(snapshot: Snapshot, text: str, k: int) -> list[Scored]:
@@ -98,13 +104,6 @@ def _waiting_document(job: Row[Any]) -> Document:
         added_at=job.added_at,
         updated_at=job.added_at,
     )
-
-
-def _chunk_query(snapshot: Snapshot) -> Select[Any]:
-    query = select(s.chunk, s.document.c.id.label("document_id"), s.document.c.title).join(
-        s.document, s.document.c.rid == s.chunk.c.document
-    )
-    return query.where(is_allowed(s.chunk.c.rid)) if snapshot.is_filtered else query
 
 
 def _chunk(row: Row[Any]) -> Chunk:

@@ -9,12 +9,13 @@ from sqlalchemy import Connection, select, tuple_
 from quipu.model.delta import Reply
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.backend import Backend
-from quipu.stores.relational.sql import ByValues, deflate, execute_rows, inflate
+from quipu.stores.relational.sql import ByValues, Upsert, deflate, inflate
 
 _u, _h = s.reply_document.c, s.reply.c.input_hash
 _READ = ByValues(select(s.reply), _h)
 _KEPT = ByValues(select(_h), _h)
 _DROP = ByValues(s.reply.delete(), _h)
+_KEEP, _NEED = Upsert(s.reply), Upsert(s.reply_document)
 _ASKED_FOR = ByValues(select(_u.input_hash), _u.document)
 _USED = ByValues(select(_u.input_hash).distinct(), _u.input_hash)
 _FORGET_DOCUMENTS = ByValues(s.reply_document.delete(), _u.document)
@@ -30,15 +31,15 @@ def record(connection: Connection, backend: Backend, replies: Sequence[Reply]) -
         readable = read(connection, hashes)
         damaged = [input_hash for input_hash in hashes if input_hash not in readable]
         _DROP.run(connection, damaged)
-        execute_rows(connection, backend.insert(s.reply).on_conflict_do_nothing(), kept)
-        execute_rows(connection, backend.insert(s.reply_document).on_conflict_do_nothing(), uses)
+        _KEEP.run(connection, backend, kept)
+        _NEED.run(connection, backend, uses)
 
 
 def use(connection: Connection, backend: Backend, uses: Sequence[tuple[str, str]]) -> None:
     """Note that documents need replies kept before: (document id, input hash)."""
     if uses:
         rows = [{"document": document, "input_hash": input_hash} for document, input_hash in uses]
-        execute_rows(connection, backend.insert(s.reply_document).on_conflict_do_nothing(), rows)
+        _NEED.run(connection, backend, rows)
 
 
 def read(connection: Connection, input_hashes: Sequence[str]) -> dict[str, str]:

@@ -6,17 +6,22 @@ from sqlalchemy import Connection
 
 from quipu.stores.relational.allowed import AllowedGraph
 from quipu.stores.relational.backend import Backend
+from quipu.stores.relational.memo import Memo
 from quipu.text.analyzer import Analyzer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """A connection inside a read transaction; `allowed` where its temporary tables restrict what may be seen."""
+    """A connection inside a read transaction; `allowed` where its temporary tables restrict what may be seen.
+
+    `memo` holds what other snapshots of the same revision have looked up; there is none under a filter.
+    """
 
     connection: Connection
     backend: Backend
     analyzer: Analyzer
-    allowed: AllowedGraph | None
+    allowed: AllowedGraph | None = None
+    memo: Memo | None = None
 
     @property
     def is_filtered(self) -> bool:

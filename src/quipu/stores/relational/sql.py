@@ -3,6 +3,7 @@
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from functools import lru_cache
 from itertools import islice
 from operator import itemgetter
@@ -25,6 +26,8 @@ from sqlalchemy import (
     select,
 )
 from sqlalchemy.sql.compiler import SQLCompiler
+
+from quipu.stores.relational.backend import Backend
 
 T = TypeVar("T")
 
@@ -87,7 +90,7 @@ def _insert_into(table: Table) -> Insert:
 
 @lru_cache(maxsize=256)
 def _compiled(dialect: Dialect, statement: Insert | Update, columns: tuple[str, ...]) -> SQLCompiler:
-    compiled = statement.compile(dialect=dialect, column_keys=list(columns))
+    compiled = statement.compile(dialect=dialect, column_keys=list(columns) if statement.is_insert else None)
     assert isinstance(compiled, SQLCompiler)
     return compiled
 
@@ -112,6 +115,10 @@ class ByValues:
         results = self._run(connection, values, parameters)
         return [row for result in results for row in result] if len(results) != 1 else results[0].all()
 
+    def tuples(self, connection: Connection, values: Iterable[Any]) -> list[tuple[Any, ...]]:
+        """Return the rows as the driver gives them, of columns that need no conversion."""
+        return [row for result in self._run(connection, values, {}) for row in driver_rows(result)]
+
     def run(self, connection: Connection, values: Iterable[Any], **parameters: object) -> None:
         """Run a DELETE for `values`, however many there are."""
         self._run(connection, values, parameters)
@@ -126,6 +133,37 @@ class ByValues:
             array = json.dumps(listed, ensure_ascii=False)
             return [connection.execute(self._by_array, {"values": array, **parameters})]
         return [connection.execute(self._by_list, {"values": block, **parameters}) for block in blocks(listed)]
+
+
+def driver_rows(result: CursorResult[Any]) -> list[tuple[Any, ...]]:
+    """Return the driver's own rows, of columns that need no conversion: wrapping each takes as long as reading it."""
+    with closing(result):
+        return list(result.cursor.fetchall())
+
+
+class Upsert:
+    """An INSERT that leaves rows already there as they are, or adds to a count of theirs; built once."""
+
+    def __init__(self, table: Table, *, count: str = "") -> None:
+        self._table = table
+        self._count = count
+        self._by_kind: dict[type[Backend], Insert] = {}
+
+    def run(self, connection: Connection, backend: Backend, rows: Sequence[dict[str, Any]]) -> None:
+        """Insert all rows, or do nothing where there are none."""
+        execute_rows(connection, self._statement(backend), rows)
+
+    def _statement(self, backend: Backend) -> Insert:
+        kind = type(backend)
+        if kind not in self._by_kind:
+            statement = backend.insert(self._table)
+            total = self._table.c[self._count] + statement.excluded[self._count] if self._count else None
+            self._by_kind[kind] = (
+                statement.on_conflict_do_update(index_elements=self._table.primary_key, set_={self._count: total})
+                if self._count
+                else statement.on_conflict_do_nothing()
+            )
+        return self._by_kind[kind]
 
 
 def next_rid(connection: Connection, table: Table) -> int:

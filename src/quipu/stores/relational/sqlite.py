@@ -14,7 +14,8 @@ from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.exc import DatabaseError, OperationalError
 
 from quipu.errors import Busy, Corrupt, Unavailable
-from quipu.text.words import is_unspaced
+from quipu.stores.relational import sqlite_bm25
+from quipu.stores.relational.sqlite_bm25 import quoted
 
 _RETRY_S = 0.02
 
@@ -109,25 +110,15 @@ class SqliteBackend:
         self, connection: Connection, terms: Sequence[str], k: int, *, is_filtered: bool
     ) -> list[tuple[str, float]]:
         """Return the best chunks for any of the terms, by FTS5's BM25."""
-        if not terms:
-            return []
-        allowed = "AND chunk.rid IN (SELECT rid FROM temp.allowed_chunk)" if is_filtered else ""
-        query = text(f"""
-            SELECT chunk.id AS id, round(-bm25(chunk_terms), 6) AS score
-            FROM chunk_terms JOIN chunk ON chunk.rid = chunk_terms.rowid
-            WHERE chunk_terms MATCH :terms {allowed}
-            ORDER BY score DESC, chunk.id LIMIT :k
-        """)
-        parameters = {"terms": " OR ".join(_quoted(term) for term in terms), "k": k}
-        return [(row.id, row.score) for row in connection.execute(query, parameters)]
+        return sqlite_bm25.search(connection, terms, k, is_filtered=is_filtered)
 
     def chunks_with_phrase(self, connection: Connection, terms: Sequence[str]) -> list[int]:
         """Return the chunks that have these terms in a row."""
-        return self._rows(connection, "chunk_terms", _quoted(" ".join(terms)))
+        return self._rows(connection, "chunk_terms", quoted(" ".join(terms)))
 
     def chunks_with_capital(self, connection: Connection, term: str) -> list[int]:
         """Return the chunks that have this capitalised term."""
-        return self._rows(connection, "chunk_capitals", _quoted(term))
+        return self._rows(connection, "chunk_capitals", quoted(term))
 
     def check_text(self, connection: Connection) -> tuple[dict[str, int], dict[str, int]]:
         """Return how many chunks each term, and each capitalised term, is in."""
@@ -231,9 +222,3 @@ def _cannot_change(path: Path) -> bool:
     """Say whether the index lies where nobody here can write, with no log to be read back: then it needs no locks."""
     log = path.with_name(f"{path.name}-wal")
     return path.exists() and not os.access(path.parent, os.W_OK) and not (log.exists() and log.stat().st_size)
-
-
-def _quoted(term: str) -> str:
-    """Return a term as FTS5 takes it; one character of an unspaced script matches every pair it starts."""
-    quoted = '"' + term.replace('"', '""') + '"'
-    return f"{quoted} *" if len(term) == 1 and is_unspaced(term) else quoted

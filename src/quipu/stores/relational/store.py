@@ -33,6 +33,7 @@ from quipu.stores.relational.backend import Backend
 from quipu.stores.relational.documents import ChunkChanges
 from quipu.stores.relational.fold import Folded
 from quipu.stores.relational.lease import new_owner
+from quipu.stores.relational.memo import Memo
 from quipu.stores.relational.mentions import Tallies
 from quipu.stores.relational.name_sieve import NameSieve
 from quipu.stores.relational.snapshot import Snapshot
@@ -54,6 +55,7 @@ class RelationalStore:
         self._owner = new_owner()
         self._lock = asyncio.Lock()
         self._is_closed = False
+        self._memo = Memo(revision=-1)
 
     async def prepare(self, *, any_tokenizer: bool = False) -> None:
         """Make or migrate the tables; to be called once, before anything else.
@@ -78,9 +80,7 @@ class RelationalStore:
         self._check_open()
         context = self._backend.reading()
         try:
-            connection = await finish_in_thread(context.__enter__)
-            view = await finish_in_thread(lambda: self._open_view(connection, allowed))
-            yield view
+            yield await finish_in_thread(lambda: self._open_view(context.__enter__(), allowed))
         finally:
             await finish_in_thread(lambda: context.__exit__(None, None, None))
 
@@ -203,7 +203,9 @@ class RelationalStore:
         mentions.forget(connection, changes.unsaid, tallies)
         mentions.record(connection, changes.said, tallies)
         fold.refold(connection, backend, tallies, folded)
-        references = links.references(tallies.new_entities, folded.gone_entities, tallies.aliases)
+        references = links.references(
+            [new.key for new in tallies.new_entities.values()], folded.gone_entities, tallies.aliases
+        )
         text_index.update(connection, backend, self._analyzer, self._sieve, changes, references)
         vector_rows.retarget(connection, folded.vectors_before, folded.vectors_after, revision)
         _settle(connection, backend, publish, removals)
@@ -216,9 +218,21 @@ class RelationalStore:
         if is_filtered:
             self._backend.restrict(connection)
             filters.allow(connection, allowed)
-        graph = AllowedGraph(connection) if is_filtered else None
-        snapshot = Snapshot(connection=connection, backend=self._backend, analyzer=self._analyzer, allowed=graph)
-        return RelationalView(snapshot, revision=meta.number(connection, "revision"), allowed=allowed)
+        revision = meta.number(connection, "revision")
+        snapshot = Snapshot(
+            connection=connection,
+            backend=self._backend,
+            analyzer=self._analyzer,
+            allowed=AllowedGraph(connection) if is_filtered else None,
+            memo=None if is_filtered else self._memo_at(revision),
+        )
+        return RelationalView(snapshot, revision=revision, allowed=allowed)
+
+    def _memo_at(self, revision: int) -> Memo:
+        """Return what is remembered of the newest revision; of an older one nothing is."""
+        if revision > self._memo.revision:
+            self._memo = Memo(revision)
+        return self._memo if revision == self._memo.revision else Memo(revision)
 
 
 def _still_wanted(

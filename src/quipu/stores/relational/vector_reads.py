@@ -15,6 +15,7 @@ from quipu.stores.relational.allowed import find
 from quipu.stores.relational.columns import Ints, as_texts, from_texts
 from quipu.stores.relational.filters import ALLOWED_CHUNK
 from quipu.stores.relational.lookup import Lookup
+from quipu.stores.relational.memo import remembered
 from quipu.stores.relational.rids import relation_rids
 from quipu.stores.relational.snapshot import Snapshot
 
@@ -105,19 +106,15 @@ def allowed(snapshot: Snapshot, space: Space) -> npt.NDArray[np.int64] | None:
 
 def owners(snapshot: Snapshot, space: Space, rows: Sequence[int]) -> dict[int, tuple[str, ...]]:
     """Return the allowed ids each row stands for, ordered by id."""
-    found: dict[int, list[str]] = {}
-    owned = _OWNERS[space].rows(snapshot, rows)
-    visible = _visible(snapshot, space, [rid for _, rid, *_ in owned])
-    for row, rid, *ids in owned:
-        if rid in visible:
-            found.setdefault(row, []).append(relation_id(*ids) if space is Space.RELATION else ids[0])
-    return {row: tuple(sorted(ids)) for row, ids in found.items()}
+    memo = snapshot.memo.owners[space] if snapshot.memo is not None else None
+    return remembered(memo, rows, lambda missing: _owners(snapshot, space, missing))
 
 
 def rows_of(snapshot: Snapshot, space: Space, ids: Sequence[str]) -> dict[str, int]:
     """Return the rows of the vectors of the given ids."""
     if space is Space.CHUNK:
-        return {chunk_id: row for row, chunk_id in _CHUNK_ROWS.rows(snapshot, ids)}
+        memo = snapshot.memo.chunk_vectors if snapshot.memo is not None else None
+        return remembered(memo, ids, lambda missing: {i: row for row, i in _CHUNK_ROWS.rows(snapshot, missing)})
     if space is Space.ENTITY:
         owned = [(row, rid, key) for row, rid, key in _ENTITY_ROWS.rows(snapshot, ids)]
     else:
@@ -135,6 +132,16 @@ def n_waiting(snapshot: Snapshot) -> int:
 def n_vectors(snapshot: Snapshot) -> int:
     """Return the number of vectors of the live model."""
     return snapshot.connection.scalar(select(func.count()).where(_v.model == _LIVE)) or 0
+
+
+def _owners(snapshot: Snapshot, space: Space, rows: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    found: dict[int, list[str]] = {}
+    owned = _OWNERS[space].rows(snapshot, rows)
+    visible = _visible(snapshot, space, [rid for _, rid, *_ in owned])
+    for row, rid, *ids in owned:
+        if rid in visible:
+            found.setdefault(row, []).append(relation_id(*ids) if space is Space.RELATION else ids[0])
+    return {row: tuple(sorted(ids)) for row, ids in found.items()}
 
 
 def _visible(snapshot: Snapshot, space: Space, rids: Collection[int]) -> frozenset[int]:
