@@ -195,6 +195,8 @@ def _engine(path: Path, busy_timeout_s: float) -> Engine:
             _use_log(connection, busy_timeout_s)
         for pragma in (
             "synchronous = FULL",
+            "wal_autocheckpoint = 8000",  # pages, 32 MB: pages that change again and again are copied back less often
+            "journal_size_limit = 67108864",
             "temp_store = MEMORY",
             "cache_size = -32768",
             "mmap_size = 2147418112",
