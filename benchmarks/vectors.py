@@ -1,6 +1,7 @@
 """Measures the in-process vector index: query time, recall, catching up, opening, memory.
 
     python benchmarks/vectors.py [--million]
+    python benchmarks/vectors.py --sizes 100000 --dimensions 384 --json FILE
 
 Vectors are clustered, ten dimensions to a cluster, from fixed seeds; queries are held out. Where ../shared/data exists,
 its sentences are measured too, embedded by the local embedder. Each index is opened in a process of its own, whose
@@ -12,6 +13,7 @@ import asyncio
 import json
 import multiprocessing
 import re
+import shutil
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -23,6 +25,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from quipu.model.query import Filter
 from quipu.ports.store import ReadView, Space, VectorBlock
 from quipu.providers.local import WordLlamaEmbedder
 from quipu.vectors.local import LocalVectors
@@ -32,6 +35,8 @@ Vectors = npt.NDArray[np.float16]
 DATA = Path(__file__).resolve().parents[1] / "../shared/data"
 N_QUERIES, N_ADDED, KS = 100, 100, (10, 60)
 ROWS_PER_BLOCK = 50_000
+REPEATS = 5  # of opening and growing, of which the median counts
+_NO_QUERIES = np.empty((0, 1), dtype=np.float32)
 COLUMNS = (
     "vectors|build s|open ms|query k=10 wall|cpu ms|recall@10|query k=60 wall|cpu ms|recall@60"
     "|add 100 seen ms|written ms|private MB|mapped MB"
@@ -44,6 +49,10 @@ class View:
 
     data: Vectors
     revision: int
+
+    @property
+    def filter(self) -> Filter:
+        return Filter()
 
     def port(self) -> ReadView:
         return cast(ReadView, self)
@@ -109,7 +118,8 @@ async def measure(folder: Path) -> list[float]:
     queries = data[-N_QUERIES:].astype(np.float32)
     view, grown = View(data[: -N_QUERIES - N_ADDED], 1), View(data[:-N_QUERIES], 2)
     before, index = _memory_mb(), LocalVectors(folder / "index")
-    figures = [await _timed(lambda: index.nearest(view.port(), Space.CHUNK, queries[:0], k=10))]
+    await index.nearest(view.port(), Space.CHUNK, _NO_QUERIES, k=10)
+    figures = [median([await _opening_ms(folder, view) for _ in range(REPEATS)])]
     for k in KS:
         walls, cpus, n_hits = [], [], 0
         for query, expected in zip(queries, truth, strict=True):
@@ -121,36 +131,66 @@ async def measure(folder: Path) -> list[float]:
             n_hits += len({int(one.id) for one in found} & set(expected[:k].tolist()))
         figures += [median(walls), median(cpus), n_hits / (k * len(queries))]
     memory = _memory_mb()
-    figures.append(await _timed(lambda: index.nearest(grown.port(), Space.CHUNK, queries[:0], k=10)))
-    writer = LocalVectors(folder / "index", max_unsaved=0)
-    await writer.nearest(grown.port(), Space.CHUNK, queries[:0], k=10)
-    figures.append(await _timed(lambda: writer.catch_up(grown.port())))
+    growing = [await _growing_ms(folder, view, grown) for _ in range(REPEATS)]
+    figures += [median(each) for each in zip(*growing, strict=True)]
     return [*figures, *(after - earlier for earlier, after in zip(before, memory, strict=True))]
 
 
-def report(name: str, blocks: Iterator[Vectors]) -> None:
-    """Build and measure one index, and print its row."""
+async def _opening_ms(folder: Path, view: View) -> float:
+    index = LocalVectors(folder / "index")
+    return await _timed(lambda: index.nearest(view.port(), Space.CHUNK, _NO_QUERIES, k=10))
+
+
+async def _growing_ms(folder: Path, view: View, grown: View) -> tuple[float, float]:
+    """Return the time until the added vectors are searched, and that until they are on disk; in a copy of the index."""
+    copied = folder / "copy"
+    await asyncio.to_thread(shutil.copytree, folder / "index", copied)
+    index = LocalVectors(copied, max_unsaved=0)
+    await index.nearest(view.port(), Space.CHUNK, _NO_QUERIES, k=10)
+    seen_ms = await _timed(lambda: index.nearest(grown.port(), Space.CHUNK, _NO_QUERIES, k=10))
+    written_ms = await _timed(lambda: index.catch_up(grown.port()))
+    await asyncio.to_thread(shutil.rmtree, copied)
+    return seen_ms, written_ms
+
+
+def report(name: str, blocks: Iterator[Vectors]) -> list[float]:
+    """Build and measure one index, print its row, and return the figures in the order of the columns."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         _save(folder / "vectors.npy", blocks)
         data = np.load(folder / "vectors.npy", mmap_mode="r")
         np.save(folder / "truth.npy", nearest(data[: -N_QUERIES - N_ADDED], data[-N_QUERIES:].astype(np.float32)))
+        (folder / "index").mkdir()  # stays empty where search is exact
         build_s = _in_own_process(_run_build, folder)
         figures = [build_s, *_in_own_process(_run_measure, folder)]
-    print("|".join([name, *(f"{figure:.4f}" if i in (4, 7) else f"{figure:.2f}" for i, figure in enumerate(figures))]))
+    shown = (f"{figure:.4f}" if i in (4, 7) else f"{figure:.2f}" for i, figure in enumerate(figures))
+    print("|".join([name, *shown]), flush=True)
+    return figures
 
 
 def main() -> None:
     """Print a table of all sizes."""
+    options = _options()
+    sizes = options.sizes or ((10_000, 100_000, 1_000_000) if options.million else (10_000, 100_000))
+    print(COLUMNS)
+    found = []
+    for n in sizes:
+        for dimension in options.dimensions:
+            figures = report(f"{n:,} × {dimension}", clustered(n + N_ADDED, dimension))
+            found.append({"n": n, "dimension": dimension, "figures": figures})
+    if DATA.exists() and not options.sizes:
+        report("sentences × 256", sentences())
+    if options.json:
+        options.json.write_text(json.dumps(found), "utf-8")
+
+
+def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Measure the in-process vector index.")
     parser.add_argument("--million", action="store_true", help="also measure 1,000,000 vectors (needs 2 GB of disk)")
-    sizes = (10_000, 100_000, 1_000_000) if parser.parse_args().million else (10_000, 100_000)
-    print(COLUMNS)
-    for n in sizes:
-        for dimension in (256, 384):
-            report(f"{n:,} × {dimension}", clustered(n + N_ADDED, dimension))
-    if DATA.exists():
-        report("sentences × 256", sentences())
+    parser.add_argument("--sizes", type=int, nargs="+", metavar="N", help="these numbers of vectors, and no sentences")
+    parser.add_argument("--dimensions", type=int, nargs="+", default=[256, 384], metavar="D", help="default: 256 384")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures there")
+    return parser.parse_args()
 
 
 def _run_build(folder: Path) -> float:

@@ -1,8 +1,8 @@
-"""Retrieval: every strategy that ranks passages, on one data set, through the public engine."""
+"""Retrieval: every strategy that ranks passages, on one data set, through the public engine, with its own check."""
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -10,8 +10,13 @@ from statistics import median
 import quipu
 from quipu.bench.datasets import Dataset, GoldQuestion
 from quipu.bench.metrics import Mean, all_at, covers_answer, mean_percent, recall_at
-from quipu.model.answer import Answer
+from quipu.bench.reference import Agreement, bm25, brute_force, is_same, is_tied
+from quipu.ingest.local import LocalExtractor
+from quipu.model.graph import Chunk
+from quipu.model.ids import digest
 from quipu.retrieve import STRATEGIES
+from quipu.settings import Settings
+from quipu.wiring import make_analyzer, open_embedder, open_store
 
 RECALLS_AT = (2, 5, 10)
 ALL_AT = 8
@@ -19,11 +24,17 @@ ALL_AT = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """One question asked with one strategy: the documents of its chunks, best first, its answer, and the time."""
+    """One question asked with one strategy: the chunks it ranked and their documents, best first, and the time.
+
+    Whether it got an answer, and whether that covers one that is right; `cpu_ms` is that of all threads.
+    """
 
     question: GoldQuestion
+    chunks: tuple[str, ...]
     ranking: tuple[str, ...]
-    answer: Answer
+    is_answered: bool
+    is_covered: bool
+    cpu_ms: float
     ms: float
 
 
@@ -32,18 +43,28 @@ class Score:
     """How one strategy did. Shares in percent over the questions with gold, except `unanswerable_answered`.
 
     `answered` is the share that got an answer, `covered` the share whose answer string stands in it;
-    `unanswerable_answered` the share of the questions without gold that got an answer (less is better); `ms` the median
-    time of a query.
+    `unanswerable_answered` the share of the questions without gold that got an answer (less is better); `cpu_ms` and
+    `ms` the median processor and wall time of a question from asking to its answer.
     """
 
     dataset: str
+    embedder: str
     strategy: str
     recall: Mapping[int, Mean]
     all_found: Mean
     answered: Mean
     covered: Mean
     unanswerable_answered: Mean
+    cpu_ms: float
     ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """The scores of a data set with one embedder, and how its plain rankings agree with their references."""
+
+    scores: tuple[Score, ...]
+    agreements: tuple[Agreement, ...]
 
 
 def ranking_strategies() -> list[str]:
@@ -51,47 +72,70 @@ def ranking_strategies() -> list[str]:
     return [strategy.name for strategy in STRATEGIES.values() if strategy.ranks_passages]
 
 
-async def measure(dataset: Dataset, index: Path, strategies: Sequence[str]) -> list[Score]:
-    """Return the score of each strategy on `dataset`, indexed at `index` first where it is not yet."""
-    async with quipu.open(index) as kb:
+async def measure(dataset: Dataset, cache: Path, strategies: Sequence[str], *, embedder: str = "wordllama") -> Measured:
+    """Return how each strategy did on `dataset`, whose index is kept below `cache` for the next time.
+
+    Of `naive` and `lexical`, where they are among the strategies, the rankings are compared with their references.
+    """
+    settings = Settings(index=await _index_folder(dataset, cache, embedder), embedder=embedder)
+    async with quipu.open(settings.index, embedder=embedder) as kb:
         await kb.add(*_sources(dataset))
-        document_by_chunk = await _document_by_chunk(kb)
-        return [
-            score(dataset.name, name, [await _ask(kb, q, name, document_by_chunk) for q in dataset.questions])
+        chunks = await _chunks(kb)
+        document_by_chunk = {chunk.id: chunk.document_id for chunk in chunks}
+        outcomes = {
+            name: [await _ask(kb, question, name, document_by_chunk) for question in dataset.questions]
             for name in strategies
-        ]
+        }
+    return Measured(
+        scores=tuple(score(dataset.name, embedder, name, asked) for name, asked in outcomes.items()),
+        agreements=tuple(
+            [await _agreement(settings, name, outcomes, chunks, dataset) for name in _checked(strategies)]
+        ),
+    )
 
 
-def score(dataset: str, strategy: str, outcomes: Sequence[Outcome]) -> Score:
+def score(dataset: str, embedder: str, strategy: str, outcomes: Sequence[Outcome]) -> Score:
     """Return the score of a strategy from the outcome of every question."""
     with_gold = [outcome for outcome in outcomes if outcome.question.gold]
     without = [outcome for outcome in outcomes if not outcome.question.gold]
     return Score(
         dataset=dataset,
+        embedder=embedder,
         strategy=strategy,
         recall={k: mean_percent([recall_at(k, o.ranking, o.question.gold) for o in with_gold]) for k in RECALLS_AT},
         all_found=mean_percent([all_at(ALL_AT, o.ranking, o.question.gold) for o in with_gold]),
-        answered=mean_percent([o.answer.is_supported for o in with_gold]),
-        covered=mean_percent([_is_covered(o) for o in with_gold]),
-        unanswerable_answered=mean_percent([o.answer.is_supported for o in without]),
+        answered=mean_percent([o.is_answered for o in with_gold]),
+        covered=mean_percent([o.is_covered for o in with_gold]),
+        unanswerable_answered=mean_percent([o.is_answered for o in without]),
+        cpu_ms=median(outcome.cpu_ms for outcome in outcomes) if outcomes else 0.0,
         ms=median(outcome.ms for outcome in outcomes) if outcomes else 0.0,
     )
 
 
 def table(scores: Iterable[Score]) -> str:
     """Return the scores as a Markdown table: means in percent with their 95 % intervals, and milliseconds."""
-    recalls = [f"R@{k}" for k in RECALLS_AT]
-    head = ["set", "strategy", *recalls, f"All@{ALL_AT}", "answered", "covered", "unanswerable answered", "ms"]
+    means = [*(f"R@{k}" for k in RECALLS_AT), f"All@{ALL_AT}", "answered", "covered", "unanswerable answered"]
+    head = ["set", "embedder", "strategy", *means, "CPU ms", "ms"]
     rows = [head, ["---"] * len(head)]
     for s in scores:
-        means = (*s.recall.values(), s.all_found, s.answered, s.covered, s.unanswerable_answered)
-        rows.append([s.dataset, s.strategy, *map(str, means), f"{s.ms:.0f}"])
+        values = (*s.recall.values(), s.all_found, s.answered, s.covered, s.unanswerable_answered)
+        rows.append([s.dataset, s.embedder, s.strategy, *map(str, values), f"{s.cpu_ms:.0f}", f"{s.ms:.0f}"])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def _is_covered(outcome: Outcome) -> bool:
-    """A refusal covers nothing, whatever words it is made of."""
-    return outcome.answer.is_supported and covers_answer(outcome.answer.text, outcome.question.answers)
+async def _index_folder(dataset: Dataset, cache: Path, embedder: str) -> Path:
+    """Return the folder of the index of these passages by this recipe: another recipe gets another."""
+    settings = Settings(embedder=embedder)
+    store = open_store(settings)
+    recipe = (
+        (await open_embedder(settings)).identity,
+        LocalExtractor().identity,
+        make_analyzer(settings).identity,
+        str(store.schema),
+        str(settings.default_chunking),
+    )
+    passages = (part for passage in dataset.passages for part in (passage.id, passage.title, passage.text))
+    return cache / f"{dataset.name}-{embedder}-{digest(*recipe, *passages)[:12]}"
 
 
 def _sources(dataset: Dataset) -> list[quipu.SourceDocument]:
@@ -101,14 +145,73 @@ def _sources(dataset: Dataset) -> list[quipu.SourceDocument]:
     ]
 
 
-async def _document_by_chunk(kb: quipu.Quipu) -> dict[str, str]:
+async def _chunks(kb: quipu.Quipu) -> list[Chunk]:
     reports = await asyncio.gather(*(kb.document(document.id) for document in await kb.documents()))
-    return {chunk.id: report.document.id for report in reports for chunk in report.chunks}
+    return [chunk for report in reports for chunk in report.chunks]
 
 
 async def _ask(kb: quipu.Quipu, question: GoldQuestion, strategy: str, document_by_chunk: Mapping[str, str]) -> Outcome:
-    begun = time.perf_counter()
+    begun, cpu_begun = time.perf_counter(), time.process_time()
     answer = await kb.query(question.text, strategy=strategy)
-    ms = (time.perf_counter() - begun) * 1000
-    ranking = dict.fromkeys(document_by_chunk[hit.id] for hit in answer.trace.evidence.chunks)
-    return Outcome(question=question, ranking=tuple(ranking), answer=answer, ms=ms)
+    ms, cpu_ms = (time.perf_counter() - begun) * 1000, (time.process_time() - cpu_begun) * 1000
+    chunks = tuple(hit.id for hit in answer.trace.evidence.chunks)
+    ranking = dict.fromkeys(document_by_chunk[chunk] for chunk in chunks)
+    return Outcome(
+        question=question,
+        chunks=chunks,
+        ranking=tuple(ranking),
+        is_answered=answer.is_supported,
+        is_covered=answer.is_supported and covers_answer(answer.text, question.answers),  # a refusal covers nothing
+        cpu_ms=cpu_ms,
+        ms=ms,
+    )
+
+
+def _checked(strategies: Sequence[str]) -> list[str]:
+    return [name for name in ("naive", "lexical") if name in strategies]
+
+
+async def _agreement(
+    settings: Settings,
+    strategy: str,
+    outcomes: Mapping[str, Sequence[Outcome]],
+    chunks: Sequence[Chunk],
+    dataset: Dataset,
+) -> Agreement:
+    """Compare the rankings of `naive` or `lexical` with those of its reference."""
+    k = settings.chunk_top_k
+    reference = await (_cosines if strategy == "naive" else _bm25_scores)(settings, chunks, dataset.questions)
+    compared = [
+        (is_same(outcome.chunks, scores, k), is_tied(outcome.chunks, scores, k))
+        for outcome, scores in zip(outcomes[strategy], reference, strict=True)
+    ]
+    return Agreement(
+        dataset=dataset.name,
+        embedder=settings.embedder,
+        strategy=strategy,
+        reference="brute force" if strategy == "naive" else "plain BM25",
+        questions=len(compared),
+        same=sum(same for same, _ in compared),
+        tied=sum(tied and not same for same, tied in compared),
+    )
+
+
+async def _cosines(
+    settings: Settings, _chunks: Sequence[Chunk], questions: Sequence[GoldQuestion]
+) -> Iterator[dict[str, float]]:
+    vectors = await (await open_embedder(settings)).embed_queries([question.text for question in questions])
+    store = open_store(settings)
+    try:
+        async with store.view() as view:
+            reference = await brute_force(view)
+    finally:
+        await store.close()
+    return (reference.scores(vector, min_score=settings.min_similarity) for vector in vectors)
+
+
+async def _bm25_scores(
+    settings: Settings, chunks: Sequence[Chunk], questions: Sequence[GoldQuestion]
+) -> Iterator[dict[str, float]]:
+    analyzer = make_analyzer(settings)
+    reference = bm25(chunks, analyzer)
+    return (reference.scores(analyzer.query_terms(question.text)) for question in questions)

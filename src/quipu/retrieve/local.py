@@ -45,21 +45,18 @@ async def around_entities(keywords: LowLevel, vector: Vector, *, query: Query, v
 
 async def _relations_of(entities: Sequence[Hit], *, limit: int, view: ReadView) -> tuple[tuple[Hit, ...], int]:
     """Return the relations of `entities`, those between the best connected ends first, and how many are left out."""
-    relations = await view.incident([hit.id for hit in entities])
-    degrees = await view.degrees(sorted({end for relation in relations for end in (relation.source, relation.target)}))
-    degree_sum = {r.id: degrees.get(r.source, 0) + degrees.get(r.target, 0) for r in relations}
-    ranked = sorted(relations, key=lambda r: (-degree_sum[r.id], -r.weight, r.id))
+    relations, n = await view.strongest_relations([hit.id for hit in entities], limit)
     found = {hit.id for hit in entities}
     hits = tuple(
         Hit(
             id=r.id,
-            score=float(degree_sum[r.id]),
+            score=float(r.degree_sum),
             reason=f"relation of {r.source_name if r.source in found else r.target_name}; "
-            f"its ends have {degree_sum[r.id]} relations, weight {r.weight:g}",
+            f"its ends have {r.degree_sum} relations, weight {r.weight:g}",
         )
-        for r in ranked[:limit]
+        for r in relations
     )
-    return hits, len(ranked) - len(hits)
+    return hits, n - len(hits)
 
 
 STRATEGY = Strategy(

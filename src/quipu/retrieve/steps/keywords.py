@@ -59,7 +59,7 @@ async def _given(keywords: Sequence[str], view: ReadView) -> LowLevel:
 async def _common(linked: Sequence[LinkedName], n_readable: int, view: ReadView) -> frozenset[LinkedName]:
     entities = await view.entities(sorted({key for name in linked for key in name.keys}))
     frequent = [entity for entity in entities if entity.n_chunks > n_readable]
-    limit = MAX_CHUNK_SHARE * (await view.counts()).chunks if frequent else 0
+    limit = MAX_CHUNK_SHARE * await view.n_chunks() if frequent else 0
     common_keys = {entity.key for entity in frequent if entity.n_chunks > limit}
     return frozenset(name for name in linked if common_keys.issuperset(name.keys))
 

@@ -1,6 +1,7 @@
 """Passages: the chunks that entities and relations come from, nearest to the question first."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from heapq import nsmallest
 
 from quipu.algo.fusion import round_robin
 from quipu.model.evidence import Hit
@@ -26,15 +27,16 @@ async def graph_passages(
     """
     keys = [hit.id for hit in found.entities[: query.top_k]]
     relations = [hit.id for hit in found.relations[: query.top_k]]
-    counts = await view.chunks_of_entities(keys)
-    naming = _first_owner((key, _most_frequent(counts.get(key, {}))) for key in keys)
+    named = await view.chunks_of_entities(keys, MAX_CHUNKS_PER_ENTITY)
+    naming = _first_owner((key, named.get(key, ())) for key in keys)
     stated = await view.chunks_of_relations(relations)
     stating = _first_owner((relation, stated.get(relation, ())) for relation in relations)
     cosines = await tools.vectors.similarities(view, Space.CHUNK, vector, sorted(naming.keys() | stating.keys()))
-    return [
-        _nearest(naming, "names", cosines, query.related_chunks * len(keys) // 2),
-        _nearest(stating, "states", cosines, query.related_chunks * len(relations) // 2),
-    ]
+    # Of rankings taken in turn nothing below place `chunk_top_k` comes among the first `chunk_top_k`.
+    n_naming, n_stating = (
+        min(query.related_chunks * len(owners) // 2, query.chunk_top_k) for owners in (keys, relations)
+    )
+    return [_nearest(naming, "names", cosines, n_naming), _nearest(stating, "states", cosines, n_stating)]
 
 
 def merged_passages(query: Query, rankings: Sequence[Sequence[Hit]]) -> tuple[Hit, ...]:
@@ -42,11 +44,7 @@ def merged_passages(query: Query, rankings: Sequence[Sequence[Hit]]) -> tuple[Hi
     return tuple(round_robin(rankings, lambda hit: hit.id)[: query.chunk_top_k])
 
 
-def _most_frequent(count_by_chunk: Mapping[str, int]) -> list[str]:
-    return sorted(count_by_chunk, key=lambda chunk: (-count_by_chunk[chunk], chunk))[:MAX_CHUNKS_PER_ENTITY]
-
-
-def _first_owner(chunks_by_owner: Iterable[tuple[str, Sequence[str]]]) -> dict[str, str]:
+def _first_owner(chunks_by_owner: Iterable[tuple[str, Iterable[str]]]) -> dict[str, str]:
     owner: dict[str, str] = {}
     for key, chunks in chunks_by_owner:
         for chunk in chunks:
@@ -57,10 +55,6 @@ def _first_owner(chunks_by_owner: Iterable[tuple[str, Sequence[str]]]) -> dict[s
 def _nearest(owner: Mapping[str, str], verb: str, cosines: Mapping[str, float], n: int) -> list[Hit]:
     """Return the first n chunks by cosine, equal ones by id; one that has no vector yet counts as unrelated."""
     return [
-        Hit(
-            id=chunk,
-            score=cosines.get(chunk, 0.0),
-            reason=f"{verb} {owner[chunk]}; cosine {cosines.get(chunk, 0.0):.3f} to the question",
-        )
-        for chunk in sorted(owner, key=lambda chunk: (-cosines.get(chunk, 0.0), chunk))[:n]
+        Hit(id=chunk, score=-distance, reason=f"{verb} {owner[chunk]}; cosine {-distance:.3f} to the question")
+        for distance, chunk in nsmallest(n, ((-cosines.get(chunk, 0.0), chunk) for chunk in owner))
     ]

@@ -15,9 +15,9 @@ Vector = npt.NDArray[np.float32]
 
 
 async def embed(texts: Iterable[str], embedder: Embedder) -> dict[str, Vector]:
-    """Return the vector of each text, from one call of the embedder; equal texts are embedded once."""
+    """Return the vector to look for of each text, from one call of the embedder; equal texts are embedded once."""
     distinct = list(dict.fromkeys(texts))
-    return dict(zip(distinct, await embedder.embed(distinct), strict=True))
+    return dict(zip(distinct, await embedder.embed_queries(distinct), strict=True))
 
 
 async def nearest(

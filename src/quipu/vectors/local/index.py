@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from quipu.algo.similarity import exact_scores, ordered
+from quipu.algo.similarity import ordered
 from quipu.errors import Mismatch
 from quipu.model.evidence import Scored
 from quipu.ports.store import ReadView, Space
@@ -42,7 +42,7 @@ class LocalVectors:
     A search answers at the revision of its view; one state a space follows the newest view and serves older ones.
     """
 
-    def __init__(self, directory: Path, *, exact_below: int = 20_000, max_unsaved: int = 4_096) -> None:
+    def __init__(self, directory: Path, *, exact_below: int = 8_000, max_unsaved: int = 4_096) -> None:
         self._directory = directory
         self._exact_below = exact_below
         self._max_unsaved = max_unsaved
@@ -77,12 +77,15 @@ class LocalVectors:
         self, view: ReadView, space: Space, query: npt.NDArray[np.float32], ids: Sequence[str]
     ) -> dict[str, float]:
         """Return the cosine of `query` ([d], unit) with each of `ids`; ids without a vector are left out."""
-        vectors = await view.vectors_of(space, ids)
-        if not vectors:
+        row_by_id = await view.vector_rows(space, ids)
+        if not row_by_id:
             return {}
-        data = np.stack(list(vectors.values()))
-        _check_dimension(len(query), data.shape[1])
-        return dict(zip(vectors, exact_scores(data, query).tolist(), strict=True))
+        async with self._locks[space]:
+            table = (await self._state_at(view, space)).table
+        _check_dimension(len(query), table.dimension)
+        rows, at = np.unique(np.fromiter(row_by_id.values(), np.int64, len(row_by_id)), return_inverse=True)
+        scores = table.scores_at(table.locate(rows), query)
+        return dict(zip(row_by_id, scores[at].tolist(), strict=True))
 
     async def catch_up(self, view: ReadView) -> None:
         """Bring the files up to the view where they are far behind, and map them; small spaces have none.
@@ -95,7 +98,7 @@ class LocalVectors:
     async def _scope(self, view: ReadView, space: Space) -> Scope:
         async with self._locks[space]:
             state = await self._state_at(view, space)
-        rows = await view.vectors_allowed(space)
+        rows = None if view.filter.is_empty() else await view.vectors_allowed(space)
         return Scope(state=state, allowed=state.table.locate(rows) if rows is not None else None)
 
     async def _state_at(self, view: ReadView, space: Space) -> State:

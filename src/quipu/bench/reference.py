@@ -1,0 +1,121 @@
+"""Reference: what `naive` and `lexical` must find, computed the long way round from what the index holds."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import log
+
+import numpy as np
+import numpy.typing as npt
+
+from quipu.model.graph import Chunk
+from quipu.ports.store import ReadView, Space
+from quipu.text.analyzer import Analyzer
+from quipu.text.words import split_words
+
+K1, B = 1.2, 0.75  # those of FTS5
+MIN_IDF = 1e-6  # FTS5's, of a term that more than half of the rows have
+
+_SAME = 2e-6  # scores nearer than this are a tie: the index rounds them to six decimals
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """How many rankings of a strategy are those of its reference: `same` to the id, `tied` but for equal scores."""
+
+    dataset: str
+    embedder: str
+    strategy: str
+    reference: str
+    questions: int
+    same: int
+    tied: int
+
+    @property
+    def holds(self) -> bool:
+        """Whether no ranking differs by more than the order of equal scores."""
+        return self.same + self.tied == self.questions
+
+    def __str__(self) -> str:
+        ties = f", {self.tied} but for ties" if self.tied else ""
+        wrong = "" if self.holds else f", {self.questions - self.same - self.tied} OTHERWISE"
+        by = f"{self.dataset}, {self.embedder}: {self.strategy}"
+        return f"{by} = {self.reference} to the id on {self.same} of {self.questions} questions{ties}{wrong}"
+
+
+class BruteForce:
+    """Every vector of the index dotted with the question's, in float32."""
+
+    def __init__(self, ids: Sequence[str], vectors: npt.NDArray[np.float32]) -> None:
+        self._ids = ids
+        self._vectors = vectors
+
+    def scores(self, vector: npt.NDArray[np.float32], *, min_score: float) -> dict[str, float]:
+        """Return the cosine of every chunk that is at least `min_score` near to the vector."""
+        cosines = (self._vectors @ vector).tolist()
+        return {id_: score for id_, score in zip(self._ids, cosines, strict=True) if score >= min_score - _SAME}
+
+
+class Bm25:
+    """BM25 over the terms of every chunk, as FTS5 computes it.
+
+    Source: S. Robertson and H. Zaragoza, The Probabilistic Relevance Framework (2009), section 3; FTS5's documentation
+    for what it takes as inverse document frequency.
+    """
+
+    def __init__(self, terms_by_id: Mapping[str, Sequence[str]]) -> None:
+        self._counts = {id_: Counter(terms) for id_, terms in terms_by_id.items()}
+        self._lengths = {id_: len(terms) for id_, terms in terms_by_id.items()}
+        self._mean_length = sum(self._lengths.values()) / max(1, len(self._lengths))
+        n_having = Counter(term for counts in self._counts.values() for term in counts)
+        n = len(self._counts)
+        self._idf = {term: max(MIN_IDF, log((n - having + 0.5) / (having + 0.5))) for term, having in n_having.items()}
+
+    def scores(self, terms: Sequence[str]) -> dict[str, float]:
+        """Return the score of every chunk that has one of the terms."""
+        known = [term for term in terms if term in self._idf]
+        scored = {}
+        for id_, counts in self._counts.items():
+            if any(term in counts for term in known):
+                norm = K1 * (1 - B + B * self._lengths[id_] / self._mean_length)
+                scored[id_] = sum(self._idf[t] * counts[t] * (K1 + 1) / (counts[t] + norm) for t in known)
+        return scored
+
+
+async def brute_force(view: ReadView) -> BruteForce:
+    """Return the reference for `naive`: the vectors the index holds of its chunks."""
+    block = await view.vectors_after(Space.CHUNK, -1)
+    owners = await view.vector_owners(Space.CHUNK, block.rows.tolist())
+    pairs = [(id_, place) for place, row in enumerate(block.rows.tolist()) for id_ in owners.get(row, ())]
+    return BruteForce([id_ for id_, _ in pairs], block.data[[place for _, place in pairs]].astype(np.float32))
+
+
+def bm25(chunks: Sequence[Chunk], analyzer: Analyzer) -> Bm25:
+    """Return the reference for `lexical`: the terms of each chunk's title, table header and text."""
+    return Bm25(
+        {
+            chunk.id: [
+                term
+                for part in (f"{chunk.title}\n{chunk.header}", chunk.text)
+                for term in analyzer.terms(split_words(part))
+            ]
+            for chunk in chunks
+        }
+    )
+
+
+def is_same(ranking: Sequence[str], scores: Mapping[str, float], k: int) -> bool:
+    """Say whether a ranking holds the `k` best ids of `scores` in their order, equal scores by id."""
+    return list(ranking) == _best(scores, k)
+
+
+def is_tied(ranking: Sequence[str], scores: Mapping[str, float], k: int) -> bool:
+    """Say whether a ranking is that of `scores` but for the order, or choice, of ids whose scores are equal."""
+    best = [scores[id_] for id_ in _best(scores, k)]
+    found = [scores.get(id_, float("-inf")) for id_ in ranking]
+    is_as_good = all(abs(a - b) <= _SAME for a, b in zip(found, best, strict=False))
+    return is_as_good and len(set(ranking)) == len(ranking) and len(found) == len(best)
+
+
+def _best(scores: Mapping[str, float], k: int) -> list[str]:
+    return sorted(scores, key=lambda id_: (-round(scores[id_], 6), id_))[:k]
