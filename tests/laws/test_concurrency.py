@@ -68,7 +68,7 @@ async def test_the_law_fails_where_a_view_is_no_snapshot(tmp_path: Path, monkeyp
         with backend._engine.connect() as connection:
             yield connection
 
-    monkeypatch.setattr(SqliteBackend, "reading", reading)
+    monkeypatch.setattr(SqliteBackend, "viewing", reading)
     assert await sees_a_write(tmp_path)
 
 

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from quipu.errors import InvalidDocument
 from quipu.model.document import ParsedDocument, SourceDocument
 from quipu.parse.decode import name_of, normalise
+from quipu.parse.draft import refuse_blocks_over
 from quipu.parse.formats import FORMATS, Format
 from quipu.parse.headings import MAX_HEADING
 from quipu.parse.signature import refuse_disguised
@@ -45,6 +46,7 @@ def parse(source: SourceDocument) -> ParsedDocument:
     """
     parser = parser_for(source.media_type)
     parsed = _read(source, parser) if source.data.strip(_BLANK) else _EMPTY
+    refuse_blocks_over(len(parsed.blocks), name_of(source))
     if not parsed.text.strip():
         raise InvalidDocument(
             f"{name_of(source)} holds no text: nothing to index.",

@@ -9,6 +9,7 @@ from quipu.errors import InvalidDocument
 from quipu.model.document import ParsedDocument, SourceDocument
 from quipu.parse.decode import decode, name_of
 from quipu.parse.draft import Draft
+from quipu.parse.limits import MAX_ROW_CELLS
 from quipu.parse.table import add_table
 
 _DELIMITERS = (",", ";", "\t", "|")
@@ -31,18 +32,38 @@ class CsvParser:
         if not source.media_type.lower().startswith("text/tab-separated-values"):
             body_start, delimiter = _declared(text) or (0, _guessed(text))
         draft = Draft(name_of(source))
-        reader = csv.reader(_lines(text, body_start), delimiter=delimiter)
-        try:
-            add_table(draft, reader)
-        except csv.Error as error:
-            raise InvalidDocument(
-                f"{name_of(source)} cannot be read as a table: {error}, at line {reader.line_num}.",
-                remedy='Close the quotation mark of that cell; a mark within a cell is written "".',
-            ) from error
+        add_table(draft, _rows(_lines(text, body_start), delimiter, draft.name))
         return draft.document()
 
 
 PARSER = CsvParser()
+
+
+def _rows(lines: Iterator[str], delimiter: str, name: str) -> Iterator[list[str]]:
+    """Yield the cells of each row; raise InvalidDocument for a cell that does not end, or a row of too many."""
+    n_cells = 0
+
+    def counted() -> Iterator[str]:
+        nonlocal n_cells
+        for line in lines:
+            n_cells += line.count(delimiter)
+            if n_cells > MAX_ROW_CELLS:
+                raise InvalidDocument(
+                    f"{name} has a row of more than {MAX_ROW_CELLS:,} cells, at line {reader.line_num + 1}.",
+                    remedy="Write it with fewer columns, or as text.",
+                )
+            yield line
+
+    reader = csv.reader(counted(), delimiter=delimiter)
+    try:
+        for row in reader:
+            n_cells = 0
+            yield row
+    except csv.Error as error:
+        raise InvalidDocument(
+            f"{name} cannot be read as a table: {error}, at line {reader.line_num}.",
+            remedy='Close the quotation mark of that cell; a mark within a cell is written "".',
+        ) from error
 
 
 def _lines(text: str, start: int = 0) -> Iterator[str]:

@@ -3,9 +3,11 @@
 import codecs
 import re
 import unicodedata
+from functools import cache
 
 from quipu.errors import InvalidDocument
 from quipu.model.document import SourceDocument
+from quipu.parse.limits import MAX_CHARACTERS
 
 # Longest first: the mark of UTF-32 begins with the mark of UTF-16.
 _BYTE_ORDER_MARKS = (
@@ -35,6 +37,8 @@ _KNOWN_CHARSET = re.compile(
     r"|gb18030|euc-jp|iso-2022-jp|cp932|cp949|cp1252|cp1254"
 )
 _LINE_END = re.compile("\r\n|[\r\v\f\x85\u2028\u2029]")
+_MAX_MARKS = 30  # on one letter, as in the Stream-Safe Text Format (UAX #15, section 13)
+_JOINER = "\u034f"  # combines with nothing
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\ufeff\ufffe\uffff]")
 
 
@@ -42,17 +46,30 @@ def decode(source: SourceDocument, declared: str = "") -> str:
     """Return the text of `source`, normalised; `declared` is the charset it says it is in, if any.
 
     A byte order mark decides; else UTF-8 where the bytes are valid, else the declared charset (the media type's first).
-    Raises InvalidDocument for binary data, and for bytes in no encoding that is known.
+    Raises InvalidDocument for binary data, for bytes in no encoding that is known, and for too many characters.
     """
-    for mark, encoding in _BYTE_ORDER_MARKS:
-        if source.data.startswith(mark):
-            return normalise(_decode_marked(source, mark, encoding))
-    return normalise(_decode_unmarked(source, _charset_parameter(source.media_type) or declared))
+    text = _decoded(source, declared)
+    if len(text) > MAX_CHARACTERS:
+        raise InvalidDocument(
+            f"{name_of(source)} holds more than {MAX_CHARACTERS:,} characters of text.",
+            remedy="Split it into several files.",
+        )
+    return normalise(text)
 
 
 def normalise(text: str) -> str:
     r"""Return `text` in NFC, with \n as its only line end and no control characters but \n and \t."""
-    return unicodedata.normalize("NFC", _CONTROL.sub("", _LINE_END.sub("\n", text)))
+    return unicodedata.normalize("NFC", stream_safe(_CONTROL.sub("", _LINE_END.sub("\n", text))))
+
+
+def stream_safe(text: str) -> str:
+    """Return `text` with a joiner after every 30 combining marks in a row: to sort them takes the square of the time.
+
+    No language puts more than a few on a letter.
+    """
+    if text.isascii():
+        return text
+    return _towers().sub(lambda marks: marks[0] + _JOINER, text)
 
 
 def decode_declared(data: bytes, declared: str) -> str | None:
@@ -70,6 +87,19 @@ def decode_declared(data: bytes, declared: str) -> str | None:
 def name_of(source: SourceDocument) -> str:
     """Return what a person knows the document by, for messages."""
     return source.source or source.id
+
+
+@cache
+def _towers() -> re.Pattern[str]:
+    marks = "".join(chr(code) for code in range(0x300, 0x1F000) if unicodedata.combining(chr(code)))
+    return re.compile(f"[{re.escape(marks)}]{{{_MAX_MARKS}}}(?=[{re.escape(marks)}])")
+
+
+def _decoded(source: SourceDocument, declared: str) -> str:
+    for mark, encoding in _BYTE_ORDER_MARKS:
+        if source.data.startswith(mark):
+            return _decode_marked(source, mark, encoding)
+    return _decode_unmarked(source, _charset_parameter(source.media_type) or declared)
 
 
 def _decode_marked(source: SourceDocument, mark: bytes, encoding: str) -> str:

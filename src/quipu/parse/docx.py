@@ -9,7 +9,7 @@ from quipu.model.document import ParsedDocument, SourceDocument
 from quipu.parse.draft import Draft
 from quipu.parse.package import Package
 from quipu.parse.table import add_table
-from quipu.parse.xml import attribute, child, children, descendants, local
+from quipu.parse.xml import attribute, child, children, descendants, local, number
 
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 MACRO_MEDIA_TYPE = "application/vnd.ms-word.document.macroenabled.12"
@@ -20,6 +20,7 @@ _NO_LEVEL = 10  # outline levels count from 0; 9 is body text
 _NOT_READ = frozenset({"del", "moveFrom", "delText", "instrText", "fldData", "Fallback", "pPr", "rPr", "sectPr"})
 _BREAKS = {"br": "\n", "cr": "\n", "tab": "\t", "noBreakHyphen": "-", "ptab": "\t"}
 _MAX_LIST_DEPTH = 9
+_MAX_STYLE_DEPTH = 50  # Word allows 11
 _MAX_COLUMNS = 64  # Word allows 63
 
 
@@ -65,16 +66,16 @@ def _style(style_id: str, by_id: Mapping[str, Element]) -> _Style:
     level: int | None = None
     is_title = is_list = False
     seen: set[str] = set()
-    while style_id in by_id and style_id not in seen:
+    while style_id in by_id and style_id not in seen and len(seen) < _MAX_STYLE_DEPTH:
         seen.add(style_id)
         element = by_id[style_id]
         name = attribute(child(element, "name"), "val").lower()
         heading = _HEADING_STYLE.match(name)
-        outline = attribute(child(element, "pPr", "outlineLvl"), "val")
+        outline = number(child(element, "pPr", "outlineLvl"), "val")
         if level is None and heading:
             level = int(heading[1])
-        elif level is None and outline.isdecimal():
-            level = int(outline) + 1
+        elif level is None and outline is not None:
+            level = outline + 1
         is_title = is_title or name == "title"
         is_list = is_list or name.startswith("list ") or child(element, "pPr", "numPr") is not None
         style_id = attribute(child(element, "basedOn"), "val")
@@ -207,8 +208,8 @@ def _is_deleted(row: Element) -> bool:
 
 def _own_level(paragraph: Element) -> int | None:
     """Return the level of heading a paragraph has by itself, whatever its style."""
-    outline = attribute(child(paragraph, "pPr", "outlineLvl"), "val")
-    return int(outline) + 1 if outline.isdecimal() and int(outline) + 1 < _NO_LEVEL else None
+    outline = number(child(paragraph, "pPr", "outlineLvl"), "val")
+    return outline + 1 if outline is not None and outline + 1 < _NO_LEVEL else None
 
 
 def _list_depth(paragraph: Element, style: _Style) -> int | None:
@@ -218,15 +219,14 @@ def _list_depth(paragraph: Element, style: _Style) -> int | None:
         return 0 if style.is_list else None
     if attribute(child(numbering, "numId"), "val") == "0":  # taken out of its style's list
         return None
-    depth = attribute(child(numbering, "ilvl"), "val")
-    return min(int(depth), _MAX_LIST_DEPTH) if depth.isdecimal() else 0
+    return min(number(child(numbering, "ilvl"), "val") or 0, _MAX_LIST_DEPTH)
 
 
 def _cells(row: Element) -> list[str]:
     """Return the cells of a row, an empty one for each further column that a wide cell spans."""
     cells: list[str] = []
     for cell in _through(row, "tc"):
-        span = attribute(child(cell, "tcPr", "gridSpan"), "val")
+        span = number(child(cell, "tcPr", "gridSpan"), "val") or 1
         cells.append(_flat(cell))
-        cells += [""] * (min(int(span), _MAX_COLUMNS) - 1 if span.isdecimal() else 0)
+        cells += [""] * (min(span, _MAX_COLUMNS) - 1)
     return cells

@@ -4,7 +4,7 @@ from quipu.errors import InvalidDocument
 from quipu.model.document import Block, Metadata, ParsedDocument
 from quipu.parse.decode import normalise
 from quipu.parse.headings import MAX_HEADING, HeadingPath
-from quipu.parse.limits import MAX_CHARACTERS
+from quipu.parse.limits import MAX_BLOCKS, MAX_CHARACTERS
 
 
 class Draft:
@@ -73,6 +73,7 @@ class Draft:
         start = self._length + len(gap)
         header = header if text.startswith(header) else ""
         self.refuse_over(len(gap) + len(text))
+        refuse_blocks_over(len(self._blocks) + 1, self.name)
         self._length = start + len(text)
         self._texts += [gap, text]
         self._blocks.append(
@@ -84,3 +85,11 @@ class Draft:
             return ""
         turned = (page or 0) - (self._blocks[-1].page or 0)
         return "\n" + "\f" * turned + "\n" if turned > 0 else "\n\n"
+
+
+def refuse_blocks_over(n_blocks: int, name: str) -> None:
+    """Raise InvalidDocument, naming the document `name`, for more blocks than the limit."""
+    if n_blocks > MAX_BLOCKS:
+        raise InvalidDocument(
+            f"{name} holds more than {MAX_BLOCKS:,} paragraphs.", remedy="Split it into several files."
+        )

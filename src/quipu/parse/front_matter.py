@@ -13,6 +13,7 @@ from quipu.text.metadata import flat_metadata
 _OPENING = re.compile(r"---[ \t]*\n(?=[ \t\n]*(?:#|---|[\"']?[^\s:#\"'-][^:\n]*:(?:\s|$)))")
 _CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.MULTILINE)
 _MAX_DEPTH = 50
+_MAX_LENGTH = 100_000  # characters; a second of work
 _REMEDY = "Mend the lines between the two --- at its head, or remove them."
 
 
@@ -34,6 +35,8 @@ def split_front_matter(text: str, name: str) -> FrontMatter:
     closing = _CLOSING.search(text, opening.end()) if opening else None
     if opening is None or closing is None:
         return FrontMatter()
+    if closing.start() - opening.end() > _MAX_LENGTH:
+        raise InvalidDocument(f"The front matter of {name} is longer than {_MAX_LENGTH:,} characters.", remedy=_REMEDY)
     return FrontMatter(closing.end(), _load(text[opening.end() : closing.start()], name))
 
 

@@ -4,8 +4,12 @@ Together they bound the memory of parsing by the size of the file and these cons
 refused before it is unpacked, or while it is, never after.
 """
 
-# Text kept of one document. A million-row table is about half of it; War and Peace in English is 3.2 million.
-MAX_CHARACTERS = 200_000_000
+# Text kept of one document. A table of a million rows may be as long; War and Peace in English is 3.2 million.
+MAX_CHARACTERS = 64_000_000
+# Blocks of one document, about 300 bytes each.
+MAX_BLOCKS = 1_000_000
+# Cells of a row of CSV, about 60 bytes each: a row is held whole.
+MAX_ROW_CELLS = 1_000_000
 
 # What is read into memory at once from an archive (a part of an Office file, a chapter of an e-book). The text of the
 # longest novels is 30 MB as Word XML.
@@ -19,11 +23,11 @@ RATIO_FROM_BYTES = 16_000_000
 # Entries of an archive: Python keeps about 1 kB for each. E-books with a file a page have a few thousand.
 MAX_ENTRIES = 50_000
 
-# Elements and attributes of an XML tree held at once, at most about 300 bytes each. A thousand pages of Word have a
+# Elements and attributes of an XML tree held at once, at most about 400 bytes each. A thousand pages of Word have a
 # million.
-MAX_NODES = 3_000_000
-# Bytes of XML without an element's start or end: one tag with all its attributes is built before it can be counted.
-MAX_SILENT_BYTES = 8_000_000
+MAX_NODES = 2_500_000
+# Bytes of one XML tag: all its attributes are built before they can be counted.
+MAX_TAG_BYTES = 1_000_000
 
 # Strings the cells of a workbook share, about 60 bytes each beside their characters.
 MAX_SHARED_STRINGS = 5_000_000
@@ -33,6 +37,14 @@ MAX_JSON_VALUES = 4_000_000
 
 # Parts of one e-mail, about 2 kB each; and lines that could begin one.
 MAX_MAIL_PARTS = 10_000
+# Lines of a header that the mail library holds before it reads them.
+MAX_MAIL_HEADER_LINES = 50_000
+
+# HTML and Markdown that is large or odd is read in a process of its own, which may take this much memory beside a few
+# times the text, and this long. An HTML element takes up to 400 bytes.
+MAX_MARKUP_BYTES = 1_000_000_000
+MAX_MARKUP_SECONDS = 120
+MAX_HTML_TAGS = 4_000_000
 
 # A PDF is read in a process of its own, which may take this much memory beside the file, and this long.
 MAX_PDF_BYTES = 1_000_000_000

@@ -13,11 +13,15 @@ from quipu.model.document import MetadataValue, ParsedDocument, SourceDocument
 from quipu.parse.decode import decode_declared, name_of, normalise
 from quipu.parse.draft import Draft
 from quipu.parse.html import HtmlParser
-from quipu.parse.limits import MAX_MAIL_PARTS
+from quipu.parse.limits import MAX_MAIL_HEADER_LINES, MAX_MAIL_PARTS
 from quipu.parse.text import PlainTextParser
 
 MAILBOX = "application/mbox"
-_FROM_LINE = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\r\n\r\n))From [^\n]*\d\d:\d\d[^\n]*\n")  # it ends with a time
+_FROM_LINE = re.compile(  # it ends with a time
+    rb"(?:\A|(?<=\n\n)|(?<=\r\n\r\n))From [^\n]{0,300}?\d\d:\d\d[^\n]{0,100}\n"
+)
+_HEADER_LINES = re.compile(rb"^(?:[^\s:]++:[^\n]*+\n|[ \t][^\n]*+\n)++", re.MULTILINE)
+_MAX_RAW_HEADER = 20_000  # characters; reading more takes the square of the time
 _HEADER = re.compile(rb"\s*(?:From |[A-Za-z][A-Za-z0-9-]*:)")
 _MAX_HEADER = 2_000  # characters
 _LISTED = ("From", "To", "Cc", "Date")
@@ -68,6 +72,11 @@ def _load(data: bytes, source: SourceDocument) -> Message:
     if data.count(b"\n--") > MAX_MAIL_PARTS:
         raise InvalidDocument(
             f"{name_of(source)} has more than {MAX_MAIL_PARTS:,} lines that can begin a part.",
+            remedy="Save the text of the message as a text file.",
+        )
+    if any(data.count(b"\n", *lines.span()) > MAX_MAIL_HEADER_LINES for lines in _HEADER_LINES.finditer(data)):
+        raise InvalidDocument(
+            f"{name_of(source)} has a header of more than {MAX_MAIL_HEADER_LINES:,} lines.",
             remedy="Save the text of the message as a text file.",
         )
     data = data.lstrip()
@@ -124,7 +133,8 @@ def _bytes(part: Message) -> bytes:
 def _header(message: Message, name: str) -> str:
     """Return a header as a person reads it, on one line."""
     raw = next((value for key, value in message.raw_items() if key.lower() == name.lower()), "")
-    return _words(_guess(str(raw).encode("utf-8", "surrogateescape")))  # bytes outside ASCII are kept as surrogates
+    raw = str(raw)[:_MAX_RAW_HEADER]
+    return _words(_guess(raw.encode("utf-8", "surrogateescape")))  # bytes outside ASCII are kept as surrogates
 
 
 def _file_name(part: Message) -> str:

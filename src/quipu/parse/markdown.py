@@ -1,12 +1,14 @@
 """Markdown: the source text as it is, with the blocks and headings markdown-it finds in it."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import accumulate
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from quipu.model.document import Block, Metadata, ParsedDocument, SourceDocument
+from quipu.parse.apart import read_markup_apart
 from quipu.parse.decode import decode, name_of
 from quipu.parse.front_matter import split_front_matter
 from quipu.parse.headings import MAX_HEADING, HeadingPath
@@ -21,6 +23,11 @@ _KINDS = {
 }
 
 
+# What is read in this process; of the worst kind, markers within markers, a character takes 600 bytes.
+_MAX_CHARACTERS_HERE = 1_000_000
+_MAX_HEADING_MARKUP = 10 * MAX_HEADING  # characters; finding the markup of more takes the square of the time
+
+
 class MarkdownParser:
     """Reads CommonMark with tables; front matter becomes metadata, the text stays as written, markers included."""
 
@@ -31,14 +38,19 @@ class MarkdownParser:
         text = decode(source)
         front = split_front_matter(text, name_of(source))
         body = text[front.body_start :]
-        outline = _Outline(body)
-        blocks = tuple(outline.blocks())
-        return ParsedDocument(
-            text=body, title=_title(front.metadata) or outline.title, blocks=blocks, metadata=front.metadata
-        )
+        is_large = len(body) > _MAX_CHARACTERS_HERE
+        parsed = read_markup_apart("markdown", body, name_of(source)) if is_large else read_markup(body)
+        return replace(parsed, title=_title(front.metadata) or parsed.title, metadata=front.metadata)
 
 
 PARSER = MarkdownParser()
+
+
+def read_markup(markup: str) -> ParsedDocument:
+    """Return the text, title and blocks of Markdown without front matter, all in this process."""
+    outline = _Outline(markup)
+    blocks = tuple(outline.blocks())
+    return ParsedDocument(text=markup, title=outline.title, blocks=blocks)
 
 
 def _title(metadata: Metadata) -> str:
@@ -102,6 +114,8 @@ class _Outline:
 
     def _plain(self, markup: str) -> str:
         """Return the words of a heading without its markup, on one line."""
+        if len(markup) > _MAX_HEADING_MARKUP:
+            return markup
         (inline,) = self._inline.parseInline(markup)
         words = (" " if token.type == "softbreak" else token.content for token in inline.children or ())
         return " ".join("".join(words).split())

@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element
 
 from quipu.model.document import MetadataValue, SourceDocument
 from quipu.parse.damage import damaged
-from quipu.parse.xml import attribute, children, load_tree, local
+from quipu.parse.xml import attribute, children, load_tree, local, prefixed_attribute
 from quipu.parse.zipped import Archive
 
 _MAX_VALUE = 1_000  # characters of one metadata value
@@ -84,7 +84,7 @@ class Package:
 
 def relation_id(element: Element) -> str:
     """Return the id of the relation an element refers to (its `id` in a namespace; its own id is in none)."""
-    return next((value for key, value in element.items() if key.endswith("}id")), "")
+    return prefixed_attribute(element, "id")
 
 
 def _resolve(part: str, target: str) -> str:

@@ -2,16 +2,13 @@
 
 import json
 import re
-import signal
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import dropwhile, groupby, takewhile
-from pathlib import Path
 
-from quipu.errors import InvalidDocument, Unavailable
+from quipu.errors import InvalidDocument
 from quipu.model.document import MetadataValue, ParsedDocument, SourceDocument
+from quipu.parse.apart import Stopped, read_apart
 from quipu.parse.damage import damaged
 from quipu.parse.decode import name_of, normalise
 from quipu.parse.draft import Draft
@@ -19,7 +16,7 @@ from quipu.parse.headings import MAX_HEADING
 from quipu.parse.limits import MAX_CHARACTERS, MAX_PDF_BYTES, MAX_PDF_LINES, MAX_PDF_PAGES, MAX_PDF_SECONDS
 from quipu.parse.pdf_layout import Bookmark, Line, Paragraph, body_size, paragraphs
 
-_READER = Path(__file__).with_name("pdf_process.py")
+_READER = "pdf_process.py"
 _KEY_BY_PROPERTY = {"Author": "author", "Subject": "subject", "Keywords": "keywords"}
 _DATE_BY_PROPERTY = {"CreationDate": "created", "ModDate": "modified"}
 _DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(?:(\d\d)(\d\d)(\d\d)?)?")
@@ -36,6 +33,7 @@ _LIGATURE = re.compile(f"[{''.join(_LIGATURES)}]")
 _REFUSALS = {
     "password": ("is protected by a password", "Save a copy without the password, or leave it out."),
     "lines": (f"has more than {MAX_PDF_LINES:,} lines", "Split it."),
+    "time": (f"takes more than {MAX_PDF_SECONDS} seconds to read", "Save it anew with a PDF printer, or split it."),
     "memory": ("takes more memory than a PDF may", "Save it anew with a PDF printer, or split it."),
     "pages": (f"has more than {MAX_PDF_PAGES:,} pages", "Split it."),
     "characters": (f"holds more than {MAX_CHARACTERS:,} characters of text", "Split it."),
@@ -81,26 +79,20 @@ class _Found:
 def _read(source: SourceDocument) -> _Found:
     """Return what PDFium finds in `source`. Raises InvalidDocument with what it says against it."""
     name = name_of(source)
-    limits = (MAX_PDF_BYTES + 2 * len(source.data), MAX_PDF_SECONDS, MAX_PDF_PAGES, MAX_PDF_LINES, MAX_CHARACTERS)
     try:
-        # -P: the modules beside the reader are no part of its path, for they have names of the standard library's.
-        done = subprocess.run(
-            [sys.executable, "-P", str(_READER), *map(str, limits)],
-            input=source.data,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=2 * MAX_PDF_SECONDS,
-            check=False,
+        answer = read_apart(
+            _READER,
+            (MAX_PDF_PAGES, MAX_PDF_LINES, MAX_CHARACTERS),
+            source.data,
+            max_bytes=MAX_PDF_BYTES + 2 * len(source.data),
+            max_seconds=MAX_PDF_SECONDS,
         )
-    except subprocess.TimeoutExpired as error:
-        raise _too_slow(name) from error
-    except OSError as error:
-        raise Unavailable(
-            f"No process to read {name} in can be started: {error}.", remedy="Free memory, or allow processes."
-        ) from error
-    if done.returncode or not done.stdout:
-        raise _stopped(name, done.returncode)
-    said = json.loads(done.stdout)
+    except Stopped as stopped:
+        if stopped.reason == "crash":
+            raise damaged(name, f"reading it made the PDF library fail (code {stopped.code})") from stopped
+        what, remedy = _REFUSALS[stopped.reason]
+        raise InvalidDocument(f"{name} {what}.", remedy=remedy) from stopped
+    said = json.loads(answer)
     if reason := said.get("error"):
         what, remedy = _REFUSALS.get(reason, ("", ""))
         raise InvalidDocument(f"{name} {what}.", remedy=remedy) if what else damaged(name, said.get("detail", reason))
@@ -111,25 +103,6 @@ def _read(source: SourceDocument) -> _Found:
             for level, title, page, height in said["outline"]
         ],
         properties=said["properties"],
-    )
-
-
-def _stopped(name: str, code: int) -> InvalidDocument:
-    """Return the error for a reader that ended without an answer; below zero `code` is the signal that ended it."""
-    signals = {-getattr(signal, each): each for each in ("SIGXCPU", "SIGKILL", "SIGABRT") if hasattr(signal, each)}
-    ended_by = signals.get(code)
-    if ended_by == "SIGXCPU":
-        return _too_slow(name)
-    if ended_by is not None:
-        what, remedy = _REFUSALS["memory"]
-        return InvalidDocument(f"{name} {what}.", remedy=remedy)
-    return damaged(name, f"reading it made the PDF library fail (code {code})")
-
-
-def _too_slow(name: str) -> InvalidDocument:
-    return InvalidDocument(
-        f"{name} takes more than {MAX_PDF_SECONDS} seconds to read.",
-        remedy="Save it anew with a PDF printer, or split it.",
     )
 
 

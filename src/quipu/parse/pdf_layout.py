@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 
+from quipu.parse.decode import stream_safe
+
 HYPHEN = "\x02"  # PDFium's mark for a hyphen at the end of a line, which it joins to the next
 
 _MIN_PAGES = 3  # what repeats on fewer is no running header
@@ -282,4 +284,4 @@ def _unbroken(left: str, right: str, words: Mapping[str, int]) -> str:
 
 
 def _folded(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFKC", text).replace(HYPHEN, "").casefold().split())
+    return " ".join(unicodedata.normalize("NFKC", stream_safe(text)).replace(HYPHEN, "").casefold().split())

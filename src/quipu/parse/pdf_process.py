@@ -1,7 +1,7 @@
 """PDF process: reads one PDF from standard input with PDFium and writes its lines as JSON; run by quipu.parse.pdf.
 
 PDFium is native code, and a few bytes of a PDF can stand for gigabytes in ways only it can tell. So it runs in a
-process of its own, which the system stops where it takes too much memory (on Linux) or time, and which may crash alone.
+process of its own (quipu.parse.apart).
 """
 
 import ctypes
@@ -12,9 +12,6 @@ import sys
 
 import pypdfium2
 import pypdfium2.raw as pdfium
-
-if sys.platform != "win32":
-    import resource
 
 # A line is [text, left, right, baseline, baseline of its end, size], in points from the page's lower left. PDFium joins
 # a line that ends in a hyphen to the next, so a line may end lower than it begins.
@@ -31,15 +28,10 @@ _MAX_OUTLINE_DEPTH = 12
 
 
 def main() -> None:
-    """Read within what `sys.argv` allows: bytes of memory, seconds, pages, lines, characters."""
-    max_bytes, max_seconds, max_pages, max_lines, max_characters = map(int, sys.argv[1:])
-    data = sys.stdin.buffer.read()
-    if sys.platform != "win32":
-        resource.setrlimit(resource.RLIMIT_AS, (max_bytes, max_bytes))
-        resource.setrlimit(resource.RLIMIT_CPU, (max_seconds, max_seconds))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    """Read as many pages, lines and characters as `sys.argv` allows."""
+    max_pages, max_lines, max_characters = map(int, sys.argv[1:])
     try:
-        document = pypdfium2.PdfDocument(data)
+        document = pypdfium2.PdfDocument(sys.stdin.buffer.read())
         found = read(document, max_pages=max_pages, max_lines=max_lines, max_characters=max_characters)
     except pypdfium2.PdfiumError as error:
         is_locked = getattr(error, "err_code", None) == _PASSWORD_ERROR

@@ -7,7 +7,7 @@ from quipu.model.document import ParsedDocument, SourceDocument
 from quipu.parse.draft import Draft
 from quipu.parse.package import Package, relation_id
 from quipu.parse.table import add_table
-from quipu.parse.xml import attribute, child, children, descendants, local
+from quipu.parse.xml import attribute, child, children, descendants, local, number
 
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 MACRO_MEDIA_TYPE = "application/vnd.ms-powerpoint.presentation.macroenabled.12"
@@ -121,10 +121,9 @@ def _lines(shape: Element) -> Iterator[str]:
     """Yield the paragraphs of a shape that say something, two spaces before each for every level."""
     for paragraph in descendants(shape, "p"):
         text = _text(paragraph)
-        level = attribute(child(paragraph, "pPr"), "lvl")
+        level = number(child(paragraph, "pPr"), "lvl") or 0
         if text.strip():
-            depth = min(int(level), _MAX_LIST_DEPTH) if level.isdecimal() else 0
-            yield "  " * depth + " ".join(text.split())
+            yield "  " * min(level, _MAX_LIST_DEPTH) + " ".join(text.split())
 
 
 def _item(line: str) -> str:

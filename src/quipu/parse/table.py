@@ -1,7 +1,7 @@
 """Tables: a row as one line of cells, and whether a first row names the columns."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 
 from quipu.parse.draft import Draft
@@ -35,13 +35,19 @@ def add_lines(
 ) -> None:
     """Add a block of many lines; memory holds little more than its text. Raises InvalidDocument past the limit."""
     pieces = []
-    n_characters = 0
-    remaining = iter(lines)
+    remaining = _counted(draft, lines)
     while piece := "\n".join(islice(remaining, _LINES_AT_ONCE)):
         pieces.append(piece)
-        n_characters += len(piece)
-        draft.refuse_over(n_characters)
     draft.add("\n".join(pieces), kind, page=page, header=header)
+
+
+def _counted(draft: Draft, lines: Iterable[str]) -> Iterator[str]:
+    """Yield `lines`; raise InvalidDocument at the one that takes the text past the limit: a few may be gigabytes."""
+    n_characters = 0
+    for line in lines:
+        n_characters += len(line) + 1
+        draft.refuse_over(n_characters - 1)
+        yield line
 
 
 def row_line(cells: Sequence[str]) -> str:

@@ -3,7 +3,8 @@
 import re
 
 from quipu.model.document import Block, ParsedDocument, SourceDocument
-from quipu.parse.decode import decode
+from quipu.parse.decode import decode, name_of
+from quipu.parse.draft import refuse_blocks_over
 
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*+\n)++")
 _MAX_TITLE = 100
@@ -17,6 +18,7 @@ class PlainTextParser:
     def parse(self, source: SourceDocument) -> ParsedDocument:
         """Return the text and its paragraphs. Raises InvalidDocument where the bytes are no text."""
         text = decode(source)
+        refuse_blocks_over(sum(1 for _ in _BLANK_LINES.finditer(text)), name_of(source))
         return ParsedDocument(text=text, title=_title(text), blocks=tuple(_paragraphs(text)))
 
 

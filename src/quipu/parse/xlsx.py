@@ -15,7 +15,7 @@ from quipu.parse.draft import Draft
 from quipu.parse.limits import MAX_CHARACTERS, MAX_SHARED_STRINGS
 from quipu.parse.package import Package, relation_id
 from quipu.parse.table import add_lines, add_table, looks_like_header, n_filled, row_line
-from quipu.parse.xml import attribute, child, children, descendants, local, stream_elements
+from quipu.parse.xml import attribute, child, children, descendants, local, stream_elements, whole_number
 
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 MACRO_MEDIA_TYPE = "application/vnd.ms-excel.sheet.macroenabled.12"
@@ -115,9 +115,9 @@ def _rows(stream: IO[bytes], cells: "_Cells", name: str) -> Iterator[_Row]:
     """Yield the rows that hold something; a row or cell that does not say where it is comes next to the one before."""
     number = 0
     for element in stream_elements(stream, "row", name):
-        given = attribute(element, "r")
-        number = int(given) if given.isdecimal() else number + 1
-        values = cells.row(element)
+        given = whole_number(attribute(element, "r"))
+        number = number + 1 if given is None else given
+        values = cells.row(element, name)
         if n_filled(values):
             yield _Row(number, values)
 
@@ -141,14 +141,24 @@ class _Cells:
             is_1904=attribute(child(workbook, "workbookPr"), "date1904") in ("1", "true"),
         )
 
-    def row(self, element: Element) -> list[str]:
-        """Return the cells of a row by column, empty ones where it has none."""
+    def row(self, element: Element, name: str) -> list[str]:
+        """Return the cells of a row by column, empty ones where it has none.
+
+        Raises InvalidDocument, naming the document `name`, for cells that share more text than a document may hold.
+        """
         values: list[str] = []
+        n_characters = 0
         for cell in children(element, "c"):
             column = _column(attribute(cell, "r"))
             if column is not None and len(values) < column <= _MAX_PLACED_COLUMNS:
                 values += [""] * (column - len(values))
             values.append(normalise(self._value(cell)).strip())
+            n_characters += len(values[-1])
+            if n_characters > MAX_CHARACTERS:
+                raise InvalidDocument(
+                    f"{name} holds more than {MAX_CHARACTERS:,} characters of text.",
+                    remedy="Split it into several files.",
+                )
         return values
 
     def _value(self, cell: Element) -> str:
@@ -159,12 +169,13 @@ class _Cells:
         value = child(cell, "v")
         text = (value.text or "") if value is not None else ""
         if kind == "s":
-            return self._strings[int(text)] if text.isdecimal() and int(text) < len(self._strings) else ""
+            index = whole_number(text)
+            return self._strings[index] if index is not None and index < len(self._strings) else ""
         if kind == "b":
             return "true" if text == "1" else "false"
         if kind == "n":
-            style = attribute(cell, "s")
-            number_format = self._formats[int(style)] if style.isdecimal() and int(style) < len(self._formats) else ""
+            style = whole_number(attribute(cell, "s"))
+            number_format = self._formats[style] if style is not None and style < len(self._formats) else ""
             return self._number(text, number_format)
         return text  # the text a formula gave, a date in ISO form, or an error like #N/A
 
@@ -236,7 +247,7 @@ def _formats(styles: Element) -> list[str]:
 
 def _format(number: str, code: str | None) -> str:
     if code is None:
-        known = int(number) if number.isdecimal() else 0
+        known = whole_number(number) or 0
         return "date" if known in _DATES else "percent" if known in _PERCENTS else ""
     bare = _NOT_CODE.sub("", code)
     if bare.lower().startswith("general"):

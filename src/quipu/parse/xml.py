@@ -1,21 +1,18 @@
 """XML: the parts of office files and e-books as trees, without document types, entities or anything from outside."""
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import IO, Literal, cast
-from xml.etree.ElementTree import Element, ParseError, XMLPullParser
+from collections.abc import Iterable, Iterator
+from typing import IO, Literal
+from xml.etree.ElementTree import Element, TreeBuilder
+from xml.parsers.expat import ExpatError, ParserCreate, XMLParserType
 
 from quipu.errors import InvalidDocument
 from quipu.parse.damage import damaged
-from quipu.parse.limits import MAX_NODES, MAX_SILENT_BYTES
+from quipu.parse.limits import MAX_NODES, MAX_TAG_BYTES
 
-_Kind = Literal["start", "end"]
+_Event = Literal["start", "end"]
 _BIT = 1 << 16  # bytes fed at once
 _MAX_STREAMED_DEPTH = 64  # of what is read element by element; a cell of a sheet is at 6
-_DOCTYPE = b"<!DOCTYPE"
-# Another encoding could hide a document type from the search for one.
-_ENCODING = re.compile(rb"""<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.:-]{1,40})""")
-_ENCODINGS = frozenset({b"utf-8", b"utf8", b"us-ascii", b"ascii", b"utf-16", b"iso-8859-1", b"windows-1252"})
+_MAX_DIGITS = 18
 
 
 def load_tree(data: bytes, name: str) -> Element:
@@ -26,9 +23,9 @@ def load_tree(data: bytes, name: str) -> Element:
     root: Element | None = None
     bits = (data[start : start + _BIT] for start in range(0, len(data), _BIT))
     n_nodes = 0
-    for _, element in _events(("start",), bits, name):
+    for event, element in _events(bits, name):
         root = element if root is None else root
-        n_nodes += _n_nodes(element)
+        n_nodes += _n_nodes(element) if event == "start" else 0
         _refuse_over(n_nodes, name)
     if root is None:
         raise damaged(name, "a part of it is empty")
@@ -43,12 +40,12 @@ def stream_elements(stream: IO[bytes], tag: str, name: str) -> Iterator[Element]
     open_elements: list[Element] = []
     n_kept = 0  # open elements called `tag`: what is in them is kept
     n_nodes = 0  # in them
-    for event, element in _events(("start", "end"), iter(lambda: stream.read(_BIT), b""), name):
+    for event, element in _events(iter(lambda: stream.read(_BIT), b""), name):
         is_wanted = local(element) == tag
         if event == "start":
             open_elements.append(element)
             n_kept += is_wanted
-            n_nodes = n_nodes + _n_nodes(element) if n_kept else 0
+            n_nodes += _n_nodes(element) if n_kept else 0
             _refuse_over(n_nodes, name)
             if len(open_elements) > _MAX_STREAMED_DEPTH:
                 raise damaged(name, "its elements nest absurdly deep")
@@ -58,24 +55,45 @@ def stream_elements(stream: IO[bytes], tag: str, name: str) -> Iterator[Element]
         if is_wanted:
             yield element
         if not n_kept:
+            n_nodes = 0
             element.clear()
             if open_elements:
                 open_elements[-1].remove(element)
 
 
 def local(element: Element) -> str:
-    """Return the name of an element without its namespace, which differs between the kinds of one format."""
-    return element.tag.rpartition("}")[2]
+    """Return the name of an element without its prefix, which differs between programs."""
+    return element.tag.rpartition(":")[2]
 
 
 def attribute(element: Element | None, name: str) -> str:
-    """Return the attribute called `name` in any namespace or none; the empty string where there is none."""
+    """Return the attribute called `name` with any prefix or none; the empty string where there is none."""
     if element is None:
         return ""
     value = element.get(name)
     if value is None:
-        value = next((value for key, value in element.items() if key.rpartition("}")[2] == name), "")
+        value = prefixed_attribute(element, name)
     return value
+
+
+def prefixed_attribute(element: Element, name: str) -> str:
+    """Return the attribute called `name` with a prefix; the empty string where there is none."""
+    return next((value for key, value in element.items() if _is_prefixed(key, name)), "")
+
+
+def _is_prefixed(key: str, name: str) -> bool:
+    prefix, _, rest = key.partition(":")
+    return rest == name and prefix != "xmlns"
+
+
+def number(element: Element | None, name: str) -> int | None:
+    """Return the attribute called `name` as a number from 0; None where it is none, or has absurdly many digits."""
+    return whole_number(attribute(element, name))
+
+
+def whole_number(text: str) -> int | None:
+    """Return `text` as a number from 0; None where it is none, or has absurdly many digits."""
+    return int(text) if len(text) <= _MAX_DIGITS and text.isdecimal() else None
 
 
 def children(element: Element, *names: str) -> Iterator[Element]:
@@ -108,33 +126,38 @@ def _refuse_over(n_nodes: int, name: str) -> None:
         )
 
 
-def _events(kinds: Sequence[_Kind], bits: Iterable[bytes], name: str) -> Iterator[tuple[str, Element]]:
-    """Yield the parser's events, drained after each bit so that few are held."""
-    parser: XMLPullParser[Element] = XMLPullParser(kinds)
-    before = b""
-    n_silent = 0
+def _events(bits: Iterable[bytes], name: str) -> Iterator[tuple[_Event, Element]]:
+    """Yield elements as they begin and end, after each bit, so that few events are held."""
+    happened: list[tuple[_Event, Element]] = []
+    parser = _parser(TreeBuilder(), happened, name)
+    n_fed = 0
     try:
         for bit in bits:
-            _refuse_document_type(before, bit, name)
-            parser.feed(bit)
-            n_silent += len(bit)
-            for event in cast(Iterator[tuple[str, Element]], parser.read_events()):
-                n_silent = 0
-                yield event
-            if n_silent > MAX_SILENT_BYTES:
-                raise damaged(name, f"an element of it is larger than {MAX_SILENT_BYTES:,} bytes")
-            before = (before + bit)[-2 * len(_DOCTYPE) :]
-        parser.close()
-    except (ParseError, ValueError, LookupError) as error:
+            parser.Parse(bit, False)
+            n_fed += len(bit)
+            if n_fed - parser.CurrentByteIndex > MAX_TAG_BYTES:
+                raise damaged(name, f"a tag in it is longer than {MAX_TAG_BYTES:,} bytes")
+            yield from happened
+            happened.clear()
+        parser.Parse(b"", True)
+    except (ExpatError, ValueError, LookupError) as error:
         raise damaged(name, f"a part of it is not sound XML ({error})") from error
 
 
-def _refuse_document_type(before: bytes, bit: bytes, name: str) -> None:
-    """Raise InvalidDocument for a document type: it can define entities that stand for gigabytes or other files."""
-    declared = _ENCODING.match(bit.lstrip(b"\xef\xbb\xbf")) if not before else None
-    is_hidden = declared is not None and declared[1].lower() not in _ENCODINGS
-    if is_hidden or _DOCTYPE in (before + bit).replace(b"\0", b""):  # without NUL, UTF-16 reads as ASCII
+def _parser(builder: "TreeBuilder[Element]", happened: list[tuple[_Event, Element]], name: str) -> XMLParserType:
+    """Return a parser that tells `builder` what there is, and `happened` what begins and ends."""
+
+    def refuse_document_type(*_declared: object) -> None:
         raise InvalidDocument(
-            f"{name} is refused: its XML has a document type or an unusual encoding, which honest files never have.",
+            f"{name} is refused: its XML has a document type, which honest files never have.",
             remedy="Save it anew, or leave it out.",
         )
+
+    # Without namespaces: put before each name, a long one would make gigabytes of a few names.
+    parser = ParserCreate()
+    parser.buffer_text = True
+    parser.StartElementHandler = lambda tag, attributes: happened.append(("start", builder.start(tag, attributes)))
+    parser.EndElementHandler = lambda tag: happened.append(("end", builder.end(tag)))
+    parser.CharacterDataHandler = builder.data
+    parser.StartDoctypeDeclHandler = refuse_document_type
+    return parser

@@ -59,7 +59,7 @@ _FAULTS: dict[str, tuple[str, str]] = {
     "a vector of another text": ("UPDATE vector SET text_hash = 'x' WHERE rid = 1", "vector x"),
     "a vector cut short": ("UPDATE vector SET data = x'0000' WHERE rid = 1", "bytes"),
     "a vector in another space": (
-        "UPDATE vector SET space = CASE space WHEN 'chunk' THEN 'entity' ELSE 'chunk' END",
+        "UPDATE vector SET space = CASE space WHEN 'c' THEN 'e' ELSE 'c' END",
         "space",
     ),
     "a text queued that has its vector": (

@@ -25,8 +25,8 @@ class _SlowBackend(SqliteBackend):
         self.ended: list[str] = []
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        with super().reading() as connection:
+    def viewing(self) -> Iterator[Connection]:
+        with super().viewing() as connection:
             yield connection
         self.ended.append("view")
 

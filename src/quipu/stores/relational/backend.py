@@ -14,6 +14,10 @@ class Backend(Protocol):
         """Return a connection inside a read-only snapshot."""
         ...
 
+    def viewing(self) -> AbstractContextManager[Connection]:
+        """Return a connection inside a read-only snapshot, for a view that will be asked many things."""
+        ...
+
     def writing(self) -> AbstractContextManager[Connection]:
         """Return a connection inside the only write transaction; commits on leaving, rolls back on an exception.
 

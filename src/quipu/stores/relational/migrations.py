@@ -18,14 +18,16 @@ def _add_edit_table(connection: Connection) -> None:
     s.edit.create(connection, checkfirst=True)
 
 
-def _add_header_and_chunking(connection: Connection) -> None:
+def _add_headers_and_shorten_spaces(connection: Connection) -> None:
+    for table in ("vector", "vector_gone", "vector_todo"):
+        connection.exec_driver_sql(f"UPDATE {table} SET space = substr(space, 1, 1)")
     for column in (s.chunk.c.header, s.job.c.chunking):
         if column.name not in {each["name"] for each in inspect(connection).get_columns(column.table.name)}:
             connection.exec_driver_sql(f"ALTER TABLE {column.table.name} ADD COLUMN {CreateColumn(column)}")
 
 
 # Position 0 brings schema 1 to 2, and so on. Never change or remove an entry.
-MIGRATIONS: tuple[Migration, ...] = (_add_edit_table, _add_header_and_chunking)
+MIGRATIONS: tuple[Migration, ...] = (_add_edit_table, _add_headers_and_shorten_spaces)
 
 SCHEMA = 1 + len(MIGRATIONS)
 _TEXT_SINCE = 3  # the first schema whose full text holds what it holds now; that of an older index is built anew

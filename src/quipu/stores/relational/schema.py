@@ -11,8 +11,30 @@ from sqlalchemy import (
     PrimaryKeyConstraint,
     Table,
     Text,
+    TypeDecorator,
     UniqueConstraint,
 )
+
+from quipu.ports.store import Space
+
+SPACE_CODES = {Space.CHUNK: "c", Space.ENTITY: "e", Space.RELATION: "r"}
+_SPACE_BY_CODE = {code: space for space, code in SPACE_CODES.items()}
+
+
+class SpaceCode(TypeDecorator[Space]):
+    """A space as one letter: then five vectors of 384 dimensions fit a page, where there were four."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Space | None, dialect: object) -> str | None:
+        """Return the letter of a space."""
+        return None if value is None else SPACE_CODES[value]
+
+    def process_result_value(self, value: str | None, dialect: object) -> Space | None:
+        """Return the space of a letter, None for one that stands for none."""
+        return _SPACE_BY_CODE.get(value or "")
+
 
 metadata = MetaData()
 
@@ -253,7 +275,7 @@ vector = Table(
     metadata,
     Column("rid", Integer, primary_key=True),  # rises, never reused: see meta "vector_row"
     Column("model", Integer, nullable=False),
-    Column("space", Text, nullable=False),
+    Column("space", SpaceCode, nullable=False),
     Column("text_hash", Text, nullable=False),
     Column("data", LargeBinary, nullable=False),  # float16, little-endian
     UniqueConstraint("text_hash", "model"),
@@ -265,7 +287,7 @@ vector_gone = Table(
     metadata,
     Column("rid", Integer, primary_key=True),
     Column("model", Integer, nullable=False),
-    Column("space", Text, nullable=False),
+    Column("space", SpaceCode, nullable=False),
     Column("revision", Integer, nullable=False),
     Index("vector_gone_revision", "model", "space", "revision"),
 )
@@ -276,7 +298,7 @@ vector_todo = Table(
     metadata,
     Column("model", Integer, nullable=False),
     Column("text_hash", Text, nullable=False),
-    Column("space", Text, nullable=False),
+    Column("space", SpaceCode, nullable=False),
     PrimaryKeyConstraint("model", "text_hash"),
     sqlite_with_rowid=False,
 )

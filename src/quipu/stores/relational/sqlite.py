@@ -4,7 +4,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -18,6 +18,8 @@ from quipu.stores.relational import sqlite_bm25
 from quipu.stores.relational.sqlite_bm25 import quoted
 
 _RETRY_S = 0.02
+# Views map the file, which makes a first question a fifth faster; writers do not, or all they touch counts as theirs.
+_MAPPED_BYTES = 2_147_418_112
 
 _TOKENIZE = """tokenize = "unicode61 remove_diacritics 0 categories 'L* N* M* S* Co' tokenchars '#'" """
 
@@ -38,17 +40,16 @@ class SqliteBackend:
         self._path = path
         self._wait_s = busy_timeout_s
         self._engine = _engine(path, busy_timeout_s)
+        self._views = _engine(path, busy_timeout_s, mapped_bytes=_MAPPED_BYTES)
         self._inode: int | None = None  # of the file first written to
 
-    @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def reading(self) -> AbstractContextManager[Connection]:
         """Return a connection inside a read-only snapshot."""
-        with self.guard(), self._engine.connect() as connection:
-            connection.exec_driver_sql("BEGIN")
-            try:
-                yield connection
-            finally:
-                connection.exec_driver_sql("ROLLBACK")
+        return self._snapshot(self._engine)
+
+    def viewing(self) -> AbstractContextManager[Connection]:
+        """Return a connection inside a read-only snapshot that is asked many things: it maps the file."""
+        return self._snapshot(self._views)
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -133,7 +134,17 @@ class SqliteBackend:
 
     def close(self) -> None:
         """Release every connection."""
+        self._views.dispose()
         self._engine.dispose()
+
+    @contextmanager
+    def _snapshot(self, engine: Engine) -> Iterator[Connection]:
+        with self.guard(), engine.connect() as connection:
+            connection.exec_driver_sql("BEGIN")
+            try:
+                yield connection
+            finally:
+                connection.exec_driver_sql("ROLLBACK")
 
     def _check_in_place(self) -> None:
         """Raise Unavailable where the file was deleted or replaced while open: what is written would be lost."""
@@ -177,7 +188,7 @@ class SqliteBackend:
             raise
 
 
-def _engine(path: Path, busy_timeout_s: float) -> Engine:
+def _engine(path: Path, busy_timeout_s: float, *, mapped_bytes: int = 0) -> Engine:
     is_fixed = _cannot_change(path)
     query = {"immutable": "1", "uri": "true"} if is_fixed else {}
     engine = create_engine(
@@ -198,8 +209,8 @@ def _engine(path: Path, busy_timeout_s: float) -> Engine:
             "wal_autocheckpoint = 8000",  # pages, 32 MB: pages that change again and again are copied back less often
             "journal_size_limit = 67108864",
             "temp_store = MEMORY",
-            "cache_size = -32768",
-            "mmap_size = 2147418112",
+            f"cache_size = {-4_096 if mapped_bytes else -32_768}",  # what is mapped needs none
+            f"mmap_size = {mapped_bytes}",
             "case_sensitive_like = ON",
         ):
             connection.execute(f"PRAGMA {pragma}")

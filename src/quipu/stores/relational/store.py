@@ -78,7 +78,7 @@ class RelationalStore:
     async def view(self, allowed: Filter | None = None) -> AsyncIterator[ReadView]:
         allowed = allowed or Filter()
         self._check_open()
-        context = self._backend.reading()
+        context = self._backend.viewing()
         try:
             yield await finish_in_thread(lambda: self._open_view(context.__enter__(), allowed))
         finally:

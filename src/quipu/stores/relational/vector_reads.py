@@ -19,7 +19,7 @@ from quipu.stores.relational.memo import remembered
 from quipu.stores.relational.rids import relation_rids
 from quipu.stores.relational.snapshot import Snapshot
 
-_ROWS_AT_ONCE = 8_192
+_ROWS_AT_ONCE = 1_024
 
 _SOURCE, _TARGET = s.entity.alias("source"), s.entity.alias("target")
 _c, _e, _r, _v = s.chunk.c, s.entity.c, s.relation.c, s.vector.c
@@ -29,11 +29,9 @@ _LIVE = select(s.model.c.rid).where(s.model.c.state == "live").scalar_subquery()
 _IS_LIVE = (_v.model + 0) == _LIVE
 
 _DIMENSION = select(s.model.c.dimension).where(s.model.c.state == "live")
-_AFTER = (
-    select(_v.rid, _v.data)
-    .where(_v.model == _LIVE, _v.space == bindparam("space"), _v.rid > bindparam("row"))
-    .order_by(_v.rid)
-)
+_is_after = _v.model == _LIVE, _v.space == bindparam("space"), _v.rid > bindparam("row")
+_AFTER = select(_v.rid, _v.data).where(*_is_after).order_by(_v.rid)
+_N_AFTER = select(func.count()).select_from(s.vector).where(*_is_after)
 _GONE = as_texts(
     select(s.vector_gone.c.rid).where(
         s.vector_gone.c.model == _LIVE,
@@ -81,12 +79,17 @@ def dimension(snapshot: Snapshot) -> int:
 
 def after(snapshot: Snapshot, space: Space, row: int) -> VectorBlock:
     """Return the rows of the space above `row`."""
-    result = snapshot.connection.execute(_AFTER, {"space": space, "row": row})
-    rows, data = [np.empty(0, dtype=np.int64)], []
+    where = {"space": space, "row": row}
+    n = snapshot.connection.scalar(_N_AFTER, where) or 0
+    rows, data = np.empty(n, dtype=np.int64), np.empty((n, dimension(snapshot) if n else 0), dtype="<f2")
+    result = snapshot.connection.execute(_AFTER, where)
+    start = 0
     while found := result.fetchmany(_ROWS_AT_ONCE):  # as arrays at once: an object a row takes as much again
-        rows.append(np.fromiter((rid for rid, _ in found), np.int64, len(found)))
-        data.append(np.frombuffer(b"".join([vector for _, vector in found]), "<f2").reshape(len(found), -1))
-    return VectorBlock(rows=np.concatenate(rows), data=np.concatenate(data or [np.empty((0, 0), "<f2")]))
+        end = start + len(found)
+        rows[start:end] = [rid for rid, _ in found]
+        data[start:end] = np.frombuffer(b"".join([vector for _, vector in found]), "<f2").reshape(len(found), -1)
+        start = end
+    return VectorBlock(rows=rows, data=data)
 
 
 def gone(snapshot: Snapshot, space: Space, revision: int) -> npt.NDArray[np.int64] | None:

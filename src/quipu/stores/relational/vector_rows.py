@@ -62,7 +62,7 @@ def _drop(connection: Connection, space: Space, hashes: set[str], revision: int)
     insert_rows(
         connection,
         s.vector_gone,
-        [{"rid": row.rid, "model": row.model, "space": space, "revision": revision} for row in gone],
+        [{"rid": row.rid, "model": row.model, "space": s.SPACE_CODES[space], "revision": revision} for row in gone],
     )
     _DROP.run(connection, [row.rid for row in gone])
     _DROP_WAITING.run(connection, unowned)
@@ -70,8 +70,9 @@ def _drop(connection: Connection, space: Space, hashes: set[str], revision: int)
 
 def _queue(connection: Connection, model: int, space: Space, wanted: set[str]) -> None:
     missing = sorted(wanted - _known(connection, model, wanted))
+    code = s.SPACE_CODES[space]
     insert_rows(
-        connection, s.vector_todo, [{"model": model, "text_hash": text_hash, "space": space} for text_hash in missing]
+        connection, s.vector_todo, [{"model": model, "text_hash": text_hash, "space": code} for text_hash in missing]
     )
 
 
@@ -85,7 +86,7 @@ def write(connection: Connection, rows: Sequence[VectorRow]) -> None:
     models = {row.identity: row for row in connection.execute(select(s.model))}
     wanted: dict[tuple[int, str], str] = {}
     for todo in _WAITING.rows(connection, sorted({row.text_hash for row in rows})):
-        wanted[todo.model, todo.text_hash] = todo.space
+        wanted[todo.model, todo.text_hash] = s.SPACE_CODES[todo.space]
     new: dict[tuple[int, str], dict[str, Any]] = {}
     for row in rows:
         model = models.get(row.model)
