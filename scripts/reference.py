@@ -23,7 +23,7 @@ LIMITS = (
     ("times a part may be larger unpacked than packed", limits.MAX_RATIO),
     ("parts of an archive", limits.MAX_ENTRIES),
     ("XML elements and attributes of a part", limits.MAX_NODES),
-    ("bytes of a single XML element", limits.MAX_SILENT_BYTES),
+    ("bytes of a single XML tag", limits.MAX_TAG_BYTES),
     ("texts the cells of a workbook share", limits.MAX_SHARED_STRINGS),
     ("values of a JSON file, or of a line of JSON lines", limits.MAX_JSON_VALUES),
     ("lines of an e-mail that can begin a part", limits.MAX_MAIL_PARTS),

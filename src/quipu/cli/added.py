@@ -2,7 +2,7 @@
 
 from rich.console import Console
 
-from quipu.cli.output import counted, emit, styled
+from quipu.cli.output import counted, emit, named, styled
 from quipu.cli.session import command_line
 from quipu.model.document import Document
 from quipu.model.report import AddReport
@@ -60,4 +60,4 @@ def _render(console: Console, report: AddReport, headline: str) -> None:
 def _render_troubles(console: Console, label: str, documents: tuple[Document, ...]) -> None:
     for document in documents:
         name = "" if document.id in document.error else f"{document.id}: "
-        console.print(styled(f"{label}: {name}{document.error}", "red"))
+        console.print(named(f"{label}: {name}{document.error}", "red"))

@@ -10,7 +10,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from quipu.cli.output import clean, one_line, styled, table
+from quipu.cli.output import one_line, styled, table
+from quipu.cli.terminal import clean
 from quipu.model.answer import Answer, Citation
 from quipu.model.evidence import Evidence, Hit, Trace
 
@@ -59,6 +60,8 @@ def _panel(answer: Answer) -> Panel:
     parts: list[RenderableType] = [_body(answer)]
     if answer.citations:
         parts += [Text(), *_sources(answer.citations)]
+    for stale in answer.trace.stale:
+        parts.append(styled(f"{stale}; `quipu resume` finishes it.", "yellow"))
     return Panel(Group(*parts), title=styled(title, "dim"), title_align="left", box=ROUNDED, border_style="dim")
 
 

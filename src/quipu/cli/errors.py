@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import click
 
+from quipu.cli.terminal import clean, clean_json
 from quipu.errors import QuipuError
 
 FAILURE, USAGE, INTERRUPTED = 1, 2, 130
@@ -39,7 +40,7 @@ def report(error: Exception, *, as_json: bool, is_verbose: bool) -> int:
         traceback.print_exception(error)
     if as_json:
         body = {"kind": told.kind, "message": told.message, "remedy": told.remedy}
-        print(json.dumps({"error": body}, ensure_ascii=False), file=sys.stderr)
+        print(clean_json(json.dumps({"error": body}, ensure_ascii=False)), file=sys.stderr)
     else:
         _print(told)
     return told.code
@@ -72,6 +73,6 @@ def _help_hint(error: click.UsageError) -> str:
 
 def _print(told: _Report) -> None:
     label = "" if told.code == INTERRUPTED else "Error: "
-    click.secho(f"{label}{told.message}", fg=None if told.code == INTERRUPTED else "red", err=True)
+    click.secho(f"{label}{clean(told.message)}", fg=None if told.code == INTERRUPTED else "red", err=True)
     if told.remedy:
-        click.echo(told.remedy, err=True)
+        click.echo(clean(told.remedy), err=True)

@@ -3,7 +3,6 @@
 import json
 import shutil
 import sys
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -16,11 +15,11 @@ from rich.table import Table
 from rich.text import Text
 
 from quipu.cli.options import shared
+from quipu.cli.terminal import clean, clean_json, clean_name
 
 Value = TypeVar("Value")
 
 _PIPE_WIDTH = 120
-_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
 def emit(value: Value, render: Callable[[Console, Value], None]) -> None:
@@ -33,8 +32,9 @@ def emit(value: Value, render: Callable[[Console, Value], None]) -> None:
 
 def write_json(value: object) -> None:
     """Print one JSON document; dataclasses become objects with their fields."""
-    indent = 2 if sys.stdout.isatty() else None
-    click.echo(json.dumps(value, default=_jsonable, ensure_ascii=False, indent=indent))
+    is_terminal = sys.stdout.isatty()
+    text = json.dumps(value, default=_jsonable, ensure_ascii=False, indent=2 if is_terminal else None)
+    click.echo(clean_json(text) if is_terminal else text)
 
 
 def stdout() -> Console:
@@ -47,11 +47,6 @@ def stderr() -> Console:
     return _console(is_stderr=True)
 
 
-def clean(text: str) -> str:
-    """Return `text` with control characters made visible: a document must not steer the terminal."""
-    return "".join(_REPLACEMENT if _is_control(character) else character for character in text)
-
-
 def one_line(text: str, max_cells: int) -> str:
     """Return `text` cleaned, its white space folded, cut to `max_cells` columns of a terminal."""
     line = Text(" ".join(clean(text).split()))
@@ -62,6 +57,11 @@ def one_line(text: str, max_cells: int) -> str:
 def styled(text: str, style: str = "") -> Text:
     """Return text to print as it is: never read as markup, never steering the terminal."""
     return Text(clean(text), style=style, overflow="fold")
+
+
+def named(name: str, style: str = "") -> Text:
+    """Return the name of a document to print, on one line."""
+    return styled(clean_name(name), style)
 
 
 def table(*columns: str, right: Iterable[str] = (), title: str = "") -> Table:
@@ -82,13 +82,6 @@ def _console(*, is_stderr: bool) -> Console:
     stream = sys.stderr if is_stderr else sys.stdout
     width = None if stream.isatty() else shutil.get_terminal_size((_PIPE_WIDTH, 24)).columns
     return Console(stderr=is_stderr, width=width, highlight=False, emoji=False, markup=False)
-
-
-def _is_control(character: str) -> bool:
-    return character not in "\n\t" and unicodedata.category(character) in ("Cc", "Cf") and character not in _JOINERS
-
-
-_JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}\N{SOFT HYPHEN}"
 
 
 def _jsonable(value: object) -> object:

@@ -2,20 +2,21 @@
 
 import asyncio
 import math
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from quipu.errors import InvalidInput
 from quipu.ingest.pipeline import BYTES_AT_ONCE, CLAIM
 from quipu.ingest.reading import Recipe, chunking_of, content_hash
-from quipu.ingest.sources import FoundSource, SkippedFiles, UnreadableSource
+from quipu.ingest.sources import MAX_BYTES, MAX_ID, FoundSource, SkippedFiles, UnreadableSource
 from quipu.model.delta import Delta
 from quipu.model.document import SourceDocument, Status
 from quipu.model.event import Progress
 from quipu.ports.sink import Sink
 from quipu.ports.store import Store
 
-MAX_ID = 4_096  # as long as a path may be
+_HALF = re.compile("[\\ud800-\\udfff]")  # of a surrogate pair: cannot be stored
 
 
 @dataclass(slots=True)
@@ -63,12 +64,29 @@ def _check(source: SourceDocument) -> None:
             f"{name[:80]!r} cannot be the id of a document.",
             remedy=f"Use 1 to {MAX_ID:,} characters, not all spaces and none of them NUL.",
         )
+    said = [name, source.title, source.source, *(text for item in source.metadata.items() for text in _texts(item))]
+    if half := next((text for text in said if _HALF.search(text)), None):
+        raise InvalidInput(
+            f"{half[:80]!r}, said of {name[:80]!r}, holds half of a surrogate pair.",
+            remedy="Decode it from its bytes again, with errors='replace'.",
+        )
+    if len(source.data) > MAX_BYTES:
+        raise InvalidInput(f"The document {name!r} holds more than {MAX_BYTES:,} bytes.", remedy="Split it.")
     for key, value in source.metadata.items():
         if not key.strip() or (isinstance(value, float) and not math.isfinite(value)):
             raise InvalidInput(
                 f"The metadata {key!r} = {value!r} of {name!r} cannot be compared.",
                 remedy="Give every field a name, and numbers that are finite.",
             )
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield the texts in a value, or in the values of a tuple."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from _texts(each)
 
 
 def _batches(sources: Iterable[FoundSource], taken: Taken) -> Iterator[list[SourceDocument]]:

@@ -5,11 +5,12 @@ so that no reader sees half of it.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
-from quipu.errors import Busy, Corrupt, InvalidDocument, QuipuError
+from quipu.errors import Busy, Corrupt, QuipuError
 from quipu.ingest.facts import chunk_facts
 from quipu.ingest.keeper import ReplyKeeper
 from quipu.ingest.likeness import similarities
@@ -47,13 +48,17 @@ class _Reading:
     document: ReadDocument
 
 
+_Failures = list[tuple[Job, JobFailure]]
+
+
 async def work_queue(store: Store, recipe: Recipe, work: Work, on_event: Sink) -> None:
     """Work until nothing is queued, and add to `work`. A document that cannot be read fails alone, with the reason."""
     async with _heartbeat(store):
         while jobs := await store.claim(CLAIM):
             await _remove([job for job in jobs if job.source is None], store, on_event)
-            for group in _groups([job for job in jobs if job.source is not None]):
-                await _read_group(group, store, recipe, work, on_event)
+            waiting = deque(job for job in jobs if job.source is not None)
+            while waiting:
+                await _read_some(waiting, store, recipe, work, on_event)
 
 
 async def _remove(jobs: Sequence[Job], store: Store, on_event: Sink) -> None:
@@ -63,21 +68,20 @@ async def _remove(jobs: Sequence[Job], store: Store, on_event: Sink) -> None:
             on_event(DocumentDone(document_id=job.document_id, status="removed"))
 
 
-async def _read_group(jobs: Sequence[Job], store: Store, recipe: Recipe, work: Work, on_event: Sink) -> None:
-    """Bring some documents from bytes to published facts."""
-    readings, failures = await _read_all(jobs, recipe)
+async def _read_some(waiting: deque[Job], store: Store, recipe: Recipe, work: Work, on_event: Sink) -> None:
+    """Bring the next few documents from bytes to published facts."""
+    readings, failures = await _read_next(waiting, recipe)
     await store.advance([reading.job.id for reading in readings], Status.EXTRACTING)
     extractions = await _extract(readings, store, recipe, work, on_event)
     facts = [_document_facts(reading, extractions, recipe) for reading in readings]
-    committed = await store.commit(Delta(publish=facts, fail=failures))
+    committed = await store.commit(Delta(publish=facts, fail=[failure for _, failure in failures]))
     work.n_chunks += sum(len(document.chunks) for document in facts)
     for document in facts:
         if document.id not in committed.superseded:
             is_partial = any(said.chunk.error for said in document.chunks)
             _finished(document.id, Status.PARTIAL if is_partial else Status.READY, work, on_event)
-    document_by_job = {job.id: job.document_id for job in jobs}
-    for failure in failures:
-        _finished(document_by_job[failure.job], Status.FAILED, work, on_event, failure.error)
+    for job, failure in failures:
+        _finished(job.document_id, Status.FAILED, work, on_event, failure.error)
 
 
 def _finished(document_id: str, status: Status, work: Work, on_event: Sink, error: str = "") -> None:
@@ -85,21 +89,26 @@ def _finished(document_id: str, status: Status, work: Work, on_event: Sink, erro
     on_event(DocumentDone(document_id=document_id, status=status, error=error))
 
 
-async def _read_all(jobs: Sequence[Job], recipe: Recipe) -> tuple[list[_Reading], list[JobFailure]]:
+async def _read_next(waiting: deque[Job], recipe: Recipe) -> tuple[list[_Reading], _Failures]:
     """Parse and cut; between the two, compare the sentences of documents that are cut where their subject changes."""
-    failures: list[JobFailure] = []
-    drafts = await asyncio.to_thread(_parse_all, jobs, recipe, failures)
+    failures: _Failures = []
+    drafts = await asyncio.to_thread(_parse_next, waiting, recipe, failures)
     likeness = await similarities([each.sentences for _, each in drafts], recipe.embedder)
     readings = await asyncio.to_thread(_cut_all, drafts, likeness, recipe, failures)
     return readings, failures
 
 
-def _parse_all(jobs: Sequence[Job], recipe: Recipe, failures: list[JobFailure]) -> list[tuple[Job, Draft]]:
+def _parse_next(waiting: deque[Job], recipe: Recipe, failures: _Failures) -> list[tuple[Job, Draft]]:
+    """Take jobs and parse them, until they come to a few megabytes: a packed file may hold far more than its size."""
     drafts: list[tuple[Job, Draft]] = []
-    for job in jobs:
+    room = BYTES_AT_ONCE
+    while waiting and room > 0:
+        job = waiting.popleft()
         if job.source is not None:
+            room -= len(job.source.data)
             with _noted(job, "parser", failures):
                 drafts.append((job, draft(job.source, recipe)))
+                room -= max(0, len(drafts[-1][1].parsed.text) - len(job.source.data))
     return drafts
 
 
@@ -107,7 +116,7 @@ def _cut_all(
     drafts: Sequence[tuple[Job, Draft]],
     likeness: Sequence[Sequence[float]],
     recipe: Recipe,
-    failures: list[JobFailure],
+    failures: _Failures,
 ) -> list[_Reading]:
     readings: list[_Reading] = []
     for (job, each), likeness_of_each in zip(drafts, likeness, strict=True):
@@ -118,14 +127,18 @@ def _cut_all(
 
 
 @contextmanager
-def _noted(job: Job, what: str, failures: list[JobFailure]) -> Iterator[None]:
+def _noted(job: Job, what: str, failures: _Failures) -> Iterator[None]:
     """Note the failure of one document and go on: a parser's own fault must not stop the others."""
     try:
         yield
-    except InvalidDocument as error:
-        failures.append(JobFailure(job=job.id, error=str(error)))
+    except QuipuError as error:
+        failures.append((job, JobFailure(job=job.id, error=str(error))))
+    except MemoryError:
+        reason = "There is not enough memory to read it. Free some, or split it into several files."
+        failures.append((job, JobFailure(job=job.id, error=reason)))
     except Exception as error:
-        failures.append(JobFailure(job=job.id, error=f"The {what} failed: {type(error).__name__}: {error}"))
+        reason = f"The {what} failed: {type(error).__name__}: {error}. Leave the document out, and please report it."
+        failures.append((job, JobFailure(job=job.id, error=reason)))
 
 
 async def _extract(
@@ -187,21 +200,6 @@ def _facts(chunk: Chunk, outcome: Extracted) -> ChunkFacts:
     if outcome.extraction is None:
         return ChunkFacts(chunk=replace(chunk, error=outcome.error or "the extractor gave no reason"))
     return chunk_facts(chunk, outcome.extraction)
-
-
-def _groups(jobs: Sequence[Job]) -> Iterator[list[Job]]:
-    """Yield jobs a few megabytes at a time, so that memory stays bounded and each commit short."""
-    group: list[Job] = []
-    room = BYTES_AT_ONCE
-    for job in jobs:
-        size = len(job.source.data) if job.source else 0
-        if group and size > room:
-            yield group
-            group, room = [], BYTES_AT_ONCE
-        group.append(job)
-        room -= size
-    if group:
-        yield group
 
 
 @asynccontextmanager

@@ -2,6 +2,7 @@
 
 import json
 import os
+import stat
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,9 @@ from quipu.model.ids import digest_bytes
 from quipu.text.metadata import flat_metadata
 
 SIDECAR_SUFFIX = ".meta.json"
+MAX_ID = 4_096  # characters: as long as a path may be
+MAX_BYTES = 500_000_000  # of a document: it is held whole, a few times over; SQLite keeps at most twice as much
+_MAX_SIDECAR_BYTES = 1_000_000
 _LINK = "symbolic link"
 _SPECIAL = "pipe or device"
 
@@ -93,13 +97,17 @@ def _find(
     paths: Sequence[Path], root: Path, media_types: Mapping[str, str], metadata: Metadata
 ) -> Iterator[FoundSource]:
     skipped: Counter[str] = Counter()
-    seen = set()
+    seen: dict[str, bytes] = {}
     for path in paths:
-        for file in _files(path, media_types, skipped) if path.is_dir() else [path]:
+        is_folder = path.is_dir()
+        for file in _files(path, media_types, skipped) if is_folder else [path]:
             name = _id(file, root)
             if name not in seen:
-                seen.add(name)
-                yield _read(file, name, media_types, metadata)
+                seen[name] = os.fsencode(file.name)
+                yield _read(file, name, path if is_folder else path.parent, media_types, metadata)
+            elif seen[name] != os.fsencode(file.name):  # bytes that are no text, spelled as the name of another file
+                error = InvalidDocument(f"Two files would be called {name}.", remedy="Rename one of them.")
+                yield UnreadableSource(id=name, source=name, error=error)
     if skipped:
         yield SkippedFiles(dict(sorted(skipped.items())))
 
@@ -115,15 +123,26 @@ def _files(folder: Path, media_types: Mapping[str, str], skipped: Counter[str]) 
             file = Path(base, name)
             if name.startswith(".") or name.endswith(SIDECAR_SUFFIX):
                 continue
-            if file.is_symlink() and not (file.is_file() and file.resolve().is_relative_to(top)):
-                skipped[_LINK] += 1
-            elif file.exists() and not file.is_file():
-                skipped[_SPECIAL] += 1
-            elif file.suffix.lower() in media_types:
-                yield file
-            else:
+            if file.suffix.lower() not in media_types:
                 skipped[file.suffix.lower()] += 1
+            elif kind := _not_read(file, top):
+                skipped[kind] += 1
+            else:
+                yield file
     yield from sorted(Path(error.filename) for error in closed)
+
+
+def _not_read(file: Path, top: Path) -> str:
+    """Return what a file is that is passed over: a link out of the folder `top`, a pipe or device; "" for others."""
+    is_link = False
+    try:
+        is_link = file.is_symlink()
+        is_regular = stat.S_ISREG(file.stat().st_mode)
+        if is_link and not (is_regular and file.resolve().is_relative_to(top)):
+            return _LINK
+    except OSError:  # a link that leads nowhere; or the file is gone, or its folder closed: reading it will tell
+        return _LINK if is_link else ""
+    return "" if is_regular else _SPECIAL
 
 
 def _id(path: Path, root: Path) -> str:
@@ -134,18 +153,22 @@ def _id(path: Path, root: Path) -> str:
 
 
 def _read(
-    path: Path, name: str, media_types: Mapping[str, str], metadata: Metadata
+    path: Path, name: str, top: Path, media_types: Mapping[str, str], metadata: Metadata
 ) -> SourceDocument | UnreadableSource:
     try:
+        if len(name) > MAX_ID:
+            raise InvalidDocument(f"The path {name[:80]}… is longer than {MAX_ID:,} characters.", remedy="Move it up.")
         return SourceDocument(
             id=name,
             source=name,
             media_type=_media_type(path, media_types),
-            metadata={**_sidecar(path), **metadata},
-            data=_read_bytes(path),
+            metadata={**_sidecar(path, top), **metadata},
+            data=_read_bytes(path, MAX_BYTES),
         )
     except InvalidDocument as error:
-        return UnreadableSource(id=name, source=name, error=error)
+        return UnreadableSource(id=name[:MAX_ID], source=name, error=error)
+    except OSError as error:  # of a folder that may be listed but not entered
+        return UnreadableSource(id=name, source=name, error=_unreadable(path, error))
 
 
 def _media_type(path: Path, media_types: Mapping[str, str]) -> str:
@@ -160,33 +183,55 @@ def _media_type(path: Path, media_types: Mapping[str, str]) -> str:
     )
 
 
-def _read_bytes(path: Path) -> bytes:
-    if path.exists() and not path.is_file():  # a pipe would be waited for, a device read without end
-        raise InvalidDocument(f"{path} is not a regular file.", remedy="Add its content: quipu add - < FILE")
+def _read_bytes(path: Path, max_bytes: int) -> bytes:
+    """Return the bytes of a regular file. Raises InvalidDocument where it cannot be read, or holds more than that."""
     try:
-        return path.read_bytes()
+        # Without waiting: a pipe may have taken the place of a file that was there a moment ago.
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        with os.fdopen(descriptor, "rb") as file:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise InvalidDocument(f"{path} is not a regular file.", remedy="Add its content: quipu add - < FILE")
+            if status.st_size <= max_bytes:
+                return file.read()
     except OSError as error:
-        raise InvalidDocument(
-            f"{path} cannot be read: {error.strerror}.", remedy="Check its permissions, or leave it out."
-        ) from error
+        raise _unreadable(path, error) from error
+    raise InvalidDocument(f"{path} holds more than {max_bytes:,} bytes.", remedy="Split it into several files.")
 
 
-def _sidecar(path: Path) -> Metadata:
-    """Return the metadata in NAME.meta.json and NAME.EXT.meta.json beside the file; the latter, more exact, wins."""
+def _unreadable(path: Path, error: OSError) -> InvalidDocument:
+    return InvalidDocument(
+        f"{path} cannot be read: {error.strerror}.", remedy="Check its permissions, or leave it out."
+    )
+
+
+def _sidecar(path: Path, top: Path) -> Metadata:
+    """Return the metadata in NAME.meta.json and NAME.EXT.meta.json beside the file; the latter, more exact, wins.
+
+    Raises InvalidDocument for one that is malformed, or a link out of the folder `top`.
+    """
     metadata: dict[str, MetadataValue] = {}
     for stem in (path.stem, path.name):
         sidecar = path.with_name(stem + SIDECAR_SUFFIX)
         if sidecar.is_file():
+            if sidecar.is_symlink() and not sidecar.resolve().is_relative_to(top.resolve()):
+                raise InvalidDocument(
+                    f"The metadata in {sidecar} is a link out of its folder.", remedy="Copy it, or remove the link."
+                )
             metadata |= _load_sidecar(sidecar)
     return metadata
 
 
 def _load_sidecar(path: Path) -> Metadata:
     try:
-        values = json.loads(_read_bytes(path).decode("utf-8-sig"))
+        values = json.loads(_read_bytes(path, _MAX_SIDECAR_BYTES).decode("utf-8-sig"))
         if isinstance(values, dict):
-            return flat_metadata(values)
-        reason = "it holds no JSON object"
+            metadata = flat_metadata(values)
+            if all(key.strip() for key in metadata):
+                return metadata
+            reason = "it has a key without a name"
+        else:
+            reason = "it holds no JSON object"
     except (ValueError, RecursionError) as error:
         reason = str(error)
     raise InvalidDocument(

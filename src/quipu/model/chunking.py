@@ -64,6 +64,8 @@ class Chunking:
             raise InvalidInput(
                 "The chunker 'separator' needs a separator.", remedy="Give the text to cut at, as in '\\n---\\n'."
             )
+        if self.separator is not None and not isinstance(self.separator, str):
+            raise InvalidInput(f"The separator {self.separator!r} is no text.", remedy="Give the text to cut at.")
         if self.separator is not None and not 1 <= len(self.separator) <= MAX_SEPARATOR:
             raise InvalidInput(
                 f"A separator of {len(self.separator):,} characters cannot be searched for.",
@@ -81,7 +83,10 @@ def chunking_from_json(text: str) -> Chunking:
     try:
         return Chunking(**json.loads(text))
     except (ValueError, TypeError, InvalidInput) as error:
-        raise Corrupt(f"The chunking {text!r} of a queued document cannot be read ({error}).") from error
+        raise Corrupt(
+            f"The chunking {text!r} of a queued document cannot be read ({error}).",
+            remedy="See `quipu docs` for what is queued; remove it and add it again.",
+        ) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +106,7 @@ class ChunkingRule:
 
 
 def _check_range(name: str, value: int | None, least: int, most: int) -> None:
-    if value is not None and not least <= value <= most:
+    if value is not None and (type(value) is not int or not least <= value <= most):
         raise InvalidInput(
             f"A chunking with {name} = {value!r} cannot be used.",
             remedy=f"Use a whole number from {least:,} to {most:,}.",

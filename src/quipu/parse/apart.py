@@ -29,13 +29,13 @@ def read_apart(script: str, arguments: Sequence[int | str], data: bytes, *, max_
     """Return what `script` (a file beside this one) writes to its output when given `data`.
 
     `max_bytes` of memory (on Linux) and `max_seconds` of CPU time are enforced by the system. Raises Stopped where it
-    writes nothing, Unavailable where no process can be started.
+    writes nothing, Unavailable where no process can be started, KeyboardInterrupt where Ctrl-C reached it first.
     """
     limits = [str(max_bytes), str(max_seconds)]
     try:
         # -P: the modules beside the script are no part of its path, for they have names of the standard library's.
         done = subprocess.run(
-            [sys.executable, "-P", str(_LAUNCHER), *limits, str(_FOLDER), str(_LAUNCHER.with_name(script))]
+            [sys.executable, "-P", str(_LAUNCHER), *limits, str(_FOLDER), str(_LAUNCHER.parent / script)]
             + [str(argument) for argument in arguments],
             input=data,
             stdout=subprocess.PIPE,
@@ -49,6 +49,8 @@ def read_apart(script: str, arguments: Sequence[int | str], data: bytes, *, max_
         raise Unavailable(
             f"No process to read a document in can be started: {error}.", remedy="Free memory, or allow processes."
         ) from error
+    if done.returncode == -signal.SIGINT:
+        raise KeyboardInterrupt
     if done.returncode or not done.stdout:
         raise Stopped(_reason(done.returncode), done.returncode)
     return done.stdout
@@ -95,4 +97,4 @@ def _too_much(name: str, *, is_time: bool) -> InvalidDocument:
 def _reason(code: int) -> str:
     """Return why a process ended; below zero `code` is the signal that ended it."""
     reasons = {"SIGXCPU": "time", "SIGKILL": "memory", "SIGABRT": "memory"}
-    return next((why for name, why in reasons.items() if code == -getattr(signal, name, 0)), "crash") if code else "crash"
+    return next((why for name, why in reasons.items() if code and code == -getattr(signal, name, 0)), "crash")

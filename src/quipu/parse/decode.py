@@ -37,6 +37,7 @@ _KNOWN_CHARSET = re.compile(
     r"|gb18030|euc-jp|iso-2022-jp|cp932|cp949|cp1252|cp1254"
 )
 _LINE_END = re.compile("\r\n|[\r\v\f\x85\u2028\u2029]")
+_HALF = re.compile("[\ud800-\udfff]")
 _MAX_MARKS = 30  # on one letter, as in the Stream-Safe Text Format (UAX #15, section 13)
 _JOINER = "\u034f"  # combines with nothing
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\ufeff\ufffe\uffff]")
@@ -58,8 +59,12 @@ def decode(source: SourceDocument, declared: str = "") -> str:
 
 
 def normalise(text: str) -> str:
-    r"""Return `text` in NFC, with \n as its only line end and no control characters but \n and \t."""
-    return unicodedata.normalize("NFC", stream_safe(_CONTROL.sub("", _LINE_END.sub("\n", text))))
+    r"""Return `text` in NFC, with \n as its only line end and no control characters but \n and \t.
+
+    Halves of surrogate pairs, which JSON can escape and nothing can store, become replacement characters.
+    """
+    text = _CONTROL.sub("", _LINE_END.sub("\n", text))
+    return text if text.isascii() else unicodedata.normalize("NFC", stream_safe(_HALF.sub("\ufffd", text)))
 
 
 def stream_safe(text: str) -> str:
@@ -67,8 +72,6 @@ def stream_safe(text: str) -> str:
 
     No language puts more than a few on a letter.
     """
-    if text.isascii():
-        return text
     return _towers().sub(lambda marks: marks[0] + _JOINER, text)
 
 

@@ -31,7 +31,8 @@ class Draft:
 
         Raises InvalidDocument where the text grows past the limit.
         """
-        self._add(normalise(text).strip("\n"), kind, self.path.above(), page=page, header=normalise(header))
+        text = "\f".join(map(normalise, text.split("\f"))) if page is not None else normalise(text)
+        self._add(text.strip("\n"), kind, self.path.above(), page=page, header=normalise(header))
 
     def add_heading(self, text: str, level: int, *, page: int | None = None) -> None:
         """Add a heading of `level` (1 is the highest) and go below it; what is too long for one is a paragraph."""
@@ -83,7 +84,7 @@ class Draft:
     def _gap(self, page: int | None) -> str:
         if not self._blocks:
             return ""
-        turned = (page or 0) - (self._blocks[-1].page or 0)
+        turned = (page or 0) - (self._blocks[-1].page or 0) - self._texts[-1].count("\f")
         return "\n" + "\f" * turned + "\n" if turned > 0 else "\n\n"
 
 

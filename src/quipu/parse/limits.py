@@ -37,6 +37,7 @@ MAX_JSON_VALUES = 4_000_000
 
 # Parts of one e-mail, about 2 kB each; and lines that could begin one.
 MAX_MAIL_PARTS = 10_000
+MAX_MAIL_LINES = 4_000_000  # about 150 bytes each: a message with 300 MB of attachments
 # Lines of a header that the mail library holds before it reads them.
 MAX_MAIL_HEADER_LINES = 50_000
 

@@ -13,7 +13,7 @@ from quipu.model.document import MetadataValue, ParsedDocument, SourceDocument
 from quipu.parse.decode import decode_declared, name_of, normalise
 from quipu.parse.draft import Draft
 from quipu.parse.html import HtmlParser
-from quipu.parse.limits import MAX_MAIL_HEADER_LINES, MAX_MAIL_PARTS
+from quipu.parse.limits import MAX_MAIL_HEADER_LINES, MAX_MAIL_LINES, MAX_MAIL_PARTS
 from quipu.parse.text import PlainTextParser
 
 MAILBOX = "application/mbox"
@@ -69,20 +69,24 @@ def _messages(data: bytes) -> Iterator[bytes]:
 
 
 def _load(data: bytes, source: SourceDocument) -> Message:
-    if data.count(b"\n--") > MAX_MAIL_PARTS:
-        raise InvalidDocument(
-            f"{name_of(source)} has more than {MAX_MAIL_PARTS:,} lines that can begin a part.",
-            remedy="Save the text of the message as a text file.",
-        )
-    if any(data.count(b"\n", *lines.span()) > MAX_MAIL_HEADER_LINES for lines in _HEADER_LINES.finditer(data)):
-        raise InvalidDocument(
-            f"{name_of(source)} has a header of more than {MAX_MAIL_HEADER_LINES:,} lines.",
-            remedy="Save the text of the message as a text file.",
-        )
+    _refuse_too_much(data, name_of(source))
     data = data.lstrip()
     if data.startswith(b"From "):  # the first line of a mailbox, left over the message
         data = data.partition(b"\n")[2]
     return message_from_bytes(data)
+
+
+def _refuse_too_much(data: bytes, name: str) -> None:
+    """Raise InvalidDocument for what the mail library would take too much memory or depth for."""
+    what = ""
+    if data.count(b"\n--") > MAX_MAIL_PARTS:
+        what = f"more than {MAX_MAIL_PARTS:,} lines that can begin a part"
+    elif data.count(b"\n") > MAX_MAIL_LINES:
+        what = f"more than {MAX_MAIL_LINES:,} lines"
+    elif any(data.count(b"\n", *lines.span()) > MAX_MAIL_HEADER_LINES for lines in _HEADER_LINES.finditer(data)):
+        what = f"a header of more than {MAX_MAIL_HEADER_LINES:,} lines"
+    if what:
+        raise InvalidDocument(f"{name} has {what}.", remedy="Save the text of the message as a text file.")
 
 
 def _add(draft: Draft, message: Message) -> None:

@@ -12,6 +12,8 @@ from quipu.parse.decode import stream_safe
 
 HYPHEN = "\x02"  # PDFium's mark for a hyphen at the end of a line, which it joins to the next
 
+FORM_FEED = "\f"
+_LARGE = 1.15  # times the size of most text: type of headings
 _MIN_PAGES = 3  # what repeats on fewer is no running header
 _N_EDGE_LINES = 2  # at the top and at the bottom of a page
 _SPACE = 1.35  # a gap so many times the usual one ends a paragraph
@@ -66,7 +68,10 @@ class Paragraph:
 
 
 def paragraphs(pages: Sequence[Sequence[Line]], outline: Sequence[Bookmark]) -> list[Paragraph]:
-    """Return the paragraphs of all pages in order; one that runs on over a page's end is whole, on its first page."""
+    """Return the paragraphs of all pages in order.
+
+    One that runs on over a page's end is whole, on its first page, with a form feed where the next begins.
+    """
     kept = without_running_lines(pages)
     leading = _usual_leading(kept)
     words = Counter(word.lower() for page in kept for line in page for word in _WORD.findall(line.text))
@@ -74,12 +79,15 @@ def paragraphs(pages: Sequence[Sequence[Line]], outline: Sequence[Bookmark]) -> 
     for bookmark in outline:
         bookmarks.setdefault(bookmark.page, []).append(bookmark)
     found: list[Paragraph] = []
+    last_page = 0
     for number, lines in enumerate(kept, 1):
         for paragraph in _of_page(lines, number, leading, bookmarks.get(number, ())):
             if found and _runs_on(found[-1], paragraph):
-                found[-1] = replace(found[-1], text=_joined(found[-1].text, paragraph.text))
+                text = _joined(found[-1].text, paragraph.text)
+                found[-1] = replace(found[-1], text=_turned(text, paragraph.text, number - last_page))
             else:
                 found.append(paragraph)
+            last_page = number
     return [replace(each, text=_mended(each.text, words)) for each in found]
 
 
@@ -89,7 +97,8 @@ def without_running_lines(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
     Of the outermost lines, what repeats beside the page's number goes as well: the header of one chapter. Nothing is
     taken away where nothing else would be left.
     """
-    edges = [_edge_lines(page) for page in pages]
+    body = body_size(pages)
+    edges = [_edge_lines(page, body) for page in pages]
     running: set[str] = set()
     for group in (edges, edges[::2], edges[1::2]):
         n_filled = sum(bool(edge) for edge in group)
@@ -131,11 +140,15 @@ def body_size(pages: Sequence[Sequence[Line]]) -> float:
     return max(sizes, key=lambda size: (sizes[size], size), default=0.0)
 
 
-def _edge_lines(page: Sequence[Line]) -> dict[int, str]:
-    """Return the lines nearest the top and the bottom of a page by index, their numbers left open."""
+def _edge_lines(page: Sequence[Line], body: float) -> dict[int, str]:
+    """Return the lines nearest the top and the bottom of a page by index, their numbers left open.
+
+    Those of large type keep theirs: "Chapter 1" and "Chapter 2" are headings, not one header.
+    """
     by_height = _by_height(page)
     nearest = {*by_height[:_N_EDGE_LINES], *by_height[-_N_EDGE_LINES:]}
-    return {index: _NUMBER.sub("#", _folded(page[index].text)) for index in sorted(nearest)}
+    keys = {index: _folded(page[index].text) for index in sorted(nearest)}
+    return {i: key if page[i].size > _LARGE * body else _NUMBER.sub("#", key) for i, key in keys.items()}
 
 
 def _outermost(page: Sequence[Line]) -> set[int]:
@@ -268,6 +281,14 @@ def _joined(above: str, below: str) -> str:
     if _CJK.match(above[-1:]) and _CJK.match(below):
         return above + below
     return f"{above} {below}"
+
+
+def _turned(joined: str, below: str, n_pages: int) -> str:
+    """Return `joined`, which ends with `below`, with `n_pages` form feeds before that, or after the word they share."""
+    start = len(joined) - len(below)
+    if joined[start - 1] != " ":
+        start = joined.find(" ", start) + 1
+    return f"{joined[: start - 1]}{FORM_FEED * n_pages}{joined[start:]}" if n_pages and start else joined
 
 
 def _mended(text: str, words: Mapping[str, int]) -> str:

@@ -144,7 +144,7 @@ def _events(bits: Iterable[bytes], name: str) -> Iterator[tuple[_Event, Element]
         raise damaged(name, f"a part of it is not sound XML ({error})") from error
 
 
-def _parser(builder: "TreeBuilder[Element]", happened: list[tuple[_Event, Element]], name: str) -> XMLParserType:
+def _parser(builder: TreeBuilder, happened: list[tuple[_Event, Element]], name: str) -> XMLParserType:
     """Return a parser that tells `builder` what there is, and `happened` what begins and ends."""
 
     def refuse_document_type(*_declared: object) -> None:

@@ -187,7 +187,10 @@ class Store(Protocol):
         ...
 
     async def claim(self, limit: int) -> list[Job]:
-        """Take up to `limit` queued jobs, and those whose owner is dead, oldest first, under a lease."""
+        """Take up to `limit` queued jobs, and those whose owner is dead, oldest first, under a lease.
+
+        Fewer are taken where their documents are large: one call returns little more than memory is meant for.
+        """
         ...
 
     async def advance(self, job_ids: Sequence[int], status: Status) -> None:

@@ -5,6 +5,7 @@ import unicodedata
 _ZERO_WIDTH_JOINER = "\u200d"
 _FIRST_COMBINING = "\u0300"
 _MAX_FLAG_HALVES = 64
+_FLAG_HALVES = "".join(map(chr, range(0x1F1E6, 0x1F200)))
 
 
 def is_grapheme_boundary(text: str, index: int) -> bool:
@@ -37,7 +38,5 @@ def _is_flag_half(character: str) -> bool:
 
 
 def _count_flag_halves_before(text: str, index: int) -> int:
-    start = index
-    while start > max(0, index - _MAX_FLAG_HALVES) and _is_flag_half(text[start - 1]):
-        start -= 1
-    return index - start
+    before = text[max(0, index - _MAX_FLAG_HALVES) : index]
+    return len(before) - len(before.rstrip(_FLAG_HALVES))

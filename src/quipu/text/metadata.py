@@ -7,6 +7,8 @@ from datetime import date
 
 from quipu.model.document import MetadataValue
 
+_MAX_INTEGER = 2**63 - 1  # what databases compare as numbers
+
 
 def flat_metadata(values: Mapping[object, object]) -> dict[str, MetadataValue]:
     """Return `values` as metadata: dates in ISO form, lists of scalars as tuples of text, nested keys as "a.b".
@@ -26,8 +28,10 @@ def _flatten(prefix: str, values: Mapping[object, object]) -> Iterator[tuple[str
 
 
 def _value(value: object) -> MetadataValue:
-    if value is None or isinstance(value, bool | int):
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, int):
+        return value if abs(value) <= _MAX_INTEGER else str(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if not isinstance(value, list | tuple | set):

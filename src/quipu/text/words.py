@@ -29,6 +29,7 @@ _APOSTROPHES = re.compile(r"['’ʼ]")
 # What may stand between two words of one name: spaces, a line break, a hyphen, a middle dot, "&", the dot of "St.".
 _JOINT = re.compile(r"[^\S\n]*\n?[^\S\n]*|[^\S\n]*[-‐‑–·・‧&/][^\S\n]*|\.[^\S\n]*|['’ʼ]\s*")
 
+_MAX_REMEMBERED = 64  # characters: a longer word is hardly met again
 _SURE_JOINTS = frozenset(("", " "))
 _LOWER, _CAPITAL, _ACRONYM = range(3)
 
@@ -104,7 +105,7 @@ def split_words(text: str) -> Words:
         forms = terms = _plain_forms(text, raws)
         kinds = [_LOWER if raw.islower() else _capital_kind(raw) for raw in raws]
     else:
-        read = [_read(raw) for raw in raws]
+        read = [_read(raw) if len(raw) <= _MAX_REMEMBERED else _read.__wrapped__(raw) for raw in raws]
         forms, terms = [form for form, _, _ in read], [term for _, term, _ in read]
         kinds = [kind for _, _, kind in read]
     words = Words(

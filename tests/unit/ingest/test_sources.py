@@ -168,3 +168,87 @@ def test_pipes_are_passed_over_in_folders_and_refused_by_name(tmp_path: Path) ->
     [named] = find_sources([tmp_path / "pipe.md"], root=tmp_path, media_types=MEDIA_TYPES)
     assert isinstance(named, UnreadableSource)
     assert "not a regular file" in str(named.error)
+
+
+def error_of(source: FoundSource) -> InvalidDocument:
+    assert isinstance(source, UnreadableSource)
+    assert source.error.remedy
+    return source.error
+
+
+def test_a_sidecar_that_leads_out_of_the_folder_fails_its_document(tmp_path: Path) -> None:
+    write(tmp_path, "in/a.txt", "in/b.txt")
+    (tmp_path / "secret.json").write_text('{"key": "value"}')
+    (tmp_path / "in/shared.json").write_text('{"key": "shared"}')
+    (tmp_path / "in/a.meta.json").symlink_to(tmp_path / "secret.json")
+    (tmp_path / "in/b.meta.json").symlink_to(tmp_path / "in/shared.json")
+    a, b = find(tmp_path / "in", root=tmp_path)
+    assert "out of its folder" in error_of(a).message
+    assert isinstance(b, SourceDocument)
+    assert b.metadata == {"key": "shared"}
+
+
+def test_a_sidecar_is_read_within_limits(tmp_path: Path) -> None:
+    write(tmp_path, "a.txt", "b.txt", "c.txt")
+    (tmp_path / "a.meta.json").write_text('{"": 1}')
+    (tmp_path / "b.meta.json").write_text('{"a": "' + "x" * 1_000_000 + '"}')
+    (tmp_path / "c.meta.json").write_text('{"a": ' + "9" * 30 + "}")
+    a, b, c = find(tmp_path, root=tmp_path)
+    assert "a key without a name" in error_of(a).message
+    assert "more than 1,000,000 bytes" in error_of(b).message
+    assert isinstance(c, SourceDocument)
+    assert c.metadata == {"a": "9" * 30}
+
+
+def test_a_file_too_large_to_hold_is_refused_unread(tmp_path: Path) -> None:
+    with (tmp_path / "a.txt").open("wb") as file:
+        file.truncate(2**40)
+    [found] = find(tmp_path, root=tmp_path)
+    assert "more than 500,000,000 bytes" in error_of(found).message
+
+
+def test_a_path_too_long_for_an_id_fails_alone(tmp_path: Path) -> None:
+    folder = os.fsencode(tmp_path) + b"/in"
+    os.makedirs(folder + b"/" + b"/".join([b"\xff" * 200] * 4))  # each byte is spelled with six characters
+    Path(os.fsdecode(folder + b"/" + b"/".join([b"\xff" * 200] * 4) + b"/a.txt")).write_text("Text.")
+    write(tmp_path, "in/a.txt")
+    good, bad = find(tmp_path / "in", root=tmp_path)
+    assert isinstance(good, SourceDocument)
+    assert "longer than 4,096 characters" in error_of(bad).message
+    assert len(bad.id if isinstance(bad, UnreadableSource) else "") <= 4_096
+
+
+def test_names_that_are_no_text_are_spelled_and_no_file_is_lost(tmp_path: Path) -> None:
+    for name in (b"\xff.txt", b"\\udcff.txt", b"\xfe.txt"):
+        Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name)).write_text("Text.")
+    found = find(tmp_path, root=tmp_path)
+    assert sorted(ids(found)) == ["\\udcfe.txt", "\\udcff.txt"]
+    [lost] = [each for each in found if isinstance(each, UnreadableSource)]
+    assert "Two files would be called" in error_of(lost).message
+
+
+def test_a_folder_that_may_be_listed_but_not_entered_fails_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, "a.txt", "shut/b.txt")
+    plain = os.stat
+
+    def refuse(path: Path, **options: bool) -> os.stat_result:  # what the system says to all but the root user
+        if str(path).endswith("b.txt"):
+            raise PermissionError(13, "Permission denied")
+        return plain(path, **options)
+
+    monkeypatch.setattr(os, "stat", refuse)
+    a, b = find(tmp_path, root=tmp_path)
+    assert isinstance(a, SourceDocument)
+    assert "Permission denied" in error_of(b).message
+
+
+def test_a_pipe_that_takes_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
+    write(tmp_path, "a.txt", "b.txt")
+    sources = find_sources([tmp_path], root=tmp_path, media_types=MEDIA_TYPES)
+    next(sources)
+    (tmp_path / "b.txt").unlink()
+    listed = iter(sources)
+    os.mkfifo(tmp_path / "b.txt")
+    assert [str(each) for each in listed] == ["1 file skipped: pipe or device 1"]

@@ -61,10 +61,21 @@ def test_each_page_turned_is_one_form_feed() -> None:
     assert [block.page for block in parsed.blocks] == [1, 3]
 
 
-def test_a_paragraph_that_runs_over_a_page_is_whole_on_its_first() -> None:
-    parsed = read("a.pdf", pdf([prose("She took the road that led"), prose("to the west.")]))
-    assert texts(parsed) == ["She took the road that led to the west."]
-    assert parsed.blocks[0].page == 1
+def test_a_paragraph_that_runs_over_a_page_is_whole_with_a_form_feed_where_the_next_begins() -> None:
+    parsed = read("a.pdf", pdf([prose("She took the road that led"), prose("to the west."), prose("Rain.")]))
+    assert texts(parsed) == ["She took the road that led\fto the west.", "Rain."]
+    assert parsed.text.endswith("west.\n\f\nRain.")
+    assert [block.page for block in parsed.blocks] == [1, 3]
+
+
+def test_a_word_broken_over_a_page_is_whole_and_the_form_feed_follows_it() -> None:
+    parsed = read("a.pdf", pdf([prose("She took the long west-"), prose("ward road home."), prose("Rain.")]))
+    assert texts(parsed)[0] == "She took the long westward\froad home."
+
+
+def test_headings_that_differ_in_a_number_are_not_running_headers() -> None:
+    pages = [[At(72, 760, f"Chapter {n}", 16), *prose(f"Story {word} of it.")] for n, word in enumerate("abcd", 1)]
+    assert "Chapter 3" in read("a.pdf", pdf(pages)).text
 
 
 def test_the_outline_makes_headings() -> None:

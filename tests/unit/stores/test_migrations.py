@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from quipu.errors import Mismatch
 from quipu.stores.relational.migrations import MIGRATIONS, SCHEMA
 from quipu.testing.contract.steps import DIMENSION, MODEL, dump, publish, remove
 from quipu.testing.facts import document, entity, passage, source
@@ -98,3 +99,13 @@ async def test_a_migration_that_is_interrupted_leaves_the_old_index(
     assert (_schema_of(database), _number_in(database)) == (before, number)
     async with open_index(database) as store:
         assert await store.verify() == []
+
+
+async def test_full_text_made_with_a_segmenter_is_not_replaced_by_one_without(tmp_path: Path) -> None:
+    database = tmp_path / "index.sqlite"
+    _restore(_FILES[-1], database)
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("UPDATE meta SET value = 'quipu-words/1+jieba/0.42' WHERE key = 'tokenizer'")
+    with pytest.raises(Mismatch, match="jieba"):
+        async with open_index(database):
+            pass

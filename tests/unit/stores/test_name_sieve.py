@@ -53,6 +53,19 @@ async def test_names_of_another_process_are_found_after_a_change_that_failed(tmp
         await _check(ours, "c", "Tromsø")
 
 
+async def test_names_that_another_process_rebuilt_are_found(tmp_path: Path) -> None:
+    database = tmp_path / "index.sqlite"
+    async with open_index(database) as ours, open_index(database) as theirs:
+        await _name(ours, "Anna Karenina", "Oslo")
+        with ours._backend.writing() as connection:
+            connection.exec_driver_sql("DELETE FROM link WHERE name = (SELECT rid FROM name WHERE key = 'oslo')")
+            connection.exec_driver_sql("DELETE FROM name WHERE key = 'oslo'")
+        ours._sieve._places = None
+        await publish(ours, document("a", f"Nothing. {_FILLER}"))
+        await theirs.rebuild_text_index()
+        await _check(ours, "b", "Oslo")
+
+
 class _Failing(Delta):
     """A change that fails after everything else has been done."""
 

@@ -4,7 +4,7 @@ import click
 from rich.console import Console
 
 from quipu.cli.options import QuipuCommand
-from quipu.cli.output import counted, emit, styled, table
+from quipu.cli.output import counted, emit, named, styled, table
 from quipu.cli.session import with_engine
 from quipu.model.document import Document, Status
 
@@ -25,8 +25,8 @@ def _render(console: Console, documents: list[Document]) -> None:
     listing = table("id", "title", "status", "chunks", "updated", right=["chunks"])
     for document in documents:
         listing.add_row(
-            styled(document.id),
-            styled(document.title),
+            named(document.id),
+            named(document.title),
             styled(document.status, _STYLE_BY_STATUS.get(document.status, "cyan")),
             f"{document.n_chunks:,}",
             styled(document.updated_at[:19].replace("T", " ")),
@@ -37,4 +37,4 @@ def _render(console: Console, documents: list[Document]) -> None:
     for document in documents:
         if document.error:
             name = "" if document.id in document.error else f"{document.id}: "
-            console.print(styled(f"{name}{document.error}", "red"))
+            console.print(named(f"{name}{document.error}", "red"))

@@ -1,11 +1,13 @@
 """`quipu dump`: the canonical state, as sorted JSON lines."""
 
+import sys
 from typing import TYPE_CHECKING
 
 import click
 
 from quipu.cli.options import QuipuCommand
 from quipu.cli.session import with_engine
+from quipu.cli.terminal import clean_json
 
 if TYPE_CHECKING:
     from quipu.engine import Quipu
@@ -21,5 +23,6 @@ def command() -> None:
 
 
 async def _print_lines(engine: "Quipu") -> None:
+    is_terminal = sys.stdout.isatty()
     async for line in engine.dump():
-        click.echo(line)
+        click.echo(clean_json(line) if is_terminal else line)

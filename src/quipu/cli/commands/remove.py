@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 
 from quipu.cli.options import QuipuCommand
-from quipu.cli.output import counted, emit, stderr, styled
+from quipu.cli.output import counted, emit, named, stderr
 from quipu.cli.progress import progress
 from quipu.cli.session import with_engine
 
@@ -61,7 +61,7 @@ def _confirm(chosen: Sequence[str]) -> None:
         raise click.UsageError(f"This removes {counted(len(chosen), 'document')}: say --yes.")
     console = stderr()
     for each in chosen[:_SHOWN]:
-        console.print(styled(f"  {each}"))
+        console.print(named(f"  {each}"))
     if len(chosen) > _SHOWN:
         console.print(f"  … and {len(chosen) - _SHOWN:,} more")
     click.confirm(f"Remove {counted(len(chosen), 'document')}?", abort=True, err=True)
@@ -70,5 +70,5 @@ def _confirm(chosen: Sequence[str]) -> None:
 def _render(console: Console, result: dict[str, tuple[str, ...]]) -> None:
     removed = result["removed"]
     for each in removed[:_SHOWN]:
-        console.print(styled(f"removed {each}"))
+        console.print(named(f"removed {each}"))
     console.print(f"{counted(len(removed), 'document')} removed, with everything they said.")

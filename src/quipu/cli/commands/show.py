@@ -79,6 +79,8 @@ def _render_document(console: Console, found: DocumentReport) -> None:
 
 def _render_chunk(console: Console, facts: ChunkFacts) -> None:
     _print_chunk_head(console, facts.chunk)
+    if facts.chunk.header:
+        console.print(styled(facts.chunk.header, "dim"))
     console.print(styled(facts.chunk.text))
     entities = table("entity", "type", "said of it", title="Entities")
     for mention in facts.entities:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+from quipu.errors import InvalidDocument
 from quipu.ingest.chunkers import fixed, semantic, separator, structure
 from quipu.ingest.chunkers.chunker import Chunker, ChunkSpan
 from quipu.ingest.chunkers.manuscript import Count, Manuscript, manuscript_of, with_header
@@ -11,6 +12,8 @@ from quipu.model.chunking import Chunking
 from quipu.model.document import ParsedDocument
 
 __all__ = ["CHUNKERS", "ChunkSpan", "Chunker", "chunk", "sentences", "with_header"]
+
+MAX_CHUNKS = 200_000  # a document is published whole, so its chunks are held at once
 
 CHUNKERS: Mapping[str, Chunker] = MappingProxyType(
     {module.CHUNKER.name: module.CHUNKER for module in (structure, fixed, separator, semantic)}
@@ -25,10 +28,17 @@ def chunk(
     (A separator belongs to no chunk, unless the pieces on both sides share one.) A chunk begins and ends with a visible
     character and has at most the tokens `chunking` allows, the header it repeats included; `count` counts the tokens of
     a text. Graphemes stay whole where they fit. `similarities` are those of the `sentences` of `parsed`.
+    Raises InvalidDocument where there are more chunks than one document may have.
     """
     manuscript = _manuscript(parsed, chunking, count)
     cut = CHUNKERS[chunking.method].cut(manuscript, chunking, similarities)
-    return placed([part for span in cut for part in fit(manuscript, *span)], manuscript)
+    spans = [part for span in cut for part in fit(manuscript, *span)]
+    if len(spans) > MAX_CHUNKS:
+        raise InvalidDocument(
+            f"The document has {len(spans):,} chunks, and may have {MAX_CHUNKS:,}.",
+            remedy="Split it into several files, or cut it into larger chunks.",
+        )
+    return placed(spans, manuscript)
 
 
 def sentences(parsed: ParsedDocument, chunking: Chunking) -> list[str]:

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import pairwise
+from itertools import islice, pairwise
 from zlib import crc32
 
+from quipu.errors import InvalidDocument
 from quipu.ingest.chunkers.manuscript import Manuscript, with_header
 from quipu.model.document import Block
 from quipu.text.graphemes import is_grapheme_boundary
@@ -13,6 +14,7 @@ from quipu.text.sentences import sentence_spans
 
 # Levels, best first; 0, 1, 2 … are headings by the number of headings above them.
 PARAGRAPH, LINE, SENTENCE, WORD, AFTER_HEADING = range(100, 105)
+MAX_PLACES = 2_000_000  # about 300 bytes each
 _CONTEXT = 32  # characters on either side of a cut that decide its rank
 _WORD_CONTEXT = 8
 _MAX_GRAPHEME = 64  # characters; a longer one is cut like a word
@@ -55,8 +57,16 @@ def places_of(manuscript: Manuscript, starts: Sequence[tuple[int, int]] | None =
 
 
 def starts_of(text: str, blocks: Sequence[Block]) -> list[tuple[int, int]]:
-    """Return where a section, paragraph, line or sentence begins, and the level of a cut there; the first is 0."""
-    return [(start, level) for start, level in _starts(text, blocks) if is_grapheme_boundary(text, start)]
+    """Return where a section, paragraph, line or sentence begins, and the level of a cut there; the first is 0.
+
+    Raises InvalidDocument for more of them than memory is kept for.
+    """
+    starts = list(islice(_starts(text, blocks), MAX_PLACES + 1))
+    if len(starts) > MAX_PLACES:
+        raise InvalidDocument(
+            f"The document has more than {MAX_PLACES:,} sentences and lines.", remedy="Split it into several files."
+        )
+    return [(start, level) for start, level in starts if is_grapheme_boundary(text, start)]
 
 
 def _starts(text: str, blocks: Sequence[Block]) -> Iterator[tuple[int, int]]:

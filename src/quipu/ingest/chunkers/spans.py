@@ -6,6 +6,7 @@ from functools import partial
 
 from quipu.ingest.chunkers.chunker import ChunkSpan
 from quipu.ingest.chunkers.manuscript import Manuscript
+from quipu.model.document import Block
 from quipu.text.graphemes import is_grapheme_boundary
 
 
@@ -36,6 +37,11 @@ def fit(manuscript: Manuscript, start: int, end: int) -> Iterator[tuple[int, int
         yield start, end
 
 
+def _page_at(start: int, block: Block, text: str) -> int | None:
+    """Return the page of a place in a block, which may go on over the end of its page: a form feed for each."""
+    return None if block.page is None else block.page + text.count("\f", block.start, start)
+
+
 def placed(spans: Sequence[tuple[int, int]], manuscript: Manuscript) -> list[ChunkSpan]:
     """Return the spans with the headings common to all text in each, the page each begins on, the header it repeats."""
     blocks = manuscript.blocks
@@ -54,7 +60,7 @@ def placed(spans: Sequence[tuple[int, int]], manuscript: Manuscript) -> list[Chu
                 start=start,
                 end=end,
                 headings=_common_prefix(paths),
-                page=inside[0].page,
+                page=_page_at(start, inside[0], manuscript.text),
                 header=manuscript.header_at(start),
             )
         )

@@ -71,7 +71,10 @@ class PretrainedEmbedder:
             readable = [texts[row].encode("utf-8", "replace").decode("utf-8") for row in rows]
             found = await asyncio.get_running_loop().run_in_executor(self._thread, encode, readable)
             if not np.isfinite(found).all():
-                raise Unavailable(f"The model {self.identity} returned vectors that are no numbers.")
+                raise Unavailable(
+                    f"The model {self.identity} returned vectors that are no numbers.",
+                    remedy="Check the model behind it.",
+                )
             vectors[rows] = _units(found)
         return vectors
 

@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
-from sqlalchemy import Connection, Row, case, or_, select
+from sqlalchemy import Connection, Row, case, func, or_, select
 
 from quipu.model.chunking import chunking_from_json
 from quipu.model.delta import Job, JobFailure
@@ -16,6 +17,8 @@ from quipu.stores.relational.sql import ByValues, insert_rows, to_json
 
 WAITING = (Status.QUEUED, Status.REMOVING)
 WORKING = (Status.PARSING, Status.EXTRACTING)
+
+CLAIM_BYTES = 16_000_000  # of documents handed out at once, to keep memory bounded
 
 _j = s.job.c
 _CURRENT = ByValues(select(_j.rid), _j.rid)
@@ -40,18 +43,29 @@ def enqueue(connection: Connection, documents: Sequence[SourceDocument], removal
 
 
 def claim(connection: Connection, limit: int, *, owner: str, now_s: float, lease_s: float) -> list[Job]:
-    """Take the oldest jobs nobody works on: unowned, of a dead process of this host, or with an expired lease."""
+    """Take the oldest jobs nobody works on: unowned, of a dead process of this host, or with an expired lease.
+
+    They hold CLAIM_BYTES at most, but for one that alone holds more.
+    """
     j = s.job.c
     in_progress = j.status.in_((*WAITING, *WORKING))
     owners = connection.execute(select(j.owner).where(in_progress, j.owner != "").distinct()).scalars()
     dead = [name for name in owners if name != owner and is_dead(name)]
     is_free = or_(j.owner == "", j.owner.in_(dead), j.lease_until < now_s)
-    rows = connection.execute(select(s.job).where(in_progress, is_free).order_by(j.rid).limit(limit)).all()
+    sizes = select(j.rid, func.length(j.data).label("size")).where(in_progress, is_free).order_by(j.rid).limit(limit)
+    chosen = _within(CLAIM_BYTES, connection.execute(sizes).all())
+    rows = connection.execute(select(s.job).where(j.rid.in_(chosen)).order_by(j.rid)).all()
     for row in rows:
         status = Status.REMOVING if row.data is None else Status.PARSING
         lease = {"owner": owner, "lease_until": now_s + lease_s, "status": status}
         connection.execute(s.job.update().where(j.rid == row.rid).values(lease))
     return [_job(row) for row in rows]
+
+
+def _within(n_bytes: int, jobs: Sequence[Any]) -> list[int]:
+    """Return the first jobs whose documents hold at most `n_bytes`, one at least."""
+    ids, sizes = [job.rid for job in jobs], (job.size or 0 for job in jobs)
+    return [rid for index, (rid, n) in enumerate(zip(ids, accumulate(sizes), strict=True)) if n <= n_bytes or not index]
 
 
 def advance(

@@ -26,12 +26,19 @@ def remembered(memo: dict[K, V] | None, wanted: Collection[K], read: Callable[[l
     """Return the values of the keys there are; what the memo does not hold is read and remembered."""
     if memo is None:
         return dict(read(list(wanted)))
-    missing = [key for key in wanted if key not in memo]
-    found = {key: memo[key] for key in wanted if key in memo} if len(missing) < len(wanted) else {}
+    found: dict[K, V] = {}
+    missing: list[K] = []
+    for key in wanted:  # each key is looked at once: other threads may empty the memo meanwhile
+        value = memo.get(key)
+        if value is None:
+            missing.append(key)
+        else:
+            found[key] = value
     if missing:
         new = read(missing)
         if len(memo) + len(new) > _MAX_REMEMBERED:
             memo.clear()
-        memo.update(new)
+        if len(new) <= _MAX_REMEMBERED:
+            memo.update(new)
         found.update(new)
     return found

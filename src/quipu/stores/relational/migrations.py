@@ -53,8 +53,13 @@ def prepare(connection: Connection, backend: Backend, analyzer: Analyzer) -> Non
     if not found:
         raise Corrupt("The database holds other tables, not a Quipu index.", remedy="Name another folder.")
     _migrate(connection, found)
-    if found < _TEXT_SINCE:
+    if found < _TEXT_SINCE and _segmenter(meta.get(connection, "tokenizer")) == _segmenter(analyzer.identity):
         text_index.rebuild(connection, backend, analyzer)
+
+
+def _segmenter(tokenizer: str | None) -> str:
+    """Return the segmenter in a tokenizer's identity: another one is not to be put in its place unasked."""
+    return (tokenizer or "").partition("+")[2]
 
 
 def check_tokenizer(connection: Connection, tokenizer: str) -> None:

@@ -141,7 +141,12 @@ class RelationalStore:
         await self._write(lambda connection: vector_rows.finish_model(connection, identity))
 
     async def rebuild_text_index(self) -> None:
-        await self._write(lambda connection: text_index.rebuild(connection, self._backend, self._analyzer))
+        def rebuild(connection: Connection) -> None:
+            # A new revision: what processes remember of names is of the old one.
+            meta.put(connection, "revision", meta.number(connection, "revision") + 1)
+            text_index.rebuild(connection, self._backend, self._analyzer)
+
+        await self._write(rebuild)
 
     async def purge(self) -> int:
         def run(connection: Connection) -> int:
@@ -230,9 +235,10 @@ class RelationalStore:
 
     def _memo_at(self, revision: int) -> Memo:
         """Return what is remembered of the newest revision; of an older one nothing is."""
-        if revision > self._memo.revision:
-            self._memo = Memo(revision)
-        return self._memo if revision == self._memo.revision else Memo(revision)
+        memo = self._memo  # read once: views open in threads
+        if revision > memo.revision:
+            memo = self._memo = Memo(revision)
+        return memo if revision == memo.revision else Memo(revision)
 
 
 def _still_wanted(

@@ -45,6 +45,14 @@ class Jobs:
             assert await _claim(store, 2) == []
             assert await _claim(store, 0) == []
 
+    async def test_a_claim_holds_few_large_documents(self, open_store: OpenStore) -> None:
+        large = [SourceDocument(id=name, data=bytes(15_000_000)) for name in "abc"]
+        async with await open_store() as store:
+            await store.commit(Delta(enqueue=large))
+            claims = [await _claim(store) for _ in range(3)]
+            assert sum(claims, []) == ["a", "b", "c"]
+            assert max(map(len, claims)) < 3
+
     async def test_a_job_brings_the_document_as_it_was_handed_in(self, open_store: OpenStore) -> None:
         handed_in = replace(
             source("a", title="Title 题", metadata={"year": 1271, "tags": ("x", "y"), "no": None, "is_old": False}),
