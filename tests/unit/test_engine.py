@@ -19,10 +19,12 @@ from quipu.model.document import SourceDocument, Status
 from quipu.model.event import DocumentDone, Event, Progress
 from quipu.model.extraction import ChunkInput
 from quipu.model.query import Condition, Filter, Query
+from quipu.parse.xlsx import MEDIA_TYPE
 from quipu.ports.extractor import Extracted
 from quipu.settings import Settings
 from quipu.wiring import open_engine
 from tests.laws.world import engine
+from tests.unit.parse.hostile import xlsx
 
 POLO = "# Marco Polo\n\nMarco Polo was a merchant of Venice. Marco Polo met Kublai Khan in Shangdu in 1275."
 KHAN = "# Kublai Khan\n\nKublai Khan founded the Yuan dynasty. Kublai Khan was a grandson of Genghis Khan."
@@ -436,3 +438,16 @@ async def test_work_that_is_resumed_is_cut_as_it_was_to_be(tmp_path: Path) -> No
         await kb.resume()
         assert await _dump(kb) == wanted
         assert (await kb.add(text_source(LOG, "log"), chunking=windows)).n_unchanged == 1
+
+
+async def test_packed_documents_are_read_a_few_megabytes_of_text_at_a_time(tmp_path: Path) -> None:
+    rows = "<row><c t='s'><v>0</v></c></row>" * 90
+    packed = xlsx(f"<w>{rows}</w>", f"<s><si><t>{'y ' * 9_000}</t></si></s>")  # 2 kB, of 1.6 million characters
+    sources = [SourceDocument(id=f"{n}.xlsx", data=packed, media_type=MEDIA_TYPE) for n in range(6)]
+    told: list[Event] = []
+    async with engine(tmp_path) as kb:
+        await kb.add(*sources, on_event=told.append)
+    order = [type(each) for each in told if isinstance(each, DocumentDone) or each.stage == "extract"]
+    assert order.count(DocumentDone) == 6
+    assert order[-1] is DocumentDone
+    assert Progress in order[order.index(DocumentDone) :]

@@ -87,6 +87,7 @@ def text_source(
 
 
 def _exists(path: Path) -> bool:
+    """Say whether there is something at `path`; one too long to be a path, or behind a closed folder, is not there."""
     try:
         return path.exists()
     except OSError:
@@ -213,7 +214,7 @@ def _sidecar(path: Path, top: Path) -> Metadata:
     metadata: dict[str, MetadataValue] = {}
     for stem in (path.stem, path.name):
         sidecar = path.with_name(stem + SIDECAR_SUFFIX)
-        if sidecar.is_file():
+        if _exists(sidecar) and sidecar.is_file():
             if sidecar.is_symlink() and not sidecar.resolve().is_relative_to(top.resolve()):
                 raise InvalidDocument(
                     f"The metadata in {sidecar} is a link out of its folder.", remedy="Copy it, or remove the link."

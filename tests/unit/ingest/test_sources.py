@@ -16,7 +16,7 @@ def write(root: Path, *names: str) -> None:
     for name in names:
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"text of {name}")
+        path.write_text(f"text of {name}", errors="replace")
 
 
 def find(*paths: Path, root: Path, metadata: Metadata | None = None) -> list[FoundSource]:
@@ -208,14 +208,16 @@ def test_a_file_too_large_to_hold_is_refused_unread(tmp_path: Path) -> None:
 
 
 def test_a_path_too_long_for_an_id_fails_alone(tmp_path: Path) -> None:
-    folder = os.fsencode(tmp_path) + b"/in"
-    os.makedirs(folder + b"/" + b"/".join([b"\xff" * 200] * 4))  # each byte is spelled with six characters
-    Path(os.fsdecode(folder + b"/" + b"/".join([b"\xff" * 200] * 4) + b"/a.txt")).write_text("Text.")
-    write(tmp_path, "in/a.txt")
+    write(tmp_path, "in/a.txt", "in/" + "/".join(["\udcff" * 200] * 4) + "/a.txt")  # spelled with six characters each
     good, bad = find(tmp_path / "in", root=tmp_path)
     assert isinstance(good, SourceDocument)
     assert "longer than 4,096 characters" in error_of(bad).message
     assert len(bad.id if isinstance(bad, UnreadableSource) else "") <= 4_096
+
+
+def test_a_name_too_long_to_have_a_sidecar_is_read(tmp_path: Path) -> None:
+    write(tmp_path, "x" * 251 + ".txt")
+    assert ids(find(tmp_path, root=tmp_path)) == ["x" * 251 + ".txt"]
 
 
 def test_names_that_are_no_text_are_spelled_and_no_file_is_lost(tmp_path: Path) -> None:

@@ -12,3 +12,11 @@ def test_scalars_stay_and_keys_become_text() -> None:
 
 def test_sets_are_sorted_and_empty_collections_stay_empty() -> None:
     assert flat_metadata({"a": {"y", "x"}, "b": [], "c": {}}) == {"a": ("x", "y"), "b": ()}
+
+
+def test_a_number_no_database_compares_is_text() -> None:
+    assert flat_metadata({"a": 2**63 - 1, "b": 2**63, "c": -(2**70)}) == {
+        "a": 2**63 - 1,
+        "b": "9223372036854775808",
+        "c": "-1180591620717411303424",
+    }

@@ -51,7 +51,7 @@ def command() -> int:
     """Check that everything works here.
 
     Indexes a sentence in a temporary folder and asks for it, then looks at your settings and index, and changes
-    nothing there. The exit code is 1 if a check failed.
+    nothing there, but for bringing one of an earlier version up to date. The exit code is 1 if a check failed.
     """
     settings = load_settings()
     checks = [_versions(), _tried("embedder", lambda: _embedder(settings)), _tried("self-test", _self_test)]
