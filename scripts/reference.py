@@ -9,7 +9,9 @@ from pathlib import Path
 import click
 
 from quipu.cli.app import COMMANDS, cli
-from quipu.ingest.chunkers import CHUNKERS
+from quipu.ingest.chunkers import CHUNKERS, MAX_CHUNKS
+from quipu.ingest.chunkers.places import MAX_PLACES
+from quipu.ingest.sources import MAX_BYTES
 from quipu.model.chunking import TAKES
 from quipu.parse import limits
 from quipu.parse.formats import FORMATS
@@ -17,16 +19,26 @@ from quipu.retrieve import STRATEGIES
 from quipu.settings import CONFIG_NAME, ENVIRONMENT_PREFIX, Settings, effective
 
 LIMITS = (
+    ("bytes of a file", MAX_BYTES),
     ("characters of text in a document", limits.MAX_CHARACTERS),
+    ("paragraphs, tables and headings in a document", limits.MAX_BLOCKS),
+    ("sentences and lines in a document", MAX_PLACES),
+    ("chunks of a document", MAX_CHUNKS),
     ("bytes of a part of an archive that is read at once", limits.MAX_PART_BYTES),
     ("bytes read of an archive", limits.MAX_UNPACKED_BYTES),
     ("times a part may be larger unpacked than packed", limits.MAX_RATIO),
     ("parts of an archive", limits.MAX_ENTRIES),
     ("XML elements and attributes of a part", limits.MAX_NODES),
     ("bytes of a single XML tag", limits.MAX_TAG_BYTES),
+    ("cells of a row of CSV", limits.MAX_ROW_CELLS),
     ("texts the cells of a workbook share", limits.MAX_SHARED_STRINGS),
     ("values of a JSON file, or of a line of JSON lines", limits.MAX_JSON_VALUES),
     ("lines of an e-mail that can begin a part", limits.MAX_MAIL_PARTS),
+    ("lines of an e-mail", limits.MAX_MAIL_LINES),
+    ("lines of an e-mail's header", limits.MAX_MAIL_HEADER_LINES),
+    ("tags of an HTML page", limits.MAX_HTML_TAGS),
+    ("bytes of memory to read large or odd HTML or Markdown, beside a few times the text", limits.MAX_MARKUP_BYTES),
+    ("seconds of CPU time to read it", limits.MAX_MARKUP_SECONDS),
     ("pages of a PDF", limits.MAX_PDF_PAGES),
     ("lines of a PDF", limits.MAX_PDF_LINES),
     ("bytes of memory to read a PDF, beside the file", limits.MAX_PDF_BYTES),
@@ -137,6 +149,17 @@ def formats_page() -> str:
         "|---|---|",
     ]
     lines += [f"| {what} | {value:,} |" for what, value in LIMITS]
+    lines += [
+        "",
+        "## Memory",
+        "",
+        "A document is published whole, so one is held whole, and no two large ones at a time. `quipu add` takes",
+        "at most 0.4 GB for itself, 4 times the bytes of the file, 40 bytes for each character of its text, and 1 GB",
+        "for the structures of its format: 0.4 GB where texts are below a megabyte, 2 GB for a text of 50 MB (even in",
+        "one line) or for a file of 500 MB. PDFs, and HTML and Markdown that is large or odd, are read in a process of",
+        "their own, with the limits above (memory on Linux only). What goes over a limit is one failed document, before",
+        "or while it is unpacked and never half of it; so is a file whose reader crashes or hangs. All others are indexed.",
+    ]
     return "\n".join([*lines, ""])
 
 

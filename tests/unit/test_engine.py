@@ -4,19 +4,22 @@ import asyncio
 import os
 import shutil
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from quipu import parse as quipu_parse
 from quipu.engine import Quipu
 from quipu.errors import Corrupt, InvalidInput, Mismatch, NotFound, Unavailable
 from quipu.ingest import pipeline
 from quipu.ingest.local import LocalExtractor
+from quipu.ingest.reading import draft
 from quipu.ingest.sources import text_source
 from quipu.model.chunking import Chunking
 from quipu.model.delta import Delta
-from quipu.model.document import SourceDocument, Status
+from quipu.model.document import ParsedDocument, SourceDocument, Status
 from quipu.model.event import DocumentDone, Event, Progress
 from quipu.model.extraction import ChunkInput
 from quipu.model.query import Condition, Filter, Query
@@ -459,3 +462,19 @@ async def test_packed_documents_are_read_a_few_megabytes_of_text_at_a_time(
     order = [type(each) for each in told if isinstance(each, DocumentDone) or each.stage == "extract"]
     assert order.count(DocumentDone) == 3
     assert Progress in order[order.index(DocumentDone) :]
+
+
+@pytest.mark.parametrize(("fault", "said"), [(MemoryError(), "not enough memory"), (KeyError("x"), "please report it")])
+async def test_a_fault_of_a_parser_fails_its_document_alone_with_a_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Exception, said: str
+) -> None:
+    def parse(source: SourceDocument) -> ParsedDocument:
+        if source.id == "bad":
+            raise fault
+        return quipu_parse.parse(source)
+
+    monkeypatch.setattr(pipeline, "draft", lambda source, recipe: draft(source, replace(recipe, parse=parse)))
+    async with engine(tmp_path) as kb:
+        report = await kb.add(text_source(POLO, "good"), text_source(KHAN, "bad"))
+        assert [(document.id, said in document.error) for document in report.failed] == [("bad", True)]
+        assert report.n_added == 1

@@ -147,7 +147,11 @@ def _renamed(request: _Request) -> SourceDocument:
 
 
 def _read_stdin() -> str:
-    data = sys.stdin.buffer.read()
+    from quipu.ingest.sources import MAX_BYTES
+
+    data = sys.stdin.buffer.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise InvalidDocument(f"Standard input holds more than {MAX_BYTES:,} bytes.", remedy="Split it into files.")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

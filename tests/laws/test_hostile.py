@@ -1,0 +1,179 @@
+"""Hostile folders, through the command line: every good file is indexed, every bad one listed, memory is bounded."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from quipu.cli.app import run
+from quipu.cli.terminal import clean
+from tests.unit.parse.hostile import CASES
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="names, links and limits as Linux has them")
+
+TEXT = b"Alice Kober taught classics at Brooklyn College.\n"
+MEGABYTE = 1_000_000
+# What `quipu add` takes for itself, and for each character of the largest document (docs/architecture.md).
+MEMORY = 400 * MEGABYTE
+MEMORY_A_CHARACTER = 40
+
+NAMES = (
+    "quote'.txt", 'double".txt', "new\nline.txt", "tab\t.txt", "\x1b[31mred.txt", "bell\x07.txt", "\x7f.txt",
+    "\u202etxt.exe.txt", "שלום.txt", "e\u0301" * 60 + ".txt", "\x9b1m.txt", "a" + "\u0301" * 120 + ".txt",
+    "\U0001f469\u200d\U0001f467.txt", "x" * 251 + ".txt", "--help.txt", "-rf.txt", "https:__a.com?b=c&d.txt", "*.txt",
+    "[a-z].txt", "$(touch pwned).txt", ";.txt", "%s%n.txt", "{0.__class__}.txt", "[bold]x[-bold].txt",
+    "back\\slash.txt", " lead.txt", " .txt", "\u2028.txt", "\udcff\udcfe.txt", "folder.txt/a.md",
+)  # fmt: skip
+BAD = {
+    "empty.txt": b"",
+    "nul.txt": b"a\0b",
+    "latin.txt": b"caf\xe9",
+    "mixed.txt": b"\xc3\xa9\xe9",
+    "half.md": b"\xff\xfe\x00\xd8",
+}
+ODD = (
+    "halves of pairs in JSON",
+    "a billion laughs",
+    "nested parts of mail",
+    "numbers of thousands of digits",
+    "a page tree in a loop",
+    "a chapter out of the book",
+    "a bomb",
+)
+# While files are looked for and read, every other one is removed, the last first, and the rest are written anew.
+MEDDLE = """
+import pathlib, time
+time.sleep(0.3)
+for number in range(199, -1, -1):
+    path = pathlib.Path(f"{number:03}.txt")
+    path.unlink() if number % 2 else path.write_text("Michael Ventris read Linear B.")
+    time.sleep(0.005)
+"""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command printed and took: its exit code, output, errors, and peak memory in bytes."""
+
+    code: int
+    out: str
+    err: str
+    peak: int
+
+
+def quipu(folder: Path, *words: str | bytes) -> Ran:
+    """Run a command on the index of `folder`, in a process of its own."""
+    out, err = folder / "out.txt", folder / "err.txt"
+    command = [sys.executable, "-m", "quipu", "--index", str(folder / "index"), *words]
+    child = os.posix_spawn(
+        sys.executable,
+        command,
+        os.environ,
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 1, str(out), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
+            (os.POSIX_SPAWN_OPEN, 2, str(err), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
+        ],
+    )
+    _, status, usage = os.wait4(child, 0)
+    ran = Ran(os.waitstatus_to_exitcode(status), out.read_text(), err.read_text(), usage.ru_maxrss * 1024)
+    assert "Traceback" not in ran.out + ran.err
+    assert "should not" not in ran.err
+    return ran
+
+
+def hostile_folder(top: Path) -> None:
+    """Make a folder of good files with bad names, bad files, and links, pipes and devices."""
+    secret = top.parent / "secret.txt"
+    secret.write_text("The secret of Linear B.")
+    for name in NAMES:
+        path = top / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(TEXT)
+    for good_name, data in BAD.items():
+        (top / good_name).write_bytes(data)
+    for number, case in enumerate(ODD):
+        suffix, build = CASES[case]
+        (top / f"odd{number}{suffix}").write_bytes(build())
+    for link, target in (("out.txt", secret), ("loop.txt", top / "loop.txt"), ("self", top), ("zero.txt", "/dev/zero")):
+        (top / link).symlink_to(target)
+    os.mkfifo(top / "pipe.txt")
+    with (top / "sparse.txt").open("wb") as file:
+        file.truncate(2**40)
+
+
+def assert_harmless(texts: Sequence[str]) -> None:
+    """Nothing printed steers a terminal."""
+    assert all(clean(text) == text for text in texts), [
+        hex(ord(character)) for text in texts for character in text if unicodedata.category(character) in ("Cc", "Cf")
+    ]
+
+
+def test_a_hostile_folder_gives_a_clean_index_and_a_reason_for_every_bad_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def here(*words: str) -> str:
+        code = run(("--index", str(tmp_path / "index"), *words))
+        printed = capsys.readouterr()
+        assert (code, printed.err) == (1 if words[0] == "add" else 0, "")
+        return printed.out
+
+    hostile_folder(tmp_path / "in")
+    added = quipu(tmp_path, "add", str(tmp_path / "in"))
+    report = json.loads(here("add", str(tmp_path / "in"), "--json"))
+    failed = {Path(document["id"]).name: document["error"] for document in report["failed"]}
+    assert added.code == 1
+    assert added.peak < MEMORY + 64 * MEGABYTE * MEMORY_A_CHARACTER
+    assert {*BAD, "sparse.txt"} <= failed.keys()
+    assert all(error.count(".") > 1 for error in failed.values())  # a reason and a remedy
+    assert report["n_unchanged"] == len(NAMES) + len(ODD) - sum(name.startswith("odd") for name in failed)
+    assert dict(report["skipped"]) == {"pipe or device": 1, "symbolic link": 4}
+    documents = json.loads(here("docs", "--json"))
+    good = [document["id"] for document in documents if document["status"] == "ready"]
+    assert len(good) == report["n_unchanged"]
+    printed = [here(*words) for words in (("docs",), ("ask", "Where did Alice Kober teach?"), ("search", "Kober"))]
+    printed += [here("show", "document", "--", each) for each in good]
+    printed += [here("remove", "--yes", "--", *good[::2])]
+    assert_harmless([added.out, added.err, *printed])
+    assert not any("secret of Linear B" in each for each in printed)
+    here("verify")
+    left = {document["id"] for document in json.loads(here("docs", "--json"))}
+    assert left == {document["id"] for document in documents} - set(good[::2])
+
+
+def test_a_line_of_megabytes_is_indexed_in_bounded_memory(tmp_path: Path, laws_scale: int) -> None:
+    chance = random.Random(1)
+    letters = "abcdefghiklmnoprstuvw"
+    words = ["".join(chance.choices(letters, k=chance.randint(2, 9))) for _ in range(5_000)]
+    n_characters = 50 * MEGABYTE if laws_scale > 1 else MEGABYTE // 4  # the whole of it with `make laws`
+    line = " ".join(
+        word.title() if chance.random() < 0.1 else word for word in chance.choices(words, k=n_characters // 7)
+    )
+    (tmp_path / "line.txt").write_text(line[:n_characters])
+    ran = quipu(tmp_path, "add", str(tmp_path / "line.txt"), "--json")
+    report = json.loads(ran.out)
+    assert (ran.code, report["n_added"]) == (0, 1)
+    assert report["n_chunks"] > len(line) / 10_000
+    assert ran.peak < MEMORY + n_characters * MEMORY_A_CHARACTER
+    assert quipu(tmp_path, "verify").code == 0
+
+
+def test_files_that_change_or_vanish_while_they_are_read_are_whole_or_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for number in range(200):
+        (folder / f"{number:03}.txt").write_bytes(TEXT)
+    with subprocess.Popen([sys.executable, "-c", MEDDLE], cwd=folder):
+        ran = quipu(tmp_path, "add", str(folder), "--json")
+    report = json.loads(ran.out)
+    assert ran.code == (1 if report["failed"] else 0)
+    assert all(document["error"] for document in report["failed"])
+    again = json.loads(quipu(tmp_path, "add", str(folder), "--json").out)
+    assert again["n_added"] + again["n_updated"] + again["n_unchanged"] == 100
+    assert quipu(tmp_path, "verify").code == 0
