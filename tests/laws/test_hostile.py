@@ -49,12 +49,12 @@ ODD = (
 )
 # While files are looked for and read, every other one is removed, the last first, and the rest are written anew.
 MEDDLE = """
-import pathlib, time
-time.sleep(0.3)
+import pathlib
+while not pathlib.Path('../index').exists():
+    pass
 for number in range(199, -1, -1):
     path = pathlib.Path(f"{number:03}.txt")
     path.unlink() if number % 2 else path.write_text("Michael Ventris read Linear B.")
-    time.sleep(0.005)
 """
 
 

@@ -283,7 +283,7 @@ def main() -> None:
     """Read each case, printing its name before and how it ended after."""
     for module, name, value in (
         (apart, "MAX_MARKUP_BYTES", 300_000_000),
-        (apart, "MAX_MARKUP_SECONDS", 2),
+        (apart, "MAX_MARKUP_SECONDS", 1),
         (draft, "MAX_BLOCKS", 200_000),
     ):
         setattr(module, name, value)  # as hostile, sooner
