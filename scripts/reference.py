@@ -155,7 +155,7 @@ def formats_page() -> str:
         "",
         "A document is published whole, so one is held whole, and no two large ones at a time. `quipu add` takes",
         "at most 0.4 GB for itself, 4 times the bytes of the file, 40 bytes for each character of its text, and 1 GB",
-        "for the structures of its format: 0.4 GB where texts are below a megabyte, 2 GB for a text of 50 MB (even in",
+        "for its structure and chunks: 0.4 GB where texts are below a megabyte, 2 GB for a text of 50 MB (even in",
         "one line) or for a file of 500 MB. PDFs, and HTML and Markdown that is large or odd, are read in a process",
         "of their own, with the limits above (memory on Linux only). What goes over a limit is one failed document,",
         "before or while it is unpacked and never half of it; so is a file whose reader crashes or hangs. All others",
