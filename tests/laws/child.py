@@ -7,6 +7,7 @@ import asyncio
 import os
 import signal
 import sys
+import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -104,8 +105,14 @@ def _watch_files(fuse: Fuse) -> None:
 
 @contextmanager
 def _without_transaction(backend: SqliteBackend) -> Iterator[Connection]:
+    """Return a connection without a transaction; each statement takes a while, so that writers do meet."""
     with backend._engine.connect() as connection:
+        event.listen(connection, "after_cursor_execute", _dawdle)
         yield connection
+
+
+def _dawdle(*_: object) -> None:
+    time.sleep(0.001)
 
 
 def _seed_fault(name: str) -> None:
