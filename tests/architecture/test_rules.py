@@ -18,6 +18,8 @@ OPTIONAL_IMPORTS = {
 
 FORBIDDEN_NAMES = {"utils", "util", "common", "helpers", "helper", "core", "manager", "base", "misc"}
 FORBIDDEN_CLASS = re.compile(r"^(Base|Abstract)[A-Z]|(Impl|Manager|Helper)$")
+# Before 3.11.5 Python matched a possessive group wrongly where its body backtracks.
+POSSESSIVE_GROUP = re.compile(r"\)(?:[*+?]|\{\{?[^}]*\}\}?\}?)\+(?!\+)")
 FORBIDDEN_TEXT = re.compile(r"\b(TODO|FIXME|XXX|NotImplementedError)\b")
 
 
@@ -64,6 +66,11 @@ def test_every_module_opens_with_one_line_that_says_what_it_is() -> None:
 
 def test_nothing_is_left_for_later() -> None:
     assert [module.name for module in modules() if FORBIDDEN_TEXT.search(module.text)] == []
+
+
+def test_no_pattern_has_a_possessive_group() -> None:
+    assert POSSESSIVE_GROUP.search(r"(?:a|b)*+c") and POSSESSIVE_GROUP.search("(?:a|b){{0,{MAX_PARTS}}}+")
+    assert [module.name for module in modules() if POSSESSIVE_GROUP.search(module.text)] == []
 
 
 def test_every_package_has_an_init_file() -> None:

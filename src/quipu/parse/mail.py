@@ -20,7 +20,7 @@ MAILBOX = "application/mbox"
 _FROM_LINE = re.compile(  # it ends with a time
     rb"(?:\A|(?<=\n\n)|(?<=\r\n\r\n))From [^\n]{0,300}?\d\d:\d\d[^\n]{0,100}\n"
 )
-_HEADER_LINES = re.compile(rb"^(?:[^\s:]++:[^\n]*+\n|[ \t][^\n]*+\n)++", re.MULTILINE)
+_HEADER_LINES = re.compile(rb"^(?:[^\s:]++:[^\n]*+\n|[ \t][^\n]*+\n)+", re.MULTILINE)
 _MAX_RAW_HEADER = 20_000  # characters; reading more takes the square of the time
 _HEADER = re.compile(rb"\s*(?:From |[A-Za-z][A-Za-z0-9-]*:)")
 _MAX_HEADER = 2_000  # characters

@@ -6,7 +6,7 @@ from quipu.model.document import Block, ParsedDocument, SourceDocument
 from quipu.parse.decode import decode, name_of
 from quipu.parse.draft import refuse_blocks_over
 
-_BLANK_LINES = re.compile(r"\n(?:[^\S\n]*+\n)++")
+_BLANK_LINES = re.compile(r"\n(?:[^\S\n]*+\n)+")
 _MAX_TITLE = 100
 
 

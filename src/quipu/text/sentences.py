@@ -13,7 +13,7 @@ _CLOSERS = r"[\"'”’»›)\]}」』】》〉）*_]"
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"
 # Either a run of terminal marks with what closes after it (and footnote marks), or a line break with the space after
 # it. Both always match where they start and never give back, so that no input makes the scan quadratic.
-_BREAK = re.compile(rf"(?P<marks>[.!?…。！？｡؟۔।॥]++)(?:{_CLOSERS}|\[\d{{1,3}}\])*+|\n\s*+")
+_BREAK = re.compile(rf"(?P<marks>[.!?…。！？｡؟۔।॥]++)(?:{_CLOSERS}|\[\d{{1,3}}\])*|\n\s*+")
 _CJK_CHARACTER = re.compile(f"[{_CJK}]")
 _WORD = re.compile(r"[^\W\d_][\w'’-]{0,30}")
 _STARTER_END = re.compile(r"[\s,]")

@@ -27,7 +27,7 @@ _HYPHENATED = (
 )
 _WORD = (
     rf"(?:(?:[{_UPPER}]\.){{2,6}}[{_UPPER}]?(?!\w)|[{_UPPER}]\.(?={_SPACE}?[{_UPPER}])|{_ABBREVIATION}"
-    rf"|(?<!\w){_SMALL_START}?[{_UPPER}]\w*(?:{_HYPHENATED}|&\w+|['’ʼ](?![sS]\b)\w+|\.[a-z]{{2,3}}\b)*+(?:\+\+|\#)?)"
+    rf"|(?<!\w){_SMALL_START}?[{_UPPER}]\w*(?:{_HYPHENATED}|&\w+|['’ʼ](?![sS]\b)\w+|\.[a-z]{{2,3}}\b)*(?:\+\+|\#)?)"
 )
 _PARTICLES = (
     "de|del|della|delle|dei|degli|di|da|do|dos|das|du|des|la|las|los|le|les|lo|el|van|von|vom|der|den|het|ter|ten|zu|"
@@ -43,7 +43,7 @@ _LEADING = r"(?:(?:(?:1[4-9]|20)\d\d(?:[-–]\d\d)?|\d{1,3}(?:st|nd|rd|th)) )?"
 # Where a run may start: found first, because a search for a plain set of characters is fast.
 _START = re.compile(f"[{_UPPER}0-9]")
 _RUN = re.compile(
-    rf"{_LEADING}{_WORD}{_POSSESSIVE}(?:(?:{_SPACE}{_CONNECTOR}){{0,3}}{_SPACE}{_WORD}{_POSSESSIVE}|{_SPACE}{_NUMBER}){{0,{MAX_PARTS}}}+"
+    rf"{_LEADING}{_WORD}{_POSSESSIVE}(?:(?:{_SPACE}{_CONNECTOR}){{0,3}}{_SPACE}{_WORD}{_POSSESSIVE}|{_SPACE}{_NUMBER}){{0,{MAX_PARTS}}}"
 )
 _TOKEN = re.compile(
     rf"(?P<word>{_WORD})(?P<possessive>{_POSSESSIVE})|(?P<connector>{_CONNECTOR})|(?P<number>\d[\w–-]*)"
