@@ -69,9 +69,13 @@ class GivenExtractor:
 
     identity = "given/1"
     description = "replies of the benchmark"
+    n_ahead = 0
 
     def __init__(self, given: Given) -> None:
         self._given = given
+
+    async def check(self) -> None:
+        """Return: the replies are given."""
 
     async def extract(self, inputs: Sequence[ChunkInput]) -> AsyncIterator[Extracted]:
         """Yield one outcome for each chunk."""

@@ -50,3 +50,26 @@ class Corrupt(QuipuError):
 
 class InvalidDelta(QuipuError):
     """A change breaks an invariant of the data model; a bug in the code that built it."""
+
+
+class Overloaded(QuipuError):
+    """A service could not answer just now (too many requests, a fault of its own, no reply in time): try again later.
+
+    `retry_after_s` is how long it asks to be left alone, None where it does not say.
+    """
+
+    def __init__(self, message: str, *, remedy: str = "", retry_after_s: float | None = None) -> None:
+        super().__init__(message, remedy=remedy)
+        self.retry_after_s = retry_after_s
+
+
+class TooLong(QuipuError):
+    """A request does not fit the model's context window: send less, or use a model with a larger one."""
+
+
+class Refused(QuipuError):
+    """A service will never answer this one request (a filter, a parameter it rejects); others it may."""
+
+
+class OverBudget(QuipuError):
+    """The next call would go over the budget: everything paid for is kept; raise the budget and go on."""

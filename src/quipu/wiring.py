@@ -22,7 +22,7 @@ from quipu.vectors.local import LocalVectors
 INDEX_FILE = "index.sqlite"
 VECTORS_FOLDER = "vectors"
 
-EXTRACTORS = {"local": LocalExtractor}
+EXTRACTORS = {"auto": LocalExtractor, "local": LocalExtractor}
 EMBEDDERS: Mapping[str, Callable[[str], Embedder]] = {
     "wordllama": lambda _model: WordLlamaEmbedder(),
     "minilm": MiniLmEmbedder,

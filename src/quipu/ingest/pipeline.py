@@ -1,25 +1,26 @@
 """The pipeline: claim → parse → chunk → extract → one Delta of facts. Kill it anywhere and run it again.
 
 Replies are committed as they arrive, so that nothing paid for is asked twice; a document's facts are published whole,
-so that no reader sees half of it.
+so that no reader sees half of it. Where an extractor waits for a model, groups of documents overlap, so that it always
+has chunks to read.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 
-from quipu.errors import Busy, Corrupt, QuipuError
+from quipu.errors import Busy, QuipuError
+from quipu.ingest.asking import Asked, ask
+from quipu.ingest.crew import Crew
 from quipu.ingest.facts import chunk_facts
-from quipu.ingest.keeper import ReplyKeeper
 from quipu.ingest.likeness import similarities
-from quipu.ingest.reading import Draft, ReadDocument, Recipe, content_hash, cut, draft, extractor_input
-from quipu.ingest.reply import from_payload, to_payload
-from quipu.model.delta import ChunkFacts, Delta, DocumentFacts, Job, JobFailure, Reply
+from quipu.ingest.reading import Draft, ReadDocument, Recipe, content_hash, cut, draft
+from quipu.model.delta import ChunkFacts, Delta, DocumentFacts, Job, JobFailure
 from quipu.model.document import SourceDocument, Status
 from quipu.model.event import DocumentDone, Progress
-from quipu.model.extraction import Extraction
 from quipu.model.graph import Chunk
 from quipu.ports.extractor import Extracted
 from quipu.ports.sink import Sink
@@ -27,16 +28,21 @@ from quipu.ports.store import Store
 
 CLAIM = 64
 BYTES_AT_ONCE = 2_000_000
+BYTES_A_CHUNK = 5_000  # of 1,200 tokens, roughly: groups for an extractor that waits for a model are that much smaller
 
 
 @dataclass(slots=True)
 class Work:
-    """What a run of the pipeline did; `status_by_document` holds the documents it brought to an end."""
+    """What a run of the pipeline did; `status_by_document` holds the documents it brought to an end.
+
+    `stopped` is why it ended before the queue did: a spent budget, a model that is gone. What was paid for is kept.
+    """
 
     status_by_document: dict[str, Status] = field(default_factory=dict)
     n_chunks: int = 0
     n_extracted: int = 0
     n_reused: int = 0
+    stopped: QuipuError | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,40 +59,72 @@ _Failures = list[tuple[Job, JobFailure]]
 
 async def work_queue(store: Store, recipe: Recipe, work: Work, on_event: Sink) -> None:
     """Work until nothing is queued, and add to `work`. A document that cannot be read fails alone, with the reason."""
-    async with _heartbeat(store):
-        while jobs := await store.claim(CLAIM):
-            await _remove([job for job in jobs if job.source is None], store, on_event)
-            waiting = deque(job for job in jobs if job.source is not None)
-            while waiting:
-                await _read_some(waiting, store, recipe, work, on_event)
+    run = _Run(store, recipe, work, on_event)
+    async with _heartbeat(store), Crew(recipe.extractor.n_ahead) as crew:
+        while work.stopped is None:
+            if jobs := await store.claim(CLAIM):
+                await run.take(jobs, crew)
+            elif crew.is_idle:
+                break
+            else:
+                await crew.all_done()
 
 
-async def _remove(jobs: Sequence[Job], store: Store, on_event: Sink) -> None:
-    if jobs:
-        await store.commit(Delta(remove_claimed=[job.id for job in jobs]))
-        for job in jobs:
-            on_event(DocumentDone(document_id=job.document_id, status="removed"))
+class _Run:
+    """One run of the pipeline over a store."""
 
+    def __init__(self, store: Store, recipe: Recipe, work: Work, on_event: Sink) -> None:
+        self._store, self._recipe, self._work, self._on_event = store, recipe, work, on_event
+        self._n_asked = self._n_answered = 0
 
-async def _read_some(waiting: deque[Job], store: Store, recipe: Recipe, work: Work, on_event: Sink) -> None:
-    """Bring the next few documents from bytes to published facts."""
-    readings, failures = await _read_next(waiting, recipe)
-    await store.advance([reading.job.id for reading in readings], Status.EXTRACTING)
-    extractions = await _extract(readings, store, recipe, work, on_event)
-    facts = [_document_facts(reading, extractions, recipe) for reading in readings]
-    committed = await store.commit(Delta(publish=facts, fail=[failure for _, failure in failures]))
-    work.n_chunks += sum(len(document.chunks) for document in facts)
-    for document in facts:
-        if document.id not in committed.superseded:
-            is_partial = any(said.chunk.error for said in document.chunks)
-            _finished(document.id, Status.PARTIAL if is_partial else Status.READY, work, on_event)
-    for job, failure in failures:
-        _finished(job.document_id, Status.FAILED, work, on_event, failure.error)
+    async def take(self, jobs: Sequence[Job], crew: Crew) -> None:
+        """Remove what is to be removed, read the rest group by group, and have the groups extracted."""
+        await self._remove([job for job in jobs if job.source is None])
+        waiting = deque(job for job in jobs if job.source is not None)
+        while waiting and self._work.stopped is None:
+            await crew.room()
+            readings, failures = await _read_next(waiting, self._recipe)
+            await self._store.advance([reading.job.id for reading in readings], Status.EXTRACTING)
+            n_chunks = sum(len(reading.document.chunks) for reading in readings)
+            crew.start(partial(self._finish, readings, failures), n_chunks)
 
+    async def _remove(self, jobs: Sequence[Job]) -> None:
+        if jobs:
+            await self._store.commit(Delta(remove_claimed=[job.id for job in jobs]))
+            for job in jobs:
+                self._on_event(DocumentDone(document_id=job.document_id, status="removed"))
 
-def _finished(document_id: str, status: Status, work: Work, on_event: Sink, error: str = "") -> None:
-    work.status_by_document[document_id] = status
-    on_event(DocumentDone(document_id=document_id, status=status, error=error))
+    async def _finish(self, readings: Sequence[_Reading], failures: _Failures, answered: Callable[[int], None]) -> None:
+        """Bring a group from chunks to published facts; documents that a stop left unread go back to the queue."""
+        asked = Asked.of(chunk for reading in readings for chunk in reading.document.chunks)
+        work = self._work
+
+        def on_outcome(n_chunks: int, *, is_new: bool) -> None:
+            answered(n_chunks)
+            self._n_answered += is_new
+            if is_new:
+                self._on_event(Progress(stage="extract", done=self._n_answered, total=self._n_asked))
+
+        reused = await asked.reuse(self._store, on_outcome)
+        work.n_reused += reused
+        self._n_asked += len(asked.missing)
+        stopped = await ask(asked, self._store, self._recipe.extractor, on_outcome)
+        work.stopped = work.stopped or stopped
+        work.n_extracted += asked.n_extracted
+        done = [reading for reading in readings if asked.answers(reading.document.chunks)]
+        facts = await asyncio.to_thread(_all_facts, done, asked.outcomes, self._recipe)
+        committed = await self._store.commit(Delta(publish=facts, fail=[failure for _, failure in failures]))
+        work.n_chunks += sum(len(document.chunks) for document in facts)
+        for document in facts:
+            if document.id not in committed.superseded:
+                is_partial = any(said.chunk.error for said in document.chunks)
+                self._finished(document.id, Status.PARTIAL if is_partial else Status.READY)
+        for job, failure in failures:
+            self._finished(job.document_id, Status.FAILED, failure.error)
+
+    def _finished(self, document_id: str, status: Status, error: str = "") -> None:
+        self._work.status_by_document[document_id] = status
+        self._on_event(DocumentDone(document_id=document_id, status=status, error=error))
 
 
 async def _read_next(waiting: deque[Job], recipe: Recipe) -> tuple[list[_Reading], _Failures]:
@@ -101,7 +139,7 @@ async def _read_next(waiting: deque[Job], recipe: Recipe) -> tuple[list[_Reading
 def _parse_next(waiting: deque[Job], recipe: Recipe, failures: _Failures) -> list[tuple[Job, Draft]]:
     """Take jobs and parse them, until they come to a few megabytes: a packed file may hold far more than its size."""
     drafts: list[tuple[Job, Draft]] = []
-    room = BYTES_AT_ONCE
+    room = min(BYTES_AT_ONCE, recipe.extractor.n_ahead * BYTES_A_CHUNK or BYTES_AT_ONCE)
     while waiting and room > 0:
         job = waiting.popleft()
         if job.source is not None:
@@ -141,45 +179,8 @@ def _noted(job: Job, what: str, failures: _Failures) -> Iterator[None]:
         failures.append((job, JobFailure(job=job.id, error=reason)))
 
 
-async def _extract(
-    readings: Sequence[_Reading], store: Store, recipe: Recipe, work: Work, on_event: Sink
-) -> dict[str, Extracted]:
-    """Return the outcome for every chunk's input, from kept replies or the extractor, by input hash."""
-    asked_by: dict[str, list[Chunk]] = {}
-    for reading in readings:
-        for chunk in reading.document.chunks:
-            asked_by.setdefault(chunk.input_hash, []).append(chunk)
-    kept = await store.replies(list(asked_by))
-    outcomes: dict[str, Extracted] = {}
-    for input_hash, payload in kept.items():
-        with suppress(Corrupt):  # a damaged reply is asked for again
-            outcomes[input_hash] = Extracted(index=0, extraction=from_payload(payload))
-    missing = [h for h in asked_by if h not in outcomes]
-    work.n_reused += sum(len(chunks) for chunks in asked_by.values()) - len(missing)
-    error = "The extractor gave no answer for this chunk."
-    async with ReplyKeeper(store) as keeper:
-        done = 0
-        try:
-            async for outcome in recipe.extractor.extract([extractor_input(asked_by[h][0]) for h in missing]):
-                input_hash = missing[outcome.index]
-                outcomes[input_hash] = outcome
-                if outcome.extraction is not None:
-                    keeper.put(_replies(input_hash, outcome.extraction, asked_by[input_hash]))
-                    work.n_extracted += 1
-                done += 1
-                on_event(Progress(stage="extract", done=work.n_chunks + done, total=work.n_chunks + len(missing)))
-        except QuipuError:
-            raise
-        except Exception as failure:  # an extractor's own fault must not stop what it has answered
-            error = f"The extractor failed: {type(failure).__name__}: {failure}"
-    unanswered = Extracted(index=0, extraction=None, error=error)
-    return {input_hash: outcomes.get(input_hash, unanswered) for input_hash in asked_by}
-
-
-def _replies(input_hash: str, extraction: Extraction, chunks: Sequence[Chunk]) -> Iterator[Reply]:
-    payload = to_payload(extraction)
-    for chunk in chunks:
-        yield Reply(input_hash=input_hash, document_id=chunk.document_id, payload=payload)
+def _all_facts(readings: Sequence[_Reading], outcomes: Mapping[str, Extracted], recipe: Recipe) -> list[DocumentFacts]:
+    return [_document_facts(reading, outcomes, recipe) for reading in readings]
 
 
 def _document_facts(reading: _Reading, outcomes: Mapping[str, Extracted], recipe: Recipe) -> DocumentFacts:
@@ -199,7 +200,7 @@ def _document_facts(reading: _Reading, outcomes: Mapping[str, Extracted], recipe
 def _facts(chunk: Chunk, outcome: Extracted) -> ChunkFacts:
     if outcome.extraction is None:
         return ChunkFacts(chunk=replace(chunk, error=outcome.error or "the extractor gave no reason"))
-    return chunk_facts(chunk, outcome.extraction)
+    return chunk_facts(replace(chunk, error=outcome.error), outcome.extraction)
 
 
 @asynccontextmanager

@@ -9,7 +9,10 @@ from quipu.model.extraction import ChunkInput, Extraction
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extracted:
-    """The outcome for the input at `index`: an extraction, or the error that stood in its way."""
+    """The outcome for the input at `index`: an extraction, the error that stood in its way, or both.
+
+    Both: what could be read before the error. It is published, and the chunk counts as failed, to be tried again.
+    """
 
     index: int
     extraction: Extraction | None
@@ -29,6 +32,18 @@ class Extractor(Protocol):
         """One plain phrase that tells a user what read the documents, as in "local rules, no language model"."""
         ...
 
+    @property
+    def n_ahead(self) -> int:
+        """How many inputs should be waiting for an outcome at any time; 0 for one that computes in this process."""
+        ...
+
+    async def check(self) -> None:
+        """Raise Unavailable, with the remedy, where nothing can be extracted as things stand."""
+        ...
+
     def extract(self, inputs: Sequence[ChunkInput]) -> AsyncIterator[Extracted]:
-        """Yield one outcome for each input, in any order, as each arrives; one bad input fails alone."""
+        """Yield one outcome for each input, in any order, as each arrives; one bad input fails alone.
+
+        Raises Unavailable or OverBudget where no further input can be read, after the outcomes of those under way.
+        """
         ...

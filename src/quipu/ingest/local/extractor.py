@@ -30,6 +30,10 @@ class LocalExtractor:
 
     identity = "local/1"
     description = "local rules, no language model"
+    n_ahead = 0
+
+    async def check(self) -> None:
+        """Find nothing wrong: rules need nothing."""
 
     async def extract(self, inputs: Sequence[ChunkInput]) -> AsyncIterator[Extracted]:
         """Yield the extraction of each input, in order; the rules fail on no text."""

@@ -9,7 +9,6 @@ import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +16,8 @@ from typing import Any, Self
 
 from quipu.answer import compose
 from quipu.derive.embedding import embed_stale
-from quipu.errors import InvalidInput, NotFound
+from quipu.engine import lookups
+from quipu.errors import InvalidInput
 from quipu.ingest.intake import Taken, take_in
 from quipu.ingest.pipeline import Work, work_queue
 from quipu.ingest.reading import Recipe
@@ -28,7 +28,6 @@ from quipu.model.delta import ChunkFacts, Delta
 from quipu.model.document import Document, Metadata, SourceDocument, Status
 from quipu.model.event import Progress
 from quipu.model.evidence import Evidence, Timing
-from quipu.model.ids import relation_id
 from quipu.model.query import Query
 from quipu.model.report import (
     AddReport,
@@ -45,9 +44,7 @@ from quipu.ports.vectors import Vectors
 from quipu.retrieve import strategy_named
 from quipu.retrieve.asking import check
 from quipu.retrieve.strategy import Tools
-from quipu.text.names import entity_key
 
-MAX_LISTED = 50
 REMOVED_AT_ONCE = 64
 UNFINISHED = (Status.QUEUED, Status.PARSING, Status.EXTRACTING, Status.REMOVING)
 POLL_S = 0.2  # how often to look whether another process has finished what was handed in here
@@ -222,13 +219,7 @@ class Quipu:
         if not text.strip():
             raise InvalidInput("There is nothing to search for.", remedy="Give some words.")
         async with self._store.view() as view:
-            scored = await view.full_text(text, k)
-            chunks = {chunk.id: chunk for chunk in await view.chunks([hit.id for hit in scored])}
-            named = await view.search_entities(text, k)
-            return SearchReport(
-                chunks=tuple((hit, chunks[hit.id]) for hit in scored),
-                entities=tuple(await view.entities([hit.id for hit in named])),
-            )
+            return await lookups.search(view, text, k)
 
     async def documents(self) -> list[Document]:
         """Return every document, live, waiting or failed, ordered by id."""
@@ -238,40 +229,22 @@ class Quipu:
     async def document(self, document_id: str) -> DocumentReport:
         """Return one document with its chunks. Raises NotFound with near matches."""
         async with self._store.view() as view:
-            for document in await view.documents([document_id]):
-                return DocumentReport(document=document, chunks=tuple(await view.document_chunks(document_id)))
-            raise await _unknown_document(document_id, view)
+            return await lookups.document(view, document_id)
 
     async def chunk(self, chunk_id: str) -> ChunkFacts:
         """Return one chunk with everything it says. Raises NotFound."""
         async with self._store.view() as view:
-            for facts in await _facts(view, [chunk_id]):
-                return facts
-        raise NotFound(f"There is no chunk {chunk_id!r}.", remedy="`quipu show document ID` lists chunk ids.")
+            return await lookups.chunk(view, chunk_id)
 
     async def entity(self, name: str) -> EntityReport:
         """Return what the index says about a name (or alias, or key). Raises NotFound with near matches."""
         async with self._store.view() as view:
-            keys = (await view.named([entity_key(name)])).get(entity_key(name), ())
-            for entity in await view.entities(keys[:1]):
-                relations = sorted(await view.incident([entity.key]), key=lambda r: (-r.weight, r.id))
-                counts = (await view.chunks_of_entities([entity.key], MAX_LISTED)).get(entity.key, {})
-                chunks = tuple((chunk, counts[chunk.id]) for chunk in await view.chunks(list(counts)))
-                return EntityReport(entity=entity, relations=tuple(relations[:MAX_LISTED]), chunks=chunks)
-            near = await view.entities([hit.id for hit in await view.search_entities(entity_key(name), 3)])
-        raise NotFound(f"There is no entity {name!r}.", remedy=_did_you_mean([entity.name for entity in near]))
+            return await lookups.entity(view, name)
 
     async def relation(self, first: str, second: str) -> RelationReport:
         """Return what the index says about two names together. Raises NotFound, naming what they do relate to."""
         async with self._store.view() as view:
-            wanted = relation_id(entity_key(first), entity_key(second))
-            for relation in await view.relations([wanted]):
-                chunk_ids = (await view.chunks_of_relations([relation.id])).get(relation.id, ())
-                return RelationReport(relation=relation, chunks=tuple(await _facts(view, chunk_ids[:MAX_LISTED])))
-            near = sorted(await view.incident([entity_key(first)]), key=lambda r: (-r.weight, r.id))[:3]
-        others = [r.target_name if r.source == entity_key(first) else r.source_name for r in near]
-        remedy = f"{first} relates to {', '.join(others)}." if others else "`quipu search` finds names."
-        raise NotFound(f"Nothing relates {first!r} to {second!r}.", remedy=remedy)
+            return await lookups.relation(view, first, second)
 
     async def status(self) -> StatusReport:
         """Return how much the index holds, what waits and what is stale."""
@@ -313,12 +286,8 @@ class Quipu:
                 yield line
 
     async def _check_known(self, ids: Sequence[str]) -> None:
-        """Raise NotFound naming the first id that is not known, with near matches."""
         async with self._store.view() as view:
-            known = {document.id for document in await view.documents(ids)}
-            for document_id in ids:
-                if document_id not in known:
-                    raise await _unknown_document(document_id, view)
+            await lookups.check_known(view, ids)
 
     async def _work(self, handed_in: Collection[str], on_event: Sink) -> Work:
         """Work until nothing is queued, and nothing of what was handed in is left with another worker."""
@@ -373,24 +342,3 @@ def _n_bytes(folder: Path) -> int:
 
 def _with_metadata(source: SourceDocument, metadata: Metadata | None) -> SourceDocument:
     return replace(source, metadata={**source.metadata, **metadata}) if metadata else source
-
-
-async def _facts(view: ReadView, chunk_ids: Sequence[str]) -> list[ChunkFacts]:
-    entities = await view.entity_mentions(chunk_ids)
-    relations = await view.relation_mentions(chunk_ids)
-    return [
-        ChunkFacts(
-            chunk=chunk, entities=tuple(entities.get(chunk.id, ())), relations=tuple(relations.get(chunk.id, ()))
-        )
-        for chunk in await view.chunks(chunk_ids)
-    ]
-
-
-async def _unknown_document(document_id: str, view: ReadView) -> NotFound:
-    known = [document.id for document in await view.documents()]
-    near = await asyncio.to_thread(get_close_matches, document_id, known, n=3)  # takes long among thousands
-    return NotFound(f"There is no document {document_id!r}.", remedy=_did_you_mean(near))
-
-
-def _did_you_mean(near: Sequence[str]) -> str:
-    return f"Did you mean {', '.join(near)}?" if near else "`quipu docs` lists documents, `quipu search` finds names."

@@ -1,0 +1,98 @@
+"""Asking: the outcome for every chunk of a group, from kept replies or from the extractor."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from quipu.errors import Corrupt, OverBudget, QuipuError, Unavailable
+from quipu.ingest.keeper import ReplyKeeper
+from quipu.ingest.reading import extractor_input
+from quipu.ingest.reply import from_payload, to_payload
+from quipu.model.delta import Reply
+from quipu.model.extraction import ChunkInput, Extraction
+from quipu.model.graph import Chunk
+from quipu.ports.extractor import Extracted, Extractor
+from quipu.ports.store import Store
+
+
+class OnOutcome(Protocol):
+    """Is told of each input that has an outcome: for how many chunks, and whether it was asked for now."""
+
+    def __call__(self, n_chunks: int, *, is_new: bool) -> None: ...
+
+
+@dataclass(slots=True)
+class Asked:
+    """The inputs of a group of chunks by hash, equal ones once, and their outcomes as far as they are known."""
+
+    chunks_by_hash: dict[str, list[Chunk]]
+    outcomes: dict[str, Extracted] = field(default_factory=dict)
+    n_extracted: int = 0
+
+    @classmethod
+    def of(cls, chunks: Iterable[Chunk]) -> "Asked":
+        """Return what has to be known of these chunks."""
+        chunks_by_hash: dict[str, list[Chunk]] = {}
+        for chunk in chunks:
+            chunks_by_hash.setdefault(chunk.input_hash, []).append(chunk)
+        return cls(chunks_by_hash)
+
+    @property
+    def missing(self) -> list[str]:
+        """The hashes of inputs without an outcome, in order."""
+        return [input_hash for input_hash in self.chunks_by_hash if input_hash not in self.outcomes]
+
+    def answers(self, chunks: Sequence[Chunk]) -> bool:
+        """Say whether all these chunks have an outcome."""
+        return all(chunk.input_hash in self.outcomes for chunk in chunks)
+
+    async def reuse(self, store: Store, on_outcome: OnOutcome) -> int:
+        """Take the outcomes that are kept from before; return for how many chunks."""
+        n_reused = 0
+        for input_hash, payload in (await store.replies(list(self.chunks_by_hash))).items():
+            with suppress(Corrupt):  # a damaged reply is asked for again
+                self.outcomes[input_hash] = Extracted(index=0, extraction=from_payload(payload))
+                n_reused += len(self.chunks_by_hash[input_hash])
+        on_outcome(n_reused, is_new=False)
+        return n_reused
+
+
+async def ask(asked: Asked, store: Store, extractor: Extractor, on_outcome: OnOutcome) -> QuipuError | None:
+    """Have what is missing extracted, each reply kept as it comes; return why the extractor stopped before its end.
+
+    Where it stopped, or the work is interrupted, some inputs stay without outcome. Where it failed by a fault of its
+    own, they have that for their error: what it has answered is not lost.
+    """
+    missing = asked.missing
+    error = "The extractor gave no answer for this chunk."
+    async with ReplyKeeper(store) as keeper:
+        try:
+            async for outcome in extractor.extract([_input(asked.chunks_by_hash[h]) for h in missing]):
+                input_hash = missing[outcome.index]
+                asked.outcomes[input_hash] = outcome
+                if outcome.extraction is not None and not outcome.error:
+                    keeper.put(_replies(input_hash, outcome.extraction, asked.chunks_by_hash[input_hash]))
+                    asked.n_extracted += 1
+                on_outcome(len(asked.chunks_by_hash[input_hash]), is_new=True)
+        except (OverBudget, Unavailable) as stopped:
+            return stopped
+        except QuipuError:
+            raise
+        except Exception as failure:
+            error = f"The extractor failed: {type(failure).__name__}: {failure}"
+    for input_hash in asked.missing:
+        asked.outcomes[input_hash] = Extracted(index=0, extraction=None, error=error)
+    return None
+
+
+def _input(chunks: Sequence[Chunk]) -> ChunkInput:
+    """Return what the extractor sees of equal chunks, for the documents that hold them."""
+    documents = tuple(dict.fromkeys(chunk.document_id for chunk in chunks))
+    return replace(extractor_input(chunks[0]), documents=documents)
+
+
+def _replies(input_hash: str, extraction: Extraction, chunks: Sequence[Chunk]) -> Iterator[Reply]:
+    payload = to_payload(extraction)
+    for chunk in chunks:
+        yield Reply(input_hash=input_hash, document_id=chunk.document_id, payload=payload)

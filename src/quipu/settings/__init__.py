@@ -1,0 +1,240 @@
+"""Settings: arguments, then the environment, then quipu.toml, then defaults; nothing else reads any of them."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, InstanceOf, PrivateAttr, ValidationError
+from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
+
+from quipu.model.chunking import Chunking, ChunkingRule
+from quipu.model.query import Budget, Query
+from quipu.settings.chunking import CHUNKING_SETTINGS, RULES, default_chunking
+from quipu.settings.complaints import allowed, as_invalid_input, closest
+from quipu.settings.gathering import CONFIG_NAME, ENVIRONMENT_PREFIX, gather
+from quipu.settings.roles import PRICES, ROLES, ModelPrice, RoleSettings
+from quipu.settings.values import (
+    Address,
+    AutoConcurrency,
+    AutoDimension,
+    AutoOverlap,
+    AutoPercentile,
+    AutoTokens,
+    ChunkerName,
+    FilePath,
+    ModelName,
+    Seconds,
+    Separator,
+    SettingValue,
+    Words,
+)
+
+__all__ = [
+    "CONFIG_NAME",
+    "ENVIRONMENT_PREFIX",
+    "EffectiveSetting",
+    "SettingValue",
+    "Settings",
+    "effective",
+    "unknown_variables",
+]
+
+# Variables that are no settings: they hold keys.
+KEY_VARIABLES = ("QUIPU_LLM_KEY", "QUIPU_EMBEDDER_KEY", "QUIPU_RERANKER_KEY")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectiveSetting:
+    """One setting as it is in force, and where its value came from."""
+
+    name: str
+    value: SettingValue
+    origin: str  # "argument", "environment QUIPU_TOP_K", "quipu.toml:3", "default"
+    description: str
+    default: SettingValue
+    allowed: str
+
+
+class Settings(BaseSettings):
+    """How an index is opened, filled and asked. Every field is described in docs/reference/settings.md.
+
+    An argument that is None counts as not given. Raises InvalidInput naming the setting, the value, where it came from
+    and what is allowed.
+    """
+
+    model_config = SettingsConfigDict(env_prefix=ENVIRONMENT_PREFIX, env_ignore_empty=True, frozen=True, extra="forbid")
+
+    index: FilePath = Field(Path(".quipu"), description="Directory of the index.")
+    config: FilePath | None = Field(
+        None, description="Settings file; by default quipu.toml in the current directory, else beside the index."
+    )
+    llm: ModelName = Field(
+        None, description='Language model, as in "openai/gpt-4.1-mini" or "ollama/qwen3:8b": docs/providers.'
+    )
+    llm_base_url: Address = Field(None, description="Address of its server; by default that of the provider.")
+    llm_api_version: Words = Field(None, description="Version of the API (Azure).")
+    llm_concurrency: AutoConcurrency = Field(
+        None, description="Most calls at a time; auto: what the provider usually bears."
+    )
+    llm_timeout_s: Seconds = Field(300.0, description="Seconds a call of a model may take.")
+    role: Annotated[tuple[InstanceOf[RoleSettings], ...], NoDecode] = Field(
+        (), description="Other models for some work.", json_schema_extra={"allowed": ROLES}
+    )
+    price: Annotated[tuple[InstanceOf[ModelPrice], ...], NoDecode] = Field(
+        (), description="What models cost, over the table that comes along.", json_schema_extra={"allowed": PRICES}
+    )
+    secrets: FilePath | None = Field(
+        None, description="File of keys; by default secrets.toml in the current directory, else beside the index."
+    )
+    extractor: Literal["auto", "local", "llm"] = Field(
+        "auto",
+        description="What reads chunks; local: rules, no language model; auto: the language model if one is set.",
+    )
+    extraction_format: Literal["lines", "json"] = Field("lines", description="Form a model gives what it read in.")
+    max_gleaning: int = Field(1, ge=0, le=10, description="Times a model is asked what it has missed in a chunk.")
+    always_glean: bool = Field(False, description="Ask also where the first reply looks complete.")
+    language: Words = Field(
+        None, description="Language of descriptions and answers; by default that of the text and of the question."
+    )
+    ontology: FilePath | None = Field(
+        None, description="File of entity types and relations (YAML, TOML or JSON): docs/extraction.md."
+    )
+    ontology_mode: Literal["soft", "strict"] = Field(
+        "soft", description="What becomes of things outside the ontology; strict: they are left out."
+    )
+    glossary: FilePath | None = Field(None, description="File of terms and what they mean, told to the model.")
+    embedder: Literal["wordllama", "minilm", "sentence-transformers", "fastembed", "openai"] = Field(
+        "wordllama",
+        description="What turns texts into vectors; openai: any server of that kind. Besides the first and the last "
+        "they are extras: docs/embedders.md.",
+    )
+    embedder_model: ModelName = Field(
+        None,
+        description="Model of the embedder: a folder, or a name that sentence-transformers or fastembed knows, or "
+        'with openai as in "openai/text-embedding-3-small".',
+    )
+    embedder_base_url: Address = Field(None, description="Address of the embedder's server (openai).")
+    embedder_dimension: AutoDimension = Field(None, description="Length of vectors (openai); auto: as the model has.")
+    reranker: ModelName = Field(
+        None, description='Model that puts passages in order before they are packed, as in "jina/…": docs/providers.'
+    )
+    reranker_base_url: Address = Field(None, description="Address of the reranker's server.")
+    segmenter: Literal["pairs", "jieba"] = Field(
+        "pairs", description="What full text makes of Chinese: pairs of characters; jieba: words too (quipu-rag[zh])."
+    )
+    chunker: ChunkerName = Field("structure", description="How documents are cut.")
+    chunk_tokens: AutoTokens = Field(
+        None,
+        description="Most tokens a chunk; auto: 1200, with structure and semantic 600 in documents over 100 KB; "
+        "with separator the pieces as they are.",
+    )
+    chunk_overlap: AutoOverlap = Field(
+        None, description="Tokens a chunk repeats of the one before (fixed); auto: a twelfth of chunk_tokens."
+    )
+    chunk_separator: Separator = Field(None, description="Text at which documents are cut (separator).")
+    chunk_percentile: AutoPercentile = Field(
+        None, description="Percentage of places between sentences that are no break (semantic); auto: 95."
+    )
+    chunking: Annotated[tuple[InstanceOf[ChunkingRule], ...], NoDecode] = Field(
+        (),
+        description="Other chunkers for some documents, by a pattern of their ids; the first that matches counts.",
+        json_schema_extra={"allowed": RULES},
+    )
+    strategy: str = Field("mix", min_length=1, description="Retrieval strategy of a question that names none.")
+    top_k: int = Field(40, ge=1, le=1_000, description="Entities or relations searched.")
+    chunk_top_k: int = Field(20, ge=1, le=1_000, description="Passages kept.")
+    min_similarity: float = Field(0.2, ge=-1.0, le=1.0, description="Least cosine of a vector hit.")
+    related_chunks: int = Field(5, ge=0, le=1_000, description="Passages taken for each entity or relation found.")
+    entity_tokens: int = Field(6_000, ge=0, le=2_000_000, description="Most tokens of entities in the context.")
+    relation_tokens: int = Field(8_000, ge=0, le=2_000_000, description="Most tokens of relations in the context.")
+    total_tokens: int = Field(30_000, ge=1, le=2_000_000, description="Most tokens of prompt and context together.")
+    response_type: str = Field("Multiple Paragraphs", min_length=1, description="Form of the answer asked of a model.")
+    answer_tokens: int = Field(2_048, ge=16, le=1_000_000, description="Most tokens of an answer of a model.")
+    rewrite_question: bool = Field(
+        True, description="Let a model make a question that follows others stand alone, before it is searched for."
+    )
+    budget: Words = Field(
+        None,
+        description='Most that one command or call spends on models: money, tokens or calls, as in "5.00", '
+        '"2M tokens" or "300 calls".',
+    )
+    exact_below: int = Field(
+        8_000, ge=0, le=100_000_000, description="Vectors below which search is exact, without sketches."
+    )
+    busy_timeout_s: float = Field(
+        30.0, ge=0.0, le=86_400.0, description="Seconds to wait for another process that writes."
+    )
+    lease_s: float = Field(60.0, ge=1.0, le=86_400.0, description="Seconds a remote process may hold work unrenewed.")
+
+    _origins: dict[str, str] = PrivateAttr(default_factory=dict)
+    _default_chunking: Chunking = PrivateAttr(default_factory=Chunking)
+
+    def __init__(self, **arguments: SettingValue) -> None:
+        given = gather(type(self), arguments)
+        try:
+            super().__init__(**{name: each.value for name, each in given.items()})
+        except ValidationError as error:
+            raise as_invalid_input(error, given, type(self), what="setting") from None
+        self._origins.update((name, each.origin) for name, each in given.items())
+        self._default_chunking = default_chunking(
+            {name: getattr(self, name) for name in CHUNKING_SETTINGS}, self._origins
+        )
+
+    @property
+    def default_chunking(self) -> Chunking:
+        """How documents are cut that no rule is about."""
+        return self._default_chunking
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Take values as `__init__` has gathered them, so that the origin of each is known."""
+        return (init_settings,)
+
+    def query(self, text: str) -> Query:
+        """Return a query for `text` with these settings as its options."""
+        budget = Budget(entities=self.entity_tokens, relations=self.relation_tokens, total=self.total_tokens)
+        return Query(
+            text=text,
+            strategy=self.strategy,
+            top_k=self.top_k,
+            chunk_top_k=self.chunk_top_k,
+            min_similarity=self.min_similarity,
+            related_chunks=self.related_chunks,
+            budget=budget,
+            response_type=self.response_type,
+        )
+
+
+def effective(settings: Settings) -> list[EffectiveSetting]:
+    """Return every setting as it is in force, in order of declaration, with where it came from."""
+    allowed_by_name = allowed(Settings)
+    return [
+        EffectiveSetting(
+            name=name,
+            value=_shown(getattr(settings, name)),
+            origin=settings._origins.get(name, "default"),
+            description=field.description or "",
+            default=_shown(field.default),
+            allowed=allowed_by_name[name],
+        )
+        for name, field in Settings.model_fields.items()
+    ]
+
+
+def _shown(value: SettingValue | tuple[Any, ...]) -> SettingValue:
+    return ", ".join(map(str, value)) or None if isinstance(value, tuple) else value
+
+
+def unknown_variables() -> list[tuple[str, str]]:
+    """Return the QUIPU_* variables that name no setting, each with the closest that does (or "")."""
+    known = [*KEY_VARIABLES, *(ENVIRONMENT_PREFIX + name.upper() for name in Settings.model_fields)]
+    unknown = sorted(name for name in os.environ if name.startswith(ENVIRONMENT_PREFIX) and name not in known)
+    return [(name, closest(name, known)) for name in unknown]

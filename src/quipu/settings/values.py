@@ -1,0 +1,44 @@
+"""The values a setting takes: names, paths, numbers within bounds; and a value as it was given."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from quipu.model.chunking import MAX_CHUNK_TOKENS, MAX_SEPARATOR
+
+SettingValue = str | int | float | Path | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """A value, not yet validated, and where it was given."""
+
+    value: Any
+    origin: str  # "argument", "environment QUIPU_TOP_K", "quipu.toml:3"
+
+
+def _expand_home(value: object) -> object:
+    if value == "":
+        raise ValueError("an empty path, as from a shell variable that is not set")
+    return Path(value).expanduser() if isinstance(value, str | Path) else value
+
+
+def _auto_as_none(value: object) -> object:
+    return None if value == "auto" else value
+
+
+_AUTO = BeforeValidator(_auto_as_none)
+FilePath = Annotated[Path, BeforeValidator(_expand_home)]
+AutoTokens = Annotated[Annotated[int, Field(ge=32, le=MAX_CHUNK_TOKENS)] | None, _AUTO]
+AutoOverlap = Annotated[Annotated[int, Field(ge=0, le=MAX_CHUNK_TOKENS)] | None, _AUTO]
+AutoPercentile = Annotated[Annotated[int, Field(ge=1, le=99)] | None, _AUTO]
+AutoConcurrency = Annotated[Annotated[int, Field(ge=1, le=1_024)] | None, _AUTO]
+AutoDimension = Annotated[Annotated[int, Field(ge=8, le=16_384)] | None, _AUTO]
+Seconds = Annotated[float, Field(ge=1.0, le=86_400.0)]
+ChunkerName = Literal["structure", "fixed", "separator", "semantic"]
+Separator = Annotated[str, Field(min_length=1, max_length=MAX_SEPARATOR)] | None
+ModelName = Annotated[str, Field(min_length=1)] | None
+Address = Annotated[str, Field(pattern=r"^https?://[^\s/]+\S*$")] | None
+Words = Annotated[str, Field(min_length=1)] | None
