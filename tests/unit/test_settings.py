@@ -5,8 +5,12 @@ from pathlib import Path
 import pytest
 
 from quipu.errors import InvalidInput
+from quipu.model.chat import Role
 from quipu.model.chunking import Chunking, ChunkingRule
+from quipu.model.usage import Price, Spending
 from quipu.settings import EffectiveSetting, Settings, effective, unknown_variables
+from quipu.settings.keys import find_key, find_secrets
+from quipu.settings.roles import ModelPrice
 
 
 @pytest.fixture(autouse=True)
@@ -246,3 +250,98 @@ def test_a_model_in_a_folder_beside_the_file_is_found_and_a_name_stays_one(tmp_p
         file = tmp_path / "quipu.toml"
         file.write_text(f'embedder = "sentence-transformers"\nembedder_model = "{value}"\n', encoding="utf-8")
         assert Settings(config=file).embedder_model == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("5.00", Spending(cost=5_000_000)),
+        ("$0.5", Spending(cost=500_000)),
+        ("2M tokens", Spending(tokens=2_000_000)),
+        ("200_000 tokens, 1.25", Spending(tokens=200_000, cost=1_250_000)),
+        ("1 call", Spending(calls=1)),
+        ("1.5k calls", Spending(calls=1_500)),
+    ],
+)
+def test_budgets_are_read_as_people_write_them(text: str, expected: Spending) -> None:
+    assert Settings(budget=text).spending == expected
+
+
+@pytest.mark.parametrize("text", ["", "much", "5 francs", "5, 6", "-1", "3 tokens, 4 tokens", "1e9"])
+def test_a_budget_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput, match=r"^budget = .* \(argument\) is not allowed\. Use money, tokens or calls"):
+        Settings(budget=text)
+
+
+ROLE_TABLES = """\
+llm = "openai/gpt-4.1-mini"
+
+[role.extract]
+llm = "ollama/qwen3:8b"
+concurrency = 2
+extra = { options = { num_ctx = 16384 } }
+
+[role.answer]
+fallback = "openai/gpt-4.1"
+
+[[price]]
+model = "ollama/*"
+input = 0
+output = 0.5
+"""
+
+
+def test_a_role_may_have_a_model_of_its_own() -> None:
+    Path("quipu.toml").write_text(ROLE_TABLES)
+    settings = Settings()
+    extract, answer = settings.role
+    assert (extract.role, extract.llm, extract.concurrency) == (Role.EXTRACT, "ollama/qwen3:8b", 2)
+    assert extract.extra == '{"options": {"num_ctx": 16384}}'
+    assert (answer.llm, answer.fallback) == (None, "openai/gpt-4.1")
+    assert settings.price == (ModelPrice(model="ollama/*", price=Price(input=0, output=0.5)),)
+    shown = {each.name: each.value for each in effective(settings)}
+    assert shown["role"] == "extract: ollama/qwen3:8b, answer: as llm"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ("[role.extract]", "[role.extrakt]", r"no role extrakt \(quipu\.toml:3\)\. Did you mean extract"),
+        ("concurrency = 2", "concurrency = 0", r"^concurrency = 0 \(quipu\.toml:3\) is not allowed"),
+        ("concurrency = 2", "concurency = 2", r"no role setting concurency \(quipu\.toml:3\)\. Did you mean"),
+        ("input = 0", "", r"^A price needs input \(quipu\.toml:11\)"),
+        ("input = 0", "input = -1", r"^input = -1 \(quipu\.toml:11\) is not allowed"),
+        ("[role.extract]", "[role]\nextract = 3\n[other]", r"^3 \(quipu\.toml:\d\) is not a role"),
+    ],
+)
+def test_a_role_or_price_that_cannot_be_meant_is_refused_with_its_place(old: str, new: str, complaint: str) -> None:
+    Path("quipu.toml").write_text(ROLE_TABLES.replace(old, new))
+    with pytest.raises(InvalidInput, match=complaint):
+        Settings()
+
+
+def test_keys_come_from_the_environment_or_the_secrets_and_are_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    secrets = Path("secrets.toml")
+    secrets.write_text('openai = "sk-file"\nJINA_API_KEY = "jina-file"\n')
+    variables = ("QUIPU_LLM_KEY", "OPENAI_API_KEY")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    found = find_key(variables, "openai", find_secrets(None, Path("kb/.quipu")))
+    assert found is not None
+    assert found.value == "sk-file"
+    assert "sk-file" not in repr(found)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-environment")
+    found = find_key(variables, "openai", secrets)
+    assert found is not None
+    assert (found.value, found.origin) == ("sk-environment", "environment OPENAI_API_KEY")
+    jina = find_key(("JINA_API_KEY",), "jina", secrets)
+    assert jina is not None and jina.value == "jina-file"
+    assert find_key(("COHERE_API_KEY",), "cohere", secrets) is None
+    secrets.write_text('openai = "sk-secret')
+    with pytest.raises(InvalidInput, match="cannot be read") as error:
+        find_key(("COHERE_API_KEY",), "openai", secrets)
+    assert "sk-secret" not in str(error.value)
+
+
+def test_key_variables_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QUIPU_LLM_KEY", "sk-1")
+    assert unknown_variables() == []

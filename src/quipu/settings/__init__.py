@@ -10,10 +10,12 @@ from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource
 
 from quipu.model.chunking import Chunking, ChunkingRule
 from quipu.model.query import Budget, Query
+from quipu.model.usage import Spending
 from quipu.settings.chunking import CHUNKING_SETTINGS, RULES, default_chunking
 from quipu.settings.complaints import allowed, as_invalid_input, closest
 from quipu.settings.gathering import CONFIG_NAME, ENVIRONMENT_PREFIX, gather
 from quipu.settings.roles import PRICES, ROLES, ModelPrice, RoleSettings
+from quipu.settings.spending import parse_spending
 from quipu.settings.values import (
     Address,
     AutoConcurrency,
@@ -27,6 +29,7 @@ from quipu.settings.values import (
     Seconds,
     Separator,
     SettingValue,
+    SpendingText,
     Words,
 )
 
@@ -154,10 +157,8 @@ class Settings(BaseSettings):
     rewrite_question: bool = Field(
         True, description="Let a model make a question that follows others stand alone, before it is searched for."
     )
-    budget: Words = Field(
-        None,
-        description='Most that one command or call spends on models: money, tokens or calls, as in "5.00", '
-        '"2M tokens" or "300 calls".',
+    budget: SpendingText = Field(
+        None, description="Most that one command, or an open index, spends on models; then it stops and keeps all."
     )
     exact_below: int = Field(
         8_000, ge=0, le=100_000_000, description="Vectors below which search is exact, without sketches."
@@ -185,6 +186,11 @@ class Settings(BaseSettings):
     def default_chunking(self) -> Chunking:
         """How documents are cut that no rule is about."""
         return self._default_chunking
+
+    @property
+    def spending(self) -> Spending:
+        """What may be spent on models."""
+        return parse_spending(self.budget) if self.budget else Spending()
 
     @classmethod
     def settings_customise_sources(

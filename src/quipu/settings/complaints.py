@@ -51,6 +51,8 @@ def _in_words(**schema: Any) -> str:
         return str(said)
     kinds = schema.get("anyOf", [schema])
     first = kinds[0]
+    if said := first.get("allowed"):
+        return str(said)
     if literal := first.get("enum", [first["const"]] if "const" in first else []):
         return " or ".join(literal)
     if first["type"] == "boolean":

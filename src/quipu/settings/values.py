@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from quipu.model.chunking import MAX_CHUNK_TOKENS, MAX_SEPARATOR
+from quipu.settings.spending import SPENDING, parse_spending
 
 SettingValue = str | int | float | Path | None
 
@@ -29,6 +30,11 @@ def _auto_as_none(value: object) -> object:
     return None if value == "auto" else value
 
 
+def _check_spending(value: str) -> str:
+    parse_spending(value)
+    return value
+
+
 _AUTO = BeforeValidator(_auto_as_none)
 FilePath = Annotated[Path, BeforeValidator(_expand_home)]
 AutoTokens = Annotated[Annotated[int, Field(ge=32, le=MAX_CHUNK_TOKENS)] | None, _AUTO]
@@ -42,3 +48,6 @@ Separator = Annotated[str, Field(min_length=1, max_length=MAX_SEPARATOR)] | None
 ModelName = Annotated[str, Field(min_length=1)] | None
 Address = Annotated[str, Field(pattern=r"^https?://[^\s/]+\S*$")] | None
 Words = Annotated[str, Field(min_length=1)] | None
+SpendingText = Annotated[
+    Annotated[str, AfterValidator(_check_spending), Field(json_schema_extra={"allowed": SPENDING})] | None, _AUTO
+]
