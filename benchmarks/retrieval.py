@@ -22,6 +22,7 @@ sys.path.insert(0, str(ROOT))  # so that it runs as a file, too
 
 from benchmarks.speed.machine import commit, machine, versions  # noqa: E402
 from quipu.bench.datasets import read_dataset  # noqa: E402
+from quipu.bench.recorded import RecordedExtractor, read_recorded  # noqa: E402
 from quipu.bench.retrieval import Measured, measure, ranking_strategies, table  # noqa: E402
 from quipu.errors import NotFound, QuipuError, Unavailable  # noqa: E402
 from quipu.settings import Settings  # noqa: E402
@@ -44,14 +45,22 @@ def main() -> int:
             for name in options.sets or _present(options.data):
                 dataset = read_dataset((options.data / name).resolve())
                 strategies = options.strategies or ranking_strategies()
-                measured.append(asyncio.run(measure(dataset, options.cache, strategies, embedder=embedder)))
-                _say(table(measured[-1].scores), *measured[-1].agreements, "")
+                for extractor in (None, *_recorded(options.data / name)):
+                    work = measure(dataset, options.cache, strategies, embedder=embedder, extractor=extractor)
+                    measured.append(asyncio.run(work))
+                    _say(table(measured[-1].scores), *measured[-1].agreements, "")
     except QuipuError as error:
         sys.stderr.write(f"{error}\n")
         return 1
     if options.save:
         _save(measured, options.save)
     return 0 if all(agreement.holds for each in measured for agreement in each.agreements) else 1
+
+
+def _recorded(folder: Path) -> list[RecordedExtractor]:
+    """Return the recorded extraction of a set, if there is one: no model is asked here."""
+    recorded = read_recorded(folder)
+    return [recorded] if recorded else []
 
 
 def _options() -> argparse.Namespace:

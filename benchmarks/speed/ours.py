@@ -74,6 +74,10 @@ class GivenExtractor:
     def __init__(self, given: Given) -> None:
         self._given = given
 
+    def n_tokens_sent(self, chunk: ChunkInput) -> int:
+        """Return 0: no model is asked."""
+        return 0
+
     async def check(self) -> None:
         """Return: the replies are given."""
 

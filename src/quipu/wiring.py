@@ -9,6 +9,7 @@ from quipu.ingest.local import LocalExtractor
 from quipu.ingest.reading import Recipe
 from quipu.parse import MEDIA_TYPE_BY_SUFFIX, parse
 from quipu.ports.embedder import Embedder
+from quipu.ports.extractor import Extractor
 from quipu.providers.jieba import JiebaSegmenter
 from quipu.providers.local import ByteTokenizer, WordLlamaEmbedder
 from quipu.providers.minilm import MiniLmEmbedder
@@ -31,11 +32,14 @@ EMBEDDERS: Mapping[str, Callable[[str], Embedder]] = {
 }
 
 
-async def open_engine(settings: Settings, *, create: bool = True, repair: bool = False) -> Quipu:
+async def open_engine(
+    settings: Settings, *, create: bool = True, repair: bool = False, extractor: Extractor | None = None
+) -> Quipu:
     """Open the index the settings name; make an empty one where there is none and `create` is set.
 
     Raises NotFound where there is no index and none is to be made, Mismatch where it was built with another embedder or
-    tokenizer. `repair` opens it all the same, for the commands that rebuild.
+    tokenizer. `repair` opens it all the same, for the commands that rebuild. `extractor` takes the place of the one the
+    settings name.
     """
     path = settings.index.absolute()
     database = path / INDEX_FILE
@@ -55,7 +59,7 @@ async def open_engine(settings: Settings, *, create: bool = True, repair: bool =
     recipe = Recipe(
         parse=parse,
         media_types=MEDIA_TYPE_BY_SUFFIX,
-        extractor=EXTRACTORS[settings.extractor](),
+        extractor=extractor or EXTRACTORS[settings.extractor](),
         tokenizer=ByteTokenizer(),
         embedder=embedder,
         chunking=settings.default_chunking,

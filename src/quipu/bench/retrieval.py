@@ -14,9 +14,10 @@ from quipu.bench.reference import Agreement, bm25, brute_force, is_same, is_tied
 from quipu.ingest.local import LocalExtractor
 from quipu.model.graph import Chunk
 from quipu.model.ids import digest
+from quipu.ports.extractor import Extractor
 from quipu.retrieve import STRATEGIES
 from quipu.settings import Settings
-from quipu.wiring import make_analyzer, open_embedder, open_store
+from quipu.wiring import make_analyzer, open_embedder, open_engine, open_store
 
 RECALLS_AT = (2, 5, 10)
 ALL_AT = 8
@@ -39,6 +40,15 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """What was measured: a data set as an embedder and an extractor made an index of it."""
+
+    dataset: str
+    embedder: str
+    extractor: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
     """How one strategy did. Shares in percent over the questions with gold, except `unanswerable_answered`.
 
@@ -49,6 +59,7 @@ class Score:
 
     dataset: str
     embedder: str
+    extractor: str
     strategy: str
     recall: Mapping[int, Mean]
     all_found: Mean
@@ -72,13 +83,22 @@ def ranking_strategies() -> list[str]:
     return [strategy.name for strategy in STRATEGIES.values() if strategy.ranks_passages]
 
 
-async def measure(dataset: Dataset, cache: Path, strategies: Sequence[str], *, embedder: str = "wordllama") -> Measured:
+async def measure(
+    dataset: Dataset,
+    cache: Path,
+    strategies: Sequence[str],
+    *,
+    embedder: str = "wordllama",
+    extractor: Extractor | None = None,
+) -> Measured:
     """Return how each strategy did on `dataset`, whose index is kept below `cache` for the next time.
 
-    Of `naive` and `lexical`, where they are among the strategies, the rankings are compared with their references.
+    It is read by the local rules, or by `extractor`. Of `naive` and `lexical`, where they are among the strategies, the
+    rankings are compared with their references.
     """
-    settings = Settings(index=await _index_folder(dataset, cache, embedder), embedder=embedder)
-    async with quipu.open(settings.index, embedder=embedder) as kb:
+    reader = extractor or LocalExtractor()
+    settings = Settings(index=await _index_folder(dataset, cache, embedder, reader), embedder=embedder)
+    async with await open_engine(settings, extractor=reader) as kb:
         await kb.add(*_sources(dataset))
         chunks = await _chunks(kb)
         document_by_chunk = {chunk.id: chunk.document_id for chunk in chunks}
@@ -87,20 +107,24 @@ async def measure(dataset: Dataset, cache: Path, strategies: Sequence[str], *, e
             for name in strategies
         }
     return Measured(
-        scores=tuple(score(dataset.name, embedder, name, asked) for name, asked in outcomes.items()),
+        scores=tuple(
+            score(Setup(dataset=dataset.name, embedder=embedder, extractor=reader.identity), name, asked)
+            for name, asked in outcomes.items()
+        ),
         agreements=tuple(
             [await _agreement(settings, name, outcomes, chunks, dataset) for name in _checked(strategies)]
         ),
     )
 
 
-def score(dataset: str, embedder: str, strategy: str, outcomes: Sequence[Outcome]) -> Score:
+def score(setup: Setup, strategy: str, outcomes: Sequence[Outcome]) -> Score:
     """Return the score of a strategy from the outcome of every question."""
     with_gold = [outcome for outcome in outcomes if outcome.question.gold]
     without = [outcome for outcome in outcomes if not outcome.question.gold]
     return Score(
-        dataset=dataset,
-        embedder=embedder,
+        dataset=setup.dataset,
+        embedder=setup.embedder,
+        extractor=setup.extractor,
         strategy=strategy,
         recall={k: mean_percent([recall_at(k, o.ranking, o.question.gold) for o in with_gold]) for k in RECALLS_AT},
         all_found=mean_percent([all_at(ALL_AT, o.ranking, o.question.gold) for o in with_gold]),
@@ -115,21 +139,23 @@ def score(dataset: str, embedder: str, strategy: str, outcomes: Sequence[Outcome
 def table(scores: Iterable[Score]) -> str:
     """Return the scores as a Markdown table: means in percent with their 95 % intervals, and milliseconds."""
     means = [*(f"R@{k}" for k in RECALLS_AT), f"All@{ALL_AT}", "answered", "covered", "unanswerable answered"]
-    head = ["set", "embedder", "strategy", *means, "CPU ms", "ms"]
+    head = ["set", "embedder", "read by", "strategy", *means, "CPU ms", "ms"]
     rows = [head, ["---"] * len(head)]
     for s in scores:
         values = (*s.recall.values(), s.all_found, s.answered, s.covered, s.unanswerable_answered)
-        rows.append([s.dataset, s.embedder, s.strategy, *map(str, values), f"{s.cpu_ms:.0f}", f"{s.ms:.0f}"])
+        rows.append(
+            [s.dataset, s.embedder, s.extractor, s.strategy, *map(str, values), f"{s.cpu_ms:.0f}", f"{s.ms:.0f}"]
+        )
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-async def _index_folder(dataset: Dataset, cache: Path, embedder: str) -> Path:
+async def _index_folder(dataset: Dataset, cache: Path, embedder: str, extractor: Extractor) -> Path:
     """Return the folder of the index of these passages by this recipe: another recipe gets another."""
     settings = Settings(embedder=embedder)
     store = open_store(settings)
     recipe = (
         (await open_embedder(settings)).identity,
-        LocalExtractor().identity,
+        extractor.identity,
         make_analyzer(settings).identity,
         str(store.schema),
         str(settings.default_chunking),

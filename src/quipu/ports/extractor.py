@@ -37,6 +37,10 @@ class Extractor(Protocol):
         """How many inputs should be waiting for an outcome at any time; 0 for one that computes in this process."""
         ...
 
+    def n_tokens_sent(self, chunk: ChunkInput) -> int:
+        """Return how many tokens are sent to a model to read a chunk once; 0 where none is asked."""
+        ...
+
     async def check(self) -> None:
         """Raise Unavailable, with the remedy, where nothing can be extracted as things stand."""
         ...

@@ -32,6 +32,10 @@ class LocalExtractor:
     description = "local rules, no language model"
     n_ahead = 0
 
+    def n_tokens_sent(self, chunk: ChunkInput) -> int:
+        """Return 0: no model is asked."""
+        return 0
+
     async def check(self) -> None:
         """Find nothing wrong: rules need nothing."""
 

@@ -1,0 +1,50 @@
+"""Estimates: what reading documents with a model will take, before it is spent."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Range:
+    """A number that is not known yet: what is likely, and between what it should lie."""
+
+    low: float
+    likely: float
+    high: float
+
+    def times(self, factor: "float | Range") -> "Range":
+        """Return the product; with another range, low with low and high with high."""
+        by = factor if isinstance(factor, Range) else Range(low=factor, likely=factor, high=factor)
+        return Range(low=self.low * by.low, likely=self.likely * by.likely, high=self.high * by.high)
+
+    def plus(self, other: "Range") -> "Range":
+        """Return the sum."""
+        return Range(low=self.low + other.low, likely=self.likely + other.likely, high=self.high + other.high)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """What adding documents would take. `basis` says where the figures come from.
+
+    `n_known` of the chunks are known from before and cost nothing. `cost` is in millionths of the price table's unit,
+    None where the model has no price. `seconds` is the time of the model at the concurrency of the settings.
+    """
+
+    n_documents: int
+    n_unchanged: int
+    n_unreadable: int
+    n_chunks: int
+    n_known: int
+    model: str
+    basis: str
+    calls: Range
+    input_tokens: Range
+    output_tokens: Range
+    seconds: Range
+    cost: Range | None
+    sample_cost: int = 0
+    sample_calls: int = 0
+
+    @property
+    def n_to_read(self) -> int:
+        """How many chunks a model would be asked about."""
+        return self.n_chunks - self.n_known
