@@ -55,12 +55,16 @@ class InvalidDelta(QuipuError):
 class Overloaded(QuipuError):
     """A service could not answer just now (too many requests, a fault of its own, no reply in time): try again later.
 
-    `retry_after_s` is how long it asks to be left alone, None where it does not say.
+    `retry_after_s` is how long it asks to be left alone, None where it does not say. `may_cost` is set where the
+    request may have been worked on before (time ran out, the connection broke): it may have to be paid for.
     """
 
-    def __init__(self, message: str, *, remedy: str = "", retry_after_s: float | None = None) -> None:
+    def __init__(
+        self, message: str, *, remedy: str = "", retry_after_s: float | None = None, may_cost: bool = False
+    ) -> None:
         super().__init__(message, remedy=remedy)
         self.retry_after_s = retry_after_s
+        self.may_cost = may_cost
 
 
 class TooLong(QuipuError):
@@ -68,7 +72,14 @@ class TooLong(QuipuError):
 
 
 class Refused(QuipuError):
-    """A service will never answer this one request (a filter, a parameter it rejects); others it may."""
+    """A service will never answer this one request (a filter, a parameter it rejects); others it may.
+
+    `may_cost` is set where it came to this only after work that has to be paid for, as with a reply that was withheld.
+    """
+
+    def __init__(self, message: str, *, remedy: str = "", may_cost: bool = False) -> None:
+        super().__init__(message, remedy=remedy)
+        self.may_cost = may_cost
 
 
 class OverBudget(QuipuError):

@@ -1,20 +1,30 @@
 """The blocking twin of the engine: the same names, one background event loop, no logic."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
 from typing import Any, TypeVar
 
 from quipu.engine import Quipu as AsyncQuipu
-from quipu.model.answer import Answer
+from quipu.model.answer import Answer, AnswerPiece
 from quipu.model.chunking import Chunking
 from quipu.model.delta import ChunkFacts
 from quipu.model.document import Document, Metadata, SourceDocument
+from quipu.model.estimate import Estimate
 from quipu.model.evidence import Evidence
 from quipu.model.query import Query
-from quipu.model.report import AddReport, DocumentReport, EntityReport, RelationReport, SearchReport, StatusReport
+from quipu.model.report import (
+    AddReport,
+    DocumentReport,
+    EntityReport,
+    RefreshReport,
+    RelationReport,
+    SearchReport,
+    StatusReport,
+)
+from quipu.model.usage import UsageRow
 from quipu.ports.sink import Sink, no_sink
 from quipu.settings import Settings, SettingValue
 from quipu.wiring import open_engine
@@ -90,6 +100,22 @@ class Quipu:
         """Add files, folders or documents."""
         return self._run(self._engine.add(*sources, root=root, metadata=metadata, chunking=chunking, on_event=on_event))
 
+    def estimate(
+        self,
+        *sources: str | Path | SourceDocument,
+        root: Path | None = None,
+        metadata: Metadata | None = None,
+        chunking: Chunking | None = None,
+        n_sample: int = 0,
+        on_event: Sink = no_sink,
+    ) -> Estimate:
+        """Return what `add` would take with a language model."""
+        return self._run(
+            self._engine.estimate(
+                *sources, root=root, metadata=metadata, chunking=chunking, n_sample=n_sample, on_event=on_event
+            )
+        )
+
     def add_text(
         self,
         text: str,
@@ -121,11 +147,11 @@ class Quipu:
         """Queue failed documents again."""
         return self._run(self._engine.retry(ids))
 
-    def refresh(self, on_event: Sink = no_sink) -> int:
+    def refresh(self, on_event: Sink = no_sink) -> RefreshReport:
         """Bring every derivation up to date."""
         return self._run(self._engine.refresh(on_event))
 
-    def rebuild(self, on_event: Sink = no_sink) -> int:
+    def rebuild(self, on_event: Sink = no_sink) -> RefreshReport:
         """Build full text and links again from the chunks."""
         return self._run(self._engine.rebuild(on_event))
 
@@ -143,9 +169,22 @@ class Quipu:
         """Answer a question; `options` are fields of Query."""
         return self._run(self._engine.query(query, **options))
 
+    def stream(self, query: str | Query, **options: Any) -> Iterator[AnswerPiece]:
+        """Yield an answer in pieces while it is written, the whole of it last."""
+        pieces = self._engine.stream(query, **options)
+        try:
+            while (piece := self._run(_next(pieces))) is not None:
+                yield piece
+        finally:
+            self._run(_closed(pieces))
+
     def retrieve(self, query: str | Query, **options: Any) -> Evidence:
         """Return the evidence for a question."""
         return self._run(self._engine.retrieve(query, **options))
+
+    def usage(self, since: str = "", until: str = "") -> list[UsageRow]:
+        """Return what models were asked and what it cost."""
+        return self._run(self._engine.usage(since, until))
 
     # ---- looking around
 
@@ -192,5 +231,9 @@ class Quipu:
             yield line
 
 
-async def _next(lines: AsyncIterator[str]) -> str | None:
-    return await anext(lines, None)
+async def _next(items: AsyncIterator[T]) -> T | None:
+    return await anext(items, None)
+
+
+async def _closed(items: AsyncGenerator[AnswerPiece, None]) -> None:
+    await items.aclose()

@@ -12,7 +12,7 @@ from quipu.model.delta import Delta
 from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
 from quipu.testing.contract.laws import survivors, version
-from quipu.testing.contract.steps import dump
+from quipu.testing.contract.steps import dump, summarise
 
 _NAMES = ("a", "b", "c")
 # Each step: for some documents the number of a version to publish, or 0 to remove it.
@@ -20,12 +20,15 @@ _STEPS = st.lists(st.dictionaries(st.sampled_from(_NAMES), st.integers(0, 3), mi
 
 
 async def _state_after(database: Path, steps: Sequence[Delta]) -> list[str]:
-    """Return the dump of a new index after these changes, which must be sound after each."""
+    """Return the dump of a new index after these changes, which must be sound after each; summarised now and then."""
     store = RelationalStore(SqliteBackend(database, busy_timeout_s=5.0), lease_s=60.0)
     await store.prepare()
-    for step in steps:
+    for number, step in enumerate(steps):
+        if number % 2:
+            await summarise(store)
         await store.commit(step)
         assert await store.verify() == []
+    await summarise(store)
     state = await dump(store)
     await store.close()
     return state

@@ -1,95 +1,85 @@
-"""Compose: evidence to an answer, step by step: pack → extract → cite, with a trace of all of it."""
+"""Compose: material to an answer, a model's or quotes, with a trace of the way; no view is open meanwhile."""
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import replace
 
-from quipu.answer.cite import cite
-from quipu.answer.extractive import Extract, extract
-from quipu.answer.pack import Packed, pack
-from quipu.model.answer import Answer, Citation
-from quipu.model.evidence import Evidence, Timing, Trace
+from quipu.answer.material import Material
+from quipu.answer.pack import as_text
+from quipu.answer.quoted import EXTRACTIVE, quote
+from quipu.answer.written import Written, messages_for, write
+from quipu.errors import Overloaded, QuipuError, Refused, TooLong, Unavailable
+from quipu.model.answer import Answer
+from quipu.model.evidence import Timing, Trace
 from quipu.model.query import Query
-from quipu.ports.store import ReadView
-from quipu.ports.tokenizer import Tokenizer
+from quipu.ports.llm import LLM, TextSink, no_text
 
-EXTRACTIVE = "extractive"
-NOTHING_FOUND = "I found nothing about this."
+_NO_ANSWER = (Overloaded, Refused, TooLong, Unavailable)  # what quotes can stand in for; a budget is not
 
 
 async def compose(
     query: Query,
-    evidence: Evidence,
-    view: ReadView,
-    tokenizer: Tokenizer,
+    material: Material,
     *,
-    timings: Sequence[Timing] = (),
+    llm: LLM | None = None,
+    on_text: TextSink = no_text,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Answer:
-    """Return the answer that `evidence` gives: quotes with citations, or that nothing was found and where.
+    """Return the answer that `material` gives: a model's, checked, or without one quotes, or that nothing was found.
 
-    `context` and `prompt` are filled in any case. `timings` are those of the stages before; two are added.
+    `on_text` is given the text in pieces, in order, as they come. Where there is no evidence no model is asked, unless
+    nothing was looked up on purpose. Where the model cannot answer, quotes stand in for it and a note says why; with
+    `query.may_fall_back` off its error is raised, as OverBudget is always.
     """
     begun = clock()
-    packed = await pack(query, evidence, view, tokenizer)
-    packed_at = clock()
-    found = await _extract(query, packed, view)
-    citations = await _citations(found, view) if found.is_supported else ()
-    done = clock()
+    written = await _answered(query, material, llm, on_text)
+    timing = Timing(stage="answer", ms=(clock() - begun) * 1000)
     return Answer(
-        text=_quoted(citations) if citations else _nothing_found(query, packed),
-        generator=EXTRACTIVE,
-        citations=citations,
-        is_supported=bool(citations),
-        context=packed.context(),
-        prompt=packed.prompt(query),
+        text=written.text,
+        generator=written.generator,
+        citations=written.citations,
+        is_supported=written.is_supported,
+        context=material.packed.context(),
+        prompt=as_text(messages_for(query, material)),
+        statements=written.statements,
+        notes=written.notes,
         trace=Trace(
             strategy=query.strategy,
-            revision=view.revision,
-            evidence=evidence,
-            dropped=packed.dropped,
-            timings=(*timings, _timing("pack", begun, packed_at), _timing("answer", packed_at, done)),
-            stale=await view.stale(),
-            notes=(_support_note(found),),
+            revision=material.revision,
+            evidence=material.evidence,
+            dropped=material.packed.dropped,
+            timings=(*material.timings, timing),
+            stale=material.stale,
+            notes=written.remarks,
         ),
     )
 
 
-async def _extract(query: Query, packed: Packed, view: ReadView) -> Extract:
-    mentions = await view.entity_mentions([passage.chunk.id for passage in packed.passages])
-    said = [mention for passage in packed.passages for mention in mentions.get(passage.chunk.id, ())]
-    return await asyncio.to_thread(extract, query.text, packed.passages, said)
+async def _answered(query: Query, material: Material, llm: LLM | None, on_text: TextSink) -> Written:
+    has_matter = bool(material.packed.passages) or not material.evidence.looks_up
+    if llm is None or not has_matter:
+        return await _quoted(query, material, on_text)
+    try:
+        return await write(query, material, llm, on_text)
+    except _NO_ANSWER as error:
+        if not query.may_fall_back:
+            raise
+        quoted = await _quoted(query, material, on_text)
+        return replace(quoted, notes=(_fallback_note(error),))
 
 
-async def _citations(found: Extract, view: ReadView) -> tuple[Citation, ...]:
-    ids = sorted({quote.passage.chunk.document_id for quote in found.quotes})
-    source_by_document = {document.id: document.source for document in await view.documents(ids)}
-    return tuple(cite(quote, source_by_document) for quote in found.quotes)
-
-
-def _quoted(citations: Sequence[Citation]) -> str:
-    return "\n\n".join(f"{citation.quote} [{citation.number}]" for citation in citations)
-
-
-def _nothing_found(query: Query, packed: Packed) -> str:
-    passages = packed.passages
-    if not passages:
-        return f"{NOTHING_FOUND} The strategy '{query.strategy}' brought back no passage."
-    n_documents = len({passage.chunk.document_id for passage in passages})
-    return (
-        f"{NOTHING_FOUND} The strategy '{query.strategy}' brought back {_counted(len(passages), 'passage')} "
-        f"from {_counted(n_documents, 'document')}, first '{passages[0].chunk.title}', but none says enough."
+async def _quoted(query: Query, material: Material, on_text: TextSink) -> Written:
+    quoted = await asyncio.to_thread(quote, query, material)
+    on_text(quoted.text)
+    return Written(
+        text=quoted.text,
+        generator=EXTRACTIVE,
+        citations=quoted.citations,
+        is_supported=bool(quoted.citations),
+        remarks=(quoted.note,),
     )
 
 
-def _counted(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
-
-
-def _support_note(found: Extract) -> str:
-    best, total = found.best_share, found.total_share
-    return f"of what the question's words tell, the best quote holds {best:.0%}, all quotes together {total:.0%}"
-
-
-def _timing(stage: str, begun: float, ended: float) -> Timing:
-    return Timing(stage=stage, ms=(ended - begun) * 1000)
+def _fallback_note(error: QuipuError) -> str:
+    return f"Quoted, as the model did not answer: {error}"

@@ -6,17 +6,19 @@ from typing import Generic, TypeVar
 
 from quipu.algo.budget import n_fitting
 from quipu.answer.render import entity_line, passage_block, relation_line, sections
+from quipu.model.chat import Message
 from quipu.model.evidence import Dropped, Evidence, Hit
 from quipu.model.graph import Chunk, Entity, Relation
 from quipu.model.query import Query
 from quipu.ports.store import ReadView
 from quipu.ports.tokenizer import Tokenizer
 from quipu.prompts import answer as prompt
+from quipu.prompts.fence import boundary_of
 
 T = TypeVar("T")
 
 BATCH = 200  # things read at once: a section far over its budget is not read to its end
-_ANY_BOUNDARY = prompt.evidence_boundary("", "")
+_ANY_BOUNDARY = boundary_of("")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,10 +47,19 @@ class Packed:
             boundary,
         )
 
+    def messages(self, query: Query) -> tuple[Message, ...]:
+        """Return what a model is sent."""
+        boundary = prompt.boundary_for(query, self.context())
+        return prompt.render(query, self.context(boundary), boundary=boundary)
+
     def prompt(self, query: Query) -> str:
-        """Return what a model would be sent."""
-        boundary = prompt.evidence_boundary(self.context(), query.text)
-        return _prompt(query, self.context(boundary), boundary)
+        """Return what a model is sent as one text."""
+        return as_text(self.messages(query))
+
+
+def as_text(messages: Sequence[Message]) -> str:
+    """Return messages as one text, an empty line between them."""
+    return "\n\n".join(message.text for message in messages)
 
 
 async def pack(query: Query, evidence: Evidence, view: ReadView, tokenizer: Tokenizer) -> Packed:
@@ -57,7 +68,8 @@ async def pack(query: Query, evidence: Evidence, view: ReadView, tokenizer: Toke
     The total includes the prompt, the question and the history. Each section is cut at the first thing that does not
     fit, so that nothing overtakes what was ranked above it.
     """
-    left = query.budget.total - tokenizer.count(_prompt(query, sections(" ", " ", " ", _ANY_BOUNDARY), _ANY_BOUNDARY))
+    frame = prompt.render(query, sections(" ", " ", " ", _ANY_BOUNDARY), boundary=_ANY_BOUNDARY)
+    left = query.budget.total - tokenizer.count(as_text(frame))
     entities = await _fill(_entities(view), evidence.entities, min(query.budget.entities, left), tokenizer)
     left -= entities.n_tokens
     relations = await _fill(_relations(view), evidence.relations, min(query.budget.relations, left), tokenizer)
@@ -115,14 +127,3 @@ async def _fill(section: _Section[T], hits: Sequence[Hit], budget: int, tokenize
     kept = {section.identity(item) for item in taken}
     ids = tuple(hit.id for hit in hits if hit.id not in kept)
     return _Filled(tuple(taken), spent, Dropped(section=section.name, budget=max(budget, 0), ids=ids))
-
-
-def _prompt(query: Query, evidence: str, boundary: str) -> str:
-    return prompt.render(
-        query.text,
-        evidence,
-        boundary=boundary,
-        response_type=query.response_type,
-        user_prompt=query.user_prompt,
-        history=query.history,
-    )

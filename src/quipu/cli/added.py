@@ -1,30 +1,37 @@
 """The report of work on documents: what was added, what was reused, what failed and why."""
 
+from collections.abc import Sequence
+
 from rich.console import Console
 
+from quipu.cli.amounts import spent
 from quipu.cli.output import counted, emit, named, styled
 from quipu.cli.session import command_line
 from quipu.model.document import Document
 from quipu.model.report import AddReport
+from quipu.model.summary import SummaryFailure
+
+_MAX_FAILURES = 5
 
 
 def finish(report: AddReport, *, is_quiet: bool = False) -> int:
-    """Print the report of documents handed in and return the exit code: 1 if a document failed."""
+    """Print the report of documents handed in and return the exit code: 1 if a document failed or work stopped."""
     return _finish(report, _headline(report), is_quiet=is_quiet)
 
 
 def finish_queue(report: AddReport, *, is_quiet: bool = False) -> int:
-    """Print the report of work that was waiting and return the exit code: 1 if a document failed."""
-    is_idle = not (report.n_resumed or report.n_embedded or report.failed)
+    """Print the report of work that was waiting and return the exit code, as `finish`."""
+    is_idle = not (report.n_resumed or report.n_embedded or report.n_summarised or report.failed or report.stopped)
     failed = f", {len(report.failed):,} failed" if report.failed else ""
     done = f"{counted(report.n_resumed, 'document')} finished{failed}"
     return _finish(report, "Nothing was waiting." if is_idle else f"{done}.", is_quiet=is_quiet)
 
 
 def _finish(report: AddReport, headline: str, *, is_quiet: bool) -> int:
-    if not is_quiet or report.failed:
+    is_whole = not (report.failed or report.stopped)
+    if not is_quiet or not is_whole:
         emit(report, lambda console, report: _render(console, report, headline))
-    return 1 if report.failed else 0
+    return 0 if is_whole else 1
 
 
 def _headline(report: AddReport) -> str:
@@ -46,6 +53,10 @@ def _render(console: Console, report: AddReport, headline: str) -> None:
             f" {counted(report.n_embedded, 'text')} embedded."
         )
         console.print(styled(f"Read by: {report.extractor}."))
+    if report.n_summarised:
+        console.print(f"{counted(report.n_summarised, 'summary')} written.")
+    if report.usage:
+        console.print(f"{spent(report.usage)}.")
     if report.skipped:
         kinds = ", ".join(f"{n:,} {suffix or 'without suffix'}" for suffix, n in report.skipped)
         console.print(styled(f"Skipped, of a kind Quipu does not read: {kinds}.", "yellow"))
@@ -55,6 +66,22 @@ def _render(console: Console, report: AddReport, headline: str) -> None:
         console.print("Mend them and add them again; all others are in the index.")
     if report.partial:
         console.print(f"`{command_line('retry')}` tries the failed chunks again.")
+    render_unfinished(console, report.stopped, report.unsummarised)
+    if report.stopped and report.n_waiting:
+        waiting = "waits" if report.n_waiting == 1 else "wait"
+        console.print(f"{counted(report.n_waiting, 'document')} {waiting}; `{command_line('resume')}` goes on.")
+
+
+def render_unfinished(console: Console, stopped: str, unsummarised: Sequence[SummaryFailure]) -> None:
+    """Say what stopped the work, and which descriptions could not be summed up."""
+    for failure in unsummarised[:_MAX_FAILURES]:
+        console.print(styled(f"No summary of {failure.owner.id}: {failure.error}", "yellow"))
+    if len(unsummarised) > _MAX_FAILURES:
+        console.print(f"… and of {len(unsummarised) - _MAX_FAILURES:,} more.", style="yellow")
+    if unsummarised:
+        console.print(f"Their first descriptions stand in; `{command_line('refresh')}` tries again.")
+    if stopped:
+        console.print(styled(f"Stopped: {stopped}", "red"))
 
 
 def _render_troubles(console: Console, label: str, documents: tuple[Document, ...]) -> None:

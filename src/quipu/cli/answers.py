@@ -1,6 +1,6 @@
 """How answers look: text and numbered citations, side by side for several strategies, and the trace."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.box import ROUNDED
@@ -10,14 +10,17 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from quipu.cli.amounts import spent
 from quipu.cli.output import one_line, styled, table
 from quipu.cli.terminal import clean
 from quipu.model.answer import Answer, Citation
 from quipu.model.evidence import Evidence, Hit, Trace
+from quipu.model.usage import UsageRow
 
 _MIN_COLUMN = 32
 _MAX_HITS = 10
 _TITLE_CELLS = 120
+_UNSUPPORTED = "†"  # behind a sentence that no passage it cites supports
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +47,7 @@ def render_answers(console: Console, asked: Asked, *, has_trace: bool = False) -
     if has_trace:
         for answer in asked.answers:
             _render_trace(console, answer.trace)
+            _render_costs(console, answer.usage)
 
 
 def render_raw(console: Console, asked: Asked, *, is_prompt: bool) -> None:
@@ -60,13 +64,31 @@ def _panel(answer: Answer) -> Panel:
     parts: list[RenderableType] = [_body(answer)]
     if answer.citations:
         parts += [Text(), *_sources(answer.citations)]
+    if _has_marks(answer):
+        parts += [Text(), styled(f"{_UNSUPPORTED} No passage cited supports this.", "dim")]
+    parts += [styled(note, "yellow") for note in answer.notes]
     for stale in answer.trace.stale:
         parts.append(styled(f"{stale}; `quipu resume` finishes it.", "yellow"))
+    if answer.usage:
+        parts.append(styled(spent(answer.usage), "dim"))
     return Panel(Group(*parts), title=styled(title, "dim"), title_align="left", box=ROUNDED, border_style="dim")
 
 
 def _body(answer: Answer) -> Text:
-    return styled(answer.text, "" if answer.is_supported else "yellow")
+    """Return the text; of an answer with support, what has none is dimmed and marked."""
+    if not _has_marks(answer):
+        return styled(answer.text, "" if answer.is_supported else "yellow")
+    body, written = styled(""), 0
+    for statement in answer.statements:
+        if not statement.is_supported:
+            body.append(clean(answer.text[written : statement.start]))
+            body.append(f"{clean(answer.text[statement.start : statement.end])} {_UNSUPPORTED}", style="dim")
+            written = statement.end
+    return body.append(clean(answer.text[written:]))
+
+
+def _has_marks(answer: Answer) -> bool:
+    return answer.is_supported and not all(statement.is_supported for statement in answer.statements)
 
 
 def _sources(citations: tuple[Citation, ...]) -> Iterator[Text]:
@@ -109,6 +131,11 @@ def _render_trace(console: Console, trace: Trace) -> None:
         console.print(styled(f"note: {note}"))
     for stale in trace.stale:
         console.print(styled(f"stale: {stale}", "yellow"))
+
+
+def _render_costs(console: Console, usage: Sequence[UsageRow]) -> None:
+    for row in usage:
+        console.print(styled(f"cost: {row.stage} by {row.model}, {spent([row])}"))
 
 
 def _render_seeds(console: Console, evidence: Evidence) -> None:

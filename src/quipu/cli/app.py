@@ -25,6 +25,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "docs": "List the documents of the index.",
             "remove": "Remove documents and all they said.",
             "status": "Show what the index holds and what waits.",
+            "usage": "Show what models were asked, and what it cost.",
         },
         "Unfinished work": {
             "resume": "Finish what was stopped or killed.",

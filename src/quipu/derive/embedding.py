@@ -16,16 +16,22 @@ AT_ONCE = 128  # texts embedded between two reports of progress
 
 
 async def embed_stale(store: Store, embedder: Embedder, on_event: Sink) -> int:
-    """Compute the missing vectors of this embedder's model and commit them batch by batch; return how many."""
+    """Compute the missing vectors of this embedder's model and commit them batch by batch; return how many.
+
+    Where the embedder fails, or the work is interrupted, what it has computed by then is committed first.
+    """
     done = 0
     while texts := await store.stale_texts(embedder.identity, BATCH):
         ordered = sorted(texts.items(), key=lambda item: (len(item[1]), item[0]))  # models batch texts of one length
         total = done + len(texts) + (len(texts) == BATCH)  # a full batch may not be the last
         rows: list[VectorRow] = []
-        for start in range(0, len(ordered), AT_ONCE):
-            rows += await _embed(dict(ordered[start : start + AT_ONCE]), embedder)
-            on_event(Progress(stage="embed", done=done + len(rows), total=total))
-        await store.commit(Delta(vectors=sorted(rows, key=lambda row: row.text_hash)))
+        try:
+            for start in range(0, len(ordered), AT_ONCE):
+                rows += await _embed(dict(ordered[start : start + AT_ONCE]), embedder)
+                on_event(Progress(stage="embed", done=done + len(rows), total=total))
+        finally:
+            if rows:
+                await store.commit(Delta(vectors=sorted(rows, key=lambda row: row.text_hash)))
         done += len(rows)
     return done
 

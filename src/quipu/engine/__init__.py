@@ -5,61 +5,55 @@ query    strategy(query, view, tools) → Evidence → pack → render → gener
 """
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator, Mapping, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from quipu.answer import compose
+from quipu.answer import stream
 from quipu.derive.embedding import embed_stale
 from quipu.engine import lookups
+from quipu.engine.answering import Asker
+from quipu.engine.estimating import estimate_adding
+from quipu.engine.parts import Parts
+from quipu.engine.refreshing import bring_up_to_date
+from quipu.engine.reporting import Run
 from quipu.errors import InvalidInput
 from quipu.ingest.intake import Taken, take_in
 from quipu.ingest.pipeline import Work, work_queue
-from quipu.ingest.reading import Recipe
-from quipu.ingest.sources import find_sources, text_source
-from quipu.model.answer import Answer
+from quipu.ingest.sources import FoundSource, find_sources, text_source
+from quipu.model.answer import Answer, AnswerPiece
+from quipu.model.chat import Role
 from quipu.model.chunking import Chunking
 from quipu.model.delta import ChunkFacts, Delta
 from quipu.model.document import Document, Metadata, SourceDocument, Status
+from quipu.model.estimate import Estimate
 from quipu.model.event import Progress
-from quipu.model.evidence import Evidence, Timing
+from quipu.model.evidence import Evidence
 from quipu.model.query import Query
 from quipu.model.report import (
     AddReport,
     DocumentReport,
     EntityReport,
+    RefreshReport,
     RelationReport,
     SearchReport,
     StatusReport,
 )
-from quipu.ports.embedder import Embedder
+from quipu.model.usage import UsageRow
 from quipu.ports.sink import Sink, no_sink
-from quipu.ports.store import ReadView, Store
-from quipu.ports.vectors import Vectors
-from quipu.retrieve import strategy_named
+from quipu.ports.store import Counts
 from quipu.retrieve.asking import check
-from quipu.retrieve.strategy import Tools
+
+__all__ = ["Parts", "Quipu"]
 
 REMOVED_AT_ONCE = 64
 UNFINISHED = (Status.QUEUED, Status.PARSING, Status.EXTRACTING, Status.REMOVING)
 POLL_S = 0.2  # how often to look whether another process has finished what was handed in here
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
-    """Everything an engine is made of; `quipu.wiring` puts it together from settings."""
-
-    path: Path
-    store: Store
-    vectors: Vectors
-    embedder: Embedder
-    recipe: Recipe
-    ask: Callable[[str], Query]
 
 
 class Quipu:
@@ -68,7 +62,15 @@ class Quipu:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._store = parts.store
-        self._working, self._embedding = asyncio.Lock(), asyncio.Lock()
+        self._working, self._deriving = asyncio.Lock(), asyncio.Lock()
+        self._is_checked = False
+        self._asker = Asker(
+            store=parts.store,
+            vectors=parts.vectors,
+            embedder=parts.embedder,
+            tokenizer=parts.recipe.tokenizer,
+            models=parts.models,
+        )
 
     async def __aenter__(self) -> Self:
         return self
@@ -79,7 +81,8 @@ class Quipu:
         await self.close()
 
     async def close(self) -> None:
-        """Release the store. Work under way is given back by the call that does it, when that is cancelled or ends."""
+        """Release store and models. Work under way is given back by the call that does it, when that ends."""
+        await self._parts.models.close()
         await self._store.close()
 
     # ---- documents in
@@ -98,18 +101,34 @@ class Quipu:
         file is an update and the same again costs nothing. A file that cannot be read is reported, not raised.
         `chunking` says how to cut them, over rules and settings. Raises NotFound for a path that does not exist.
         """
-        begun = time.perf_counter()
-        paths = [Path(source) for source in sources if not isinstance(source, SourceDocument)]
-        files = find_sources(
-            paths,
-            root=root or self._parts.path.parent,
-            media_types=self._parts.recipe.media_types,
-            metadata=metadata,
-        )
-        given = (_with_metadata(source, metadata) for source in sources if isinstance(source, SourceDocument))
-        found = chain(given, files)
+        run = Run(self._parts.models)
+        await self._check_reader()
+        found = self._found(sources, root, metadata)
         taken = await take_in(found, self._store, self._parts.recipe.with_chunking(chunking), on_event)
-        return await self._finish(taken, on_event, begun)
+        return await self._finish(taken, on_event, run)
+
+    async def estimate(
+        self,
+        *sources: str | Path | SourceDocument,
+        root: Path | None = None,
+        metadata: Metadata | None = None,
+        chunking: Chunking | None = None,
+        n_sample: int = 0,
+        on_event: Sink = no_sink,
+    ) -> Estimate:
+        """Return what `add` would take with a language model: calls, tokens, money and time, each with a range.
+
+        Documents are read and cut for real, nothing is added. With `n_sample` so many chunks are read by the model
+        first, and paid for; their replies are kept.
+        """
+        return await estimate_adding(
+            self._found(sources, root, metadata),
+            n_sample,
+            store=self._store,
+            recipe=self._parts.recipe.with_chunking(chunking),
+            models=self._parts.models,
+            on_event=on_event,
+        )
 
     async def add_text(
         self,
@@ -127,7 +146,9 @@ class Quipu:
 
     async def resume(self, on_event: Sink = no_sink) -> AddReport:
         """Work through what is queued, also what a process that died left behind."""
-        return await self._finish(Taken(), on_event, time.perf_counter())
+        run = Run(self._parts.models)
+        await self._check_reader()
+        return await self._finish(Taken(), on_event, run)
 
     async def remove(self, ids: Sequence[str], on_event: Sink = no_sink) -> tuple[str, ...]:
         """Remove documents with everything only they said. Raises NotFound naming ids that are not known."""
@@ -155,15 +176,18 @@ class Quipu:
         await self._check_known(ids or ())
         return await self._store.retry(ids)
 
-    async def refresh(self, on_event: Sink = no_sink) -> int:
-        """Bring every derivation up to date; return the number of vectors computed."""
-        async with self._embedding:  # so that no two callers compute the same
-            computed = await embed_stale(self._store, self._parts.embedder, on_event)
+    async def refresh(self, on_event: Sink = no_sink) -> RefreshReport:
+        """Bring every derivation up to date: summaries where there is a language model, then vectors.
+
+        Where the budget is spent or a model is gone, the report says so, and the rest is left for the next time.
+        """
+        async with self._deriving:  # so that no two callers compute the same
+            report = await bring_up_to_date(self._parts, on_event)
             async with self._store.view() as view:
                 await self._parts.vectors.catch_up(view)
-        return computed
+        return report
 
-    async def rebuild(self, on_event: Sink = no_sink) -> int:
+    async def rebuild(self, on_event: Sink = no_sink) -> RefreshReport:
         """Build full text and links again from the chunks, then refresh."""
         await self._store.rebuild_text_index()
         return await self.refresh(on_event)
@@ -186,18 +210,22 @@ class Quipu:
 
     async def query(self, query: str | Query, **options: Any) -> Answer:
         """Answer a question; `options` are fields of Query. The trace says how the answer came about."""
+        return await self._asker.answer(self._asked(query, options))
+
+    async def stream(self, query: str | Query, **options: Any) -> AsyncGenerator[AnswerPiece, None]:
+        """Yield an answer in pieces while it is written; the last piece has no text and holds the whole answer."""
         asked = self._asked(query, options)
-        async with self._store.view(asked.filter) as view:
-            begun = time.perf_counter()
-            evidence = await self._evidence(asked, view)
-            timing = Timing(stage="retrieve", ms=(time.perf_counter() - begun) * 1000)
-            return await compose(asked, evidence, view, self._parts.recipe.tokenizer, timings=(timing,))
+        async with aclosing(stream(partial(self._asker.answer, asked))) as pieces:
+            async for piece in pieces:
+                yield piece
 
     async def retrieve(self, query: str | Query, **options: Any) -> Evidence:
         """Return the evidence for a question: ids, scores and reasons, without an answer."""
-        asked = self._asked(query, options)
-        async with self._store.view(asked.filter) as view:
-            return await self._evidence(asked, view)
+        return await self._asker.evidence(self._asked(query, options))
+
+    async def usage(self, since: str = "", until: str = "") -> list[UsageRow]:
+        """Return what models were asked and what it cost on the days from `since` to `until` (ISO dates, UTC)."""
+        return await self._store.usage(since, until)
 
     def _asked(self, query: str | Query, options: Mapping[str, Any]) -> Query:
         asked = self._parts.ask(query) if isinstance(query, str) else query
@@ -207,10 +235,6 @@ class Quipu:
             raise InvalidInput(f"Unknown query option ({error}).", remedy="See quipu.Query for the options.") from None
         check(asked)
         return asked
-
-    async def _evidence(self, query: Query, view: ReadView) -> Evidence:
-        tools = Tools(vectors=self._parts.vectors, embedder=self._parts.embedder)
-        return await strategy_named(query.strategy).retrieve(query, view, tools)
 
     # ---- looking around
 
@@ -263,12 +287,13 @@ class Quipu:
                 n_vectors=counts.vectors,
                 n_replies=counts.replies,
                 jobs=tuple(counts.jobs.items()),
-                stale=await view.stale(),
+                stale=(*await view.stale(), *self._unsummarised(counts)),
                 extractor=f"{recipe.extractor.identity} ({recipe.extractor.description})",
                 embedder=embedder.identity,
                 dimension=embedder.dimension,
                 n_bytes=await asyncio.to_thread(_n_bytes, self._parts.path),
                 schema=self._store.schema,
+                models=self._parts.models.names(),
             )
 
     async def verify(self) -> list[str]:
@@ -295,40 +320,49 @@ class Quipu:
         while True:
             async with self._working:  # one pipeline an engine: it takes whatever is queued, for all who wait
                 await work_queue(self._store, self._parts.recipe, work, on_event)
+            if work.stopped is not None:
+                return work
             async with self._store.view() as view:
                 if not any(document.status in UNFINISHED for document in await view.documents(sorted(handed_in))):
                     return work
             await asyncio.sleep(POLL_S)
 
-    async def _finish(self, taken: Taken, on_event: Sink, begun: float) -> AddReport:
+    async def _finish(self, taken: Taken, on_event: Sink, run: Run) -> AddReport:
         """Work through the queue, refresh, and report."""
         handed_in = {*taken.added, *taken.updated}
         work = await self._work(handed_in, on_event)
-        computed = await self.refresh(on_event)
-        extractor = self._parts.recipe.extractor
+        refreshed = await self.refresh(on_event)
         async with self._store.view() as view:
             finished = await view.documents(sorted(handed_in | work.status_by_document.keys()))
-        failed = [document for document in finished if document.status is Status.FAILED]
-        well = {document.id for document in finished if document.status in (Status.READY, Status.PARTIAL)}
-        unreadable = [
-            Document(id=bad.id, title="", status=Status.FAILED, source=bad.source, error=str(bad.error))
-            for bad in taken.unreadable
-        ]
-        return AddReport(
-            n_added=len(well.intersection(taken.added)),
-            n_updated=len(well.intersection(taken.updated)),
-            n_unchanged=len(taken.unchanged),
-            n_resumed=len(well - handed_in),
-            failed=(*unreadable, *failed),
-            partial=tuple(document for document in finished if document.status is Status.PARTIAL),
-            n_chunks=work.n_chunks,
-            n_extracted=work.n_extracted,
-            n_reused=work.n_reused,
-            n_embedded=computed,
-            skipped=tuple(taken.skipped.n_by_suffix.items()) if taken.skipped else (),
-            extractor=extractor.description,
-            seconds=time.perf_counter() - begun,
+            counts = await view.counts()
+        return run.report(taken, work, refreshed, finished=finished, counts=counts, recipe=self._parts.recipe)
+
+    async def _check_reader(self) -> None:
+        """Make sure, once, that documents can be read as things stand. Raises Unavailable with the remedy."""
+        if not self._is_checked:
+            await self._parts.models.check()
+            await self._parts.recipe.extractor.check()
+            self._is_checked = True
+
+    def _found(
+        self, sources: Sequence[str | Path | SourceDocument], root: Path | None, metadata: Metadata | None
+    ) -> Iterator[FoundSource]:
+        """Return what is handed in: documents as they are, then files."""
+        files = find_sources(
+            [Path(source) for source in sources if not isinstance(source, SourceDocument)],
+            root=Path(root) if root else self._parts.path.parent,
+            media_types=self._parts.recipe.media_types,
+            metadata=metadata,
         )
+        given = (_with_metadata(source, metadata) for source in sources if isinstance(source, SourceDocument))
+        return chain(given, files)
+
+    def _unsummarised(self, counts: Counts) -> tuple[str, ...]:
+        """Say what waits for a summary, where there is a model to write it."""
+        n = counts.n_unsummarised
+        if not n or self._parts.models.llm(Role.SUMMARISE) is None:
+            return ()
+        return (f"{n:,} descriptions wait for a summary",)
 
 
 def _n_bytes(folder: Path) -> int:

@@ -12,7 +12,7 @@ from quipu.ingest.sources import FoundSource
 from quipu.model.document import SourceDocument, Status
 from quipu.model.estimate import Estimate, Range
 from quipu.model.event import Progress
-from quipu.model.extraction import ChunkInput
+from quipu.model.graph import Chunk
 from quipu.model.usage import Price, UsageRow
 from quipu.ports.sink import Sink
 from quipu.ports.store import Store
@@ -29,24 +29,15 @@ _SENDINGS = Range(low=1.0, likely=1.7, high=2.6)  # of the prompt; the second ca
 _SECONDS_A_TOKEN = Range(low=1 / 120, likely=1 / 60, high=1 / 25)  # of output, hosted models
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unread:
-    """A chunk nothing is known of: the hash of its input, what the extractor would see, and its tokens."""
-
-    input_hash: str
-    chunk: ChunkInput
-    n_tokens: int
-
-
 @dataclass(slots=True)
 class Survey:
-    """What adding would do, without doing it."""
+    """What adding would do, without doing it: `unread` are the chunks nothing is known of, by the hash of input."""
 
     n_documents: int = 0
     n_unchanged: int = 0
     n_unreadable: int = 0
     n_chunks: int = 0
-    unread: dict[str, Unread] = field(default_factory=dict)
+    unread: dict[str, Chunk] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +77,7 @@ def estimate(
     """Return what reading the unread chunks takes, by what was measured or, where nothing was, by typical figures."""
     n_chunks = len(found.unread)
     n_tokens = sum(each.n_tokens for each in found.unread.values())
-    n_sent = sum(recipe.extractor.n_tokens_sent(each.chunk) for each in found.unread.values())
+    n_sent = sum(recipe.extractor.n_tokens_sent(extractor_input(each)) for each in found.unread.values())
     calls, sent, output = _CALLS.times(n_chunks), _SENDINGS.times(n_sent), _OUTPUT.times(n_tokens)
     seconds = output.times(_SECONDS_A_TOKEN).times(1 / concurrency)
     basis = "typical figures; --sample measures some chunks first"
@@ -116,7 +107,7 @@ def estimate(
     )
 
 
-def sample(found: Survey, n: int) -> list[Unread]:
+def sample(found: Survey, n: int) -> list[Chunk]:
     """Return n of the unread chunks, chosen by their hashes: anywhere in the documents, and the same ones each time."""
     return [found.unread[input_hash] for input_hash in sorted(found.unread)[:n]]
 
@@ -130,10 +121,7 @@ async def _survey_one(source: SourceDocument, store: Store, recipe: Recipe, foun
     found.n_chunks += len(document.chunks)
     for chunk in document.chunks:
         if chunk.input_hash not in kept:
-            seen = extractor_input(chunk)
-            found.unread.setdefault(
-                chunk.input_hash, Unread(input_hash=chunk.input_hash, chunk=seen, n_tokens=chunk.n_tokens)
-            )
+            found.unread.setdefault(chunk.input_hash, chunk)
 
 
 def _ratios(measured: Measured) -> tuple[Range, Range, Range] | None:

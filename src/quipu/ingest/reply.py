@@ -4,7 +4,7 @@ import json
 from dataclasses import fields
 
 from quipu.errors import Corrupt
-from quipu.model.extraction import Extraction, FoundAlias, FoundEntity, FoundRelation
+from quipu.model.extraction import Extraction, FoundAlias, FoundClaim, FoundEntity, FoundRelation
 
 
 def to_payload(extraction: Extraction) -> str:
@@ -22,6 +22,7 @@ def from_payload(payload: str) -> Extraction:
                 FoundRelation(**{**found, "keywords": tuple(found["keywords"])}) for found in kept["relations"]
             ),
             aliases=tuple(FoundAlias(**found) for found in kept["aliases"]),
+            claims=tuple(FoundClaim(**found) for found in kept.get("claims", ())),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise Corrupt(
@@ -30,5 +31,5 @@ def from_payload(payload: str) -> Extraction:
         ) from error
 
 
-def _record(found: Extraction | FoundEntity | FoundRelation | FoundAlias) -> dict[str, object]:
+def _record(found: Extraction | FoundEntity | FoundRelation | FoundAlias | FoundClaim) -> dict[str, object]:
     return {field.name: getattr(found, field.name) for field in fields(found)}

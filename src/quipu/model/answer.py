@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from quipu.model.evidence import Trace
+from quipu.model.usage import UsageRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,11 +27,29 @@ class Citation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """A sentence of an answer that claims something: characters [start, end) of its text, and what it rests on.
+
+    `is_supported` is False where it cites nothing, or where the passages it cites lack its numbers, its names or most
+    of its other words.
+    """
+
+    text: str
+    start: int
+    end: int
+    citations: tuple[Citation, ...] = ()
+    is_supported: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """The answer to a query.
 
     `generator` names what wrote `text` ("extractive", or a model); `is_supported` is False where nothing in the index
-    supports an answer. `context` is the packed evidence the answer was made from, `prompt` what a model would be sent.
+    supports an answer. `context` is the packed evidence the answer was made from, `prompt` what a model was or would be
+    sent: each message after an empty line. `statements` are the sentences of a model, checked; of quotes there are
+    none, they are what they cite. `notes` tell a reader what to know of this answer, as that it was cut short. `usage`
+    is what it cost.
     """
 
     text: str
@@ -40,3 +59,14 @@ class Answer:
     is_supported: bool = True
     context: str = ""
     prompt: str = ""
+    statements: tuple[Statement, ...] = ()
+    notes: tuple[str, ...] = ()
+    usage: tuple[UsageRow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerPiece:
+    """A piece of an answer as it is written. The last has no text and holds the whole answer."""
+
+    text: str = ""
+    answer: Answer | None = None

@@ -34,8 +34,8 @@ class Finish(StrEnum):
 class Lifetime(StrEnum):
     """How long a reply is kept, beyond which it would be a ghost of what has been removed.
 
-    `documents`: until the last of the request's documents goes. `all documents`: until the first goes, for a reply made
-    from what all of them say. `revision`: until any fact changes. `free`: until `purge`.
+    `documents`: until the last of the request's documents goes. `all documents`: until the first goes or takes
+    something back, for a reply made from what all of them say. `revision`: until any fact changes. `free`: until `purge`.
     """
 
     DOCUMENTS = "documents"
@@ -57,9 +57,11 @@ class ChatRequest:
     """What a model is asked, and for whom.
 
     `schema` is a JSON schema (as JSON text) the reply shall fit, "" for free text: a provider that cannot enforce one
-    asks for plain JSON. The other fields below it are never sent: what the call is for (`role`), the documents whose
-    text it holds, how long its reply may be kept, and under which name its cost is counted (`subject`: by default the
-    first document; the question, for calls of a query).
+    asks for plain JSON. `attempt` counts how often the same was asked in vain: where a kept reply is of no use, the next
+    attempt has one of its own. It and the other fields below `schema` are never sent: what the call is for (`role`), the documents whose
+    text it holds, the keys of the replies it was made from (its own reply goes with the first of these that goes), how
+    long its reply may be kept, and under which name its cost is counted (`subject`: by default the first document; the
+    question, for calls of a query).
     """
 
     messages: tuple[Message, ...]
@@ -67,14 +69,18 @@ class ChatRequest:
     max_output_tokens: int
     temperature: float = 0.0
     schema: str = ""
+    attempt: int = 0
     documents: tuple[str, ...] = ()
+    made_from: tuple[str, ...] = ()
     lifetime: Lifetime = Lifetime.DOCUMENTS
     subject: str = ""
 
     def hash(self, model_identity: str) -> str:
         """Return the key of the reply: equal means the same model was asked the same in the same way."""
         said = [part for message in self.messages for part in (message.role, message.text)]
-        how = (str(self.max_output_tokens), repr(self.temperature), self.schema)
+        how = [str(self.max_output_tokens), repr(self.temperature), self.schema]
+        if self.attempt:
+            how.append(str(self.attempt))
         return digest("chat", model_identity, *how, *said)
 
 
@@ -96,7 +102,8 @@ class TokenCount:
 class Completion:
     """A model's reply. `is_estimate` is set where the provider did not count the tokens and we did.
 
-    `is_reused` is set where the reply was kept from before: nothing was asked or paid.
+    `is_reused` is set where the reply was kept from before: nothing was asked or paid. `model` is the identity of the
+    model that replied, "" where it is the one that was asked.
     """
 
     text: str
@@ -104,3 +111,4 @@ class Completion:
     tokens: TokenCount
     is_estimate: bool = False
     is_reused: bool = False
+    model: str = ""

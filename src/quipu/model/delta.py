@@ -8,11 +8,16 @@ import numpy.typing as npt
 
 from quipu.model.document import Metadata, SourceDocument, Status
 from quipu.model.graph import AliasMention, Chunk, EntityMention, RelationMention
+from quipu.model.summary import Summary
+from quipu.model.usage import UsageRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkFacts:
-    """A chunk with everything it says. Each end of a relation must be among the entities."""
+    """A chunk with everything it says. Each end of a relation must be among the entities.
+
+    Where `chunk.error` is set, it is what could be read before the error: the chunk counts as failed all the same.
+    """
 
     chunk: Chunk
     entities: tuple[EntityMention, ...] = ()
@@ -69,7 +74,8 @@ class Delta:
     """One change, all or nothing. Parts are applied in the order of the fields.
 
     `remove` names documents, `remove_claimed` the jobs of claimed removals: one that has been replaced since, because
-    the document was added again, removes nothing.
+    the document was added again, removes nothing. `summaries` count only where they were made of what is described
+    now. `usage` is added to what was counted before.
     """
 
     enqueue: Sequence[SourceDocument] = ()
@@ -79,7 +85,9 @@ class Delta:
     remove: Sequence[str] = ()
     remove_claimed: Sequence[int] = ()
     fail: Sequence[JobFailure] = ()
+    summaries: Sequence[Summary] = ()
     vectors: Sequence[VectorRow] = ()
+    usage: Sequence[UsageRow] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +102,11 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Committed:
-    """What a commit did: the new revision, and the documents whose job had been replaced meanwhile."""
+    """What a commit did: the new revision, and the documents whose job had been replaced meanwhile.
+
+    `n_outdated` summaries were of descriptions that are others now, and were dropped.
+    """
 
     revision: int
     superseded: tuple[str, ...] = ()
+    n_outdated: int = 0

@@ -68,7 +68,8 @@ class ParsedDocument:
 class Document:
     """A document the index knows: live (`ready`, `partial`) or on its way (any other status).
 
-    `error` says what went wrong and what to do; `n_failed_chunks` counts chunks without extraction (`partial`).
+    `error` says what went wrong and what to do, of one that is `partial` with its first failed chunk;
+    `n_failed_chunks` counts the chunks that could not be read, or not all of them.
     """
 
     id: str

@@ -1,6 +1,8 @@
 """Evidence: what a strategy found, as scored ids with reasons; and the trace of how an answer came about."""
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +36,7 @@ class Evidence:
     """What a strategy found: chunks, entities and relations, best first; never text.
 
     `ranks_passages` is False for a strategy that ranks none (bypass), which is then left out of passage metrics.
+    `looks_up` is False for one that searches nothing at all (bypass): a model is then asked without evidence.
     """
 
     chunks: tuple[Hit, ...] = ()
@@ -42,6 +45,11 @@ class Evidence:
     seeds: tuple[Seed, ...] = ()
     notes: tuple[str, ...] = ()
     ranks_passages: bool = True
+    looks_up: bool = True
+
+    def with_notes(self, notes: Sequence[str]) -> Self:
+        """Return this with notes of the steps before it ahead of its own."""
+        return replace(self, notes=(*notes, *self.notes))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,6 +36,26 @@ def description_order(description: str, *, is_definition: bool = False) -> int:
 
 def joined_descriptions(ordered: Iterable[str]) -> str:
     """Return the first few descriptions, a line each and none twice, within the limits on number and characters."""
+    return "\n".join(_lines(ordered))
+
+
+def leaves_out(ordered: Sequence[str]) -> bool:
+    """Say whether the join of these descriptions, of which the first MAX_DESCRIPTIONS + 1 will do, is not all of them.
+
+    The answer depends on the words alone, as the join does. It may be yes where all that is left out is a description
+    that is there already, said once as a definition and once not.
+    """
+    if len(ordered) > MAX_DESCRIPTIONS:
+        return True
+    return len(ordered) > 1 and not set(ordered) <= set(_lines(ordered))
+
+
+def descriptions_hash(ordered: Iterable[str]) -> str:
+    """Return what identifies all descriptions of an entity or relation, given in the order of their rank."""
+    return digest("descriptions", *ordered)
+
+
+def _lines(ordered: Iterable[str]) -> list[str]:
     lines: list[str] = []
     room = MAX_DESCRIPTION_CHARS
     for description in islice(ordered, MAX_DESCRIPTIONS):
@@ -44,7 +64,7 @@ def joined_descriptions(ordered: Iterable[str]) -> str:
         if description not in lines:
             lines.append(description)
             room -= len(description)
-    return "\n".join(lines)
+    return lines
 
 
 def top_keywords(keywords: Mapping[str, int]) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Questions: what to ask, how, within which budgets and over which documents."""
 
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import Literal, Self
 
 Comparison = Literal["=", "!=", "<", "<=", ">", ">=", "in", "contains", "exists"]
 
@@ -36,11 +36,23 @@ class Filter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """Token budgets of the context; the total includes prompt, entities, relations and passages."""
+    """Token budgets. `total` is what a model is sent: prompt, history, entities, relations and passages.
+
+    `answer` is what it may write beside that: a context window must hold both.
+    """
 
     entities: int = 6_000
     relations: int = 8_000
     total: int = 30_000
+    answer: int = 2_048
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keywords:
+    """What a question names (`low_level`) and what it is about (`high_level`)."""
+
+    low_level: tuple[str, ...] = ()
+    high_level: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +69,16 @@ class Query:
 
     `top_k` entities or relations are searched, `chunk_top_k` passages kept; `min_similarity` is a cosine.
     `low_level_keywords` name things, `high_level_keywords` themes; given, they are used as they are.
+
+    The next fields are about a model that answers. `response_type` is the form of the answer, `language` its language
+    ("": that of the question), `system_prompt` takes the place of our words on role and style, never that of the rules
+    about evidence and citations, and `user_prompt` holds further wishes. `history` is the conversation so far: with
+    `rewrite_question` a model makes of it and the question one that stands alone, to search with. `may_fall_back` says
+    that quotes will do where the model cannot be had. Without `with_answer` no model is asked for one: quotes stand in,
+    for callers who want context or prompt alone.
+
+    `search_text` and `model_keywords` are what models made of the question before it was searched for (see
+    `quipu.retrieve.resolving`); "" and empty where there was nothing to make.
     """
 
     text: str
@@ -70,5 +92,16 @@ class Query:
     low_level_keywords: tuple[str, ...] = ()
     high_level_keywords: tuple[str, ...] = ()
     response_type: str = "Multiple Paragraphs"
+    language: str = ""
+    system_prompt: str = ""
     user_prompt: str = ""
     history: tuple[Turn, ...] = ()
+    rewrite_question: bool = True
+    may_fall_back: bool = True
+    with_answer: bool = True
+    search_text: str = ""
+    model_keywords: Keywords = field(default_factory=Keywords)
+
+    def as_searched(self) -> Self:
+        """Return the query a strategy gets: its text is what is searched for."""
+        return replace(self, text=self.search_text) if self.search_text else self

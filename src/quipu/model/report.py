@@ -6,6 +6,8 @@ from quipu.model.delta import ChunkFacts
 from quipu.model.document import Document
 from quipu.model.evidence import Scored
 from quipu.model.graph import Chunk, Entity, Relation
+from quipu.model.summary import SummaryFailure
+from quipu.model.usage import UsageRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,7 +15,9 @@ class AddReport:
     """What adding documents did. `extractor` says what read them; `failed` tells what to do about each.
 
     `n_added`, `n_updated` and `n_unchanged` count documents handed in; `n_resumed` those that had been waiting from
-    before. Failed documents are in none of them.
+    before. Failed documents are in none of them. `stopped` is why work ended before all was done, "" where it did not:
+    the budget is spent, or a model is gone. Then `n_waiting` documents wait, and what was paid for is kept. `usage` is
+    what models were asked and what it cost.
     """
 
     n_added: int = 0
@@ -27,13 +31,34 @@ class AddReport:
     n_reused: int = 0
     n_embedded: int = 0
     skipped: tuple[tuple[str, int], ...] = ()  # (suffix, files) inside folders, of types that cannot be read
+    n_summarised: int = 0
+    unsummarised: tuple[SummaryFailure, ...] = ()
     extractor: str = ""
     seconds: float = 0.0
+    stopped: str = ""
+    n_waiting: int = 0
+    usage: tuple[UsageRow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefreshReport:
+    """What bringing the derivations up to date did: vectors computed, summaries written, summaries that failed.
+
+    `stopped` is why it ended before all was done, "" where it did not.
+    """
+
+    n_embedded: int = 0
+    n_summarised: int = 0
+    unsummarised: tuple[SummaryFailure, ...] = ()
+    stopped: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusReport:
-    """The state of an index: how much it holds, what waits, who read it, what is stale."""
+    """The state of an index: how much it holds, what waits, who reads it, what is stale.
+
+    `models` are the language models that are set, by the work they are for.
+    """
 
     path: str
     revision: int
@@ -52,6 +77,7 @@ class StatusReport:
     dimension: int
     n_bytes: int
     schema: int
+    models: tuple[tuple[str, str], ...] = ()  # (role, model)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

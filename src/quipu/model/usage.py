@@ -1,7 +1,10 @@
 """Usage: what models were asked and what it cost, counted by day, stage, model and subject."""
 
-from dataclasses import dataclass, field
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import reduce
 
 from quipu.model.chat import TokenCount
 
@@ -44,6 +47,37 @@ class UsageRow:
     interrupted_tokens: TokenCount = field(default_factory=TokenCount)
     interrupted_cost: int = 0
 
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """Day, stage, model and subject: rows of one key are added up."""
+        return self.day, self.stage.value, self.model, self.subject
+
+    def __add__(self, other: "UsageRow") -> "UsageRow":
+        """Return both together, under the key of the first."""
+        return replace(
+            self,
+            n_calls=self.n_calls + other.n_calls,
+            tokens=self.tokens + other.tokens,
+            cost=self.cost + other.cost,
+            n_unpriced=self.n_unpriced + other.n_unpriced,
+            n_interrupted=self.n_interrupted + other.n_interrupted,
+            interrupted_tokens=self.interrupted_tokens + other.interrupted_tokens,
+            interrupted_cost=self.interrupted_cost + other.interrupted_cost,
+        )
+
+
+def add_up(rows: Iterable[UsageRow]) -> tuple[UsageRow, ...]:
+    """Return one row for each day, stage, model and subject, ordered by these."""
+    sums: dict[tuple[str, str, str, str], UsageRow] = {}
+    for row in rows:
+        sums[row.key] = sums[row.key] + row if row.key in sums else row
+    return tuple(sums[key] for key in sorted(sums))
+
+
+def total(rows: Iterable[UsageRow]) -> UsageRow:
+    """Return rows added up under the key of the first; raises TypeError where there is none."""
+    return reduce(UsageRow.__add__, rows)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
@@ -57,7 +91,7 @@ class Price:
         """Return what tokens cost, in millionths of a unit, rounded up."""
         cached = self.input if self.cached is None else self.cached
         cost = (tokens.input - tokens.cached) * self.input + tokens.cached * cached + tokens.output * self.output
-        return -int(-cost // 1)
+        return math.ceil(round(cost, 6))  # rounded first, for what binary fractions add
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,16 +8,19 @@ from quipu.model.usage import UsageRow
 
 
 class Replies(Protocol):
-    """Keeps replies durably, together with what they cost."""
+    """Keeps replies durably, together with what they cost. Calls that come at once share one transaction."""
 
     async def find(self, input_hash: str) -> str | None:
-        """Return the reply kept under this hash."""
+        """Return the reply kept under this hash, None where there is none, or none that can be read."""
         ...
 
     async def keep(self, input_hash: str, payload: str, request: ChatRequest, usage: Sequence[UsageRow]) -> None:
         """Keep a reply for the documents and the lifetime its request names, and count its cost, in one transaction.
 
-        Both are durable when this returns.
+        Both are durable when this returns. The first reply to an input stays. A reply is not kept where its documents
+        have been removed meanwhile (for `all documents`: any of them) or one of the replies it was made from has gone,
+        though its cost counts. A reply of lifetime `revision` or `free` belongs to no document. One whose request names
+        neither documents nor replies is kept until `purge`.
         """
         ...
 

@@ -14,6 +14,9 @@ from quipu.model.document import Document, Status
 from quipu.model.evidence import Scored
 from quipu.model.graph import Chunk, Entity, EntityMention, IncidentRelation, Relation, RelationMention
 from quipu.model.query import Filter
+from quipu.model.summary import Owner, SummaryTask
+from quipu.model.usage import UsageRow
+from quipu.ports.replies import Replies
 
 
 class Space(StrEnum):
@@ -34,7 +37,10 @@ class VectorBlock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """How much the index holds, and how much work is waiting."""
+    """How much the index holds, and how much work is waiting.
+
+    `n_unsummarised` entities and relations have more descriptions than are shown: a language model may sum them up.
+    """
 
     documents: int
     chunks: int
@@ -46,13 +52,15 @@ class Counts:
     replies: int
     jobs: Mapping[str, int]
     stale_vectors: int
+    n_unsummarised: int
 
 
 class ReadView(Protocol):
     """A snapshot of the index at one revision, restricted to the documents its filter allows.
 
     Ids are public ids (chunk ids, entity keys, relation ids). Unknown or filtered-out ids are left out of results.
-    Under a filter, entities and relations are folded again from the allowed mentions alone.
+    Under a filter, entities and relations are folded again from the allowed mentions alone; a summary is shown only
+    where these say all it was made of.
     """
 
     @property
@@ -164,7 +172,10 @@ class ReadView(Protocol):
         ...
 
     async def stale(self) -> tuple[str, ...]:
-        """Return, in words, what is not up to date in this snapshot, as in "12 vectors are not computed yet"."""
+        """Return, in words, what is not up to date in this snapshot, as in "12 vectors are not computed yet".
+
+        What waits for a summary is not: without a language model it may wait for ever.
+        """
         ...
 
     def dump(self) -> AsyncIterator[str]:
@@ -172,8 +183,12 @@ class ReadView(Protocol):
         ...
 
 
-class Store(Protocol):
-    """One place for everything: facts, their folds, vectors, work. `commit` is all or nothing; views never block."""
+class Store(Replies, Protocol):
+    """One place for everything: facts, their folds, vectors, work, replies, costs.
+
+    `commit` is all or nothing; views never block. Views and whatever writes raise Mismatch where another version of
+    Quipu has changed the schema since the index was opened. `find`, `keep` and `spend` leave the revision as it is.
+    """
 
     async def commit(self, delta: Delta) -> Committed:
         """Apply the whole change in one transaction, or raise and change nothing.
@@ -227,6 +242,24 @@ class Store(Protocol):
         """Return the kept replies to these inputs."""
         ...
 
+    async def usage(self, since: str = "", until: str = "") -> list[UsageRow]:
+        """Return what models were asked and what it cost on the days from `since` to `until`, both included.
+
+        Days are ISO dates, "" for no limit. Rows are ordered by day, stage, model and subject.
+        """
+        ...
+
+    async def unsummarised(self) -> list[Owner]:
+        """Return the entities and relations whose descriptions are more than their join shows, ordered.
+
+        Those with a summary of all they are described by are none of them.
+        """
+        ...
+
+    async def summary_tasks(self, owners: Sequence[Owner]) -> list[SummaryTask]:
+        """Return what is to be summed up of each, in the given order; owners that want no summary are left out."""
+        ...
+
     async def stale_texts(self, model: str, limit: int) -> dict[str, str]:
         """Return up to `limit` texts that have no vector under this model yet, by text hash."""
         ...
@@ -248,7 +281,12 @@ class Store(Protocol):
         ...
 
     async def purge(self) -> int:
-        """Drop replies no live document needs and vectors of a re-embedding given up; return rows dropped."""
+        """Drop replies no live document needs and vectors of a re-embedding given up; return rows dropped.
+
+        Needed are an extractor's replies while a chunk has their input, replies to single calls while their document
+        stays in the version they were made for, and those made from several documents, which go with the first of them.
+        Costs of documents that are gone, and of questions asked long ago, are added to those of no subject.
+        """
         ...
 
     async def damage(self) -> list[str]:

@@ -8,7 +8,8 @@ from quipu.retrieve.strategy import Strategy, Tools
 
 async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     """Return no evidence: the question alone goes on to the answer."""
-    return Evidence(notes=("bypass looks nothing up: the index was not searched",), ranks_passages=False)
+    note = "bypass looks nothing up: the index was not searched"
+    return Evidence(notes=(note,), ranks_passages=False, looks_up=False)
 
 
 STRATEGY = Strategy(
@@ -18,4 +19,5 @@ STRATEGY = Strategy(
     after="LightRAG (bypass)",
     when="to see what an answer owes to the index; without a language model it answers nothing",
     ranks_passages=False,
+    looks_up=False,
 )

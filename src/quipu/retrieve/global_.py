@@ -43,4 +43,6 @@ STRATEGY = Strategy(
     after="LightRAG (global)",
     when="the question asks about a theme or a kind of connection and names nothing",
     needs=("relation vectors", "chunk vectors", "relations"),
+    n_model_calls=1,
+    wants_keywords=True,
 )

@@ -35,4 +35,6 @@ STRATEGY = Strategy(
     after="LightRAG (hybrid)",
     when="the question names things and asks how they hang together",
     needs=("entity vectors", "relation vectors", "chunk vectors", "relations"),
+    n_model_calls=1,
+    wants_keywords=True,
 )

@@ -66,4 +66,6 @@ STRATEGY = Strategy(
     after="LightRAG (local)",
     when="the question names the things it is about",
     needs=("entity vectors", "chunk vectors", "relations"),
+    n_model_calls=1,
+    wants_keywords=True,
 )

@@ -24,4 +24,6 @@ STRATEGY = Strategy(
     after="LightRAG (mix)",
     when="nothing is known about the question: the default",
     needs=("entity vectors", "relation vectors", "chunk vectors", "relations"),
+    n_model_calls=1,
+    wants_keywords=True,
 )

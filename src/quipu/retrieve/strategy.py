@@ -27,8 +27,9 @@ class Strategy:
 
     `retrieve` is a pure function of its arguments: the same query on the same revision finds the same evidence in the
     same order. It returns scored ids with reasons, never text. `after` names the system or paper it follows, `needs`
-    the derivations it reads, `n_model_calls` the most calls of a language model it makes, `when` tells a user when to
-    choose it.
+    the derivations it reads, `n_model_calls` the most calls of a language model made for it before the answer, where
+    there is a model, `when` tells a user when to choose it. `wants_keywords` says that it searches for what a question
+    names and is about, which a model tells better than its words; `looks_up` is False where nothing is searched.
     """
 
     name: str
@@ -39,3 +40,5 @@ class Strategy:
     needs: tuple[str, ...] = ()
     n_model_calls: int = 0
     ranks_passages: bool = True
+    wants_keywords: bool = False
+    looks_up: bool = True

@@ -3,11 +3,12 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, InstanceOf, PrivateAttr, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
+from quipu.model.chat import Role
 from quipu.model.chunking import Chunking, ChunkingRule
 from quipu.model.query import Budget, Query
 from quipu.model.usage import Spending
@@ -192,6 +193,19 @@ class Settings(BaseSettings):
         """What may be spent on models."""
         return parse_spending(self.budget) if self.budget else Spending()
 
+    @property
+    def names_model(self) -> bool:
+        """Whether a language model, for whatever work, or a reranker is named."""
+        return bool(self.llm or any(each.llm for each in self.role) or self.reranker)
+
+    def model_of(self, role: Role) -> str | None:
+        """Return the language model for some work, None where there is none."""
+        return next((each.llm for each in self.role if each.role == role and each.llm), self.llm)
+
+    def without_models(self) -> Self:
+        """Return these settings with no language model and no reranker; the embedder is the index's, and stays."""
+        return self.model_copy(update={"llm": None, "role": (), "reranker": None, "extractor": "local"})
+
     @classmethod
     def settings_customise_sources(
         cls,
@@ -206,7 +220,12 @@ class Settings(BaseSettings):
 
     def query(self, text: str) -> Query:
         """Return a query for `text` with these settings as its options."""
-        budget = Budget(entities=self.entity_tokens, relations=self.relation_tokens, total=self.total_tokens)
+        budget = Budget(
+            entities=self.entity_tokens,
+            relations=self.relation_tokens,
+            total=self.total_tokens,
+            answer=self.answer_tokens,
+        )
         return Query(
             text=text,
             strategy=self.strategy,
@@ -216,6 +235,8 @@ class Settings(BaseSettings):
             related_chunks=self.related_chunks,
             budget=budget,
             response_type=self.response_type,
+            language=self.language or "",
+            rewrite_question=self.rewrite_question,
         )
 
 

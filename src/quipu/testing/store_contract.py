@@ -1,6 +1,7 @@
 """The store contract: inherit StoreContract and say how to open your store, and every promise is tested."""
 
 from quipu.testing.contract import run_as_coroutines
+from quipu.testing.contract.calls import Calls
 from quipu.testing.contract.commits import Commits
 from quipu.testing.contract.documents import Documents
 from quipu.testing.contract.entities import Entities
@@ -13,6 +14,8 @@ from quipu.testing.contract.mentions import Mentions
 from quipu.testing.contract.relations import Relations
 from quipu.testing.contract.replies import Replies
 from quipu.testing.contract.steps import OpenStore
+from quipu.testing.contract.summaries import Summaries
+from quipu.testing.contract.usage import Usage
 from quipu.testing.contract.vectors import Vectors
 
 __all__ = ["OpenStore", "StoreContract"]
@@ -31,6 +34,9 @@ class StoreContract(
     Vectors,
     Jobs,
     Replies,
+    Calls,
+    Usage,
+    Summaries,
     Laws,
 ):
     """Every promise of `ports/store.py` as a test; needs pytest and pytest-asyncio.

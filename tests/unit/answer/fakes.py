@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 
-from quipu.answer.pack import Passage
+from quipu.answer.material import Material
+from quipu.answer.pack import Packed, Passage
+from quipu.model.evidence import Evidence
 from quipu.model.graph import Chunk, EntityMention
 from quipu.model.ids import digest
 from quipu.text.names import entity_key
@@ -36,3 +38,15 @@ def chunk(title: str, text: str, *, headings: tuple[str, ...] = (), page: int | 
 def mentions(type_by_name: Mapping[str, str]) -> list[EntityMention]:
     """Return a mention for each name."""
     return [EntityMention(key=entity_key(name), surface=name, type=kind) for name, kind in type_by_name.items()]
+
+
+def material(text_by_title: Mapping[str, str], *, looks_up: bool = True) -> Material:
+    """Return what an answer over these passages is made of."""
+    found = tuple(passages(text_by_title))
+    return Material(
+        packed=Packed(passages=found),
+        mentions=(),
+        source_by_document={passage.chunk.document_id: f"/{passage.chunk.document_id}" for passage in found},
+        evidence=Evidence(looks_up=looks_up),
+        revision=7,
+    )

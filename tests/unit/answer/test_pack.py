@@ -79,7 +79,7 @@ async def test_passages_get_what_the_rest_leaves_of_the_total(cities: Library) -
     assert [cut.section for cut in packed.dropped] == ["chunks"]
 
 
-@pytest.mark.parametrize("total", [380, 400, 420, 440, 460])
+@pytest.mark.parametrize("total", [500, 520, 540, 560, 580])
 async def test_the_whole_prompt_stays_within_the_total(cities: Library, total: int) -> None:
     history = (Turn(role="user", text="Tell me of the road of silk, all of it, from the first day. " * 4),)
     query = Query(text="Where?", budget=Budget(total=total), history=history, user_prompt="Be brief.")
@@ -115,8 +115,8 @@ async def test_context_and_prompt_show_the_same_evidence_the_prompt_behind_its_b
     context, prompt = packed.context(), packed.prompt(query)
     assert context.startswith("Entities\n- Aleppo (Location)")
     assert "[3] Cairo\nCairo is a city on the road of silk." in context
-    boundary = prompt.split("two lines that read ")[1].split(",")[0]
+    boundary = prompt.split("The mark of this message is ")[1].split("\n")[0]
     assert prompt.count(f"\n{boundary}\n") == 2
     assert f"\n{boundary}[3] Cairo\n" in prompt
-    assert prompt.endswith("Question\nWhere is Cairo?")
+    assert prompt.endswith(f"\n{boundary}Question\nWhere is Cairo?")
     assert boundary not in context

@@ -3,12 +3,13 @@
 from dataclasses import replace
 from pathlib import Path
 
-from quipu.ingest.estimate import Measured, Survey, Unread, estimate, sample, survey
+from quipu.ingest.estimate import Measured, Survey, estimate, sample, survey
 from quipu.ingest.local import LocalExtractor
 from quipu.ingest.sources import FoundSource, text_source
 from quipu.model.chat import TokenCount
 from quipu.model.document import SourceDocument
 from quipu.model.extraction import ChunkInput
+from quipu.model.graph import Chunk
 from quipu.model.usage import Price, Stage, UsageRow
 from quipu.ports.sink import no_sink
 from tests.laws.world import RECIPE, engine
@@ -28,11 +29,23 @@ def _text(n: int) -> str:
     return "\n\n".join(f"Chapter {i}. Traveller{i} Jones crossed River{i} Delta with salt and silk." for i in range(n))
 
 
+def _chunk(input_hash: str, n_tokens: int) -> Chunk:
+    return Chunk(
+        id=input_hash,
+        document_id="a",
+        title="",
+        ordinal=0,
+        text="x",
+        start=0,
+        end=1,
+        n_tokens=n_tokens,
+        text_hash="",
+        input_hash=input_hash,
+    )
+
+
 def _found(*n_tokens: int) -> Survey:
-    unread = {
-        f"{i:02}": Unread(input_hash=f"{i:02}", chunk=ChunkInput(text=f"chunk {i}"), n_tokens=n)
-        for i, n in enumerate(n_tokens)
-    }
+    unread = {f"{i:02}": _chunk(f"{i:02}", n) for i, n in enumerate(n_tokens)}
     return Survey(n_documents=1, n_chunks=len(unread), unread=unread)
 
 

@@ -4,17 +4,22 @@ import pytest
 
 from quipu.errors import Corrupt
 from quipu.ingest.reply import from_payload, to_payload
-from quipu.model.extraction import Extraction, FoundAlias, FoundEntity, FoundRelation
+from quipu.model.extraction import Extraction, FoundAlias, FoundClaim, FoundEntity, FoundRelation
 
 EXTRACTION = Extraction(
     entities=(FoundEntity(name="长城", type="Location", description="长城很长。", start=1, end=3, is_definition=True),),
     relations=(FoundRelation(source="a", target="b", keywords=("x", "y"), description="d", weight=2.5),),
     aliases=(FoundAlias(name="World Health Organization", alias="WHO"),),
+    claims=(FoundClaim(subject="a", object="b", type="fraud", status="suspected", dates="1999", description="d"),),
 )
 
 
 def test_a_reply_gives_back_the_extraction_it_was_made_of() -> None:
     assert from_payload(to_payload(EXTRACTION)) == EXTRACTION
+
+
+def test_a_reply_from_before_there_were_claims_is_read() -> None:
+    assert from_payload('{"entities":[],"relations":[],"aliases":[]}') == Extraction()
 
 
 @pytest.mark.parametrize("payload", ["", "{}", "[]", '{"entities": [{"nam": 1}], "relations": [], "aliases": []}'])

@@ -12,9 +12,11 @@ from quipu.model.fold import (
     MAX_KEYWORDS,
     NO_DESCRIPTION,
     description_order,
+    descriptions_hash,
     display_name,
     first_descriptions,
     joined_descriptions,
+    leaves_out,
     thousandths_to_weight,
     top_keywords,
     voted_type,
@@ -44,6 +46,7 @@ def test_the_most_frequent_surface_is_the_name_and_ties_go_by_text(surfaces: dic
         ({"Unknown": 9, "Other": 8, "Person": 1}, "Person"),
         ({"Person": 1, "Location": 2}, "Location"),
         ({"Person": 2, "Location": 2}, "Location"),
+        ({"Other": 9, "Unknown": 9, "Gene": 1}, "Gene"),
     ],
 )
 def test_the_type_most_mentions_give_wins_unless_it_says_nothing(types: dict[str, int], voted: str) -> None:
@@ -95,3 +98,33 @@ def test_sums_of_weights_are_exact_in_any_order(weights: list[float]) -> None:
     total = sum(weight_to_thousandths(weight) for weight in weights)
     assert total == sum(weight_to_thousandths(weight) for weight in reversed(weights))
     assert weight_to_thousandths(thousandths_to_weight(total)) == total
+
+
+@pytest.mark.parametrize(
+    ("ordered", "expected"),
+    [
+        ([], False),
+        (["x" * 5_000], False),
+        ([f"{n}" for n in range(MAX_DESCRIPTIONS)], False),
+        ([f"{n}" for n in range(MAX_DESCRIPTIONS + 1)], True),
+        (["x", "x", "y"], False),
+        (["x" * MAX_DESCRIPTION_CHARS, "y"], True),
+        (["x" * MAX_DESCRIPTION_CHARS, "x" * MAX_DESCRIPTION_CHARS], False),
+        (["x", "y" * (MAX_DESCRIPTION_CHARS - 1)], False),
+    ],
+)
+def test_a_join_leaves_out_what_is_one_too_many_or_too_long(ordered: list[str], expected: bool) -> None:
+    assert leaves_out(ordered) == expected
+
+
+@settings(deadline=None, derandomize=True)
+@given(st.lists(st.text("ab ", min_size=1, max_size=700), max_size=12, unique=True))
+def test_whether_a_join_leaves_something_out_is_known_from_the_first_few(ordered: list[str]) -> None:
+    assert leaves_out(ordered) == leaves_out(ordered[: MAX_DESCRIPTIONS + 1])
+    assert leaves_out(ordered) == (joined_descriptions(ordered) != "\n".join(ordered))
+
+
+def test_descriptions_are_known_by_their_words_and_their_order() -> None:
+    hashes = {descriptions_hash(each) for each in (["x", "y"], ["y", "x"], ["xy"], ["x"], ["x", "y", ""])}
+    assert len(hashes) == 5
+    assert descriptions_hash(["x", "y"]) == descriptions_hash(iter(("x", "y")))

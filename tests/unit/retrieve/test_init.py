@@ -24,8 +24,13 @@ def test_every_strategy_says_what_it_is_and_when_to_use_it() -> None:
         assert strategy.summary
         assert strategy.after
         assert strategy.when
-        assert strategy.n_model_calls == 0
+        assert strategy.n_model_calls == strategy.wants_keywords
 
 
-def test_only_bypass_ranks_no_passages() -> None:
+def test_the_strategies_that_search_the_graph_want_keywords() -> None:
+    assert [s.name for s in STRATEGIES.values() if s.wants_keywords] == ["local", "global", "hybrid", "mix"]
+
+
+def test_only_bypass_looks_nothing_up_and_ranks_no_passages() -> None:
+    assert [s.name for s in STRATEGIES.values() if not s.looks_up] == ["bypass"]
     assert [s.name for s in STRATEGIES.values() if not s.ranks_passages] == ["bypass"]

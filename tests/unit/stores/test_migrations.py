@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from quipu.errors import Mismatch
+from quipu.model.fold import MAX_DESCRIPTIONS
 from quipu.stores.relational.migrations import MIGRATIONS, SCHEMA
 from quipu.testing.contract.steps import DIMENSION, MODEL, dump, publish, remove
 from quipu.testing.facts import document, entity, passage, source
@@ -99,6 +100,54 @@ async def test_a_migration_that_is_interrupted_leaves_the_old_index(
     assert (_schema_of(database), _number_in(database)) == (before, number)
     async with open_index(database) as store:
         assert await store.verify() == []
+
+
+_BACK_TO_3 = """
+    DROP INDEX reply_revision; DROP INDEX entity_unsummarised; DROP INDEX relation_unsummarised;
+    DROP TABLE reply_source; DROP TABLE summary; DROP TABLE usage;
+    ALTER TABLE reply DROP COLUMN lifetime; ALTER TABLE reply_document DROP COLUMN version;
+    ALTER TABLE entity DROP COLUMN described_by; ALTER TABLE relation DROP COLUMN described_by;
+    UPDATE meta SET value = '3' WHERE key = 'schema';
+"""
+
+
+async def test_what_has_more_descriptions_than_are_shown_waits_for_a_summary_in_an_old_index_too(
+    tmp_path: Path,
+) -> None:
+    database = tmp_path / "index.sqlite"
+    few = [passage(f"Few {n}.", entity("Few", description=f"Few {n}.")) for n in range(MAX_DESCRIPTIONS)]
+    many = [passage(f"Many {n}.", entity("Many", description=f"Many {n}.")) for n in range(MAX_DESCRIPTIONS + 1)]
+    long = [passage(f"Long {n}.", entity("Long", description=f"{n}" * 700)) for n in range(2)]
+    async with open_index(database) as store:
+        await publish(store, document("a", *few, *many, *long))
+        waiting, state = await store.unsummarised(), await dump(store)
+    assert [owner.id for owner in waiting] == ["long", "many"]
+    with closing(sqlite3.connect(database)) as connection:
+        connection.executescript(_BACK_TO_3)
+    async with open_index(database) as store:
+        assert (await store.unsummarised(), await dump(store), await store.verify()) == (waiting, state, [])
+
+
+async def test_a_process_that_an_upgrade_overtakes_is_told_and_writes_nothing(tmp_path: Path) -> None:
+    database = tmp_path / "index.sqlite"
+    async with open_index(database) as store:
+        await publish(store, *EXAMPLE)
+        with closing(sqlite3.connect(database)) as connection, connection:
+            connection.execute("UPDATE meta SET value = ? WHERE key = 'schema'", [SCHEMA + 1])
+        for call in (
+            lambda: remove(store, "a.md"),
+            lambda: dump(store),
+            lambda: store.claim(1),
+            lambda: store.spend([]),
+            store.purge,
+        ):
+            with pytest.raises(Mismatch, match=f"{SCHEMA + 1}") as caught:
+                await call()
+            assert "pip install -U" in caught.value.remedy
+        with closing(sqlite3.connect(database)) as connection, connection:
+            connection.execute("UPDATE meta SET value = ? WHERE key = 'schema'", [SCHEMA])
+        async with store.view() as view:
+            assert (view.revision, len(await view.documents())) == (1, 2)
 
 
 async def test_full_text_made_with_a_segmenter_is_not_replaced_by_one_without(tmp_path: Path) -> None:

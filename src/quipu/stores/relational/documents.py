@@ -12,9 +12,8 @@ from quipu.model.document import Metadata, MetadataValue, Status
 from quipu.model.graph import Chunk, chunk_text
 from quipu.ports.store import Space
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.fold import Folded
 from quipu.stores.relational.sql import ByValues, execute_rows, insert_rows, next_rid, to_json
-from quipu.stores.relational.vector_rows import vector_hash
+from quipu.stores.relational.vector_rows import VectorChanges, vector_hash
 
 _BY_ID = ByValues(select(s.document), s.document.c.id)
 _CHUNKS = ByValues(select(s.chunk), s.chunk.c.document)
@@ -42,11 +41,17 @@ class ChunkChanges:
     removed: list[ChunkWords] = field(default_factory=list)
     reworded: list[tuple[ChunkWords, ChunkWords]] = field(default_factory=list)
     unsaid: list[int] = field(default_factory=list)
+    retracted: list[str] = field(default_factory=list)  # documents that no longer say something they said before
     said: list[tuple[int, ChunkFacts]] = field(default_factory=list)
 
 
 def publish(
-    connection: Connection, documents: Sequence[DocumentFacts], changes: ChunkChanges, folded: Folded, *, now: str
+    connection: Connection,
+    documents: Sequence[DocumentFacts],
+    changes: ChunkChanges,
+    vectors: VectorChanges,
+    *,
+    now: str,
 ) -> None:
     """Put each document in place of its earlier version; chunks that stay as they are cost nothing."""
     _check(documents)
@@ -68,6 +73,7 @@ def publish(
         rid = row_by_id[document.id]
         old = old_chunks.get(rid, {})
         old_title = known[document.id].title if document.id in known else ""
+        n_unsaid = len(changes.unsaid)
         for facts in document.chunks:
             before = old.pop(facts.chunk.id, None)
             row_number = before.rid if before is not None else next_chunk + len(inserted)
@@ -80,10 +86,12 @@ def publish(
                 moved.append(after)
             if before is not None and (old_title, before.header) != (words.title, words.header):
                 changes.reworded.append((_words(before, old_title), words))
-            folded.moved(Space.CHUNK, before.vector_hash if before else "", str(after["vector_hash"]))
+            vectors.moved(Space.CHUNK, before.vector_hash if before else "", str(after["vector_hash"]))
             _compare(before, facts, row_number, changes)
         for row in old.values():
-            _drop(row, old_title, changes, folded)
+            _drop(row, old_title, changes, vectors)
+        if len(changes.unsaid) > n_unsaid:
+            changes.retracted.append(document.id)
     _DROP_CHUNKS.run(connection, [chunk.rid for chunk in changes.removed])
     insert_rows(connection, s.chunk, inserted)
     _move(connection, moved)
@@ -100,12 +108,12 @@ def _check(documents: Sequence[DocumentFacts]) -> None:
             raise InvalidDelta(f"The chunk {foreign[0]} of {document.id!r} belongs to another document.")
 
 
-def remove(connection: Connection, ids: Sequence[str], changes: ChunkChanges, folded: Folded) -> None:
+def remove(connection: Connection, ids: Sequence[str], changes: ChunkChanges, vectors: VectorChanges) -> None:
     """Take documents out; ids that are not live are left out."""
     title_by_rid = {row.rid: row.title for row in _BY_ID.rows(connection, sorted(set(ids)))}
     rids = list(title_by_rid)
     for chunk in _CHUNKS.rows(connection, rids):
-        _drop(chunk, title_by_rid[chunk.document], changes, folded)
+        _drop(chunk, title_by_rid[chunk.document], changes, vectors)
     for drop in (_DROP_CHUNKS_OF, _DROP_METADATA, _DROP_DOCUMENTS):
         drop.run(connection, rids)
 
@@ -186,10 +194,10 @@ def _compare(before: Row[Any] | None, facts: ChunkFacts, row: int, changes: Chun
     changes.said.append((row, facts))
 
 
-def _drop(row: Row[Any], title: str, changes: ChunkChanges, folded: Folded) -> None:
+def _drop(row: Row[Any], title: str, changes: ChunkChanges, vectors: VectorChanges) -> None:
     changes.removed.append(_words(row, title))
     changes.unsaid.append(row.rid)
-    folded.moved(Space.CHUNK, row.vector_hash, "")
+    vectors.moved(Space.CHUNK, row.vector_hash, "")
 
 
 def _words(row: Row[Any], title: str) -> ChunkWords:

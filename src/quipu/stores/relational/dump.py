@@ -1,7 +1,7 @@
 """The canonical state, line by line: what two equal indexes agree on to the byte.
 
-Live documents, chunks, mentions, edits, folds, links, and for each vector its text and model; never versions, times,
-logs, caches or row numbers.
+Live documents, chunks, mentions, edits, folds, links, summaries, and for each vector its text and model; never
+versions, times, logs, caches, costs or row numbers.
 """
 
 import json
@@ -10,6 +10,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, select
 
+from quipu.model.ids import relation_id
+from quipu.model.summary import OwnerKind
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.sql import texts_from_json, to_json
 
@@ -28,6 +30,7 @@ def lines(connection: Connection) -> Iterator[str]:
         ("link", _links),
         ("relation", _relations),
         ("relation_mention", _relation_mentions),
+        ("summary", _summaries),
         ("vector", _vectors),
     ):
         for record in records(connection):
@@ -162,6 +165,22 @@ def _relations(connection: Connection) -> Iterator[dict[str, Any]]:
             "n_mentions": row.n_mentions,
             "n_chunks": row.n_chunks,
         }
+
+
+def _summaries(connection: Connection) -> Iterator[dict[str, Any]]:
+    k, e, r = s.summary.c, s.entity.c, s.relation.c
+    of_entity = select(e.key, k.inputs_hash, k.text).join_from(s.summary, s.entity, k.owner == e.rid)
+    for row in _stream(connection, of_entity.where(k.kind == OwnerKind.ENTITY.value).order_by(e.key)):
+        yield {"of": row.key, "inputs_hash": row.inputs_hash, "text": row.text}
+    of_relation = (
+        select(_SOURCE.c.key.label("first"), _TARGET.c.key.label("second"), k.inputs_hash, k.text)
+        .join_from(s.summary, s.relation, k.owner == r.rid)
+        .join(_SOURCE, _SOURCE.c.rid == r.source)
+        .join(_TARGET, _TARGET.c.rid == r.target)
+    )
+    ordered = of_relation.where(k.kind == OwnerKind.RELATION.value).order_by(_SOURCE.c.key, _TARGET.c.key)
+    for row in _stream(connection, ordered):
+        yield {"of": relation_id(row.first, row.second), "inputs_hash": row.inputs_hash, "text": row.text}
 
 
 def _links(connection: Connection) -> Iterator[dict[str, Any]]:

@@ -9,43 +9,36 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Row, Table, TextClause, Update, bindparam, select
+from sqlalchemy import Connection, Row, Table, TextClause, Update, bindparam, func, select
 from sqlalchemy import text as sql_text
 
 from quipu.model.fold import (
     MAX_DESCRIPTIONS,
+    NO_DESCRIPTION,
     display_name,
     first_descriptions,
     joined_descriptions,
+    leaves_out,
     top_keywords,
     voted_type,
 )
 from quipu.model.graph import entity_text, relation_text
+from quipu.model.summary import OwnerKind
 from quipu.ports.store import Space
 from quipu.stores.relational import schema as s
+from quipu.stores.relational import summaries
 from quipu.stores.relational.backend import Backend
 from quipu.stores.relational.mentions import NewEntity, NewRelation, Tallies
 from quipu.stores.relational.sql import ByValues, Upsert, blocks, execute_rows, insert_rows, to_json
-from quipu.stores.relational.vector_rows import vector_hash
+from quipu.stores.relational.vector_rows import VectorChanges, vector_hash
 
 
 @dataclass(slots=True)
 class Folded:
-    """What a fold changed: keys of entities that came and went, and vectors wanted before and after, by space."""
+    """What a fold changed: keys of entities that went, and which vectors are wanted."""
 
     gone_entities: list[str] = field(default_factory=list)
-    vectors_before: Counter[tuple[Space, str]] = field(default_factory=Counter)
-    vectors_after: Counter[tuple[Space, str]] = field(default_factory=Counter)
-
-    def moved(self, space: Space, before: str, after: str) -> bool:
-        """Note that an item's text changed from one hash to another ("" for none); say whether it did."""
-        if before == after:
-            return False
-        if before:
-            self.vectors_before[space, before] += 1
-        if after:
-            self.vectors_after[space, after] += 1
-        return True
+    vectors: VectorChanges = field(default_factory=VectorChanges)
 
 
 class _Counts:
@@ -53,7 +46,7 @@ class _Counts:
 
     def __init__(self, table: Table, owner: str, value: str) -> None:
         self._columns = owner, value
-        self._add = Upsert(table, count="n")
+        self._add = Upsert(table, counts=("n",))
         self._of = ByValues(select(table.c[owner], table.c[value], table.c.n), table.c[owner])
         self._drop = ByValues(table.delete().where(table.c.n == 0), table.c[owner])
 
@@ -82,6 +75,7 @@ _RELATIONS = ByValues(
     .join(_target, _target.c.rid == s.relation.c.target),
     s.relation.c.rid,
 )
+_WALKED = MAX_DESCRIPTIONS + 1  # one more than is shown: whether it is there decides whether a summary is wanted
 _ENTITIES = ByValues(select(s.entity), s.entity.c.rid)
 _DROP_RELATIONS = ByValues(s.relation.delete(), s.relation.c.rid)
 _DROP_ENTITIES = ByValues(s.entity.delete(), s.entity.c.rid)
@@ -91,6 +85,21 @@ def refold(connection: Connection, backend: Backend, tallies: Tallies, folded: F
     """Bring every entity and relation the tallies touch up to date."""
     degrees = _refold_relations(connection, backend, tallies, folded)
     _refold_entities(connection, backend, tallies, degrees, folded)
+
+
+def mark_waiting(connection: Connection) -> None:
+    """Mark everything whose join leaves a description out as waiting for a summary, in an index that never did."""
+    for table, mentions in ((s.entity, s.entity_mention), (s.relation, s.relation_mention)):
+        owner, rank = mentions.c[table.name], mentions.c.description_order
+        several = select(owner).where(rank > NO_DESCRIPTION).group_by(owner).having(func.count(rank.distinct()) > 1)
+        descriptions = _descriptions(connection, table.name, connection.execute(several).scalars().all())
+        waiting = [
+            {"row": rid, "described_by": s.WAITING}
+            for rid, ordered in sorted(descriptions.items())
+            if leaves_out(ordered)
+        ]
+        mark = table.update().where(table.c.rid == bindparam("row")).values(described_by=bindparam("described_by"))
+        execute_rows(connection, mark, waiting)
 
 
 def _refold_relations(connection: Connection, backend: Backend, tallies: Tallies, folded: Folded) -> Counter[int]:
@@ -103,20 +112,23 @@ def _refold_relations(connection: Connection, backend: Backend, tallies: Tallies
     degrees: Counter[int] = Counter()
     rows: list[dict[str, Any]] = []
     gone: list[int] = []
-    touched: list[Row[Any] | NewRelation] = [*_RELATIONS.rows(connection, known), *new.values()]
+    before = _RELATIONS.rows(connection, known)
+    said = tallies.relation_descriptions, tallies.relation_forgotten
+    summarised = _standing_summaries(connection, OwnerKind.RELATION, before, *said)
+    touched: list[Row[Any] | NewRelation] = [*before, *new.values()]
     for row in touched:
         n_mentions = row.n_mentions + tallies.relation_mentions[row.rid]
         change = (n_mentions > 0) - (row.n_mentions > 0)
         degrees.update({row.source: change, row.target: change})
         if not n_mentions:
             gone.append(row.rid)
-            folded.moved(Space.RELATION, row.vector_hash, "")
+            folded.vectors.moved(Space.RELATION, row.vector_hash, "")
             continue
         words = top_keywords(keywords.get(row.rid, {}))
-        description = joined_descriptions(descriptions.get(row.rid, ()))
+        description, described_by = _described(descriptions.get(row.rid, []), summarised.get(row.rid))
         text = relation_text(words, row.source_key, row.target_key, description)
         wanted = vector_hash(Space.RELATION, text)
-        folded.moved(Space.RELATION, row.vector_hash, wanted)
+        folded.vectors.moved(Space.RELATION, row.vector_hash, wanted)
         rows.append(
             {
                 "rid": row.rid,
@@ -128,6 +140,7 @@ def _refold_relations(connection: Connection, backend: Backend, tallies: Tallies
                 "n_mentions": n_mentions,
                 "n_chunks": row.n_chunks + tallies.relation_chunks[row.rid],
                 "vector_hash": wanted,
+                "described_by": described_by,
             }
         )
     _write(connection, s.relation, rows, new)
@@ -147,18 +160,21 @@ def _refold_entities(
     descriptions = _descriptions(connection, "entity", known) | _of_new_described(tallies.entity_descriptions, new)
     rows: list[dict[str, Any]] = []
     gone: list[int] = []
-    touched: list[Row[Any] | NewEntity] = [*_ENTITIES.rows(connection, known), *new.values()]
+    before = _ENTITIES.rows(connection, known)
+    said = tallies.entity_descriptions, tallies.entity_forgotten
+    summarised = _standing_summaries(connection, OwnerKind.ENTITY, before, *said)
+    touched: list[Row[Any] | NewEntity] = [*before, *new.values()]
     for row in touched:
         n_mentions = row.n_mentions + tallies.entity_mentions[row.rid]
         if not n_mentions:
             gone.append(row.rid)
             folded.gone_entities.append(row.key)
-            folded.moved(Space.ENTITY, row.vector_hash, "")
+            folded.vectors.moved(Space.ENTITY, row.vector_hash, "")
             continue
         name = display_name(surfaces[row.rid])
-        description = joined_descriptions(descriptions.get(row.rid, ()))
+        description, described_by = _described(descriptions.get(row.rid, []), summarised.get(row.rid))
         wanted = vector_hash(Space.ENTITY, entity_text(name, description))
-        folded.moved(Space.ENTITY, row.vector_hash, wanted)
+        folded.vectors.moved(Space.ENTITY, row.vector_hash, wanted)
         rows.append(
             {
                 "rid": row.rid,
@@ -170,10 +186,32 @@ def _refold_entities(
                 "n_chunks": row.n_chunks + tallies.entity_chunks[row.rid],
                 "degree": row.degree + degrees[row.rid],
                 "vector_hash": wanted,
+                "described_by": described_by,
             }
         )
     _write(connection, s.entity, rows, new)
     _DROP_ENTITIES.run(connection, gone)
+
+
+def _standing_summaries(
+    connection: Connection,
+    kind: OwnerKind,
+    rows: Sequence[Row[Any]],
+    added: Mapping[int, Sequence[tuple[int, str]]],
+    removed: Mapping[int, Sequence[int]],
+) -> dict[int, str]:
+    """Return the summaries, by row, whose inputs are what they were; drop the others."""
+    summarised = {row.rid: row.description for row in rows if row.described_by == s.SUMMARISED}
+    outdated = summaries.changed(connection, kind, summarised, added, removed)
+    summaries.drop(connection, kind, sorted(outdated))
+    return {rid: text for rid, text in summarised.items() if rid not in outdated}
+
+
+def _described(ordered: Sequence[str], summary: str | None) -> tuple[str, int]:
+    """Return the description to show of an item with these descriptions, and what it is."""
+    if summary is not None:
+        return summary, s.SUMMARISED
+    return joined_descriptions(ordered), s.WAITING if leaves_out(ordered) else s.JOINED
 
 
 def _write(connection: Connection, table: Table, rows: Sequence[dict[str, Any]], new: Collection[int]) -> None:
@@ -204,14 +242,14 @@ def _of_new(counts: Counter[tuple[int, str]], new: Collection[int]) -> dict[int,
 
 
 def _of_new_described(described: Mapping[int, Sequence[tuple[int, str]]], new: Collection[int]) -> dict[int, list[str]]:
-    return {owner: first_descriptions(described[owner])[:MAX_DESCRIPTIONS] for owner in new if owner in described}
+    return {owner: first_descriptions(described[owner])[:_WALKED] for owner in new if owner in described}
 
 
 def _descriptions(connection: Connection, owner: str, owners: Sequence[int]) -> dict[int, list[str]]:
     """Return the first few distinct descriptions of each owner, walking the index from one rank to the next."""
     found: dict[int, list[str]] = {}
     for block in blocks(owners):
-        for owner_rid, description in connection.execute(_WALKS[owner], {"owners": block, "limit": MAX_DESCRIPTIONS}):
+        for owner_rid, description in connection.execute(_WALKS[owner], {"owners": block, "limit": _WALKED}):
             found.setdefault(owner_rid, []).append(description)
     return found
 

@@ -12,6 +12,7 @@ from sqlalchemy import Row, Select, func, or_, select
 
 from quipu.model.evidence import Scored
 from quipu.model.fold import (
+    descriptions_hash,
     display_name,
     first_descriptions,
     joined_descriptions,
@@ -21,7 +22,9 @@ from quipu.model.fold import (
 )
 from quipu.model.graph import Entity, EntityMention, Relation, RelationMention
 from quipu.model.ids import relation_id
+from quipu.model.summary import OwnerKind
 from quipu.stores.relational import schema as s
+from quipu.stores.relational import summaries
 from quipu.stores.relational.filters import is_allowed
 from quipu.stores.relational.lookup import Lookup
 from quipu.stores.relational.rids import entity_rids, relation_rids
@@ -223,14 +226,13 @@ def _refolded_entities(
     for mention in _MENTIONS.records(snapshot, sorted(rows)):
         mentions.setdefault(mention.entity, []).append(mention)
     degree = _allowed_degrees(snapshot, sorted(mentions))
+    summarised = _summaries(snapshot, OwnerKind.ENTITY, [rows[rid] for rid in mentions])
     return {
         rows[rid].key: Entity(
             key=rows[rid].key,
             name=display_name(Counter(mention.surface for mention in all_mentions)),
             type=voted_type(Counter(mention.type for mention in all_mentions)),
-            description=joined_descriptions(
-                first_descriptions([(mention.description_order, mention.description) for mention in all_mentions])
-            ),
+            description=_description(all_mentions, summarised.get(rid)),
             n_mentions=len(all_mentions),
             n_chunks=len({mention.chunk for mention in all_mentions}),
             degree=degree[rid],
@@ -248,7 +250,22 @@ def _relations(snapshot: Snapshot, rows: Sequence[Row[Any]]) -> list[Relation]:
         mentions.setdefault(mention.relation, []).append(mention)
     keys = sorted({key for row in rows for key in (row.source_key, row.target_key)})
     names = {entity.key: entity.name for entity in entities(snapshot, keys)}
-    return [_refolded_relation(row, mentions[row.rid], names) for row in rows if row.rid in mentions]
+    said = [row for row in rows if row.rid in mentions]
+    summarised = _summaries(snapshot, OwnerKind.RELATION, said)
+    descriptions = {row.rid: _description(mentions[row.rid], summarised.get(row.rid)) for row in said}
+    return [_refolded_relation(row, mentions[row.rid], names, descriptions[row.rid]) for row in said]
+
+
+def _summaries(snapshot: Snapshot, kind: OwnerKind, rows: Sequence[Row[Any]]) -> dict[int, tuple[str, str]]:
+    summarised = [row.rid for row in rows if row.described_by == s.SUMMARISED]
+    return summaries.of(snapshot.connection, kind, summarised)
+
+
+def _description(mentions: Sequence[Row[Any]], summary: tuple[str, str] | None) -> str:
+    """Return the summary where the mentions that may be seen say all it was made of, else the join of what they say."""
+    ordered = first_descriptions([(mention.description_order, mention.description) for mention in mentions])
+    inputs_hash, text = summary or ("", "")
+    return text if inputs_hash == descriptions_hash(ordered) else joined_descriptions(ordered)
 
 
 def _relation(row: Row[Any]) -> Relation:
@@ -266,9 +283,10 @@ def _relation(row: Row[Any]) -> Relation:
     )
 
 
-def _refolded_relation(row: Row[Any], mentions: Sequence[Row[Any]], names: Mapping[str, str]) -> Relation:
+def _refolded_relation(
+    row: Row[Any], mentions: Sequence[Row[Any]], names: Mapping[str, str], description: str
+) -> Relation:
     keywords = Counter(word for mention in mentions for word in texts_from_json(mention.keywords))
-    described = [(mention.description_order, mention.description) for mention in mentions]
     return Relation(
         id=relation_id(row.source_key, row.target_key),
         source=row.source_key,
@@ -276,7 +294,7 @@ def _refolded_relation(row: Row[Any], mentions: Sequence[Row[Any]], names: Mappi
         source_name=names[row.source_key],
         target_name=names[row.target_key],
         keywords=top_keywords(keywords),
-        description=joined_descriptions(first_descriptions(described)),
+        description=description,
         weight=thousandths_to_weight(sum(mention.weight for mention in mentions)),
         n_mentions=len(mentions),
         n_chunks=len({mention.chunk for mention in mentions}),

@@ -14,8 +14,8 @@ from quipu.stores.relational import schema as s
 from quipu.stores.relational.sql import ByValues, insert_rows, next_rid, texts_from_json, to_json
 
 _m, _r, _a = s.entity_mention.c, s.relation_mention.c, s.alias_mention.c
-_SAID = ByValues(select(_m.chunk, _m.entity, _m.surface, _m.type), _m.chunk)
-_STATED = ByValues(select(_r.chunk, _r.relation, _r.keywords, _r.weight), _r.chunk)
+_SAID = ByValues(select(_m.chunk, _m.entity, _m.surface, _m.type, _m.description_order), _m.chunk)
+_STATED = ByValues(select(_r.chunk, _r.relation, _r.keywords, _r.weight, _r.description_order), _r.chunk)
 _ALIASES = ByValues(select(_a.alias), _a.chunk)
 _FORGET = [ByValues(table.delete(), table.c.chunk) for table in (s.entity_mention, s.relation_mention, s.alias_mention)]
 _ENTITIES = ByValues(select(s.entity.c.key, s.entity.c.rid), s.entity.c.key)
@@ -67,6 +67,8 @@ class Tallies:
     new_relations: dict[int, NewRelation] = field(default_factory=dict)
     entity_descriptions: dict[int, list[tuple[int, str]]] = field(default_factory=dict)  # (rank, description), as added
     relation_descriptions: dict[int, list[tuple[int, str]]] = field(default_factory=dict)
+    entity_forgotten: dict[int, list[int]] = field(default_factory=dict)  # ranks of descriptions taken back
+    relation_forgotten: dict[int, list[int]] = field(default_factory=dict)
 
     def add_entity(self, chunk_entities: set[int], entity: int, surface: str, kind: str, sign: int) -> None:
         """Count one mention; `chunk_entities` are those already seen in its chunk."""
@@ -95,10 +97,12 @@ def forget(connection: Connection, chunks: Sequence[int], tallies: Tallies) -> N
     entities: dict[int, set[int]] = {}
     for row in _SAID.rows(connection, chunks):
         tallies.add_entity(entities.setdefault(row.chunk, set()), row.entity, row.surface, row.type, -1)
+        tallies.entity_forgotten.setdefault(row.entity, []).append(row.description_order)
     relations: dict[int, set[int]] = {}
     for row in _STATED.rows(connection, chunks):
         seen = relations.setdefault(row.chunk, set())
         tallies.add_relation(seen, row.relation, texts_from_json(row.keywords), row.weight, -1)
+        tallies.relation_forgotten.setdefault(row.relation, []).append(row.description_order)
     for row in _ALIASES.rows(connection, chunks):
         tallies.aliases[row.alias] -= 1
     for delete in _FORGET:

@@ -1,12 +1,13 @@
 """Migrations: a numbered, append-only list. A new index starts at the last number; an older one is brought up to it."""
 
 from collections.abc import Callable
+from typing import Any
 
-from sqlalchemy import Connection, inspect
+from sqlalchemy import Column, Connection, inspect
 from sqlalchemy.schema import CreateColumn
 
 from quipu.errors import Corrupt, Mismatch
-from quipu.stores.relational import meta, text_index
+from quipu.stores.relational import fold, meta, text_index
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.backend import Backend
 from quipu.text.analyzer import Analyzer
@@ -22,12 +23,28 @@ def _add_headers_and_shorten_spaces(connection: Connection) -> None:
     for table in ("vector", "vector_gone", "vector_todo"):
         connection.exec_driver_sql(f"UPDATE {table} SET space = substr(space, 1, 1)")
     for column in (s.chunk.c.header, s.job.c.chunking):
-        if column.name not in {each["name"] for each in inspect(connection).get_columns(column.table.name)}:
-            connection.exec_driver_sql(f"ALTER TABLE {column.table.name} ADD COLUMN {CreateColumn(column)}")
+        _add_column(connection, column)
+
+
+def _add_column(connection: Connection, column: Column[Any]) -> None:
+    if column.name not in {each["name"] for each in inspect(connection).get_columns(column.table.name)}:
+        connection.exec_driver_sql(f"ALTER TABLE {column.table.name} ADD COLUMN {CreateColumn(column)}")
+
+
+def _add_usage_and_summaries(connection: Connection) -> None:
+    columns = (s.reply.c.lifetime, s.reply_document.c.version, s.entity.c.described_by, s.relation.c.described_by)
+    for column in columns:
+        _add_column(connection, column)
+    for table in (s.reply_source, s.summary, s.usage):
+        table.create(connection, checkfirst=True)
+    for table in (s.reply, s.entity, s.relation):
+        for index in table.indexes:
+            index.create(connection, checkfirst=True)
+    fold.mark_waiting(connection)
 
 
 # Position 0 brings schema 1 to 2, and so on. Never change or remove an entry.
-MIGRATIONS: tuple[Migration, ...] = (_add_edit_table, _add_headers_and_shorten_spaces)
+MIGRATIONS: tuple[Migration, ...] = (_add_edit_table, _add_headers_and_shorten_spaces, _add_usage_and_summaries)
 
 SCHEMA = 1 + len(MIGRATIONS)
 _TEXT_SINCE = 3  # the first schema whose full text holds what it holds now; that of an older index is built anew
@@ -60,6 +77,15 @@ def prepare(connection: Connection, backend: Backend, analyzer: Analyzer) -> Non
 def _segmenter(tokenizer: str | None) -> str:
     """Return the segmenter in a tokenizer's identity: another one is not to be put in its place unasked."""
     return (tokenizer or "").partition("+")[2]
+
+
+def check_schema(schema: int) -> None:
+    """Raise Mismatch where another version has brought the index to another schema since it was opened."""
+    if schema != SCHEMA:
+        raise Mismatch(
+            f"Another version of Quipu has brought the index from schema {SCHEMA} to {schema} while it was open.",
+            remedy="Stop this process and start it again with that version: pip install -U quipu-rag",
+        )
 
 
 def check_tokenizer(connection: Connection, tokenizer: str) -> None:

@@ -34,7 +34,9 @@ def documents(snapshot: Snapshot, ids: Sequence[str] | None) -> list[Document]:
     d, j = s.document.c, s.job.c
     n_chunks = select(func.count()).where(s.chunk.c.document == d.rid).scalar_subquery()
     n_failed = select(func.count()).where(s.chunk.c.document == d.rid, s.chunk.c.error != "").scalar_subquery()
-    live = select(s.document, n_chunks.label("n_chunks"), n_failed.label("n_failed"))
+    failed = select(s.chunk.c.error).where(s.chunk.c.document == d.rid, s.chunk.c.error != "")
+    error = failed.order_by(s.chunk.c.ordinal).limit(1).scalar_subquery()
+    live = select(s.document, n_chunks.label("n_chunks"), n_failed.label("n_failed"), error.label("chunk_error"))
     if snapshot.is_filtered:
         live = live.where(d.rid.in_(select(ALLOWED_DOCUMENT.c.rid)))
     waiting = select(j.document, j.status, j.title, j.source, j.media_type, j.metadata, j.error, j.added_at).where(
@@ -86,10 +88,18 @@ def _document(row: Row[Any], job: Row[Any] | None) -> Document:
         version=row.version,
         n_chunks=row.n_chunks,
         n_failed_chunks=row.n_failed,
-        error=job.error if job else "",
+        error=job.error if job else _error_of_chunks(row),
         added_at=row.added_at,
         updated_at=row.updated_at,
     )
+
+
+def _error_of_chunks(row: Row[Any]) -> str:
+    """Return what is wrong with a document that was read in part."""
+    if not row.n_failed:
+        return ""
+    first = ", the first" if row.n_failed > 1 else ""
+    return f"{row.n_failed:,} of {row.n_chunks:,} chunks could not be read{first}: {row.chunk_error}"
 
 
 def _waiting_document(job: Row[Any]) -> Document:

@@ -1,45 +1,100 @@
-"""Replies: paid work, kept while a document needs it."""
+"""Replies: paid work, kept while a document needs it.
+
+A document needs the reply of an extractor while one of its chunks has that input, and the replies to single calls made
+for it while it stays in the version they were made for. What was made from several documents together goes with the
+first that goes or takes something back, and what was made from other replies with the first of these, so that nothing
+of what is removed is left.
+"""
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import Connection, select, tuple_
+from sqlalchemy import text as sql_text
 
+from quipu.model.chat import ChatRequest, Lifetime
 from quipu.model.delta import Reply
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.backend import Backend
-from quipu.stores.relational.sql import ByValues, Upsert, deflate, inflate
+from quipu.stores.relational.sql import ByValues, Upsert, deflate, inflate, insert_rows
 
-_u, _h = s.reply_document.c, s.reply.c.input_hash
-_READ = ByValues(select(s.reply), _h)
+EXTRACTION = 0  # in place of a version: needed while a chunk has this input
+
+_u, _r, _f = s.reply_document.c, s.reply.c, s.reply_source.c
+_h = _r.input_hash
+_READ = ByValues(select(_h, _r.payload), _h)
 _KEPT = ByValues(select(_h), _h)
-_DROP = ByValues(s.reply.delete(), _h)
-_KEEP, _NEED = Upsert(s.reply), Upsert(s.reply_document)
+_NEED, _MADE = Upsert(s.reply_document), Upsert(s.reply_source)
 _ASKED_FOR = ByValues(select(_u.input_hash), _u.document)
+_JOINT = ByValues(
+    select(_u.input_hash)
+    .join_from(s.reply_document, s.reply, _u.input_hash == _h)
+    .where(_r.lifetime == Lifetime.ALL_DOCUMENTS.value),
+    _u.document,
+)
 _USED = ByValues(select(_u.input_hash).distinct(), _u.input_hash)
+_MADE_FROM = ByValues(select(_f.input_hash).distinct(), _f.source)
 _FORGET_DOCUMENTS = ByValues(s.reply_document.delete(), _u.document)
 _FORGET_USES = ByValues(s.reply_document.delete(), tuple_(_u.document, _u.input_hash))
+_DROP_PAYLOADS = ByValues(s.reply.delete(), _h)
+_DROP = [ByValues(table.delete(), table.c.input_hash) for table in (s.reply, s.reply_document, s.reply_source)]
+_LIVE = ByValues(select(s.document.c.id, s.document.c.version), s.document.c.id)
+_QUEUED = ByValues(select(s.job.c.document).where(s.job.c.data.is_not(None)), s.job.c.document)
+_OF_REVISION = sql_text(f"SELECT input_hash FROM reply WHERE lifetime = '{Lifetime.REVISION.value}'")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallReply:
+    """A model's reply to a single call, and what was asked."""
+
+    input_hash: str
+    payload: str
+    request: ChatRequest
+
+    @property
+    def owners(self) -> tuple[str, ...]:
+        """The documents it goes with: none where something else ends it."""
+        is_of_none = self.request.lifetime in (Lifetime.REVISION, Lifetime.FREE)
+        return () if is_of_none else self.request.documents
 
 
 def record(connection: Connection, backend: Backend, replies: Sequence[Reply]) -> None:
-    """Keep replies, each for the document it was asked for; one reply may serve several."""
-    if replies:
-        kept = [{"input_hash": reply.input_hash, "payload": deflate(reply.payload)} for reply in replies]
-        uses = [{"input_hash": reply.input_hash, "document": reply.document_id} for reply in replies]
-        hashes = sorted({reply.input_hash for reply in replies})
-        readable = read(connection, hashes)
-        damaged = [input_hash for input_hash in hashes if input_hash not in readable]
-        _DROP.run(connection, damaged)
-        _KEEP.run(connection, backend, kept)
-        _NEED.run(connection, backend, uses)
+    """Keep an extractor's replies, each for the document it was asked for; one reply may serve several."""
+    payloads: dict[str, str] = {}
+    for reply in replies:
+        payloads.setdefault(reply.input_hash, reply.payload)
+    _put(connection, payloads, Lifetime.DOCUMENTS)
+    use(connection, backend, [(reply.document_id, reply.input_hash) for reply in replies])
+
+
+def keep(connection: Connection, backend: Backend, replies: Sequence[CallReply]) -> None:
+    """Keep replies to single calls; not those for documents, or made from replies, that are gone by now."""
+    live, version = _versions(connection, sorted({each for reply in replies for each in reply.owners}))
+    sources = sorted({each for reply in replies for each in reply.request.made_from})
+    there = {row.input_hash for row in _KEPT.rows(connection, sources)}
+    uses: list[dict[str, Any]] = []
+    made: list[dict[str, Any]] = []
+    payloads: dict[Lifetime, dict[str, str]] = {}
+    for reply in replies:
+        owners, lifetime = [each for each in reply.owners if each in version], reply.request.lifetime
+        is_wanted = live.issuperset(reply.owners) if lifetime is Lifetime.ALL_DOCUMENTS else bool(owners)
+        if (is_wanted or not reply.owners) and there.issuperset(reply.request.made_from):
+            payloads.setdefault(lifetime, {}).setdefault(reply.input_hash, reply.payload)
+            uses += [{"document": each, "input_hash": reply.input_hash, "version": version[each]} for each in owners]
+            made += [{"input_hash": reply.input_hash, "source": each} for each in reply.request.made_from]
+    for lifetime, payload_by_hash in payloads.items():
+        _put(connection, payload_by_hash, lifetime)
+    _NEED.run(connection, backend, uses)
+    _MADE.run(connection, backend, made)
 
 
 def use(connection: Connection, backend: Backend, uses: Sequence[tuple[str, str]]) -> None:
-    """Note that documents need replies kept before: (document id, input hash)."""
-    if uses:
-        rows = [{"document": document, "input_hash": input_hash} for document, input_hash in uses]
-        _NEED.run(connection, backend, rows)
+    """Note that documents need an extractor's replies kept before: (document id, input hash)."""
+    rows = [{"document": document, "input_hash": input_hash, "version": EXTRACTION} for document, input_hash in uses]
+    _NEED.run(connection, backend, rows)
 
 
 def read(connection: Connection, input_hashes: Sequence[str]) -> dict[str, str]:
@@ -52,30 +107,74 @@ def read(connection: Connection, input_hashes: Sequence[str]) -> dict[str, str]:
 
 
 def drop_documents(connection: Connection, document_ids: Sequence[str]) -> None:
-    """Drop the replies only these documents needed."""
-    asked = sorted({row.input_hash for row in _ASKED_FOR.rows(connection, document_ids)})
+    """Drop the replies only these documents needed, and those made from them and others together."""
+    drop_joint(connection, document_ids)
+    asked = {row.input_hash for row in _ASKED_FOR.rows(connection, document_ids)}
     _FORGET_DOCUMENTS.run(connection, document_ids)
-    _drop_unused(connection, asked)
+    _drop(connection, asked - {row.input_hash for row in _USED.rows(connection, sorted(asked))})
+
+
+def drop_joint(connection: Connection, document_ids: Sequence[str]) -> None:
+    """Drop the replies made from any of these documents and others together."""
+    _drop(connection, {row.input_hash for row in _JOINT.rows(connection, document_ids)})
+
+
+def drop_of_revision(connection: Connection) -> None:
+    """Drop the replies that hold only while no fact changes."""
+    _drop(connection, set(connection.execute(_OF_REVISION).scalars()))
 
 
 def purge(connection: Connection) -> int:
-    """Drop replies that no chunk of a live document and no unfinished job needs; return how many."""
+    """Drop replies that no live document and no unfinished job needs; return how many.
+
+    Those made from several documents together stay: all of these are live, and a summary may want them again.
+    """
     u, c, d = s.reply_document.c, s.chunk.c, s.document.c
     needed = {
-        (row.id, row.input_hash)
+        (row.id, row.input_hash, EXTRACTION)
         for row in connection.execute(select(d.id, c.input_hash).join_from(s.document, s.chunk, c.document == d.rid))
     }
+    version = {row.id: row.version for row in connection.execute(select(d.id, d.version))}
     waiting = set(connection.execute(select(s.job.c.document)).scalars())
-    uses = connection.execute(select(u.document, u.input_hash)).all()
-    old = [row for row in uses if row.document not in waiting and (row.document, row.input_hash) not in needed]
-    pairs = [(row.document, row.input_hash) for row in old]
-    _FORGET_USES.run(connection, pairs)
-    return _drop_unused(connection, sorted({row.input_hash for row in old}))
+    old: list[tuple[str, str]] = []
+    uses = select(u.document, u.input_hash, u.version, _r.lifetime).outerjoin(s.reply, u.input_hash == _h)
+    for row in connection.execute(uses).all():
+        is_of_version = row.version != EXTRACTION and row.version == version.get(row.document)
+        is_needed = (row.document, row.input_hash, row.version) in needed
+        if row.document not in waiting and row.lifetime != Lifetime.ALL_DOCUMENTS and not (is_of_version or is_needed):
+            old.append((row.document, row.input_hash))
+    _FORGET_USES.run(connection, old)
+    owned = select(u.input_hash).union(select(_f.input_hash))
+    unowned = select(_h).where(_r.lifetime != Lifetime.REVISION.value, _h.not_in(owned))
+    return _drop(connection, set(connection.execute(unowned).scalars()))
 
 
-def _drop_unused(connection: Connection, input_hashes: Sequence[str]) -> int:
-    used = {row[0] for row in _USED.rows(connection, input_hashes)}
-    unused = [input_hash for input_hash in input_hashes if input_hash not in used]
-    n_dropped = len(_KEPT.rows(connection, unused))
-    _DROP.run(connection, unused)
+def _put(connection: Connection, payload_by_hash: Mapping[str, str], lifetime: Lifetime) -> None:
+    """Keep payloads where there is none yet, or one that cannot be read."""
+    readable = read(connection, list(payload_by_hash))
+    new = {input_hash: payload for input_hash, payload in payload_by_hash.items() if input_hash not in readable}
+    _DROP_PAYLOADS.run(connection, list(new))
+    rows = [{"input_hash": each, "payload": deflate(new[each]), "lifetime": lifetime.value} for each in new]
+    insert_rows(connection, s.reply, rows)
+
+
+def _versions(connection: Connection, document_ids: Sequence[str]) -> tuple[set[str], dict[str, int]]:
+    """Return which documents are live, and the version of each known one that is being made now, or was made last."""
+    live = {row.id: row.version for row in _LIVE.rows(connection, document_ids)}
+    queued = {row.document for row in _QUEUED.rows(connection, document_ids)}
+    known: Iterable[str] = live.keys() | queued
+    return set(live), {each: live.get(each, 0) + (each in queued) for each in known}
+
+
+def _drop(connection: Connection, input_hashes: Collection[str]) -> int:
+    """Drop replies with all that was made from them, and so on; return how many were there."""
+    gone: set[str] = set()
+    found = set(input_hashes)
+    while found:
+        gone |= found
+        found = {row.input_hash for row in _MADE_FROM.rows(connection, sorted(found))} - gone
+    ordered = sorted(gone)
+    n_dropped = len(_KEPT.rows(connection, ordered))
+    for drop in _DROP:
+        drop.run(connection, ordered)
     return n_dropped

@@ -13,8 +13,10 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     UniqueConstraint,
+    text,
 )
 
+from quipu.model.chat import Lifetime
 from quipu.ports.store import Space
 
 SPACE_CODES = {Space.CHUNK: "c", Space.ENTITY: "e", Space.RELATION: "r"}
@@ -155,24 +157,45 @@ edit = Table(
     Column("made_at", Text, nullable=False),
 )
 
+# What extractors and models replied; `lifetime` says what ends it, see model.chat.Lifetime.
 reply = Table(
     "reply",
     metadata,
     Column("input_hash", Text, primary_key=True),
     Column("payload", LargeBinary, nullable=False),  # deflated UTF-8
+    Column("lifetime", Text, nullable=False, server_default=Lifetime.DOCUMENTS.value),
+    Index("reply_revision", "lifetime", sqlite_where=text(f"lifetime = '{Lifetime.REVISION.value}'")),
 )
 
+# `version`: 0 for an extraction, which a document needs while one of its chunks has that input; for a single call, the
+# version of the document it was made for.
 reply_document = Table(
     "reply_document",
     metadata,
     Column("document", Text, nullable=False),
     Column("input_hash", Text, nullable=False),
+    Column("version", Integer, nullable=False, server_default="0"),
     PrimaryKeyConstraint("document", "input_hash"),
     Index("reply_document_input", "input_hash"),
     sqlite_with_rowid=False,
 )
 
+# Replies made from other replies, and these: they go with the first of them.
+reply_source = Table(
+    "reply_source",
+    metadata,
+    Column("input_hash", Text, nullable=False),
+    Column("source", Text, nullable=False),
+    PrimaryKeyConstraint("input_hash", "source"),
+    Index("reply_source_source", "source"),
+    sqlite_with_rowid=False,
+)
+
 # ---- folds of mentions, kept in the transaction that changes the facts -----------------------------------------------
+
+# Where the description of an entity or relation comes from: all its descriptions joined, as many as fit while they wait
+# for a summary, or a summary of them all.
+JOINED, WAITING, SUMMARISED = 0, 1, 2
 
 entity = Table(
     "entity",
@@ -186,7 +209,9 @@ entity = Table(
     Column("n_chunks", Integer, nullable=False),
     Column("degree", Integer, nullable=False),
     Column("vector_hash", Text, nullable=False),
+    Column("described_by", Integer, nullable=False, server_default="0"),
     Index("entity_vector", "vector_hash"),
+    Index("entity_unsummarised", "described_by", sqlite_where=text(f"described_by = {WAITING}")),
 )
 
 entity_surface = Table(
@@ -221,9 +246,11 @@ relation = Table(
     Column("n_mentions", Integer, nullable=False),
     Column("n_chunks", Integer, nullable=False),
     Column("vector_hash", Text, nullable=False),
+    Column("described_by", Integer, nullable=False, server_default="0"),
     UniqueConstraint("source", "target"),
     Index("relation_target", "target"),
     Index("relation_vector", "vector_hash"),
+    Index("relation_unsummarised", "described_by", sqlite_where=text(f"described_by = {WAITING}")),
 )
 
 relation_keyword = Table(
@@ -234,6 +261,18 @@ relation_keyword = Table(
     Column("n", Integer, nullable=False),
     PrimaryKeyConstraint("relation", "keyword"),
     sqlite_with_rowid=False,
+)
+
+# Summaries of the descriptions whose hash is `inputs_hash`, shown in place of their join; dropped when these change.
+summary = Table(
+    "summary",
+    metadata,
+    Column("kind", Text, nullable=False),  # entity | relation
+    Column("owner", Integer, nullable=False),
+    Column("inputs_hash", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    PrimaryKeyConstraint("kind", "owner"),
 )
 
 # ---- links: every known name (an entity's key or a stated alias) × every chunk it occurs in --------------------------
@@ -322,4 +361,27 @@ job = Table(
     Column("lease_until", Float, nullable=False),
     Column("added_at", Text, nullable=False),
     Index("job_status", "status", "rid"),
+)
+
+# What models were asked and what it cost, see model.usage.UsageRow; money in millionths.
+usage = Table(
+    "usage",
+    metadata,
+    Column("day", Text, nullable=False),
+    Column("stage", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("n_calls", Integer, nullable=False),
+    Column("input_tokens", BigInteger, nullable=False),
+    Column("cached_tokens", BigInteger, nullable=False),
+    Column("output_tokens", BigInteger, nullable=False),
+    Column("cost", BigInteger, nullable=False),
+    Column("n_unpriced", Integer, nullable=False),
+    Column("n_interrupted", Integer, nullable=False),
+    Column("interrupted_input_tokens", BigInteger, nullable=False),
+    Column("interrupted_cached_tokens", BigInteger, nullable=False),
+    Column("interrupted_output_tokens", BigInteger, nullable=False),
+    Column("interrupted_cost", BigInteger, nullable=False),
+    PrimaryKeyConstraint("day", "stage", "model", "subject"),
+    sqlite_with_rowid=False,
 )

@@ -142,11 +142,11 @@ def driver_rows(result: CursorResult[Any]) -> list[tuple[Any, ...]]:
 
 
 class Upsert:
-    """An INSERT that leaves rows already there as they are, or adds to a count of theirs; built once."""
+    """An INSERT that leaves rows already there as they are, or adds to counts of theirs; built once."""
 
-    def __init__(self, table: Table, *, count: str = "") -> None:
+    def __init__(self, table: Table, *, counts: Sequence[str] = ()) -> None:
         self._table = table
-        self._count = count
+        self._counts = counts
         self._by_kind: dict[type[Backend], Insert] = {}
 
     def run(self, connection: Connection, backend: Backend, rows: Sequence[dict[str, Any]]) -> None:
@@ -157,10 +157,10 @@ class Upsert:
         kind = type(backend)
         if kind not in self._by_kind:
             statement = backend.insert(self._table)
-            total = self._table.c[self._count] + statement.excluded[self._count] if self._count else None
+            totals = {name: self._table.c[name] + statement.excluded[name] for name in self._counts}
             self._by_kind[kind] = (
-                statement.on_conflict_do_update(index_elements=self._table.primary_key, set_={self._count: total})
-                if self._count
+                statement.on_conflict_do_update(index_elements=self._table.primary_key, set_=totals)
+                if totals
                 else statement.on_conflict_do_nothing()
             )
         return self._by_kind[kind]

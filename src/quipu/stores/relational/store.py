@@ -10,9 +10,12 @@ from typing import TypeVar
 from sqlalchemy import Connection
 
 from quipu.errors import InvalidDelta, Unavailable
+from quipu.model.chat import ChatRequest
 from quipu.model.delta import Committed, Delta, DocumentFacts, Job
 from quipu.model.document import Status
 from quipu.model.query import Filter
+from quipu.model.summary import Owner, Summary, SummaryTask
+from quipu.model.usage import UsageRow
 from quipu.ports.store import ReadView
 from quipu.stores.relational import (
     documents,
@@ -24,7 +27,9 @@ from quipu.stores.relational import (
     meta,
     migrations,
     replies,
+    summaries,
     text_index,
+    usage_rows,
     vector_rows,
     verify,
 )
@@ -32,10 +37,12 @@ from quipu.stores.relational.allowed import AllowedGraph
 from quipu.stores.relational.backend import Backend
 from quipu.stores.relational.documents import ChunkChanges
 from quipu.stores.relational.fold import Folded
+from quipu.stores.relational.grouped import Grouped
 from quipu.stores.relational.lease import new_owner
 from quipu.stores.relational.memo import Memo
 from quipu.stores.relational.mentions import Tallies
 from quipu.stores.relational.name_sieve import NameSieve
+from quipu.stores.relational.replies import CallReply
 from quipu.stores.relational.snapshot import Snapshot
 from quipu.stores.relational.threads import finish_in_thread
 from quipu.stores.relational.view import RelationalView
@@ -56,6 +63,8 @@ class RelationalStore:
         self._lock = asyncio.Lock()
         self._is_closed = False
         self._memo = Memo(revision=-1)
+        self._found = Grouped(self._find)
+        self._kept = Grouped(self._keep)
 
     async def prepare(self, *, any_tokenizer: bool = False) -> None:
         """Make or migrate the tables; to be called once, before anything else.
@@ -64,7 +73,7 @@ class RelationalStore:
         """
 
         if not await self._read(migrations.is_current):
-            await self._write(lambda connection: migrations.prepare(connection, self._backend, self._analyzer))
+            await self._run(lambda connection: migrations.prepare(connection, self._backend, self._analyzer))
         if not any_tokenizer:
             await self._read(lambda connection: migrations.check_tokenizer(connection, self._analyzer.identity))
 
@@ -122,6 +131,24 @@ class RelationalStore:
     async def replies(self, input_hashes: Sequence[str]) -> dict[str, str]:
         return await self._read(lambda connection: replies.read(connection, input_hashes))
 
+    async def find(self, input_hash: str) -> str | None:
+        return await self._found.do(input_hash)
+
+    async def keep(self, input_hash: str, payload: str, request: ChatRequest, usage: Sequence[UsageRow]) -> None:
+        await self._kept.do((CallReply(input_hash=input_hash, payload=payload, request=request), usage))
+
+    async def spend(self, usage: Sequence[UsageRow]) -> None:
+        await self._kept.do((None, usage))
+
+    async def usage(self, since: str = "", until: str = "") -> list[UsageRow]:
+        return await self._read(lambda connection: usage_rows.read(connection, since, until))
+
+    async def unsummarised(self) -> list[Owner]:
+        return await self._read(summaries.waiting)
+
+    async def summary_tasks(self, owners: Sequence[Owner]) -> list[SummaryTask]:
+        return await self._read(lambda connection: summaries.tasks(connection, owners))
+
     async def stale_texts(self, model: str, limit: int) -> dict[str, str]:
         return await self._read(lambda connection: text_index.stale_texts(connection, model, limit))
 
@@ -150,6 +177,7 @@ class RelationalStore:
 
     async def purge(self) -> int:
         def run(connection: Connection) -> int:
+            usage_rows.purge(connection, self._backend, datetime.now(UTC).date())
             return replies.purge(connection) + vector_rows.purge(connection)
 
         return await self._write(run)
@@ -161,17 +189,38 @@ class RelationalStore:
         return await self._read(lambda connection: verify.differences(connection, self._backend, self._analyzer))
 
     async def close(self) -> None:
+        await self._found.finish()
+        await self._kept.finish()
         self._is_closed = True
         await finish_in_thread(self._backend.close)
 
     async def _write(self, change: Callable[[Connection], T]) -> T:
+        def checked(connection: Connection) -> T:
+            migrations.check_schema(meta.number(connection, "schema"))
+            return change(connection)
+
+        self._check_open()
+        return await self._run(checked)
+
+    async def _run(self, change: Callable[[Connection], T]) -> T:
         def run() -> T:
             with self._backend.writing() as connection:
                 return change(connection)
 
-        self._check_open()
         async with self._lock:
             return await finish_in_thread(run)
+
+    async def _find(self, input_hashes: Sequence[str]) -> list[str | None]:
+        found = await self.replies(input_hashes)
+        return [found.get(input_hash) for input_hash in input_hashes]
+
+    async def _keep(self, kept: Sequence[tuple[CallReply | None, Sequence[UsageRow]]]) -> Sequence[None]:
+        def keep(connection: Connection) -> None:
+            replies.keep(connection, self._backend, [reply for reply, _ in kept if reply is not None])
+            usage_rows.add(connection, self._backend, [row for _, rows in kept for row in rows])
+
+        await self._write(keep)
+        return [None] * len(kept)
 
     def _check_open(self) -> None:
         if self._is_closed:
@@ -203,8 +252,8 @@ class RelationalStore:
         replies.record(connection, backend, delta.replies)
         publish, superseded = _still_wanted(connection, delta.publish)
         changes, folded, tallies = ChunkChanges(), Folded(), Tallies()
-        documents.publish(connection, publish, changes, folded, now=now)
-        documents.remove(connection, removals, changes, folded)
+        documents.publish(connection, publish, changes, folded.vectors, now=now)
+        documents.remove(connection, removals, changes, folded.vectors)
         mentions.forget(connection, changes.unsaid, tallies)
         mentions.record(connection, changes.said, tallies)
         fold.refold(connection, backend, tallies, folded)
@@ -212,18 +261,22 @@ class RelationalStore:
             [new.key for new in tallies.new_entities.values()], folded.gone_entities, tallies.aliases
         )
         text_index.update(connection, backend, self._analyzer, self._sieve, changes, references)
-        vector_rows.retarget(connection, folded.vectors_before, folded.vectors_after, revision)
+        vector_rows.retarget(connection, folded.vectors, revision)
         _settle(connection, backend, publish, removals)
+        replies.drop_joint(connection, changes.retracted)
         jobs.fail(connection, delta.fail)
+        n_outdated = _summarise(connection, delta.summaries, revision) if delta.summaries else 0
         vector_rows.write(connection, delta.vectors)
-        return Committed(revision=revision, superseded=superseded)
+        usage_rows.add(connection, backend, delta.usage)
+        return Committed(revision=revision, superseded=superseded, n_outdated=n_outdated)
 
     def _open_view(self, connection: Connection, allowed: Filter) -> RelationalView:
         is_filtered = not allowed.is_empty()
         if is_filtered:
             self._backend.restrict(connection)
             filters.allow(connection, allowed)
-        revision = meta.number(connection, "revision")
+        schema, revision = meta.numbers(connection, "schema", "revision")
+        migrations.check_schema(schema)
         snapshot = Snapshot(
             connection=connection,
             backend=self._backend,
@@ -249,10 +302,19 @@ def _still_wanted(
     return wanted, tuple(doc.id for doc in publish if doc.job is not None and doc.job not in current)
 
 
+def _summarise(connection: Connection, written: Sequence[Summary], revision: int) -> int:
+    """Show summaries in place of joins; return how many are of descriptions that are others now."""
+    changes, n_outdated = summaries.write(connection, written)
+    vector_rows.retarget(connection, changes, revision)
+    return n_outdated
+
+
 def _settle(
     connection: Connection, backend: Backend, publish: Sequence[DocumentFacts], removals: Sequence[str]
 ) -> None:
     """Close the jobs that are done and drop the replies nothing needs any more."""
+    if publish or removals:
+        replies.drop_of_revision(connection)
     replies.drop_documents(connection, removals)
     uses = [(doc.id, facts.chunk.input_hash) for doc in publish for facts in doc.chunks if not facts.chunk.error]
     replies.use(connection, backend, uses)

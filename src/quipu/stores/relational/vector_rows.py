@@ -1,7 +1,7 @@
 """Vectors in tables: which texts want one, which have one, which are no longer wanted."""
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -39,17 +39,28 @@ def vector_hash(space: Space, text: str) -> str:
     return digest("vector", space, text)
 
 
-def retarget(
-    connection: Connection,
-    before: Counter[tuple[Space, str]],
-    after: Counter[tuple[Space, str]],
-    revision: int,
-) -> None:
+@dataclass(slots=True)
+class VectorChanges:
+    """The texts whose vectors items wanted before a change and want after it, by space and hash."""
+
+    before: set[tuple[Space, str]] = field(default_factory=set)
+    after: set[tuple[Space, str]] = field(default_factory=set)
+
+    def moved(self, space: Space, before: str, after: str) -> None:
+        """Note that an item's text changed from one hash to another, "" for none; or that it stayed."""
+        if before != after:
+            if before:
+                self.before.add((space, before))
+            if after:
+                self.after.add((space, after))
+
+
+def retarget(connection: Connection, changes: VectorChanges, revision: int) -> None:
     """After owners moved from some texts to others: queue texts without a vector, drop vectors without an owner."""
     models = connection.execute(_MODELS).scalars().all()
     for space in Space:
-        left = {text_hash for kind, text_hash in before if kind == space}
-        wanted = {text_hash for kind, text_hash in after if kind == space}
+        left = {text_hash for kind, text_hash in changes.before if kind == space}
+        wanted = {text_hash for kind, text_hash in changes.after if kind == space}
         _drop(connection, space, left - wanted, revision)
         for model in models:
             _queue(connection, model, space, wanted)

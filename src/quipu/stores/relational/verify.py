@@ -8,14 +8,17 @@ from sqlalchemy import Connection, func, select
 
 from quipu.model.document import Status
 from quipu.model.fold import (
+    descriptions_hash,
     display_name,
     first_descriptions,
     joined_descriptions,
+    leaves_out,
     top_keywords,
     voted_type,
 )
+from quipu.model.summary import OwnerKind
 from quipu.ports.store import Space
-from quipu.stores.relational import replies
+from quipu.stores.relational import replies, summaries
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.backend import Backend
 from quipu.stores.relational.documents import metadata_rows
@@ -39,7 +42,8 @@ MAX_EXAMPLES = 20
 def differences(connection: Connection, backend: Backend, analyzer: Analyzer) -> list[str]:
     """Return what differs from a computation from the facts, in words; at most MAX_EXAMPLES of each kind."""
     found = backend.damage(connection)
-    for check in (_entities, _relations, _counts, _chunks, _mentions, _metadata, _vectors, _names, _replies):
+    folds = (_entities, _relations, _summaries, _counts)
+    for check in (*folds, _chunks, _mentions, _metadata, _vectors, _names, _replies):
         found += _first(check(connection))
     found += _first(_text(connection, backend, analyzer))
     return found
@@ -58,25 +62,52 @@ def _entities(connection: Connection) -> Iterator[str]:
     degree = Counter[int]()
     for source, target in connection.execute(select(s.relation.c.source, s.relation.c.target)):
         degree.update((source, target))
-    expected = {rid: _folded_entity(said, degree[rid]) for rid, said in mentions.items()}
+    kept_summaries = _summaries_of(connection, OwnerKind.ENTITY)
+    expected = {rid: _folded_entity(said, degree[rid], kept_summaries.get(rid)) for rid, said in mentions.items()}
     kept: dict[int, tuple[object, ...]] = {}
     keys: dict[int, str] = {}
     for row in connection.execute(select(s.entity)):
         keys[row.rid] = row.key
-        kept[row.rid] = (row.name, row.type, row.description, row.n_mentions, row.n_chunks, row.degree)
+        described = row.description, row.described_by
+        kept[row.rid] = (row.name, row.type, *described, row.n_mentions, row.n_chunks, row.degree)
     yield from _compare("entity", keys, expected, kept)
 
 
-def _folded_entity(mentions: list[Any], degree: int) -> tuple[object, ...]:
-    described = [(m.description_order, m.description) for m in mentions]
+def _folded_entity(mentions: list[Any], degree: int, summary: tuple[str, str] | None) -> tuple[object, ...]:
     return (
         display_name(Counter(m.surface for m in mentions)),
         voted_type(Counter(m.type for m in mentions)),
-        joined_descriptions(first_descriptions(described)),
+        *_described(mentions, summary),
         len(mentions),
         len({m.chunk for m in mentions}),
         degree,
     )
+
+
+def _described(mentions: list[Any], summary: tuple[str, str] | None) -> tuple[str, int]:
+    """Return the description these mentions give, with their summary where it is of all they say, and what it is."""
+    ordered = first_descriptions([(m.description_order, m.description) for m in mentions])
+    inputs_hash, text = summary or ("", "")
+    if leaves_out(ordered) and inputs_hash == descriptions_hash(ordered):
+        return text, s.SUMMARISED
+    return joined_descriptions(ordered), s.WAITING if leaves_out(ordered) else s.JOINED
+
+
+def _summaries_of(connection: Connection, kind: OwnerKind) -> dict[int, tuple[str, str]]:
+    rows = connection.execute(select(s.summary).where(s.summary.c.kind == kind.value))
+    return {row.owner: (row.inputs_hash, row.text) for row in rows}
+
+
+def _summaries(connection: Connection) -> Iterator[str]:
+    """Look for summaries of descriptions that are others now, or of what is not there."""
+    for kind in OwnerKind:
+        kept = _summaries_of(connection, kind)
+        hashes = summaries.inputs(connection, kind, sorted(kept))
+        for rid, (inputs_hash, _) in sorted(kept.items()):
+            if rid not in hashes:
+                yield f"summary of {kind} row {rid}: nothing is described"
+            elif hashes[rid] != inputs_hash:
+                yield f"summary of {kind} row {rid}: it was made of other descriptions"
 
 
 def _relations(connection: Connection) -> Iterator[str]:
@@ -84,18 +115,25 @@ def _relations(connection: Connection) -> Iterator[str]:
     for row in connection.execute(select(s.relation_mention)):
         mentions.setdefault(row.relation, []).append(row)
     expected: dict[int, tuple[object, ...]] = {}
+    kept_summaries = _summaries_of(connection, OwnerKind.RELATION)
     for rid, said in mentions.items():
         keywords = Counter(word for m in said for word in texts_from_json(m.keywords))
-        described = [(m.description_order, m.description) for m in said]
         expected[rid] = (
             top_keywords(keywords),
-            joined_descriptions(first_descriptions(described)),
+            *_described(said, kept_summaries.get(rid)),
             sum(m.weight for m in said),
             len(said),
             len({m.chunk for m in said}),
         )
     kept = {
-        row.rid: (texts_from_json(row.keywords), row.description, row.weight, row.n_mentions, row.n_chunks)
+        row.rid: (
+            texts_from_json(row.keywords),
+            row.description,
+            row.described_by,
+            row.weight,
+            row.n_mentions,
+            row.n_chunks,
+        )
         for row in connection.execute(select(s.relation))
     }
     yield from _compare("relation", {rid: str(rid) for rid in kept}, expected, kept)

@@ -14,7 +14,7 @@ from quipu.model.evidence import Scored
 from quipu.model.graph import Chunk, Entity, EntityMention, IncidentRelation, Relation, RelationMention
 from quipu.model.query import Filter
 from quipu.ports.store import Counts, Space, VectorBlock
-from quipu.stores.relational import appearances, dump, graph, neighbours, passages, vector_reads
+from quipu.stores.relational import appearances, dump, graph, neighbours, passages, summaries, vector_reads
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.snapshot import Snapshot
 from quipu.stores.relational.threads import finish_in_thread
@@ -151,6 +151,7 @@ def _counts(snapshot: Snapshot) -> Counts:
         replies=_n_rows(snapshot, s.reply),
         jobs={row[0]: row[1] for row in snapshot.connection.execute(by_status)},
         stale_vectors=vector_reads.n_waiting(snapshot),
+        n_unsummarised=summaries.n_waiting(snapshot.connection),
     )
 
 

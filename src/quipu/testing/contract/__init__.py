@@ -12,6 +12,7 @@ pytest.register_assert_rewrite(
     *(
         f"{__name__}.{module}"
         for module in (
+            "calls",
             "commits",
             "documents",
             "entities",
@@ -23,6 +24,8 @@ pytest.register_assert_rewrite(
             "mentions",
             "relations",
             "replies",
+            "summaries",
+            "usage",
             "vectors",
         )
     )

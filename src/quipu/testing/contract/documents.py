@@ -83,11 +83,40 @@ class Documents:
             async with store.view() as view:
                 (found,) = await view.documents()
             assert (found.status, found.n_chunks, found.n_failed_chunks) == (Status.PARTIAL, 2, 1)
+            assert "timed out" in found.error
             await publish(store, document("a", _POLO, _KHAN))
             async with store.view() as view:
                 (found,) = await view.documents()
                 assert len(await view.entities(["kublai khan"])) == 1
-            assert (found.status, found.n_failed_chunks) == (Status.READY, 0)
+            assert (found.status, found.n_failed_chunks, found.error) == (Status.READY, 0, "")
+
+    async def test_what_could_be_read_of_a_failed_chunk_is_shown_until_the_whole_is(
+        self, open_store: OpenStore
+    ) -> None:
+        some = entity("Kublai Khan", "Person", "He ruled.")
+        more = entity("Dadu", "Location", "He ruled there.")
+        async with open_store() as store:
+            await publish(store, document("a", _POLO, passage("Kublai Khan ruled in Dadu.", some, error="cut short")))
+            async with store.view() as view:
+                (found,) = await view.documents()
+                assert [each.description for each in await view.entities(["kublai khan", "dadu"])] == ["He ruled."]
+                (chunk,) = [each for each in await view.document_chunks("a") if each.error]
+                assert [each.key for each in (await view.entity_mentions([chunk.id]))[chunk.id]] == ["kublai khan"]
+            assert (found.status, found.n_chunks, found.n_failed_chunks) == (Status.PARTIAL, 2, 1)
+            assert await store.verify() == []
+            whole = document(
+                "a", _POLO, passage("Kublai Khan ruled in Dadu.", some, more, relation("Dadu", "Kublai Khan"))
+            )
+            await publish(store, whole)
+            async with store.view() as view:
+                (found,) = await view.documents()
+                counts = {each.key: each.n_mentions for each in await view.entities(["kublai khan", "dadu"])}
+            assert (found.status, counts) == (Status.READY, {"kublai khan": 1, "dadu": 1})
+            assert await store.verify() == []
+            state = await dump(store)
+        async with open_store("fresh") as store:
+            await publish(store, whole)
+            assert await dump(store) == state
 
     async def test_a_chunk_whose_extraction_failed_is_found_by_its_words(self, open_store: OpenStore) -> None:
         async with open_store() as store:

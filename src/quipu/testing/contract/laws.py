@@ -4,13 +4,26 @@ import json
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from random import Random
+from typing import cast
 
 import pytest
 
 from quipu.model.delta import Delta, DocumentFacts
+from quipu.model.graph import Entity, Relation
 from quipu.model.query import Filter
 from quipu.ports.store import Space, Store
-from quipu.testing.contract.steps import DIMENSION, MODEL, Asked, OpenStore, dump, embed, everything, publish, remove
+from quipu.testing.contract.steps import (
+    DIMENSION,
+    MODEL,
+    Asked,
+    OpenStore,
+    dump,
+    embed,
+    everything,
+    publish,
+    remove,
+    summarise,
+)
 from quipu.testing.facts import Passage, alias, document, entity, passage, relation
 
 _WHO = "World Health Organization"
@@ -48,11 +61,16 @@ def _passage(text: str, title: str) -> Passage:
     random = Random(f"{text} {title}")
     names = random.sample(_ENTITIES, 4)
     described = [
-        entity(name, random.choice(_KINDS), f"{name} in {len(text)} {title}.", is_definition=random.random() < 0.3)
+        entity(
+            name,
+            random.choice(_KINDS),
+            f"{name} in {len(text)} {title}. {text * random.randint(0, 8)}",  # long: a few are more than are shown
+            is_definition=random.random() < 0.3,
+        )
         for name in names
     ]
     pairs = [pair for pair in pairwise(names) if entity(pair[0]).key != entity(pair[1]).key]
-    related = [relation(*pair, f"{pair} {text}", keywords=(random.choice("klm"),), weight=0.1) for pair in pairs]
+    related = [relation(*pair, f"{pair} {text * 10}", keywords=(random.choice("klm"),), weight=0.1) for pair in pairs]
     stated = [alias(names[0], "WHO")] if random.random() < 0.5 else []
     return passage(text, *described, *related, *stated)
 
@@ -94,6 +112,12 @@ async def _answers(store: Store) -> dict[str, object]:
         return {**await everything(view, asked), "full text": searched}
 
 
+def _described(answers: dict[str, object]) -> dict[str, str]:
+    """Return what is shown of each entity and relation."""
+    entities, relations = cast("list[Entity]", answers["entities"]), cast("list[Relation]", answers["relations"])
+    return {each.key: each.description for each in entities} | {each.id: each.description for each in relations}
+
+
 class Laws:
     """What is promised of histories."""
 
@@ -107,13 +131,18 @@ class Laws:
             for step in steps:
                 await store.commit(step)
                 if random.random() < 0.5:
+                    await summarise(store)
+                if random.random() < 0.5:
                     await embed(store)
+                assert await store.verify() == []
+            await summarise(store)
             await embed(store)
             assert await store.verify() == []
             state, answers = await dump(store), await _answers(store)
         async with open_store("fresh") as store:
             await store.use_embedder(MODEL, DIMENSION)
             await publish(store, *live.values())
+            await summarise(store)
             await embed(store)
             assert await dump(store) == state
             fresh = await _answers(store)
@@ -126,13 +155,16 @@ class Laws:
         documents = [version(name, seed % 3) for name in _NAMES]
         async with open_store("at once") as store:
             await publish(store, *documents)
+            await summarise(store)
             expected = await dump(store)
         random.shuffle(documents)
         cut = random.randint(1, len(documents))
         async with open_store("in parts") as store:
             await publish(store, *documents[:cut])
             for each in documents[cut:]:
+                await summarise(store)
                 await publish(store, each)
+            await summarise(store)
             assert await dump(store) == expected
             await store.rebuild_text_index()
             assert await dump(store) == expected
@@ -159,6 +191,25 @@ class Laws:
                 assert found == {each.id for each in await view.full_text("marco polo 长城", 50)}
         for read, expected in alone.items():
             assert filtered[read] == expected, read
+
+    @pytest.mark.parametrize("seed", range(8))
+    async def test_under_a_filter_a_summary_is_seen_where_it_is_that_of_the_allowed_documents(
+        self, open_store: OpenStore, seed: int
+    ) -> None:
+        documents = [version(name, seed % 3) for name in _NAMES]
+        allowed = Random(seed).sample(documents, 4)
+        async with open_store("all") as store:
+            await publish(store, *documents)
+            asked = await _asked(store)
+            everywhere = {each.inputs_hash for each in await summarise(store)}
+            async with store.view(Filter(documents=tuple(each.id for each in allowed))) as view:
+                filtered = _described(await everything(view, asked))
+        async with open_store("allowed") as store:
+            await publish(store, *allowed)
+            async with store.view() as view:
+                expected = _described(await everything(view, asked))
+            shared = [each for each in await summarise(store) if each.inputs_hash in everywhere]
+        assert filtered == expected | {each.owner.id: each.text for each in shared}
 
     @pytest.mark.parametrize("seed", range(6))
     async def test_whoever_follows_the_vectors_by_revision_knows_all_of_them(
@@ -190,6 +241,7 @@ class Laws:
         async with open_store() as store:
             await store.use_embedder(MODEL, DIMENSION)
             await publish(store, *(version(name, 1) for name in _NAMES))
+            await summarise(store)
             await embed(store)
             lines = await dump(store)
         records = [json.loads(line) for line in lines]
@@ -204,6 +256,7 @@ class Laws:
             "link",
             "relation",
             "relation_mention",
+            "summary",
             "vector",
         }
         for record, line in zip(records, lines, strict=True):

@@ -12,6 +12,7 @@ from quipu.model.delta import Committed, Delta, DocumentFacts, VectorRow
 from quipu.model.graph import Entity, Relation
 from quipu.model.ids import digest
 from quipu.model.query import Filter
+from quipu.model.summary import Summary, SummaryTask
 from quipu.ports.store import ReadView, Store
 
 MODEL, DIMENSION = "tests/words", 4
@@ -71,6 +72,20 @@ async def embed(store: Store, model: str = MODEL, dimension: int = DIMENSION) ->
         await store.commit(Delta(vectors=[vector(each, model, dimension) for each in waiting]))
         texts += waiting.values()
     return sorted(texts)
+
+
+def summary_of(task: SummaryTask) -> Summary:
+    """Return a summary that depends on the names and the descriptions alone."""
+    texts = [each.text for each in task.descriptions]
+    text = f"{' and '.join(task.names)}: {len(texts)} notes, {digest(*texts)[:8]}."
+    return Summary(owner=task.owner, inputs_hash=task.inputs_hash, text=text, model="tests/summaries")
+
+
+async def summarise(store: Store) -> list[Summary]:
+    """Give everything that waits its summary; return them, ordered by what they are of."""
+    written = [summary_of(task) for task in await store.summary_tasks(await store.unsummarised())]
+    await store.commit(Delta(summaries=written))
+    return written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """Keywords without a model: names for the low level, the question for the high."""
 
-from quipu.model.query import Query
+from quipu.model.query import Keywords, Query
 from quipu.retrieve.steps.keywords import high_level, low_level
 from tests.unit.retrieve.fakes import Library, page
 
@@ -48,3 +48,36 @@ async def test_a_name_in_most_chunks_is_left_out_where_a_rarer_one_remains(libra
     assert (both.text, both.notes) == ("Chae", ("too common to tell where to look, left out: Li Hua",))
     assert (alone.text, alone.notes) == ("Li Hua", ())
     assert readable.text == "Li Hua, Chae"
+
+
+async def test_keywords_of_a_model_add_to_the_names_in_the_question(travels: Library) -> None:
+    keywords = Keywords(low_level=("silk", "marco polo", "Venice"), high_level=("trade", "journeys"))
+    query = Query(text="Did Marco Polo bring silk home?", model_keywords=keywords)
+    async with travels.view() as view:
+        found = await low_level(query, view)
+    assert found.text == "Marco Polo, silk, Venice"
+    assert [seed.text for seed in found.names] == ["Marco Polo", "Venice"]
+    assert high_level(query) == "trade, journeys"
+
+
+async def test_names_the_model_leaves_out_are_kept(travels: Library) -> None:
+    query = Query(text="Did Marco Polo return to Venice?", model_keywords=Keywords(high_level=("return",)))
+    async with travels.view() as view:
+        assert (await low_level(query, view)).text == "Marco Polo, Venice"
+
+
+async def test_given_keywords_come_before_those_of_a_model(travels: Library) -> None:
+    keywords = Keywords(low_level=("Venice",), high_level=("trade",))
+    query = Query(text="Did he?", model_keywords=keywords, low_level_keywords=("x",), high_level_keywords=("y",))
+    async with travels.view() as view:
+        assert (await low_level(query, view)).text == "x"
+    assert high_level(query) == "y"
+
+
+async def test_a_common_name_is_not_dropped_for_a_keyword_no_entity_has(library: Library) -> None:
+    await library.publish(*[page(f"Day {n}", f"Li Hua wrote {n}.", names={"Li Hua": "Person"}) for n in range(8)])
+    query = Query(text="Did Li Hua write?", chunk_top_k=3, model_keywords=Keywords(low_level=("letters",)))
+    async with library.view() as view:
+        found = await low_level(query, view)
+    assert found.text == "Li Hua, letters"
+    assert [seed.text for seed in found.names] == ["Li Hua"]

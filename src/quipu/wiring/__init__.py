@@ -3,10 +3,14 @@
 import asyncio
 from collections.abc import Callable, Mapping
 
+from quipu.derive.summarising import SummaryOptions
 from quipu.engine import Parts, Quipu
+from quipu.engine.models import Models
 from quipu.errors import InvalidInput, NotFound
+from quipu.ingest.llm import LlmExtractor
 from quipu.ingest.local import LocalExtractor
 from quipu.ingest.reading import Recipe
+from quipu.model.chat import Role
 from quipu.parse import MEDIA_TYPE_BY_SUFFIX, parse
 from quipu.ports.embedder import Embedder
 from quipu.ports.extractor import Extractor
@@ -19,11 +23,14 @@ from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
 from quipu.text.analyzer import Analyzer
 from quipu.vectors.local import LocalVectors
+from quipu.wiring.extraction import extraction_options
+from quipu.wiring.models import open_models, open_remote_embedder
+from quipu.wiring.services import chat_models
+from quipu.wrap.retry import RetryPolicy
 
 INDEX_FILE = "index.sqlite"
 VECTORS_FOLDER = "vectors"
 
-EXTRACTORS = {"auto": LocalExtractor, "local": LocalExtractor}
 EMBEDDERS: Mapping[str, Callable[[str], Embedder]] = {
     "wordllama": lambda _model: WordLlamaEmbedder(),
     "minilm": MiniLmEmbedder,
@@ -33,18 +40,24 @@ EMBEDDERS: Mapping[str, Callable[[str], Embedder]] = {
 
 
 async def open_engine(
-    settings: Settings, *, create: bool = True, repair: bool = False, extractor: Extractor | None = None
+    settings: Settings,
+    *,
+    create: bool = True,
+    repair: bool = False,
+    extractor: Extractor | None = None,
+    retry: RetryPolicy | None = None,
 ) -> Quipu:
     """Open the index the settings name; make an empty one where there is none and `create` is set.
 
     Raises NotFound where there is no index and none is to be made, Mismatch where it was built with another embedder or
     tokenizer. `repair` opens it all the same, for the commands that rebuild. `extractor` takes the place of the one the
-    settings name.
+    settings name; `retry` says how patient calls of models are, where not as they are by default.
     """
     path = settings.index.absolute()
     database = path / INDEX_FILE
     if not database.exists() and not create:
         raise NotFound(f"There is no index in {path}.", remedy="Add documents first: quipu add PATH")
+    chat_models(settings)  # so that a wrong setting leaves no empty index behind
     embedder = await open_embedder(settings)
     if not database.exists():
         _make_folder(settings)
@@ -53,20 +66,50 @@ async def open_engine(
         await store.prepare(any_tokenizer=repair)
         if not repair:
             await store.use_embedder(embedder.identity, embedder.dimension)
+        models = open_models(settings, store, embedder, retry)
+        reader = extractor or make_extractor(settings, models)
+        return Quipu(_parts(settings, store, models, embedder=models.embedder(embedder, models.meter), reader=reader))
     except BaseException:
         await store.close()
         raise
+
+
+def _parts(
+    settings: Settings, store: RelationalStore, models: Models, *, embedder: Embedder, reader: Extractor
+) -> Parts:
+    path = settings.index.absolute()
     recipe = Recipe(
         parse=parse,
         media_types=MEDIA_TYPE_BY_SUFFIX,
-        extractor=extractor or EXTRACTORS[settings.extractor](),
+        extractor=reader,
         tokenizer=ByteTokenizer(),
         embedder=embedder,
         chunking=settings.default_chunking,
         rules=settings.chunking,
     )
-    vectors = LocalVectors(path / VECTORS_FOLDER, exact_below=settings.exact_below)
-    return Quipu(Parts(path=path, store=store, vectors=vectors, embedder=embedder, recipe=recipe, ask=settings.query))
+    return Parts(
+        path=path,
+        store=store,
+        vectors=LocalVectors(path / VECTORS_FOLDER, exact_below=settings.exact_below),
+        embedder=embedder,
+        recipe=recipe,
+        ask=settings.query,
+        models=models,
+        summaries=SummaryOptions(language=settings.language or "", n_ahead=models.n_ahead),
+    )
+
+
+def make_extractor(settings: Settings, models: Models) -> Extractor:
+    """Return what reads chunks. Raises InvalidInput where a model is to and none is set."""
+    llm = models.llm(Role.EXTRACT)
+    if settings.extractor == "local" or (settings.extractor == "auto" and llm is None):
+        return LocalExtractor()
+    if llm is None:
+        raise InvalidInput(
+            "extractor = 'llm' needs a language model.", remedy='Set llm, as in QUIPU_LLM="ollama/qwen3:8b".'
+        )
+    concurrency = models.reading.concurrency
+    return LlmExtractor(llm, ByteTokenizer(), extraction_options(settings), concurrency=concurrency)
 
 
 def open_store(settings: Settings) -> RelationalStore:
@@ -80,6 +123,8 @@ async def open_embedder(settings: Settings) -> Embedder:
 
     Raises Unavailable naming what is not installed, InvalidInput where a model is named that nothing would read.
     """
+    if settings.embedder == "openai":
+        return await open_remote_embedder(settings)
     model = settings.embedder_model or ""
     if model and settings.embedder == "wordllama":
         raise InvalidInput(

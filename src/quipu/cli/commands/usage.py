@@ -1,0 +1,102 @@
+"""`quipu usage`: what models were asked, and what it cost."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import click
+from rich.console import Console
+
+from quipu.cli.amounts import money, tokens
+from quipu.cli.metadata import parse_date
+from quipu.cli.options import QuipuCommand
+from quipu.cli.output import emit, one_line, styled, table
+from quipu.cli.session import with_engine
+from quipu.model.usage import UsageRow, total
+
+_MAX_NAME_CELLS = 60
+
+GROUPS: Mapping[str, Callable[[UsageRow], str]] = MappingProxyType(
+    {
+        "stage": lambda row: row.stage.value,
+        "model": lambda row: row.model,
+        "day": lambda row: row.day,
+        "subject": lambda row: row.subject or "(shared)",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Rows added up by one of their columns, and all together."""
+
+    by: str
+    groups: Mapping[str, UsageRow]
+    total: UsageRow | None
+
+
+@click.command(
+    "usage",
+    cls=QuipuCommand,
+    examples=("quipu usage", "quipu usage --by subject --since 2026-01-01", "quipu usage --by day --json"),
+)
+@click.option(
+    "--by",
+    type=click.Choice(list(GROUPS)),
+    default="stage",
+    show_default=True,
+    help="Add up by stage, model, day, or subject: the document or question the calls were for.",
+)
+@click.option("--since", default="", metavar="DATE", help="Only from this day on (UTC).")
+@click.option("--until", default="", metavar="DATE", help="Only up to this day (UTC).")
+def command(by: str, since: str, until: str) -> None:
+    """Show what models were asked, and what it cost.
+
+    Money is counted by the table of prices that comes along, or by [[price]] tables in quipu.toml. Calls that broke off
+    may have been billed: at most what the last columns say, which the others do not include.
+    """
+    first, last = parse_date(since), parse_date(until)
+    rows = with_engine(lambda engine: engine.usage(since=first, until=last))
+    emit(_added_up(rows, by), _render)
+
+
+def _added_up(rows: Sequence[UsageRow], by: str) -> Usage:
+    grouped: dict[str, list[UsageRow]] = {}
+    for row in rows:
+        grouped.setdefault(GROUPS[by](row), []).append(row)
+    groups = {name: total(members) for name, members in sorted(grouped.items())}
+    if by == "subject":
+        groups = dict(sorted(groups.items(), key=lambda item: (-item[1].cost, item[0])))
+    return Usage(by=by, groups=groups, total=total(rows) if rows else None)
+
+
+def _render(console: Console, usage: Usage) -> None:
+    if usage.total is None:
+        console.print("No model has been asked.")
+        return
+    numbers = ("calls", "input", "cached", "output", "cost", "broken off", "at most")
+    listing = table(usage.by, *numbers, right=numbers)
+    for name, row in usage.groups.items():
+        listing.add_row(styled(one_line(name, _MAX_NAME_CELLS)), *_cells(row))
+    if len(usage.groups) > 1:
+        listing.add_section()
+        listing.add_row("all", *_cells(usage.total))
+    console.print(listing)
+    if usage.total.n_unpriced:
+        console.print(
+            f"{usage.total.n_unpriced:,} calls of models without a price are not in the cost: "
+            "give one in a [[price]] table of quipu.toml.",
+            style="yellow",
+        )
+
+
+def _cells(row: UsageRow) -> tuple[str, ...]:
+    return (
+        f"{row.n_calls:,}",
+        tokens(row.tokens.input),
+        tokens(row.tokens.cached),
+        tokens(row.tokens.output),
+        money(row.cost),
+        f"{row.n_interrupted:,}" if row.n_interrupted else "",
+        money(row.interrupted_cost) if row.n_interrupted else "",
+    )

@@ -1,0 +1,46 @@
+"""What adding would take, as a table with a range for each figure."""
+
+from collections.abc import Callable
+
+from rich.console import Console
+
+from quipu.cli.amounts import duration, money, tokens
+from quipu.cli.output import counted, styled, table
+from quipu.model.estimate import Estimate, Range
+
+
+def render_estimate(console: Console, estimate: Estimate) -> None:
+    """Print an estimate: what was counted, then what it takes and on which grounds."""
+    console.print(
+        f"{counted(estimate.n_documents, 'document')} to read, {estimate.n_unchanged:,} unchanged"
+        + (f", {estimate.n_unreadable:,} that cannot be read" if estimate.n_unreadable else "")
+        + f". {counted(estimate.n_chunks, 'chunk')}: {estimate.n_known:,} known before, {estimate.n_to_read:,} to read."
+    )
+    if not estimate.n_to_read:
+        console.print("No model would be asked.")
+        return
+    if not estimate.model:
+        console.print("They are read by local rules: no model is asked, nothing is spent.")
+        return
+    listing = table(estimate.model, "likely", "at least", "at most", right=["likely", "at least", "at most"])
+    whole: Callable[[float], str] = lambda value: tokens(round(value))  # noqa: E731
+    listing.add_row("calls", *_cells(estimate.calls, whole))
+    listing.add_row("tokens in", *_cells(estimate.input_tokens, whole))
+    listing.add_row("tokens out", *_cells(estimate.output_tokens, whole))
+    if estimate.cost is not None:
+        listing.add_row("money", *_cells(estimate.cost, lambda value: money(round(value))))
+    listing.add_row("time", *_cells(estimate.seconds, duration))
+    console.print(listing)
+    console.print(styled(f"From {estimate.basis}.", "dim"))
+    if estimate.cost is None:
+        console.print("The model has no price: give one in a [[price]] table of quipu.toml.", style="yellow")
+    if estimate.sample_calls:
+        console.print(
+            f"The sample took {counted(estimate.sample_calls, 'call')} and {money(estimate.sample_cost)}; its replies "
+            "are kept, and count as known."
+        )
+    console.print("Nothing was added. `--budget` stops the work before it costs more than you say.")
+
+
+def _cells(figure: Range, show: Callable[[float], str]) -> tuple[str, str, str]:
+    return show(figure.likely), show(figure.low), show(figure.high)

@@ -1,0 +1,60 @@
+"""Reporting: what a run of work on documents did, in one report."""
+
+import time
+from collections.abc import Sequence
+
+from quipu.engine.models import Models
+from quipu.ingest.intake import Taken
+from quipu.ingest.pipeline import Work
+from quipu.ingest.reading import Recipe
+from quipu.model.document import Document, Status
+from quipu.model.report import AddReport, RefreshReport
+from quipu.ports.store import Counts
+
+
+class Run:
+    """One run of work, from its beginning on: how long it takes and what it costs."""
+
+    def __init__(self, models: Models) -> None:
+        self._models = models
+        self._begun = time.perf_counter()
+        self._rows = models.meter.rows()
+
+    def report(
+        self,
+        taken: Taken,
+        work: Work,
+        refreshed: RefreshReport,
+        *,
+        finished: Sequence[Document],
+        counts: Counts,
+        recipe: Recipe,
+    ) -> AddReport:
+        """Return what happened to the documents handed in, and to those that had been waiting."""
+        handed_in = {*taken.added, *taken.updated}
+        well = {document.id for document in finished if document.status in (Status.READY, Status.PARTIAL)}
+        unreadable = [
+            Document(id=bad.id, title="", status=Status.FAILED, source=bad.source, error=str(bad.error))
+            for bad in taken.unreadable
+        ]
+        failed = [document for document in finished if document.status is Status.FAILED]
+        return AddReport(
+            n_added=len(well.intersection(taken.added)),
+            n_updated=len(well.intersection(taken.updated)),
+            n_unchanged=len(taken.unchanged),
+            n_resumed=len(well - handed_in),
+            failed=(*unreadable, *failed),
+            partial=tuple(document for document in finished if document.status is Status.PARTIAL),
+            n_chunks=work.n_chunks,
+            n_extracted=work.n_extracted,
+            n_reused=work.n_reused,
+            n_embedded=refreshed.n_embedded,
+            n_summarised=refreshed.n_summarised,
+            unsummarised=refreshed.unsummarised,
+            skipped=tuple(taken.skipped.n_by_suffix.items()) if taken.skipped else (),
+            extractor=recipe.extractor.description,
+            seconds=time.perf_counter() - self._begun,
+            stopped=str(work.stopped or refreshed.stopped or ""),
+            n_waiting=sum(n for status, n in counts.jobs.items() if status not in (Status.FAILED, Status.PARTIAL)),
+            usage=self._models.spent_since(self._rows),
+        )

@@ -1,0 +1,136 @@
+"""The extractor: chunks go to the model some at a time, and their outcomes come as they arrive."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterator, Sequence
+
+from quipu.errors import OverBudget, Overloaded, Refused, TooLong, Unavailable
+from quipu.ingest.llm.conform import Conformer, Dropped
+from quipu.ingest.llm.conversation import Conversation, Plan
+from quipu.ingest.llm.kinds import Kinds
+from quipu.ingest.llm.named import RULES
+from quipu.ingest.llm.options import ExtractionOptions
+from quipu.model.extraction import ChunkInput
+from quipu.model.ids import digest
+from quipu.ports.extractor import Extracted
+from quipu.ports.llm import LLM
+from quipu.ports.tokenizer import Tokenizer
+from quipu.prompts.extract import VERSION as PROMPT_VERSION
+from quipu.text.tuples import PARSER_VERSION
+
+VERSION = "1"
+AHEAD = 2  # inputs for each call the model answers at a time, so that none of them waits for us
+CHECKED = ChunkInput(text="Ada Lovelace wrote the notes on the Analytical Engine of Charles Babbage.")
+
+
+class LlmExtractor:
+    """Reads chunks with a language model; `concurrency` is how many calls that answers at a time.
+
+    `dropped` counts what models said that the text, or a strict ontology, does not bear out.
+    """
+
+    def __init__(
+        self, llm: LLM, tokenizer: Tokenizer, options: ExtractionOptions | None = None, *, concurrency: int = 4
+    ) -> None:
+        options = options or ExtractionOptions()
+        self._llm, self._tokenizer = llm, tokenizer
+        kinds = Kinds(options.types)
+        conformer = Conformer(kinds, options.ontology)
+        self._plan = Plan(options, conformer, kinds.words)
+        self._choices = digest(
+            "llm extraction", VERSION, PROMPT_VERSION, PARSER_VERSION, RULES, tokenizer.identity, repr(options)
+        )
+        self._n_fixed = tokenizer.count(self._plan.system.text + self._plan.schema)
+        self.n_ahead = AHEAD * concurrency
+
+    @property
+    def identity(self) -> str:
+        """Model, and a digest of everything else that an extraction depends on: prompt, parser, rules and options."""
+        return f"llm/{self._llm.identity}/{self._choices[:12]}"
+
+    @property
+    def description(self) -> str:
+        """The model's name."""
+        return f"language model {self._llm.identity}"
+
+    @property
+    def dropped(self) -> Dropped:
+        """How much was left out so far."""
+        return self._plan.conformer.dropped
+
+    def n_tokens_sent(self, chunk: ChunkInput) -> int:
+        """Return the tokens of the prompt of the first call."""
+        conversation = self._conversation(chunk)
+        return self._n_fixed + self._tokenizer.count(conversation.message().text)
+
+    async def check(self) -> None:
+        """Ask about one sentence. Raises Unavailable where the model cannot be asked, or gives no usable reply."""
+        conversation = self._conversation(CHECKED)
+        try:
+            await conversation.hold()
+        except TooLong as error:
+            raise Unavailable(
+                f"The context window of {self._llm.identity} is too small to extract anything: {error.message}",
+                remedy=error.remedy or "Give the server a larger one, or use another model.",
+            ) from error
+        except Overloaded as error:
+            raise Unavailable(
+                f"{self._llm.identity} does not answer: {error.message}", remedy=error.remedy or "Try again later."
+            ) from error
+        except Refused as error:
+            raise Unavailable(
+                f"{self._llm.identity} gives no usable reply: {error.message}",
+                remedy=error.remedy or "Use another model.",
+            ) from error
+
+    async def extract(self, inputs: Sequence[ChunkInput]) -> AsyncGenerator[Extracted, None]:
+        """Yield one outcome for each input as it arrives; never more than `n_ahead` inputs are begun and not ended.
+
+        After Unavailable or OverBudget nothing new is begun; what is under way is ended and yielded, then it is raised.
+        """
+        waiting = iter(enumerate(inputs))
+        running: set[asyncio.Task[Extracted]] = set()
+        stopped: Unavailable | OverBudget | None = None
+        try:
+            while True:
+                if stopped is None:
+                    self._begin(waiting, running)
+                if not running:
+                    break
+                done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                running -= done
+                for task in done:
+                    try:
+                        outcome = task.result()
+                    except (Unavailable, OverBudget) as error:
+                        stopped = stopped or error
+                    else:
+                        yield outcome
+        finally:
+            await _cancel(running)
+        if stopped is not None:
+            raise stopped
+
+    def _begin(self, waiting: Iterator[tuple[int, ChunkInput]], running: set[asyncio.Task[Extracted]]) -> None:
+        while len(running) < self.n_ahead and (found := next(waiting, None)) is not None:
+            running.add(asyncio.create_task(self._read(*found)))
+
+    def _conversation(self, chunk: ChunkInput) -> Conversation:
+        return Conversation(self._llm, self._plan, chunk, self._tokenizer.count)
+
+    async def _read(self, index: int, chunk: ChunkInput) -> Extracted:
+        conversation = self._conversation(chunk)
+        error = ""
+        try:
+            await conversation.hold()
+        except (Overloaded, TooLong, Refused) as failure:
+            error = str(failure)
+        if error and not conversation.records:
+            return Extracted(index=index, extraction=None, error=error)
+        extraction = self._plan.conformer.conform(conversation.records, conversation.grounds)
+        return Extracted(index=index, extraction=extraction, error=error)
+
+
+async def _cancel(running: set[asyncio.Task[Extracted]]) -> None:
+    for task in running:
+        task.cancel()
+    await asyncio.gather(*running, return_exceptions=True)

@@ -1,0 +1,265 @@
+"""LiteLLM: models of services that speak no OpenAI, by the library of that name, an extra."""
+
+import asyncio
+import importlib.util
+import json
+import re
+from collections.abc import AsyncGenerator, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from quipu.errors import InvalidInput, Overloaded, QuipuError, Refused, TooLong, Unavailable
+from quipu.model.chat import ChatRequest, Completion, Finish, Message, Role, TokenCount
+from quipu.model.secret import Secret
+from quipu.ports.llm import TextSink, no_text
+
+_REMEDY = "Run pip install 'quipu-rag[litellm]'."
+_MAX_EXCERPT = 300
+_PING = ChatRequest(messages=(Message("user", "Reply with OK."),), role=Role.JUDGE, max_output_tokens=256)
+
+# What the library raises, by the names of its classes; of a class's own name and its parents' the nearest counts.
+_ERROR_BY_NAME: Mapping[str, type[QuipuError]] = {
+    "ContextWindowExceededError": TooLong,
+    "ContentPolicyViolationError": Refused,
+    "AuthenticationError": Unavailable,
+    "PermissionDeniedError": Unavailable,
+    "NotFoundError": Unavailable,
+    "BudgetExceededError": Unavailable,
+    "RateLimitError": Overloaded,
+    "Timeout": Overloaded,
+    "APIConnectionError": Overloaded,
+    "ServiceUnavailableError": Overloaded,
+    "BadGatewayError": Overloaded,
+    "InternalServerError": Overloaded,
+    "MidStreamFallbackError": Overloaded,
+    "APIResponseValidationError": Overloaded,
+    "UnsupportedParamsError": Refused,
+    "UnprocessableEntityError": Refused,
+    "JSONSchemaValidationError": Refused,
+    "BadRequestError": Refused,
+    "APIError": Overloaded,
+}
+_REMEDY_BY_ERROR = {
+    TooLong: "Use smaller chunks (chunk_tokens), or a model with a larger context window.",
+    Refused: "The service will not answer this request however often it is asked.",
+    Unavailable: "Check the model's name and the key in the environment, as LiteLLM's page on this provider says.",
+}
+# Keys that only the library knows, as services write them.
+_TOKEN = re.compile(r"\b(sk-[\w-]{8,}|AKIA[0-9A-Z]{12,}|AIza[\w-]{20,})|(?<=Bearer )\S+")
+_FINISH = {"length": Finish.LENGTH, "content_filter": Finish.FILTERED}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiteLlmParameters:
+    """What a user sets beyond the model's name. `extra` is a JSON object of further arguments of the library's call.
+
+    Without `key` the library finds the service's own variables in the environment.
+    """
+
+    key: Secret = field(default_factory=Secret)
+    base_url: str = ""
+    timeout_s: float = 600.0
+    temperature: float | None = None
+    max_output_tokens: int | None = None
+    extra: str = "{}"
+
+
+_DEFAULTS = LiteLlmParameters()
+
+
+def import_litellm() -> Any:
+    """Return the library, which takes seconds to import. Raises Unavailable where it is not installed."""
+    try:
+        import litellm  # noqa: PLC0415 - optional driver
+    except ImportError as error:
+        raise Unavailable("The provider 'litellm' is not installed.", remedy=_REMEDY) from error
+    return litellm
+
+
+class LiteLlm:
+    """Asks one model through LiteLLM, one attempt a call; what a service does not take the library leaves out.
+
+    `model` is the library's name for it, as in "bedrock/anthropic.claude-3-5-haiku". `load` returns the library.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        count_tokens: Callable[[str], int],
+        parameters: LiteLlmParameters = _DEFAULTS,
+        load: Callable[[], Any] = import_litellm,
+    ) -> None:
+        if load is import_litellm and importlib.util.find_spec("litellm") is None:
+            raise Unavailable("The provider 'litellm' is not installed.", remedy=_REMEDY)
+        self._model = model
+        self._count = count_tokens
+        self._parameters = parameters
+        self._extra = _parsed(parameters.extra)
+        self._load = load
+        self._library: Any = None
+
+    @property
+    def identity(self) -> str:
+        """Provider, model and the parameters that change replies."""
+        given = self._parameters
+        said: dict[str, object] = {"extra": self._extra} if self._extra else {}
+        said |= {} if given.temperature is None else {"temperature": given.temperature}
+        said |= {} if given.max_output_tokens is None else {"max_output_tokens": given.max_output_tokens}
+        parameters = f"?{json.dumps(said, sort_keys=True, ensure_ascii=False)}" if said else ""
+        return f"litellm/{self._model}{parameters}"
+
+    async def complete(self, request: ChatRequest, on_text: TextSink = no_text) -> Completion:
+        """Return the reply, as the port promises."""
+        if self._library is None:
+            self._library = await asyncio.to_thread(self._load)
+        reply = _Reply()
+        pieces = self._pieces(self._library, request)
+        try:
+            async for piece in pieces:
+                if text := reply.take(piece):
+                    on_text(text)
+        except Overloaded:
+            if not reply.text:
+                raise
+            reply.finish = Finish.INTERRUPTED
+        finally:
+            await pieces.aclose()
+        return self._completion(reply, request)
+
+    async def check(self) -> None:
+        """Raise Unavailable, with the remedy, where one small call shows that none will succeed as things stand."""
+        try:
+            await self.complete(_PING)
+        except (Refused, TooLong) as error:
+            raise Unavailable(error.message, remedy="Check the model's name and its parameters.") from None
+        except Overloaded:
+            return
+
+    async def aclose(self) -> None:
+        """Do nothing: the library keeps its connections to itself."""
+
+    async def _pieces(self, library: Any, request: ChatRequest) -> AsyncGenerator[object, None]:
+        """Yield what the library does, its errors as ours."""
+        known = [getattr(library.exceptions, name, None) for name in _ERROR_BY_NAME]
+        errors = (TimeoutError, OSError, *(each for each in known if each is not None))
+        until = asyncio.get_running_loop().time() + self._parameters.timeout_s
+        stream = None
+        while True:
+            piece, failed = None, None
+            try:
+                async with asyncio.timeout_at(until):
+                    stream = stream or aiter(await library.acompletion(**self._arguments(request)))
+                    piece = await anext(stream, None)
+            except errors as error:
+                failed = self._as_ours(error)
+            if failed is not None:
+                raise failed  # out here, where the library's exception, which may hold the key, is not its context
+            if piece is None:
+                return
+            yield piece
+
+    def _arguments(self, request: ChatRequest) -> dict[str, object]:
+        given = self._parameters
+        most = given.max_output_tokens or request.max_output_tokens
+        arguments: dict[str, object] = {
+            "model": self._model,
+            "messages": [{"role": message.role, "content": message.text} for message in request.messages],
+            "max_tokens": min(most, request.max_output_tokens),
+            "temperature": request.temperature if given.temperature is None else given.temperature,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            "timeout": given.timeout_s,
+            "drop_params": True,
+            "num_retries": 0,
+            "max_retries": 0,
+        }
+        if request.schema:
+            described = {"name": "reply", "schema": json.loads(request.schema), "strict": True}
+            arguments["response_format"] = {"type": "json_schema", "json_schema": described}
+        if given.key:
+            arguments["api_key"] = given.key.reveal()
+        if given.base_url:
+            arguments["api_base"] = given.base_url
+        return {name: value for name, value in {**arguments, **self._extra}.items() if value is not None}
+
+    def _as_ours(self, error: Exception) -> QuipuError:
+        names = [kind.__name__ for kind in type(error).__mro__]
+        kind = next((_ERROR_BY_NAME[name] for name in names if name in _ERROR_BY_NAME), Overloaded)
+        told = " ".join(_TOKEN.sub("***", self._parameters.key.mask(str(error))).split())[:_MAX_EXCERPT]
+        message = f"litellm/{self._model}: {told or type(error).__name__}"
+        if "insufficient_quota" in message:
+            kind = Unavailable
+        if kind is Overloaded:
+            may_cost = isinstance(error, TimeoutError) or "Timeout" in names
+            return Overloaded(message, remedy="Try again.", retry_after_s=_retry_after_s(error), may_cost=may_cost)
+        return kind(message, remedy=_REMEDY_BY_ERROR[kind])
+
+    def _completion(self, reply: "_Reply", request: ChatRequest) -> Completion:
+        if not reply.text and reply.finish is Finish.FILTERED:
+            raise Refused(f"litellm/{self._model} withheld its reply.", remedy="Leave this text out.", may_cost=True)
+        if not reply.n_pieces:
+            raise Overloaded(
+                f"litellm/{self._model} ended its reply before any text.", remedy="Try again.", may_cost=True
+            )
+        given = sum(self._count(message.text) for message in request.messages)
+        return Completion(
+            text=reply.text,
+            finish=reply.finish,
+            tokens=reply.tokens or TokenCount(input=given, output=self._count(reply.text)),
+            is_estimate=reply.tokens is None,
+        )
+
+
+class _Reply:
+    """A reply as it comes in, in the objects of the library."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.finish = Finish.STOP
+        self.tokens: TokenCount | None = None
+        self.n_pieces = 0
+
+    def take(self, piece: object) -> str:
+        """Take one piece; return the text it adds."""
+        if (given := _number(piece, "usage", "prompt_tokens")) is not None:
+            cached = _number(piece, "usage", "prompt_tokens_details", "cached_tokens") or 0
+            output = _number(piece, "usage", "completion_tokens") or 0
+            self.tokens = TokenCount(input=given, cached=min(cached, given), output=output)
+        choices = _at(piece, "choices")
+        if not isinstance(choices, list) or not choices:
+            return ""
+        self.n_pieces += 1
+        if reason := _at(choices[0], "finish_reason"):
+            self.finish = _FINISH.get(str(reason), Finish.STOP)
+        added = _at(choices[0], "delta", "content")
+        text = added if isinstance(added, str) else ""
+        self.text += text
+        return text
+
+
+def _at(value: object, *names: str) -> object:
+    for name in names:
+        value = getattr(value, name, None)
+    return value
+
+
+def _number(value: object, *names: str) -> int | None:
+    found = _at(value, *names)
+    return found if isinstance(found, int) and found >= 0 else None
+
+
+def _retry_after_s(error: Exception) -> float | None:
+    headers = _at(error, "response", "headers")
+    value = headers.get("retry-after", "") if isinstance(headers, Mapping) else ""
+    return float(value) if re.fullmatch(r"\d{1,9}(\.\d+)?", str(value)) else None
+
+
+def _parsed(extra: str) -> Mapping[str, object]:
+    try:
+        parsed: object = json.loads(extra)
+    except ValueError:
+        parsed = None
+    if not isinstance(parsed, dict):
+        raise InvalidInput(f"extra = {extra!r} is not a JSON object.", remedy='Write it as in {"top_p": 0.9}.')
+    return parsed

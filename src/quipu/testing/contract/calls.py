@@ -1,0 +1,232 @@
+"""Calls: completed replies of models, kept as long as their request says and not a commit longer."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from quipu.model.chat import ChatRequest, Lifetime, Message, Role, TokenCount
+from quipu.model.delta import Delta
+from quipu.model.usage import Stage, UsageRow
+from quipu.ports.store import Store
+from quipu.testing.contract.steps import DIMENSION, MODEL, OpenStore, dump, embed, publish, remove
+from quipu.testing.facts import document, passage, source
+
+_ONE, _TWO = document("a", "One."), document("b", "Two.")
+_COST = UsageRow(day="2026-01-02", stage=Stage.EXTRACT, model="m", subject="a", n_calls=1, tokens=TokenCount(input=5))
+
+
+def _request(*documents: str, lifetime: Lifetime = Lifetime.DOCUMENTS) -> ChatRequest:
+    return ChatRequest(
+        messages=(Message("user", "Say something."),),
+        role=Role.EXTRACT,
+        max_output_tokens=10,
+        documents=documents,
+        lifetime=lifetime,
+    )
+
+
+async def _keep(store: Store, name: str, *documents: str, lifetime: Lifetime = Lifetime.DOCUMENTS) -> None:
+    await store.keep(name, f"reply to {name}", _request(*documents, lifetime=lifetime), [])
+
+
+async def _kept(store: Store, *names: str) -> list[str]:
+    """Return which of these are kept."""
+    return [name for name in names if await store.find(name) is not None]
+
+
+class Calls:
+    """What is promised of the replies to single calls."""
+
+    async def test_a_reply_is_found_again_with_all_its_signs(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, _ONE)
+            assert await store.find("hash") is None
+            await store.keep("hash", 'один "一" \ud800', _request("a"), [_COST])
+            assert await store.find("hash") == 'один "一" \ud800'
+        async with open_store() as store:
+            assert await store.find("hash") == 'один "一" \ud800'
+            assert await store.usage() == [_COST]
+
+    async def test_keeping_finding_and_spending_leave_the_revision_as_it_is(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, _ONE)
+            before = await dump(store)
+            await store.keep("hash", "reply", _request("a"), [_COST])
+            await store.spend([_COST])
+            await store.find("hash")
+            async with store.view() as view:
+                assert view.revision == 1
+                assert (await view.counts()).replies == 1
+            assert await dump(store) == before
+            assert await store.verify() == []
+
+    async def test_what_comes_at_once_is_all_kept(self, open_store: OpenStore) -> None:
+        names = [f"hash {n}" for n in range(200)]
+        async with open_store() as store, open_store() as other:
+            await publish(store, _ONE)
+            await asyncio.gather(
+                *(store.keep(name, name, _request("a"), [_COST]) for name in names),
+                *(store.find(name) for name in names),
+                *(store.spend([_COST]) for _ in range(50)),
+                publish(store, _TWO),
+            )
+            assert await asyncio.gather(*(other.find(name) for name in names)) == names
+            (row,) = await other.usage()
+            assert (row.n_calls, row.tokens.input) == (250, 1_250)
+
+    async def test_the_first_reply_to_a_request_stays(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, _ONE)
+            await asyncio.gather(*(store.keep("hash", f"{n}", _request("a"), []) for n in range(4)))
+            await store.keep("hash", "late", _request("a"), [])
+            assert await store.find("hash") == "0"
+
+    async def test_a_cancelled_caller_takes_nothing_back_from_the_others(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, _ONE)
+            tasks = [asyncio.create_task(_keep(store, f"hash {n}", "a")) for n in range(6)]
+            await asyncio.sleep(0)
+            tasks[0].cancel()
+            tasks[3].cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            assert len(await _kept(store, *(f"hash {n}" for n in range(6)))) >= 4
+
+    async def test_what_was_begun_before_the_store_is_closed_is_kept(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, _ONE)
+            tasks = [asyncio.create_task(_keep(store, f"hash {n}", "a")) for n in range(6)]
+            await asyncio.sleep(0)
+        await asyncio.gather(*tasks)
+        async with open_store() as store:
+            assert len(await _kept(store, *(f"hash {n}" for n in range(6)))) == 6
+
+    async def test_a_reply_goes_with_the_last_of_its_documents(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, _ONE, _TWO)
+            await _keep(store, "of a", "a")
+            await _keep(store, "of both", "a", "b")
+            await remove(store, "a")
+            assert await _kept(store, "of a", "of both") == ["of both"]
+            await remove(store, "b")
+            assert await _kept(store, "of both") == []
+
+    async def test_a_reply_made_of_all_goes_with_the_first(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, _ONE, _TWO)
+            await _keep(store, "of both", "a", "b", lifetime=Lifetime.ALL_DOCUMENTS)
+            await _keep(store, "of b", "b", lifetime=Lifetime.ALL_DOCUMENTS)
+            await remove(store, "a")
+            assert await _kept(store, "of both", "of b") == ["of b"]
+            async with store.view() as view:
+                assert (await view.counts()).replies == 1
+
+    async def test_a_reply_made_of_all_goes_when_one_of_them_takes_something_back(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, _ONE, _TWO)
+            await _keep(store, "of both", "a", "b", lifetime=Lifetime.ALL_DOCUMENTS)
+            await _keep(store, "of one", "a", "b")
+            await publish(store, document("a", "One.", "And more."))
+            assert await _kept(store, "of both", "of one") == ["of both", "of one"]
+            await publish(store, document("a", "And more."))
+            assert await _kept(store, "of both", "of one") == ["of one"]
+
+    async def test_a_reply_made_from_others_goes_with_the_first_of_them(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, _ONE, _TWO)
+            for name in ("a", "b"):
+                await _keep(store, f"of {name}", name, lifetime=Lifetime.ALL_DOCUMENTS)
+            made = _request(lifetime=Lifetime.ALL_DOCUMENTS)
+            for name, sources in (
+                ("of b alone", ("of b",)),
+                ("of both", ("of a", "of b")),
+                ("and so on", ("of b alone", "of both")),
+                ("of what is not there", ("of a", "nowhere")),
+            ):
+                await store.keep(name, name, replace(made, made_from=sources), [_COST])
+            names = ("of a", "of b", "of b alone", "of both", "and so on", "of what is not there")
+            assert await _kept(store, *names) == list(names[:-1])
+            assert await store.purge() == 0
+            await remove(store, "a")
+            assert await _kept(store, *names) == ["of b", "of b alone"]
+            await store.keep("late", "late", replace(made, made_from=("of a",)), [_COST])
+            assert await _kept(store, "late") == []
+            await remove(store, "b")
+            async with store.view() as view:
+                assert (await view.counts()).replies == 0
+            assert (await store.usage())[0].n_calls == 5
+
+    async def test_a_reply_of_the_revision_goes_when_a_fact_changes(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await store.use_embedder(MODEL, DIMENSION)
+            await publish(store, _ONE)
+            for change in (Delta(publish=[_TWO]), Delta(remove=["b"])):
+                await _keep(store, "now", "a", lifetime=Lifetime.REVISION)
+                await embed(store)
+                await store.commit(Delta(enqueue=[source("c")]))
+                await store.purge()
+                assert await _kept(store, "now") == ["now"]
+                await store.commit(change)
+                assert await _kept(store, "now") == []
+
+    @pytest.mark.parametrize("lifetime", [Lifetime.FREE, Lifetime.DOCUMENTS, Lifetime.ALL_DOCUMENTS])
+    async def test_a_reply_of_no_document_stays_until_purge(self, open_store: OpenStore, lifetime: Lifetime) -> None:
+        async with open_store() as store:
+            await _keep(store, "free", lifetime=lifetime)
+            await publish(store, _ONE)
+            await remove(store, "a")
+            assert await _kept(store, "free") == ["free"]
+            assert await store.purge() == 1
+            assert await _kept(store, "free") == []
+
+    async def test_a_reply_that_comes_after_its_document_has_gone_is_not_kept_but_counted(
+        self, open_store: OpenStore
+    ) -> None:
+        async with open_store() as store:
+            await store.commit(Delta(publish=[_ONE, document("gone", "Two.")], enqueue=[source("q")]))
+            await store.commit(Delta(remove=["gone"], enqueue_removal=["r"]))
+            await store.keep("late", "reply", _request("gone"), [_COST])
+            await _keep(store, "one left", "gone", "a")
+            await _keep(store, "one of all gone", "gone", "a", lifetime=Lifetime.ALL_DOCUMENTS)
+            await _keep(store, "to be removed", "r")
+            await _keep(store, "queued", "q")
+            names = ("late", "one left", "one of all gone", "to be removed", "queued")
+            assert await _kept(store, *names) == ["one left", "queued"]
+            assert await store.usage() == [_COST]
+            await remove(store, "a", "q")
+            assert await _kept(store, *names) == []
+
+    async def test_purge_keeps_calls_while_their_document_stays_in_the_version_they_were_made_for(
+        self, open_store: OpenStore
+    ) -> None:
+        async with open_store() as store:
+            await store.commit(Delta(enqueue=[source("a")]))
+            (job,) = await store.claim(1)
+            await _keep(store, "first", "a")
+            await store.purge()
+            await publish(store, document("a", "One.", job=job.id))
+            await publish(store, _TWO)
+            await _keep(store, "joint", "a", "b", lifetime=Lifetime.ALL_DOCUMENTS)
+            assert await store.purge() == 0
+            await store.commit(Delta(enqueue=[source("a")]))
+            (job,) = await store.claim(1)
+            await _keep(store, "second", "a")
+            assert await store.purge() == 0
+            await publish(store, document("a", "One.", "More.", job=job.id))
+            assert await _kept(store, "first", "second", "joint") == ["first", "second", "joint"]
+            assert await store.purge() == 1
+            assert await _kept(store, "first", "second", "joint") == ["second", "joint"]
+            assert await store.purge() == 0
+
+    async def test_purge_keeps_the_calls_of_a_document_with_chunks_to_be_tried_again(
+        self, open_store: OpenStore
+    ) -> None:
+        async with open_store() as store:
+            await publish(store, _ONE)
+            await _keep(store, "first", "a")
+            await store.commit(Delta(enqueue=[source("a")]))
+            (job,) = await store.claim(1)
+            await _keep(store, "second", "a")
+            await publish(store, document("a", passage("Two.", error="timed out"), job=job.id))
+            await store.purge()
+            assert await _kept(store, "first", "second") == ["first", "second"]

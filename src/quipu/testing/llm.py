@@ -1,0 +1,209 @@
+"""Scripted models in this process: an LLM, an embedder and a reranker that follow a script without a server."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from quipu.errors import Overloaded, QuipuError, Refused, TooLong, Unavailable
+from quipu.model.chat import ChatRequest, Completion, Finish, TokenCount
+from quipu.ports.llm import TextSink, no_text
+from quipu.testing.scripted.fate import Lot
+from quipu.testing.scripted.fault import MIDWAY, Fault, FaultName
+from quipu.testing.scripted.kind import Kind
+from quipu.testing.scripted.model import Call, Numbers, ScriptedModel, Spoken, pieces_of
+from quipu.testing.scripted.script import Script
+from quipu.testing.scripted.tokens import count_prompt, count_tokens
+
+Sleep = Callable[[float], Awaitable[object]]
+
+_NOT_NOW = frozenset(
+    {
+        FaultName.TOO_MANY_REQUESTS,
+        FaultName.SERVER_ERROR,
+        FaultName.BAD_GATEWAY,
+        FaultName.SERVICE_UNAVAILABLE,
+    }
+)
+_LOST = frozenset({FaultName.TIMEOUT, FaultName.RESET, FaultName.ERROR_IN_200})
+_BROKEN_NUMBERS = frozenset({*MIDWAY, FaultName.COUNT, FaultName.NAN, FaultName.DIMENSION})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """One call of a scripted LLM: what was asked, of which kind it was, and the reply or the error it got."""
+
+    request: ChatRequest
+    kind: Kind
+    outcome: Completion | QuipuError
+
+
+class ScriptedLLM:
+    """An LLM that answers by a script: the same replies, faults and latencies as the scripted server's.
+
+    What reaches a client as an error of HTTP or of the connection is raised as the port says. `answered` holds every
+    call in the order of its end.
+    """
+
+    def __init__(
+        self, script: Script | None = None, *, identity: str = "scripted/chat", sleep: Sleep = asyncio.sleep
+    ) -> None:
+        self.identity = identity
+        self.answered: list[Answered] = []
+        self.peak_under_way = 0
+        self._script = script or Script()
+        self._model = ScriptedModel(self._script)
+        self._sleep = sleep
+        self._n_under_way = 0
+
+    def n_completed(self, *kinds: Kind) -> int:
+        """Return how many calls of these kinds, or of any, got a whole reply."""
+        return sum(_is_whole(each.outcome) and (not kinds or each.kind in kinds) for each in self.answered)
+
+    def configure(self, script: Script) -> None:
+        """Follow another script from now on; what was answered stays."""
+        self._script, self._model = script, ScriptedModel(script)
+
+    async def complete(self, request: ChatRequest, on_text: TextSink = no_text) -> Completion:
+        """Return the scripted reply; raises what the script's fault is to a caller."""
+        self._n_under_way += 1
+        self.peak_under_way = max(self.peak_under_way, self._n_under_way)
+        kind = Kind.OTHER
+        try:
+            self._check(request)
+            spoken = self._model.speak(_call(request, self.identity))
+            kind = spoken.lot.kind
+            latency_s = spoken.lot.latency_s * self._script.limit.slowdown(self._n_under_way)
+            outcome = await self._say(spoken, latency_s, on_text)
+        except QuipuError as error:
+            self.answered.append(Answered(request=request, kind=kind, outcome=error))
+            raise
+        finally:
+            self._n_under_way -= 1
+        self.answered.append(Answered(request=request, kind=kind, outcome=outcome))
+        return outcome
+
+    def _check(self, request: ChatRequest) -> None:
+        limit, window = self._script.limit, self._script.service.context_window
+        if limit.rejects(self._n_under_way):
+            raise Overloaded("Too many requests at a time.", retry_after_s=limit.retry_after_s)
+        n_wanted = count_prompt([message.text for message in request.messages]) + request.max_output_tokens
+        if window is not None and n_wanted > window:
+            raise TooLong(f"The request of {n_wanted} tokens does not fit the context window of {window}.")
+
+    async def _say(self, spoken: Spoken, latency_s: float, on_text: TextSink) -> Completion:
+        latency = self._script.latency
+        fault = spoken.lot.fault
+        await self._wait(latency_s * latency.first_share)
+        _raise_instead(fault)
+        pieces = pieces_of(spoken.text, self._script.service.piece_chars)
+        gap_s = latency_s * (1 - latency.first_share) / max(1, len(pieces)) + latency.piece_s
+        broken = fault if fault and fault.name in MIDWAY else None
+        said = pieces[: broken.n_pieces] if broken else pieces
+        for piece in said:
+            on_text(piece)
+            await self._wait(gap_s)
+        if not spoken.text and spoken.finish is Finish.FILTERED:
+            raise Refused("The script withholds the reply.", may_cost=True)
+        if broken is None:
+            is_estimate = fault is not None and fault.name is FaultName.NO_USAGE
+            return Completion(text=spoken.text, finish=spoken.finish, tokens=spoken.tokens, is_estimate=is_estimate)
+        text = "".join(said)
+        if not text:
+            raise Overloaded("The connection broke before anything had come.", may_cost=True)
+        tokens = TokenCount(input=spoken.tokens.input, output=count_tokens(text))
+        return Completion(text=text, finish=Finish.INTERRUPTED, tokens=tokens, is_estimate=True)
+
+    async def _wait(self, seconds: float) -> None:
+        if seconds > 0:
+            await self._sleep(seconds)
+
+
+class ScriptedEmbedder:
+    """An embedder of hashed words: texts with words in common are near."""
+
+    def __init__(self, script: Script | None = None, *, sleep: Sleep = asyncio.sleep) -> None:
+        self._script = script or Script()
+        self._model = ScriptedModel(self._script)
+        self._sleep = sleep
+        self.n_calls = 0
+
+    @property
+    def identity(self) -> str:
+        """Name and dimension."""
+        return f"scripted/words-{self.dimension}"
+
+    @property
+    def dimension(self) -> int:
+        """Length of every vector."""
+        return self._script.service.dimension
+
+    async def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Return one unit vector a text; raises what the script's fault is to a caller."""
+        self.n_calls += 1
+        numbers = self._model.embed(self.identity, texts)
+        return await _in_order(numbers, self._sleep)
+
+    async def embed_queries(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Return the vectors of questions: those of `embed`."""
+        return await self.embed(texts)
+
+
+class ScriptedReranker:
+    """A reranker that counts the question's words in a text."""
+
+    identity = "scripted/words"
+
+    def __init__(self, script: Script | None = None, *, sleep: Sleep = asyncio.sleep) -> None:
+        self._model = ScriptedModel(script or Script())
+        self._sleep = sleep
+        self.n_calls = 0
+
+    async def score(self, question: str, texts: Sequence[str]) -> list[float]:
+        """Return the share of the question's words in each text; raises what the script's fault is to a caller."""
+        self.n_calls += 1
+        numbers = self._model.score(self.identity, question, texts)
+        rows = await _in_order(numbers, self._sleep)
+        return [float(row[0]) for row in rows]
+
+
+def _call(request: ChatRequest, model: str) -> Call:
+    return Call(
+        model=model,
+        messages=request.messages,
+        max_tokens=request.max_output_tokens,
+        schema=request.schema or None,
+    )
+
+
+def _raise_instead(fault: Fault | None) -> None:
+    """Raise what a fault is to a caller that comes instead of a reply."""
+    if fault is None:
+        return
+    if fault.name in _NOT_NOW:
+        raise Overloaded(f"The script says: {fault.name}.", retry_after_s=fault.retry_after_s)
+    if fault.name in _LOST:
+        raise Overloaded(f"The script says: {fault.name}.", may_cost=True)
+    if fault.name in (FaultName.QUOTA, FaultName.NOT_JSON):
+        raise Unavailable(f"The script says: {fault.name}.", remedy="Change the script.")
+    if fault.name is FaultName.BAD_REQUEST:
+        raise Refused("The script refuses this request.")
+
+
+async def _in_order(numbers: Numbers, sleep: Sleep) -> npt.NDArray[np.float32]:
+    """Return the rows in the order of the texts, after their latency; broken ones are raised as a provider would."""
+    lot: Lot = numbers.lot
+    if lot.latency_s > 0:
+        await sleep(lot.latency_s)
+    _raise_instead(lot.fault)
+    if lot.fault and lot.fault.name in _BROKEN_NUMBERS:
+        raise Overloaded(f"The script says: {lot.fault.name}.", may_cost=True)
+    rows = np.empty_like(numbers.rows)
+    rows[list(numbers.indices)] = numbers.rows
+    return rows
+
+
+def _is_whole(outcome: Completion | QuipuError) -> bool:
+    return isinstance(outcome, Completion) and outcome.finish is not Finish.INTERRUPTED

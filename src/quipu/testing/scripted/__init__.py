@@ -1,0 +1,1 @@
+"""Scripted models: what a test wants to be answered, how fast and with which faults, without a model."""

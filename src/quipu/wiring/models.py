@@ -1,0 +1,117 @@
+"""Wiring of models: the services of the settings within their wrappers; made when an index is opened, asked later."""
+
+from collections.abc import Awaitable, Callable
+
+from quipu.engine.models import Models, Reading, no_check
+from quipu.model.chat import Role
+from quipu.ports.embedder import Embedder
+from quipu.ports.replies import Replies
+from quipu.providers.openai.chat import OpenAIChat
+from quipu.providers.openai.embeddings import EmbeddingParameters, OpenAIEmbedder
+from quipu.providers.openai.embeddings import open_embedder as open_remote
+from quipu.providers.openai.rerank import HttpReranker
+from quipu.settings import Settings
+from quipu.wiring.checking import pinging
+from quipu.wiring.services import COUNT, Chat, ChatModel, chat_models, embedder_service, reranker_service
+from quipu.wrap.budget import SpendingBudget
+from quipu.wrap.chain import EmbedderChain, Link, LLMChain, RerankerChain
+from quipu.wrap.fallback import Outages
+from quipu.wrap.guard import Guard
+from quipu.wrap.limit import Limit
+from quipu.wrap.meter import Meter, Terms
+from quipu.wrap.pace import Pace
+from quipu.wrap.prices import PriceTable
+from quipu.wrap.retry import Retry, RetryPolicy
+
+
+def open_models(settings: Settings, replies: Replies, embedder: Embedder, retry: RetryPolicy | None = None) -> Models:
+    """Return the models of the settings within their wrappers; `embedder` is wrapped, too, where it is a remote one."""
+    by_role = chat_models(settings)
+    prices = PriceTable({each.model: each.price for each in settings.price})
+    meter = Meter(subject=None, budget=SpendingBudget(settings.spending) if settings.budget else None)
+    guards = _Guards(retry)
+    links = {role: [_link(model, guards, prices) for model in models] for role, models in by_role.items()}
+    chains = {role: LLMChain(each, replies, Outages()) for role, each in links.items()}
+    reranker = open_reranker(settings)
+    remote = embedder if isinstance(embedder, OpenAIEmbedder) else None
+    readers = by_role.get(Role.EXTRACT, [])
+    closing: list[Callable[[], Awaitable[None]]] = [
+        each.chat.aclose for models in by_role.values() for each in models if isinstance(each.chat, OpenAIChat)
+    ]
+    return Models(
+        meter=meter,
+        chains=chains,
+        embedder_chain=EmbedderChain(
+            provider=remote,
+            terms=_terms(settings.embedder_model or remote.target.name, prices),
+            spend=replies.spend,
+            guards=guards.of(remote.target.name, remote.target.endpoint.provider.concurrency),
+        )
+        if remote
+        else None,
+        reranker_chain=RerankerChain(
+            provider=reranker,
+            terms=_terms(settings.reranker or reranker.identity, prices),
+            spend=replies.spend,
+            guards=guards.of(reranker.identity, reranker.target.endpoint.provider.concurrency),
+        )
+        if reranker
+        else None,
+        reading=_reading(readers[0], prices) if readers else Reading(),
+        check=pinging(links[Role.EXTRACT], replies, meter) if readers else no_check,
+        n_ahead=by_role[Role.SUMMARISE][0].concurrency if Role.SUMMARISE in by_role else 1,
+        closing=(*closing, *(each.aclose for each in (remote, reranker) if each)),
+    )
+
+
+async def open_remote_embedder(settings: Settings) -> OpenAIEmbedder:
+    """Return the embedder of an OpenAI-compatible server; one of unknown dimension is asked for a vector.
+
+    Raises InvalidInput where no model is named, Unavailable where the server does not answer.
+    """
+    service = embedder_service(settings)
+    return await open_remote(
+        service.endpoint,
+        service.model,
+        count_tokens=COUNT,
+        parameters=EmbeddingParameters(dimension=settings.embedder_dimension),
+    )
+
+
+def open_reranker(settings: Settings) -> HttpReranker | None:
+    """Return the reranker of the settings, None where there is none."""
+    service = reranker_service(settings)
+    return HttpReranker(service.endpoint, service.model, count_tokens=COUNT) if service else None
+
+
+class _Guards:
+    """What stands around the calls of a service: one set for each, however many pieces of work ask it."""
+
+    def __init__(self, retry: RetryPolicy | None = None) -> None:
+        self._retry = retry
+        self._by_name: dict[tuple[str, str], tuple[Guard, ...]] = {}
+
+    def of(self, service: str, concurrency: int, own: str = "") -> tuple[Guard, ...]:
+        """Return the guards of a service; with `own` a set that is not shared."""
+        if (service, own) not in self._by_name:
+            self._by_name[service, own] = (Retry(service, self._retry), Limit(Pace(concurrency)))
+        return self._by_name[service, own]
+
+
+def _link(model: ChatModel, guards: _Guards, prices: PriceTable) -> Link:
+    service = _service(model.chat)
+    own = "" if model.is_shared else model.role.value
+    return Link(llm=model.chat, terms=_terms(model.name, prices), guards=guards.of(service, model.concurrency, own))
+
+
+def _service(chat: Chat) -> str:
+    """Return what calls of a model have in common: the model, and where it is."""
+    return chat.target.place if isinstance(chat, OpenAIChat) else chat.identity
+
+
+def _terms(model: str, prices: PriceTable) -> Terms:
+    return Terms(model=model, price=prices.find(model), count=COUNT)
+
+
+def _reading(model: ChatModel, prices: PriceTable) -> Reading:
+    return Reading(model=model.name, price=prices.find(model.name), concurrency=model.concurrency)

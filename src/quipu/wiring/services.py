@@ -1,0 +1,191 @@
+"""Wiring of services: which model does which work, where it is and with which key; nothing is asked here."""
+
+from dataclasses import dataclass, replace
+from urllib.parse import urlsplit
+
+from quipu.errors import InvalidInput
+from quipu.model.chat import Role
+from quipu.model.secret import Secret
+from quipu.providers.litellm import LiteLlm, LiteLlmParameters
+from quipu.providers.local import ByteTokenizer
+from quipu.providers.openai.catalog import LITELLM, PROVIDERS, Provider, parse_model_name
+from quipu.providers.openai.chat import OpenAIChat
+from quipu.providers.openai.endpoint import Endpoint, Timeouts
+from quipu.providers.openai.form import ChatParameters
+from quipu.settings import Settings
+from quipu.settings.keys import FoundKey, find_key, find_secrets
+from quipu.settings.roles import RoleSettings
+
+LLM_KEY, EMBEDDER_KEY, RERANKER_KEY = "QUIPU_LLM_KEY", "QUIPU_EMBEDDER_KEY", "QUIPU_RERANKER_KEY"
+LITELLM_CONCURRENCY = 8
+SILENCE_S = 180.0  # longest wait for the next piece of a reply
+COUNT = ByteTokenizer().count
+
+Chat = OpenAIChat | LiteLlm
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatModel:
+    """A chat model for one piece of work, as the settings have it, without wrappers.
+
+    `key_origin` is where its key was found, "" where there is none.
+    """
+
+    role: Role
+    name: str  # as it is written in settings
+    chat: Chat
+    concurrency: int
+    is_shared: bool  # whether its limit of calls is that of all roles that name it
+    key_origin: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """A service of vectors or scores: its address with the key, its model, and where the key was found."""
+
+    endpoint: Endpoint
+    model: str
+    key_origin: str = ""
+
+
+def chat_models(settings: Settings) -> dict[Role, list[ChatModel]]:
+    """Return, for each role that has one, the model and after it its fallback. Nothing is asked yet.
+
+    Raises InvalidInput for a name that is no model, and where a server's address is missing.
+    """
+    own = {each.role: each for each in settings.role}
+    found: dict[Role, list[ChatModel]] = {}
+    for role in Role:
+        table = own.get(role) or RoleSettings(role=role)
+        name = table.llm or settings.llm
+        if name:
+            models = [_chat_model(settings, table, name)]
+            if table.fallback:
+                bare = RoleSettings(role=role, timeout_s=table.timeout_s)
+                models.append(_chat_model(settings, bare, table.fallback))
+            found[role] = models
+    return found
+
+
+def embedder_service(settings: Settings) -> Service:
+    """Return where the embedder 'openai' is. Raises InvalidInput where its model or its address is missing."""
+    if not settings.embedder_model:
+        raise InvalidInput(
+            "The embedder 'openai' needs a model.",
+            remedy='Set embedder_model, as in "openai/text-embedding-3-small" or "ollama/nomic-embed-text".',
+        )
+    return _service(settings, settings.embedder_model, settings.embedder_base_url, EMBEDDER_KEY)
+
+
+def reranker_service(settings: Settings) -> Service | None:
+    """Return where the reranker is, None where there is none."""
+    if not settings.reranker:
+        return None
+    return _service(settings, settings.reranker, settings.reranker_base_url, RERANKER_KEY)
+
+
+def _service(settings: Settings, name: str, base_url: str | None, own_key: str) -> Service:
+    provider, model = parse_model_name(name)
+    if provider not in PROVIDERS:
+        raise InvalidInput(
+            f"{name!r} is no embedder and no reranker: {provider} is asked for chat only.",
+            remedy="Name a model of an OpenAI-compatible server: docs/providers.",
+        )
+    names = (own_key, PROVIDERS[provider].key_variable)
+    endpoint, found = _endpoint(settings, PROVIDERS[provider], base_url or "", names)
+    return Service(endpoint=endpoint, model=model, key_origin=found.origin if found else "")
+
+
+def _chat_model(settings: Settings, table: RoleSettings, name: str) -> ChatModel:
+    """Return the model of that name; what the settings say of `llm` holds for it where it is that one."""
+    provider, model = parse_model_name(name)
+    is_default = name == settings.llm
+    table = replace(
+        table,
+        llm_base_url=table.llm_base_url or (settings.llm_base_url if is_default else None),
+        llm_api_version=table.llm_api_version or (settings.llm_api_version if is_default else None),
+        timeout_s=table.timeout_s or settings.llm_timeout_s,
+    )
+    own_key = (LLM_KEY,) if _place(name, table.llm_base_url) == _owner(settings) else ()
+    usual = PROVIDERS[provider].concurrency if provider in PROVIDERS else LITELLM_CONCURRENCY
+    chat, found = (
+        _litellm(settings, table, model, own_key)
+        if provider == LITELLM
+        else _openai(settings, table, PROVIDERS[provider], model, own_key)
+    )
+    return ChatModel(
+        role=table.role,
+        name=name,
+        chat=chat,
+        concurrency=table.concurrency or (settings.llm_concurrency if is_default else None) or usual,
+        is_shared=table.concurrency is None,
+        key_origin=found.origin if found else "",
+    )
+
+
+def _openai(
+    settings: Settings, table: RoleSettings, provider: Provider, model: str, own_key: tuple[str, ...]
+) -> tuple[OpenAIChat, FoundKey | None]:
+    endpoint, found = _endpoint(settings, provider, table.llm_base_url or "", (*own_key, provider.key_variable))
+    endpoint = replace(
+        endpoint,
+        api_version=table.llm_api_version or "",
+        timeouts=_timeouts(table.timeout_s or settings.llm_timeout_s),
+    )
+    parameters = ChatParameters(
+        extra=table.extra, temperature=table.temperature, max_output_tokens=table.max_output_tokens
+    )
+    return OpenAIChat(endpoint, model, count_tokens=COUNT, parameters=parameters), found
+
+
+def _litellm(
+    settings: Settings, table: RoleSettings, model: str, own_key: tuple[str, ...]
+) -> tuple[LiteLlm, FoundKey | None]:
+    found = _find_key(settings, own_key, LITELLM)
+    parameters = LiteLlmParameters(
+        key=Secret(found.value if found else ""),
+        base_url=table.llm_base_url or "",
+        timeout_s=table.timeout_s or settings.llm_timeout_s,
+        temperature=table.temperature,
+        max_output_tokens=table.max_output_tokens,
+        extra=table.extra,
+    )
+    return LiteLlm(model, count_tokens=COUNT, parameters=parameters), found
+
+
+def _endpoint(
+    settings: Settings, provider: Provider, base_url: str, names: tuple[str, ...]
+) -> tuple[Endpoint, FoundKey | None]:
+    names = tuple(name for name in names if name)
+    found = _find_key(settings, names, provider.name)
+    endpoint = Endpoint(
+        provider=provider,
+        base_url=base_url,
+        key=Secret(found.value if found else ""),
+        key_names=names,
+        timeouts=_timeouts(settings.llm_timeout_s),
+    )
+    return endpoint, found
+
+
+def _timeouts(total_s: float) -> Timeouts:
+    return Timeouts(total_s=total_s, silence_s=min(total_s, SILENCE_S))
+
+
+def _find_key(settings: Settings, names: tuple[str, ...], provider: str) -> FoundKey | None:
+    return find_key(names, provider, find_secrets(settings.secrets, settings.index))
+
+
+def _owner(settings: Settings) -> tuple[str, str] | None:
+    """Return whose the key is that names no provider: that of `llm`, or of the one place all roles are asked at."""
+    if settings.llm:
+        return _place(settings.llm, settings.llm_base_url)
+    places = {_place(each.llm, each.llm_base_url) for each in settings.role if each.llm}
+    return places.pop() if len(places) == 1 else None
+
+
+def _place(name: str, base_url: str | None) -> tuple[str, str]:
+    """Return a model's provider and host: a key for one host is no other's business."""
+    provider = name.partition("/")[0]
+    address = base_url or (PROVIDERS[provider].base_url if provider in PROVIDERS else "")
+    return provider, urlsplit(address).netloc.rpartition("@")[2]

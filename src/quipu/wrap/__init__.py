@@ -1,0 +1,1 @@
+"""Wrappers of models that work for every provider: retries, limits, costs, kept replies, fallbacks, recordings."""

@@ -1,0 +1,89 @@
+"""A world for the laws with models: documents about the same few people, and an engine over the scripted server.
+
+The documents share names, so that entities and relations have more descriptions than are shown and want summaries.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+from quipu.engine import Quipu
+from quipu.model.document import SourceDocument
+from quipu.settings import Settings, SettingValue
+from quipu.testing.scripted.fault import Fault
+from quipu.testing.scripted.script import Answering, Script
+from quipu.wiring import open_engine
+from quipu.wrap.retry import RetryPolicy
+
+BATCH_TOKENS = 120  # of descriptions: a few, so that a summary takes several calls
+AT_ONCE = RetryPolicy(max_attempts=3, max_paid=2, first_wait_s=0.0, max_wait_s=0.0, patience_s=30.0)
+
+_NAMES = ("Marco Polo", "Kublai Khan", "Ibn Battuta", "Cai Lun", "Niccolo Polo", "Rustichello")
+_DEEDS = ("met", "wrote to", "travelled with", "spoke of", "sold paper to", "waited for")
+_PLACES = ("in the harbour", "on the road", "at the court", "by the river", "near the wall", "behind the gate")
+
+
+def script(*faults: Fault, log: str = "", seed: str = "0") -> Script:
+    """Return a script whose first replies leave something out, so that there is something to glean."""
+    return Script(seed=seed, faults=faults, answering=Answering(n_withheld=2), log=log)
+
+
+def travels(name: str, version: int = 0, *, n_sentences: int = 2) -> SourceDocument:
+    """Return a document of sentences that each name two of the same few people, one of them by its own name."""
+    random = Random(f"{name} {version}")
+    own = name.partition(".")[0].capitalize()
+    sentences = [f"The book of {own} was read by Marco Polo.", *(_sentence(random) for _ in range(n_sentences))]
+    return SourceDocument(
+        id=name, data=" ".join(sentences).encode(), media_type="text/markdown", title=f"Travels of {own}"
+    )
+
+
+def _sentence(random: Random) -> str:
+    first, second = random.sample(_NAMES, 2)
+    year = random.randint(1200, 1400)
+    return f"In {year} did {first} say that {second} {random.choice(_DEEDS)} them {random.choice(_PLACES)}."
+
+
+def model_settings(folder: Path, base_url: str, **values: SettingValue) -> Settings:
+    """Return settings with the scripted server for all that models can do."""
+    chosen: dict[str, SettingValue] = {
+        "index": folder,
+        "llm": "custom/scripted",
+        "llm_base_url": base_url,
+        "llm_timeout_s": 1.0,
+        "embedder": "openai",
+        "embedder_model": "custom/words",
+        "embedder_base_url": base_url,
+        "embedder_dimension": 64,
+        "chunk_tokens": 64,
+        "always_glean": True,
+    }
+    return Settings(**{**chosen, **values})
+
+
+@asynccontextmanager
+async def model_engine(settings: Settings, *, batch_tokens: int = BATCH_TOKENS) -> AsyncIterator[Quipu]:
+    """Open an engine that does not wait before it tries again, and sums up few descriptions at a time."""
+    async with await open_engine(settings, retry=AT_ONCE) as kb:
+        kb._parts = replace(kb._parts, summaries=replace(kb._parts.summaries, batch_tokens=batch_tokens))
+        yield kb
+
+
+async def dump_of(kb: Quipu) -> list[str]:
+    """Return the canonical state, line by line."""
+    return [line async for line in kb.dump()]
+
+
+async def fresh_dump(settings: Settings, *documents: SourceDocument) -> list[str]:
+    """Return the state of a new index of these documents."""
+    async with model_engine(settings) as kb:
+        await kb.add(*documents)
+        return await dump_of(kb)
+
+
+def fresh(settings: Settings, *documents: SourceDocument) -> list[str]:
+    """Return the same, for fixtures."""
+    return asyncio.run(fresh_dump(settings, *documents))

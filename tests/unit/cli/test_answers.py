@@ -1,0 +1,52 @@
+"""How answers of a model look."""
+
+from dataclasses import replace
+from io import StringIO
+
+from rich.console import Console
+
+from quipu.cli.answers import Asked, render_answers
+from quipu.model.answer import Answer, Citation, Statement
+from quipu.model.chat import TokenCount
+from quipu.model.evidence import Evidence, Trace
+from quipu.model.usage import Stage, UsageRow
+
+TAUGHT, FLEW = "She taught at Brooklyn College [1].", "She flew to\x1b the moon."
+CITATION = Citation(number=1, document_id="kober.md", title="Alice Kober", chunk_id="c0", start=0, end=9, quote="x")
+ANSWER = Answer(
+    text=f"{TAUGHT} {FLEW} She came back.",
+    generator="openai/small",
+    citations=(CITATION,),
+    trace=Trace(strategy="mix", revision=1, evidence=Evidence()),
+    statements=(
+        Statement(text=TAUGHT, start=0, end=len(TAUGHT), citations=(CITATION,), is_supported=True),
+        Statement(text=FLEW, start=len(TAUGHT) + 1, end=len(TAUGHT) + 1 + len(FLEW)),
+    ),
+)
+ROW = UsageRow(day="2026-01-02", stage=Stage.ANSWER, model="m", n_calls=1, tokens=TokenCount(input=3_000, output=40))
+
+
+def _drawn(answer: Answer, *, is_styled: bool = False) -> str:
+    out = StringIO()
+    console = Console(file=out, width=120, force_terminal=is_styled, color_system="standard" if is_styled else None)
+    render_answers(console, Asked(question="Who?", answers=(answer,)))
+    return out.getvalue()
+
+
+def test_what_nothing_supports_is_dimmed_and_marked_and_the_mark_explained() -> None:
+    out = _drawn(ANSWER)
+    assert "She taught at Brooklyn College [1]. She flew to\ufffd the moon. † She came back." in out
+    assert "† No passage cited supports this." in out
+    assert f"\x1b[2m{FLEW.replace(chr(27), chr(0xFFFD))} †" in _drawn(ANSWER, is_styled=True)
+
+
+def test_where_all_or_nothing_is_supported_nothing_is_marked() -> None:
+    assert "†" not in _drawn(replace(ANSWER, statements=ANSWER.statements[:1]))
+    assert "†" not in _drawn(replace(ANSWER, statements=()))
+    assert "†" not in _drawn(replace(ANSWER, is_supported=False))
+
+
+def test_notes_and_cost_stand_below_the_answer() -> None:
+    out = _drawn(replace(ANSWER, notes=("The answer was cut off.",), usage=(replace(ROW, cost=1_200), ROW)))
+    assert "The answer was cut off." in out
+    assert "2 calls: 6,000 tokens in, 80 out, 0.0012" in out

@@ -1,0 +1,204 @@
+"""Tests of a run of summaries: all that waits, side by side, each paid for once, failures one by one."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from quipu.derive.summaries import summarise_stale
+from quipu.derive.summarising import SummaryOptions
+from quipu.errors import OverBudget, QuipuError, Refused, Unavailable
+from quipu.model.chat import ChatRequest
+from quipu.model.delta import DocumentFacts
+from quipu.model.event import Event, Progress
+from quipu.model.summary import OwnerKind, SummaryReport
+from quipu.ports.llm import LLM
+from quipu.ports.sink import Sink, no_sink
+from quipu.providers.local import ByteTokenizer
+from quipu.stores.relational.sqlite import SqliteBackend
+from quipu.stores.relational.store import RelationalStore
+from quipu.testing.contract.steps import dump, only_entity, publish, remove
+from quipu.testing.facts import document, entity, passage
+from quipu.wrap.cached import CachedLLM
+from quipu.wrap.meter import Meter
+from tests.unit.derive.writer import Writer, subjects_of
+
+OPTIONS = SummaryOptions(batch_tokens=300, max_words=20, max_output_tokens=100, n_ahead=4)
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[RelationalStore]:
+    store = RelationalStore(SqliteBackend(tmp_path / "index.sqlite", busy_timeout_s=5.0), lease_s=60.0)
+    await store.prepare()
+    yield store
+    await store.close()
+
+
+def _saying(document_id: str, *names: str, n: int = 8) -> DocumentFacts:
+    """Return a document that says n things of each name."""
+    return document(
+        document_id,
+        *(
+            passage(f"{name} {i}", entity(name, description=f"{name} is {i} in {document_id}."))
+            for name in names
+            for i in range(n)
+        ),
+    )
+
+
+async def _run(store: RelationalStore, llm: LLM, on_event: Sink = no_sink) -> SummaryReport:
+    return await summarise_stale(store, llm, on_event, tokenizer=ByteTokenizer(), options=OPTIONS)
+
+
+def _cached(writer: Writer, store: RelationalStore) -> LLM:
+    return CachedLLM(lambda _: writer, [writer.identity], store, Meter())
+
+
+async def test_nothing_is_asked_where_nothing_waits(store: RelationalStore) -> None:
+    writer = Writer()
+    await publish(store, _saying("a", "Acre", n=3))
+    assert await _run(store, writer) == SummaryReport()
+    assert writer.asked == []
+    async with store.view() as view:
+        assert view.revision == 1
+
+
+async def test_all_that_waits_gets_its_summary_and_progress_is_told(store: RelationalStore) -> None:
+    writer, events = Writer(), list[Event]()
+    names = [f"Doge {n}" for n in range(40)]
+    await publish(store, _saying("a", *names))
+    report = await _run(store, writer, events.append)
+    assert report == SummaryReport(n_done=40, n_calls=40)
+    assert sorted(subjects_of(request) for request in writer.asked) == sorted(name.lower() for name in names)
+    assert (await only_entity(store, "doge 7")).description.startswith("8 notes")
+    assert await store.unsummarised() == []
+    assert await store.verify() == []
+    done = [(event.done, event.total) for event in events if isinstance(event, Progress)]
+    assert done == sorted(done)
+    assert done[-1] == (40, 40)
+    assert 4 < writer.peak_under_way <= 2 * OPTIONS.n_ahead
+
+
+async def test_any_history_ends_in_the_same_summaries(tmp_path: Path, store: RelationalStore) -> None:
+    documents = [_saying(f"d{n}", "Acre", "Venice", n=20) for n in range(6)]
+    for each in documents:
+        await publish(store, each)
+        await _run(store, _cached(Writer(), store))
+    await publish(store, _saying("gone", "Acre"))
+    await _run(store, _cached(Writer(), store))
+    await remove(store, "gone", "d5")
+    await _run(store, _cached(Writer(), store))
+    fresh = RelationalStore(SqliteBackend(tmp_path / "fresh.sqlite", busy_timeout_s=5.0), lease_s=60.0)
+    await fresh.prepare()
+    await publish(fresh, *reversed(documents[:5]))
+    await _run(fresh, _cached(Writer(), fresh))
+    assert await dump(fresh) == await dump(store)
+    await fresh.close()
+
+
+async def test_nothing_is_asked_again_when_descriptions_come_and_go(store: RelationalStore) -> None:
+    writer = Writer()
+    llm = _cached(writer, store)
+    await publish(store, *(_saying(f"d{n}", "Acre", n=80) for n in range(10)))
+    await _run(store, llm)
+    shown = (await only_entity(store, "acre")).description
+    n_all = len(writer.asked)
+    await publish(store, document("new", passage("New.", entity("Acre", description="Acre is new."))))
+    report = await _run(store, llm)
+    n_new = len(writer.asked) - n_all
+    assert n_all > 20
+    assert 2 <= n_new <= 8
+    assert report.n_calls == n_new
+    assert report.n_reused > n_all - 8
+    await remove(store, "new")
+    report = await _run(store, llm)
+    assert (await only_entity(store, "acre")).description == shown
+    assert (report.n_done, report.n_calls, report.n_reused) == (1, 0, n_all)
+    assert len(writer.asked) == n_all + n_new
+
+
+async def test_removing_a_document_leaves_no_reply_made_from_it(store: RelationalStore) -> None:
+    writer = Writer()
+    await publish(store, *(_saying(f"d{n}", "Acre", n=2 if n == 3 else 60) for n in range(10)))
+    await _run(store, _cached(writer, store))
+    await remove(store, "d3")
+    kept = [request for request in writer.asked if await store.find(request.hash(writer.identity)) is not None]
+    assert 0 < len(kept) < len(writer.asked)
+    assert not [request for request in kept if "d3" in request.documents]
+    assert not [request for request in kept if any("in d3." in message.text for message in request.messages)]
+    keys = {request.hash(writer.identity) for request in kept}
+    assert all(keys.issuperset(request.made_from) for request in kept)
+    async with store.view() as view:
+        assert (await view.counts()).replies == len(keys)
+    before = len(writer.asked)
+    await _run(store, _cached(writer, store))
+    assert all("d3" not in request.documents for request in writer.asked[before:])
+
+
+async def test_one_that_cannot_be_made_fails_alone_and_waits(store: RelationalStore) -> None:
+    writer = Writer(reply=lambda r: Refused("It is withheld.") if subjects_of(r) == "acre" else None)
+    await publish(store, _saying("a", "Acre", "Venice"))
+    report = await _run(store, writer)
+    assert (report.n_done, report.n_calls) == (1, 1)
+    ((owner, error),) = [(each.owner, each.error) for each in report.failed]
+    assert (owner.kind, owner.id, error) == (OwnerKind.ENTITY, "acre", "It is withheld.")
+    assert await store.unsummarised() == [owner]
+    assert len(writer.asked) == 2
+    assert (await _run(store, replace(writer, reply=lambda _: None))).n_done == 1
+
+
+@pytest.mark.parametrize("end", [Unavailable("The key is wrong."), OverBudget("That would be 5.01.")])
+async def test_when_no_call_is_made_any_more_all_that_was_done_is_kept(store: RelationalStore, end: QuipuError) -> None:
+    names = [f"Doge {n:02}" for n in range(60)]
+    n_asked = 0
+
+    def reply(_: ChatRequest) -> QuipuError | None:
+        nonlocal n_asked
+        n_asked += 1
+        return end if n_asked > 20 else None
+
+    writer = Writer(reply=reply)
+    await publish(store, _saying("a", *names))
+    with pytest.raises(type(end), match=str(end)):
+        await _run(store, writer)
+    assert len(await store.unsummarised()) == 40
+    assert len(writer.asked) <= 20 + 2 * OPTIONS.n_ahead
+    assert await store.verify() == []
+    assert (await _run(store, Writer())).n_done == 40
+
+
+async def test_a_summary_that_is_outdated_when_it_comes_is_not_shown(store: RelationalStore) -> None:
+    await publish(store, _saying("a", "Acre"))
+
+    async def overtaken(_: ChatRequest) -> None:
+        await publish(store, _saying("b", "Acre", n=1))
+
+    report = await _run(store, Writer(work=overtaken))
+    assert (report.n_done, report.n_outdated) == (0, 1)
+    assert len(await store.unsummarised()) == 1
+    assert "notes" not in (await only_entity(store, "acre")).description
+
+
+async def test_an_error_of_the_store_is_raised_as_it_is(store: RelationalStore) -> None:
+    await publish(store, _saying("a", *(f"Doge {n}" for n in range(40))))
+    await store.close()
+    with pytest.raises(QuipuError):
+        await _run(store, Writer())
+
+
+async def test_a_run_that_is_cancelled_stops(store: RelationalStore) -> None:
+    await publish(store, _saying("a", *(f"Doge {n}" for n in range(40))))
+    held = asyncio.Event()
+
+    async def hold(_: ChatRequest) -> None:
+        held.set()
+        await asyncio.Event().wait()
+
+    task = asyncio.create_task(_run(store, Writer(work=hold)))
+    await held.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert len(await store.unsummarised()) == 40

@@ -1,0 +1,169 @@
+"""What a model said, checked against the text and the ontology."""
+
+import pytest
+
+from quipu.ingest.llm.conform import Conformer
+from quipu.ingest.llm.grounds import Grounds
+from quipu.ingest.llm.kinds import Kinds
+from quipu.ingest.llm.options import ExtractionOptions
+from quipu.model.extraction import ChunkInput, Extraction, FoundAlias, FoundClaim, FoundEntity, FoundRelation
+from quipu.model.ontology import Ontology, RelationRule, Term, TypeRule
+from quipu.text.records import Record
+
+TEXT = "Ann Lee founded Acme in Leeds. Bob Ray works for Acme. Acme was sued by Bob Ray."
+ANN = FoundEntity(name="Ann Lee", type="person", description="She founded Acme.")
+ACME = FoundEntity(name="Acme", type="company", description="A firm.")
+BOB = FoundEntity(name="Bob Ray", type="Person")
+LEEDS = FoundEntity(name="Leeds", type="city")
+RULES = Ontology(
+    is_strict=True,
+    types=(TypeRule(name="Person"), TypeRule(name="Company", aliases=("firm",))),
+    relations=(
+        RelationRule(name="works for", domain=("Person",), range=("Company",), aliases=("employed by",)),
+        RelationRule(name="founded", domain=("Person",)),
+    ),
+)
+
+
+def conform(*records: Record, text: str = TEXT, ontology: Ontology | None = None) -> Extraction:
+    return conformer(ontology).conform(records, Grounds(ChunkInput(text=text)))
+
+
+def conformer(ontology: Ontology | None = None) -> Conformer:
+    ontology = ontology or Ontology()
+    return Conformer(Kinds(ExtractionOptions(ontology=ontology).types), ontology)
+
+
+def related(source: str, target: str, *keywords: str, description: str = "") -> FoundRelation:
+    return FoundRelation(source=source, target=target, keywords=keywords, description=description, weight=0.7)
+
+
+def test_entities_get_a_known_type_and_their_first_place() -> None:
+    assert conform(ANN, ACME).entities == (
+        FoundEntity(name="Ann Lee", type="Person", description="She founded Acme.", start=0, end=7),
+        FoundEntity(name="Acme", type="Organization", description="A firm.", start=16, end=20),
+    )
+
+
+@pytest.mark.parametrize("said", ["vibe", ""])
+def test_a_type_nobody_asked_for_is_other(said: str) -> None:
+    assert conform(FoundEntity(name="Acme", type=said)).entities[0].type == "Other"
+
+
+def test_invented_names_go_with_all_that_is_said_of_them() -> None:
+    made = conformer()
+    records: list[Record] = [
+        FoundEntity(name="Zorro", type="Person"),
+        related("Ann Lee", "Zorro"),
+        FoundAlias(name="Acme", alias="Zorro Ltd."),
+        FoundClaim(subject="Zorro", description="He did it."),
+        FoundClaim(subject="Acme", object="Zorro", description="He did it."),
+        ANN,
+    ]
+    assert conform(*records).entities[0].name == "Ann Lee"
+    found = made.conform(records, Grounds(ChunkInput(text=TEXT)))
+    assert (len(found.entities), found.relations, found.aliases, found.claims) == (1, (), (), ())
+    assert made.dropped.n_invented == 4
+
+
+def test_the_names_of_the_prompts_example_are_invented_unless_the_text_has_them() -> None:
+    assert conform(FoundEntity(name="Kestrel Labs", type="Organization"), text="The labs of Acme Labs.").entities == ()
+    assert conform(FoundEntity(name="Kestrel Labs", type="Organization"), text="Kestrel Labs is here.").entities
+
+
+def test_a_name_that_only_an_alias_ties_to_the_text_stays() -> None:
+    entity = FoundEntity(name="Federal Bureau", type="Organization")
+    text = "The Bureaux of the G-men were closed."
+    assert conform(FoundEntity(name="Gendarmerie", type="Organization"), text=text).entities == ()
+    found = conform(
+        FoundEntity(name="Gendarmerie", type="Organization"), FoundAlias(name="Gendarmerie", alias="G-men"), text=text
+    )
+    assert [(each.name, text[each.start : each.end]) for each in found.entities] == [("Gendarmerie", "G-men")]
+    assert found.aliases == (FoundAlias(name="Gendarmerie", alias="G-men"),)
+    assert conform(entity, text=text).entities
+
+
+def test_an_entity_named_twice_is_one_and_keeps_what_was_said_first() -> None:
+    found = conform(
+        FoundEntity(name="Acme", type="vibe"),
+        FoundEntity(name="acme,", type="Company", description="A firm."),
+        FoundEntity(name="Acme", type="Person", description="Another."),
+    )
+    assert [(each.name, each.type, each.description) for each in found.entities] == [
+        ("Acme", "Organization", "A firm.")
+    ]
+
+
+def test_relations_keep_their_direction_and_are_said_once() -> None:
+    said = related("Ann Lee", "Acme", "founder", description="She founded it.")
+    again = related("Acme", "Ann Lee", "founded by", description="She founded it.")
+    other = related("Ann Lee", "Acme", "leader", description="She led it.")
+    assert conform(said, again, other, related("Acme", "acme")).relations == (said, other)
+
+
+def test_aliases_and_claims_of_the_text_are_kept() -> None:
+    alias, claim = (
+        FoundAlias(name="Acme", alias="Leeds"),
+        FoundClaim(subject="Acme", object="Bob Ray", description="Sued."),
+    )
+    found = conform(alias, alias, claim, claim)
+    assert (found.aliases, found.claims) == ((alias,), (claim,))
+
+
+def test_a_strict_ontology_drops_other_types_and_their_relations() -> None:
+    made = conformer(RULES)
+    found = made.conform(
+        [ANN, ACME, LEEDS, related("Ann Lee", "Leeds", "founded"), related("Ann Lee", "Acme", "founded")],
+        Grounds(ChunkInput(text=TEXT)),
+    )
+    assert [(each.name, each.type) for each in found.entities] == [("Ann Lee", "Person"), ("Acme", "Company")]
+    assert [(each.source, each.target) for each in found.relations] == [("Ann Lee", "Acme")]
+    assert made.dropped.n_outside == 2
+
+
+FIRM = FoundEntity(name="Acme", type="firm")
+
+
+@pytest.mark.parametrize(
+    ("relation", "kept"),
+    [
+        (related("Bob Ray", "Acme", "works for"), related("Bob Ray", "Acme", "works for")),
+        (related("Bob Ray", "Acme", "salary", "Employed by"), related("Bob Ray", "Acme", "works for", "salary")),
+        (related("Acme", "Bob Ray", "works_for"), related("Bob Ray", "Acme", "works for")),
+        (related("Ann Lee", "Bob Ray", "works for"), None),
+        (related("Bob Ray", "Acme", "sued"), None),
+        (related("Bob Ray", "Acme"), None),
+    ],
+)
+def test_a_strict_ontology_keeps_relations_it_names_between_the_types_it_allows(
+    relation: FoundRelation, kept: FoundRelation | None
+) -> None:
+    found = conform(ANN, BOB, FIRM, relation, ontology=RULES)
+    assert found.relations == ((kept,) if kept else ())
+
+
+def test_a_soft_ontology_keeps_what_it_does_not_know() -> None:
+    soft = Ontology(types=RULES.types, relations=RULES.relations)
+    odd = related("Ann Lee", "Bob Ray", "works for")
+    sued = related("Bob Ray", "Acme", "sued")
+    found = conform(ANN, BOB, FIRM, LEEDS, odd, sued, related("Bob Ray", "Acme", "employed by"), ontology=soft)
+    assert [each.type for each in found.entities] == ["Person", "Person", "Company", "Other"]
+    assert found.relations[:2] == (odd, sued)
+    assert conform(BOB, FIRM, related("Bob Ray", "Acme", "employed by"), ontology=soft).relations[0].keywords == (
+        "works for",
+    )
+
+
+def test_a_term_of_the_glossary_lends_its_name_and_type() -> None:
+    glossary = (Term(name="Acme Corporation", type="Company", aliases=("Acme",)),)
+    ontology = Ontology(types=RULES.types, glossary=glossary)
+    found = conform(FoundEntity(name="Acme", type="Person"), related("Ann Lee", "Acme"), ontology=ontology)
+    assert found.entities == (FoundEntity(name="Acme Corporation", type="Company", start=16, end=20),)
+    assert found.relations[0].target == "Acme Corporation"
+    assert found.aliases == (FoundAlias(name="Acme Corporation", alias="Acme"),)
+
+
+def test_a_terms_own_name_passes_where_the_text_has_another_of_its_names() -> None:
+    ontology = Ontology(glossary=(Term(name="Zenith Holding", aliases=("Acme",)),))
+    (entity,) = conform(FoundEntity(name="Zenith Holding", type="Organization"), ontology=ontology).entities
+    assert (entity.start, entity.end) == (16, 20)

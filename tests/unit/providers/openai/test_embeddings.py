@@ -1,0 +1,276 @@
+"""An embedder against the scripted server and against one that sends raw bytes."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+
+from quipu.errors import Overloaded, Refused, TooLong, Unavailable
+from quipu.model.chat import TokenCount
+from quipu.providers.openai.embeddings import EmbeddingParameters, OpenAIEmbedder, open_embedder
+from quipu.testing.scripted.fault import Fault, FaultName
+from quipu.testing.scripted.script import Script, Service
+from quipu.testing.server import ServerHandle, serving
+from quipu.wrap.metered import CountingEmbedder
+from tests.unit.providers.openai.raw import Asked, answering, count, endpoint, failure, reply
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ServerHandle]:
+    with serving() as handle:
+        yield handle
+
+
+@asynccontextmanager
+async def embedding(
+    url: str, provider: str = "vllm", model: str = "m", **parameters: Any
+) -> AsyncIterator[OpenAIEmbedder]:
+    where = endpoint(url, provider, total_s=2.0)
+    given = EmbeddingParameters(**{"dimension": 64, **parameters})
+    embedder = await open_embedder(where, model, count_tokens=count, parameters=given)
+    try:
+        yield embedder
+    finally:
+        await embedder.aclose()
+
+
+def _script(*faults: Fault, **service: Any) -> Script:
+    return Script(faults=faults, service=Service(**service))
+
+
+def _answer(vector_of: Callable[[str], list[float]]) -> Callable[[Asked], bytes]:
+    """Answer each text with its vector, and twenty tokens a request."""
+
+    def answer(asked: Asked) -> bytes:
+        texts = asked.fields["input"]
+        assert isinstance(texts, list)
+        data = [{"index": index, "embedding": vector_of(text)} for index, text in enumerate(texts)]
+        return reply({"data": data, "usage": {"prompt_tokens": 20}})
+
+    return answer
+
+
+def _letters(text: str) -> list[float]:
+    return [text.count("a"), text.count("b"), 1]
+
+
+async def test_texts_become_unit_vectors_in_their_order(server: ServerHandle) -> None:
+    server.configure(_script())
+    texts = [f"text {n}" for n in range(150)]
+    async with embedding(server.base_url, dimension=None) as embedder:
+        together = await embedder.embed(texts)
+        alone = np.concatenate([await embedder.embed([text]) for text in texts[:3]])
+        assert isinstance(embedder, CountingEmbedder)
+    assert together.shape == (150, 64)
+    assert together.dtype == np.float32
+    assert np.abs(np.linalg.norm(together, axis=1) - 1).max() < 1e-6
+    assert np.abs(together[:3] - alone).max() < 1e-6
+
+
+async def test_blank_texts_are_zero_and_never_sent(server: ServerHandle) -> None:
+    server.configure(_script())
+    server.reset()
+    async with embedding(server.base_url) as embedder:
+        assert not (await embedder.embed(["", " \n"])).any()
+        assert (await embedder.embed([])).shape == (0, 64)
+    assert server.stats().requests == ()
+
+
+async def test_the_same_text_is_sent_once() -> None:
+    async with answering(_answer(_letters)) as raw, embedding(raw.url, dimension=3) as embedder:
+        vectors = await embedder.embed(["ab", "b", "ab"])
+    assert raw.posted("input") == [["ab", "b"]]
+    assert np.array_equal(vectors[0], vectors[2])
+
+
+async def test_a_dimension_nobody_knows_is_asked_for(server: ServerHandle) -> None:
+    server.configure(_script(dimension=48))
+    async with embedding(server.base_url, dimension=None) as embedder:
+        assert embedder.dimension == 48
+
+
+async def test_a_known_dimension_needs_no_call() -> None:
+    async with embedding("http://127.0.0.1:9/v1", model="nomic-embed-text", dimension=None) as embedder:
+        assert embedder.dimension == 768
+
+
+async def test_a_dimension_that_is_set_is_asked_of_the_server(server: ServerHandle) -> None:
+    server.configure(_script(dimension=64))
+    async with embedding(server.base_url, dimension=32) as embedder:
+        assert (await embedder.embed(["knots"])).shape == (1, 32)
+
+
+async def test_what_a_server_rejects_is_not_sent_again(server: ServerHandle) -> None:
+    server.configure(_script(rejects=("encoding_format", "dimensions"), dimension=64))
+    async with embedding(server.base_url) as embedder:
+        await embedder.embed(["knots"])
+        server.reset()
+        await embedder.embed(["cords"])
+    assert len(server.stats().requests) == 1
+
+
+async def test_a_batch_that_is_too_large_is_halved_from_then_on(server: ServerHandle) -> None:
+    server.configure(_script(max_inputs=10))
+    async with embedding(server.base_url, n_at_once=1) as embedder:
+        assert (await embedder.embed([f"text {n}" for n in range(40)])).any(axis=1).sum() == 40
+        server.reset()
+        await embedder.embed([f"other {n}" for n in range(40)])
+    assert {each.status for each in server.stats().requests} == {200}
+
+
+async def test_batches_are_small_in_texts_and_tokens() -> None:
+    async with answering(_answer(_letters)) as raw, embedding(raw.url, dimension=3, batch_texts=2) as embedder:
+        await embedder.embed(["a", "b", "aa", "bb", "ab"])
+        await embedder.embed(["a " * 1_500 + str(n) for n in range(20)])
+    sizes = [len(texts) for texts in raw.posted("input") if isinstance(texts, list)]
+    assert sizes[:3] == [2, 2, 1]
+    assert max(sizes) == 2
+
+
+async def test_a_long_text_is_the_mean_of_its_windows() -> None:
+    async with answering(_answer(_letters)) as raw, embedding(raw.url, dimension=3, max_tokens=64) as embedder:
+        (vector,) = await embedder.embed(["a " * 40 + "b " * 40])
+    (texts,) = raw.posted("input")
+    assert texts == [("a " * 40).strip(), ("b " * 40).strip()]
+    parts = [np.array(_letters(text)) / np.linalg.norm(_letters(text)) for text in texts]
+    mean = sum(parts) / np.linalg.norm(sum(parts))
+    assert np.abs(vector - mean).max() < 1e-6
+
+
+async def test_a_text_longer_than_the_server_reads_after_all_is_cut_again(server: ServerHandle) -> None:
+    server.configure(_script(context_window=100))
+    async with embedding(server.base_url, max_tokens=10_000) as embedder:
+        vectors = await embedder.embed(["knots and cords " * 60, "short"])
+    assert np.abs(np.linalg.norm(vectors, axis=1) - 1).max() < 1e-6
+
+
+async def test_a_short_text_that_is_too_long_is_an_error() -> None:
+    async with answering(failure(400, "maximum context length is 1 token")) as raw, embedding(raw.url) as embedder:
+        with pytest.raises(TooLong):
+            await embedder.embed(["knots"])
+
+
+async def test_questions_and_passages_get_what_their_model_wants() -> None:
+    async with answering(_answer(_letters)) as raw:
+        async with embedding(raw.url, "ollama", "nomic-embed-text", dimension=3) as embedder:
+            await embedder.embed(["knots"])
+            await embedder.embed_queries(["knots"])
+        async with embedding(raw.url, dimension=3, query_prefix="Q: ", passage_prefix="") as embedder:
+            await embedder.embed_queries(["knots"])
+    assert raw.posted("input") == [["search_document: knots"], ["search_query: knots"], ["Q: knots"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        (FaultName.DIMENSION, "numbers where 64 were expected"),
+        (FaultName.COUNT, "vectors for 1 texts"),
+        (FaultName.NAN, "vectors that are no numbers"),
+        (FaultName.CUT_BODY, "ended too early"),
+        (FaultName.RESET, "broke"),
+        (FaultName.SERVER_ERROR, "answered 500"),
+        (FaultName.TOO_MANY_REQUESTS, "answered 429"),
+        (FaultName.ERROR_IN_200, "answered 200"),
+    ],
+)
+async def test_every_fault_is_one_error(server: ServerHandle, name: FaultName, words: str) -> None:
+    server.configure(_script(Fault(name=name)))
+    async with embedding(server.base_url) as embedder:
+        with pytest.raises(Overloaded, match=words):
+            await embedder.embed(["knots"])
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [(FaultName.QUOTA, Unavailable), (FaultName.NOT_JSON, Unavailable), (FaultName.BAD_REQUEST, Refused)],
+)
+async def test_what_does_not_pass_is_told_from_what_does(
+    server: ServerHandle, name: FaultName, kind: type[Exception]
+) -> None:
+    server.configure(_script(Fault(name=name)))
+    async with embedding(server.base_url) as embedder:
+        with pytest.raises(kind):
+            await embedder.embed(["knots"])
+
+
+async def test_vectors_in_another_order_are_put_right(server: ServerHandle) -> None:
+    texts = ["knots", "cords", "rain"]
+    async with embedding(server.base_url) as embedder:
+        server.configure(_script())
+        straight = await embedder.embed(texts)
+        server.configure(_script(Fault(name=FaultName.SHUFFLED)))
+        assert np.array_equal(await embedder.embed(texts), straight)
+
+
+async def test_what_was_paid_for_before_an_error_is_not_asked_again(server: ServerHandle) -> None:
+    server.configure(_script(Fault(name=FaultName.SERVER_ERROR, containing="cords", attempts=(1,))))
+    server.reset()
+    texts = ["knots", "threads", "cords", "rain"]
+    async with embedding(server.base_url, batch_texts=1, n_at_once=2) as embedder:
+        with pytest.raises(Overloaded):
+            await embedder.embed(texts)
+        vectors, tokens = await embedder.embed_counted(texts, is_query=False)
+    assert np.abs(np.linalg.norm(vectors, axis=1) - 1).max() < 1e-6
+    completed = [each for each in server.stats().requests if each.is_completed]
+    assert len(completed) == len({each.text_hash for each in completed}) == 4
+    assert tokens == TokenCount(input=sum(each.tokens.input for each in completed))
+
+
+async def test_a_call_after_which_nothing_will_be_answered_is_the_last() -> None:
+    async with answering(failure(401, "no")) as raw, embedding(raw.url, batch_texts=1, n_at_once=1) as embedder:
+        with pytest.raises(Unavailable):
+            await embedder.embed(["a", "b", "c"])
+    assert len(raw.asked) == 1
+
+
+async def test_tokens_are_the_servers_or_else_our_own(server: ServerHandle) -> None:
+    async with answering(_answer(_letters)) as raw, embedding(raw.url, dimension=3, batch_texts=1) as embedder:
+        assert (await embedder.embed_counted(["a", "b"], is_query=True))[1] == TokenCount(input=40)
+    server.configure(_script(reports_usage=False))
+    async with embedding(server.base_url) as embedder:
+        assert (await embedder.embed_counted(["three words here"], is_query=False))[1] == TokenCount(input=3)
+
+
+async def test_a_server_that_fails_at_open_is_unavailable() -> None:
+    for answer in (failure(500, "no"), failure(401, "no"), failure(400, "no")):
+        async with answering(answer) as raw:
+            with pytest.raises(Unavailable):
+                await open_embedder(endpoint(raw.url), "m", count_tokens=count)
+
+
+async def test_a_check_finds_another_dimension() -> None:
+    async with answering(_answer(_letters)) as raw, embedding(raw.url, dimension=3) as embedder:
+        await embedder.check()
+    short = (failure(400, "dimensions are not supported"), _answer(_letters))
+    async with answering(*short) as raw, embedding(raw.url, dimension=5) as embedder:
+        with pytest.raises(Unavailable, match=r"vectors of 3 numbers where 5 were expected.*embedder_dimension"):
+            await embedder.check()
+
+
+async def test_calls_at_once_do_not_disturb_each_other(server: ServerHandle) -> None:
+    server.configure(_script())
+    async with embedding(server.base_url, batch_texts=3) as embedder:
+        alone = [await embedder.embed([f"text {n}"]) for n in range(20)]
+        again = await asyncio.gather(*(embedder.embed([f"text {n}", "knots", f"text {n}"]) for n in range(20)))
+    assert all(np.abs(one[0] - many[2]).max() < 1e-6 for one, many in zip(alone, again, strict=True))
+
+
+async def test_the_identity_changes_with_what_changes_vectors() -> None:
+    async def identity(provider: str = "vllm", model: str = "m", **parameters: Any) -> str:
+        async with embedding("", provider, model, **parameters) as embedder:
+            return embedder.identity
+
+    plain = await identity()
+    assert plain.startswith("vllm/m/64/")
+    assert plain == await identity(batch_texts=5, n_at_once=1)
+    others = [
+        await identity("ollama"),
+        await identity(model="n"),
+        await identity(dimension=32),
+        await identity(query_prefix="Q: "),
+        await identity(max_tokens=100),
+    ]
+    assert len({plain, *others}) == 6

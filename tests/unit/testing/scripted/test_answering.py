@@ -1,0 +1,136 @@
+"""Tests of what a scripted model says."""
+
+import json
+
+import pytest
+
+from quipu.model.chat import Message
+from quipu.model.query import Query, Turn
+from quipu.prompts import answer, keywords, rewrite, summarise
+from quipu.testing.scripted.answering import Answerer
+from quipu.testing.scripted.asked import understand
+from quipu.testing.scripted.fate import Lot
+from quipu.testing.scripted.fault import Fault, FaultName
+from quipu.testing.scripted.kind import Kind
+from quipu.testing.scripted.script import Answering, Reply
+from tests.unit.testing.scripted.prompts import TEXT, extraction
+
+PLAIN = Answering()
+
+
+def say(
+    messages: tuple[Message, ...],
+    *,
+    answering: Answering = PLAIN,
+    fault: FaultName | None = None,
+    schema: str | None = None,
+) -> str:
+    asked = understand(messages)
+    struck = Fault(name=fault) if fault else None
+    lot = Lot(kind=asked.kind, key="key", attempt=1, latency_s=0, fault=struck)
+    return Answerer(answering).answer(asked, lot, schema)
+
+
+def evidence(*, question: str = "Where did Alice Kober teach?") -> tuple[Message, ...]:
+    query = Query(text=question)
+    mark = "#0123456789ab#"
+    passages = (
+        f"{mark}Passages\n{mark}[1] Kober\nShe taught at Brooklyn. More.\n\n{mark}[2] Ventris\nHe was an architect."
+    )
+    return answer.render(query, passages, boundary=mark)
+
+
+def test_an_extraction_ends_with_its_last_line() -> None:
+    lines = say(extraction()).splitlines()
+    assert lines[0] == "entity<|>Alice Kober<|>Concept<|>Alice Kober was born in New York."
+    assert lines[-1] == "<|done|>"
+
+
+def test_what_is_withheld_comes_when_asked_for() -> None:
+    withholding = Answering(n_withheld=2)
+    whole = say(extraction()).splitlines()
+    first = say(extraction(), answering=withholding)
+    assert first.splitlines() == [*whole[:-3], "<|done|>"]
+    assert say(extraction(TEXT, first), answering=withholding).splitlines() == whole[-3:]
+
+
+def test_a_request_for_more_gets_the_last_line_when_all_has_been_said() -> None:
+    assert say(extraction(TEXT, say(extraction()))) == "<|done|>"
+
+
+def test_a_continuation_brings_the_lines_that_are_missing() -> None:
+    whole = say(extraction())
+    cut = whole[: len(whole) // 2]
+    kept = cut[: cut.rindex("\n")]
+    assert f"{kept}\n{say(extraction(TEXT, kept))}" == whole
+
+
+def test_what_an_earlier_reply_said_in_other_words_or_as_json_is_not_said_again() -> None:
+    assert "Alice Kober<|>" not in say(extraction(TEXT, "entity<|>ALICE KOBER<|>Scholar<|>Of Linear B.\n<|done|>"))[:20]
+    said = say(extraction(), schema="")
+    assert json.loads(say(extraction(TEXT, said), schema="")) == {"entities": [], "relations": [], "aliases": []}
+
+
+def test_an_extraction_is_json_where_the_request_wants_it() -> None:
+    said = json.loads(say(extraction(), schema=""))
+    assert said["entities"][0]["name"] == "Alice Kober"
+    assert said["relations"][0]["source"] == "Alice Kober"
+    assert said["aliases"] == [{"name": "World Health Organization", "other": "WHO"}]
+
+
+def test_keywords_are_the_names_and_the_long_words_of_the_question() -> None:
+    said = say(keywords.render("Which college employed Alice Kober in New York?"))
+    assert json.loads(said) == {
+        "high_level_keywords": ["college", "employed"],
+        "low_level_keywords": ["Alice Kober", "New York"],
+    }
+
+
+def test_another_input_gives_another_summary() -> None:
+    first = say(summarise.render(["Alice Kober"], ["A scholar of Linear B.", "She taught."], max_words=100))
+    assert first.startswith("Alice Kober: A scholar of Linear B; She taught.") and first.endswith("of 2.)")
+    assert first != say(summarise.render(["Alice Kober"], ["A scholar of Linear B."], max_words=100))
+
+
+def test_an_answer_quotes_the_first_passages_with_their_numbers() -> None:
+    assert say(evidence()) == "She taught at Brooklyn. [1] He was an architect. [2]"
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"), [(FaultName.UNKNOWN_CITATION, "[97]"), (FaultName.UNSUPPORTED, "purple elephants")]
+)
+def test_an_answer_may_say_what_no_passage_says(fault: FaultName, says: str) -> None:
+    assert says in say(evidence(), fault=fault)
+
+
+def test_without_evidence_the_answer_says_so() -> None:
+    query = Query(text="Who?")
+    assert say(answer.render(query, "", boundary="#0123456789ab#")).startswith("[0]")
+    assert "Who?" in say(answer.render_bare(query, boundary="#0123456789ab#"))
+
+
+@pytest.mark.parametrize(
+    ("question", "rewritten"),
+    [("Where did she teach?", "Where did Alice Kober teach?"), ("And then?", "And then? (Alice Kober)")],
+)
+def test_a_question_is_rewritten_with_the_name_last_spoken_of(question: str, rewritten: str) -> None:
+    turns = (Turn(role="user", text="Who was Alice Kober?"),)
+    assert json.loads(say(rewrite.render(question, turns))) == {"question": rewritten}
+
+
+def test_a_judgement_is_a_score() -> None:
+    said = json.loads(say((Message("user", "Judgement of an answer\nIs it right?"),)))
+    assert 0 <= said["score"] <= 1
+
+
+def test_any_other_prompt_is_echoed_or_fits_its_schema() -> None:
+    ping = (Message("user", "Reply with OK."),)
+    assert say(ping) == "You said: Reply with OK."
+    schema = '{"type": "object", "properties": {"reply": {"type": "string"}}}'
+    assert json.loads(say(ping, schema=schema)) == {"reply": "You said: Reply with OK."}
+
+
+def test_a_reply_of_ones_own_comes_first() -> None:
+    own = Answering(replies=(Reply(text="no", kinds=(Kind.ANSWER,)), Reply(text="yes", containing="OK")))
+    assert say((Message("user", "Reply with OK."),), answering=own) == "yes"
+    assert say((Message("user", "Anything else?"),), answering=own) == "You said: Anything else?"
