@@ -1,14 +1,18 @@
-"""Measure how busy a model is kept: `python benchmarks/pipeline.py [--latency S …] [--concurrency N …] [--chunks N]`.
+"""Measure how busy a model is kept: `python benchmarks/pipeline.py [--full] [--peer PYTHON] [--chunks N] …`.
 
 A scripted server takes log-normal times. Perfect would be the sum of its latencies divided by the number of calls at a
 time; the bound is 1.05 of that, our own CPU time and 2 s. Not counted is what the number of calls lacks while it grows
 to the most allowed. With --latency 0 what is left is our own time: CPU for each chunk, HTTP included.
+
+--peer names the Python of an environment with LightRAG, which then reads the same texts with a model as slow, in its
+own process; its ramp-up is not told apart.
 """
 
 import argparse
 import asyncio
 import json
 import shlex
+import subprocess
 import sys
 import tempfile
 import time
@@ -33,18 +37,33 @@ from quipu.wiring import open_engine  # noqa: E402
 RESULTS = ROOT / "benchmarks/results"
 SIGMA = 0.5
 SLACK, FIXED_S = 1.05, 2.0
-COLUMNS = ("latency", "at once", "chunks", "calls", "perfect", "own CPU", "ramp-up", "bound", "wall", "wall / bound")
+SHORT, FULL = 200, 1_000  # chunks
+OURS, PEER = "Quipu", "LightRAG"
+TOKENS = 1_720  # as Quipu counts them: the 1,100 words of a window of the workload
+COLUMNS = (
+    "system",
+    "latency",
+    "at once",
+    "chunks",
+    "calls",
+    "perfect",
+    "own CPU",
+    "ramp-up",
+    "bound",
+    "wall",
+    "wall / bound",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """One run. Seconds: `perfect_s` of the model, `cpu_s` ours, `ramp_s` lost while the number of calls grew."""
 
+    system: str
     latency_s: float
     concurrency: int
     n_chunks: int
     n_calls: int
-    n_summaries: int
     peak: int
     perfect_s: float
     cpu_s: float
@@ -59,6 +78,7 @@ class Run:
     def row(self) -> str:
         """Return a row of the table."""
         cells = (
+            self.system,
             f"{self.latency_s:g} s",
             f"{self.concurrency}",
             f"{self.n_chunks:,}",
@@ -78,17 +98,22 @@ def main() -> int:
     options = _options()
     sys.stdout.write(f"| {' | '.join(COLUMNS)} |\n| {' | '.join(['---'] * len(COLUMNS))} |\n")
     runs = []
-    for latency in options.latencies or (0.5, 2.0):
+    n_chunks = options.chunks or (FULL if options.full else SHORT)
+    for latency in options.latencies or ((0.5, 2.0) if options.full else (0.5,)):
         for concurrency in options.concurrencies or (4, 16, 64):
-            runs.append(asyncio.run(_run(latency, concurrency, options.chunks)))
+            runs.append(asyncio.run(_run(latency, concurrency, n_chunks)))
             sys.stdout.write(f"{runs[-1].row()}\n")
+            if latency and options.peer:
+                runs.append(_run_peer(options.peer, latency, concurrency, runs[-1].n_chunks))
+                sys.stdout.write(f"{runs[-1].row()}\n")
             if not latency:
                 per_chunk = 1000 * runs[-1].cpu_s / runs[-1].n_chunks
                 sys.stdout.write(f"Own CPU for a chunk, HTTP included: {per_chunk:.1f} ms.\n")
             sys.stdout.flush()
     if options.save:
         _save(runs)
-    return 0 if all(run.wall_s - run.ramp_s <= run.bound_s for run in runs if run.latency_s) else 1
+    ours = [run for run in runs if run.latency_s and run.system == OURS]
+    return 0 if all(run.wall_s - run.ramp_s <= run.bound_s for run in ours) else 1
 
 
 def _options() -> argparse.Namespace:
@@ -97,7 +122,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--concurrency", type=int, action="append", dest="concurrencies", metavar="N", help="default: 4, 16, 64"
     )
-    parser.add_argument("--chunks", type=int, default=1_000, metavar="N", help="of 1,100 words (default: 1000)")
+    parser.add_argument("--chunks", type=int, metavar="N", help=f"default: {SHORT}, or {FULL:,} with --full")
+    parser.add_argument("--full", action="store_true", help="the whole table: it takes about an hour")
+    parser.add_argument("--peer", metavar="PYTHON", help="the Python of an environment with LightRAG")
     parser.add_argument("--save", action="store_true", help="write pipeline.json and pipeline.md to benchmarks/results")
     return parser.parse_args()
 
@@ -117,7 +144,7 @@ async def _run(latency_s: float, concurrency: int, n_chunks: int) -> Run:
         async with await open_engine(settings) as kb:
             sources = _sources(n_chunks)
             begun, cpu_begun = time.perf_counter(), time.process_time()
-            report = await kb.add(*sources, chunking=Chunking(method="fixed", max_tokens=3_000, overlap=0))
+            report = await kb.add(*sources, chunking=Chunking(method="fixed", max_tokens=TOKENS, overlap=0))
             wall_s, cpu_s = time.perf_counter() - begun, time.process_time() - cpu_begun
         if report.failed or report.partial or report.stopped:
             raise SystemExit(f"The run did not end well: {report}")
@@ -130,17 +157,29 @@ def _measured(
     stats = server.stats()
     served = [each for each in stats.requests if each.is_completed]
     return Run(
+        system=OURS,
         latency_s=latency_s,
         concurrency=concurrency,
         n_chunks=n_chunks,
         n_calls=len(served),
-        n_summaries=sum(each.kind.value == "summary" for each in served),
         peak=stats.peak_under_way,
         perfect_s=sum(each.latency_s for each in served) / concurrency,
         cpu_s=cpu_s,
         ramp_s=_ramp_s(served, concurrency) if latency_s else 0.0,
         wall_s=wall_s,
     )
+
+
+def _run_peer(python: str, latency_s: float, concurrency: int, n_chunks: int) -> Run:
+    """Have LightRAG read as many chunks, in documents of ten. Raises CalledProcessError where it fails."""
+    n_whole = max(workload.CHUNKS_PER_DOCUMENT, n_chunks // workload.CHUNKS_PER_DOCUMENT * workload.CHUNKS_PER_DOCUMENT)
+    with tempfile.TemporaryDirectory() as folder:
+        places = [str(Path(folder) / "texts"), str(Path(folder) / "index")]
+        numbers = [str(n_whole), str(latency_s), str(concurrency)]
+        command = [python, "-m", "benchmarks.speed.lightrag_busy", *places, *numbers]
+        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    values = json.loads(done.stdout.splitlines()[-1])
+    return Run(system=PEER, latency_s=latency_s, concurrency=concurrency, ramp_s=0.0, **values)
 
 
 def _ramp_s(served: Sequence[Served], concurrency: int) -> float:

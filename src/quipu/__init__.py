@@ -13,21 +13,27 @@ from quipu.errors import (
     InvalidInput,
     Mismatch,
     NotFound,
+    OverBudget,
+    Overloaded,
     QuipuError,
+    Refused,
     Stale,
+    TooLong,
     Unavailable,
 )
-from quipu.model.answer import Answer, Citation
-from quipu.model.chunking import Chunking
-from quipu.model.document import Document, SourceDocument, Status
-from quipu.model.event import DocumentDone, Event, Progress
-from quipu.model.evidence import Evidence, Trace
-from quipu.model.query import Budget, Condition, Filter, Query, Turn
 
 if TYPE_CHECKING:
     from quipu import sync
     from quipu.engine import Quipu
-    from quipu.model.report import AddReport, StatusReport
+    from quipu.model.answer import Answer, AnswerPiece, Citation, Statement
+    from quipu.model.chunking import Chunking
+    from quipu.model.document import Document, SourceDocument, Status
+    from quipu.model.estimate import Estimate
+    from quipu.model.event import DocumentDone, Event, Progress
+    from quipu.model.evidence import Evidence, Trace
+    from quipu.model.query import Budget, Condition, Filter, Query, Turn
+    from quipu.model.report import AddReport, RefreshReport, StatusReport
+    from quipu.model.usage import UsageRow
     from quipu.settings import Settings, SettingValue
 
 __version__ = "0.1.0"
@@ -35,6 +41,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AddReport",
     "Answer",
+    "AnswerPiece",
     "Budget",
     "Busy",
     "Chunking",
@@ -43,6 +50,7 @@ __all__ = [
     "Corrupt",
     "Document",
     "DocumentDone",
+    "Estimate",
     "Event",
     "Evidence",
     "Filter",
@@ -50,37 +58,52 @@ __all__ = [
     "InvalidInput",
     "Mismatch",
     "NotFound",
+    "OverBudget",
+    "Overloaded",
     "Progress",
     "Query",
     "Quipu",
     "QuipuError",
+    "RefreshReport",
+    "Refused",
     "Settings",
     "SourceDocument",
     "Stale",
+    "Statement",
     "Status",
     "StatusReport",
+    "TooLong",
     "Trace",
     "Turn",
     "Unavailable",
+    "UsageRow",
     "__version__",
     "open",
     "sync",
 ]
 
-_HEAVY = {
-    "AddReport": "quipu.model.report",
-    "Quipu": "quipu.engine",
-    "Settings": "quipu.settings",
-    "StatusReport": "quipu.model.report",
+_LAZY = {
+    "quipu.engine": ("Quipu",),
+    "quipu.model.answer": ("Answer", "AnswerPiece", "Citation", "Statement"),
+    "quipu.model.chunking": ("Chunking",),
+    "quipu.model.document": ("Document", "SourceDocument", "Status"),
+    "quipu.model.estimate": ("Estimate",),
+    "quipu.model.event": ("DocumentDone", "Event", "Progress"),
+    "quipu.model.evidence": ("Evidence", "Trace"),
+    "quipu.model.query": ("Budget", "Condition", "Filter", "Query", "Turn"),
+    "quipu.model.report": ("AddReport", "RefreshReport", "StatusReport"),
+    "quipu.model.usage": ("UsageRow",),
+    "quipu.settings": ("Settings",),
 }
+_MODULE_BY_NAME = {name: module for module, names in _LAZY.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
-    """Import what is slow to import when it is first used, so that `import quipu` stays quick."""
+    """Import what takes time when it is first used, so that `import quipu` stays quick."""
     if name == "sync":
         return import_module("quipu.sync")
-    if name in _HEAVY:
-        return getattr(import_module(_HEAVY[name]), name)
+    if name in _MODULE_BY_NAME:
+        return getattr(import_module(_MODULE_BY_NAME[name]), name)
     raise AttributeError(f"module 'quipu' has no attribute {name!r}")
 
 

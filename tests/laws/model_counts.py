@@ -63,8 +63,9 @@ def completed(served: Sequence[Served], *kinds: Kind) -> list[Served]:
 
 
 def _is_kept(served: Served) -> bool:
-    """Say whether a reply is kept: not one to the check, nor a reranker's."""
-    return served.kind not in (Kind.RERANK, Kind.OTHER) and served.fault not in UNKEPT | UNUSABLE
+    """Say whether a reply is kept: not one to the check, nor a reranker's, nor (to any use) a mere thought."""
+    is_thought = served.fault == FaultName.THINKING_UNCLOSED and served.kind in (Kind.SUMMARISE, Kind.ANSWER)
+    return served.kind not in (Kind.RERANK, Kind.OTHER) and served.fault not in UNKEPT | UNUSABLE and not is_thought
 
 
 def _is_unusable(served: Served) -> bool:

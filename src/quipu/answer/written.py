@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from quipu.answer.cleaning import Cleaning
 from quipu.answer.material import Material
@@ -45,11 +45,11 @@ async def write(query: Query, material: Material, llm: LLM, on_text: TextSink) -
     Together the pieces are the text, but where the model began with a thought and no tag to tell it: they hold it, the
     text does not. Raises as `LLM.complete`, and Unavailable or Refused where the reply holds no text.
     """
-    streamed = _Streamed(_cleaning(material), on_text)
-    reply = await llm.complete(_request(query, material), streamed.take)
-    streamed.finish(reply.text)
-    cleaning = _cleaning(material)
-    text = cleaning.feed(_without_first_thought(reply.text)) + cleaning.end()
+    request = _request(query, material)
+    reply, cleaning, text = await _asked(request, material, llm, on_text)
+    while not text and reply.is_reused:  # kept from before and of no use: the model may say something now
+        request = replace(request, attempt=request.attempt + 1)
+        reply, cleaning, text = await _asked(request, material, llm, on_text)
     if not text:
         raise _no_text(reply, query)
     generator = reply.model or llm.identity
@@ -66,6 +66,17 @@ async def write(query: Query, material: Material, llm: LLM, on_text: TextSink) -
         notes=(*(() if is_supported or says_no else (UNSUPPORTED,)), *_notes(reply, query)),
         remarks=tuple(_remarks(cleaning, found, reply)),
     )
+
+
+async def _asked(
+    request: ChatRequest, material: Material, llm: LLM, on_text: TextSink
+) -> tuple[Completion, Cleaning, str]:
+    """Return the reply to a request, what was cleaned of it, and the text that is left."""
+    streamed = _Streamed(_cleaning(material), on_text)
+    reply = await llm.complete(request, streamed.take)
+    streamed.finish(reply.text)
+    cleaning = _cleaning(material)
+    return reply, cleaning, cleaning.feed(_without_first_thought(reply.text)) + cleaning.end()
 
 
 class _Streamed:

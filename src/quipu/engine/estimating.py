@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from quipu.engine.models import Models
+from quipu.engine.models import Models, spent_between
 from quipu.ingest.asking import Asked, ask
 from quipu.ingest.estimate import Measured, Survey, estimate, sample, survey
 from quipu.ingest.reading import Recipe
@@ -46,7 +46,7 @@ async def estimate_adding(
 
 async def _sampled(chunks: Sequence[Chunk], store: Store, recipe: Recipe, models: Models, on_event: Sink) -> Measured:
     """Read some chunks and return what that took."""
-    before, begun, done = models.meter.rows(), time.perf_counter(), 0
+    before, begun, done = await store.usage(), time.perf_counter(), 0
 
     def on_outcome(n_chunks: int, *, is_new: bool) -> None:
         nonlocal done
@@ -57,7 +57,7 @@ async def _sampled(chunks: Sequence[Chunk], store: Store, recipe: Recipe, models
     if stopped is not None:
         raise stopped
     seconds = time.perf_counter() - begun
-    rows = [row for row in models.spent_since(before) if row.stage is Stage.EXTRACT]
+    rows = [row for row in spent_between(before, await store.usage()) if row.stage is Stage.EXTRACT]
     n_calls = sum(row.n_calls for row in rows)
     at_once = min(models.reading.concurrency, len(chunks))
     return Measured(

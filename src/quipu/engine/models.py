@@ -1,15 +1,18 @@
 """Models: the chat models, embedder and reranker an engine may ask, and the meter that counts what they cost."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from quipu.model.chat import Role, TokenCount
 from quipu.model.usage import Price, UsageRow
 from quipu.ports.embedder import Embedder
 from quipu.ports.llm import LLM
 from quipu.ports.reranker import Reranker
-from quipu.wrap.chain import EmbedderChain, LLMChain, RerankerChain
 from quipu.wrap.meter import Meter
+
+if TYPE_CHECKING:
+    from quipu.wrap.chain import EmbedderChain, LLMChain, RerankerChain
 
 
 async def no_check() -> None:
@@ -35,9 +38,9 @@ class Models:
     """
 
     meter: Meter = field(default_factory=Meter)
-    chains: Mapping[Role, LLMChain] = field(default_factory=dict)
-    embedder_chain: EmbedderChain | None = None
-    reranker_chain: RerankerChain | None = None
+    chains: "Mapping[Role, LLMChain]" = field(default_factory=dict)
+    embedder_chain: "EmbedderChain | None" = None
+    reranker_chain: "RerankerChain | None" = None
     reading: Reading = Reading()
     check: Callable[[], Awaitable[None]] = no_check
     n_ahead: int = 1
@@ -60,16 +63,17 @@ class Models:
         """Return the reranker counted by `meter`; None where there is none."""
         return self.reranker_chain.reranker(meter) if self.reranker_chain else None
 
-    def spent_since(self, before: Sequence[UsageRow]) -> tuple[UsageRow, ...]:
-        """Return what was counted after `meter.rows()` was `before`."""
-        known = {row.key: row for row in before}
-        rows = (_less(row, known[row.key]) if row.key in known else row for row in self.meter.rows())
-        return tuple(row for row in rows if row.n_calls or row.n_interrupted)
-
     async def close(self) -> None:
         """Close every connection."""
         for close in self.closing:
             await close()
+
+
+def spent_between(before: Iterable[UsageRow], after: Iterable[UsageRow]) -> tuple[UsageRow, ...]:
+    """Return what was counted between two states of a meter or of the store."""
+    known = {row.key: row for row in before}
+    rows = (_less(row, known[row.key]) if row.key in known else row for row in after)
+    return tuple(row for row in rows if row.n_calls or row.n_interrupted)
 
 
 def _less(row: UsageRow, before: UsageRow) -> UsageRow:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 
-from quipu.engine.models import Models
+from quipu.engine.models import Models, spent_between
 from quipu.ingest.intake import Taken
 from quipu.ingest.pipeline import Work
 from quipu.ingest.reading import Recipe
@@ -56,5 +56,5 @@ class Run:
             seconds=time.perf_counter() - self._begun,
             stopped=str(work.stopped or refreshed.stopped or ""),
             n_waiting=sum(n for status, n in counts.jobs.items() if status not in (Status.FAILED, Status.PARTIAL)),
-            usage=self._models.spent_since(self._rows),
+            usage=spent_between(self._rows, self._models.meter.rows()),
         )

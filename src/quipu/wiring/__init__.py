@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from quipu.derive.summarising import SummaryOptions
 from quipu.engine import Parts, Quipu
 from quipu.engine.models import Models
 from quipu.errors import InvalidInput, NotFound
-from quipu.ingest.llm import LlmExtractor
 from quipu.ingest.local import LocalExtractor
 from quipu.ingest.reading import Recipe
 from quipu.model.chat import Role
@@ -23,10 +23,9 @@ from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
 from quipu.text.analyzer import Analyzer
 from quipu.vectors.local import LocalVectors
-from quipu.wiring.extraction import extraction_options
-from quipu.wiring.models import open_models, open_remote_embedder
-from quipu.wiring.services import chat_models
-from quipu.wrap.retry import RetryPolicy
+
+if TYPE_CHECKING:
+    from quipu.wrap.retry import RetryPolicy
 
 INDEX_FILE = "index.sqlite"
 VECTORS_FOLDER = "vectors"
@@ -45,7 +44,7 @@ async def open_engine(
     create: bool = True,
     repair: bool = False,
     extractor: Extractor | None = None,
-    retry: RetryPolicy | None = None,
+    retry: "RetryPolicy | None" = None,
 ) -> Quipu:
     """Open the index the settings name; make an empty one where there is none and `create` is set.
 
@@ -57,7 +56,10 @@ async def open_engine(
     database = path / INDEX_FILE
     if not database.exists() and not create:
         raise NotFound(f"There is no index in {path}.", remedy="Add documents first: quipu add PATH")
-    chat_models(settings)  # so that a wrong setting leaves no empty index behind
+    if settings.names_model:
+        from quipu.wiring.models import check_settings  # noqa: PLC0415 - see _open_models
+
+        check_settings(settings)  # so that a wrong one leaves no empty index behind
     embedder = await open_embedder(settings)
     if not database.exists():
         _make_folder(settings)
@@ -66,7 +68,7 @@ async def open_engine(
         await store.prepare(any_tokenizer=repair)
         if not repair:
             await store.use_embedder(embedder.identity, embedder.dimension)
-        models = open_models(settings, store, embedder, retry)
+        models = _open_models(settings, store, embedder, retry)
         reader = extractor or make_extractor(settings, models)
         return Quipu(_parts(settings, store, models, embedder=models.embedder(embedder, models.meter), reader=reader))
     except BaseException:
@@ -99,6 +101,15 @@ def _parts(
     )
 
 
+def _open_models(settings: Settings, store: RelationalStore, embedder: Embedder, retry: "RetryPolicy | None") -> Models:
+    """Return the models the settings name; what asks them is imported only where there are any, as that takes time."""
+    if not settings.names_model and settings.embedder != "openai":
+        return Models()
+    from quipu.wiring.models import open_models  # noqa: PLC0415 - see above
+
+    return open_models(settings, store, embedder, retry)
+
+
 def make_extractor(settings: Settings, models: Models) -> Extractor:
     """Return what reads chunks. Raises InvalidInput where a model is to and none is set."""
     llm = models.llm(Role.EXTRACT)
@@ -108,8 +119,9 @@ def make_extractor(settings: Settings, models: Models) -> Extractor:
         raise InvalidInput(
             "extractor = 'llm' needs a language model.", remedy='Set llm, as in QUIPU_LLM="ollama/qwen3:8b".'
         )
-    concurrency = models.reading.concurrency
-    return LlmExtractor(llm, ByteTokenizer(), extraction_options(settings), concurrency=concurrency)
+    from quipu.wiring.extraction import make_llm_extractor  # noqa: PLC0415 - see _open_models
+
+    return make_llm_extractor(llm, settings, models.reading.concurrency)
 
 
 def open_store(settings: Settings) -> RelationalStore:
@@ -124,6 +136,8 @@ async def open_embedder(settings: Settings) -> Embedder:
     Raises Unavailable naming what is not installed, InvalidInput where a model is named that nothing would read.
     """
     if settings.embedder == "openai":
+        from quipu.wiring.models import open_remote_embedder  # noqa: PLC0415 - see _open_models
+
         return await open_remote_embedder(settings)
     model = settings.embedder_model or ""
     if model and settings.embedder == "wordllama":

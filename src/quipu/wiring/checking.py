@@ -10,7 +10,7 @@ from quipu.wrap.chain import Link
 from quipu.wrap.meter import Meter
 from quipu.wrap.metered import MeteredLLM
 
-_PING = ChatRequest(messages=(Message("user", "Reply with OK."),), role=Role.EXTRACT, max_output_tokens=16)
+_PING = ChatRequest(messages=(Message("user", "Reply with OK."),), role=Role.EXTRACT, max_output_tokens=256)
 
 
 def pinging(links: Sequence[Link], replies: Replies, meter: Meter) -> Callable[[], Awaitable[None]]:

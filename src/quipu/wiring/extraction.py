@@ -1,8 +1,15 @@
 """Wiring of extraction: what the settings say of how a model reads, with the files they name."""
 
-from quipu.ingest.llm import ExtractionOptions
+from quipu.ingest.llm import ExtractionOptions, LlmExtractor
 from quipu.ingest.llm.ontology_file import load_ontology
+from quipu.ports.llm import LLM
+from quipu.providers.local import ByteTokenizer
 from quipu.settings import Settings
+
+
+def make_llm_extractor(llm: LLM, settings: Settings, concurrency: int) -> LlmExtractor:
+    """Return the extractor that asks `llm`, as many chunks at once as it takes calls."""
+    return LlmExtractor(llm, ByteTokenizer(), extraction_options(settings), concurrency=concurrency)
 
 
 def extraction_options(settings: Settings) -> ExtractionOptions:

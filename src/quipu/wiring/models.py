@@ -24,11 +24,17 @@ from quipu.wrap.prices import PriceTable
 from quipu.wrap.retry import Retry, RetryPolicy
 
 
+def check_settings(settings: Settings) -> None:
+    """Raise InvalidInput where the settings name what is no model, or one that has no address."""
+    chat_models(settings)
+    reranker_service(settings)
+
+
 def open_models(settings: Settings, replies: Replies, embedder: Embedder, retry: RetryPolicy | None = None) -> Models:
     """Return the models of the settings within their wrappers; `embedder` is wrapped, too, where it is a remote one."""
     by_role = chat_models(settings)
     prices = PriceTable({each.model: each.price for each in settings.price})
-    meter = Meter(subject=None, budget=SpendingBudget(settings.spending) if settings.budget else None)
+    meter = Meter(budget=SpendingBudget(settings.spending) if settings.budget else None)
     guards = _Guards(retry)
     links = {role: [_link(model, guards, prices) for model in models] for role, models in by_role.items()}
     chains = {role: LLMChain(each, replies, Outages()) for role, each in links.items()}

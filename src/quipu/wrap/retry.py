@@ -24,8 +24,9 @@ class RetryPolicy:
 
     `max_paid` attempts may have to be paid for without a reply; attempts in all are `max_attempts`. The k-th wait is
     random below `first_wait_s` · 2^k and `max_wait_s`, on top of what the service asks for. `patience_s` is how long
-    one call may spend waiting between attempts, and the longest Retry-After that is waited for. After `max_failures`
-    calls in a row that were given up the service counts as dead.
+    one call may spend waiting between attempts, and the longest Retry-After that is waited for; somebody waits for an
+    urgent one, which gets `urgent_patience_s`, and a single attempt right after another call was given up. After
+    `max_failures` calls in a row that were given up the service counts as dead.
     """
 
     max_attempts: int = 10
@@ -33,6 +34,7 @@ class RetryPolicy:
     first_wait_s: float = 1.0
     max_wait_s: float = 30.0
     patience_s: float = 120.0
+    urgent_patience_s: float = 10.0
     max_failures: int = 5
 
 
@@ -81,8 +83,8 @@ class Retry:
                 tries.n += 1
                 tries.n_paid += error.may_cost
                 wait = self._wait(tries, error)
-                if self.is_dead or self._is_enough(tries, wait):
-                    raise self._given_up(error, tries) from error
+                if self.is_dead or self._is_enough(tries, wait, call):
+                    raise self._given_up(error, tries, call) from error
             except (Refused, TooLong):
                 self._n_failures = 0  # it answered
                 raise
@@ -97,19 +99,24 @@ class Retry:
         bound = min(self._policy.max_wait_s, self._policy.first_wait_s * 2.0 ** (tries.n - 1))
         return asked + self._fraction() * bound
 
-    def _is_enough(self, tries: _Tries, wait: float) -> bool:
+    def _is_enough(self, tries: _Tries, wait: float, call: Call) -> bool:
         policy = self._policy
         is_used_up = tries.n >= policy.max_attempts or tries.n_paid >= policy.max_paid
-        return is_used_up or tries.waited_s + wait > policy.patience_s
+        is_known = call.is_urgent and self._n_failures > 0
+        return is_used_up or is_known or tries.waited_s + wait > self._patience_s(call)
 
-    def _given_up(self, error: Overloaded, tries: _Tries) -> Overloaded | Unavailable:
+    def _patience_s(self, call: Call) -> float:
+        policy = self._policy
+        return min(policy.urgent_patience_s, policy.patience_s) if call.is_urgent else policy.patience_s
+
+    def _given_up(self, error: Overloaded, tries: _Tries, call: Call) -> Overloaded | Unavailable:
         self._n_failures += 1
         if self.is_dead:
             return Unavailable(
                 f"{self._service} has not answered {self._n_failures:,} calls in a row. The last: {error.message}",
                 remedy=f"{error.remedy} When it answers again, go on with `quipu resume`.".strip(),
             )
-        asked, patience = error.retry_after_s or 0.0, self._policy.patience_s
+        asked, patience = error.retry_after_s or 0.0, self._patience_s(call)
         if asked > patience:
             reason = f"It asks to be left alone for {asked:,.0f} s; no more than {patience:,.0f} s are waited."
         else:

@@ -1,5 +1,7 @@
 """The answer of a model: what it is asked, what becomes of what it says."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -110,6 +112,13 @@ async def test_the_model_that_replied_is_named_and_a_kept_reply_told() -> None:
 async def test_a_reply_without_text_is_no_answer(reply: str) -> None:
     with pytest.raises(Unavailable, match="answer_tokens above 99"):
         await _write(said(reply, Finish.LENGTH))
+
+
+async def test_a_kept_reply_without_text_is_asked_for_anew() -> None:
+    kept = replace(said("<think>so much to think of"), is_reused=True)
+    llm = Talker(kept, kept, GOOD)
+    assert (await write(QUERY, material(TEXTS), llm, no_text)).text == GOOD
+    assert [request.attempt for request in llm.requests] == [0, 1, 2]
 
 
 async def test_a_reply_that_was_withheld_is_refused() -> None:

@@ -81,7 +81,7 @@ def _sometimes(names: Sequence[str], share: float) -> Callable[[random.Random], 
 
 
 def _guards(seed: int = 0) -> Sequence[Guard]:
-    policy = RetryPolicy(max_attempts=40, max_paid=40, patience_s=1e6)
+    policy = RetryPolicy(max_attempts=40, max_paid=40, patience_s=1e6, urgent_patience_s=1e6)
     return [Retry("fake/model", policy, fraction=random.Random(seed).random), Limit(Pace(16), clock=now)]
 
 

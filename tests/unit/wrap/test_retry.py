@@ -149,3 +149,33 @@ async def test_any_answer_between_shows_that_a_service_lives(answer: Exception |
             with pytest.raises(type(answer)):
                 await retry.run(Service(answer), CALL)
     assert not retry.is_dead
+
+
+URGENT = Call(kind="answer", is_urgent=True)
+
+
+async def test_somebody_who_waits_is_told_soon() -> None:
+    naps, service = Naps(), Service(Overloaded("503"), is_dead=True)
+    with pytest.raises(Overloaded, match="Given up after 4 attempts and 7 s of waiting"):
+        await _retry(naps).run(service, URGENT)
+    assert naps.taken == [1, 2, 4]
+
+
+async def test_right_after_a_call_was_given_up_an_urgent_one_is_tried_once() -> None:
+    naps, service = Naps(), Service(Overloaded("503"), is_dead=True)
+    retry = _retry(naps)
+    with pytest.raises(Overloaded):
+        await retry.run(service, URGENT)
+    waited, asked = len(naps.taken), service.n_calls
+    with pytest.raises(Overloaded, match="Given up after 1 attempt"):
+        await retry.run(service, URGENT)
+    assert (len(naps.taken), service.n_calls) == (waited, asked + 1)
+    service.is_dead = False
+    assert await retry.run(service, URGENT) == "yes"
+
+
+async def test_no_longer_retry_after_is_waited_for_than_somebody_waits() -> None:
+    naps, service = Naps(), Service(Overloaded("429", retry_after_s=40.0))
+    with pytest.raises(Overloaded, match="asks to be left alone for 40 s; no more than 10 s are waited"):
+        await _retry(naps).run(service, URGENT)
+    assert naps.taken == []

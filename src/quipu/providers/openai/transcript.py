@@ -14,7 +14,7 @@ _BROKEN = ("error", "insufficient_system_resource", "aborted", "abort")
 
 
 class Transcript:
-    """What has come of one reply.
+    """What has come of one reply; its text can be written as UTF-8.
 
     Reasoning is counted and not kept, calls of tools are passed over. `is_done`: the server has said that this is all.
     Raises Fault where the server reports an error before any text; after some the reply is interrupted.
@@ -28,6 +28,7 @@ class Transcript:
         self._pieces: list[str] = []
         self._hidden: list[str] = []
         self._finish = ""
+        self._half = ""
         self._is_broken = False
 
     @property
@@ -90,9 +91,16 @@ class Transcript:
         if isinstance(part, dict) and (len(part) > 1 or not content):
             self.refusal += text_at(part, "refusal")
             self._hidden.append(text_at(part, "reasoning_content") or text_at(part, "reasoning"))
-        text = content if isinstance(content, str) else _joined(content)
+        text = self._whole_characters(content if isinstance(content, str) else _joined(content))
         self._pieces.append(text)
         return text
+
+    def _whole_characters(self, text: str) -> str:
+        """Return a piece without half a character at its end, which waits for the other half."""
+        text = self._half + text
+        self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+        text = text[: len(text) - len(self._half)]
+        return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _joined(parts: object) -> str:

@@ -83,6 +83,23 @@ def test_a_last_event_that_repeats_the_message_beside_its_piece_adds_nothing() -
     assert _of(_delta("Yes."), repeated).text == "Yes."
 
 
+@pytest.mark.parametrize(
+    ("pieces", "text"),
+    [
+        (["\ud83d", "\ude00!"], "😀!"),
+        (["a\ud83d", "", "\ude00"], "a😀"),
+        (["\ud83d", "b"], "\ufffdb"),
+        (["\ude00b"], "\ufffdb"),
+        (["b\ud83d"], "b"),
+        (["кипу", "😀"], "кипу😀"),
+    ],
+)
+def test_characters_that_come_in_halves_are_made_whole(pieces: list[str], text: str) -> None:
+    transcript = Transcript()
+    given = [transcript.take(json.dumps(_delta(each))) for each in pieces]
+    assert "".join(given) == transcript.text == text
+
+
 def test_a_refusal_is_kept_apart() -> None:
     transcript = _of(_delta(None, refusal="I can"), _delta(None, refusal="not."))
     assert (transcript.text, transcript.refusal) == ("", "I cannot.")
