@@ -14,21 +14,22 @@ from quipu.engine import Quipu
 from quipu.model.document import SourceDocument
 from quipu.settings import Settings, SettingValue
 from quipu.testing.scripted.fault import Fault
-from quipu.testing.scripted.script import Answering, Script
+from quipu.testing.scripted.script import Answering, Latency, Script
 from quipu.wiring import open_engine
 from quipu.wrap.retry import RetryPolicy
 
 BATCH_TOKENS = 120  # of descriptions: a few, so that a summary takes several calls
-AT_ONCE = RetryPolicy(max_attempts=3, max_paid=2, first_wait_s=0.0, max_wait_s=0.0, patience_s=30.0)
+AT_ONCE = Latency()
+IMPATIENT = RetryPolicy(max_attempts=3, max_paid=2, first_wait_s=0.0, max_wait_s=0.0, patience_s=30.0)
 
 _NAMES = ("Marco Polo", "Kublai Khan", "Ibn Battuta", "Cai Lun", "Niccolo Polo", "Rustichello")
 _DEEDS = ("met", "wrote to", "travelled with", "spoke of", "sold paper to", "waited for")
 _PLACES = ("in the harbour", "on the road", "at the court", "by the river", "near the wall", "behind the gate")
 
 
-def script(*faults: Fault, log: str = "", seed: str = "0") -> Script:
+def script(*faults: Fault, seed: str = "0", latency: Latency = AT_ONCE) -> Script:
     """Return a script whose first replies leave something out, so that there is something to glean."""
-    return Script(seed=seed, faults=faults, answering=Answering(n_withheld=2), log=log)
+    return Script(seed=seed, faults=faults, answering=Answering(n_withheld=2), latency=latency)
 
 
 def travels(name: str, version: int = 0, *, n_sentences: int = 2) -> SourceDocument:
@@ -67,7 +68,7 @@ def model_settings(folder: Path, base_url: str, **values: SettingValue) -> Setti
 @asynccontextmanager
 async def model_engine(settings: Settings, *, batch_tokens: int = BATCH_TOKENS) -> AsyncIterator[Quipu]:
     """Open an engine that does not wait before it tries again, and sums up few descriptions at a time."""
-    async with await open_engine(settings, retry=AT_ONCE) as kb:
+    async with await open_engine(settings, retry=IMPATIENT) as kb:
         kb._parts = replace(kb._parts, summaries=replace(kb._parts.summaries, batch_tokens=batch_tokens))
         yield kb
 

@@ -12,15 +12,20 @@ import pytest
 from quipu.engine import Quipu
 from quipu.errors import Overloaded, QuipuError, Refused, Unavailable
 from quipu.model.answer import Answer
+from quipu.model.chat import Finish
 from quipu.model.document import Status
 from quipu.model.report import AddReport
 from quipu.model.usage import UsageRow
+from quipu.providers.openai import transcript
+from quipu.stores.relational.store import RelationalStore
 from quipu.testing.scripted.fault import INSTEAD, MIDWAY, SPOILED_RECORDS, Fault, FaultName, mixed
 from quipu.testing.scripted.kind import Kind
 from quipu.testing.scripted.script import Answering, Reply
 from quipu.testing.server import serving
 from quipu.testing.server.process import ServerHandle
-from quipu.wrap import cached
+from quipu.wrap import cached, metered
+from quipu.wrap.budget import NOTHING
+from quipu.wrap.meter import Meter
 from tests.laws.model_counts import asked_again, differences
 from tests.laws.model_world import dump_of, fresh, model_engine, model_settings, script, travels
 
@@ -172,7 +177,7 @@ async def read_through(folder: Path, server: ServerHandle, fault: Fault) -> list
         await check_counts(kb, server)
         await asyncio.to_thread(server.configure, script())
         await kb.retry()
-        report = await kb.add(*documents)
+        report = await kb.resume() if await kb.documents() else await kb.add(*documents)
         assert not (report.failed or report.partial or report.stopped)
         await check_counts(kb, server)
         return await dump_of(kb)
@@ -322,3 +327,44 @@ async def test_a_mixture_of_faults_that_pass_leaves_no_trace(world: World, laws_
     passing = mixed(*sorted(TRANSIENT - {FaultName.TIMEOUT, FaultName.STALL}), probability=0.2)
     for seed in range(2 * laws_scale):
         assert await mixture(tmp_path / str(seed), world.server, passing, str(seed)) == world.whole
+
+
+# ---- the laws fail where they are broken
+
+
+async def holds_through(folder: Path, server: ServerHandle, fault: Fault, expected: list[str]) -> bool:
+    """Say whether the laws of reading hold while a fault strikes."""
+    try:
+        return await read_through(folder, server, fault) == expected
+    except AssertionError:
+        return False
+
+
+LOST_GLEANING = Fault(name=FaultName.SERVER_ERROR, kinds=(Kind.GLEAN,), containing="book of A")
+BROKEN_REPLY = Fault(name=FaultName.CUT_BODY, kinds=(Kind.EXTRACT,), attempts=(1,))
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "broken", "fault"),
+    [
+        (cached, "KEPT", frozenset(), LOST_GLEANING),
+        (metered, "_tokens_of", lambda completion: replace(completion.tokens, output=1), LOST_GLEANING),
+        (Meter, "_interrupted", lambda *_: NOTHING, BROKEN_REPLY),
+        (transcript.Transcript, "finish", Finish.STOP, BROKEN_REPLY),
+        (RelationalStore, "retry", lambda *_: asyncio.sleep(0), LOST_GLEANING),
+    ],
+    ids=["replies are not kept", "tokens", "broken calls", "a broken reply is taken for a whole one", "retry"],
+)
+async def test_the_laws_fail_where_they_are_broken(
+    place: object,
+    name: str,
+    broken: object,
+    fault: Fault,
+    server: ServerHandle,
+    two_read: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert await holds_through(tmp_path / "sound", server, fault, two_read)
+    monkeypatch.setattr(place, name, broken)
+    assert not await holds_through(tmp_path / "broken", server, fault, two_read)

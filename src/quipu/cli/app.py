@@ -1,5 +1,6 @@
 """The command line itself: which commands there are, and what becomes of errors."""
 
+import gc
 import io
 import sys
 from collections.abc import Mapping, Sequence
@@ -92,7 +93,11 @@ def run(arguments: Sequence[str], opener: "Opener | None" = None) -> int:
 
 
 def main() -> NoReturn:
-    """Run the command line of this process."""
+    """Run the command line of this process.
+
+    Until the engine is there, only modules are made, and no garbage: looking for some takes a tenth of the start.
+    """
+    gc.disable()
     sys.exit(run(sys.argv[1:]))
 
 

@@ -1,6 +1,7 @@
 """A command's way to the engine: open, work, close; and what Ctrl-C leaves behind."""
 
 import asyncio
+import gc
 import shlex
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -51,7 +52,11 @@ def with_engine(
 
     Only a command that adds may `create` an index: a question to a mistyped path must not leave an empty one.
     """
-    opening = _opener()(settings or load_settings(), create=create, repair=repair)
+    opener = _opener()
+    if not gc.isenabled():  # see cli.app.main; what stands now stays to the end
+        gc.freeze()
+        gc.enable()
+    opening = opener(settings or load_settings(), create=create, repair=repair)
     return asyncio.run(_work(work, opening))
 
 

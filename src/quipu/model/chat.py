@@ -35,7 +35,8 @@ class Lifetime(StrEnum):
     """How long a reply is kept, beyond which it would be a ghost of what has been removed.
 
     `documents`: until the last of the request's documents goes. `all documents`: until the first goes or takes
-    something back, for a reply made from what all of them say. `revision`: until any fact changes. `free`: until `purge`.
+    something back, for a reply made from what all of them say. `revision`: until any fact changes. `free`: until
+    `purge`.
     """
 
     DOCUMENTS = "documents"
@@ -57,11 +58,11 @@ class ChatRequest:
     """What a model is asked, and for whom.
 
     `schema` is a JSON schema (as JSON text) the reply shall fit, "" for free text: a provider that cannot enforce one
-    asks for plain JSON. `attempt` counts how often the same was asked in vain: where a kept reply is of no use, the next
-    attempt has one of its own. It and the other fields below `schema` are never sent: what the call is for (`role`), the documents whose
-    text it holds, the keys of the replies it was made from (its own reply goes with the first of these that goes), how
-    long its reply may be kept, and under which name its cost is counted (`subject`: by default the first document; the
-    question, for calls of a query).
+    asks for plain JSON. `attempt` counts how often the same was asked in vain: where a kept reply is of no use, the
+    next attempt has one of its own. It and the other fields below `schema` are never sent: what the call is for
+    (`role`), the documents whose text it holds, the keys of the replies it was made from (its own reply goes with the
+    first of these that goes), how long its reply may be kept, and under which name its cost is counted (`subject`: by
+    default the first document; the question, for calls of a query).
     """
 
     messages: tuple[Message, ...]

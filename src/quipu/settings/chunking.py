@@ -27,7 +27,7 @@ CHUNKING_SETTINGS: Mapping[str, str] = MappingProxyType(
 class _RuleTable(BaseModel):
     """A [[chunking]] table of a settings file."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     match: str = Field(min_length=1)
     chunker: ChunkerName

@@ -51,7 +51,7 @@ class ModelPrice:
 class _RoleTable(BaseModel):
     """A [role.NAME] table of a settings file."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     llm: ModelName = None
     llm_base_url: Address = None
@@ -69,7 +69,7 @@ class _RoleTable(BaseModel):
 class _PriceTable(BaseModel):
     """A [[price]] table of a settings file."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     model: str = Field(min_length=1)
     input: float = Field(ge=0.0, le=1_000_000.0)

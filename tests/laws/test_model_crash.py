@@ -1,0 +1,156 @@
+"""Law 5: killed anywhere while a model works, nothing that is kept is paid for again, and finishing ends the same."""
+
+import asyncio
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from sqlite3 import connect
+
+import pytest
+
+from quipu.model.chat import ChatRequest, Completion
+from quipu.model.usage import Stage
+from quipu.ports.llm import TextSink, no_text
+from quipu.providers.openai.chat import OpenAIChat
+from quipu.stores.relational import usage_rows
+from quipu.stores.relational.store import RelationalStore
+from quipu.testing.scripted.model import Call, ScriptedModel
+from quipu.testing.scripted.script import Latency
+from quipu.testing.server import serving
+from quipu.testing.server.process import ServerHandle
+from tests.laws.model_child import DOCUMENTS, READING
+from tests.laws.model_counts import completed
+from tests.laws.model_world import dump_of, model_engine, model_settings, script
+
+ROOT = Path(__file__).resolve().parents[2]
+N_KILLS = 30
+AT_RISK = 8  # completed calls whose replies may wait for a commit: twice as many as a custom server is asked at once
+SCRIPT = script(latency=Latency(mean_s=0.002, sigma=0.5))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undisturbed:
+    """What a run that nobody kills comes to: its state, its points, and the server's key of each kept reply by ours."""
+
+    state: list[str]
+    n_points: int
+    key_by_hash: Mapping[str, str]
+
+
+class Killer:
+    """Runs jobs in a process that forks for each."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+
+    def run(self, folder: Path, server: ServerHandle, point: int) -> tuple[int, int, str]:
+        """Add the documents and die at a point; return exit code, points passed and the stage."""
+        assert self._process.stdin and self._process.stdout
+        self._process.stdin.write(f"{folder} {server.base_url} {point}\n")
+        self._process.stdin.flush()
+        code, n_points, stage = self._process.stdout.readline().split()
+        return int(code), int(n_points), stage
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ServerHandle]:
+    with serving(SCRIPT) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def killer() -> Iterator[Killer]:
+    command = [sys.executable, "-m", "tests.laws.model_child"]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield Killer(process)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(server: ServerHandle, killer: Killer, tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
+    folder = tmp_path_factory.mktemp("undisturbed")
+    with pytest.MonkeyPatch.context() as patch:
+        key_by_hash = note_requests(patch)
+        state = asyncio.run(finished(folder / "here", server))
+    code, n_points, _ = killer.run(folder / "there", server, 0)
+    assert code == 0
+    assert set(kept_replies(folder / "there")) == set(kept_replies(folder / "here"))
+    return Undisturbed(state=state, n_points=n_points, key_by_hash=key_by_hash)
+
+
+def note_requests(patch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Note for each request to a model the key under which the server knows it, by the one of its kept reply."""
+    key_by_hash: dict[str, str] = {}
+    model, complete = ScriptedModel(SCRIPT), OpenAIChat.complete
+
+    async def noted(chat: OpenAIChat, request: ChatRequest, on_text: TextSink = no_text) -> Completion:
+        call = Call(model="scripted", messages=request.messages, max_tokens=request.max_output_tokens)
+        key_by_hash[request.hash(chat.identity)] = model.speak(call).lot.key
+        return await complete(chat, request, on_text)
+
+    patch.setattr(OpenAIChat, "complete", noted)
+    return key_by_hash
+
+
+async def finished(folder: Path, server: ServerHandle) -> list[str]:
+    """Add the documents, or finish what was begun, and return the state."""
+    async with model_engine(model_settings(folder, server.base_url)) as kb:
+        assert await kb.verify() == []
+        await kb.resume()
+        await kb.add(*DOCUMENTS)
+        assert await kb.verify() == []
+        return await dump_of(kb)
+
+
+def kept_replies(folder: Path) -> list[str]:
+    """Return the keys of the replies that are committed: of extractions, and of single calls."""
+    if not (folder / "index.sqlite").exists():
+        return []
+    with closing(connect(folder / "index.sqlite")) as database:
+        if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'reply'").fetchone():
+            return []
+        return [row[0] for row in database.execute("SELECT input_hash FROM reply")]
+
+
+async def n_calls(folder: Path, server: ServerHandle) -> int:
+    """Return how many calls of the chat model the index has counted."""
+    async with model_engine(model_settings(folder, server.base_url)) as kb:
+        return sum(row.n_calls for row in await kb.usage() if row.stage is not Stage.EMBED)
+
+
+async def kill_and_finish(folder: Path, server: ServerHandle, killer: Killer, point: int, whole: Undisturbed) -> str:
+    """Kill a run at a point, finish it, and assert the law on what the server saw; return the stage of the kill."""
+    server.reset()
+    code, _, stage = killer.run(folder, server, point)
+    assert code == -9
+    before = (await asyncio.to_thread(server.settled)).requests
+    kept = {whole.key_by_hash[each] for each in kept_replies(folder) if each in whole.key_by_hash}
+    assert kept <= {each.key for each in completed(before)}
+    assert await finished(folder, server) == whole.state
+    served = (await asyncio.to_thread(server.settled)).requests
+    after = served[len(before) :]
+    assert not kept & {each.key for each in after}, "a reply that was kept was asked for again"
+    chats = [each for each in completed(served) if each.kind != "embed"]
+    assert 0 <= len(chats) - await n_calls(folder, server) <= AT_RISK, "calls were lost, or counted twice"
+    return stage
+
+
+def points(n: int, n_points: int, seed: str) -> list[int]:
+    """Return points all over a run, one at random in each of `n` stretches of it."""
+    random = Random(seed)
+    return [1 + i * n_points // n + random.randrange(n_points // n) for i in range(n)]
+
+
+async def test_killed_at_any_point_the_work_can_be_finished_and_nothing_kept_is_paid_again(
+    server: ServerHandle, killer: Killer, undisturbed: Undisturbed, laws_scale: int, tmp_path: Path
+) -> None:
+    stages: set[str] = set()
+    for point in points(N_KILLS * laws_scale, undisturbed.n_points, "kills"):
+        folder = tmp_path / str(point)
+        stages.add(await kill_and_finish(folder, server, killer, point, undisturbed))
+        shutil.rmtree(folder)
+    assert stages >= {READING, "extract", "summarise", "embed"}
