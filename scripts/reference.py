@@ -2,7 +2,7 @@
 
 import difflib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 
@@ -12,11 +12,15 @@ from quipu.cli.app import COMMANDS, cli
 from quipu.ingest.chunkers import CHUNKERS, MAX_CHUNKS
 from quipu.ingest.chunkers.places import MAX_PLACES
 from quipu.ingest.sources import MAX_BYTES
+from quipu.model.chat import Role
 from quipu.model.chunking import TAKES
 from quipu.parse import limits
 from quipu.parse.formats import FORMATS
 from quipu.retrieve import STRATEGIES
-from quipu.settings import CONFIG_NAME, ENVIRONMENT_PREFIX, Settings, effective
+from quipu.settings import CONFIG_NAME, ENVIRONMENT_PREFIX, KEY_VARIABLES, Settings, effective
+from quipu.settings.chunking import fields_of_tables as chunking_fields
+from quipu.settings.keys import SECRETS_NAME
+from quipu.settings.roles import fields_of_tables as role_and_price_fields
 
 LIMITS = (
     ("bytes of a file", MAX_BYTES),
@@ -61,11 +65,37 @@ def settings_page() -> str:
         "|---|---|---|---|---|",
     ]
     for each in effective(Settings.model_construct()):
-        default = "" if each.default is None else f"`{each.default}`"
-        default = "`auto`" if each.default is None and "auto" in each.allowed else default
-        variable = f"`{ENVIRONMENT_PREFIX}{each.name.upper()}`"
+        shown = str(each.default).lower() if isinstance(each.default, bool) else each.default
+        default = "" if shown is None else f"`{shown}`"
+        default = "`auto`" if shown is None and "auto" in each.allowed else default
+        variable = "–" if "tables in" in each.allowed else f"`{ENVIRONMENT_PREFIX}{each.name.upper()}`"
         lines.append(f"| `{each.name}` | {variable} | {default} | {each.allowed} | {each.description} |")
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, "", *_tables(), *_keys(), ""])
+
+
+def _tables() -> Iterator[str]:
+    """Yield what is said of tables in a settings file."""
+    yield "## Tables"
+    yield ""
+    yield f"Only in `{CONFIG_NAME}`. What a table leaves out is as the settings say."
+    yield ""
+    yield "| table | field | allowed |"
+    yield "|---|---|---|"
+    for table, fields in {**role_and_price_fields(), **chunking_fields()}.items():
+        for name, allowed in fields.items():
+            yield f"| `{table}` | `{name}` | {allowed} |"
+    yield ""
+    yield f"Roles: {', '.join(f'`{role}`' for role in Role)}."
+    yield ""
+
+
+def _keys() -> Iterator[str]:
+    """Yield what is said of keys."""
+    yield "## Keys"
+    yield ""
+    yield "No setting holds a key. They come from the environment (the variable of the provider, or"
+    yield f"{', '.join(f'`{name}`' for name in KEY_VARIABLES)}), or from a file of secrets,"
+    yield f"`{SECRETS_NAME}`: [keys](../providers/README.md#keys)."
 
 
 def commands_page() -> str:

@@ -1,105 +1,115 @@
 """Child processes of the laws with models: they add documents over the scripted server, and die where they are told to.
 
-Run as `python -m tests.laws.model_child`: each line of standard input is a job, "FOLDER BASE_URL POINT", done by a fork
-of the process, so that it begins at once. At that point of its work the fork kills itself (0: never); the answer is how
-it ended, how many points it passed, and what it was at.
+Run as `python -m tests.laws.model_child`: each line of standard input is a job, "FOLDER BASE_URL POINT". At that point
+of its work the process kills itself; it is a fork, so that it begins at once. With 0 for a point the job is done to its
+end by the process itself, which is then warm. The answer is how the job ended, how many points it passed, and the
+stage.
 """
 
 import asyncio
 import os
 import sys
+import threading
 from collections.abc import Callable, Coroutine
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Engine, event
 
-from quipu.model.event import Event, Progress
+from quipu.model.chat import ChatRequest
 from quipu.providers.openai.chat import OpenAIChat
 from quipu.providers.openai.embeddings import OpenAIEmbedder
+from quipu.testing.llm import ScriptedLLM
 from tests.laws.child import Fuse
-from tests.laws.model_world import model_engine, model_settings, travels
+from tests.laws.model_world import dump_of, model_engine, model_settings, script, scripted_engine, travels
 
-DOCUMENTS = tuple(travels(f"{letter}.md") for letter in "abcdefgh")
+DOCUMENTS = tuple(travels(f"{letter}.md", n_sentences=1) for letter in "abcdefgh")
 READING = "reading"
+BATCH_TOKENS = 40  # of descriptions in a call: summaries of several calls each
 
 Call = Callable[..., Coroutine[Any, Any, Any]]
 
 
 class Counted(Fuse):
-    """A fuse that notes how far it has burnt, and what the work is at."""
+    """A fuse that notes how many points were passed when it is burnt down, and what the work was at."""
 
-    def __init__(self, n: int, notes: Path) -> None:
-        super().__init__(n)
-        self.stage = READING
-        self._notes = notes
-        self._n_passed = 0
+    def __init__(self) -> None:
+        super().__init__(0)
+        self._stage, self._n_passed, self._notes = READING, 0, Path()
+        self._lock = threading.Lock()
+
+    def begin(self, n: int, notes: Path) -> None:
+        """Burn anew, for `n` points."""
+        self.n, self._stage, self._n_passed, self._notes = n, READING, 0, notes
 
     def burn(self, *_: Any, **__: Any) -> None:
-        """Pass one point."""
-        self._n_passed += 1
-        if self.n in (0, 1):
-            self.note()
-        if self.n:
+        """Pass one point; statements are made in threads."""
+        with self._lock:
+            self._n_passed += 1
+            if self.n == 1:
+                self.note()
             super().burn()
 
     def note(self) -> None:
         """Write down how many points were passed, and the stage."""
-        self._notes.write_text(f"{self._n_passed} {self.stage}")
+        self._notes.write_text(f"{self._n_passed} {self._stage}")
 
-    def watch(self, happening: Event) -> None:
-        """Learn from an event what the work is at."""
-        if isinstance(happening, Progress):
-            self.stage = happening.stage
+    def around(self, call: Call) -> Call:
+        """Return a call that passes a point before it begins, and one when its reply is there."""
 
+        async def watched(*args: Any, **kwargs: Any) -> Any:
+            self._stage = args[1].role.value if isinstance(args[1], ChatRequest) else "embed"
+            self.burn()
+            reply = await call(*args, **kwargs)
+            self.burn()
+            return reply
 
-def _watched(call: Call, fuse: Fuse) -> Call:
-    """Return a call that passes a point before it begins, and one when its reply is there."""
-
-    async def watched(*args: Any, **kwargs: Any) -> Any:
-        fuse.burn()
-        reply = await call(*args, **kwargs)
-        fuse.burn()
-        return reply
-
-    return watched
+        return watched
 
 
-async def _add(folder: Path, base_url: str, fuse: Counted) -> None:
-    async with model_engine(model_settings(folder, base_url)) as kb:
-        await kb.add(*DOCUMENTS, on_event=fuse.watch)
+async def _add(folder: Path, base_url: str) -> None:
+    async with model_engine(model_settings(folder, base_url), batch_tokens=BATCH_TOKENS) as kb:
+        await kb.add(*DOCUMENTS)
 
 
-def _die_at(folder: Path, base_url: str, point: int) -> None:
-    """Add the documents, and be killed at the point."""
-    fuse = Counted(point, folder.parent / f"{folder.name}.notes")
-    event.listen(Engine, "before_cursor_execute", fuse.burn)
-    OpenAIChat.complete = _watched(OpenAIChat.complete, fuse)  # type: ignore[method-assign]
-    OpenAIEmbedder._batch = _watched(OpenAIEmbedder._batch, fuse)  # type: ignore[method-assign]
-    asyncio.run(_add(folder, base_url, fuse))
-
-
-def _forked(work: Callable[[], None]) -> int:
-    """Do work in a fork; return how that ended, negative where by a signal."""
+def _forked(folder: Path, base_url: str) -> int:
+    """Add the documents in a fork; return how that ended, negative where by a signal."""
     pid = os.fork()
     if pid:
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     try:
-        work()
+        asyncio.run(_add(folder, base_url))
     except BaseException as error:
         print(repr(error), file=sys.stderr)
         os._exit(1)
     os._exit(0)
 
 
+async def _print_state(folder: Path) -> None:
+    async with scripted_engine(folder, ScriptedLLM(script())) as kb:
+        await kb.add(*DOCUMENTS)
+        print("\n".join(await dump_of(kb)))
+
+
 def main() -> None:
-    """Do one job after the other, until there are no more."""
+    """Do one job after the other, until there are no more; with a folder, build there without a server and dump."""
+    if sys.argv[1:]:
+        asyncio.run(_print_state(Path(sys.argv[1])))
+        return
+    fuse = Counted()
+    event.listen(Engine, "before_cursor_execute", fuse.burn)
+    OpenAIChat.complete = fuse.around(OpenAIChat.complete)  # type: ignore[method-assign]
+    OpenAIEmbedder._batch = fuse.around(OpenAIEmbedder._batch)  # type: ignore[method-assign]
     for line in sys.stdin:
         folder, base_url, point = line.split()
-        code = _forked(partial(_die_at, Path(folder), base_url, int(point)))
-        notes = Path(f"{folder}.notes")
-        print(code, notes.read_text() if notes.exists() else "0 -", flush=True)
+        notes, code = Path(f"{folder}.notes"), 0
+        fuse.begin(int(point), notes)
+        if int(point):
+            code = _forked(Path(folder), base_url)
+        else:
+            asyncio.run(_add(Path(folder), base_url))
+            fuse.note()
+        print(code, notes.read_text() if notes.exists() else "0 survived", flush=True)
 
 
 if __name__ == "__main__":

@@ -4,10 +4,12 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from quipu.model.chat import TokenCount
+from quipu.model.ids import digest
 from quipu.model.usage import Stage, UsageRow
 from quipu.testing.scripted.fault import MIDWAY, FaultName
 from quipu.testing.scripted.kind import Kind
 from quipu.testing.server.ledger import Served
+from quipu.wiring.checking import CHECKED_TEXT
 
 # The check before work, which asks whether the model answers at all, is of no kind and counted with extraction.
 KINDS_BY_STAGE: Mapping[Stage, tuple[Kind, ...]] = {
@@ -63,9 +65,11 @@ def completed(served: Sequence[Served], *kinds: Kind) -> list[Served]:
 
 
 def _is_kept(served: Served) -> bool:
-    """Say whether a reply is kept: not one to the check, nor a reranker's, nor (to any use) a mere thought."""
+    """Say whether a reply is kept: not one to a check, nor a reranker's, nor (to any use) a mere thought."""
     is_thought = served.fault == FaultName.THINKING_UNCLOSED and served.kind in (Kind.SUMMARISE, Kind.ANSWER)
-    return served.kind not in (Kind.RERANK, Kind.OTHER) and served.fault not in UNKEPT | UNUSABLE and not is_thought
+    is_check = served.kind is Kind.OTHER or served.text_hash == digest(CHECKED_TEXT)
+    is_unkept = served.kind is Kind.RERANK or served.fault in UNKEPT | UNUSABLE
+    return not (is_thought or is_check or is_unkept)
 
 
 def _is_unusable(served: Served) -> bool:

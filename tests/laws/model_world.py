@@ -10,12 +10,27 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
-from quipu.engine import Quipu
+from quipu.derive.summarising import SummaryOptions
+from quipu.engine import Parts, Quipu
+from quipu.engine.models import Models
+from quipu.ingest.llm import ExtractionOptions, LlmExtractor
+from quipu.ingest.reading import Recipe
+from quipu.model.chat import Role
+from quipu.model.chunking import Chunking
 from quipu.model.document import SourceDocument
+from quipu.model.query import Query
+from quipu.parse import MEDIA_TYPE_BY_SUFFIX, parse
+from quipu.providers.local import ByteTokenizer
 from quipu.settings import Settings, SettingValue
+from quipu.stores.relational.sqlite import SqliteBackend
+from quipu.stores.relational.store import RelationalStore
+from quipu.testing.llm import ScriptedEmbedder, ScriptedLLM
 from quipu.testing.scripted.fault import Fault
 from quipu.testing.scripted.script import Answering, Latency, Script
+from quipu.vectors.local import LocalVectors
 from quipu.wiring import open_engine
+from quipu.wrap.chain import Link, LLMChain
+from quipu.wrap.meter import Meter, Terms
 from quipu.wrap.retry import RetryPolicy
 
 BATCH_TOKENS = 120  # of descriptions: a few, so that a summary takes several calls
@@ -73,14 +88,55 @@ async def model_engine(settings: Settings, *, batch_tokens: int = BATCH_TOKENS) 
         yield kb
 
 
+@asynccontextmanager
+async def scripted_engine(
+    folder: Path, llm: ScriptedLLM, *, embedder: ScriptedEmbedder | None = None, concurrency: int = 4
+) -> AsyncIterator[Quipu]:
+    """Open an engine whose models are in this process: without a server, as wiring would put it together."""
+    await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
+    embedder, tokenizer = embedder or ScriptedEmbedder(), ByteTokenizer()
+    store = RelationalStore(SqliteBackend(folder / "index.sqlite", busy_timeout_s=60.0), lease_s=60)
+    await store.prepare()
+    await store.use_embedder(embedder.identity, embedder.dimension)
+    link = Link(llm=llm, terms=Terms(model=llm.identity, price=None, count=tokenizer.count))
+    models = Models(
+        meter=Meter(subject=None), chains={role: LLMChain([link], store) for role in Role}, n_ahead=concurrency
+    )
+    recipe = Recipe(
+        parse=parse,
+        media_types=MEDIA_TYPE_BY_SUFFIX,
+        extractor=LlmExtractor(
+            LLMChain([link], store).llm(models.meter),
+            tokenizer,
+            ExtractionOptions(always_glean=True),
+            concurrency=concurrency,
+        ),
+        tokenizer=tokenizer,
+        embedder=embedder,
+        chunking=Chunking(max_tokens=64),
+    )
+    parts = Parts(
+        path=folder,
+        store=store,
+        vectors=LocalVectors(folder / "vectors", exact_below=1_000),
+        embedder=embedder,
+        recipe=recipe,
+        ask=lambda text: Query(text=text),
+        models=models,
+        summaries=SummaryOptions(batch_tokens=BATCH_TOKENS, n_ahead=concurrency),
+    )
+    async with Quipu(parts) as kb:
+        yield kb
+
+
 async def dump_of(kb: Quipu) -> list[str]:
     """Return the canonical state, line by line."""
     return [line async for line in kb.dump()]
 
 
-async def fresh_dump(settings: Settings, *documents: SourceDocument) -> list[str]:
+async def fresh_dump(settings: Settings, *documents: SourceDocument, batch_tokens: int = BATCH_TOKENS) -> list[str]:
     """Return the state of a new index of these documents."""
-    async with model_engine(settings) as kb:
+    async with model_engine(settings, batch_tokens=batch_tokens) as kb:
         await kb.add(*documents)
         return await dump_of(kb)
 

@@ -236,9 +236,7 @@ async def refresh_through(folder: Path, server: ServerHandle, fault: Fault) -> l
         return await dump_of(kb)
 
 
-async def test_whatever_strikes_summaries_can_be_made_good(
-    summarise_case: Case, world: World, tmp_path: Path
-) -> None:
+async def test_whatever_strikes_summaries_can_be_made_good(summarise_case: Case, world: World, tmp_path: Path) -> None:
     fault = summarise_case.fault(Kind.SUMMARISE, containing="Subjects: kublai khan")
     state = await refresh_through(world.copied(tmp_path / "kb"), world.server, fault)
     if fault.name in TRANSIENT_BY_KIND[Kind.SUMMARISE]:
@@ -344,27 +342,30 @@ LOST_GLEANING = Fault(name=FaultName.SERVER_ERROR, kinds=(Kind.GLEAN,), containi
 BROKEN_REPLY = Fault(name=FaultName.CUT_BODY, kinds=(Kind.EXTRACT,), attempts=(1,))
 
 
+@dataclass(frozen=True, slots=True)
+class Seeded:
+    """What is broken on purpose, and the fault of a server that shows it."""
+
+    place: object
+    name: str
+    broken: object
+    shown_by: Fault
+
+
 @pytest.mark.parametrize(
-    ("place", "name", "broken", "fault"),
+    "seeded",
     [
-        (cached, "KEPT", frozenset(), LOST_GLEANING),
-        (metered, "_tokens_of", lambda completion: replace(completion.tokens, output=1), LOST_GLEANING),
-        (Meter, "_interrupted", lambda *_: NOTHING, BROKEN_REPLY),
-        (transcript.Transcript, "finish", Finish.STOP, BROKEN_REPLY),
-        (RelationalStore, "retry", lambda *_: asyncio.sleep(0), LOST_GLEANING),
+        Seeded(cached, "KEPT", frozenset(), LOST_GLEANING),
+        Seeded(metered, "_tokens_of", lambda completion: replace(completion.tokens, output=1), LOST_GLEANING),
+        Seeded(Meter, "_interrupted", lambda *_: NOTHING, BROKEN_REPLY),
+        Seeded(transcript.Transcript, "finish", Finish.STOP, BROKEN_REPLY),
+        Seeded(RelationalStore, "retry", lambda *_: asyncio.sleep(0), LOST_GLEANING),
     ],
     ids=["replies are not kept", "tokens", "broken calls", "a broken reply is taken for a whole one", "retry"],
 )
 async def test_the_laws_fail_where_they_are_broken(
-    place: object,
-    name: str,
-    broken: object,
-    fault: Fault,
-    server: ServerHandle,
-    two_read: list[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    seeded: Seeded, server: ServerHandle, two_read: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert await holds_through(tmp_path / "sound", server, fault, two_read)
-    monkeypatch.setattr(place, name, broken)
-    assert not await holds_through(tmp_path / "broken", server, fault, two_read)
+    assert await holds_through(tmp_path / "sound", server, seeded.shown_by, two_read)
+    monkeypatch.setattr(seeded.place, seeded.name, seeded.broken)
+    assert not await holds_through(tmp_path / "broken", server, seeded.shown_by, two_read)

@@ -8,6 +8,8 @@ import pytest
 
 from quipu import engine, sync
 from quipu.errors import InvalidInput, NotFound
+from quipu.model.usage import Stage
+from quipu.testing.server import serving
 
 NAMES = [name for name in vars(engine.Quipu) if not name.startswith("_") and name != "close"]
 
@@ -29,6 +31,21 @@ def test_documents_are_added_and_asked_without_async(tmp_path: Path) -> None:
         assert "Brooklyn College" in answer.text
         assert {json.loads(line)["kind"] for line in kb.dump()} >= {"chunk", "document", "entity"}
         assert kb.verify() == []
+
+
+def test_a_model_is_asked_streamed_and_counted_without_async(tmp_path: Path) -> None:
+    (tmp_path / "kober.md").write_text("Alice Kober taught classics at Brooklyn College.")
+    with (
+        serving() as server,
+        sync.open(tmp_path / "kb", llm="custom/test", llm_base_url=server.base_url) as kb,
+    ):
+        assert kb.estimate(tmp_path / "kober.md").n_to_read == 1
+        kb.add(tmp_path / "kober.md")
+        pieces = list(kb.stream("Where did Alice Kober teach?"))
+        assert pieces[-1].answer is not None
+        assert "".join(piece.text for piece in pieces) == pieces[-1].answer.text
+        assert {row.stage for row in kb.usage()} == {Stage.EXTRACT, Stage.KEYWORDS, Stage.ANSWER}
+        assert next(kb.stream("Where did Alice Kober teach?")).text  # the rest is not waited for
 
 
 def test_errors_reach_the_caller(tmp_path: Path) -> None:

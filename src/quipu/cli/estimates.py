@@ -32,12 +32,14 @@ def render_estimate(console: Console, estimate: Estimate) -> None:
     listing.add_row("time", *_cells(estimate.seconds, duration))
     console.print(listing)
     console.print(styled(f"From {estimate.basis}.", "dim"))
+    console.print("This is reading; summaries of names with very many descriptions come on top.")
     if estimate.cost is None:
         console.print("The model has no price: give one in a [[price]] table of quipu.toml.", style="yellow")
     if estimate.sample_calls:
         console.print(
-            f"The sample took {counted(estimate.sample_calls, 'call')} and {money(estimate.sample_cost)}; its replies "
-            "are kept, and count as known."
+            f"The sample took {counted(estimate.sample_calls, 'call')}"
+            + (f" and {money(estimate.sample_cost)}" if estimate.cost is not None else "")
+            + "; its replies are kept, and count as known."
         )
     console.print("Nothing was added. `--budget` stops the work before it costs more than you say.")
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from quipu.cli.checks import Check
+from quipu.cli.work import work_in_words
 from quipu.errors import QuipuError
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def secrets_checks(settings: "Settings") -> Iterator[Check]:
 
 
 def _check(named: "NamedModel", found: "Finding", settings: "Settings") -> Check:
-    name = ", ".join(named.work)
+    name = work_in_words(named.work)
     if found.problem:
         remedy = found.remedy or "Check its name and address."
         return Check(name=name, outcome="failed", detail=f"{named.name}: {found.problem}", remedy=remedy)

@@ -28,11 +28,12 @@ class Opener(Protocol):
         ...
 
 
-def load_settings(**arguments: "SettingValue") -> "Settings":
+def load_settings(*, has_no_model: bool = False, **arguments: "SettingValue") -> "Settings":
     """Return the settings in force for this command line: its options over the environment over quipu.toml."""
     from quipu.settings import Settings
 
-    return Settings(index=shared().index, **arguments)
+    settings = Settings(index=shared().index, **arguments)
+    return settings.without_models() if has_no_model else settings
 
 
 def command_line(*words: str) -> str:

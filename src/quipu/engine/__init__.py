@@ -22,7 +22,7 @@ from quipu.engine.estimating import estimate_adding
 from quipu.engine.parts import Parts
 from quipu.engine.refreshing import bring_up_to_date
 from quipu.engine.reporting import Run
-from quipu.errors import InvalidInput
+from quipu.errors import InvalidInput, OverBudget
 from quipu.ingest.intake import Taken, take_in
 from quipu.ingest.pipeline import Work, work_queue
 from quipu.ingest.sources import FoundSource, find_sources, text_source
@@ -181,11 +181,7 @@ class Quipu:
 
         Where the budget is spent or a model is gone, the report says so, and the rest is left for the next time.
         """
-        async with self._deriving:  # so that no two callers compute the same
-            report = await bring_up_to_date(self._parts, on_event)
-            async with self._store.view() as view:
-                await self._parts.vectors.catch_up(view)
-        return report
+        return await self._refreshed(on_event)
 
     async def rebuild(self, on_event: Sink = no_sink) -> RefreshReport:
         """Build full text and links again from the chunks, then refresh."""
@@ -331,17 +327,34 @@ class Quipu:
         """Work through the queue, refresh, and report."""
         handed_in = {*taken.added, *taken.updated}
         work = await self._work(handed_in, on_event)
-        refreshed = await self.refresh(on_event)
+        refreshed = await self._refreshed(on_event, with_summaries=work.stopped is None)
         async with self._store.view() as view:
             finished = await view.documents(sorted(handed_in | work.status_by_document.keys()))
             counts = await view.counts()
         return run.report(taken, work, refreshed, finished=finished, counts=counts, recipe=self._parts.recipe)
 
+    async def _refreshed(self, on_event: Sink, *, with_summaries: bool = True) -> RefreshReport:
+        """Bring derivations up to date; summaries not of what is still to change, as they would be paid for twice."""
+        async with self._deriving:  # so that no two callers compute the same
+            report = await bring_up_to_date(self._parts, on_event, with_summaries=with_summaries)
+            async with self._store.view() as view:
+                await self._parts.vectors.catch_up(view)
+        return report
+
     async def _check_reader(self) -> None:
-        """Make sure, once, that documents can be read as things stand. Raises Unavailable with the remedy."""
-        if not self._is_checked:
+        """Make sure, once, that documents can be read as things stand. Raises Unavailable with the remedy.
+
+        A budget that is used up by that stops the work, when the documents wait for more.
+        """
+        if self._is_checked:
+            return
+        try:
             await self._parts.models.check()
             await self._parts.recipe.extractor.check()
+        except OverBudget:
+            if not self._parts.models.meter.rows():
+                raise
+        else:
             self._is_checked = True
 
     def _found(

@@ -46,7 +46,8 @@ async def entity(view: ReadView, name: str) -> EntityReport:
         relations = sorted(await view.incident([found.key]), key=lambda r: (-r.weight, r.id))
         counts = (await view.chunks_of_entities([found.key], MAX_LISTED)).get(found.key, {})
         chunks = tuple((each, counts[each.id]) for each in await view.chunks(list(counts)))
-        return EntityReport(entity=found, relations=tuple(relations[:MAX_LISTED]), chunks=chunks)
+        claims = (await view.claims_of_entities([found.key], MAX_LISTED)).get(found.key, ())
+        return EntityReport(entity=found, relations=tuple(relations[:MAX_LISTED]), chunks=chunks, claims=tuple(claims))
     near = await view.entities([hit.id for hit in await view.search_entities(entity_key(name), 3)])
     raise NotFound(f"There is no entity {name!r}.", remedy=_did_you_mean([each.name for each in near]))
 
@@ -81,8 +82,14 @@ async def unknown_document(view: ReadView, document_id: str) -> NotFound:
 async def _facts(view: ReadView, chunk_ids: Sequence[str]) -> list[ChunkFacts]:
     entities = await view.entity_mentions(chunk_ids)
     relations = await view.relation_mentions(chunk_ids)
+    claims = await view.claim_mentions(chunk_ids)
     return [
-        ChunkFacts(chunk=each, entities=tuple(entities.get(each.id, ())), relations=tuple(relations.get(each.id, ())))
+        ChunkFacts(
+            chunk=each,
+            entities=tuple(entities.get(each.id, ())),
+            relations=tuple(relations.get(each.id, ())),
+            claims=tuple(claims.get(each.id, ())),
+        )
         for each in await view.chunks(chunk_ids)
     ]
 

@@ -14,9 +14,9 @@ from quipu.ports.sink import Sink
 _STOPPING = (OverBudget, Overloaded, Refused, TooLong, Unavailable)
 
 
-async def bring_up_to_date(parts: Parts, on_event: Sink) -> RefreshReport:
+async def bring_up_to_date(parts: Parts, on_event: Sink, *, with_summaries: bool = True) -> RefreshReport:
     """Write the summaries that are missing, then compute the vectors; the report says what stood in the way."""
-    report = await _summarise(parts, on_event)
+    report = await _summarise(parts, on_event) if with_summaries else RefreshReport()
     try:
         return replace(report, n_embedded=await embed_stale(parts.store, parts.embedder, on_event))
     except _STOPPING as error:

@@ -7,14 +7,14 @@ import numpy as np
 import numpy.typing as npt
 
 from quipu.model.document import Metadata, SourceDocument, Status
-from quipu.model.graph import AliasMention, Chunk, EntityMention, RelationMention
+from quipu.model.graph import AliasMention, Chunk, ClaimMention, EntityMention, RelationMention
 from quipu.model.summary import Summary
 from quipu.model.usage import UsageRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkFacts:
-    """A chunk with everything it says. Each end of a relation must be among the entities.
+    """A chunk with everything it says. Whatever a mention is of must be among the entities.
 
     Where `chunk.error` is set, it is what could be read before the error: the chunk counts as failed all the same.
     """
@@ -23,6 +23,7 @@ class ChunkFacts:
     entities: tuple[EntityMention, ...] = ()
     relations: tuple[RelationMention, ...] = ()
     aliases: tuple[AliasMention, ...] = ()
+    claims: tuple[ClaimMention, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -80,6 +80,21 @@ class AliasMention:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimMention:
+    """What one chunk alleges or reports of the entity `subject`, and of the entity `object` where one is named.
+
+    `status` ("true", "false", "suspected") and `dates` are as the text has them, "" where it does not say.
+    """
+
+    subject: str
+    object: str = ""
+    type: str = ""
+    status: str = ""
+    dates: str = ""
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Entity:
     """The fold of an entity's mentions (and edits): what the whole index says about one name."""
 

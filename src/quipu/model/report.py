@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from quipu.model.delta import ChunkFacts
 from quipu.model.document import Document
 from quipu.model.evidence import Scored
-from quipu.model.graph import Chunk, Entity, Relation
+from quipu.model.graph import Chunk, ClaimMention, Entity, Relation
 from quipu.model.summary import SummaryFailure
 from quipu.model.usage import UsageRow
 
@@ -98,11 +98,15 @@ class DocumentReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntityReport:
-    """An entity, its relations (heaviest first) and the chunks that name it with their counts (most first)."""
+    """An entity, its relations (heaviest first) and the chunks that name it with their counts (most first).
+
+    `claims` are those about it, each with the id of its chunk.
+    """
 
     entity: Entity
     relations: tuple[Relation, ...]
     chunks: tuple[tuple[Chunk, int], ...]
+    claims: tuple[tuple[str, ClaimMention], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from quipu.model.delta import Committed, Delta, Job
 from quipu.model.document import Document, Status
 from quipu.model.evidence import Scored
-from quipu.model.graph import Chunk, Entity, EntityMention, IncidentRelation, Relation, RelationMention
+from quipu.model.graph import Chunk, ClaimMention, Entity, EntityMention, IncidentRelation, Relation, RelationMention
 from quipu.model.query import Filter
 from quipu.model.summary import Owner, SummaryTask
 from quipu.model.usage import UsageRow
@@ -141,6 +141,17 @@ class ReadView(Protocol):
 
     async def relation_mentions(self, chunk_ids: Sequence[str]) -> dict[str, list[RelationMention]]:
         """Return what each chunk says about pairs of entities, in the order it was said."""
+        ...
+
+    async def claim_mentions(self, chunk_ids: Sequence[str]) -> dict[str, list[ClaimMention]]:
+        """Return what each chunk claims, in the order it was said."""
+        ...
+
+    async def claims_of_entities(self, keys: Sequence[str], k: int) -> dict[str, list[tuple[str, ClaimMention]]]:
+        """Return, for each entity, the first k claims of which it is the subject, each with the id of its chunk.
+
+        Ordered by chunk id, then as they were said.
+        """
         ...
 
     async def full_text(self, text: str, k: int) -> list[Scored]:

@@ -101,6 +101,10 @@ class Settings(BaseSettings):
     language: Words = Field(
         None, description="Language of descriptions and answers; by default that of the text and of the question."
     )
+    claims: bool = Field(
+        False,
+        description="Whether a model also notes claims: who is said to have done what, whether it is true, and when.",
+    )
     ontology: FilePath | None = Field(
         None, description="File of entity types and relations (YAML, TOML or JSON): docs/extraction.md."
     )

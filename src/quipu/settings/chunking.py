@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from quipu.model.chunking import TAKES, Chunking, ChunkingRule
+from quipu.settings.complaints import allowed
 from quipu.settings.tables import lines_of_tables, parse_table, saying_where, values_given
 from quipu.settings.values import AutoOverlap, AutoPercentile, AutoTokens, ChunkerName, Separator
 
@@ -35,6 +36,11 @@ class _RuleTable(BaseModel):
     chunk_overlap: AutoOverlap = None
     chunk_separator: Separator = None
     chunk_percentile: AutoPercentile = None
+
+
+def fields_of_tables() -> Mapping[str, Mapping[str, str]]:
+    """Return the fields of a [[chunking]] table, and what they allow, in words."""
+    return {"[[chunking]]": allowed(_RuleTable)}
 
 
 def chunking_rules(tables: Sequence[object], file: str, text: str) -> tuple[ChunkingRule, ...]:

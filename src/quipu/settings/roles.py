@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from quipu.errors import InvalidInput
 from quipu.model.chat import Role
 from quipu.model.usage import Price
-from quipu.settings.complaints import unknown
+from quipu.settings.complaints import allowed, unknown
 from quipu.settings.tables import line_of, lines_of_tables, parse_table
 from quipu.settings.values import Address, AutoConcurrency, ModelName, Seconds, Words
 
@@ -75,6 +75,11 @@ class _PriceTable(BaseModel):
     input: float = Field(ge=0.0, le=1_000_000.0)
     output: float = Field(ge=0.0, le=1_000_000.0)
     cached: float | None = Field(None, ge=0.0, le=1_000_000.0)
+
+
+def fields_of_tables() -> Mapping[str, Mapping[str, str]]:
+    """Return the fields of each kind of table, and what they allow, in words."""
+    return {"[role.NAME]": allowed(_RoleTable), "[[price]]": allowed(_PriceTable)}
 
 
 def role_settings(tables: Mapping[str, object], file: str, text: str) -> tuple[RoleSettings, ...]:

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from quipu.model.delta import ChunkFacts, DocumentFacts
 from quipu.model.document import Metadata, SourceDocument
 from quipu.model.extraction import ChunkInput
-from quipu.model.graph import OTHER_TYPE, AliasMention, Chunk, EntityMention, RelationMention
+from quipu.model.graph import OTHER_TYPE, AliasMention, Chunk, ClaimMention, EntityMention, RelationMention
 from quipu.model.ids import chunk_id, digest
 from quipu.text.names import entity_key
 
-Said = EntityMention | RelationMention | AliasMention
+Said = EntityMention | RelationMention | AliasMention | ClaimMention
 
 _GAP = "\n\n"
 
@@ -48,6 +48,20 @@ def relation(
 def alias(name: str, other: str) -> AliasMention:
     """Return the statement that the entity `name` is also called `other`."""
     return AliasMention(key=entity_key(name), alias=entity_key(other), surface=other)
+
+
+def claim(
+    subject: str, description: str, other: str = "", *, kind: str = "", status: str = "", dates: str = ""
+) -> ClaimMention:
+    """Return a claim about the entity `subject`, and the entity `other` where one is named."""
+    return ClaimMention(
+        subject=entity_key(subject),
+        object=entity_key(other),
+        type=kind,
+        status=status,
+        dates=dates,
+        description=description,
+    )
 
 
 def passage(text: str, *said: Said, headings: tuple[str, ...] = (), error: str = "") -> Passage:
@@ -113,6 +127,7 @@ def _chunk_facts(chunk: Chunk, said: tuple[Said, ...]) -> ChunkFacts:
         entities=tuple(_placed(each, chunk.text) for each in said if isinstance(each, EntityMention)),
         relations=tuple(each for each in said if isinstance(each, RelationMention)),
         aliases=tuple(each for each in said if isinstance(each, AliasMention)),
+        claims=tuple(each for each in said if isinstance(each, ClaimMention)),
     )
 
 

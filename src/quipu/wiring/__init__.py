@@ -56,10 +56,7 @@ async def open_engine(
     database = path / INDEX_FILE
     if not database.exists() and not create:
         raise NotFound(f"There is no index in {path}.", remedy="Add documents first: quipu add PATH")
-    if settings.names_model:
-        from quipu.wiring.models import check_settings  # noqa: PLC0415 - see _open_models
-
-        check_settings(settings)  # so that a wrong one leaves no empty index behind
+    _check(settings)
     embedder = await open_embedder(settings)
     if not database.exists():
         _make_folder(settings)
@@ -101,6 +98,18 @@ def _parts(
     )
 
 
+def _check(settings: Settings) -> None:
+    """Raise InvalidInput where the settings name models that cannot be: it must leave no empty index behind."""
+    if settings.extractor == "llm" and settings.model_of(Role.EXTRACT) is None:
+        raise InvalidInput(
+            "extractor = 'llm' needs a language model.", remedy='Set llm, as in QUIPU_LLM="ollama/qwen3:8b".'
+        )
+    if settings.names_model:
+        from quipu.wiring.models import check_settings  # noqa: PLC0415 - see _open_models
+
+        check_settings(settings)
+
+
 def _open_models(settings: Settings, store: RelationalStore, embedder: Embedder, retry: "RetryPolicy | None") -> Models:
     """Return the models the settings name; what asks them is imported only where there are any, as that takes time."""
     if not settings.names_model and settings.embedder != "openai":
@@ -111,14 +120,10 @@ def _open_models(settings: Settings, store: RelationalStore, embedder: Embedder,
 
 
 def make_extractor(settings: Settings, models: Models) -> Extractor:
-    """Return what reads chunks. Raises InvalidInput where a model is to and none is set."""
+    """Return what reads chunks."""
     llm = models.llm(Role.EXTRACT)
-    if settings.extractor == "local" or (settings.extractor == "auto" and llm is None):
+    if settings.extractor == "local" or llm is None:
         return LocalExtractor()
-    if llm is None:
-        raise InvalidInput(
-            "extractor = 'llm' needs a language model.", remedy='Set llm, as in QUIPU_LLM="ollama/qwen3:8b".'
-        )
     from quipu.wiring.extraction import make_llm_extractor  # noqa: PLC0415 - see _open_models
 
     return make_llm_extractor(llm, settings, models.reading.concurrency)

@@ -20,5 +20,6 @@ def extraction_options(settings: Settings) -> ExtractionOptions:
         language=settings.language or "",
         max_gleaning=settings.max_gleaning,
         always_glean=settings.always_glean,
+        with_claims=settings.claims,
         ontology=ontology,
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
-from quipu.engine.models import Models, Reading, no_check
+from quipu.engine.models import Models, Reading
 from quipu.model.chat import Role
 from quipu.ports.embedder import Embedder
 from quipu.ports.replies import Replies
@@ -11,7 +11,7 @@ from quipu.providers.openai.embeddings import EmbeddingParameters, OpenAIEmbedde
 from quipu.providers.openai.embeddings import open_embedder as open_remote
 from quipu.providers.openai.rerank import HttpReranker
 from quipu.settings import Settings
-from quipu.wiring.checking import pinging
+from quipu.wiring.checking import all_of, embedding, pinging
 from quipu.wiring.services import COUNT, Chat, ChatModel, chat_models, embedder_service, reranker_service
 from quipu.wrap.budget import SpendingBudget
 from quipu.wrap.chain import EmbedderChain, Link, LLMChain, RerankerChain
@@ -44,17 +44,13 @@ def open_models(settings: Settings, replies: Replies, embedder: Embedder, retry:
     closing: list[Callable[[], Awaitable[None]]] = [
         each.chat.aclose for models in by_role.values() for each in models if isinstance(each.chat, OpenAIChat)
     ]
+    embedder_chain = _embedder_chain(remote, settings, replies, guards, prices) if remote else None
+    checks = [pinging(links[Role.EXTRACT], replies, meter)] if readers else []
+    checks += [embedding(embedder_chain, meter)] if embedder_chain else []
     return Models(
         meter=meter,
         chains=chains,
-        embedder_chain=EmbedderChain(
-            provider=remote,
-            terms=_terms(settings.embedder_model or remote.target.name, prices),
-            spend=replies.spend,
-            guards=guards.of(remote.target.name, remote.target.endpoint.provider.concurrency),
-        )
-        if remote
-        else None,
+        embedder_chain=embedder_chain,
         reranker_chain=RerankerChain(
             provider=reranker,
             terms=_terms(settings.reranker or reranker.identity, prices),
@@ -64,9 +60,20 @@ def open_models(settings: Settings, replies: Replies, embedder: Embedder, retry:
         if reranker
         else None,
         reading=_reading(readers[0], prices) if readers else Reading(),
-        check=pinging(links[Role.EXTRACT], replies, meter) if readers else no_check,
+        check=all_of(checks),
         n_ahead=by_role[Role.SUMMARISE][0].concurrency if Role.SUMMARISE in by_role else 1,
         closing=(*closing, *(each.aclose for each in (remote, reranker) if each)),
+    )
+
+
+def _embedder_chain(
+    remote: OpenAIEmbedder, settings: Settings, replies: Replies, guards: "_Guards", prices: PriceTable
+) -> EmbedderChain:
+    return EmbedderChain(
+        provider=remote,
+        terms=_terms(settings.embedder_model or remote.target.name, prices),
+        spend=replies.spend,
+        guards=guards.of(remote.target.name, remote.target.endpoint.provider.concurrency),
     )
 
 

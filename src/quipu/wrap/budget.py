@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from quipu.errors import OverBudget
 from quipu.model.usage import MICRO, Spending
 
-REMEDY = "Everything paid for is kept. Go on with a new budget, as in `quipu resume --budget 5.00`."
+REMEDY = "Everything paid for is kept: go on with another budget, as in --budget 5.00."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ class SpendingBudget:
     def _over(self, name: str, most: Amount) -> OverBudget:
         limit, spent, needed = (getattr(each, name) for each in (self.limit, self._spent, most))
         if name == "calls":
-            return OverBudget(f"The budget of {limit:,} calls is used up.", remedy=REMEDY)
+            return OverBudget(f"The budget of {limit:,} {'call' if limit == 1 else 'calls'} is used up.", remedy=REMEDY)
         calls = "1 call" if self._spent.calls == 1 else f"{self._spent.calls:,} calls"
         say = _money if name == "cost" else _tokens
         return OverBudget(

@@ -1,5 +1,6 @@
 """Metered: models whose every attempt is counted, innermost of all wrappers."""
 
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Protocol, TypeVar, runtime_checkable
@@ -16,6 +17,9 @@ from quipu.wrap.meter import Attempt, Meter, Terms
 from quipu.wrap.unbroken import unbroken
 
 T = TypeVar("T")
+
+MARGIN = 4 / 3  # of a service's own count to ours
+TOKENS_A_TEXT = 8  # that a service adds to each message or text: its role, where it begins and ends
 
 Vectors = npt.NDArray[np.float32]
 Spend = Callable[[Sequence[UsageRow]], Awaitable[None]]
@@ -93,12 +97,12 @@ class MeteredEmbedder:
     async def _counted(self, texts: Sequence[str], *, is_query: bool) -> Vectors:
         if not texts:
             return np.zeros((0, self.dimension), np.float32)
-        attempt = _reading(Stage.EMBED, self._terms, texts)
+        attempt = Attempt(stage=Stage.EMBED, terms=self._terms, most=partial(_most_of, texts, self._terms))
         if isinstance(self._embedder, CountingEmbedder):
             work = partial(self._embedder.embed_counted, texts, is_query=is_query)
         else:
             embed = self._embedder.embed_queries if is_query else self._embedder.embed
-            work = partial(_with_estimate, partial(embed, texts), attempt)
+            work = partial(_with_estimate, partial(embed, texts), texts, self._terms)
         return await _booked(work, attempt, self._meter, self._spend)
 
 
@@ -120,11 +124,14 @@ class MeteredReranker:
         """Return a score for each text, higher is better."""
         if not texts:
             return []
-        attempt = _reading(Stage.RERANK, self._terms, [question, *texts])
+        pairs = [each for text in texts for each in (question, text)]  # some services count the question with each
+        attempt = Attempt(stage=Stage.RERANK, terms=self._terms, most=partial(_most_of, pairs, self._terms))
         if isinstance(self._reranker, CountingReranker):
             work = partial(self._reranker.score_counted, question, texts)
         else:
-            work = partial(_with_estimate, partial(self._reranker.score, question, texts), attempt)
+            work = partial(
+                _with_estimate, partial(self._reranker.score, question, texts), [question, *texts], self._terms
+            )
         return await _booked(work, attempt, self._meter, self._spend)
 
 
@@ -145,17 +152,21 @@ async def _spent(spend: Spend, rows: Sequence[UsageRow]) -> None:
     await spend(rows)
 
 
-async def _with_estimate(work: Callable[[], Awaitable[T]], attempt: Attempt) -> tuple[T, TokenCount]:
-    return await work(), attempt.most()
+async def _with_estimate(
+    work: Callable[[], Awaitable[T]], texts: Sequence[str], terms: Terms
+) -> tuple[T, TokenCount]:
+    return await work(), TokenCount(input=sum(map(terms.count, texts)))
 
 
-def _reading(stage: Stage, terms: Terms, texts: Sequence[str]) -> Attempt:
-    return Attempt(stage=stage, terms=terms, most=lambda: TokenCount(input=sum(map(terms.count, texts))))
+def _most_of(texts: Sequence[str], terms: Terms) -> TokenCount:
+    """Return the most tokens a service may count of texts that we have but estimated."""
+    return TokenCount(input=math.ceil(MARGIN * sum(map(terms.count, texts))) + TOKENS_A_TEXT * len(texts))
 
 
 def _most(request: ChatRequest, terms: Terms) -> TokenCount:
-    given = sum(terms.count(message.text) for message in request.messages) + terms.count(request.schema)
-    return TokenCount(input=given, output=request.max_output_tokens)
+    texts = [*(message.text for message in request.messages), *([request.schema] if request.schema else ())]
+    given = _most_of(texts, terms)
+    return TokenCount(input=given.input, output=request.max_output_tokens)
 
 
 def _tokens_of(completion: Completion) -> TokenCount | None:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 SLOW_START = 2.0
 CUT = 0.5
-WORTH_TOKENS = 100  # what the wait for the first token weighs against each token of a reply
 LEAST_S = 0.05  # shorter calls are slowed by ourselves, not by the service
 MEMORY = 32  # calls in a running mean
 MAX_AGE_S = 600.0
@@ -43,7 +42,7 @@ class _Mean:
 
 @dataclass(slots=True)
 class _Kind:
-    """Latencies of calls of one kind, by how many ran when they began (in powers of two).
+    """Latencies of calls of one kind and about one length of reply, by how many ran when they began (powers of two).
 
     When r times as many calls at once take more than √r times as long, more than half of what was added only waits in a
     queue of the service. With logarithms of latencies that vary by a standard deviation of one or less, the difference
@@ -100,9 +99,10 @@ class Pace:
             self._step = 1.0
 
     def _is_worth_more(self, kind: str, span: Span, n_tokens: int) -> bool:
-        seen = self._kinds.setdefault(kind, _Kind())
+        # Replies of about one length are compared: what a model is asked decides most of how long it takes.
+        seen = self._kinds.setdefault(f"{kind} {n_tokens.bit_length()}", _Kind())
         level = span.n_at_start.bit_length() - 1
-        latency = max(span.end - span.start, LEAST_S) / (WORTH_TOKENS + n_tokens)
+        latency = max(span.end - span.start, LEAST_S)
         seen.by_level.setdefault(level, _Mean()).add(math.log(latency), span.end)
         useful = seen.useful(level, span.end)
         if useful is None or useful >= self._limit:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -11,15 +11,26 @@ import pytest
 
 from quipu.cli.app import run
 from quipu.errors import NotFound
-from quipu.model.answer import Answer, Citation
+from quipu.model.answer import Answer, AnswerPiece, Citation
+from quipu.model.chat import TokenCount
 from quipu.model.chunking import Chunking
 from quipu.model.delta import ChunkFacts
 from quipu.model.document import Document, Metadata, SourceDocument, Status
+from quipu.model.estimate import Estimate, Range
 from quipu.model.event import Event, Progress
 from quipu.model.evidence import Dropped, Evidence, Hit, Scored, Seed, Timing, Trace
-from quipu.model.graph import Chunk, Entity, EntityMention, Relation, RelationMention
+from quipu.model.graph import Chunk, ClaimMention, Entity, EntityMention, Relation, RelationMention
 from quipu.model.query import Query
-from quipu.model.report import AddReport, DocumentReport, EntityReport, RelationReport, SearchReport, StatusReport
+from quipu.model.report import (
+    AddReport,
+    DocumentReport,
+    EntityReport,
+    RefreshReport,
+    RelationReport,
+    SearchReport,
+    StatusReport,
+)
+from quipu.model.usage import Stage, UsageRow
 from quipu.settings import Settings
 
 if TYPE_CHECKING:
@@ -51,6 +62,14 @@ TAUGHT = Relation(
     n_chunks=1,
 )
 MENTION = EntityMention(key="alice kober", surface="Alice Kober", type="Person")
+CLAIM = ClaimMention(
+    subject="alice kober",
+    object="brooklyn college",
+    type="praise",
+    status="suspected",
+    dates="1946",
+    description="It is said that she praised it.\x1b[31m [bold]",
+)
 SAID = RelationMention(source="alice kober", target="brooklyn college", keywords=("taught",))
 REPORT = AddReport(n_added=2, n_chunks=4, n_extracted=3, n_reused=1, extractor="local rules", seconds=2)
 DOCUMENTS = [
@@ -58,6 +77,42 @@ DOCUMENTS = [
     Document(id="letters/a.md", title="A letter", status=Status.READY, n_chunks=2),
     Document(id="letters/b.md", title="", status=Status.FAILED, error="It is empty. Leave it out."),
 ]
+
+REFRESHED = RefreshReport(n_embedded=1)
+READ = UsageRow(
+    day="2026-01-02",
+    stage=Stage.EXTRACT,
+    model="openai/gpt-4.1-mini",
+    subject="kober.md",
+    n_calls=3,
+    tokens=TokenCount(input=3_000, cached=1_000, output=900),
+    cost=2_340,
+)
+ASKED = UsageRow(
+    day="2026-01-03",
+    stage=Stage.ANSWER,
+    model="custom/own",
+    subject="Who was Alice Kober?",
+    n_calls=1,
+    tokens=TokenCount(input=2_000_000, output=100),
+    n_unpriced=1,
+    n_interrupted=1,
+    interrupted_tokens=TokenCount(input=50, output=50),
+)
+ESTIMATE = Estimate(
+    n_documents=3,
+    n_unchanged=1,
+    n_unreadable=0,
+    n_chunks=40,
+    n_known=2,
+    model="openai/gpt-4.1-mini",
+    basis="typical figures; --sample measures some chunks first",
+    calls=Range(low=38, likely=57, high=76),
+    input_tokens=Range(low=40_000, likely=60_000, high=1_234_567),
+    output_tokens=Range(low=10_000, likely=20_000, high=30_000),
+    seconds=Range(low=8, likely=130, high=9_000),
+    cost=Range(low=10_000, likely=56_000, high=1_100_000),
+)
 
 
 @dataclass
@@ -71,6 +126,11 @@ class FakeEngine:
     chunkings: list[Chunking | None] = field(default_factory=list)
     queries: list[Query] = field(default_factory=list)
     report: AddReport = REPORT
+    refreshed: RefreshReport = REFRESHED
+    estimated: Estimate = ESTIMATE
+    usage_rows: list[UsageRow] = field(default_factory=list)
+    models: tuple[tuple[str, str], ...] = ()
+    answer_usage: tuple[UsageRow, ...] = ()
     differences: list[str] = field(default_factory=list)
     is_interrupted: bool = False
 
@@ -100,6 +160,14 @@ class FakeEngine:
         options.pop("on_event", None)
         self.calls.append(("add_text", text, options))
         return self.report
+
+    async def estimate(self, *sources: Path | SourceDocument, n_sample: int, **_options: Any) -> Estimate:
+        self.calls.append(("estimate", sources, n_sample))
+        return self.estimated
+
+    async def usage(self, since: str, until: str) -> list[UsageRow]:
+        self.calls.append(("usage", since, until))
+        return self.usage_rows
 
     async def resume(self, on_event: Callable[[Event], None]) -> AddReport:
         self.calls.append(("resume",))
@@ -144,8 +212,21 @@ class FakeEngine:
         )
         text = "Alice Kober taught classics at Brooklyn College. [1]"
         return Answer(
-            text=text, generator="extractive", citations=(quote,), trace=trace, context="CONTEXT", prompt="PROMPT"
+            text=text,
+            generator="extractive",
+            citations=(quote,),
+            trace=trace,
+            context="CONTEXT",
+            prompt="PROMPT",
+            usage=self.answer_usage,
         )
+
+    async def stream(self, query: Query) -> AsyncGenerator[AnswerPiece, None]:
+        self.calls.append(("stream", query.strategy))
+        answer = await self.query(query)
+        for start in range(0, len(answer.text), 16):
+            yield AnswerPiece(text=answer.text[start : start + 16])
+        yield AnswerPiece(answer=answer)
 
     async def search(self, text: str, k: int) -> SearchReport:
         self.calls.append(("search", text, k))
@@ -160,10 +241,10 @@ class FakeEngine:
         return DocumentReport(document=DOCUMENTS[0], chunks=(CHUNK,))
 
     async def chunk(self, chunk_id: str) -> ChunkFacts:
-        return ChunkFacts(chunk=CHUNK, entities=(MENTION,), relations=(SAID,))
+        return ChunkFacts(chunk=CHUNK, entities=(MENTION,), relations=(SAID,), claims=(CLAIM,))
 
     async def entity(self, name: str) -> EntityReport:
-        return EntityReport(entity=KOBER, relations=(TAUGHT,), chunks=((CHUNK, 2),))
+        return EntityReport(entity=KOBER, relations=(TAUGHT,), chunks=((CHUNK, 2),), claims=(("c0ffee", CLAIM),))
 
     async def relation(self, first: str, second: str) -> RelationReport:
         self.calls.append(("relation", first, second))
@@ -188,6 +269,7 @@ class FakeEngine:
             dimension=256,
             n_bytes=1_000_000,
             schema=1,
+            models=self.models,
         )
 
     async def verify(self) -> list[str]:
@@ -196,13 +278,13 @@ class FakeEngine:
     async def purge(self) -> int:
         return 7
 
-    async def refresh(self, on_event: Callable[[Event], None]) -> int:
+    async def refresh(self, on_event: Callable[[Event], None]) -> RefreshReport:
         self.calls.append(("refresh",))
-        return 1
+        return self.refreshed
 
-    async def rebuild(self, on_event: Callable[[Event], None]) -> int:
+    async def rebuild(self, on_event: Callable[[Event], None]) -> RefreshReport:
         self.calls.append(("rebuild",))
-        return 2
+        return self.refreshed
 
     async def reembed(self, on_event: Callable[[Event], None]) -> int:
         return 5
@@ -239,6 +321,8 @@ def cli(engine: FakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cap
     """Run command lines in an empty folder against the fake engine."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
+    for name in ("QUIPU_LLM", "QUIPU_LLM_KEY", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
 
     def ran(*words: str, env: Mapping[str, str] | None = None) -> Ran:
         for name, value in (env or {}).items():

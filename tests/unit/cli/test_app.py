@@ -159,6 +159,7 @@ def test_control_characters_of_a_document_never_reach_the_terminal(cli: Cli) -> 
         ("purge",),
         ("refresh",),
         ("reembed",),
+        ("usage",),
         ("remove", "kober.md"),
         ("add", "--text", "x"),
     ],

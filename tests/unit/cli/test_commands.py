@@ -315,11 +315,13 @@ def test_retry_queues_again_and_works(cli: Cli, engine: FakeEngine) -> None:
 
 def test_config_shows_where_each_value_came_from(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "quipu.toml").write_text("top_k = 5\n")
-    rows = {row["name"]: row for row in cli("--index", "kb", "config", "--json", env={"QUIPU_STRATEGY": "naive"}).json}
+    shown = cli("--index", "kb", "config", "--json", env={"QUIPU_STRATEGY": "naive"}).json
+    rows = {row["name"]: row for row in shown["settings"]}
     assert rows["index"]["origin"] == "argument --index"
     assert rows["strategy"]["origin"] == "environment QUIPU_STRATEGY"
     assert rows["top_k"]["origin"] == "quipu.toml:1"
     assert rows["chunk_tokens"]["value"] == "auto"
+    assert shown["models"] == []
 
 
 def test_a_mistake_in_the_settings_file_stops_every_command_with_the_line(cli: Cli, tmp_path: Path) -> None:

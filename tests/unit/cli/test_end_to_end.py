@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from quipu.cli.app import run
+from quipu.testing.server import serving
 
 Quipu = Callable[..., str]
 
@@ -51,3 +52,27 @@ def test_a_document_is_added_changed_asked_and_removed(quipu: Quipu, tmp_path: P
     assert "1 document removed" in quipu("remove", "notes/kober.md")
     assert quipu("dump") == ""
     assert "Nothing found." in quipu("search", "Kober")
+
+
+def test_a_model_reads_answers_is_counted_and_stopped_by_a_budget(
+    quipu: Quipu, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    for name in ("Alice Kober", "Michael Ventris", "Arthur Evans"):
+        (notes / f"{name}.md").write_text(f"{name} studied Linear B. {name} was a friend of Emmett Bennett.")
+    with serving() as server:
+        monkeypatch.setenv("QUIPU_LLM", "custom/test")
+        monkeypatch.setenv("QUIPU_LLM_BASE_URL", server.base_url)
+        assert json.loads(quipu("add", "notes", "--dry-run", "--json"))["n_chunks"] == 3
+        assert run(("add", "notes", "--budget", "4 calls", "-q")) == 1
+        assert "The budget of 4 calls is used up" in capsys.readouterr().out
+        assert "1 document finished" in quipu("resume")
+        assert "custom" in quipu("status")
+        asked = json.loads(quipu("ask", "Who studied Linear B?", "--json"))["answers"][0]
+        assert asked["generator"].startswith("custom") and asked["citations"]
+        rows = json.loads(quipu("usage", "--by", "stage", "--json"))["groups"]
+        served = server.stats().total()
+        assert sum(row["n_calls"] for row in rows.values()) == served.n_completed
+        assert sum(row["tokens"]["input"] for row in rows.values()) == served.tokens.input
+        assert quipu("verify").startswith("Sound")

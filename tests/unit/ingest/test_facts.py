@@ -1,8 +1,8 @@
 """Tests of turning extractions into facts."""
 
 from quipu.ingest.facts import chunk_facts
-from quipu.model.extraction import Extraction, FoundAlias, FoundEntity, FoundRelation
-from quipu.model.graph import UNKNOWN_TYPE, Chunk
+from quipu.model.extraction import Extraction, FoundAlias, FoundClaim, FoundEntity, FoundRelation
+from quipu.model.graph import UNKNOWN_TYPE, Chunk, ClaimMention
 
 CHUNK = Chunk(
     id="c", document_id="d", title="", ordinal=0, text="text", start=0, end=4, n_tokens=1, text_hash="t", input_hash="i"
@@ -45,6 +45,30 @@ def test_the_long_name_of_an_alias_is_an_entity() -> None:
     facts = chunk_facts(CHUNK, Extraction(aliases=(FoundAlias(name="World Health Organization", alias="WHO"),)))
     assert [m.key for m in facts.entities] == ["world health organization"]
     assert [(a.key, a.alias, a.surface) for a in facts.aliases] == [("world health organization", "WHO", "WHO")]
+
+
+def test_names_of_claims_become_keys_and_entities() -> None:
+    found = FoundClaim(
+        subject="The Acme", object="Ann Lee", type="fraud", status="suspected", dates="1999", description="It lied."
+    )
+    facts = chunk_facts(
+        CHUNK,
+        Extraction(
+            entities=(FoundEntity(name="Acme", type="Organization"),),
+            claims=(found, FoundClaim(subject=" -- ", object="Goa"), FoundClaim(subject="Bob Ray", object="--")),
+        ),
+    )
+    assert facts.claims == (
+        ClaimMention(
+            subject="acme", object="ann lee", type="fraud", status="suspected", dates="1999", description="It lied."
+        ),
+        ClaimMention(subject="bob ray"),
+    )
+    assert [(m.surface, m.type) for m in facts.entities] == [
+        ("Acme", "Organization"),
+        ("Ann Lee", UNKNOWN_TYPE),
+        ("Bob Ray", UNKNOWN_TYPE),
+    ]
 
 
 def test_half_of_a_surrogate_pair_does_not_reach_the_store() -> None:

@@ -105,6 +105,7 @@ async def test_a_migration_that_is_interrupted_leaves_the_old_index(
 _BACK_TO_3 = """
     DROP INDEX reply_revision; DROP INDEX entity_unsummarised; DROP INDEX relation_unsummarised;
     DROP TABLE reply_source; DROP TABLE summary; DROP TABLE usage;
+    DROP TABLE claim_mention;
     ALTER TABLE reply DROP COLUMN lifetime; ALTER TABLE reply_document DROP COLUMN version;
     ALTER TABLE entity DROP COLUMN described_by; ALTER TABLE relation DROP COLUMN described_by;
     UPDATE meta SET value = '3' WHERE key = 'schema';

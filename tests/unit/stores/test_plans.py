@@ -19,7 +19,7 @@ from quipu.ports.store import Space
 from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
 from quipu.testing.contract.steps import DIMENSION, MODEL, embed, publish, remove, summarise
-from quipu.testing.facts import alias, document, entity, passage, relation, source
+from quipu.testing.facts import alias, claim, document, entity, passage, relation, source
 from tests.unit.stores.opening import EXAMPLE, fill
 
 # What may be read from end to end: values given with the statement, the steps of a walk, a snapshot's own short lists,
@@ -93,6 +93,7 @@ async def test_a_commit_reads_no_table_from_end_to_end(
         relation("Basel", "Bern"),
         relation("Basel", "Geneva"),
         alias("Geneva", "Genf"),
+        claim("Geneva", "It met Bern.", "Bern"),
     )
     with _recorded(backend) as executed:
         await publish(store, document("c.md", said, EXAMPLE[0].chunks[1].chunk.text), EXAMPLE[1])
@@ -150,9 +151,11 @@ def _request(*documents: str, lifetime: Lifetime) -> ChatRequest:
 
 
 async def test_reads_go_through_indexes(database: Path, backend: SqliteBackend, store: RelationalStore) -> None:
+    await publish(store, document("c.md", passage("Geneva.", entity("Geneva"), claim("Geneva", "It is old."))))
     keys = ["geneva", "world health organization"]
     ids = ["geneva -- world health organization", "geneva -- 长城"]
-    chunks = [each.chunk.id for facts in EXAMPLE for each in facts.chunks]
+    async with store.view() as view:
+        chunks = [each.id for name in ("a.md", "b.md", "c.md") for each in await view.document_chunks(name)]
     with _recorded(backend) as executed:
         for allowed in (Filter(), Filter(documents=("a*",))):
             async with store.view(allowed) as view:
@@ -169,6 +172,8 @@ async def test_reads_go_through_indexes(database: Path, backend: SqliteBackend, 
                 await view.chunks_of_relations(ids)
                 await view.entity_mentions(chunks)
                 await view.relation_mentions(chunks)
+                await view.claim_mentions(chunks)
+                await view.claims_of_entities(keys, 10)
                 await view.full_text("geneva 长城", 10)
                 for space, wanted in ((Space.CHUNK, chunks), (Space.ENTITY, keys), (Space.RELATION, ids)):
                     rows = (await view.vectors_after(space, 0)).rows.tolist()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from quipu.testing.contract.steps import publish, summarise
-from quipu.testing.facts import document, entity, passage, relation
+from quipu.testing.facts import claim, document, entity, passage, relation
 from tests.unit.stores.opening import fill, open_index
 
 _WHO = "(SELECT rid FROM entity WHERE key = 'world health organization')"
@@ -117,6 +117,18 @@ async def test_tampering_with_summaries_is_found_and_named(database: Path, fault
     async with open_index(database) as store:
         differences = await store.verify()
     assert any(words in difference for difference in differences), differences
+
+
+@pytest.mark.parametrize("column", ["entity", "object"])
+async def test_a_claim_about_an_entity_that_is_not_there_is_found(database: Path, column: str) -> None:
+    said = passage("Acre lied to Venice.", entity("Acre"), entity("Venice"), claim("Acre", "It lied.", "Venice"))
+    async with open_index(database) as store:
+        await publish(store, document("a", said))
+        assert await store.verify() == []
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute(f"UPDATE claim_mention SET {column} = 99")
+    async with open_index(database) as store:
+        assert await store.verify() == ["claim 0 of chunk row 1: an entity of its is not there"]
 
 
 async def test_nothing_is_found_on_a_sound_index(database: Path) -> None:

@@ -77,7 +77,7 @@ async def test_what_can_never_fit_is_refused_at_once() -> None:
             Amount(cost=4_980_000, calls=1_234),
             Amount(cost=50_000, calls=1),
             r"The budget of 5\.00 does not allow another call: 4\.98 spent in 1,234 calls, 0\.02 left, "
-            r"and the next may take 0\.05\. Everything paid for is kept\. .*resume --budget",
+            r"and the next may take 0\.05\. Everything paid for is kept: .*--budget 5\.00",
         ),
         (
             Spending(tokens=1_000),

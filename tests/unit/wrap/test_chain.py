@@ -221,6 +221,6 @@ def test_a_reply_that_broke_off_is_returned_and_asked_for_again_by_the_next() ->
         assert (await chain.llm(meter).complete(request())).text == "Al"
         assert (await chain.llm(meter).complete(request())).text == "Alice."
         row = total(meter.rows())
-        assert (row.n_calls, row.n_interrupted, row.interrupted_tokens) == (1, 1, TokenCount(input=4, output=100))
+        assert (row.n_calls, row.n_interrupted, row.interrupted_tokens) == (1, 1, TokenCount(input=14, output=100))
 
     run(scenario())

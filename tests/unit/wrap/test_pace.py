@@ -1,6 +1,7 @@
 """Pace: how many calls at once a service bears. All times are virtual."""
 
 from collections.abc import Callable
+from random import Random
 
 import pytest
 
@@ -154,4 +155,15 @@ def test_long_replies_take_long() -> None:
     for at in range(300):
         n_tokens = 100 if pace.limit < 20 else 2_000
         pace.succeeded("extract", _span(at, at + (100 + n_tokens) / 50, pace.limit), n_tokens=n_tokens)
+    assert pace.limit == 64
+
+
+def test_short_replies_that_take_as_long_as_long_ones_are_no_sign_of_a_queue() -> None:
+    """A second look at a chunk gets a short reply, and is taken only when many other calls already run."""
+    pace = Pace(64)
+    chance = Random(3)
+    for number in range(500):
+        n_running, n_tokens = (16, 1_200) if number < 100 else (pace.limit, 4)
+        latency = chance.lognormvariate(0.6, 0.5)
+        pace.succeeded("extract", _span(number, number + latency, n_running), n_tokens=n_tokens)
     assert pace.limit == 64

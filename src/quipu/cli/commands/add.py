@@ -114,9 +114,7 @@ def command(
         chunking=parse_chunking(**chunking),
     )
     _check(request)
-    settings = load_settings(budget=budget)
-    if has_no_model:
-        settings = settings.without_models()
+    settings = load_settings(has_no_model=has_no_model, budget=budget)
     if is_dry:
         with progress(is_quiet=is_quiet) as on_event:
             told = with_engine(

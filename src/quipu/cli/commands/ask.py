@@ -122,9 +122,7 @@ def command(
     passage it cites supports is marked. Without a model, or with --no-model, the answer is extractive: the sentences of
     your documents that answer, quoted. The prompts are texts, or @FILE; the rules about evidence and citations stay.
     """
-    settings = load_settings(**options)
-    if has_no_model:
-        settings = settings.without_models()
+    settings = load_settings(has_no_model=has_no_model, **options)
     query = replace(
         settings.query(question),
         filter=Filter(

@@ -11,6 +11,7 @@ from rich.table import Table
 from quipu.cli.options import QuipuCommand
 from quipu.cli.output import emit, styled, table
 from quipu.cli.session import load_settings
+from quipu.cli.work import work_in_words
 from quipu.errors import QuipuError
 
 if TYPE_CHECKING:
@@ -78,6 +79,6 @@ def _models_table(models: Sequence["NamedModel"]) -> Table:
         key = styled("missing", "red") if each.needs_key else styled(each.key or "none")
         price = f"{each.price.input:g} in, {each.price.output:g} out" if each.price else "not known"
         listing.add_row(
-            ", ".join(each.work), styled(each.name), styled(each.host), key, f"{each.concurrency:,}", styled(price)
+            work_in_words(each.work), styled(each.name), styled(each.host), key, f"{each.concurrency:,}", styled(price)
         )
     return listing

@@ -1,5 +1,7 @@
 """`quipu show`: one document, chunk, entity or relation, with its proof."""
 
+from collections.abc import Sequence
+
 import click
 from rich.console import Console
 
@@ -7,7 +9,7 @@ from quipu.cli.options import QuipuGroup
 from quipu.cli.output import counted, emit, one_line, styled, table
 from quipu.cli.session import with_engine
 from quipu.model.delta import ChunkFacts
-from quipu.model.graph import Chunk, Relation
+from quipu.model.graph import Chunk, ClaimMention, Relation
 from quipu.model.report import DocumentReport, EntityReport, RelationReport
 
 _EXCERPT_CELLS = 200
@@ -96,6 +98,7 @@ def _render_chunk(console: Console, facts: ChunkFacts) -> None:
     for listing in (entities, relations):
         if listing.row_count:
             console.print(listing)
+    _print_claims(console, "subject", [(claim.subject, claim) for claim in facts.claims])
     for alias in facts.aliases:
         console.print(styled(f"{alias.surface} also names {alias.key}."))
 
@@ -112,6 +115,7 @@ def _render_entity(console: Console, found: EntityReport) -> None:
         f" {counted(entity.degree, 'relation')}"
     )
     _print_relations(console, found.relations, entity.key)
+    _print_claims(console, "chunk", found.claims)
     passages = table("times", "document", "chunk", "text", right=["times"], title="Named in")
     for chunk, count in found.chunks[:_MAX_ROWS]:
         passages.add_row(str(count), styled(chunk.document_id), chunk.id, styled(one_line(chunk.text, _EXCERPT_CELLS)))
@@ -134,6 +138,18 @@ def _print_relations(console: Console, relations: tuple[Relation, ...], key: str
         )
     console.print(listing)
     _print_rest(console, len(relations), "relation")
+
+
+def _print_claims(console: Console, first: str, claims: Sequence[tuple[str, ClaimMention]]) -> None:
+    """Print claims, each behind its value of the column `first`."""
+    if not claims:
+        return
+    listing = table(first, "object", "type", "status", "dates", "what is claimed", title="Claims")
+    for value, claim in claims[:_MAX_ROWS]:
+        cells = (value, claim.object, claim.type, claim.status, claim.dates)
+        listing.add_row(*map(styled, cells), styled(one_line(claim.description, _EXCERPT_CELLS)))
+    console.print(listing)
+    _print_rest(console, len(claims), "claim")
 
 
 def _render_relation(console: Console, found: RelationReport) -> None:

@@ -8,7 +8,7 @@ from rich.console import Console
 from quipu.cli.options import QuipuCommand
 from quipu.cli.output import counted, emit, styled
 from quipu.cli.session import command_line, with_engine
-from quipu.model.chat import Role
+from quipu.cli.work import work_in_words
 from quipu.model.document import Status
 from quipu.model.report import StatusReport
 
@@ -45,5 +45,4 @@ def _models(status: StatusReport) -> Iterator[str]:
     for role, model in status.models:
         roles_by_model.setdefault(model, []).append(role)
     for model, roles in roles_by_model.items():
-        work = "for all work" if len(roles) == len(Role) else f"to {', '.join(roles)}"
-        yield f"language model {model} {work}"
+        yield f"language model {model} for {work_in_words(roles)}"

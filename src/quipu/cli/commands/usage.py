@@ -10,7 +10,7 @@ from rich.console import Console
 from quipu.cli.amounts import money, tokens
 from quipu.cli.metadata import parse_date
 from quipu.cli.options import QuipuCommand
-from quipu.cli.output import emit, one_line, styled, table
+from quipu.cli.output import counted, emit, one_line, styled, table
 from quipu.cli.session import with_engine
 from quipu.model.usage import UsageRow, total
 
@@ -84,7 +84,7 @@ def _render(console: Console, usage: Usage) -> None:
     console.print(listing)
     if usage.total.n_unpriced:
         console.print(
-            f"{usage.total.n_unpriced:,} calls of models without a price are not in the cost: "
+            f"Of {counted(usage.total.n_unpriced, 'call')} no price is known, and the cost lacks it: "
             "give one in a [[price]] table of quipu.toml.",
             style="yellow",
         )
@@ -96,7 +96,7 @@ def _cells(row: UsageRow) -> tuple[str, ...]:
         tokens(row.tokens.input),
         tokens(row.tokens.cached),
         tokens(row.tokens.output),
-        money(row.cost),
+        money(row.cost) if row.n_unpriced < row.n_calls or not row.n_calls else "no price",
         f"{row.n_interrupted:,}" if row.n_interrupted else "",
         money(row.interrupted_cost) if row.n_interrupted else "",
     )

@@ -103,7 +103,11 @@ class Conformer:
     def _take_claim(self, found: FoundClaim, said: "_Said") -> None:
         subject = self._named(found.subject, said)
         object_ = self._named(found.object, said) if found.object else ""
-        if subject and (object_ or not found.object):
+        if not subject or (found.object and not object_):
+            return
+        if self._is_strict and not all(said.type_of(entity_key(name)) for name in (subject, object_) if name):
+            self.dropped.n_outside += 1
+        else:
             said.claims.append(replace(found, subject=subject, object=object_))
 
     def _named(self, name: str, said: "_Said") -> str:

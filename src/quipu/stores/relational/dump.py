@@ -23,6 +23,7 @@ def lines(connection: Connection) -> Iterator[str]:
     for kind, records in (
         ("alias", _aliases),
         ("chunk", _chunks),
+        ("claim", _claims),
         ("document", _documents),
         ("edit", _edits),
         ("entity", _entities),
@@ -126,6 +127,28 @@ def _aliases(connection: Connection) -> Iterator[dict[str, Any]]:
             "entity": row.key,
             "alias": row.alias,
             "surface": row.surface,
+        }
+
+
+def _claims(connection: Connection) -> Iterator[dict[str, Any]]:
+    m, c = s.claim_mention.c, s.chunk.c
+    query = (
+        select(s.claim_mention, c.id, _SOURCE.c.key.label("subject_key"), _TARGET.c.key.label("object_key"))
+        .join_from(s.claim_mention, s.chunk, m.chunk == c.rid)
+        .join(_SOURCE, m.entity == _SOURCE.c.rid)
+        .outerjoin(_TARGET, m.object == _TARGET.c.rid)
+        .order_by(c.id, m.ordinal)
+    )
+    for row in _stream(connection, query):
+        yield {
+            "chunk": row.id,
+            "ordinal": row.ordinal,
+            "subject": row.subject_key,
+            "object": row.object_key or "",
+            "type": row.type,
+            "status": row.status,
+            "dates": row.dates,
+            "description": row.description,
         }
 
 

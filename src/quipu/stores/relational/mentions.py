@@ -17,7 +17,8 @@ _m, _r, _a = s.entity_mention.c, s.relation_mention.c, s.alias_mention.c
 _SAID = ByValues(select(_m.chunk, _m.entity, _m.surface, _m.type, _m.description_order), _m.chunk)
 _STATED = ByValues(select(_r.chunk, _r.relation, _r.keywords, _r.weight, _r.description_order), _r.chunk)
 _ALIASES = ByValues(select(_a.alias), _a.chunk)
-_FORGET = [ByValues(table.delete(), table.c.chunk) for table in (s.entity_mention, s.relation_mention, s.alias_mention)]
+_MENTIONS = (s.entity_mention, s.relation_mention, s.alias_mention, s.claim_mention)
+_FORGET = [ByValues(table.delete(), table.c.chunk) for table in _MENTIONS]
 _ENTITIES = ByValues(select(s.entity.c.key, s.entity.c.rid), s.entity.c.key)
 _ends = s.relation.c.source, s.relation.c.target
 _RELATIONS = ByValues(select(*_ends, s.relation.c.rid), tuple_(*_ends))
@@ -110,20 +111,26 @@ def forget(connection: Connection, chunks: Sequence[int], tallies: Tallies) -> N
 
 
 def record(connection: Connection, said: Sequence[tuple[int, ChunkFacts]], tallies: Tallies) -> None:
-    """Write what chunks say, and add it to the tallies. Raises InvalidDelta where a relation's end is not mentioned."""
+    """Write what chunks say, and add it to the tallies.
+
+    Raises InvalidDelta where something is said of what is not mentioned.
+    """
     _check(said)
     entity_by_key = _rows_of_entities(connection, {m.key for _, facts in said for m in facts.entities}, tallies)
     relation_by_ends = _rows_of_relations(connection, said, entity_by_key, tallies)
     entity_rows: list[dict[str, Any]] = []
     relation_rows: list[dict[str, Any]] = []
     alias_rows: list[dict[str, Any]] = []
+    claim_rows: list[dict[str, Any]] = []
     for chunk, facts in said:
         entity_rows += _entity_rows(chunk, facts, entity_by_key, tallies)
         relation_rows += _relation_rows(chunk, facts, relation_by_ends, tallies)
         alias_rows += _alias_rows(chunk, facts, entity_by_key, tallies)
+        claim_rows += _claim_rows(chunk, facts, entity_by_key)
     insert_rows(connection, s.entity_mention, entity_rows)
     insert_rows(connection, s.relation_mention, relation_rows)
     insert_rows(connection, s.alias_mention, alias_rows)
+    insert_rows(connection, s.claim_mention, claim_rows)
 
 
 def _entity_rows(
@@ -185,6 +192,20 @@ def _alias_rows(
         }
 
 
+def _claim_rows(chunk: int, facts: ChunkFacts, entity_by_key: Mapping[str, int]) -> Iterator[dict[str, Any]]:
+    for ordinal, claim in enumerate(facts.claims):
+        yield {
+            "chunk": chunk,
+            "ordinal": ordinal,
+            "entity": entity_by_key[claim.subject],
+            "object": entity_by_key[claim.object] if claim.object else None,
+            "type": claim.type,
+            "status": claim.status,
+            "dates": claim.dates,
+            "description": claim.description,
+        }
+
+
 def _check(said: Sequence[tuple[int, ChunkFacts]]) -> None:
     for _, facts in said:
         keys = {mention.key for mention in facts.entities}
@@ -193,6 +214,9 @@ def _check(said: Sequence[tuple[int, ChunkFacts]]) -> None:
         ends = {end for r in facts.relations for end in (r.source, r.target)} | {a.key for a in facts.aliases}
         if missing := sorted(ends - keys):
             raise InvalidDelta(f"Chunk {facts.chunk.id} relates {missing[0]!r} without mentioning it.")
+        claimed_of = {c.subject for c in facts.claims} | {c.object for c in facts.claims if c.object}
+        if missing := sorted(claimed_of - keys):
+            raise InvalidDelta(f"Chunk {facts.chunk.id} claims something of {missing[0]!r} without mentioning it.")
         if any(r.source == r.target for r in facts.relations):
             raise InvalidDelta(f"Chunk {facts.chunk.id} relates an entity to itself.")
 

@@ -35,7 +35,7 @@ def _add_usage_and_summaries(connection: Connection) -> None:
     columns = (s.reply.c.lifetime, s.reply_document.c.version, s.entity.c.described_by, s.relation.c.described_by)
     for column in columns:
         _add_column(connection, column)
-    for table in (s.reply_source, s.summary, s.usage):
+    for table in (s.reply_source, s.summary, s.usage, s.claim_mention):
         table.create(connection, checkfirst=True)
     for table in (s.reply, s.entity, s.relation):
         for index in table.indexes:

@@ -11,32 +11,12 @@ from sqlalchemy import (
     PrimaryKeyConstraint,
     Table,
     Text,
-    TypeDecorator,
     UniqueConstraint,
     text,
 )
 
 from quipu.model.chat import Lifetime
-from quipu.ports.store import Space
-
-SPACE_CODES = {Space.CHUNK: "c", Space.ENTITY: "e", Space.RELATION: "r"}
-_SPACE_BY_CODE = {code: space for space, code in SPACE_CODES.items()}
-
-
-class SpaceCode(TypeDecorator[Space]):
-    """A space as one letter: then five vectors of 384 dimensions fit a page, where there were four."""
-
-    impl = Text
-    cache_ok = True
-
-    def process_bind_param(self, value: Space | None, dialect: object) -> str | None:
-        """Return the letter of a space."""
-        return None if value is None else SPACE_CODES[value]
-
-    def process_result_value(self, value: str | None, dialect: object) -> Space | None:
-        """Return the space of a letter, None for one that stands for none."""
-        return _SPACE_BY_CODE.get(value or "")
-
+from quipu.stores.relational.space_code import SpaceCode
 
 metadata = MetaData()
 
@@ -144,6 +124,23 @@ alias_mention = Table(
     PrimaryKeyConstraint("chunk", "ordinal"),
     Index("alias_mention_entity", "entity"),
     Index("alias_mention_alias", "alias"),
+    sqlite_with_rowid=False,
+)
+
+# `object` is the other entity a claim names, if any.
+claim_mention = Table(
+    "claim_mention",
+    metadata,
+    Column("chunk", Integer, nullable=False),
+    Column("ordinal", Integer, nullable=False),
+    Column("entity", Integer, nullable=False),
+    Column("object", Integer),
+    Column("type", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("dates", Text, nullable=False),
+    Column("description", Text, nullable=False),
+    PrimaryKeyConstraint("chunk", "ordinal"),
+    Index("claim_mention_entity", "entity"),
     sqlite_with_rowid=False,
 )
 

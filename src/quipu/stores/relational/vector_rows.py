@@ -13,6 +13,7 @@ from quipu.model.ids import digest
 from quipu.ports.store import Space
 from quipu.stores.relational import meta
 from quipu.stores.relational import schema as s
+from quipu.stores.relational.space_code import SPACE_CODES
 from quipu.stores.relational.sql import ByValues, insert_rows, next_rid
 
 OWNERS = {Space.CHUNK: s.chunk, Space.ENTITY: s.entity, Space.RELATION: s.relation}
@@ -73,7 +74,7 @@ def _drop(connection: Connection, space: Space, hashes: set[str], revision: int)
     insert_rows(
         connection,
         s.vector_gone,
-        [{"rid": row.rid, "model": row.model, "space": s.SPACE_CODES[space], "revision": revision} for row in gone],
+        [{"rid": row.rid, "model": row.model, "space": SPACE_CODES[space], "revision": revision} for row in gone],
     )
     _DROP.run(connection, [row.rid for row in gone])
     _DROP_WAITING.run(connection, unowned)
@@ -81,7 +82,7 @@ def _drop(connection: Connection, space: Space, hashes: set[str], revision: int)
 
 def _queue(connection: Connection, model: int, space: Space, wanted: set[str]) -> None:
     missing = sorted(wanted - _known(connection, model, wanted))
-    code = s.SPACE_CODES[space]
+    code = SPACE_CODES[space]
     insert_rows(
         connection, s.vector_todo, [{"model": model, "text_hash": text_hash, "space": code} for text_hash in missing]
     )
@@ -97,7 +98,7 @@ def write(connection: Connection, rows: Sequence[VectorRow]) -> None:
     models = {row.identity: row for row in connection.execute(select(s.model))}
     wanted: dict[tuple[int, str], str] = {}
     for todo in _WAITING.rows(connection, sorted({row.text_hash for row in rows})):
-        wanted[todo.model, todo.text_hash] = s.SPACE_CODES[todo.space]
+        wanted[todo.model, todo.text_hash] = SPACE_CODES[todo.space]
     new: dict[tuple[int, str], dict[str, Any]] = {}
     for row in rows:
         model = models.get(row.model)

@@ -166,14 +166,18 @@ def _chunks(connection: Connection) -> Iterator[str]:
 
 
 def _mentions(connection: Connection) -> Iterator[str]:
-    """Look for mentions outside their chunk's text, and for aliases of entities that are not there."""
-    m, c, a = s.entity_mention.c, s.chunk.c, s.alias_mention.c
+    """Look for mentions outside their chunk's text, and for aliases and claims of entities that are not there."""
+    m, c, a, k = s.entity_mention.c, s.chunk.c, s.alias_mention.c, s.claim_mention.c
     outside = select(c.id, m.ordinal).join(s.chunk, c.rid == m.chunk)
     outside = outside.where((m.start_char < 0) | (m.end_char < m.start_char) | (m.end_char > func.length(c.text)))
     for row in connection.execute(outside.order_by(c.id, m.ordinal)):
         yield f"chunk {row.id}: the span of mention {row.ordinal} is outside its text"
-    lost = select(a.alias).where(a.entity.not_in(select(s.entity.c.rid))).order_by(a.alias)
+    known = select(s.entity.c.rid)
+    lost = select(a.alias).where(a.entity.not_in(known)).order_by(a.alias)
     yield from (f"alias {alias!r}: its entity is not there" for alias in connection.execute(lost).scalars())
+    claimed = select(k.chunk, k.ordinal).where(k.entity.not_in(known) | k.object.not_in(known))
+    for row in connection.execute(claimed.order_by(k.chunk, k.ordinal)):
+        yield f"claim {row.ordinal} of chunk row {row.chunk}: an entity of its is not there"
 
 
 def _counts(connection: Connection) -> Iterator[str]:

@@ -11,10 +11,10 @@ from sqlalchemy import Table, func, select
 
 from quipu.model.document import Document, Status
 from quipu.model.evidence import Scored
-from quipu.model.graph import Chunk, Entity, EntityMention, IncidentRelation, Relation, RelationMention
+from quipu.model.graph import Chunk, ClaimMention, Entity, EntityMention, IncidentRelation, Relation, RelationMention
 from quipu.model.query import Filter
 from quipu.ports.store import Counts, Space, VectorBlock
-from quipu.stores.relational import appearances, dump, graph, neighbours, passages, summaries, vector_reads
+from quipu.stores.relational import appearances, claims, dump, graph, neighbours, passages, summaries, vector_reads
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.snapshot import Snapshot
 from quipu.stores.relational.threads import finish_in_thread
@@ -89,6 +89,12 @@ class RelationalView:
 
     async def relation_mentions(self, chunk_ids: Sequence[str]) -> dict[str, list[RelationMention]]:
         return await self._read(graph.relation_mentions, chunk_ids)
+
+    async def claim_mentions(self, chunk_ids: Sequence[str]) -> dict[str, list[ClaimMention]]:
+        return await self._read(claims.claim_mentions, chunk_ids)
+
+    async def claims_of_entities(self, keys: Sequence[str], k: int) -> dict[str, list[tuple[str, ClaimMention]]]:
+        return await self._read(claims.claims_of_entities, keys, k)
 
     async def full_text(self, text: str, k: int) -> list[Scored]:
         return await self._read(passages.full_text, text, k)

@@ -10,7 +10,7 @@ from quipu.model.delta import ChunkFacts, Delta, DocumentFacts, Reply
 from quipu.model.graph import EntityMention
 from quipu.model.query import Filter
 from quipu.testing.contract.steps import DIMENSION, MODEL, OpenStore, dump, embed, publish, remove, vector
-from quipu.testing.facts import alias, document, entity, passage, relation, source
+from quipu.testing.facts import alias, claim, document, entity, passage, relation, source
 
 _GOOD = document("good", passage("Venice trades with Acre.", entity("Venice"), entity("Acre")))
 _TWICE = document("twice", "The same words.")
@@ -29,6 +29,12 @@ _BAD_DELTAS = {
     ),
     "an alias of what is not mentioned": Delta(
         publish=[_GOOD, document("bad", passage("Genoa.", entity("Genoa"), alias("Venice", "La Serenissima")))]
+    ),
+    "a claim about what is not mentioned": Delta(
+        publish=[_GOOD, document("bad", passage("Genoa.", entity("Genoa"), claim("Venice", "It lied.")))]
+    ),
+    "a claim whose object is not mentioned": Delta(
+        publish=[_GOOD, document("bad", passage("Genoa.", entity("Genoa"), claim("Genoa", "It lied.", "Venice")))]
     ),
     "an entity without a key": Delta(
         publish=[_GOOD, document("bad", passage("…", EntityMention(key="", surface="…", type="Other")))]

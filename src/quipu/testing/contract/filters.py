@@ -19,7 +19,7 @@ from quipu.testing.contract.steps import (
     only_entity,
     publish,
 )
-from quipu.testing.facts import alias, document, entity, passage, relation
+from quipu.testing.facts import alias, claim, document, entity, passage, relation
 
 _DATED = (
     document(
@@ -136,6 +136,8 @@ _SPOKEN = (
             alias("World Health Organization", "WHO"),
             alias("Acre", "Secret Harbour"),
             alias("Quisling", "Venice"),
+            claim("World Health Organization", "A secret fraud.", "Quisling"),
+            claim("Acre", "A secret fraud."),
         ),
         title="Secret",
     ),

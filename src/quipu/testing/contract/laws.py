@@ -24,7 +24,7 @@ from quipu.testing.contract.steps import (
     remove,
     summarise,
 )
-from quipu.testing.facts import Passage, alias, document, entity, passage, relation
+from quipu.testing.facts import Passage, alias, claim, document, entity, passage, relation
 
 _WHO = "World Health Organization"
 _NAMES = ("a", "b", "c", "d", "e")
@@ -72,7 +72,8 @@ def _passage(text: str, title: str) -> Passage:
     pairs = [pair for pair in pairwise(names) if entity(pair[0]).key != entity(pair[1]).key]
     related = [relation(*pair, f"{pair} {text * 10}", keywords=(random.choice("klm"),), weight=0.1) for pair in pairs]
     stated = [alias(names[0], "WHO")] if random.random() < 0.5 else []
-    return passage(text, *described, *related, *stated)
+    claimed = [claim(names[0], f"{names[0]} lied: {text}", random.choice(["", *names[1:]])) for _ in range(2)]
+    return passage(text, *described, *related, *stated, *claimed[: random.randint(0, 2)])
 
 
 def history(random: Random) -> Iterator[Delta]:
@@ -250,6 +251,7 @@ class Laws:
         assert set(kinds) == {
             "alias",
             "chunk",
+            "claim",
             "document",
             "entity",
             "entity_mention",
@@ -270,6 +272,8 @@ class Laws:
             entity("长城", "Location"),
             relation("长城", "Marco Polo", "He left it.", keywords=("way",), weight=0.25),
             alias("Marco Polo", "Messer Marco"),
+            claim("Marco Polo", "He lied.", "长城", kind="lie", status="suspected", dates="1298"),
+            claim("长城", "It is long."),
             headings=("Part I",),
         )
         facts = document("a", said, title="Travels", metadata={"tags": ("x", "y")})
@@ -288,6 +292,17 @@ class Laws:
             "alias": "messer marco",
             "surface": "Messer Marco",
         }
+        assert by_kind["claim"][0] == {
+            "chunk": chunk.id,
+            "ordinal": 0,
+            "subject": "marco polo",
+            "object": "长城",
+            "type": "lie",
+            "status": "suspected",
+            "dates": "1298",
+            "description": "He lied.",
+        }
+        assert [(each["subject"], each["object"]) for each in by_kind["claim"][1:]] == [("长城", "")]
         assert chunk_["text"] == chunk.text
         assert (chunk_["span"], chunk_["headings"], chunk_["document"]) == ([0, len(chunk.text)], ["Part I"], "a")
         assert (document_["title"], document_["metadata"]) == ("Travels", {"tags": ["x", "y"]})

@@ -2,8 +2,9 @@
 
 import pytest
 
-from quipu.testing.contract.steps import OpenStore, publish
-from quipu.testing.facts import alias, document, entity, passage, relation
+from quipu.model.query import Filter
+from quipu.testing.contract.steps import OpenStore, publish, remove
+from quipu.testing.facts import alias, claim, document, entity, passage, relation
 
 _FIRST = passage(
     "Venice fights Genoa. Venice wins.",
@@ -31,6 +32,51 @@ class Mentions:
                 relations = await view.relation_mentions([first, second, "nowhere"])
         assert entities == {first: list(facts.chunks[0].entities), second: list(facts.chunks[1].entities)}
         assert relations == {first: list(facts.chunks[0].relations)}
+
+    async def test_claims_are_read_back_as_they_were_said_until_their_chunk_goes(self, open_store: OpenStore) -> None:
+        facts = document(
+            "a",
+            passage(
+                "Genoa is said to have burnt Acre.",
+                entity("Genoa"),
+                entity("Acre"),
+                claim("Genoa", "It burnt Acre.", "Acre", kind="arson", status="suspected", dates="1258"),
+                claim("Acre", "It burnt."),
+                claim("Genoa", "It lied."),
+            ),
+            passage("Genoa lost.", entity("Genoa")),
+        )
+        chunk, silent = (each.chunk.id for each in facts.chunks)
+        async with open_store() as store:
+            await publish(store, facts, document("b", "Nothing said."))
+            async with store.view() as view:
+                found = await view.claim_mentions([silent, chunk, "nowhere"])
+            assert found == {chunk: list(facts.chunks[0].claims)}
+            await publish(store, document("a", "Genoa lost."))
+            async with store.view() as view:
+                assert await view.claim_mentions([chunk]) == {}
+                assert await view.claims_of_entities(["genoa"], 10) == {}
+            await remove(store, "a")
+            assert await store.verify() == []
+
+    @pytest.mark.parametrize("k", [0, 1, 3, 4, 100])
+    async def test_the_first_claims_about_an_entity_come_with_their_chunks(self, open_store: OpenStore, k: int) -> None:
+        claims = claim("Genoa", "It lied.", "Acre"), claim("Genoa", "It burnt.")
+        facts = [
+            document(name, passage(f"Genoa {name}.", entity("Genoa"), entity("Acre"), *claims), "None.")
+            for name in "ab"
+        ]
+        expected = sorted((each.chunks[0].chunk.id, n, each.chunks[0].claims[n]) for each in facts for n in range(2))
+        async with open_store() as store:
+            await publish(store, *facts)
+            async with store.view() as view:
+                found = await view.claims_of_entities(["nowhere", "genoa", "acre"], k)
+            async with store.view(Filter(documents=("a",))) as view:
+                allowed = await view.claims_of_entities(["genoa"], k)
+        first = facts[0].chunks[0]
+        assert found.get("genoa", []) == [(chunk, claimed) for chunk, _, claimed in expected][:k]
+        assert allowed.get("genoa", []) == [(first.chunk.id, claimed) for claimed in first.claims][:k]
+        assert found.keys() == ({"genoa"} if k else set())
 
     async def test_a_weight_is_kept_to_three_decimals(self, open_store: OpenStore) -> None:
         facts = document("a", passage("x", entity("Tyre"), entity("Jaffa"), relation("Tyre", "Jaffa", weight=1.23456)))

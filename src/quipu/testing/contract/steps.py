@@ -121,6 +121,8 @@ async def everything(view: ReadView, asked: Asked) -> dict[str, object]:
         "chunks of relations": list((await view.chunks_of_relations(asked.relations)).items()),
         "entity mentions": list((await view.entity_mentions(asked.chunks)).items()),
         "relation mentions": list((await view.relation_mentions(asked.chunks)).items()),
+        "claim mentions": list((await view.claim_mentions(asked.chunks)).items()),
+        "claims of entities": [list((await view.claims_of_entities(asked.keys, k)).items()) for k in (1, 3, 1_000)],
     }
 
 

@@ -121,6 +121,19 @@ def test_a_strict_ontology_drops_other_types_and_their_relations() -> None:
     assert made.dropped.n_outside == 2
 
 
+def test_a_strict_ontology_drops_claims_about_what_it_leaves_out() -> None:
+    made = conformer(RULES)
+    claims = [
+        FoundClaim(subject="Leeds", description="Flooded."),
+        FoundClaim(subject="Acme", object="Leeds", description="Flooded it."),
+        FoundClaim(subject="Acme", object="Ann Lee", description="Sued her."),
+        FoundClaim(subject="Acme", description="Lied."),
+    ]
+    found = made.conform([ANN, ACME, *claims], Grounds(ChunkInput(text=TEXT)))
+    assert found.claims == tuple(claims[2:])
+    assert made.dropped.n_outside == 2
+
+
 FIRM = FoundEntity(name="Acme", type="firm")
 
 

@@ -1,0 +1,194 @@
+"""The engine with models: what is estimated, what a budget stops, what is counted, and what an answer asks for."""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from quipu.engine import Quipu
+from quipu.errors import OverBudget, Unavailable
+from quipu.model.chat import Role
+from quipu.model.document import Status
+from quipu.model.usage import Price, Stage, total
+from quipu.settings import Settings, SettingValue
+from quipu.settings.roles import ModelPrice, RoleSettings
+from quipu.testing.scripted.kind import Kind
+from quipu.testing.scripted.script import Script
+from quipu.testing.server import serving
+from quipu.testing.server.process import ServerHandle
+from quipu.wiring import open_engine
+
+TEXTS = {
+    "polo": "Marco Polo was a merchant of Venice. Marco Polo met Kublai Khan in Shangdu in 1275.",
+    "khan": "Kublai Khan founded the Yuan dynasty. Kublai Khan was a grandson of Genghis Khan.",
+    "kober": "Alice Kober taught classics at Brooklyn College. Alice Kober studied Linear B.",
+}
+PRICE = ModelPrice(model="custom/*", price=Price(input=1.0, output=2.0))
+NOWHERE = "http://127.0.0.1:9/v1"
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[ServerHandle]:
+    """Run one server for all tests."""
+    with serving() as handle:
+        yield handle
+
+
+@pytest.fixture
+def server(running: ServerHandle) -> ServerHandle:
+    """Return the server with nothing counted."""
+    running.configure(Script())
+    running.reset()
+    return running
+
+
+def _settings(folder: Path, base_url: str, **values: SettingValue | tuple[object, ...]) -> Settings:
+    return Settings(index=folder / "kb", llm="custom/test", llm_base_url=base_url, **values)  # type: ignore[arg-type]
+
+
+async def _texts(folder: Path) -> Path:
+    texts = folder / "texts"
+    texts.mkdir()
+    for name, text in TEXTS.items():
+        (texts / f"{name}.md").write_text(text)
+    return texts
+
+
+@pytest.fixture
+async def kb(tmp_path: Path, server: ServerHandle) -> AsyncIterator[Quipu]:
+    """An open index with the texts added, and nothing counted at the server."""
+    async with await open_engine(_settings(tmp_path, server.base_url, price=(PRICE,))) as engine:
+        await engine.add(await _texts(tmp_path), root=tmp_path)
+        server.reset()
+        yield engine
+
+
+# ---- estimates
+
+
+async def test_an_estimate_asks_no_model_and_adds_nothing(tmp_path: Path, server: ServerHandle) -> None:
+    async with await open_engine(_settings(tmp_path, server.base_url, price=(PRICE,))) as kb:
+        told = await kb.estimate(await _texts(tmp_path), root=tmp_path)
+        assert (told.n_documents, told.n_chunks, told.n_to_read, told.model) == (3, 3, 3, "custom/test")
+        assert 0 < told.calls.low <= told.calls.likely <= told.calls.high
+        assert told.cost is not None and 0 < told.cost.low <= told.cost.high
+        assert told.basis.startswith("typical figures")
+        assert await kb.documents() == []
+    assert server.stats().requests == ()
+
+
+async def test_a_sample_is_paid_for_kept_and_known_afterwards(tmp_path: Path, server: ServerHandle) -> None:
+    async with await open_engine(_settings(tmp_path, server.base_url, price=(PRICE,))) as kb:
+        texts = await _texts(tmp_path)
+        told = await kb.estimate(texts, root=tmp_path, n_sample=2)
+        assert (told.n_known, told.n_to_read) == (2, 1)
+        assert told.sample_calls > 0
+        assert told.sample_cost > 0
+        assert await kb.documents() == []
+        read = server.stats().by_kind[Kind.EXTRACT].n_completed
+        report = await kb.add(texts, root=tmp_path)
+        assert (report.n_extracted, report.n_reused) == (1, 2)
+        assert server.stats().by_kind[Kind.EXTRACT].n_completed == read + 2  # the check, and the one that is new
+
+
+async def test_a_sample_larger_than_what_is_to_be_read_reads_all_of_it(tmp_path: Path, server: ServerHandle) -> None:
+    async with await open_engine(_settings(tmp_path, server.base_url)) as kb:
+        told = await kb.estimate(await _texts(tmp_path), root=tmp_path, n_sample=1_000)
+        assert (told.n_known, told.n_to_read, told.calls.high) == (3, 0, 0)
+        assert told.cost is None
+
+
+async def test_an_index_that_has_read_something_is_the_measure(kb: Quipu, tmp_path: Path, server: ServerHandle) -> None:
+    (tmp_path / "new.md").write_text("Ibn Battuta was born in Tangier.")
+    told = await kb.estimate(tmp_path / "new.md", root=tmp_path)
+    assert told.basis == "what reading 3 chunks of this index took"
+    assert server.stats().requests == ()
+
+
+async def test_without_a_model_an_estimate_names_none(tmp_path: Path) -> None:
+    async with await open_engine(Settings(index=tmp_path / "kb")) as kb:
+        told = await kb.estimate(await _texts(tmp_path), root=tmp_path, n_sample=5)
+        assert (told.model, told.sample_calls, told.n_to_read) == ("", 0, 3)
+
+
+# ---- budgets
+
+
+async def test_a_budget_ends_the_work_with_a_report_and_more_goes_on(tmp_path: Path, server: ServerHandle) -> None:
+    texts = await _texts(tmp_path)
+    async with await open_engine(_settings(tmp_path, server.base_url, budget="3 calls")) as kb:
+        report = await kb.add(texts, root=tmp_path)
+        assert "The budget of 3 calls is used up." in report.stopped
+        assert report.n_waiting > 0
+        assert report.n_added + report.n_waiting == 3
+        assert total(report.usage).n_calls <= 3
+        n_read = server.stats().by_kind[Kind.EXTRACT].n_completed
+    async with await open_engine(_settings(tmp_path, server.base_url)) as kb:
+        report = await kb.resume()
+        assert (report.stopped, report.n_waiting) == ("", 0)
+        assert {document.status for document in await kb.documents()} == {Status.READY}
+        assert await kb.verify() == []
+    asked = [each.key for each in server.stats().requests if each.kind is Kind.EXTRACT]
+    assert len(asked) > n_read
+    assert len(asked) - len(set(asked)) <= 1  # only the check of the model is asked by each process
+
+
+async def test_a_question_over_the_budget_is_told_so(tmp_path: Path, server: ServerHandle, kb: Quipu) -> None:
+    async with await open_engine(_settings(tmp_path, server.base_url, budget="1 call")) as poor:
+        with pytest.raises(OverBudget, match="The budget of 1 call is used up"):
+            await poor.query("Who founded the Yuan dynasty?")
+
+
+# ---- what is counted, by whom
+
+
+async def test_usage_is_that_of_the_server_by_document_and_question(kb: Quipu, server: ServerHandle) -> None:
+    answer = await kb.query("Who founded the Yuan dynasty?")
+    served = server.stats()
+    assert total(answer.usage).tokens == served.total().tokens
+    assert {row.stage for row in answer.usage} == {Stage.KEYWORDS, Stage.ANSWER}
+    rows = await kb.usage()
+    assert {"texts/polo.md", "texts/khan.md", "Who founded the Yuan dynasty?"} <= {row.subject for row in rows}
+    assert all(row.cost == PRICE.price.of(row.tokens) for row in rows if row.n_calls == 1)
+    assert await kb.usage(since="2999-01-01") == []
+
+
+async def test_a_stream_gives_the_text_in_pieces_and_the_answer_last(kb: Quipu) -> None:
+    pieces = [piece async for piece in kb.stream("Who founded the Yuan dynasty?")]
+    assert pieces[-1].answer is not None
+    assert "".join(piece.text for piece in pieces) == pieces[-1].answer.text
+    assert len(pieces) > 2
+
+
+async def test_without_an_answer_only_the_keywords_are_asked_for(kb: Quipu, server: ServerHandle) -> None:
+    answer = await kb.query("Who founded the Yuan dynasty?", with_answer=False)
+    assert "Yuan" in answer.context
+    assert [each.kind for each in server.stats().requests] == [Kind.KEYWORDS]
+
+
+async def test_the_status_names_the_models_by_role(tmp_path: Path, server: ServerHandle) -> None:
+    answers = RoleSettings(role=Role.ANSWER, llm="custom/large", llm_base_url=server.base_url)
+    async with await open_engine(_settings(tmp_path, server.base_url, role=(answers,))) as kb:
+        models = dict((await kb.status()).models)
+    assert set(models) == {role.value for role in Role}
+    assert (models["answer"] != models["extract"], models["judge"]) == (True, models["extract"])
+
+
+# ---- what cannot work is said before anything is touched
+
+
+async def test_a_server_that_is_not_there_is_told_of_before_a_document_is_touched(tmp_path: Path) -> None:
+    async with await open_engine(_settings(tmp_path, NOWHERE)) as kb:
+        with pytest.raises(Unavailable, match=r"Nothing answers at 127\.0\.0\.1:9"):
+            await kb.add(await _texts(tmp_path), root=tmp_path)
+        assert await kb.documents() == []
+
+
+async def test_passages_are_put_in_order_by_a_reranker_which_is_counted(tmp_path: Path, server: ServerHandle) -> None:
+    settings = Settings(index=tmp_path / "kb", reranker="jina/small", reranker_base_url=server.base_url)
+    async with await open_engine(settings) as kb:
+        await kb.add(await _texts(tmp_path), root=tmp_path)
+        answer = await kb.query("Who founded the Yuan dynasty?", strategy="naive", min_similarity=-1.0)
+        assert "scores it" in answer.trace.evidence.chunks[0].reason
+        assert [row.stage for row in answer.usage] == [Stage.RERANK]
+        assert [row.stage for row in await kb.usage()] == [Stage.RERANK]

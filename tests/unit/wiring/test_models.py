@@ -1,0 +1,203 @@
+"""Wiring of models: which model does which work, where, with which key and limit, and what is refused."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quipu.engine.models import Models
+from quipu.errors import InvalidInput
+from quipu.ingest.llm import LlmExtractor
+from quipu.ingest.local import LocalExtractor
+from quipu.model.chat import ChatRequest, Role
+from quipu.model.usage import UsageRow
+from quipu.ports.extractor import Extractor
+from quipu.providers.local import WordLlamaEmbedder
+from quipu.providers.openai.catalog import PROVIDERS
+from quipu.providers.openai.chat import OpenAIChat
+from quipu.settings import Settings
+from quipu.settings.roles import RoleSettings
+from quipu.wiring import make_extractor, open_engine
+from quipu.wiring.models import open_models
+from quipu.wiring.services import chat_models, embedder_service, reranker_service
+from quipu.wrap.guard import Guard
+
+OWN_KEY = "sk-own-key-of-the-user"
+
+
+@pytest.fixture
+def no_keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Take every key out of the environment, and work in a folder without secrets."""
+    monkeypatch.chdir(tmp_path)
+    for provider in PROVIDERS.values():
+        monkeypatch.delenv(provider.key_variable or "QUIPU_LLM_KEY", raising=False)
+
+
+def _settings(*roles: RoleSettings, **values: Any) -> Settings:
+    return Settings(**{"role": roles, **values})
+
+
+def _keys(settings: Settings) -> dict[str, tuple[str, str]]:
+    """Return, for each model, the key it would be sent and where that was found."""
+    keys: dict[str, tuple[str, str]] = {}
+    for models in chat_models(settings).values():
+        for model in models:
+            assert isinstance(model.chat, OpenAIChat)
+            keys[model.name] = (model.chat.target.endpoint.key.reveal(), model.key_origin)
+    return keys
+
+
+def _role(role: Role, llm: str | None = None, **values: Any) -> RoleSettings:
+    return RoleSettings(role=role, llm=llm, **values)
+
+
+@pytest.mark.usefixtures("no_keys")
+def test_every_role_has_the_model_of_all_but_where_it_has_its_own() -> None:
+    own = _role(Role.ANSWER, "ollama/qwen3:8b", fallback="openai/gpt-4.1")
+    models = chat_models(_settings(own, llm="openai/gpt-4.1-mini"))
+    assert set(models) == set(Role)
+    assert [model.name for model in models[Role.ANSWER]] == ["ollama/qwen3:8b", "openai/gpt-4.1"]
+    assert [model.name for model in models[Role.EXTRACT]] == ["openai/gpt-4.1-mini"]
+
+
+@pytest.mark.usefixtures("no_keys")
+def test_without_a_model_for_all_only_the_roles_that_name_one_have_one() -> None:
+    assert set(chat_models(_settings(_role(Role.ANSWER, "ollama/qwen3:8b")))) == {Role.ANSWER}
+    assert chat_models(Settings()) == {}
+
+
+@pytest.mark.usefixtures("no_keys")
+def test_what_is_said_of_llm_holds_for_the_roles_that_use_it_and_no_other_model() -> None:
+    roles = (_role(Role.JUDGE, timeout_s=9.0), _role(Role.ANSWER, "custom/b", llm_base_url="http://b/v1"))
+    settings = _settings(*roles, llm="custom/a", llm_base_url="http://a/v1", llm_concurrency=3, llm_timeout_s=70.0)
+    found = {role: models[0] for role, models in chat_models(settings).items()}
+    chats = {role: model.chat for role, model in found.items() if isinstance(model.chat, OpenAIChat)}
+    assert [chats[role].target.endpoint.host for role in (Role.EXTRACT, Role.JUDGE, Role.ANSWER)] == ["a", "a", "b"]
+    assert [found[role].concurrency for role in (Role.EXTRACT, Role.JUDGE)] == [3, 3]
+    assert found[Role.ANSWER].concurrency == PROVIDERS["custom"].concurrency
+    timeouts = [chats[role].target.endpoint.timeouts.total_s for role in (Role.EXTRACT, Role.JUDGE, Role.ANSWER)]
+    assert timeouts == [70.0, 9.0, 70.0]
+
+
+@pytest.mark.usefixtures("no_keys")
+def test_a_key_that_names_no_provider_is_sent_to_the_provider_of_llm_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QUIPU_LLM_KEY", OWN_KEY)
+    monkeypatch.setenv("DEEPSEEK_API_KEY", "dk-key")
+    roles = (
+        _role(Role.ANSWER, "deepseek/deepseek-chat", fallback="openrouter/x/y"),
+        _role(Role.KEYWORDS, "openai/gpt-4.1-nano"),
+        _role(Role.JUDGE, "openai/proxied", llm_base_url="https://proxy.example/v1"),
+    )
+    assert _keys(_settings(*roles, llm="openai/gpt-4.1-mini")) == {
+        "openai/gpt-4.1-mini": (OWN_KEY, "environment QUIPU_LLM_KEY"),
+        "openai/gpt-4.1-nano": (OWN_KEY, "environment QUIPU_LLM_KEY"),
+        "deepseek/deepseek-chat": ("dk-key", "environment DEEPSEEK_API_KEY"),
+        "openrouter/x/y": ("", ""),
+        "openai/proxied": ("", ""),
+    }
+
+
+@pytest.mark.usefixtures("no_keys")
+def test_without_llm_that_key_is_for_the_one_place_that_roles_name_or_for_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QUIPU_LLM_KEY", OWN_KEY)
+    one = (_role(Role.EXTRACT, "openai/small"), _role(Role.ANSWER, "openai/large"))
+    assert {key for key, _ in _keys(_settings(*one)).values()} == {OWN_KEY}
+    two = (_role(Role.EXTRACT, "openai/small"), _role(Role.ANSWER, "mistral/large"))
+    assert {key for key, _ in _keys(_settings(*two)).values()} == {""}
+
+
+@pytest.mark.usefixtures("no_keys")
+def test_embedder_and_reranker_have_keys_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QUIPU_LLM_KEY", OWN_KEY)
+    monkeypatch.setenv("QUIPU_RERANKER_KEY", "rk-key")
+    settings = Settings(embedder="openai", embedder_model="openai/text-embedding-3-small", reranker="jina/m")
+    embedder, reranker = embedder_service(settings), reranker_service(settings)
+    assert reranker is not None
+    assert (embedder.endpoint.key.reveal(), reranker.endpoint.key.reveal()) == ("", "rk-key")
+    assert embedder.endpoint.key_remedy == "Set QUIPU_EMBEDDER_KEY or OPENAI_API_KEY to a key of OpenAI."
+
+
+@pytest.mark.usefixtures("no_keys")
+def test_a_model_whose_key_no_variable_may_hold_is_told_of_the_file() -> None:
+    own = _role(Role.ANSWER, "custom/b", llm_base_url="http://b/v1")
+    (model,) = chat_models(_settings(own, llm="openai/a"))[Role.ANSWER]
+    assert isinstance(model.chat, OpenAIChat)
+    assert model.chat.target.endpoint.key_remedy == "Give its key in secrets.toml, as custom = …"
+
+
+@pytest.mark.usefixtures("no_keys")
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [
+        ({"llm": "gpt-4o"}, r"'gpt-4o' is not a model.*Did you mean openai/gpt-4o\?"),
+        ({"llm": "custom/own"}, "custom has no address of its own"),
+        ({"reranker": "jina"}, "'jina' is not a model"),
+        ({"reranker": "litellm/x"}, "litellm is asked for chat only"),
+        ({"embedder": "openai"}, "The embedder 'openai' needs a model"),
+        ({"extractor": "llm"}, "needs a language model"),
+    ],
+)
+async def test_settings_that_cannot_work_leave_no_index_behind(
+    tmp_path: Path, settings: dict[str, str], complaint: str
+) -> None:
+    with pytest.raises(InvalidInput, match=complaint):
+        await open_engine(Settings(index=tmp_path / "kb", **settings))
+    assert not (tmp_path / "kb").exists()
+
+
+class _NoReplies:
+    """Keeps nothing."""
+
+    async def find(self, key: str) -> str | None:
+        return None
+
+    async def keep(self, key: str, payload: str, request: ChatRequest, usage: Sequence[UsageRow]) -> None:
+        return None
+
+    async def spend(self, usage: Sequence[UsageRow]) -> None:
+        return None
+
+
+def _limits(models: Models) -> dict[Role, Guard]:
+    return {role: chain._links[0].guards[-1] for role, chain in models.chains.items()}
+
+
+@pytest.mark.usefixtures("no_keys")
+def test_roles_that_ask_one_model_share_its_limit_but_one_with_a_concurrency_of_its_own() -> None:
+    roles = (
+        _role(Role.SUMMARISE, "ollama/other"),
+        _role(Role.ANSWER, concurrency=2),
+        _role(Role.KEYWORDS, temperature=0.5),
+    )
+    limits = _limits(open_models(_settings(*roles, llm="ollama/one"), _NoReplies(), WordLlamaEmbedder()))
+    shared = limits[Role.EXTRACT]
+    assert limits[Role.JUDGE] is limits[Role.REPORT] is limits[Role.KEYWORDS] is shared
+    assert limits[Role.SUMMARISE] is not shared
+    assert limits[Role.ANSWER] is not shared
+
+
+@pytest.mark.usefixtures("no_keys")
+def test_the_extractor_is_the_model_where_there_is_one_unless_rules_are_asked_for() -> None:
+    def extractor(**values: str) -> Extractor:
+        settings = Settings(**values)
+        return make_extractor(settings, open_models(settings, _NoReplies(), WordLlamaEmbedder()))
+
+    assert isinstance(extractor(), LocalExtractor)
+    assert isinstance(extractor(llm="ollama/one"), LlmExtractor)
+    assert isinstance(extractor(llm="ollama/one", extractor="local"), LocalExtractor)
+
+
+def test_without_a_model_nothing_that_asks_one_is_imported(tmp_path: Path) -> None:
+    probe = (
+        "import sys; from quipu import sync\n"
+        f"with sync.open({str(tmp_path / 'kb')!r}) as kb: kb.add_text('Alice Kober taught.'); kb.query('Who taught?')\n"
+        "asking = ('aiohttp', 'litellm', 'quipu.providers.openai.chat', 'quipu.ingest.llm', 'quipu.wiring.models')\n"
+        "print([name for name in asking if name in sys.modules])"
+    )
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("QUIPU_")}
+    ran = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True, env=environment)
+    assert ran.stdout == "[]\n"
