@@ -19,11 +19,10 @@ from sqlalchemy import Engine, event
 from quipu.model.chat import ChatRequest
 from quipu.providers.openai.chat import OpenAIChat
 from quipu.providers.openai.embeddings import OpenAIEmbedder
-from quipu.testing.llm import ScriptedLLM
 from tests.laws.child import Fuse
-from tests.laws.model_world import dump_of, model_engine, model_settings, script, scripted_engine, travels
+from tests.laws.model_world import model_engine, model_settings, travels
 
-DOCUMENTS = tuple(travels(f"{letter}.md", n_sentences=1) for letter in "abcdefgh")
+DOCUMENTS = tuple(travels(f"{letter}.md", n_sentences=1) for letter in "abcdefg")
 READING = "reading"
 BATCH_TOKENS = 40  # of descriptions in a call: summaries of several calls each
 
@@ -85,17 +84,8 @@ def _forked(folder: Path, base_url: str) -> int:
     os._exit(0)
 
 
-async def _print_state(folder: Path) -> None:
-    async with scripted_engine(folder, ScriptedLLM(script())) as kb:
-        await kb.add(*DOCUMENTS)
-        print("\n".join(await dump_of(kb)))
-
-
 def main() -> None:
-    """Do one job after the other, until there are no more; with a folder, build there without a server and dump."""
-    if sys.argv[1:]:
-        asyncio.run(_print_state(Path(sys.argv[1])))
-        return
+    """Do one job after the other, until there are no more."""
     fuse = Counted()
     event.listen(Engine, "before_cursor_execute", fuse.burn)
     OpenAIChat.complete = fuse.around(OpenAIChat.complete)  # type: ignore[method-assign]

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from quipu.derive.summarising import SummaryOptions
 from quipu.engine import Parts, Quipu
@@ -21,7 +22,7 @@ from quipu.model.document import SourceDocument
 from quipu.model.query import Query
 from quipu.parse import MEDIA_TYPE_BY_SUFFIX, parse
 from quipu.providers.local import ByteTokenizer
-from quipu.settings import Settings, SettingValue
+from quipu.settings import Settings
 from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
 from quipu.testing.llm import ScriptedEmbedder, ScriptedLLM
@@ -63,9 +64,9 @@ def _sentence(random: Random) -> str:
     return f"In {year} did {first} say that {second} {random.choice(_DEEDS)} them {random.choice(_PLACES)}."
 
 
-def model_settings(folder: Path, base_url: str, **values: SettingValue) -> Settings:
+def model_settings(folder: Path, base_url: str, **values: Any) -> Settings:
     """Return settings with the scripted server for all that models can do."""
-    chosen: dict[str, SettingValue] = {
+    chosen: dict[str, Any] = {
         "index": folder,
         "llm": "custom/scripted",
         "llm_base_url": base_url,

@@ -21,7 +21,7 @@ from quipu.wrap.budget import Amount, SpendingBudget
 from tests.laws.model_counts import asked_again, completed, differences
 from tests.laws.model_world import dump_of, fresh, model_engine, model_settings, script, travels
 
-DOCUMENTS = tuple(travels(f"{letter}.md", n_sentences=1) for letter in "abcdefgh")
+DOCUMENTS = tuple(travels(f"{letter}.md", n_sentences=1) for letter in "abcdefg")
 PRICE = ModelPrice(model="custom/*", price=Price(input=2.0, output=10.0))
 
 
@@ -90,9 +90,7 @@ async def spend_in_parts(folder: Path, server: ServerHandle, part: float, unit: 
     return state, n_runs
 
 
-@pytest.mark.parametrize(
-    ("part", "unit"), [(3, "calls"), (7, "calls"), (6_000, "tokens"), (9_000, "tokens"), (0.045, ""), (0.05, "")]
-)
+@pytest.mark.parametrize(("part", "unit"), [(3, "calls"), (7, "calls"), (7_000, "tokens"), (0.045, "")])
 async def test_a_run_in_parts_ends_as_one_and_costs_no_more(
     part: float, unit: str, server: ServerHandle, whole: Whole, tmp_path: Path
 ) -> None:

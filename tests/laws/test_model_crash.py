@@ -105,7 +105,6 @@ async def finished(folder: Path, server: ServerHandle) -> tuple[list[str], int]:
     """Add the documents, or finish what was begun; return the state, and how many calls of the chat model it counts."""
     async with model_engine(model_settings(folder, server.base_url), batch_tokens=BATCH_TOKENS) as kb:
         assert await kb.verify() == []
-        await kb.resume()
         await kb.add(*DOCUMENTS)
         n_calls = sum(row.n_calls for row in await kb.usage() if row.stage is not Stage.EMBED)
         return await dump_of(kb), n_calls

@@ -74,7 +74,7 @@ async def differs(folder: Path, seed: int) -> bool:
 
 
 async def test_any_history_ends_in_the_state_of_a_fresh_build_of_its_survivors(laws_scale: int, tmp_path: Path) -> None:
-    for seed in range(6 * laws_scale):
+    for seed in range(4 * laws_scale):
         assert not await differs(tmp_path, seed), seed
 
 
@@ -92,23 +92,10 @@ async def test_replies_may_come_in_any_order(laws_scale: int, tmp_path: Path) ->
         assert await fresh_state(tmp_path / str(number), DOCUMENTS, late, 1 + 7 * (number % 2)) == at_once
 
 
-async def test_every_process_gives_the_same_bytes(tmp_path: Path) -> None:
-    async with scripted_engine(tmp_path / "here", ScriptedLLM(script())) as kb:
-        await kb.add(*DOCUMENTS)
-        here = await dump_of(kb)
-    assert any(SUMMARY in line for line in here)
-    command = [sys.executable, "-m", "tests.laws.model_child", str(tmp_path / "there")]
-    environment = {**os.environ, "PYTHONHASHSEED": "4711"}
-    there = await asyncio.to_thread(
-        subprocess.run, command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True
-    )
-    assert there.stdout.splitlines() == here
-
-
 async def test_two_processes_that_add_the_same_end_in_the_state_of_one(tmp_path: Path) -> None:
     with serving(script(latency=Latency(mean_s=0.003, sigma=1.0))) as server:
-        jobs = [(tmp_path / "kb", server.base_url)] * 2
-        codes = await asyncio.gather(*(asyncio.to_thread(add_elsewhere, *job) for job in jobs))
+        job = (tmp_path / "kb", server.base_url)
+        codes = await asyncio.gather(*(asyncio.to_thread(add_elsewhere, *job, hash_seed=each) for each in ("1", "7")))
         assert codes == [0, 0]
         settings = model_settings(tmp_path / "alone", server.base_url)
         alone = await fresh_dump(settings, *DOCUMENTS, batch_tokens=BATCH_TOKENS)
@@ -116,10 +103,12 @@ async def test_two_processes_that_add_the_same_end_in_the_state_of_one(tmp_path:
             await kb.refresh()
             assert await kb.verify() == []
             assert await dump_of(kb) == alone
+            assert any(SUMMARY in line for line in alone)
 
 
-def add_elsewhere(folder: Path, base_url: str) -> int:
-    """Add the documents in a process of its own; return its exit code."""
+def add_elsewhere(folder: Path, base_url: str, *, hash_seed: str) -> int:
+    """Add the documents in a process of its own, where sets have another order; return its exit code."""
     command = [sys.executable, "-m", "tests.laws.model_child"]
-    done = subprocess.run(command, cwd=ROOT, input=f"{folder} {base_url} 0\n", text=True, check=False)
-    return done.returncode
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+    job = f"{folder} {base_url} 0\n"
+    return subprocess.run(command, cwd=ROOT, env=environment, input=job, text=True, check=False).returncode

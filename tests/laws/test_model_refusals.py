@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -29,7 +29,7 @@ class Refused:
     environment: dict[str, str]
     message: tuple[str, ...]
     remedy: tuple[str, ...]
-    service: Service = Service()
+    service: Service = field(default_factory=Service)
     faults: tuple[Fault, ...] = ()
 
 

@@ -8,9 +8,9 @@ from quipu.errors import InvalidInput
 from quipu.model.chat import Role
 from quipu.model.chunking import Chunking, ChunkingRule
 from quipu.model.usage import Price, Spending
-from quipu.settings import EffectiveSetting, Settings, effective, unknown_variables
+from quipu.settings import EffectiveSetting, Settings, chunking, effective, unknown_variables
 from quipu.settings.keys import find_key, find_secrets
-from quipu.settings.roles import ModelPrice
+from quipu.settings.roles import ModelPrice, fields_of_tables
 
 
 @pytest.fixture(autouse=True)
@@ -340,6 +340,49 @@ def test_keys_come_from_the_environment_or_the_secrets_and_are_never_shown(monke
     with pytest.raises(InvalidInput, match="cannot be read") as error:
         find_key(("COHERE_API_KEY",), "openai", secrets)
     assert "sk-secret" not in str(error.value)
+
+
+def test_auto_in_a_table_is_what_is_left_out() -> None:
+    Path("quipu.toml").write_text('[role.answer]\nllm = "ollama/q"\ntemperature = "auto"\ntimeout_s = "auto"\n')
+    (answer,) = Settings().role
+    assert (answer.temperature, answer.timeout_s) == (None, None)
+
+
+def test_the_fields_of_every_kind_of_table_are_told_with_what_they_allow() -> None:
+    fields = {**fields_of_tables(), **chunking.fields_of_tables()}
+    assert list(fields) == ["[role.NAME]", "[[price]]", "[[chunking]]"]
+    assert fields["[role.NAME]"]["temperature"] == "a number from 0.0 to 2.0, or auto"
+    assert all(allowed for table in fields.values() for allowed in table.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "names_model"),
+    [
+        ("", False),
+        ('embedder = "openai"', False),
+        ('llm = "ollama/q"', True),
+        ('reranker = "jina/r"', True),
+        ('[role.answer]\nllm = "ollama/q"', True),
+        ("[role.answer]\ntemperature = 0.5", False),
+    ],
+)
+def test_whether_a_model_is_named_and_how_to_go_without(text: str, names_model: bool) -> None:
+    Path("quipu.toml").write_text(text)
+    settings = Settings()
+    assert settings.names_model is names_model
+    without = settings.without_models()
+    assert not without.names_model
+    assert without.embedder == settings.embedder
+
+
+def test_the_model_of_a_role_is_its_own_or_that_of_all() -> None:
+    Path("quipu.toml").write_text(ROLE_TABLES)
+    settings = Settings()
+    assert [settings.model_of(role) for role in (Role.EXTRACT, Role.ANSWER)] == [
+        "ollama/qwen3:8b",
+        "openai/gpt-4.1-mini",
+    ]
+    assert Settings(config=None, llm=None).without_models().model_of(Role.ANSWER) is None
 
 
 def test_key_variables_are_known(monkeypatch: pytest.MonkeyPatch) -> None:

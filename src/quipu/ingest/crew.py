@@ -64,8 +64,7 @@ class Crew:
         finally:
             for task in self._tasks:
                 task.cancel()
-            if self._tasks:
-                await asyncio.wait(self._tasks)
+            await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _next_move(self) -> None:
         self._collect()
@@ -75,7 +74,6 @@ class Crew:
             self._collect()
 
     def _collect(self) -> None:
-        done = {task for task in self._tasks if task.done()}
-        self._tasks -= done
-        for task in done:
+        for task in [task for task in self._tasks if task.done()]:
+            self._tasks.remove(task)
             task.result()

@@ -12,7 +12,17 @@ from quipu.model.chat import Role
 from quipu.model.usage import Price
 from quipu.settings.complaints import allowed, unknown
 from quipu.settings.tables import line_of, lines_of_tables, parse_table
-from quipu.settings.values import Address, AutoConcurrency, ModelName, Seconds, Words
+from quipu.settings.values import (
+    Address,
+    AutoConcurrency,
+    AutoLength,
+    AutoMoney,
+    AutoSeconds,
+    AutoTemperature,
+    ModelName,
+    Money,
+    Words,
+)
 
 ROLES = "[role.NAME] tables in quipu.toml, as in [role.extract]"
 PRICES = "[[price]] tables in quipu.toml, each with model, input and output: money for a million tokens"
@@ -57,9 +67,9 @@ class _RoleTable(BaseModel):
     llm_base_url: Address = None
     llm_api_version: Words = None
     concurrency: AutoConcurrency = None
-    timeout_s: Seconds | None = None
-    temperature: float | None = Field(None, ge=0.0, le=2.0)
-    max_output_tokens: int | None = Field(None, ge=16, le=1_000_000)
+    timeout_s: AutoSeconds = None
+    temperature: AutoTemperature = None
+    max_output_tokens: AutoLength = None
     fallback: ModelName = None
     extra: dict[str, Any] = Field(
         default_factory=dict, json_schema_extra={"allowed": "a table of what the server takes besides"}
@@ -72,9 +82,9 @@ class _PriceTable(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     model: str = Field(min_length=1)
-    input: float = Field(ge=0.0, le=1_000_000.0)
-    output: float = Field(ge=0.0, le=1_000_000.0)
-    cached: float | None = Field(None, ge=0.0, le=1_000_000.0)
+    input: Money
+    output: Money
+    cached: AutoMoney = None
 
 
 def fields_of_tables() -> Mapping[str, Mapping[str, str]]:

@@ -42,6 +42,11 @@ AutoOverlap = Annotated[Annotated[int, Field(ge=0, le=MAX_CHUNK_TOKENS)] | None,
 AutoPercentile = Annotated[Annotated[int, Field(ge=1, le=99)] | None, _AUTO]
 AutoConcurrency = Annotated[Annotated[int, Field(ge=1, le=1_024)] | None, _AUTO]
 AutoDimension = Annotated[Annotated[int, Field(ge=8, le=16_384)] | None, _AUTO]
+AutoSeconds = Annotated[Annotated[float, Field(ge=1.0, le=86_400.0)] | None, _AUTO]
+AutoTemperature = Annotated[Annotated[float, Field(ge=0.0, le=2.0)] | None, _AUTO]
+AutoLength = Annotated[Annotated[int, Field(ge=16, le=1_000_000)] | None, _AUTO]
+Money = Annotated[float, Field(ge=0.0, le=1_000_000.0)]
+AutoMoney = Annotated[Money | None, _AUTO]
 Seconds = Annotated[float, Field(ge=1.0, le=86_400.0)]
 ChunkerName = Literal["structure", "fixed", "separator", "semantic"]
 Separator = Annotated[str, Field(min_length=1, max_length=MAX_SEPARATOR)] | None

@@ -185,7 +185,9 @@ def _owner(settings: Settings) -> tuple[str, str] | None:
 
 
 def _place(name: str, base_url: str | None) -> tuple[str, str]:
-    """Return a model's provider and host: a key for one host is no other's business."""
-    provider = name.partition("/")[0]
+    """Return a model's provider and host: a key for one host is no other's business. LiteLLM's name the service."""
+    provider, _, model = name.partition("/")
+    if provider == LITELLM:
+        provider = f"{LITELLM}/{model.partition('/')[0]}"
     address = base_url or (PROVIDERS[provider].base_url if provider in PROVIDERS else "")
     return provider, urlsplit(address).netloc.rpartition("@")[2]

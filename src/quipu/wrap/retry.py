@@ -26,7 +26,8 @@ class RetryPolicy:
     random below `first_wait_s` · 2^k and `max_wait_s`, on top of what the service asks for. `patience_s` is how long
     one call may spend waiting between attempts, and the longest Retry-After that is waited for; somebody waits for an
     urgent one, which gets `urgent_patience_s`, and a single attempt right after another call was given up. After
-    `max_failures` calls in a row that were given up the service counts as dead.
+    `max_failures` calls in a row that were given up the service counts as dead; urgent ones, which are given up early,
+    count for urgent ones alone.
     """
 
     max_attempts: int = 10
@@ -66,12 +67,12 @@ class Retry:
         self._policy = policy or RetryPolicy()
         self._sleep = sleep
         self._fraction = fraction
-        self._n_failures = 0
+        self._n_failures = self._n_patient_failures = 0
 
     @property
     def is_dead(self) -> bool:
-        """Whether the service counts as dead."""
-        return self._n_failures >= self._policy.max_failures
+        """Whether the service counts as dead for calls that are patient."""
+        return self._n_patient_failures >= self._policy.max_failures
 
     async def run(self, work: Callable[[], Awaitable[T]], call: Call) -> T:
         """Return what `work` returns. Raises the last Overloaded, or Unavailable where the service is dead."""
@@ -83,16 +84,23 @@ class Retry:
                 tries.n += 1
                 tries.n_paid += error.may_cost
                 wait = self._wait(tries, error)
-                if self.is_dead or self._is_enough(tries, wait, call):
+                if self._is_dead_for(call) or self._is_enough(tries, wait, call):
                     raise self._given_up(error, tries, call) from error
             except (Refused, TooLong):
-                self._n_failures = 0  # it answered
+                self._answered()
                 raise
             else:
-                self._n_failures = 0
+                self._answered()
                 return result
             tries.waited_s += wait
             await self._sleep(wait)
+
+    def _answered(self) -> None:
+        self._n_failures = self._n_patient_failures = 0
+
+    def _is_dead_for(self, call: Call) -> bool:
+        n = self._n_failures if call.is_urgent else self._n_patient_failures
+        return n >= self._policy.max_failures
 
     def _wait(self, tries: _Tries, error: Overloaded) -> float:
         asked = max(error.retry_after_s or 0.0, 0.0)
@@ -111,7 +119,8 @@ class Retry:
 
     def _given_up(self, error: Overloaded, tries: _Tries, call: Call) -> Overloaded | Unavailable:
         self._n_failures += 1
-        if self.is_dead:
+        self._n_patient_failures += not call.is_urgent
+        if self._is_dead_for(call):
             return Unavailable(
                 f"{self._service} has not answered {self._n_failures:,} calls in a row. The last: {error.message}",
                 remedy=f"{error.remedy} When it answers again, go on with `quipu resume`.".strip(),

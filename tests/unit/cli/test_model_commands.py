@@ -68,7 +68,10 @@ def test_a_sample_is_handed_over_and_goes_with_a_dry_run_only(cli: Cli, engine: 
     assert "--sample goes with --dry-run" in ran.err
 
 
-@pytest.mark.parametrize("words", [("add", "--text", "x"), ("resume",), ("retry",), ("refresh",), ("ask", "Who?")])
+WITH_WORDS = (("add", "--text", "x"), ("ask", "Who?"), ("remove", "a"))
+
+
+@pytest.mark.parametrize("words", [*WITH_WORDS, ("resume",), ("retry",), ("refresh",), ("reembed",)])
 def test_a_budget_reaches_the_settings(cli: Cli, engine: FakeEngine, words: tuple[str, ...]) -> None:
     assert cli(*words, "--budget", "2.50, 300 calls").code == 0
     assert _settings(engine).spending == Spending(cost=2_500_000, calls=300)
@@ -81,7 +84,7 @@ def test_a_budget_that_is_none_is_refused_with_examples(cli: Cli, engine: FakeEn
     assert not engine.calls
 
 
-@pytest.mark.parametrize("words", [("add", "--text", "x"), ("ask", "Who?")])
+@pytest.mark.parametrize("words", WITH_WORDS)
 def test_no_model_takes_the_model_out_of_the_settings(cli: Cli, engine: FakeEngine, words: tuple[str, ...]) -> None:
     assert cli(*words, env=MODEL).code == 0
     assert _settings(engine).names_model

@@ -1,6 +1,7 @@
 """Crew: groups of chunks side by side."""
 
 import asyncio
+import gc
 from collections.abc import Callable
 
 import pytest
@@ -104,3 +105,20 @@ async def test_leaving_by_an_error_stops_every_group() -> None:
             await _settle()
             raise KeyboardInterrupt
     assert (work.begun, work.ended) == (["a"], [])
+
+
+async def test_groups_that_fail_together_leave_no_failure_that_nobody_heard_of() -> None:
+    unheard: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(str(context["message"])))
+
+    async def fail(_: Callable[[int], None]) -> None:
+        raise ZeroDivisionError("out of order")
+
+    with pytest.raises(ZeroDivisionError):
+        async with Crew(10) as crew:
+            for _ in range(3):
+                crew.start(fail, 1)
+            await crew.all_done()
+    del crew
+    gc.collect()
+    assert unheard == []

@@ -16,12 +16,13 @@ from quipu.ingest.local import LocalExtractor
 from quipu.model.chat import ChatRequest, Role
 from quipu.model.usage import UsageRow
 from quipu.ports.extractor import Extractor
+from quipu.providers.litellm import LiteLlmParameters
 from quipu.providers.local import WordLlamaEmbedder
 from quipu.providers.openai.catalog import PROVIDERS
 from quipu.providers.openai.chat import OpenAIChat
 from quipu.settings import Settings
 from quipu.settings.roles import RoleSettings
-from quipu.wiring import make_extractor, open_engine
+from quipu.wiring import make_extractor, open_engine, services
 from quipu.wiring.models import open_models
 from quipu.wiring.services import chat_models, embedder_service, reranker_service
 from quipu.wrap.guard import Guard
@@ -108,6 +109,28 @@ def test_without_llm_that_key_is_for_the_one_place_that_roles_name_or_for_none(m
     assert {key for key, _ in _keys(_settings(*one)).values()} == {OWN_KEY}
     two = (_role(Role.EXTRACT, "openai/small"), _role(Role.ANSWER, "mistral/large"))
     assert {key for key, _ in _keys(_settings(*two)).values()} == {""}
+
+
+@pytest.mark.usefixtures("no_keys")
+def test_by_litellm_too_that_key_is_sent_to_one_service_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QUIPU_LLM_KEY", OWN_KEY)
+    sent: dict[str, str] = {}
+
+    def note(model: str, *, parameters: LiteLlmParameters, **_: object) -> None:  # the library is an extra
+        sent[model] = parameters.key.reveal()
+
+    monkeypatch.setattr(services, "LiteLlm", note)
+    roles = (
+        _role(Role.ANSWER, "litellm/openai/gpt-4.1", fallback="litellm/groq/llama"),
+        _role(Role.JUDGE, "litellm/anthropic/claude-opus-4-1"),
+    )
+    chat_models(_settings(*roles, llm="litellm/anthropic/claude-haiku-4-5"))
+    assert sent == {
+        "anthropic/claude-haiku-4-5": OWN_KEY,
+        "anthropic/claude-opus-4-1": OWN_KEY,
+        "openai/gpt-4.1": "",
+        "groq/llama": "",
+    }
 
 
 @pytest.mark.usefixtures("no_keys")

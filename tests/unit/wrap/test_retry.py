@@ -179,3 +179,13 @@ async def test_no_longer_retry_after_is_waited_for_than_somebody_waits() -> None
     with pytest.raises(Overloaded, match="asks to be left alone for 40 s; no more than 10 s are waited"):
         await _retry(naps).run(service, URGENT)
     assert naps.taken == []
+
+
+async def test_impatient_calls_do_not_make_a_service_dead_for_those_that_wait() -> None:
+    naps, service = Naps(), Service(Overloaded("503"), is_dead=True)
+    retry = _retry(naps)
+    for _ in range(10):
+        with pytest.raises((Overloaded, Unavailable)):
+            await retry.run(service, URGENT)
+    assert not retry.is_dead
+    assert await retry.run(Service(*[Overloaded("503")] * 4), CALL) == "yes"

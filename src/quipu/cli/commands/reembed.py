@@ -3,20 +3,24 @@
 import click
 from rich.console import Console
 
+from quipu.cli.budget import budget_option
 from quipu.cli.options import QuipuCommand
 from quipu.cli.output import counted, emit
 from quipu.cli.progress import progress
-from quipu.cli.session import with_engine
+from quipu.cli.session import load_settings, with_engine
 
 
 @click.command("reembed", cls=QuipuCommand, examples=("quipu reembed",))
-def command() -> None:
+@budget_option
+def command(budget: str | None) -> None:
     """Compute every vector again, beside the old.
 
-    The old vectors answer until the new are complete. Nothing is read again.
+    The old vectors answer until the new are complete. Nothing is read again. What was computed when a budget ends the
+    work is kept, and the next time goes on.
     """
+    settings = load_settings(budget=budget)
     with progress() as on_event:
-        n_embedded = with_engine(lambda engine: engine.reembed(on_event=on_event), repair=True)
+        n_embedded = with_engine(lambda engine: engine.reembed(on_event=on_event), settings, repair=True)
     emit({"embedded": n_embedded}, _render)
 
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
+from quipu.cli.budget import budget_option, no_model_option
 from quipu.cli.options import QuipuCommand
 from quipu.cli.output import counted, emit, named, stderr
 from quipu.cli.progress import progress
-from quipu.cli.session import with_engine
+from quipu.cli.session import load_settings, with_engine
 
 if TYPE_CHECKING:
     from quipu.engine import Quipu
@@ -27,14 +28,18 @@ _SHOWN = 10
 @click.argument("ids", nargs=-1)
 @click.option("--all", "is_all", is_flag=True, help="Remove every document.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-def command(ids: tuple[str, ...], is_all: bool, yes: bool) -> None:
+@no_model_option
+@budget_option
+def command(ids: tuple[str, ...], is_all: bool, yes: bool, has_no_model: bool, budget: str | None) -> None:
     """Remove documents and all they said.
 
-    IDS are document ids or shell patterns; a pattern or --all asks before it removes.
+    IDS are document ids or shell patterns; a pattern or --all asks before it removes. Summaries they had a part in are
+    dropped; a language model, where one is set, writes them anew, unless --no-model leaves that for later.
     """
     if bool(ids) == is_all:
         raise click.UsageError("Name documents, or say --all.")
-    removed = with_engine(lambda engine: _remove(engine, ids, is_all=is_all, is_sure=yes))
+    settings = load_settings(has_no_model=has_no_model, budget=budget)
+    removed = with_engine(lambda engine: _remove(engine, ids, is_all=is_all, is_sure=yes), settings)
     emit({"removed": removed}, _render)
 
 

@@ -97,8 +97,8 @@ class LlmExtractor:
                 if not running:
                     break
                 done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-                running -= done
                 for task in done:
+                    running.remove(task)
                     try:
                         outcome = task.result()
                     except (Unavailable, OverBudget) as error:

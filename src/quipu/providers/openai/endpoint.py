@@ -80,7 +80,8 @@ class Endpoint:
         named = [name for name in (usual if self.key_names is None else self.key_names) if name]
         if not named:
             return f"Give its key in secrets.toml, as {self.provider.name} = …"
-        return f"Set {' or '.join(named)} to a key of {self.provider.title}."
+        whose = self.host if self.provider.name == "custom" else self.provider.title
+        return f"Set {' or '.join(named)} to a key of {whose}."
 
     def url(self, operation: str, model: str) -> str:
         """Return the address of an operation, as in "/chat/completions"; on Azure each deployment has its own."""

@@ -14,8 +14,8 @@ from quipu.stores.relational.sql import Upsert
 
 QUESTION_DAYS = 90  # for how long the text of a question is kept beside what it cost
 
-# Calls whose subject is a question; that of all others is a document.
-_QUESTION_STAGES = (Stage.KEYWORDS, Stage.RERANK, Stage.ANSWER, Stage.JUDGE)
+# Calls whose subject is a question; that of all others is a document. Vectors of documents have no subject.
+_QUESTION_STAGES = (Stage.KEYWORDS, Stage.RERANK, Stage.ANSWER, Stage.JUDGE, Stage.EMBED)
 
 _u = s.usage.c
 _ADD = Upsert(s.usage, counts=[column.name for column in _u if not column.primary_key])

@@ -73,15 +73,18 @@ class Usage:
             for subject in ("a", "q", "gone", ""):
                 await store.spend([replace(_ROW, day=old, subject=subject)])
             for day in (old, new):
-                await store.spend([replace(_ROW, day=day, stage=Stage.ANSWER, subject="Who was it?")])
+                for stage in (Stage.ANSWER, Stage.EMBED):
+                    await store.spend([replace(_ROW, day=day, stage=stage, subject="Who was it?")])
             await store.purge()
             shared = replace(_ROW, day=old, subject="")
             assert await store.usage() == [
                 replace(shared, stage=Stage.ANSWER),
+                replace(shared, stage=Stage.EMBED),
                 shared + shared,
                 replace(_ROW, day=old),
                 replace(_ROW, day=old, subject="q"),
                 replace(_ROW, day=new, stage=Stage.ANSWER, subject="Who was it?"),
+                replace(_ROW, day=new, stage=Stage.EMBED, subject="Who was it?"),
             ]
             await store.purge()
-            assert len(await store.usage()) == 5
+            assert len(await store.usage()) == 7

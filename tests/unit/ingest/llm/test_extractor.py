@@ -1,12 +1,13 @@
 """The extractor: many chunks, few calls at a time, every fault of one chunk kept to it."""
 
 import asyncio
+import gc
 from contextlib import aclosing
 from dataclasses import replace
 
 import pytest
 
-from quipu.errors import OverBudget, Overloaded, QuipuError, Refused, TooLong, Unavailable
+from quipu.errors import Busy, OverBudget, Overloaded, QuipuError, Refused, TooLong, Unavailable
 from quipu.ingest.llm import ExtractionOptions, LlmExtractor
 from quipu.ingest.reply import from_payload, to_payload
 from quipu.model.chat import ChatRequest, Completion, Finish, Lifetime, Role, TokenCount
@@ -114,6 +115,15 @@ async def test_a_stop_in_the_middle_of_a_chunk_gives_it_no_outcome() -> None:
     llm = SpokenLLM((reply(ANN), Finish.LENGTH), OverBudget("Spent."))
     with pytest.raises(OverBudget):
         await outcomes(extractor(llm), [CHUNK])
+
+
+async def test_calls_that_fail_together_leave_no_failure_that_nobody_heard_of() -> None:
+    unheard: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(str(context["message"])))
+    with pytest.raises(Busy, match="Locked"):
+        await outcomes(extractor(SpokenLLM(Busy("Locked."))), numbered(4))
+    gc.collect()
+    assert unheard == []
 
 
 class _WaitingLLM(SpokenLLM):

@@ -96,7 +96,7 @@ def test_the_variable_of_the_key_is_named() -> None:
     assert _error(401, "No key", without).remedy == "Set DEEPSEEK_API_KEY or QUIPU_LLM_KEY to a key of DeepSeek."
     assert "The key was not accepted. Set OPENAI_API_KEY" in _error(401, "Wrong key").remedy
     assert "may not use this model" in _error(403, "Forbidden").remedy
-    assert _error(401, "No", _target("custom")).remedy.endswith("Set QUIPU_LLM_KEY to a key of another server.")
+    assert _error(401, "No", _target("custom")).remedy.endswith("Set QUIPU_LLM_KEY to a key of gate.example.")
 
 
 @pytest.mark.parametrize(
