@@ -22,6 +22,9 @@ OPTIONAL_IMPORTS = {
 
 # What takes time to import and only some settings need.
 SELDOM_NEEDED = {
+    ("wiring", "quipu.providers.jieba"),
+    ("wiring", "quipu.providers.minilm"),
+    ("wiring", "quipu.providers.pretrained"),
     ("wiring", "quipu.wiring.extraction"),
     ("wiring", "quipu.wiring.models"),
 }

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from quipu.model.chat import TokenCount
 from quipu.model.ids import digest
@@ -53,6 +54,12 @@ def differences(rows: Sequence[UsageRow], served: Sequence[Served]) -> list[str]
     return found
 
 
+def spent_since(before: Sequence[UsageRow], after: Sequence[UsageRow]) -> list[UsageRow]:
+    """Return what was counted in between."""
+    known = {row.key: row for row in before}
+    return [_less(row, known[row.key]) if row.key in known else row for row in after]
+
+
 def asked_again(served: Sequence[Served]) -> list[str]:
     """Return the requests that were asked for again after they had got a whole reply that is kept."""
     n_kept = Counter(each.key for each in served if each.is_completed and _is_kept(each))
@@ -94,3 +101,19 @@ def _most(rows: Sequence[UsageRow]) -> int:
 
 def _size(tokens: TokenCount) -> int:
     return tokens.input + tokens.output
+
+
+def _less(row: UsageRow, before: UsageRow) -> UsageRow:
+    return replace(
+        row,
+        n_calls=row.n_calls - before.n_calls,
+        tokens=_fewer(row.tokens, before.tokens),
+        n_interrupted=row.n_interrupted - before.n_interrupted,
+        interrupted_tokens=_fewer(row.interrupted_tokens, before.interrupted_tokens),
+    )
+
+
+def _fewer(tokens: TokenCount, before: TokenCount) -> TokenCount:
+    return TokenCount(
+        input=tokens.input - before.input, cached=tokens.cached - before.cached, output=tokens.output - before.output
+    )

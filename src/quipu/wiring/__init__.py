@@ -14,10 +14,7 @@ from quipu.model.chat import Role
 from quipu.parse import MEDIA_TYPE_BY_SUFFIX, parse
 from quipu.ports.embedder import Embedder
 from quipu.ports.extractor import Extractor
-from quipu.providers.jieba import JiebaSegmenter
 from quipu.providers.local import ByteTokenizer, WordLlamaEmbedder
-from quipu.providers.minilm import MiniLmEmbedder
-from quipu.providers.pretrained import open_fastembed, open_sentence_transformers
 from quipu.settings import Settings
 from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
@@ -30,11 +27,34 @@ if TYPE_CHECKING:
 INDEX_FILE = "index.sqlite"
 VECTORS_FOLDER = "vectors"
 
+
+def _open_wordllama(_model: str) -> Embedder:
+    return WordLlamaEmbedder()
+
+
+def _open_minilm(model: str) -> Embedder:
+    from quipu.providers.minilm import MiniLmEmbedder  # noqa: PLC0415 - see _open_models
+
+    return MiniLmEmbedder(model)
+
+
+def _open_sentence_transformers(model: str) -> Embedder:
+    from quipu.providers.pretrained import open_sentence_transformers  # noqa: PLC0415 - see _open_models
+
+    return open_sentence_transformers(model)
+
+
+def _open_fastembed(model: str) -> Embedder:
+    from quipu.providers.pretrained import open_fastembed  # noqa: PLC0415 - see _open_models
+
+    return open_fastembed(model)
+
+
 EMBEDDERS: Mapping[str, Callable[[str], Embedder]] = {
-    "wordllama": lambda _model: WordLlamaEmbedder(),
-    "minilm": MiniLmEmbedder,
-    "sentence-transformers": open_sentence_transformers,
-    "fastembed": open_fastembed,
+    "wordllama": _open_wordllama,
+    "minilm": _open_minilm,
+    "sentence-transformers": _open_sentence_transformers,
+    "fastembed": _open_fastembed,
 }
 
 
@@ -157,6 +177,8 @@ def make_analyzer(settings: Settings) -> Analyzer:
     """Return what makes the terms of full text."""
     if settings.segmenter == "pairs":
         return Analyzer()
+    from quipu.providers.jieba import JiebaSegmenter  # noqa: PLC0415 - see _open_models
+
     segmenter = JiebaSegmenter()
     return Analyzer(segment=segmenter.words, segmenter=segmenter.identity)
 
