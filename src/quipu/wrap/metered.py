@@ -152,9 +152,7 @@ async def _spent(spend: Spend, rows: Sequence[UsageRow]) -> None:
     await spend(rows)
 
 
-async def _with_estimate(
-    work: Callable[[], Awaitable[T]], texts: Sequence[str], terms: Terms
-) -> tuple[T, TokenCount]:
+async def _with_estimate(work: Callable[[], Awaitable[T]], texts: Sequence[str], terms: Terms) -> tuple[T, TokenCount]:
     return await work(), TokenCount(input=sum(map(terms.count, texts)))
 
 
