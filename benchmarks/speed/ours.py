@@ -11,7 +11,7 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -81,7 +81,7 @@ class GivenExtractor:
     async def check(self) -> None:
         """Return: the replies are given."""
 
-    async def extract(self, inputs: Sequence[ChunkInput]) -> AsyncIterator[Extracted]:
+    async def extract(self, inputs: Sequence[ChunkInput]) -> AsyncGenerator[Extracted, None]:
         """Yield one outcome for each chunk."""
         for index, one in enumerate(inputs):
             with self._given.clock():

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
@@ -15,8 +15,8 @@ from quipu.testing.scripted.kind import Kind
 from quipu.testing.scripted.script import Script, Service
 from quipu.testing.server import serving
 from quipu.testing.server.process import ServerHandle
-from quipu.wiring import open_engine
-from quipu.wiring.services import chat_models
+from quipu.wiring import open_engine, services
+from quipu.wiring.services import REPLAY, chat_models
 from tests.architecture.source import PROJECT
 
 FOLDER = PROJECT / "docs" / "providers"
@@ -70,6 +70,8 @@ async def test_the_lines_of_a_page_are_all_it_takes(
     for name in page.keys:
         monkeypatch.setenv(name, KEY)
     address = server.address if page.name == "azure" else server.base_url
+    at_home = {name: replace(each, base_url=address, domains=()) for name, each in PROVIDERS.items()}
+    monkeypatch.setattr(services, "PROVIDERS", at_home)  # as their keys are sent to no other address
     for setting in ("LLM", "EMBEDDER", "RERANKER"):
         monkeypatch.setenv(f"QUIPU_{setting}_BASE_URL", address)
     async with await open_engine(Settings()) as kb:
@@ -103,7 +105,7 @@ def test_the_list_has_every_provider_with_its_key() -> None:
     text = (FOLDER / "README.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (`.*?) \| .*? \| (.*?) \|", text, re.MULTILINE)
     keys_by_name = {name: keys for names, keys in rows for name in re.findall(r"`([^`]+)`", names)}
-    assert set(keys_by_name) == {*PROVIDERS, LITELLM}
+    assert set(keys_by_name) == {*PROVIDERS, LITELLM, REPLAY.rstrip("/")}
     for name, provider in PROVIDERS.items():
         assert (f"`{provider.key_variable}`" if provider.key_variable else "none") in keys_by_name[name]
 

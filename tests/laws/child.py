@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -38,7 +38,7 @@ class CountingExtractor(LocalExtractor):
         super().__init__()
         self._log = log
 
-    async def extract(self, inputs: Sequence[ChunkInput]) -> AsyncIterator[Extracted]:
+    async def extract(self, inputs: Sequence[ChunkInput]) -> AsyncGenerator[Extracted, None]:
         """Note each input, then extract."""
         with self._log.open("a") as log:
             log.writelines(f"{entry.hash(self.identity)}\n" for entry in inputs)

@@ -100,18 +100,21 @@ async def scripted_engine(
     await store.prepare()
     await store.use_embedder(embedder.identity, embedder.dimension)
     link = Link(llm=llm, terms=Terms(model=llm.identity, price=None, count=tokenizer.count))
+    chains = {role: LLMChain([link], store) for role in Role}
+    meter = Meter(subject=None)
+    extractor = LlmExtractor(
+        chains[Role.EXTRACT].llm(meter), tokenizer, ExtractionOptions(always_glean=True), concurrency=concurrency
+    )
     models = Models(
-        meter=Meter(subject=None), chains={role: LLMChain([link], store) for role in Role}, n_ahead=concurrency
+        meter=meter,
+        chains=chains,
+        n_ahead=concurrency,
+        reader=lambda meter: extractor.asking(chains[Role.EXTRACT].llm(meter)),
     )
     recipe = Recipe(
         parse=parse,
         media_types=MEDIA_TYPE_BY_SUFFIX,
-        extractor=LlmExtractor(
-            LLMChain([link], store).llm(models.meter),
-            tokenizer,
-            ExtractionOptions(always_glean=True),
-            concurrency=concurrency,
-        ),
+        extractor=extractor,
         tokenizer=tokenizer,
         embedder=embedder,
         chunking=Chunking(max_tokens=64),

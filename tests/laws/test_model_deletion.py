@@ -18,7 +18,7 @@ from quipu.testing.scripted.asked import understand
 from quipu.testing.scripted.kind import Kind
 from tests.laws.model_world import dump_of, script, scripted_engine
 
-N_DOCUMENTS = 200
+N_DOCUMENTS = 120
 DOCUMENTS_A_NAME = 12
 N_NOTES = 60
 
@@ -115,7 +115,7 @@ async def calls_for_each_removal(folder: Path, n_removed: int) -> tuple[list[lis
 
 async def asks_much(folder: Path) -> bool:
     """Say whether removing one description asks for more than its batch and the path above it, mostly."""
-    removals, n_whole = await calls_for_each_removal(folder, 12)
+    removals, n_whole = await calls_for_each_removal(folder, 9)
     assert n_whole > 10
     n_leaves = [sum(map(is_leaf, calls)) for calls in removals]
     n_above = [len(calls) - n for calls, n in zip(removals, n_leaves, strict=True)]

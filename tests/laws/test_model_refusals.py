@@ -1,7 +1,6 @@
 """Law 8: what cannot work is told in one message with its remedy, before any document is touched."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,9 +11,9 @@ from quipu.engine.models import no_check
 from quipu.ingest.llm import LlmExtractor
 from quipu.testing.scripted.fault import Fault, FaultName
 from quipu.testing.scripted.script import Script, Service
-from quipu.testing.server import serving
 from quipu.testing.server.process import ServerHandle
 from quipu.wiring import models
+from quipu.wrap.meter import Meter
 
 KEY = "sk-not-this-one-4711"
 NOWHERE = "http://127.0.0.1:9/v1"  # the port of a service that discards what it is sent, and is long gone
@@ -102,12 +101,6 @@ REFUSALS = {
 }
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[ServerHandle]:
-    with serving() as running:
-        yield running
-
-
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of two documents to work in, without keys in the environment."""
@@ -154,5 +147,5 @@ def test_the_law_fails_where_nothing_is_checked_first(
     server: ServerHandle, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(models, "all_of", lambda _checks: no_check)
-    monkeypatch.setattr(LlmExtractor, "check", lambda _extractor: no_check())
+    monkeypatch.setattr(LlmExtractor, "check", lambda _extractor: no_check(Meter()))
     assert refusal(REFUSALS["wrong key"], server, monkeypatch, capsys)

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import shutil
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -42,7 +42,7 @@ class ChoosyExtractor(LocalExtractor):
         self.bad_word = bad_word
         self.n_asked = 0
 
-    async def extract(self, inputs: Sequence[ChunkInput]) -> AsyncIterator[Extracted]:
+    async def extract(self, inputs: Sequence[ChunkInput]) -> AsyncGenerator[Extracted, None]:
         """Extract, or fail."""
         self.n_asked += len(inputs)
         async for outcome in super().extract(inputs):
@@ -162,7 +162,7 @@ async def test_failed_chunks_make_a_partial_document_and_are_tried_again(tmp_pat
 
 async def test_an_extractor_that_breaks_down_loses_nothing_it_has_said(tmp_path: Path) -> None:
     class BrokenExtractor(LocalExtractor):
-        async def extract(self, inputs: Sequence[ChunkInput]) -> AsyncIterator[Extracted]:
+        async def extract(self, inputs: Sequence[ChunkInput]) -> AsyncGenerator[Extracted, None]:
             async for outcome in super().extract(inputs):
                 if outcome.index == 1:
                     raise ZeroDivisionError("out of order")
@@ -478,3 +478,12 @@ async def test_a_fault_of_a_parser_fails_its_document_alone_with_a_remedy(
         report = await kb.add(text_source(POLO, "good"), text_source(KHAN, "bad"))
         assert [(document.id, said in document.error) for document in report.failed] == [("bad", True)]
         assert report.n_added == 1
+
+
+async def test_what_a_busy_index_did_not_let_a_run_give_back_the_next_run_takes_up(tmp_path: Path) -> None:
+    async with engine(tmp_path) as kb:
+        await kb._store.commit(Delta(enqueue=[text_source(POLO, id="polo")]))
+        await kb._store.claim(1)
+        report = await kb.resume()
+        assert report.n_resumed == 1
+        assert [each.id for each in await kb.documents()] == ["polo"]

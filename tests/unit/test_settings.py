@@ -74,8 +74,9 @@ def test_a_named_file_is_read_instead(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_a_path_in_a_file_is_relative_to_the_file(tmp_path: Path) -> None:
     (tmp_path / "conf").mkdir()
-    (tmp_path / "conf" / "mine.toml").write_text('index = "kb"\n')
-    assert Settings(config="conf/mine.toml").index == Path("conf/kb")
+    (tmp_path / "conf" / "mine.toml").write_text('index = "kb"\nrecord = "tape"\n')
+    settings = Settings(config="conf/mine.toml")
+    assert (settings.index, settings.record) == (Path("conf/kb"), Path("conf/tape"))
 
 
 def test_a_value_out_of_range_names_setting_value_origin_and_range(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -325,21 +326,50 @@ def test_keys_come_from_the_environment_or_the_secrets_and_are_never_shown(monke
     secrets.write_text('openai = "sk-file"\nJINA_API_KEY = "jina-file"\n')
     variables = ("QUIPU_LLM_KEY", "OPENAI_API_KEY")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    found = find_key(variables, "openai", find_secrets(None, Path("kb/.quipu")))
+    found = find_key(variables, ("openai", *variables), find_secrets(None, Path("kb/.quipu")))
     assert found is not None
     assert found.value == "sk-file"
     assert "sk-file" not in repr(found)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-environment")
-    found = find_key(variables, "openai", secrets)
+    found = find_key(variables, ("openai",), secrets)
     assert found is not None
     assert (found.value, found.origin) == ("sk-environment", "environment OPENAI_API_KEY")
-    jina = find_key(("JINA_API_KEY",), "jina", secrets)
+    jina = find_key((), ("jina", "JINA_API_KEY"), secrets)
     assert jina is not None and jina.value == "jina-file"
-    assert find_key(("COHERE_API_KEY",), "cohere", secrets) is None
+    assert find_key(("COHERE_API_KEY",), ("cohere",), secrets) is None
     secrets.write_text('openai = "sk-secret')
     with pytest.raises(InvalidInput, match="cannot be read") as error:
-        find_key(("COHERE_API_KEY",), "openai", secrets)
+        find_key(("COHERE_API_KEY",), ("openai",), secrets)
     assert "sk-secret" not in str(error.value)
+
+
+ADDRESS = "https://user:hunter22@gate.example:8443/v1?key=topsecret"
+
+
+@pytest.mark.parametrize("name", ["llm_base_url", "embedder_base_url", "reranker_base_url"])
+def test_an_address_is_shown_without_what_is_secret_in_it(name: str) -> None:
+    settings = Settings(**{name: ADDRESS})
+    (shown,) = [each.value for each in effective(settings) if each.name == name]
+    assert shown == "https://***@gate.example:8443/v1?***"
+    assert getattr(settings, name) == ADDRESS
+    assert "hunter22" not in repr(settings) and "topsecret" not in repr(settings)
+
+
+@pytest.mark.parametrize("address", ["ftp://user:hunter22@gate.example?key=topsecret", "user:hun/ter22@gate.example"])
+def test_an_address_that_is_refused_is_shown_without_what_is_secret_in_it(address: str) -> None:
+    with pytest.raises(InvalidInput, match=r"gate\.example.* is not allowed") as caught:
+        Settings(llm_base_url=address)
+    Path("quipu.toml").write_text(f'[role.answer]\nllm_base_url = "{address}"\n')
+    with pytest.raises(InvalidInput, match=r"gate\.example.* is not allowed") as of_role:
+        Settings()
+    shown = f"{caught.value} {of_role.value}"
+    assert "ter22" not in shown and "topsecret" not in shown
+
+
+def test_a_role_shows_neither_its_address_nor_what_is_sent_besides() -> None:
+    Path("quipu.toml").write_text(f'[role.answer]\nllm_base_url = "{ADDRESS}"\nextra = {{ user = "kober" }}\n')
+    shown = f"{Settings().role!r} {Settings()!r} {effective(Settings())}"
+    assert "hunter22" not in shown and "topsecret" not in shown and "kober" not in shown
 
 
 def test_auto_in_a_table_is_what_is_left_out() -> None:

@@ -115,7 +115,8 @@ def _request(query: Query, material: Material) -> ChatRequest:
         role=Role.ANSWER,
         max_output_tokens=query.budget.answer,
         documents=tuple(sorted({passage.chunk.document_id for passage in material.packed.passages})),
-        lifetime=Lifetime.REVISION if material.evidence.looks_up else Lifetime.FREE,
+        lifetime=Lifetime.REVISION if material.evidence.looks_up or query.history else Lifetime.FREE,
+        revision=material.revision,
         subject=query.text,
     )
 

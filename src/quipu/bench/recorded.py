@@ -1,6 +1,6 @@
 """Recorded: a language model's extraction of a data set, as it was published, in place of the model."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
@@ -40,7 +40,7 @@ class RecordedExtractor:
     async def check(self) -> None:
         """Return: what is recorded is there."""
 
-    async def extract(self, inputs: Sequence[ChunkInput]) -> AsyncIterator[Extracted]:
+    async def extract(self, inputs: Sequence[ChunkInput]) -> AsyncGenerator[Extracted, None]:
         """Yield what is recorded for each chunk, in order."""
         for index, chunk in enumerate(inputs):
             record = self._record_by_passage.get(chunk.documents[0])

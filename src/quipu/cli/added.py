@@ -53,10 +53,14 @@ def _render(console: Console, report: AddReport, headline: str) -> None:
             f" {counted(report.n_embedded, 'text')} embedded."
         )
         console.print(styled(f"Read by: {report.extractor}."))
+    if report.n_dropped:
+        console.print(f"{counted(report.n_dropped, 'record')} of the model left out: not borne out by the text.")
     if report.n_summarised:
         console.print(f"{counted(report.n_summarised, 'summary')} written.")
     if report.usage:
         console.print(f"{spent(report.usage)}.")
+    for note in report.notes:
+        console.print(styled(note, "yellow"))
     if report.skipped:
         kinds = ", ".join(f"{n:,} {suffix or 'without suffix'}" for suffix, n in report.skipped)
         console.print(styled(f"Skipped, of a kind Quipu does not read: {kinds}.", "yellow"))

@@ -19,18 +19,31 @@ def render_estimate(console: Console, estimate: Estimate) -> None:
     if not estimate.n_to_read:
         console.print("No model would be asked.")
         return
-    if not estimate.model:
+    if not estimate.model and not estimate.embedder:
         console.print("They are read by local rules: no model is asked, nothing is spent.")
         return
-    listing = table(estimate.model, "likely", "at least", "at most", right=["likely", "at least", "at most"])
     whole: Callable[[float], str] = lambda value: tokens(round(value))  # noqa: E731
-    listing.add_row("calls", *_cells(estimate.calls, whole))
-    listing.add_row("tokens in", *_cells(estimate.input_tokens, whole))
-    listing.add_row("tokens out", *_cells(estimate.output_tokens, whole))
-    if estimate.cost is not None:
-        listing.add_row("money", *_cells(estimate.cost, lambda value: money(round(value))))
-    listing.add_row("time", *_cells(estimate.seconds, duration))
-    console.print(listing)
+    paid: Callable[[float], str] = lambda value: money(round(value))  # noqa: E731
+    listing = table(estimate.model, "likely", "at least", "at most", right=["likely", "at least", "at most"])
+    if estimate.model:
+        listing.add_row("calls", *_cells(estimate.calls, whole))
+        listing.add_row("tokens in", *_cells(estimate.input_tokens, whole))
+        listing.add_row("tokens out", *_cells(estimate.output_tokens, whole))
+        if estimate.cost is not None:
+            listing.add_row("money", *_cells(estimate.cost, paid))
+        listing.add_row("time", *_cells(estimate.seconds, duration))
+    if estimate.embedded_tokens is not None:
+        listing.add_row(f"tokens of vectors, {estimate.embedder}", *_cells(estimate.embedded_tokens, whole))
+    if estimate.embedding_cost is not None:
+        listing.add_row("money for vectors", *_cells(estimate.embedding_cost, paid))
+    if listing.row_count:
+        console.print(listing)
+    if estimate.model:
+        _render_grounds(console, estimate)
+    console.print("Nothing was added. `--budget` stops the work before it costs more than you say.")
+
+
+def _render_grounds(console: Console, estimate: Estimate) -> None:
     console.print(styled(f"From {estimate.basis}.", "dim"))
     console.print("This is reading; summaries of names with very many descriptions come on top.")
     if estimate.cost is None:
@@ -41,7 +54,6 @@ def render_estimate(console: Console, estimate: Estimate) -> None:
             + (f" and {money(estimate.sample_cost)}" if estimate.cost is not None else "")
             + "; its replies are kept, and count as known."
         )
-    console.print("Nothing was added. `--budget` stops the work before it costs more than you say.")
 
 
 def _cells(figure: Range, show: Callable[[float], str]) -> tuple[str, str, str]:

@@ -1,6 +1,6 @@
 """Vectors: every text that wants one gets one, in batches; equal texts share it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -15,10 +15,13 @@ BATCH = 1_024  # texts committed together
 AT_ONCE = 128  # texts embedded between two reports of progress
 
 
-async def embed_stale(store: Store, embedder: Embedder, on_event: Sink) -> int:
+async def embed_stale(
+    store: Store, embedder: Embedder, on_event: Sink, on_kept: Callable[[int], None] = lambda _: None
+) -> int:
     """Compute the missing vectors of this embedder's model and commit them batch by batch; return how many.
 
-    Where the embedder fails, or the work is interrupted, what it has computed by then is committed first.
+    Where the embedder fails, or the work is interrupted, what it has computed by then is committed first; `on_kept` is
+    told of every commit.
     """
     done = 0
     while texts := await store.stale_texts(embedder.identity, BATCH):
@@ -32,6 +35,7 @@ async def embed_stale(store: Store, embedder: Embedder, on_event: Sink) -> int:
         finally:
             if rows:
                 await store.commit(Delta(vectors=sorted(rows, key=lambda row: row.text_hash)))
+                on_kept(len(rows))
         done += len(rows)
     return done
 

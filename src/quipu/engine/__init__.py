@@ -20,11 +20,13 @@ from quipu.engine import lookups
 from quipu.engine.answering import Asker
 from quipu.engine.estimating import estimate_adding
 from quipu.engine.parts import Parts
+from quipu.engine.readiness import Readiness
 from quipu.engine.refreshing import bring_up_to_date
 from quipu.engine.reporting import Run
-from quipu.errors import InvalidInput, OverBudget
+from quipu.errors import InvalidInput
 from quipu.ingest.intake import Taken, take_in
 from quipu.ingest.pipeline import Work, work_queue
+from quipu.ingest.reading import Recipe
 from quipu.ingest.sources import FoundSource, find_sources, text_source
 from quipu.model.answer import Answer, AnswerPiece
 from quipu.model.chat import Role
@@ -63,7 +65,7 @@ class Quipu:
         self._parts = parts
         self._store = parts.store
         self._working, self._deriving = asyncio.Lock(), asyncio.Lock()
-        self._is_checked = False
+        self._readiness = Readiness()
         self._asker = Asker(
             store=parts.store,
             vectors=parts.vectors,
@@ -101,10 +103,10 @@ class Quipu:
         file is an update and the same again costs nothing. A file that cannot be read is reported, not raised.
         `chunking` says how to cut them, over rules and settings. Raises NotFound for a path that does not exist.
         """
-        run = Run(self._parts.models)
-        await self._check_reader()
+        run = Run(self._parts)
         found = self._found(sources, root, metadata)
-        taken = await take_in(found, self._store, self._parts.recipe.with_chunking(chunking), on_event)
+        ready = partial(self._readiness.make_sure, run.parts.models, run.parts.recipe.extractor)
+        taken = await take_in(found, self._store, run.parts.recipe.with_chunking(chunking), on_event, ready)
         return await self._finish(taken, on_event, run)
 
     async def estimate(
@@ -121,12 +123,12 @@ class Quipu:
         Documents are read and cut for real, nothing is added. With `n_sample` so many chunks are read by the model
         first, and paid for; their replies are kept.
         """
+        parts = self._parts.counted_by(self._parts.models.meter.child())
         return await estimate_adding(
             self._found(sources, root, metadata),
             n_sample,
-            store=self._store,
-            recipe=self._parts.recipe.with_chunking(chunking),
-            models=self._parts.models,
+            parts=parts,
+            recipe=parts.recipe.with_chunking(chunking),
             on_event=on_event,
         )
 
@@ -146,9 +148,7 @@ class Quipu:
 
     async def resume(self, on_event: Sink = no_sink) -> AddReport:
         """Work through what is queued, also what a process that died left behind."""
-        run = Run(self._parts.models)
-        await self._check_reader()
-        return await self._finish(Taken(), on_event, run)
+        return await self._finish(Taken(), on_event, Run(self._parts))
 
     async def remove(self, ids: Sequence[str], on_event: Sink = no_sink) -> tuple[str, ...]:
         """Remove documents with everything only they said. Raises NotFound naming ids that are not known."""
@@ -181,7 +181,7 @@ class Quipu:
 
         Where the budget is spent or a model is gone, the report says so, and the rest is left for the next time.
         """
-        return await self._refreshed(on_event)
+        return await self._refreshed(self._parts, on_event)
 
     async def rebuild(self, on_event: Sink = no_sink) -> RefreshReport:
         """Build full text and links again from the chunks, then refresh."""
@@ -310,12 +310,12 @@ class Quipu:
         async with self._store.view() as view:
             await lookups.check_known(view, ids)
 
-    async def _work(self, handed_in: Collection[str], on_event: Sink) -> Work:
+    async def _work(self, handed_in: Collection[str], recipe: Recipe, on_event: Sink) -> Work:
         """Work until nothing is queued, and nothing of what was handed in is left with another worker."""
         work = Work()
         while True:
             async with self._working:  # one pipeline an engine: it takes whatever is queued, for all who wait
-                await work_queue(self._store, self._parts.recipe, work, on_event)
+                await work_queue(self._store, recipe, work, on_event)
             if work.stopped is not None:
                 return work
             async with self._store.view() as view:
@@ -325,37 +325,22 @@ class Quipu:
 
     async def _finish(self, taken: Taken, on_event: Sink, run: Run) -> AddReport:
         """Work through the queue, refresh, and report."""
-        handed_in = {*taken.added, *taken.updated}
-        work = await self._work(handed_in, on_event)
-        refreshed = await self._refreshed(on_event, with_summaries=work.stopped is None)
+        parts, handed_in = run.parts, {*taken.added, *taken.updated}
+        await self._readiness.make_sure_of_waiting(self._store, parts.models, parts.recipe.extractor)
+        work = await self._work(handed_in, parts.recipe, on_event)
+        refreshed = await self._refreshed(parts, on_event, with_summaries=work.stopped is None)
         async with self._store.view() as view:
             finished = await view.documents(sorted(handed_in | work.status_by_document.keys()))
             counts = await view.counts()
-        return run.report(taken, work, refreshed, finished=finished, counts=counts, recipe=self._parts.recipe)
+        return run.report(taken, work, refreshed, finished=finished, counts=counts, notes=self._readiness.notes)
 
-    async def _refreshed(self, on_event: Sink, *, with_summaries: bool = True) -> RefreshReport:
+    async def _refreshed(self, parts: Parts, on_event: Sink, *, with_summaries: bool = True) -> RefreshReport:
         """Bring derivations up to date; summaries not of what is still to change, as they would be paid for twice."""
         async with self._deriving:  # so that no two callers compute the same
-            report = await bring_up_to_date(self._parts, on_event, with_summaries=with_summaries)
+            report = await bring_up_to_date(parts, on_event, with_summaries=with_summaries)
             async with self._store.view() as view:
                 await self._parts.vectors.catch_up(view)
         return report
-
-    async def _check_reader(self) -> None:
-        """Make sure, once, that documents can be read as things stand. Raises Unavailable with the remedy.
-
-        A budget that is used up by that stops the work, when the documents wait for more.
-        """
-        if self._is_checked:
-            return
-        try:
-            await self._parts.models.check()
-            await self._parts.recipe.extractor.check()
-        except OverBudget:
-            if not self._parts.models.meter.rows():
-                raise
-        else:
-            self._is_checked = True
 
     def _found(
         self, sources: Sequence[str | Path | SourceDocument], root: Path | None, metadata: Metadata | None

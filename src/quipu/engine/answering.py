@@ -1,14 +1,17 @@
 """Answering: question → what is searched for → evidence → material → answer; no view is open while a model works."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
-from quipu.answer import compose, gather
+from quipu.answer import Material, compose, gather
+from quipu.engine.fetching import FetchingEmbedder
 from quipu.engine.models import Models
 from quipu.model.answer import Answer
 from quipu.model.chat import Role
 from quipu.model.evidence import Evidence, Timing
+from quipu.model.graph import Chunk
 from quipu.model.query import Query
 from quipu.ports.embedder import Embedder
 from quipu.ports.llm import TextSink, no_text
@@ -21,6 +24,9 @@ from quipu.retrieve.reranking import rerank, widened
 from quipu.retrieve.resolving import Resolved, resolve
 from quipu.retrieve.strategy import Tools
 from quipu.wrap.meter import Meter
+
+T = TypeVar("T")
+Read = Callable[[Evidence, Timing, ReadView], Awaitable[T]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,10 +52,12 @@ class Asker:
                 timings = (*timings, timing)
                 material = await gather(resolved.query, evidence, view, self.tokenizer, timings=timings)
         else:
-            async with self.store.view(query.filter) as view:
-                evidence, timing = await self._retrieved(resolved, view, meter)
-                timings = (*timings, timing)
-                material = await gather(resolved.query, evidence, view, self.tokenizer, timings=timings)
+
+            async def read(evidence: Evidence, timing: Timing, view: ReadView) -> Material:
+                told = (*timings, timing)
+                return await gather(resolved.query, evidence, view, self.tokenizer, timings=told)
+
+            material = await self._retrieved(resolved, meter, read)
         llm = self.models.llm(Role.ANSWER, meter) if query.with_answer else None
         answer = await compose(resolved.query, material, llm=llm, on_text=on_text)
         return replace(answer, usage=meter.rows())
@@ -60,23 +68,36 @@ class Asker:
         resolved = await resolve(query, self.models.llm(Role.KEYWORDS, meter))
         if reranker := self.models.reranker(meter):
             return (await self._reranked(resolved, reranker, meter))[0]
-        async with self.store.view(query.filter) as view:
-            return (await self._retrieved(resolved, view, meter))[0]
+        return (await self._retrieved(resolved, meter, _alone))[0]
 
     async def _reranked(self, resolved: Resolved, reranker: Reranker, meter: Meter) -> tuple[Evidence, Timing]:
         """Return the passages in the order of a reranker, which is asked when the view is released."""
         begun = self.clock()
+
+        async def read(evidence: Evidence, timing: Timing, view: ReadView) -> tuple[Evidence, Sequence[Chunk]]:
+            return evidence, await view.chunks([hit.id for hit in evidence.chunks])
+
         wide = replace(resolved, query=widened(resolved.query))
-        async with self.store.view(resolved.query.filter) as view:
-            evidence, _ = await self._retrieved(wide, view, meter)
-            chunks = await view.chunks([hit.id for hit in evidence.chunks])
+        evidence, chunks = await self._retrieved(wide, meter, read)
         evidence = await rerank(resolved.query, evidence, chunks, reranker)
         return evidence, Timing(stage="retrieve", ms=(self.clock() - begun) * 1000)
 
-    async def _retrieved(self, resolved: Resolved, view: ReadView, meter: Meter) -> tuple[Evidence, Timing]:
+    async def _retrieved(self, resolved: Resolved, meter: Meter, read: Read[T]) -> T:
+        """Retrieve, and return what `read` makes of the evidence in the same view; a service is asked outside of it."""
         begun = self.clock()
-        tools = Tools(vectors=self.vectors, embedder=self.models.embedder(self.embedder, meter))
         query = resolved.query
-        evidence = await strategy_named(query.strategy).retrieve(query.as_searched(), view, tools)
-        timing = Timing(stage="retrieve", ms=(self.clock() - begun) * 1000)
-        return evidence.with_notes(resolved.notes), timing
+        fetching = FetchingEmbedder(self.models.embedder(self.embedder, meter))
+        embedder = fetching if self.models.embedder_chain else self.embedder
+
+        async def search() -> T:
+            async with self.store.view(query.filter) as view:
+                tools = Tools(vectors=self.vectors, embedder=embedder)
+                evidence = await strategy_named(query.strategy).retrieve(query.as_searched(), view, tools)
+                timing = Timing(stage="retrieve", ms=(self.clock() - begun) * 1000)
+                return await read(evidence.with_notes(resolved.notes), timing, view)
+
+        return await fetching.around(search)
+
+
+async def _alone(evidence: Evidence, timing: Timing, view: ReadView) -> tuple[Evidence, Timing]:
+    return evidence, timing

@@ -5,59 +5,96 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from quipu.engine.models import Models, spent_between
+import numpy as np
+import numpy.typing as npt
+
+from quipu.engine.models import Models
+from quipu.engine.parts import Parts
 from quipu.ingest.asking import Asked, ask
-from quipu.ingest.estimate import Measured, Survey, estimate, sample, survey
+from quipu.ingest.estimate import Measured, Survey, estimate, estimate_vectors, sample, survey
 from quipu.ingest.reading import Recipe
 from quipu.ingest.sources import FoundSource
-from quipu.model.estimate import Estimate
+from quipu.model.estimate import Estimate, Range
 from quipu.model.event import Progress
 from quipu.model.graph import Chunk
 from quipu.model.usage import Stage, total
+from quipu.ports.embedder import Embedder
 from quipu.ports.sink import Sink
 from quipu.ports.store import Store
+from quipu.ports.tokenizer import Tokenizer
 
 MAX_DOCUMENTS = 100  # of those read before, that an estimate looks at
 
 
 async def estimate_adding(
-    sources: Iterable[FoundSource], n_sample: int, *, store: Store, recipe: Recipe, models: Models, on_event: Sink
+    sources: Iterable[FoundSource], n_sample: int, *, parts: Parts, recipe: Recipe, on_event: Sink
 ) -> Estimate:
-    """Return what adding `sources` would take. Of a sample the replies are kept; nothing else is changed."""
-    found = await survey(sources, store, recipe, on_event)
-    reading = models.reading
-    measured = None
-    n_calls = cost = 0
+    """Return what adding `sources` would take. Of a sample the replies are kept; nothing else is changed.
+
+    Without a sample nothing is paid for: documents that are cut by the vectors of a service are cut without.
+    """
+    store, models, chain = parts.store, parts.models, parts.models.embedder_chain
+    unasked = UnaskedEmbedder(recipe.embedder, recipe.tokenizer) if chain else None
+    without = replace(recipe, embedder=unasked) if unasked and not n_sample else recipe
+    found = await survey(sources, store, without, on_event)
+    reading, measured, embedded = models.reading, None, estimate_vectors(found)
     if reading.model and found.unread:
         chunks = sample(found, n_sample)
         if chunks:
-            await models.check()
+            await models.check(models.meter)
             measured = await _sampled(chunks, store, recipe, models, on_event)
-            spent = total(measured.rows) if measured.rows else None
-            n_calls, cost = (spent.n_calls, spent.cost) if spent else (0, 0)
             found = _without(found, chunks)
         else:
             measured = await _remembered(store)
     told = estimate(
         found, recipe, model=reading.model, price=reading.price, concurrency=reading.concurrency, measured=measured
     )
-    return replace(told, sample_calls=n_calls, sample_cost=cost)
+    if rows := models.meter.rows():
+        told = replace(told, sample_calls=total(rows).n_calls, sample_cost=total(rows).cost)
+    if chain is None or unasked is None:
+        return told
+    compared = unasked.n_tokens
+    embedded = embedded.plus(Range(low=compared, likely=compared, high=compared))
+    price = chain.terms.price
+    cost = embedded.times(price.input) if price else None
+    return replace(told, embedder=chain.terms.model, embedded_tokens=embedded, embedding_cost=cost)
+
+
+class UnaskedEmbedder:
+    """Stands in for an embedder that has to be paid for: no text has a vector. `n_tokens` would have been sent."""
+
+    def __init__(self, embedder: Embedder, tokenizer: Tokenizer) -> None:
+        self.n_tokens = 0
+        self.identity = embedder.identity
+        self.dimension = 1
+        self._tokenizer = tokenizer
+
+    async def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Return zeros: neighbouring sentences count as alike, and size decides where a text is cut."""
+        self.n_tokens += sum(map(self._tokenizer.count, texts))
+        return np.zeros((len(texts), self.dimension), np.float32)
+
+    async def embed_queries(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Return the same."""
+        return await self.embed(texts)
 
 
 async def _sampled(chunks: Sequence[Chunk], store: Store, recipe: Recipe, models: Models, on_event: Sink) -> Measured:
     """Read some chunks and return what that took."""
-    before, begun, done = await store.usage(), time.perf_counter(), 0
+    begun, done = time.perf_counter(), 0
 
     def on_outcome(n_chunks: int, *, is_new: bool) -> None:
         nonlocal done
         done += 1
         on_event(Progress(stage="sample", done=done, total=len(chunks)))
 
-    stopped = await ask(Asked.of(chunks), store, recipe.extractor, on_outcome)
+    asked = Asked.of(chunks)
+    asked.is_sample = True
+    stopped = await ask(asked, store, recipe.extractor, on_outcome)
     if stopped is not None:
         raise stopped
     seconds = time.perf_counter() - begun
-    rows = [row for row in spent_between(before, await store.usage()) if row.stage is Stage.EXTRACT]
+    rows = [row for row in models.meter.rows() if row.stage is Stage.EXTRACT and row.subject]
     n_calls = sum(row.n_calls for row in rows)
     at_once = min(models.reading.concurrency, len(chunks))
     return Measured(

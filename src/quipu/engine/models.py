@@ -1,12 +1,13 @@
 """Models: the chat models, embedder and reranker an engine may ask, and the meter that counts what they cost."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from quipu.model.chat import Role, TokenCount
-from quipu.model.usage import Price, UsageRow
+from quipu.model.chat import Role
+from quipu.model.usage import Price
 from quipu.ports.embedder import Embedder
+from quipu.ports.extractor import Extractor
 from quipu.ports.llm import LLM
 from quipu.ports.reranker import Reranker
 from quipu.wrap.meter import Meter
@@ -15,8 +16,9 @@ if TYPE_CHECKING:
     from quipu.wrap.chain import EmbedderChain, LLMChain, RerankerChain
 
 
-async def no_check() -> None:
+async def no_check(_meter: Meter) -> tuple[str, ...]:
     """Check nothing: there is nothing that could fail."""
+    return ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,9 +34,10 @@ class Reading:
 class Models:
     """The models of an engine; without any, all is done in this process.
 
-    `meter` counts everything; what belongs to one question is counted by a child of it. `check` raises Unavailable
-    where the model that reads does not answer. `n_ahead` is how many calls should be waiting for a reply while
-    summaries are written.
+    `meter` counts everything; what belongs to one question or one run is counted by a child of it. `check` asks the
+    models that documents need, counted by the meter it is given: it raises Unavailable where one cannot be had, and
+    returns what a user should look at. `n_ahead` is how many calls should be waiting for a reply while summaries are
+    written. `reader` gives the extractor counted by a meter, where it asks a model.
     """
 
     meter: Meter = field(default_factory=Meter)
@@ -42,7 +45,8 @@ class Models:
     embedder_chain: "EmbedderChain | None" = None
     reranker_chain: "RerankerChain | None" = None
     reading: Reading = Reading()
-    check: Callable[[], Awaitable[None]] = no_check
+    check: Callable[[Meter], Awaitable[tuple[str, ...]]] = no_check
+    reader: Callable[[Meter], Extractor] | None = None
     n_ahead: int = 1
     closing: tuple[Callable[[], Awaitable[None]], ...] = ()
 
@@ -67,29 +71,3 @@ class Models:
         """Close every connection."""
         for close in self.closing:
             await close()
-
-
-def spent_between(before: Iterable[UsageRow], after: Iterable[UsageRow]) -> tuple[UsageRow, ...]:
-    """Return what was counted between two states of a meter or of the store."""
-    known = {row.key: row for row in before}
-    rows = (_less(row, known[row.key]) if row.key in known else row for row in after)
-    return tuple(row for row in rows if row.n_calls or row.n_interrupted)
-
-
-def _less(row: UsageRow, before: UsageRow) -> UsageRow:
-    return replace(
-        row,
-        n_calls=row.n_calls - before.n_calls,
-        tokens=_fewer(row.tokens, before.tokens),
-        cost=row.cost - before.cost,
-        n_unpriced=row.n_unpriced - before.n_unpriced,
-        n_interrupted=row.n_interrupted - before.n_interrupted,
-        interrupted_tokens=_fewer(row.interrupted_tokens, before.interrupted_tokens),
-        interrupted_cost=row.interrupted_cost - before.interrupted_cost,
-    )
-
-
-def _fewer(tokens: TokenCount, before: TokenCount) -> TokenCount:
-    return TokenCount(
-        input=tokens.input - before.input, cached=tokens.cached - before.cached, output=tokens.output - before.output
-    )

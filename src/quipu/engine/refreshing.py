@@ -17,10 +17,13 @@ _STOPPING = (OverBudget, Overloaded, Refused, TooLong, Unavailable)
 async def bring_up_to_date(parts: Parts, on_event: Sink, *, with_summaries: bool = True) -> RefreshReport:
     """Write the summaries that are missing, then compute the vectors; the report says what stood in the way."""
     report = await _summarise(parts, on_event) if with_summaries else RefreshReport()
+    kept: list[int] = []
+    stopped = ""
     try:
-        return replace(report, n_embedded=await embed_stale(parts.store, parts.embedder, on_event))
+        await embed_stale(parts.store, parts.embedder, on_event, kept.append)
     except _STOPPING as error:
-        return replace(report, stopped=report.stopped or str(error))
+        stopped = str(error)
+    return replace(report, n_embedded=sum(kept), stopped=report.stopped or stopped)
 
 
 async def _summarise(parts: Parts, on_event: Sink) -> RefreshReport:

@@ -3,22 +3,20 @@
 import time
 from collections.abc import Sequence
 
-from quipu.engine.models import Models, spent_between
+from quipu.engine.parts import Parts
 from quipu.ingest.intake import Taken
 from quipu.ingest.pipeline import Work
-from quipu.ingest.reading import Recipe
 from quipu.model.document import Document, Status
 from quipu.model.report import AddReport, RefreshReport
 from quipu.ports.store import Counts
 
 
 class Run:
-    """One run of work, from its beginning on: how long it takes and what it costs."""
+    """One run of work, from its beginning on: how long it takes and what it costs. `parts` count for it."""
 
-    def __init__(self, models: Models) -> None:
-        self._models = models
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts.counted_by(parts.models.meter.child(""))
         self._begun = time.perf_counter()
-        self._rows = models.meter.rows()
 
     def report(
         self,
@@ -28,7 +26,7 @@ class Run:
         *,
         finished: Sequence[Document],
         counts: Counts,
-        recipe: Recipe,
+        notes: Sequence[str] = (),
     ) -> AddReport:
         """Return what happened to the documents handed in, and to those that had been waiting."""
         handed_in = {*taken.added, *taken.updated}
@@ -48,13 +46,15 @@ class Run:
             n_chunks=work.n_chunks,
             n_extracted=work.n_extracted,
             n_reused=work.n_reused,
+            n_dropped=work.n_dropped,
             n_embedded=refreshed.n_embedded,
             n_summarised=refreshed.n_summarised,
             unsummarised=refreshed.unsummarised,
             skipped=tuple(taken.skipped.n_by_suffix.items()) if taken.skipped else (),
-            extractor=recipe.extractor.description,
+            extractor=self.parts.recipe.extractor.description,
             seconds=time.perf_counter() - self._begun,
             stopped=str(work.stopped or refreshed.stopped or ""),
             n_waiting=sum(n for status, n in counts.jobs.items() if status not in (Status.FAILED, Status.PARTIAL)),
-            usage=spent_between(self._rows, self._models.meter.rows()),
+            usage=self.parts.models.meter.rows(),
+            notes=tuple(notes),
         )

@@ -1,7 +1,7 @@
 """Asking: the outcome for every chunk of a group, from kept replies or from the extractor."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -10,7 +10,7 @@ from quipu.ingest.keeper import ReplyKeeper
 from quipu.ingest.reading import extractor_input
 from quipu.ingest.reply import from_payload, to_payload
 from quipu.model.delta import Reply
-from quipu.model.extraction import ChunkInput, Extraction
+from quipu.model.extraction import ChunkInput
 from quipu.model.graph import Chunk
 from quipu.ports.extractor import Extracted, Extractor
 from quipu.ports.store import Store
@@ -24,19 +24,25 @@ class OnOutcome(Protocol):
 
 @dataclass(slots=True)
 class Asked:
-    """The inputs of a group of chunks by hash, equal ones once, and their outcomes as far as they are known."""
+    """The inputs of a group of chunks by hash, equal ones once, and their outcomes as far as they are known.
+
+    Of a sample the replies are kept for no document: none is added.
+    """
 
     chunks_by_hash: dict[str, list[Chunk]]
+    job_by_document: Mapping[str, int] = field(default_factory=dict)
     outcomes: dict[str, Extracted] = field(default_factory=dict)
     n_extracted: int = 0
+    n_dropped: int = 0
+    is_sample: bool = False
 
     @classmethod
-    def of(cls, chunks: Iterable[Chunk]) -> "Asked":
+    def of(cls, chunks: Iterable[Chunk], job_by_document: Mapping[str, int] | None = None) -> "Asked":
         """Return what has to be known of these chunks."""
         chunks_by_hash: dict[str, list[Chunk]] = {}
         for chunk in chunks:
             chunks_by_hash.setdefault(chunk.input_hash, []).append(chunk)
-        return cls(chunks_by_hash)
+        return cls(chunks_by_hash, job_by_document or {})
 
     @property
     def missing(self) -> list[str]:
@@ -46,6 +52,26 @@ class Asked:
     def answers(self, chunks: Sequence[Chunk]) -> bool:
         """Say whether all these chunks have an outcome."""
         return all(chunk.input_hash in self.outcomes for chunk in chunks)
+
+    def is_over(self, superseded: Collection[str]) -> bool:
+        """Say whether only these documents wait for an outcome: then nobody does."""
+        waiting = (chunk.document_id for input_hash in self.missing for chunk in self.chunks_by_hash[input_hash])
+        return bool(superseded) and all(document in superseded for document in waiting)
+
+    def take(self, input_hash: str, outcome: Extracted) -> Iterator[Reply]:
+        """Note an outcome that is new; return the replies to keep of it."""
+        self.outcomes[input_hash] = outcome
+        self.n_dropped += outcome.n_dropped
+        if outcome.extraction is None or outcome.error:
+            return iter(())
+        self.n_extracted += 1
+        return self._replies(input_hash, to_payload(outcome.extraction))
+
+    def _replies(self, input_hash: str, payload: str) -> Iterator[Reply]:
+        documents = () if self.is_sample else (chunk.document_id for chunk in self.chunks_by_hash[input_hash])
+        for document in dict.fromkeys(documents) or ("",):
+            job = self.job_by_document.get(document)
+            yield Reply(input_hash=input_hash, document_id=document, payload=payload, job=job)
 
     async def reuse(self, store: Store, on_outcome: OnOutcome) -> int:
         """Take the outcomes that are kept from before; return for how many chunks."""
@@ -61,26 +87,29 @@ class Asked:
 async def ask(asked: Asked, store: Store, extractor: Extractor, on_outcome: OnOutcome) -> QuipuError | None:
     """Have what is missing extracted, each reply kept as it comes; return why the extractor stopped before its end.
 
-    Where it stopped, or the work is interrupted, some inputs stay without outcome. Where it failed by a fault of its
-    own, they have that for their error: what it has answered is not lost.
+    Where it stopped, the work is interrupted, or nobody waits for the rest any more, some inputs stay without outcome.
+    Where it failed by a fault of its own, they have that for their error: what it has answered is not lost.
     """
     missing = asked.missing
+    inputs = [_input(asked.chunks_by_hash[input_hash]) for input_hash in missing]
     error = "The extractor gave no answer for this chunk."
-    async with ReplyKeeper(store) as keeper:
-        try:
-            async for outcome in extractor.extract([_input(asked.chunks_by_hash[h]) for h in missing]):
-                input_hash = missing[outcome.index]
-                asked.outcomes[input_hash] = outcome
-                if outcome.extraction is not None and not outcome.error:
-                    keeper.put(_replies(input_hash, outcome.extraction, asked.chunks_by_hash[input_hash]))
-                    asked.n_extracted += 1
-                on_outcome(len(asked.chunks_by_hash[input_hash]), is_new=True)
-        except (OverBudget, Unavailable) as stopped:
-            return stopped
-        except QuipuError:
-            raise
-        except Exception as failure:
-            error = f"The extractor failed: {type(failure).__name__}: {failure}"
+    async with ReplyKeeper(store) as keeper, aclosing(extractor.extract(inputs)) as outcomes:
+        while not asked.is_over(keeper.superseded):
+            try:
+                outcome = await anext(outcomes, None)
+            except (OverBudget, Unavailable) as stopped:
+                return stopped
+            except QuipuError:
+                raise
+            except Exception as failure:
+                error = f"The extractor failed: {type(failure).__name__}: {failure}"
+                break
+            if outcome is None:
+                break
+            keeper.put(asked.take(missing[outcome.index], outcome))
+            on_outcome(len(asked.chunks_by_hash[missing[outcome.index]]), is_new=True)
+        else:
+            return None
     for input_hash in asked.missing:
         asked.outcomes[input_hash] = Extracted(index=0, extraction=None, error=error)
     return None
@@ -90,9 +119,3 @@ def _input(chunks: Sequence[Chunk]) -> ChunkInput:
     """Return what the extractor sees of equal chunks, for the documents that hold them."""
     documents = tuple(dict.fromkeys(chunk.document_id for chunk in chunks))
     return replace(extractor_input(chunks[0]), documents=documents)
-
-
-def _replies(input_hash: str, extraction: Extraction, chunks: Sequence[Chunk]) -> Iterator[Reply]:
-    payload = to_payload(extraction)
-    for chunk in chunks:
-        yield Reply(input_hash=input_hash, document_id=chunk.document_id, payload=payload)

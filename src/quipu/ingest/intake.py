@@ -3,7 +3,7 @@
 import asyncio
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from quipu.errors import InvalidInput
@@ -30,10 +30,21 @@ class Taken:
     skipped: SkippedFiles | None = None
 
 
-async def take_in(sources: Iterable[FoundSource], store: Store, recipe: Recipe, on_event: Sink) -> Taken:
+async def _ready() -> None:
+    """Wait for nothing."""
+
+
+async def take_in(
+    sources: Iterable[FoundSource],
+    store: Store,
+    recipe: Recipe,
+    on_event: Sink,
+    make_ready: Callable[[], Awaitable[None]] = _ready,
+) -> Taken:
     """Queue documents durably, a few megabytes at a time; those that are live as they stand are passed over.
 
-    How each is to be cut is settled here and queued with it, so that whoever resumes the work does the same.
+    How each is to be cut is settled here and queued with it, so that whoever resumes the work does the same. Before any
+    is queued, `make_ready` is waited for: where nothing is new, it is not called.
     """
     taken = Taken()
     batches = _batches(sources, taken)
@@ -50,6 +61,7 @@ async def take_in(sources: Iterable[FoundSource], store: Store, recipe: Recipe, 
             queued.append(replace(source, chunking=chunking_of(source, recipe)))
             (taken.updated if before and before.version else taken.added).append(source.id)
         if queued:
+            await make_ready()
             await store.commit(Delta(enqueue=queued))
         n_seen = len(taken.added) + len(taken.updated) + len(taken.unchanged)
         on_event(Progress(stage="read", done=n_seen, total=n_seen))

@@ -13,9 +13,11 @@ class ReplyKeeper:
     """Commits whatever has arrived while the last commit ran: one by one when replies are slow, in groups when fast.
 
     Leaving the context waits until everything put in is committed, also when the work inside was interrupted.
+    `superseded` are the documents whose jobs had been replaced when a reply was committed for them.
     """
 
     def __init__(self, store: Store) -> None:
+        self.superseded: set[str] = set()
         self._store = store
         self._waiting: list[Reply] = []
         self._commit: asyncio.Task[None] | None = None
@@ -39,7 +41,7 @@ class ReplyKeeper:
     async def _run(self) -> None:
         while self._waiting:
             replies, self._waiting = self._waiting, []
-            await self._store.commit(Delta(replies=replies))
+            self.superseded.update((await self._store.commit(Delta(replies=replies))).superseded)
 
     def _raise_failure(self) -> None:
         if self._commit is not None:

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from quipu.errors import Busy, QuipuError
+from quipu.errors import Busy, OverBudget, QuipuError, Refused, TooLong, Unavailable
 from quipu.ingest.asking import Asked, ask
 from quipu.ingest.crew import Crew
 from quipu.ingest.facts import chunk_facts
@@ -22,6 +22,7 @@ from quipu.model.delta import ChunkFacts, Delta, DocumentFacts, Job, JobFailure
 from quipu.model.document import SourceDocument, Status
 from quipu.model.event import DocumentDone, Progress
 from quipu.model.graph import Chunk
+from quipu.ports.embedder import Embedder
 from quipu.ports.extractor import Extracted
 from quipu.ports.sink import Sink
 from quipu.ports.store import Store
@@ -36,12 +37,14 @@ class Work:
     """What a run of the pipeline did; `status_by_document` holds the documents it brought to an end.
 
     `stopped` is why it ended before the queue did: a spent budget, a model that is gone. What was paid for is kept.
+    `n_dropped` records of a model were left out, since text or ontology do not bear them out.
     """
 
     status_by_document: dict[str, Status] = field(default_factory=dict)
     n_chunks: int = 0
     n_extracted: int = 0
     n_reused: int = 0
+    n_dropped: int = 0
     stopped: QuipuError | None = None
 
 
@@ -55,10 +58,13 @@ class _Reading:
 
 
 _Failures = list[tuple[Job, JobFailure]]
+_Drafted = tuple[Job, Draft]
+_Compared = tuple[Job, Draft, Sequence[float]]
 
 
 async def work_queue(store: Store, recipe: Recipe, work: Work, on_event: Sink) -> None:
     """Work until nothing is queued, and add to `work`. A document that cannot be read fails alone, with the reason."""
+    await store.release()  # what a run before this one could not give back, since the index was busy
     run = _Run(store, recipe, work, on_event)
     async with _heartbeat(store), Crew(recipe.extractor.n_ahead) as crew:
         while work.stopped is None:
@@ -83,8 +89,13 @@ class _Run:
         waiting = deque(job for job in jobs if job.source is not None)
         while waiting and self._work.stopped is None:
             await crew.room()
-            readings, failures = await _read_next(waiting, self._recipe)
-            await self._store.advance([reading.job.id for reading in readings], Status.EXTRACTING)
+            try:
+                readings, failures = await _read_next(waiting, self._recipe)
+            except (OverBudget, Unavailable) as error:  # of an embedder: what it was for goes back to the queue
+                self._work.stopped = self._work.stopped or error
+                return
+            held = await self._store.advance([reading.job.id for reading in readings], Status.EXTRACTING)
+            readings = [reading for reading in readings if reading.job.id in held]
             n_chunks = sum(len(reading.document.chunks) for reading in readings)
             crew.start(partial(self._finish, readings, failures), n_chunks)
 
@@ -96,7 +107,8 @@ class _Run:
 
     async def _finish(self, readings: Sequence[_Reading], failures: _Failures, answered: Callable[[int], None]) -> None:
         """Bring a group from chunks to published facts; documents that a stop left unread go back to the queue."""
-        asked = Asked.of(chunk for reading in readings for chunk in reading.document.chunks)
+        jobs = {reading.source.id: reading.job.id for reading in readings}
+        asked = Asked.of((chunk for reading in readings for chunk in reading.document.chunks), jobs)
         work = self._work
 
         def on_outcome(n_chunks: int, *, is_new: bool) -> None:
@@ -111,12 +123,13 @@ class _Run:
         stopped = await ask(asked, self._store, self._recipe.extractor, on_outcome)
         work.stopped = work.stopped or stopped
         work.n_extracted += asked.n_extracted
+        work.n_dropped += asked.n_dropped
         done = [reading for reading in readings if asked.answers(reading.document.chunks)]
         facts = await asyncio.to_thread(_all_facts, done, asked.outcomes, self._recipe)
         committed = await self._store.commit(Delta(publish=facts, fail=[failure for _, failure in failures]))
-        work.n_chunks += sum(len(document.chunks) for document in facts)
         for document in facts:
             if document.id not in committed.superseded:
+                work.n_chunks += len(document.chunks)
                 is_partial = any(said.chunk.error for said in document.chunks)
                 self._finished(document.id, Status.PARTIAL if is_partial else Status.READY)
         for job, failure in failures:
@@ -128,17 +141,20 @@ class _Run:
 
 
 async def _read_next(waiting: deque[Job], recipe: Recipe) -> tuple[list[_Reading], _Failures]:
-    """Parse and cut; between the two, compare the sentences of documents that are cut where their subject changes."""
+    """Parse and cut; between the two, compare the sentences of documents that are cut where their subject changes.
+
+    Raises Unavailable or OverBudget where none can be compared.
+    """
     failures: _Failures = []
     drafts = await asyncio.to_thread(_parse_next, waiting, recipe, failures)
-    likeness = await similarities([each.sentences for _, each in drafts], recipe.embedder)
-    readings = await asyncio.to_thread(_cut_all, drafts, likeness, recipe, failures)
+    compared = await _compare(drafts, recipe.embedder, failures)
+    readings = await asyncio.to_thread(_cut_all, compared, recipe, failures)
     return readings, failures
 
 
-def _parse_next(waiting: deque[Job], recipe: Recipe, failures: _Failures) -> list[tuple[Job, Draft]]:
+def _parse_next(waiting: deque[Job], recipe: Recipe, failures: _Failures) -> list[_Drafted]:
     """Take jobs and parse them, until they come to a few megabytes: a packed file may hold far more than its size."""
-    drafts: list[tuple[Job, Draft]] = []
+    drafts: list[_Drafted] = []
     room = min(BYTES_AT_ONCE, recipe.extractor.n_ahead * BYTES_A_CHUNK or BYTES_AT_ONCE)
     while waiting and room > 0:
         job = waiting.popleft()
@@ -150,16 +166,30 @@ def _parse_next(waiting: deque[Job], recipe: Recipe, failures: _Failures) -> lis
     return drafts
 
 
-def _cut_all(
-    drafts: Sequence[tuple[Job, Draft]],
-    likeness: Sequence[Sequence[float]],
-    recipe: Recipe,
-    failures: _Failures,
-) -> list[_Reading]:
+async def _compare(drafts: Sequence[_Drafted], embedder: Embedder, failures: _Failures) -> list[_Compared]:
+    """Return the drafts with the likeness of their sentences: all in one go, or each alone where one is refused."""
+    try:
+        likeness = await similarities([each.sentences for _, each in drafts], embedder)
+        return [(job, each, found) for (job, each), found in zip(drafts, likeness, strict=True)]
+    except (OverBudget, Unavailable):
+        raise
+    except Exception as error:
+        is_one_text = isinstance(error, Refused | TooLong) and len(drafts) > 1
+        compared: list[_Compared] = []
+        for job, each in drafts:
+            if is_one_text or not each.sentences:
+                compared += await _compare([(job, each)], embedder, failures)
+                continue
+            with _noted(job, "embedder", failures):
+                raise error
+        return compared
+
+
+def _cut_all(drafts: Sequence[_Compared], recipe: Recipe, failures: _Failures) -> list[_Reading]:
     readings: list[_Reading] = []
-    for (job, each), likeness_of_each in zip(drafts, likeness, strict=True):
+    for job, each, likeness in drafts:
         with _noted(job, "chunker", failures):
-            document = cut(each, likeness_of_each, recipe)
+            document = cut(each, likeness, recipe)
             readings.append(_Reading(job=job, source=each.source, document=document))
     return readings
 
@@ -219,4 +249,5 @@ async def _heartbeat(store: Store) -> AsyncIterator[None]:
     finally:
         task.cancel()
         await asyncio.wait({task})
-        await asyncio.shield(store.release())
+        with suppress(Busy):  # the next run, or another process once the lease has ended, takes them up
+            await asyncio.shield(store.release())

@@ -61,8 +61,9 @@ class ChatRequest:
     asks for plain JSON. `attempt` counts how often the same was asked in vain: where a kept reply is of no use, the
     next attempt has one of its own. It and the other fields below `schema` are never sent: what the call is for
     (`role`), the documents whose text it holds, the keys of the replies it was made from (its own reply goes with the
-    first of these that goes), how long its reply may be kept, and under which name its cost is counted (`subject`: by
-    default the first document; the question, for calls of a query).
+    first of these that goes), how long its reply may be kept, the revision of the view it quotes (`revision`: by
+    default that of the moment the model is asked), and under which name its cost is counted (`subject`: by default the
+    first document; the question, for calls of a query).
     """
 
     messages: tuple[Message, ...]
@@ -74,6 +75,7 @@ class ChatRequest:
     documents: tuple[str, ...] = ()
     made_from: tuple[str, ...] = ()
     lifetime: Lifetime = Lifetime.DOCUMENTS
+    revision: int | None = None
     subject: str = ""
 
     def hash(self, model_identity: str) -> str:

@@ -46,11 +46,17 @@ class DocumentFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """An extractor's reply to one exact input, kept so that it is never asked for twice."""
+    """An extractor's reply to one exact input, kept so that it is never asked for twice.
+
+    `document_id` is "" where nothing is added, as with a sample: it is then kept until `purge`, or with its documents
+    once they are added.
+    `job` is the one it was made for: where that has been replaced since, the document is reported as superseded.
+    """
 
     input_hash: str
     document_id: str
     payload: str
+    job: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

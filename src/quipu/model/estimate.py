@@ -26,7 +26,9 @@ class Estimate:
     """What adding documents would take. `basis` says where the figures come from.
 
     `n_known` of the chunks are known from before and cost nothing. `cost` is in millionths of the price table's unit,
-    None where the model has no price. `seconds` is the time of the model at the concurrency of the settings.
+    None where the model has no price. `seconds` is the time of the model at the concurrency of the settings. Where a
+    service computes the vectors, `embedder` is its model, and `embedded_tokens` and `embedding_cost` come on top.
+    `sample_calls` and `sample_cost` are what was spent for this estimate.
     """
 
     n_documents: int
@@ -43,6 +45,9 @@ class Estimate:
     cost: Range | None
     sample_cost: int = 0
     sample_calls: int = 0
+    embedder: str = ""
+    embedded_tokens: Range | None = None
+    embedding_cost: Range | None = None
 
     @property
     def n_to_read(self) -> int:

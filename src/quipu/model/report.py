@@ -17,7 +17,9 @@ class AddReport:
     `n_added`, `n_updated` and `n_unchanged` count documents handed in; `n_resumed` those that had been waiting from
     before. Failed documents are in none of them. `stopped` is why work ended before all was done, "" where it did not:
     the budget is spent, or a model is gone. Then `n_waiting` documents wait, and what was paid for is kept. `usage` is
-    what models were asked and what it cost.
+    what models were asked and what it cost, by this
+    piece of work alone. `n_dropped` records of a model were left out, since text or ontology do not bear them out.
+    `notes` tell what a user should look at, though the work went on, as a model whose fallback stands in.
     """
 
     n_added: int = 0
@@ -38,6 +40,8 @@ class AddReport:
     stopped: str = ""
     n_waiting: int = 0
     usage: tuple[UsageRow, ...] = ()
+    n_dropped: int = 0
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

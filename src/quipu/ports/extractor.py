@@ -1,6 +1,6 @@
 """Extractor: reads one chunk and says which entities and relations it names."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -12,11 +12,13 @@ class Extracted:
     """The outcome for the input at `index`: an extraction, the error that stood in its way, or both.
 
     Both: what could be read before the error. It is published, and the chunk counts as failed, to be tried again.
+    `n_dropped` records were left out, since the text or the ontology does not bear them out.
     """
 
     index: int
     extraction: Extraction | None
     error: str = ""
+    n_dropped: int = 0
 
 
 class Extractor(Protocol):
@@ -45,9 +47,10 @@ class Extractor(Protocol):
         """Raise Unavailable, with the remedy, where nothing can be extracted as things stand."""
         ...
 
-    def extract(self, inputs: Sequence[ChunkInput]) -> AsyncIterator[Extracted]:
+    def extract(self, inputs: Sequence[ChunkInput]) -> AsyncGenerator[Extracted, None]:
         """Yield one outcome for each input, in any order, as each arrives; one bad input fails alone.
 
         Raises Unavailable or OverBudget where no further input can be read, after the outcomes of those under way.
+        Closed before its end, it begins nothing more and gives up what is under way.
         """
         ...

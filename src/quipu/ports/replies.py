@@ -17,11 +17,16 @@ class Replies(Protocol):
     async def keep(self, input_hash: str, payload: str, request: ChatRequest, usage: Sequence[UsageRow]) -> None:
         """Keep a reply for the documents and the lifetime its request names, and count its cost, in one transaction.
 
-        Both are durable when this returns. The first reply to an input stays. A reply is not kept where its documents
-        have been removed meanwhile (for `all documents`: any of them) or one of the replies it was made from has gone,
-        though its cost counts. A reply of lifetime `revision` or `free` belongs to no document. One whose request names
-        neither documents nor replies is kept until `purge`.
+        Both are durable when this returns. The first reply to an input stays, from then on also for the documents of
+        this request. A reply is not kept where its documents have been removed meanwhile (for `all documents`: any of
+        them), one of the replies it was made from has gone, or (`revision`) a fact has changed since the revision its
+        request names, though its cost counts. A reply of lifetime `revision` or `free` belongs to no document. One
+        whose request names neither documents nor replies is kept until `purge`.
         """
+        ...
+
+    async def facts_revision(self) -> int:
+        """Return the revision of the last change of facts: a reply of lifetime `revision` holds from there."""
         ...
 
     async def spend(self, usage: Sequence[UsageRow]) -> None:

@@ -219,8 +219,8 @@ class Store(Replies, Protocol):
         """
         ...
 
-    async def advance(self, job_ids: Sequence[int], status: Status) -> None:
-        """Record that claimed jobs reached a stage, and renew their lease."""
+    async def advance(self, job_ids: Sequence[int], status: Status) -> set[int]:
+        """Record that claimed jobs reached a stage, and renew their lease; return those this store still holds."""
         ...
 
     @property
@@ -276,7 +276,10 @@ class Store(Replies, Protocol):
         ...
 
     async def use_embedder(self, identity: str, dimension: int) -> None:
-        """Record the embedder on first use; afterwards raise Mismatch where it is another one."""
+        """Record the embedder of an index that holds nothing yet; afterwards raise Mismatch where it is another one.
+
+        Of several that are recorded meanwhile the first to add something stays: `commit` raises Mismatch to the others.
+        """
         ...
 
     async def begin_reembedding(self, identity: str, dimension: int) -> None:

@@ -7,15 +7,16 @@ import re
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
-from quipu.errors import InvalidInput, Overloaded, QuipuError, Refused, TooLong, Unavailable
-from quipu.model.chat import ChatRequest, Completion, Finish, Message, Role, TokenCount
+from quipu.errors import Overloaded, QuipuError, Refused, TooLong, Unavailable
+from quipu.model.chat import ChatRequest, Completion, Finish, TokenCount
+from quipu.model.extra import extra_identity, parse_extra
 from quipu.model.secret import Secret
 from quipu.ports.llm import TextSink, no_text
 
 _REMEDY = "Run pip install 'quipu-rag[litellm]'."
 _MAX_EXCERPT = 300
-_PING = ChatRequest(messages=(Message("user", "Reply with OK."),), role=Role.JUDGE, max_output_tokens=256)
 
 # What the library raises, by the names of its classes; of a class's own name and its parents' the nearest counts.
 _ERROR_BY_NAME: Mapping[str, type[QuipuError]] = {
@@ -51,13 +52,14 @@ _FINISH = {"length": Finish.LENGTH, "content_filter": Finish.FILTERED}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiteLlmParameters:
-    """What a user sets beyond the model's name. `extra` is a JSON object of further arguments of the library's call.
+    """What a user sets beyond the model's name. `extra` is a JSON object of further arguments of the library's call,
+    never a key or an address.
 
     Without `key` the library finds the service's own variables in the environment.
     """
 
     key: Secret = field(default_factory=Secret)
-    base_url: str = ""
+    base_url: str = field(default="", repr=False)
     timeout_s: float = 600.0
     temperature: float | None = None
     max_output_tokens: int | None = None
@@ -95,15 +97,15 @@ class LiteLlm:
         self._model = model
         self._count = count_tokens
         self._parameters = parameters
-        self._extra = _parsed(parameters.extra)
+        self._extra = parse_extra(parameters.extra, may_redirect=False)
         self._load = load
         self._library: Any = None
 
     @property
     def identity(self) -> str:
-        """Provider, model and the parameters that change replies."""
+        """Provider, model and the parameters that change replies; of `extra` a digest."""
         given = self._parameters
-        said: dict[str, object] = {"extra": self._extra} if self._extra else {}
+        said: dict[str, object] = {"extra": extra_identity(self._extra)} if self._extra else {}
         said |= {} if given.temperature is None else {"temperature": given.temperature}
         said |= {} if given.max_output_tokens is None else {"max_output_tokens": given.max_output_tokens}
         parameters = f"?{json.dumps(said, sort_keys=True, ensure_ascii=False)}" if said else ""
@@ -126,15 +128,6 @@ class LiteLlm:
         finally:
             await pieces.aclose()
         return self._completion(reply, request)
-
-    async def check(self) -> None:
-        """Raise Unavailable, with the remedy, where one small call shows that none will succeed as things stand."""
-        try:
-            await self.complete(_PING)
-        except (Refused, TooLong) as error:
-            raise Unavailable(error.message, remedy="Check the model's name and its parameters.") from None
-        except Overloaded:
-            return
 
     async def aclose(self) -> None:
         """Do nothing: the library keeps its connections to itself."""
@@ -186,7 +179,7 @@ class LiteLlm:
     def _as_ours(self, error: Exception) -> QuipuError:
         names = [kind.__name__ for kind in type(error).__mro__]
         kind = next((_ERROR_BY_NAME[name] for name in names if name in _ERROR_BY_NAME), Overloaded)
-        told = " ".join(_TOKEN.sub("***", self._parameters.key.mask(str(error))).split())[:_MAX_EXCERPT]
+        told = " ".join(_TOKEN.sub("***", self._masked(str(error))).split())[:_MAX_EXCERPT]
         message = f"litellm/{self._model}: {told or type(error).__name__}"
         if "insufficient_quota" in message:
             kind = Unavailable
@@ -194,6 +187,12 @@ class LiteLlm:
             may_cost = isinstance(error, TimeoutError) or "Timeout" in names
             return Overloaded(message, remedy="Try again.", retry_after_s=_retry_after_s(error), may_cost=may_cost)
         return kind(message, remedy=_REMEDY_BY_ERROR[kind])
+
+    def _masked(self, text: str) -> str:
+        parts = urlsplit(self._parameters.base_url)
+        for secret in (self._parameters.key, Secret(unquote(parts.password or "")), Secret(parts.query)):
+            text = secret.mask(text)
+        return text
 
     def _completion(self, reply: "_Reply", request: ChatRequest) -> Completion:
         if not reply.text and reply.finish is Finish.FILTERED:
@@ -253,13 +252,3 @@ def _retry_after_s(error: Exception) -> float | None:
     headers = _at(error, "response", "headers")
     value = headers.get("retry-after", "") if isinstance(headers, Mapping) else ""
     return float(value) if re.fullmatch(r"\d{1,9}(\.\d+)?", str(value)) else None
-
-
-def _parsed(extra: str) -> Mapping[str, object]:
-    try:
-        parsed: object = json.loads(extra)
-    except ValueError:
-        parsed = None
-    if not isinstance(parsed, dict):
-        raise InvalidInput(f"extra = {extra!r} is not a JSON object.", remedy='Write it as in {"top_p": 0.9}.')
-    return parsed

@@ -32,6 +32,7 @@ from quipu.settings.values import (
     SettingValue,
     SpendingText,
     Words,
+    without_secrets,
 )
 
 __all__ = [
@@ -76,14 +77,18 @@ class Settings(BaseSettings):
     llm: ModelName = Field(
         None, description='Language model, as in "openai/gpt-4.1-mini" or "ollama/qwen3:8b": docs/providers.'
     )
-    llm_base_url: Address = Field(None, description="Address of its server; by default that of the provider.")
+    llm_base_url: Address = Field(
+        None, repr=False, description="Address of its server; by default that of the provider."
+    )
     llm_api_version: Words = Field(None, description="Version of the API (Azure).")
     llm_concurrency: AutoConcurrency = Field(
         None, description="Most calls at a time; auto: what the provider usually bears."
     )
     llm_timeout_s: Seconds = Field(300.0, description="Seconds a call of a model may take.")
     role: Annotated[tuple[InstanceOf[RoleSettings], ...], NoDecode] = Field(
-        (), description="Other models for some work.", json_schema_extra={"allowed": ROLES}
+        (),
+        description="Other models for some work; nothing asks those of report and judge yet.",
+        json_schema_extra={"allowed": ROLES},
     )
     price: Annotated[tuple[InstanceOf[ModelPrice], ...], NoDecode] = Field(
         (), description="What models cost, over the table that comes along.", json_schema_extra={"allowed": PRICES}
@@ -122,12 +127,12 @@ class Settings(BaseSettings):
         description="Model of the embedder: a folder, or a name that sentence-transformers or fastembed knows, or "
         'with openai as in "openai/text-embedding-3-small".',
     )
-    embedder_base_url: Address = Field(None, description="Address of the embedder's server (openai).")
+    embedder_base_url: Address = Field(None, repr=False, description="Address of the embedder's server (openai).")
     embedder_dimension: AutoDimension = Field(None, description="Length of vectors (openai); auto: as the model has.")
     reranker: ModelName = Field(
         None, description='Model that puts passages in order before they are packed, as in "jina/…": docs/providers.'
     )
-    reranker_base_url: Address = Field(None, description="Address of the reranker's server.")
+    reranker_base_url: Address = Field(None, repr=False, description="Address of the reranker's server.")
     segmenter: Literal["pairs", "jieba"] = Field(
         "pairs", description="What full text makes of Chinese: pairs of characters; jieba: words too (quipu-rag[zh])."
     )
@@ -164,6 +169,10 @@ class Settings(BaseSettings):
     )
     budget: SpendingText = Field(
         None, description="Most that one command, or an open index, spends on models; then it stops and keeps all."
+    )
+    record: FilePath | None = Field(
+        None,
+        description="Folder where what chat models are asked and reply is kept, to be replayed: docs/testing.md.",
     )
     exact_below: int = Field(
         8_000, ge=0, le=100_000_000, description="Vectors below which search is exact, without sketches."
@@ -250,17 +259,19 @@ def effective(settings: Settings) -> list[EffectiveSetting]:
     return [
         EffectiveSetting(
             name=name,
-            value=_shown(getattr(settings, name)),
+            value=_shown(name, getattr(settings, name)),
             origin=settings._origins.get(name, "default"),
             description=field.description or "",
-            default=_shown(field.default),
+            default=_shown(name, field.default),
             allowed=allowed_by_name[name],
         )
         for name, field in Settings.model_fields.items()
     ]
 
 
-def _shown(value: SettingValue | tuple[Any, ...]) -> SettingValue:
+def _shown(name: str, value: SettingValue | tuple[Any, ...]) -> SettingValue:
+    if name.endswith("base_url") and isinstance(value, str):
+        return without_secrets(value)
     return ", ".join(map(str, value)) or None if isinstance(value, tuple) else value
 
 

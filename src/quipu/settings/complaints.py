@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from quipu.errors import InvalidInput
-from quipu.settings.values import Given
+from quipu.settings.values import Given, without_secrets
 
 
 def unknown(name: str, origin: str, known: Sequence[str], what: str) -> InvalidInput:
@@ -36,6 +36,8 @@ def as_invalid_input(
     if name not in kind.model_fields:
         return unknown(name, each.origin, list(kind.model_fields), what if what == "setting" else f"{what} setting")
     value = str(each.value) if isinstance(each.value, Path) else each.value
+    if name.endswith("base_url"):
+        value = without_secrets(str(value))
     return InvalidInput(f"{name} = {value!r} ({each.origin}) is not allowed.", remedy=f"Use {allowed(kind)[name]}.")
 
 

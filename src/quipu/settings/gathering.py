@@ -15,7 +15,7 @@ from quipu.settings.values import Given, SettingValue
 
 ENVIRONMENT_PREFIX = "QUIPU_"
 CONFIG_NAME = "quipu.toml"
-_FILES = ("index", "ontology", "glossary", "secrets")  # settings that are paths
+_FILES = ("index", "ontology", "glossary", "secrets", "record")  # settings that are paths
 
 
 def gather(kind: type[BaseSettings], arguments: Mapping[str, SettingValue]) -> dict[str, Given]:

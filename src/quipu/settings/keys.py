@@ -22,11 +22,11 @@ class FoundKey:
         return f"FoundKey({self.origin!r})"
 
 
-def find_key(variables: Sequence[str], provider: str, secrets: Path | None) -> FoundKey | None:
-    """Return the key under the first of the environment `variables` that is set, else of `provider` in the secrets.
+def find_key(variables: Sequence[str], lines: Sequence[str], secrets: Path | None) -> FoundKey | None:
+    """Return the key under the first of the environment `variables` that is set, else of the first of `lines`.
 
-    A file of secrets is TOML, with a line for each provider (`openai = "sk-…"`) or variable. Raises InvalidInput where
-    it cannot be read; the message does not repeat what is in it.
+    A file of secrets is TOML, with a line for each provider (`openai = "sk-…"`), host (`"gpu.example:8000" = "…"`) or
+    variable. Raises InvalidInput where it cannot be read; the message does not repeat what is in it.
     """
     for name in variables:
         if value := os.environ.get(name, "").strip():
@@ -38,7 +38,7 @@ def find_key(variables: Sequence[str], provider: str, secrets: Path | None) -> F
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not TOML in UTF-8"
         raise InvalidInput(f"The secrets in {secrets} cannot be read ({reason}).", remedy="Mend the file.") from None
-    for name in (provider, *variables):
+    for name in lines:
         found = kept.get(name)
         if isinstance(found, str) and found.strip():
             return FoundKey(found.strip(), f"{secrets} ({name})")

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -34,14 +34,14 @@ class RoleSettings:
 
     role: Role
     llm: str | None = None
-    llm_base_url: str | None = None
+    llm_base_url: str | None = field(default=None, repr=False)
     llm_api_version: str | None = None
     concurrency: int | None = None
     timeout_s: float | None = None
     temperature: float | None = None
     max_output_tokens: int | None = None
     fallback: str | None = None
-    extra: str = "{}"
+    extra: str = field(default="{}", repr=False)
 
     def __str__(self) -> str:
         return f"{self.role}: {self.llm or 'as llm'}"

@@ -1,5 +1,6 @@
 """The values a setting takes: names, paths, numbers within bounds; and a value as it was given."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -18,6 +19,12 @@ class Given:
 
     value: Any
     origin: str  # "argument", "environment QUIPU_TOP_K", "quipu.toml:3"
+
+
+def without_secrets(address: str) -> str:
+    """Return an address, or what was meant to be one, without name, password and query."""
+    shown = re.sub(r"^(\w+://)?.*@", r"\1***@", address, flags=re.DOTALL)
+    return re.sub(r"[?#].*", "?***", shown, flags=re.DOTALL)
 
 
 def _expand_home(value: object) -> object:

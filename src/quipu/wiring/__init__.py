@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from quipu.derive.summarising import SummaryOptions
@@ -87,6 +88,8 @@ async def open_engine(
             await store.use_embedder(embedder.identity, embedder.dimension)
         models = _open_models(settings, store, embedder, retry)
         reader = extractor or make_extractor(settings, models)
+        if extractor is None:
+            models = with_reader(models, reader)
         return Quipu(_parts(settings, store, models, embedder=models.embedder(embedder, models.meter), reader=reader))
     except BaseException:
         await store.close()
@@ -124,7 +127,7 @@ def _check(settings: Settings) -> None:
         raise InvalidInput(
             "extractor = 'llm' needs a language model.", remedy='Set llm, as in QUIPU_LLM="ollama/qwen3:8b".'
         )
-    if settings.names_model:
+    if settings.names_model or settings.embedder == "openai":
         from quipu.wiring.models import check_settings  # noqa: PLC0415 - see _open_models
 
         check_settings(settings)
@@ -147,6 +150,15 @@ def make_extractor(settings: Settings, models: Models) -> Extractor:
     from quipu.wiring.extraction import make_llm_extractor  # noqa: PLC0415 - see _open_models
 
     return make_llm_extractor(llm, settings, models.reading.concurrency)
+
+
+def with_reader(models: Models, reader: Extractor) -> Models:
+    """Return the models with what reads chunks, so that each run can count it; rules have nothing to count."""
+    if isinstance(reader, LocalExtractor):
+        return models
+    from quipu.wiring.extraction import counted_reader  # noqa: PLC0415 - see _open_models
+
+    return replace(models, reader=counted_reader(reader, models))
 
 
 def open_store(settings: Settings) -> RelationalStore:

@@ -1,60 +1,102 @@
 """Wiring of checks: whether the models that read documents answer, before any document is touched."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 
 from quipu.errors import OverBudget, Overloaded, QuipuError, Refused, TooLong, Unavailable
 from quipu.model.chat import ChatRequest, Message, Role
 from quipu.ports.replies import Replies
+from quipu.providers.openai.chat import OpenAIChat
 from quipu.providers.openai.faults import Unreachable
+from quipu.providers.openai.listing import find_window
+from quipu.providers.openai.room import window_remedy
 from quipu.wrap.chain import EmbedderChain, Link
 from quipu.wrap.meter import Meter
 from quipu.wrap.metered import MeteredEmbedder, MeteredLLM
 
-Check = Callable[[], Awaitable[None]]
+Notes = tuple[str, ...]
+Check = Callable[[Meter], Awaitable[Notes]]  # counted by the meter; what it returns is worth a look
 
 CHECKED_TEXT = "Quipus are records kept in knotted cords."
-_PING = ChatRequest(messages=(Message("user", "Reply with OK."),), role=Role.EXTRACT, max_output_tokens=256)
+PING = ChatRequest(messages=(Message("user", "Reply with OK."),), role=Role.EXTRACT, max_output_tokens=256)
 
 
-def pinging(links: Sequence[Link], replies: Replies, meter: Meter) -> Check:
-    """Return a check that one of these models answers; it is counted as any call, and never kept."""
+def pinging(asked: Mapping[Role, Sequence[tuple[str, Link]]], replies: Replies) -> Check:
+    """Return a check that for each role the model, or its fallback, answers: each by its place, and asked once.
 
-    async def check() -> None:
-        """Raise Unavailable with the remedy of the first model; one that is merely busy will do."""
-        failures: list[QuipuError] = []
-        for link in links:
-            call = meter.child()
-            try:
-                await MeteredLLM(link.llm, call, link.terms).complete(_PING)
-            except OverBudget:
-                raise
-            except Unreachable as error:
-                failures.append(error)
-            except Overloaded:
-                return
-            except (Unavailable, Refused, TooLong) as error:
-                failures.append(error)
+    A call is counted as any, and never kept.
+    """
+
+    async def check(meter: Meter) -> Notes:
+        """Raise Unavailable with the remedy of the first model of a role of which none answers.
+
+        One that is merely busy will do. Where a fallback stands in, the notes say what is wrong with the model.
+        """
+        failure_by_place: dict[str, QuipuError | None] = {}
+        notes: list[str] = []
+        for role, links in asked.items():
+            failures: list[QuipuError] = []
+            for place, link in links:
+                if place not in failure_by_place:
+                    failure_by_place[place] = await _ping(link, role, replies, meter)
+                failure = failure_by_place[place]
+                if failure is None:
+                    break
+                failures.append(failure)
             else:
-                return
-            finally:
-                if rows := call.rows():
-                    await replies.spend(rows)
-        raise Unavailable(failures[0].message, remedy=failures[0].remedy)
+                raise Unavailable(failures[0].message, remedy=failures[0].remedy)
+            notes += [f"{links[0][1].terms.model} cannot be asked, its fallback stands in: {each}" for each in failures]
+        return tuple(dict.fromkeys(notes))
 
     return check
 
 
-def embedding(chain: EmbedderChain, meter: Meter) -> Check:
+async def _ping(link: Link, role: Role, replies: Replies, meter: Meter) -> QuipuError | None:
+    """Return why a model does not answer, None where it does."""
+    call = meter.child()
+    try:
+        await MeteredLLM(link.llm, call, link.terms).complete(replace(PING, role=role))
+    except OverBudget:
+        raise
+    except (Unreachable, Unavailable, Refused, TooLong) as error:
+        return error
+    except Overloaded:
+        return None
+    finally:
+        if rows := call.rows():
+            await replies.spend(rows)
+    return None
+
+
+def fitting(chat: OpenAIChat, n_needed: int) -> Check:
+    """Return a check that a chunk fits into the context window, where the server tells it; nothing is generated."""
+
+    async def check(_meter: Meter) -> Notes:
+        """Raise Unavailable with both numbers: some servers cut what is too long without a word."""
+        window = await find_window(chat.session)
+        if window is not None and window < n_needed:
+            target = chat.target
+            raise Unavailable(
+                f"{target.place} has a context window of {window:,} tokens, and to read a chunk takes {n_needed:,}.",
+                remedy=window_remedy(target.endpoint.provider.name),
+            )
+        return ()
+
+    return check
+
+
+def embedding(chain: EmbedderChain) -> Check:
     """Return a check that an embedder gives a vector; it is counted as any call."""
 
-    async def check() -> None:
+    async def check(meter: Meter) -> Notes:
         """Raise Unavailable with the remedy; one that is merely busy will do."""
         try:
             await MeteredEmbedder(chain.provider, meter, chain.terms, chain.spend).embed([CHECKED_TEXT])
         except (Unreachable, Refused, TooLong) as error:
             raise Unavailable(error.message, remedy=error.remedy) from error
         except Overloaded:
-            return
+            pass
+        return ()
 
     return check
 
@@ -62,9 +104,8 @@ def embedding(chain: EmbedderChain, meter: Meter) -> Check:
 def all_of(checks: Sequence[Check]) -> Check:
     """Return a check that makes one after the other."""
 
-    async def check() -> None:
+    async def check(meter: Meter) -> Notes:
         """Raise what the first of them raises."""
-        for each in checks:
-            await each()
+        return tuple([note for each in checks for note in await each(meter)])
 
     return check

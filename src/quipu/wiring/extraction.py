@@ -1,15 +1,42 @@
 """Wiring of extraction: what the settings say of how a model reads, with the files they name."""
 
+from collections.abc import Callable
+
+from quipu.engine.models import Models
 from quipu.ingest.llm import ExtractionOptions, LlmExtractor
 from quipu.ingest.llm.ontology_file import load_ontology
+from quipu.model.chat import Role
+from quipu.model.chunking import AUTO_TOKENS
+from quipu.ports.extractor import Extractor
 from quipu.ports.llm import LLM
+from quipu.prompts.extract import system_text
 from quipu.providers.local import ByteTokenizer
 from quipu.settings import Settings
+from quipu.wrap.meter import Meter
+
+MIN_REPLY = 512  # tokens
 
 
 def make_llm_extractor(llm: LLM, settings: Settings, concurrency: int) -> LlmExtractor:
     """Return the extractor that asks `llm`, as many chunks at once as it takes calls."""
     return LlmExtractor(llm, ByteTokenizer(), extraction_options(settings), concurrency=concurrency)
+
+
+def counted_reader(reader: Extractor, models: Models) -> Callable[[Meter], Extractor] | None:
+    """Return what gives the extractor counted by a meter; None where it asks no model of these."""
+    chain = models.chains.get(Role.EXTRACT)
+    if chain is None or not isinstance(reader, LlmExtractor):
+        return None
+    return lambda meter: reader.asking(chain.llm(meter))
+
+
+def tokens_needed(settings: Settings) -> int:
+    """Return the least context window in which chunks can be read: instructions, the largest chunk, a usual reply."""
+    cuts = (settings.default_chunking, *(rule.chunking for rule in settings.chunking))
+    chunk = max(each.max_tokens or AUTO_TOKENS for each in cuts)
+    return (
+        ByteTokenizer().count(system_text(extraction_options(settings).guidance)) + chunk + max(chunk // 2, MIN_REPLY)
+    )
 
 
 def extraction_options(settings: Settings) -> ExtractionOptions:

@@ -4,12 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from quipu.model.usage import Price
+from quipu.providers.litellm import LiteLlm
 from quipu.providers.openai.chat import OpenAIChat
 from quipu.settings import Settings
 from quipu.wiring.services import Chat, ChatModel, Service, chat_models, embedder_service, reranker_service
 from quipu.wrap.prices import PriceTable
-
-_BY_LITELLM = "looked for by LiteLLM"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +72,7 @@ def _of_chat(model: ChatModel, work: tuple[str, ...], prices: PriceTable) -> Nam
         work=work,
         name=model.name,
         host=_host(model.chat),
-        key=model.key_origin or ("" if endpoint else _BY_LITELLM),
+        key=model.key_origin or ("looked for by LiteLLM" if isinstance(model.chat, LiteLlm) else ""),
         needs_key=endpoint is not None and endpoint.needs_key,
         concurrency=model.concurrency,
         price=prices.find(model.name),
@@ -93,4 +92,6 @@ def _of_service(service: Service, work: str, name: str, prices: PriceTable) -> N
 
 
 def _host(chat: Chat) -> str:
-    return chat.target.endpoint.host if isinstance(chat, OpenAIChat) else "LiteLLM"
+    if isinstance(chat, OpenAIChat):
+        return chat.target.endpoint.host
+    return "LiteLLM" if isinstance(chat, LiteLlm) else "recording"

@@ -1,8 +1,10 @@
 """Wiring of models: the services of the settings within their wrappers; made when an index is opened, asked later."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
 
 from quipu.engine.models import Models, Reading
+from quipu.errors import InvalidInput
 from quipu.model.chat import Role
 from quipu.ports.embedder import Embedder
 from quipu.ports.replies import Replies
@@ -11,7 +13,8 @@ from quipu.providers.openai.embeddings import EmbeddingParameters, OpenAIEmbedde
 from quipu.providers.openai.embeddings import open_embedder as open_remote
 from quipu.providers.openai.rerank import HttpReranker
 from quipu.settings import Settings
-from quipu.wiring.checking import all_of, embedding, pinging
+from quipu.wiring.checking import all_of, embedding, fitting, pinging
+from quipu.wiring.extraction import tokens_needed
 from quipu.wiring.services import COUNT, Chat, ChatModel, chat_models, embedder_service, reranker_service
 from quipu.wrap.budget import SpendingBudget
 from quipu.wrap.chain import EmbedderChain, Link, LLMChain, RerankerChain
@@ -21,22 +24,41 @@ from quipu.wrap.limit import Limit
 from quipu.wrap.meter import Meter, Terms
 from quipu.wrap.pace import Pace
 from quipu.wrap.prices import PriceTable
+from quipu.wrap.recorded import RecordedLLM, ReplayedLLM
 from quipu.wrap.retry import Retry, RetryPolicy
 
 
 def check_settings(settings: Settings) -> None:
-    """Raise InvalidInput where the settings name what is no model, or one that has no address."""
-    chat_models(settings)
-    reranker_service(settings)
+    """Raise InvalidInput where the settings name what is no model, has no address or no price to keep a budget by.
+
+    A model whose price is missing would stop the work when it is first asked, after others have been paid for.
+    """
+    names = [model.name for models in chat_models(settings).values() for model in models]
+    if reranker_service(settings):
+        names.append(settings.reranker or "")
+    if settings.embedder == "openai":
+        embedder_service(settings)
+        names.append(settings.embedder_model or "")
+    prices = _prices(settings)
+    unpriced = dict.fromkeys(name for name in names if prices.find(name) is None)
+    if unpriced and settings.spending.cost is not None:
+        raise InvalidInput(
+            f"No price is known of {', '.join(unpriced)}, so that the budget {settings.budget!r} cannot be kept.",
+            remedy="Add a [[price]] table for it to quipu.toml, or give the budget in tokens or calls.",
+        )
+    if settings.record is not None:
+        _make_folder(settings.record)
 
 
 def open_models(settings: Settings, replies: Replies, embedder: Embedder, retry: RetryPolicy | None = None) -> Models:
     """Return the models of the settings within their wrappers; `embedder` is wrapped, too, where it is a remote one."""
     by_role = chat_models(settings)
-    prices = PriceTable({each.model: each.price for each in settings.price})
+    prices = _prices(settings)
     meter = Meter(budget=SpendingBudget(settings.spending) if settings.budget else None)
     guards = _Guards(retry)
-    links = {role: [_link(model, guards, prices) for model in models] for role, models in by_role.items()}
+    links = {
+        role: [_link(model, guards, prices, settings.record) for model in models] for role, models in by_role.items()
+    }
     chains = {role: LLMChain(each, replies, Outages()) for role, each in links.items()}
     reranker = open_reranker(settings)
     remote = embedder if isinstance(embedder, OpenAIEmbedder) else None
@@ -45,8 +67,14 @@ def open_models(settings: Settings, replies: Replies, embedder: Embedder, retry:
         each.chat.aclose for models in by_role.values() for each in models if isinstance(each.chat, OpenAIChat)
     ]
     embedder_chain = _embedder_chain(remote, settings, replies, guards, prices) if remote else None
-    checks = [pinging(links[Role.EXTRACT], replies, meter)] if readers else []
-    checks += [embedding(embedder_chain, meter)] if embedder_chain else []
+    places = {
+        role: [(_service(each.chat), link) for each, link in zip(by_role[role], links[role], strict=True)]
+        for role in _needed(settings, by_role)
+    }
+    checks = [pinging(places, replies)] if places else []
+    if readers and settings.extractor != "local" and isinstance(readers[0].chat, OpenAIChat):
+        checks.append(fitting(readers[0].chat, tokens_needed(settings)))
+    checks += [embedding(embedder_chain)] if embedder_chain else []
     return Models(
         meter=meter,
         chains=chains,
@@ -64,6 +92,25 @@ def open_models(settings: Settings, replies: Replies, embedder: Embedder, retry:
         n_ahead=by_role[Role.SUMMARISE][0].concurrency if Role.SUMMARISE in by_role else 1,
         closing=(*closing, *(each.aclose for each in (remote, reranker) if each)),
     )
+
+
+def _make_folder(record: Path) -> None:
+    try:
+        record.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInput(
+            f"record = {str(record)!r} cannot be made ({error.strerror}).", remedy="Name another folder."
+        ) from None
+
+
+def _prices(settings: Settings) -> PriceTable:
+    return PriceTable({each.model: each.price for each in settings.price})
+
+
+def _needed(settings: Settings, by_role: Mapping[Role, Sequence[ChatModel]]) -> list[Role]:
+    """Return the roles whose models documents need."""
+    readers = () if settings.extractor == "local" else (Role.EXTRACT,)
+    return [role for role in (*readers, Role.SUMMARISE) if role in by_role]
 
 
 def _embedder_chain(
@@ -111,10 +158,11 @@ class _Guards:
         return self._by_name[service, own]
 
 
-def _link(model: ChatModel, guards: _Guards, prices: PriceTable) -> Link:
+def _link(model: ChatModel, guards: _Guards, prices: PriceTable, record: Path | None) -> Link:
     service = _service(model.chat)
     own = "" if model.is_shared else model.role.value
-    return Link(llm=model.chat, terms=_terms(model.name, prices), guards=guards.of(service, model.concurrency, own))
+    llm = model.chat if record is None or isinstance(model.chat, ReplayedLLM) else RecordedLLM(model.chat, record)
+    return Link(llm=llm, terms=_terms(model.name, prices), guards=guards.of(service, model.concurrency, own))
 
 
 def _service(chat: Chat) -> str:

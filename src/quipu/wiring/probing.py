@@ -4,19 +4,18 @@ import time
 from dataclasses import replace
 
 from quipu.errors import QuipuError
-from quipu.model.chat import ChatRequest, Message, Role
 from quipu.providers.litellm import LiteLlm
 from quipu.providers.openai.chat import OpenAIChat
 from quipu.providers.openai.embeddings import OpenAIEmbedder
 from quipu.providers.openai.probe import Finding, probe_chat, probe_embedder, probe_reranker
 from quipu.settings import Settings
+from quipu.wiring.checking import PING
 from quipu.wiring.inventory import NamedModel, take_inventory
 from quipu.wiring.models import open_remote_embedder, open_reranker
 from quipu.wiring.services import Chat
+from quipu.wrap.recorded import ReplayedLLM
 
 PATIENCE_S = 120.0  # a server on a laptop may have to load its model first
-
-_PING = ChatRequest(messages=(Message("user", "Reply with OK."),), role=Role.JUDGE, max_output_tokens=16)
 
 
 async def probe_models(settings: Settings) -> list[tuple[NamedModel, Finding]]:
@@ -43,6 +42,8 @@ def _impatient(settings: Settings) -> Settings:
 
 
 async def _probe_chat(chat: Chat) -> Finding:
+    if isinstance(chat, ReplayedLLM):
+        return Finding(name=chat.identity, host="recording")
     try:
         return await (probe_chat(chat) if isinstance(chat, OpenAIChat) else _probe_litellm(chat))
     finally:
@@ -53,7 +54,7 @@ async def _probe_litellm(chat: LiteLlm) -> Finding:
     found = Finding(name=chat.identity, host="LiteLLM")
     begun = time.perf_counter()
     try:
-        await chat.complete(_PING)
+        await chat.complete(PING)
     except QuipuError as error:
         return replace(found, problem=error.message, remedy=error.remedy)
     return replace(found, took_s=time.perf_counter() - begun)

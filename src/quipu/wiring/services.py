@@ -1,10 +1,12 @@
 """Wiring of services: which model does which work, where it is and with which key; nothing is asked here."""
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from quipu.errors import InvalidInput
 from quipu.model.chat import Role
+from quipu.model.extra import parse_extra
 from quipu.model.secret import Secret
 from quipu.providers.litellm import LiteLlm, LiteLlmParameters
 from quipu.providers.local import ByteTokenizer
@@ -15,13 +17,16 @@ from quipu.providers.openai.form import ChatParameters
 from quipu.settings import Settings
 from quipu.settings.keys import FoundKey, find_key, find_secrets
 from quipu.settings.roles import RoleSettings
+from quipu.settings.tables import saying_where
+from quipu.wrap.recorded import ReplayedLLM
 
 LLM_KEY, EMBEDDER_KEY, RERANKER_KEY = "QUIPU_LLM_KEY", "QUIPU_EMBEDDER_KEY", "QUIPU_RERANKER_KEY"
-LITELLM_CONCURRENCY = 8
+REPLAY = "replay/"  # and the folder of a recording
+LITELLM_CONCURRENCY = REPLAY_CONCURRENCY = 8
 SILENCE_S = 180.0  # longest wait for the next piece of a reply
 COUNT = ByteTokenizer().count
 
-Chat = OpenAIChat | LiteLlm
+Chat = OpenAIChat | LiteLlm | ReplayedLLM
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,20 +56,30 @@ class Service:
 def chat_models(settings: Settings) -> dict[Role, list[ChatModel]]:
     """Return, for each role that has one, the model and after it its fallback. Nothing is asked yet.
 
-    Raises InvalidInput for a name that is no model, and where a server's address is missing.
+    Raises InvalidInput for a name that is no model, and where a server's address is missing, NotFound for a recording
+    that is not there.
     """
     own = {each.role: each for each in settings.role}
+    recordings: dict[str, ReplayedLLM] = {}
     found: dict[Role, list[ChatModel]] = {}
     for role in Role:
         table = own.get(role) or RoleSettings(role=role)
-        name = table.llm or settings.llm
-        if name:
-            models = [_chat_model(settings, table, name)]
-            if table.fallback:
-                bare = RoleSettings(role=role, timeout_s=table.timeout_s)
-                models.append(_chat_model(settings, bare, table.fallback))
-            found[role] = models
+        bare = RoleSettings(role=role, timeout_s=table.timeout_s)
+        if name := table.llm or settings.llm:
+            asked = [(table, name), *([(bare, table.fallback)] if table.fallback else [])]
+            found[role] = [
+                _replayed(each, name, recordings) if name.startswith(REPLAY) else _chat_model(settings, each, name)
+                for each, name in asked
+            ]
     return found
+
+
+def _replayed(table: RoleSettings, name: str, recordings: dict[str, ReplayedLLM]) -> ChatModel:
+    """Return a recording as a model; each is read once. Raises NotFound where there is none."""
+    if name not in recordings:
+        recordings[name] = ReplayedLLM(Path(name.removeprefix(REPLAY)).expanduser())
+    concurrency = table.concurrency or REPLAY_CONCURRENCY
+    return ChatModel(role=table.role, name=name, chat=recordings[name], concurrency=concurrency, is_shared=True)
 
 
 def embedder_service(settings: Settings) -> Service:
@@ -91,14 +106,14 @@ def _service(settings: Settings, name: str, base_url: str | None, own_key: str) 
             f"{name!r} is no embedder and no reranker: {provider} is asked for chat only.",
             remedy="Name a model of an OpenAI-compatible server: docs/providers.",
         )
-    names = (own_key, PROVIDERS[provider].key_variable)
-    endpoint, found = _endpoint(settings, PROVIDERS[provider], base_url or "", names)
+    endpoint, found = _endpoint(settings, PROVIDERS[provider], base_url or "", (own_key,))
     return Service(endpoint=endpoint, model=model, key_origin=found.origin if found else "")
 
 
 def _chat_model(settings: Settings, table: RoleSettings, name: str) -> ChatModel:
     """Return the model of that name; what the settings say of `llm` holds for it where it is that one."""
     provider, model = parse_model_name(name)
+    saying_where(lambda: parse_extra(table.extra), f"[role.{table.role}]")
     is_default = name == settings.llm
     table = replace(
         table,
@@ -126,7 +141,7 @@ def _chat_model(settings: Settings, table: RoleSettings, name: str) -> ChatModel
 def _openai(
     settings: Settings, table: RoleSettings, provider: Provider, model: str, own_key: tuple[str, ...]
 ) -> tuple[OpenAIChat, FoundKey | None]:
-    endpoint, found = _endpoint(settings, provider, table.llm_base_url or "", (*own_key, provider.key_variable))
+    endpoint, found = _endpoint(settings, provider, table.llm_base_url or "", own_key)
     endpoint = replace(
         endpoint,
         api_version=table.llm_api_version or "",
@@ -141,7 +156,15 @@ def _openai(
 def _litellm(
     settings: Settings, table: RoleSettings, model: str, own_key: tuple[str, ...]
 ) -> tuple[LiteLlm, FoundKey | None]:
-    found = _find_key(settings, own_key, LITELLM)
+    service, host = model.partition("/")[0], _host_of(table.llm_base_url or "")
+    lines = (host,) if host else (f"{LITELLM}/{service}", *own_key)
+    found = find_key(own_key, lines, find_secrets(settings.secrets, settings.index))
+    if host and found is None:
+        raise InvalidInput(
+            f"{LITELLM}/{model} is at {host}, and no key for that host is set: "
+            "the library would send it those of the service.",
+            remedy=f'Set QUIPU_LLM_KEY, or give it in secrets.toml, as "{host}" = … (any text where it wants none).',
+        )
     parameters = LiteLlmParameters(
         key=Secret(found.value if found else ""),
         base_url=table.llm_base_url or "",
@@ -154,26 +177,23 @@ def _litellm(
 
 
 def _endpoint(
-    settings: Settings, provider: Provider, base_url: str, names: tuple[str, ...]
+    settings: Settings, provider: Provider, base_url: str, own_key: tuple[str, ...]
 ) -> tuple[Endpoint, FoundKey | None]:
-    names = tuple(name for name in names if name)
-    found = _find_key(settings, names, provider.name)
-    endpoint = Endpoint(
-        provider=provider,
-        base_url=base_url,
-        key=Secret(found.value if found else ""),
-        key_names=names,
-        timeouts=_timeouts(settings.llm_timeout_s),
-    )
-    return endpoint, found
+    """Return a service with its key; elsewhere than at its own address that is not the provider's.
+
+    Settings may be a stranger's, and name a server of theirs: it gets only a key that is given for it.
+    """
+    endpoint = Endpoint(provider=provider, base_url=base_url, timeouts=_timeouts(settings.llm_timeout_s))
+    names, lines = own_key, [endpoint.host]
+    if endpoint.is_own:
+        names = tuple(name for name in (*own_key, provider.key_variable) if name)
+        lines += [provider.name, *names]
+    found = find_key(names, lines, find_secrets(settings.secrets, settings.index))
+    return replace(endpoint, key=Secret(found.value if found else ""), key_names=names), found
 
 
 def _timeouts(total_s: float) -> Timeouts:
     return Timeouts(total_s=total_s, silence_s=min(total_s, SILENCE_S))
-
-
-def _find_key(settings: Settings, names: tuple[str, ...], provider: str) -> FoundKey | None:
-    return find_key(names, provider, find_secrets(settings.secrets, settings.index))
 
 
 def _owner(settings: Settings) -> tuple[str, str] | None:
@@ -185,9 +205,16 @@ def _owner(settings: Settings) -> tuple[str, str] | None:
 
 
 def _place(name: str, base_url: str | None) -> tuple[str, str]:
-    """Return a model's provider and host: a key for one host is no other's business. LiteLLM's name the service."""
+    """Return a model's provider and where it is: a key for one host is no other's business. LiteLLM's name the service.
+
+    The same host without encryption is another place.
+    """
     provider, _, model = name.partition("/")
     if provider == LITELLM:
         provider = f"{LITELLM}/{model.partition('/')[0]}"
     address = base_url or (PROVIDERS[provider].base_url if provider in PROVIDERS else "")
-    return provider, urlsplit(address).netloc.rpartition("@")[2]
+    return provider, f"{urlsplit(address).scheme}://{_host_of(address)}"
+
+
+def _host_of(address: str) -> str:
+    return urlsplit(address).netloc.rpartition("@")[2]

@@ -4,12 +4,15 @@ import asyncio
 import json
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from quipu.model.chat import ChatRequest, Completion, Finish, TokenCount
+from quipu.model.chat import ChatRequest, Completion, Finish, Lifetime, TokenCount
+from quipu.model.usage import UsageRow
 from quipu.ports.llm import LLM, TextSink, no_text
 from quipu.ports.replies import Replies
 from quipu.wrap.meter import Meter
+from quipu.wrap.persistent import persist
 from quipu.wrap.unbroken import ended, unbroken
 
 Asking = Coroutine[Any, Any, Completion]
@@ -68,7 +71,10 @@ class CachedLLM:
         async def find_or_ask(tell: TextSink) -> Completion:
             return await self._kept(request) or await self._asked(request, tell)
 
-        return await self._flights.join(request.hash(self.identity), find_or_ask, on_text)
+        completion = await self._flights.join(request.hash(self.identity), find_or_ask, on_text)
+        if completion.is_reused and request.documents and _is_whole(completion):
+            await unbroken(self._put(request, completion, ()))  # which may be other documents than it was kept for
+        return completion
 
     async def _kept(self, request: ChatRequest) -> Completion | None:
         for identity in self._identities:
@@ -79,6 +85,8 @@ class CachedLLM:
 
     async def _asked(self, request: ChatRequest, on_text: TextSink) -> Completion:
         call = self._meter.child()
+        if request.lifetime is Lifetime.REVISION and request.revision is None:
+            request = replace(request, revision=await self._replies.facts_revision())
         try:
             completion = await self._ask(call).complete(request, on_text)
         except BaseException:
@@ -88,50 +96,75 @@ class CachedLLM:
         return completion
 
     async def _keep(self, request: ChatRequest, completion: Completion, call: Meter) -> None:
-        if completion.finish in KEPT and completion.text.strip():
-            key = request.hash(completion.model or self.identity)
-            await self._replies.keep(key, write_payload(completion), request, call.rows())
+        if _is_whole(completion):
+            await self._put(request, completion, call.rows())
         else:
             await self._spend(call)
 
+    async def _put(self, request: ChatRequest, completion: Completion, rows: Sequence[UsageRow]) -> None:
+        key = request.hash(completion.model or self.identity)
+        await persist(partial(self._replies.keep, key, write_payload(completion), request, rows))
+
     async def _spend(self, call: Meter) -> None:
         if rows := call.rows():
-            await self._replies.spend(rows)
+            await persist(partial(self._replies.spend, rows))
 
 
 class _Flight:
     """One request under way, for all who wait for it. It is dropped when the last of them is cancelled.
 
-    It is streamed where the first of them watches; else the others are given the text at its end.
+    It is streamed where the first of them watches; else the others are given the text at its end. What a watcher's own
+    sink raises is raised to that watcher, once the reply is there.
     """
 
     def __init__(self, ask: Callable[[TextSink], Asking], *, is_watched: bool) -> None:
         self.is_dropped = False
         self._pieces: list[str] = []
-        self._sinks: list[TextSink] = []
+        self._watchers: list[_Watcher] = []
         self.task = asyncio.create_task(ask(self._tell if is_watched else no_text))
 
     async def join(self, on_text: TextSink) -> Completion:
         """Wait for the outcome; `on_text` is given what has come so far, and the rest as it comes."""
-        if self._pieces:
-            on_text("".join(self._pieces))
-        self._sinks.append(on_text)
+        watcher = _Watcher(on_text)
+        watcher.tell("".join(self._pieces))
+        self._watchers.append(watcher)
         try:
             completion = await asyncio.shield(self.task)
         finally:
-            self._sinks.remove(on_text)
-            if not self._sinks and not self.task.done():
+            self._watchers.remove(watcher)
+            if not self._watchers and not self.task.done():
                 self.is_dropped = True
                 self.task.cancel()
                 await ended(self.task)
         if not self._pieces:
-            on_text(completion.text)
+            watcher.tell(completion.text)
+        if watcher.error is not None:
+            raise watcher.error
         return completion
 
     def _tell(self, text: str) -> None:
         self._pieces.append(text)
-        for on_text in self._sinks:
-            on_text(text)
+        for watcher in self._watchers:
+            watcher.tell(text)
+
+
+class _Watcher:
+    """One who is given the text while it comes, until that fails."""
+
+    def __init__(self, on_text: TextSink) -> None:
+        self._on_text = on_text
+        self.error: Exception | None = None
+
+    def tell(self, text: str) -> None:
+        if text and self.error is None:
+            try:
+                self._on_text(text)
+            except Exception as error:  # the watcher's own, and nobody else's
+                self.error = error
+
+
+def _is_whole(completion: Completion) -> bool:
+    return completion.finish in KEPT and bool(completion.text.strip())
 
 
 def write_payload(completion: Completion) -> str:

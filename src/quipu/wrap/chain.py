@@ -7,6 +7,7 @@ from quipu.ports.embedder import Embedder
 from quipu.ports.llm import LLM
 from quipu.ports.replies import Replies
 from quipu.ports.reranker import Reranker
+from quipu.wrap.batched import BatchedEmbedder, BatchingEmbedder
 from quipu.wrap.cached import CachedLLM, Flights
 from quipu.wrap.fallback import FallbackLLM, Outages
 from quipu.wrap.guard import Guard, GuardedEmbedder, GuardedLLM, GuardedReranker
@@ -53,7 +54,7 @@ class LLMChain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbedderChain:
-    """An embedder: remembered( guards( metered( provider ) ) ); `spend` keeps what calls cost."""
+    """An embedder: remembered( batched( guards( metered( provider ) ) ) ); `spend` keeps what calls cost."""
 
     provider: Embedder
     terms: Terms
@@ -64,7 +65,10 @@ class EmbedderChain:
     def embedder(self, meter: Meter) -> Embedder:
         """Return the chain, counted by a meter."""
         metered = MeteredEmbedder(self.provider, meter, self.terms, self.spend)
-        return RememberedEmbedder(GuardedEmbedder(metered, self.guards), self.memory)
+        embedder: Embedder = GuardedEmbedder(metered, self.guards)
+        if isinstance(self.provider, BatchingEmbedder):
+            embedder = BatchedEmbedder(embedder, self.provider)
+        return RememberedEmbedder(embedder, self.memory)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

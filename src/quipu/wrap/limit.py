@@ -10,7 +10,7 @@ from quipu.errors import Overloaded
 from quipu.model.chat import Completion, Finish
 from quipu.wrap.guard import Call
 from quipu.wrap.pace import Pace, Span
-from quipu.wrap.retry import Sleep
+from quipu.wrap.retry import URGENT_PATIENCE_S, Sleep
 
 T = TypeVar("T")
 
@@ -21,7 +21,7 @@ class Limit:
     """A guard that holds calls back; one is shared by all calls of a service, whatever they are for.
 
     Waiting calls go first come, first served, urgent ones before the others. While a Retry-After runs, none begins; one
-    longer than `MAX_PAUSE_S` is left to the caller.
+    longer than `MAX_PAUSE_S` is left to the caller. An urgent call waits for its end `URGENT_PATIENCE_S` at most.
     """
 
     def __init__(
@@ -32,6 +32,7 @@ class Limit:
         self._sleep = sleep
         self._n_running = 0
         self._resume_at = 0.0
+        self._reason = Overloaded("")
         self._urgent: deque[asyncio.Future[None]] = deque()
         self._patient: deque[asyncio.Future[None]] = deque()
 
@@ -51,14 +52,22 @@ class Limit:
         return sum(not each.done() for queue in (self._urgent, self._patient) for each in queue)
 
     async def run(self, work: Callable[[], Awaitable[T]], call: Call) -> T:
-        """Return what `work` returns, begun when there is room."""
+        """Return what `work` returns, begun when there is room. Raises Overloaded where an urgent call cannot wait."""
+        self._pause(call)
         await self._enter(self._urgent if call.is_urgent else self._patient)
         try:
-            while (pause := self._resume_at - self._clock()) > 0:
+            while (pause := self._pause(call)) > 0:
                 await self._sleep(pause)
             return await self._measured(work, call)
         finally:
             self._leave()
+
+    def _pause(self, call: Call) -> float:
+        """Return how many seconds of a Retry-After are left, 0 or less where none runs."""
+        pause = self._resume_at - self._clock()
+        if call.is_urgent and pause > URGENT_PATIENCE_S:
+            raise Overloaded(self._reason.message, remedy=self._reason.remedy, retry_after_s=pause)
+        return pause
 
     async def _measured(self, work: Callable[[], Awaitable[T]], call: Call) -> T:
         start, n_at_start = self._clock(), self._n_running
@@ -72,6 +81,7 @@ class Limit:
             self._pace.overloaded(span())
             if error.retry_after_s is not None and error.retry_after_s <= MAX_PAUSE_S:
                 self._resume_at = max(self._resume_at, self._clock() + error.retry_after_s)
+                self._reason = error
             raise
         if not isinstance(result, Completion):
             self._pace.succeeded(call.kind, span())

@@ -1,7 +1,6 @@
 """Meter: counts what calls cost, call by call, and keeps them within budgets."""
 
-from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TypeVar
@@ -61,7 +60,6 @@ class Meter:
         self._parent = parent
         self._today = today
         self._rows: dict[tuple[str, str, str, str], UsageRow] = {}
-        self._failed: Counter[tuple[Stage, str]] = Counter()
 
     def child(self, subject: str | None = None, budget: SpendingBudget | None = None) -> "Meter":
         """Return a meter of a part of the work: a question, one call."""
@@ -75,10 +73,6 @@ class Meter:
     def rows(self) -> tuple[UsageRow, ...]:
         """Return what was counted so far, one row for each day, stage, model and subject, ordered by these."""
         return tuple(self._rows[key] for key in sorted(self._rows))
-
-    def failed(self) -> Mapping[tuple[Stage, str], int]:
-        """Return how many attempts cost nothing since they failed, by stage and model."""
-        return dict(self._failed)
 
     async def run(
         self, work: Callable[[], Awaitable[T]], attempt: Attempt, tokens_of: Callable[[T], TokenCount | None]
@@ -95,8 +89,6 @@ class Meter:
             except QuipuError as error:
                 if isinstance(error, Overloaded | Refused) and error.may_cost:
                     actual = self._interrupted(attempt)
-                else:
-                    self._fail(attempt)
                 raise
             except BaseException:
                 actual = self._interrupted(attempt)
@@ -152,10 +144,6 @@ class Meter:
         for meter in self._lineage():
             own = row if meter._subject is None else replace(row, subject=meter._subject)
             meter._rows[own.key] = meter._rows[own.key] + own if own.key in meter._rows else own
-
-    def _fail(self, attempt: Attempt) -> None:
-        for meter in self._lineage():
-            meter._failed[attempt.stage, attempt.terms.model] += 1
 
     def _budgets(self) -> Iterator[SpendingBudget]:
         for meter in self._lineage():

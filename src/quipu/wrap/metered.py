@@ -14,6 +14,7 @@ from quipu.ports.embedder import Embedder
 from quipu.ports.llm import LLM, TextSink, no_text
 from quipu.ports.reranker import Reranker
 from quipu.wrap.meter import Attempt, Meter, Terms
+from quipu.wrap.persistent import persist
 from quipu.wrap.unbroken import unbroken
 
 T = TypeVar("T")
@@ -145,11 +146,7 @@ async def _booked(
         return result
     finally:
         if rows := call.rows():
-            await unbroken(_spent(spend, rows))
-
-
-async def _spent(spend: Spend, rows: Sequence[UsageRow]) -> None:
-    await spend(rows)
+            await unbroken(persist(partial(spend, rows)))
 
 
 async def _with_estimate(work: Callable[[], Awaitable[T]], texts: Sequence[str], terms: Terms) -> tuple[T, TokenCount]:

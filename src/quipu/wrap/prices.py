@@ -7,10 +7,9 @@ from types import MappingProxyType
 
 from quipu.model.usage import Price
 
-# From the providers' public price lists, in USD, for the standard tier and prompts of ordinary length. Prices change,
-# and differ by contract: what matters is to be set in [[price]] tables. Only prices that were certain are listed.
-AS_OF = "2025-10"
-LOCAL = ("ollama", "lmstudio", "vllm", "llamacpp", "tei")
+# From the providers' public price lists of October 2025, in USD, for the standard tier and prompts of ordinary length.
+# Prices change, and differ by contract: what matters is to be set in [[price]] tables. Only certain ones are listed.
+LOCAL = ("ollama", "lmstudio", "vllm", "llamacpp", "tei", "replay")
 FREE = Price(input=0.0, output=0.0)
 
 # A version at the end of a name costs what the model does: "-2024-07-18", "-20241022", "@20250514", "-001", "-latest".

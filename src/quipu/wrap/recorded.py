@@ -62,8 +62,8 @@ class ReplayedLLM:
 
 def _append(file: Path, line: str) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("a", encoding="ascii") as out:
-        out.write(line)
+    with file.open("ab", buffering=0) as out:  # at once, as others may write to the file too
+        out.write(line.encode("ascii"))
 
 
 def _record(identity: str, request: ChatRequest, completion: Completion) -> Mapping[str, object]:

@@ -15,6 +15,8 @@ from quipu.wrap.guard import Call
 
 T = TypeVar("T")
 
+URGENT_PATIENCE_S = 10.0
+
 Sleep = Callable[[float], Awaitable[None]]
 
 
@@ -35,7 +37,7 @@ class RetryPolicy:
     first_wait_s: float = 1.0
     max_wait_s: float = 30.0
     patience_s: float = 120.0
-    urgent_patience_s: float = 10.0
+    urgent_patience_s: float = URGENT_PATIENCE_S
     max_failures: int = 5
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from quipu.answer.written import UNSOURCED, UNSUPPORTED, Written, messages_for, write
 from quipu.errors import Refused, Unavailable
 from quipu.model.chat import Completion, Finish, Lifetime, Role, TokenCount
-from quipu.model.query import Budget, Query
+from quipu.model.query import Budget, Query, Turn
 from quipu.ports.llm import no_text
 from tests.unit.answer.fakes import material
 from tests.unit.retrieve.talker import Talker, said
@@ -32,6 +32,7 @@ async def test_the_request_names_documents_question_and_how_long_its_reply_holds
     (request,) = llm.requests
     assert request.messages == messages_for(QUERY, material(TEXTS))
     assert (request.role, request.lifetime, request.max_output_tokens) == (Role.ANSWER, Lifetime.REVISION, 99)
+    assert request.revision == material(TEXTS).revision
     assert request.documents == ("Alice Kober.md", "Linear B.md")
     assert request.subject == QUERY.text
     assert request.schema == ""
@@ -139,6 +140,12 @@ async def test_where_nothing_was_looked_up_the_model_is_asked_without_evidence()
     (request,) = llm.requests
     assert request.lifetime == Lifetime.FREE
     assert "nothing was looked up" in request.messages[0].text
+
+
+async def test_what_earlier_answers_quoted_goes_with_the_facts_also_where_nothing_is_looked_up() -> None:
+    llm, turns = Talker("She did."), (Turn(role="assistant", text="She taught in Brooklyn."),)
+    await write(replace(QUERY, history=turns), material({}, looks_up=False), llm, no_text)
+    assert llm.requests[0].lifetime == Lifetime.REVISION
 
 
 async def test_a_provider_that_streams_nothing_or_only_some_still_gives_the_whole_text() -> None:

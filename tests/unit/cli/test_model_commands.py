@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from quipu.model.document import Document, Status
+from quipu.model.estimate import Range
 from quipu.model.report import AddReport, RefreshReport
 from quipu.model.summary import Owner, OwnerKind, SummaryFailure
 from quipu.model.usage import Spending
@@ -55,6 +56,17 @@ def test_a_dry_run_without_a_model_says_that_nothing_is_spent(cli: Cli, engine: 
     assert "no model is asked, nothing is spent" in cli("add", "--text", "Hello", "--dry-run").out
 
 
+def test_a_dry_run_tells_what_vectors_of_a_service_take(cli: Cli, engine: FakeEngine) -> None:
+    vectors = Range(low=1_200, likely=2_000, high=4_500)
+    engine.estimated = replace(ESTIMATE, embedder="openai/small", embedded_tokens=vectors, embedding_cost=vectors)
+    out = cli("add", "--text", "Hello", "--dry-run").out
+    assert "tokens of vectors, openai/small" in out and "money for vectors" in out
+    engine.estimated = replace(engine.estimated, model="", embedding_cost=None)
+    out = cli("add", "--text", "Hello", "--dry-run").out
+    assert "tokens of vectors, openai/small" in out and "2,000" in out
+    assert "calls" not in out and "nothing is spent" not in out and "money for vectors" not in out
+
+
 def test_a_dry_run_of_what_is_known_asks_no_model(cli: Cli, engine: FakeEngine) -> None:
     engine.estimated = replace(ESTIMATE, n_known=40)
     assert "No model would be asked." in cli("add", "--text", "Hello", "--dry-run").out
@@ -101,6 +113,13 @@ def test_work_that_was_stopped_says_why_what_waits_and_how_to_go_on(cli: Cli, en
     assert "Stopped: The budget of 3 calls is used up." in ran.out
     assert "4 documents wait; `quipu --index kb resume` goes on." in ran.out
     assert "3 calls: 3,000 tokens in, 1,000 of them cached, 900 out, 0.0023." in ran.out
+
+
+def test_what_was_left_out_and_what_wants_a_look_is_told(cli: Cli, engine: FakeEngine) -> None:
+    engine.report = AddReport(n_added=1, n_dropped=1_200, notes=("openai/x cannot be asked.",))
+    out = cli("add", "--text", "x").out
+    assert "1,200 records of the model left out: not borne out by the text." in out
+    assert "openai/x cannot be asked." in out
 
 
 def test_a_document_read_in_part_names_the_command_that_tries_again(cli: Cli, engine: FakeEngine) -> None:

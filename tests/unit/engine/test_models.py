@@ -17,6 +17,7 @@ from quipu.testing.scripted.script import Script
 from quipu.testing.server import serving
 from quipu.testing.server.process import ServerHandle
 from quipu.wiring import open_engine
+from quipu.wrap.retry import RetryPolicy
 
 TEXTS = {
     "polo": "Marco Polo was a merchant of Venice. Marco Polo met Kublai Khan in Shangdu in 1275.",
@@ -25,6 +26,7 @@ TEXTS = {
 }
 PRICE = ModelPrice(model="custom/*", price=Price(input=1.0, output=2.0))
 NOWHERE = "http://127.0.0.1:9/v1"
+AT_ONCE = RetryPolicy(max_attempts=1, first_wait_s=0.0, max_wait_s=0.0)
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +87,7 @@ async def test_a_sample_is_paid_for_kept_and_known_afterwards(tmp_path: Path, se
         assert told.sample_calls > 0
         assert told.sample_cost > 0
         assert await kb.documents() == []
+        assert await kb.verify() == []
         read = server.stats().by_kind[Kind.EXTRACT].n_completed
         report = await kb.add(texts, root=tmp_path)
         assert (report.n_extracted, report.n_reused) == (1, 2)
@@ -192,3 +195,55 @@ async def test_passages_are_put_in_order_by_a_reranker_which_is_counted(tmp_path
         assert "scores it" in answer.trace.evidence.chunks[0].reason
         assert [row.stage for row in answer.usage] == [Stage.RERANK]
         assert [row.stage for row in await kb.usage()] == [Stage.RERANK]
+
+
+async def test_what_is_unchanged_needs_no_model(tmp_path: Path) -> None:
+    texts = await _texts(tmp_path)
+    with serving() as server:
+        settings = _settings(tmp_path, server.base_url)
+        async with await open_engine(settings) as kb:
+            await kb.add(texts, root=tmp_path)
+    async with await open_engine(settings, retry=AT_ONCE) as kb:
+        report = await kb.add(texts, root=tmp_path)
+        assert (report.n_unchanged, report.usage) == (3, ())
+        assert (await kb.resume()).n_resumed == 0
+        (texts / "new.md").write_text("Ibn Battuta was born in Tangier.")
+        with pytest.raises(Unavailable, match="Nothing answers"):
+            await kb.add(texts, root=tmp_path)
+        assert len(await kb.documents()) == 3
+
+
+async def test_what_waits_is_not_touched_where_no_model_answers(tmp_path: Path, server: ServerHandle) -> None:
+    async with await open_engine(_settings(tmp_path, server.base_url, budget="2 calls")) as kb:
+        assert (await kb.add(await _texts(tmp_path), root=tmp_path)).n_waiting > 0
+    async with await open_engine(_settings(tmp_path, NOWHERE)) as kb:
+        with pytest.raises(Unavailable, match="Nothing answers"):
+            await kb.resume()
+        assert Status.FAILED not in {document.status for document in await kb.documents()}
+
+
+async def test_the_model_of_summaries_is_asked_before_anything_is_read(tmp_path: Path, server: ServerHandle) -> None:
+    summaries = RoleSettings(role=Role.SUMMARISE, llm="custom/other", llm_base_url=NOWHERE)
+    async with await open_engine(_settings(tmp_path, server.base_url, role=(summaries,))) as kb:
+        with pytest.raises(Unavailable, match=r"Nothing answers at 127\.0\.0\.1:9"):
+            await kb.add(await _texts(tmp_path), root=tmp_path)
+        assert await kb.documents() == []
+    assert server.stats().total(Kind.EXTRACT).n_completed == 0
+
+
+async def test_a_model_that_reads_and_sums_up_is_asked_once(tmp_path: Path, server: ServerHandle) -> None:
+    async with await open_engine(_settings(tmp_path, server.base_url)) as kb:
+        await kb.add(await _texts(tmp_path), root=tmp_path)
+    assert server.stats().total(Kind.OTHER).n_completed == 1
+
+
+async def test_a_model_that_cannot_be_asked_is_told_of_though_its_fallback_answers(
+    tmp_path: Path, server: ServerHandle
+) -> None:
+    reads = RoleSettings(role=Role.EXTRACT, llm="ollama/gone", llm_base_url=NOWHERE, fallback="custom/test")
+    async with await open_engine(_settings(tmp_path, server.base_url, role=(reads,)), retry=AT_ONCE) as kb:
+        report = await kb.add(await _texts(tmp_path), root=tmp_path)
+        assert report.n_added == 3
+        (note,) = report.notes
+        assert note.startswith("ollama/gone cannot be asked, its fallback stands in: Nothing answers at 127.0.0.1:9")
+    assert server.stats().total(Kind.OTHER).n_completed == 1

@@ -211,14 +211,6 @@ async def test_a_reply_without_any_piece_is_none_and_one_withheld_is_refused() -
     assert caught.value.may_cost
 
 
-async def test_a_check_tells_what_could_never_work_from_what_is_busy() -> None:
-    for error in (BadRequestError("LLM Provider NOT provided"), AuthenticationError("no"), NotFoundError("no")):
-        with pytest.raises(Unavailable):
-            await _model(Library(refuses=error)).check()
-    await _model(Library(refuses=RateLimitError("busy"))).check()
-    await _model(Library(piece("OK", "stop"))).check()
-
-
 async def test_no_error_shows_a_key() -> None:
     other = "AKIAABCDEFGHIJKLMNOP"
     error = AuthenticationError(f"Incorrect key {KEY}, Authorization: Bearer abc.def.ghi, {other}")
@@ -226,20 +218,32 @@ async def test_no_error_shows_a_key() -> None:
         await _model(Library(refuses=error), LiteLlmParameters(key=Secret(KEY))).complete(HELLO)
     shown = "".join(traceback.format_exception(caught.value)) + repr(caught.value) + repr(caught.value.__context__)
     assert not any(secret in shown for secret in ("SENTINEL", "abc.def", other))
-    assert "SENTINEL" not in repr(LiteLlmParameters(key=Secret(KEY)))
+    assert "SENTINEL" not in repr(LiteLlmParameters(key=Secret(KEY), base_url="http://user:SENTINEL@gate.example/v1"))
+
+
+async def test_no_error_shows_what_is_secret_in_an_address() -> None:
+    url = "http://user:pass%40SENTINEL@gate.example/v1?code=SENTINEL-of-query"
+    error = APIConnectionError(f"Nothing at {url}, user pass@SENTINEL")
+    with pytest.raises(Overloaded) as caught:
+        await _model(Library(refuses=error), LiteLlmParameters(base_url=url)).complete(HELLO)
+    assert "SENTINEL" not in str(caught.value)
 
 
 def test_the_identity_names_what_changes_replies() -> None:
     assert _model(Library()).identity == "litellm/bedrock/claude"
     set_apart = LiteLlmParameters(key=Secret(KEY), timeout_s=1.0, temperature=0.5, extra='{"top_p": 0.9}')
-    assert _model(Library(), set_apart).identity == (
-        'litellm/bedrock/claude?{"extra": {"top_p": 0.9}, "temperature": 0.5}'
-    )
+    identity = _model(Library(), set_apart).identity
+    assert identity.startswith('litellm/bedrock/claude?{"extra": "')
+    assert identity.endswith('", "temperature": 0.5}')
+    assert "top_p" not in identity
+    assert identity != _model(Library(), replace(set_apart, extra='{"top_p": 0.8}')).identity
 
 
-def test_extra_arguments_that_are_no_object_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="is not a JSON object"):
-        _model(Library(), LiteLlmParameters(extra="[1]"))
+@pytest.mark.parametrize("extra", ["[1]", '{"api_key": "sk-SENTINEL"}', '{"api_base": "http://elsewhere.example"}'])
+def test_extra_arguments_that_are_no_object_or_hold_a_key_or_an_address_are_refused(extra: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        _model(Library(), LiteLlmParameters(extra=extra))
+    assert "SENTINEL" not in str(caught.value)
 
 
 def test_a_library_that_is_not_installed_is_unavailable_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:

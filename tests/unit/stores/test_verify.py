@@ -131,6 +131,22 @@ async def test_a_claim_about_an_entity_that_is_not_there_is_found(database: Path
         assert await store.verify() == ["claim 0 of chunk row 1: an entity of its is not there"]
 
 
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ("INSERT INTO reply_document VALUES ('gone', 'x', 0)", "reply x: it is kept for the document 'gone'"),
+        ("INSERT INTO reply_source VALUES ('x', 'y')", "reply x: it was made from a reply that is not there"),
+    ],
+)
+async def test_a_reply_that_nothing_needs_is_found(database: Path, statement: str, words: str) -> None:
+    async with open_index(database) as store:
+        await fill(store)
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute(statement)
+    async with open_index(database) as store:
+        assert [each.startswith(words) for each in await store.verify()] == [True]
+
+
 async def test_nothing_is_found_on_a_sound_index(database: Path) -> None:
     async with open_index(database) as store:
         await fill(store)

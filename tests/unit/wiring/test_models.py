@@ -14,16 +14,17 @@ from quipu.errors import InvalidInput
 from quipu.ingest.llm import LlmExtractor
 from quipu.ingest.local import LocalExtractor
 from quipu.model.chat import ChatRequest, Role
-from quipu.model.usage import UsageRow
+from quipu.model.secret import Secret
+from quipu.model.usage import Price, UsageRow
 from quipu.ports.extractor import Extractor
 from quipu.providers.litellm import LiteLlmParameters
 from quipu.providers.local import WordLlamaEmbedder
 from quipu.providers.openai.catalog import PROVIDERS
 from quipu.providers.openai.chat import OpenAIChat
 from quipu.settings import Settings
-from quipu.settings.roles import RoleSettings
+from quipu.settings.roles import ModelPrice, RoleSettings
 from quipu.wiring import make_extractor, open_engine, services
-from quipu.wiring.models import open_models
+from quipu.wiring.models import check_settings, open_models
 from quipu.wiring.services import chat_models, embedder_service, reranker_service
 from quipu.wrap.guard import Guard
 
@@ -144,12 +145,106 @@ def test_embedder_and_reranker_have_keys_of_their_own(monkeypatch: pytest.Monkey
     assert embedder.endpoint.key_remedy == "Set QUIPU_EMBEDDER_KEY or OPENAI_API_KEY to a key of OpenAI."
 
 
+def _key_at(base_url: str, llm: str = "openai/qwen") -> str:
+    """Return the key of a role that settings give an address of its own."""
+    (key, _) = _keys(_settings(_role(Role.ANSWER, llm, llm_base_url=base_url)))[llm]
+    return key
+
+
+@pytest.mark.usefixtures("no_keys")
+@pytest.mark.parametrize(
+    "base_url",
+    [
+        "http://evil.example/v1",
+        "https://api.openai.com.evil.example/v1",
+        "https://api.openai.com@evil.example/v1",
+        "http://api.openai.com/v1",
+        "https://api.openai.com:8443/v1",
+        "http://localhost:11434/v1",
+    ],
+)
+def test_a_providers_key_is_sent_to_no_other_address(base_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", OWN_KEY)
+    assert _key_at(base_url) == ""
+    assert (
+        embedder_service(
+            Settings(embedder="openai", embedder_model="openai/e", embedder_base_url=base_url)
+        ).endpoint.key
+        == Secret()
+    )
+    monkeypatch.delenv("OPENAI_API_KEY")
+    Path("secrets.toml").write_text(f'openai = "{OWN_KEY}"\nOPENAI_API_KEY = "{OWN_KEY}"\n', encoding="utf-8")
+    assert _key_at(base_url) == ""
+    assert _key_at("https://API.OpenAI.com:443/v1/") == OWN_KEY
+
+
+@pytest.mark.usefixtures("no_keys")
+def test_a_key_of_azure_is_sent_to_azure_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", OWN_KEY)
+    assert _key_at("https://mine.openai.azure.com", "azure/gpt") == OWN_KEY
+    for elsewhere in ("https://evil.example", "http://mine.openai.azure.com", "https://openai.azure.com.evil.example"):
+        assert _key_at(elsewhere, "azure/gpt") == ""
+
+
+@pytest.mark.usefixtures("no_keys")
+def test_a_line_for_a_host_is_its_key_and_no_other_hosts() -> None:
+    Path("secrets.toml").write_text('"gpu.example:8000" = "hk-key"\ncustom = "no"\nvllm = "no"\n', encoding="utf-8")
+    assert _key_at("http://gpu.example:8000/v1") == _key_at("http://gpu.example:8000/v1", "vllm/m") == "hk-key"
+    assert _key_at("http://gpu.example:9000/v1", "vllm/m") == _key_at("http://b/v1", "custom/m") == ""
+
+
+@pytest.mark.usefixtures("no_keys")
+def test_by_litellm_an_address_needs_a_key_as_the_library_would_send_it_those_it_finds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sent: list[str] = []
+    monkeypatch.setattr(services, "LiteLlm", lambda _, parameters, **__: sent.append(parameters.key.reveal()))
+    settings = _settings(_role(Role.ANSWER, "litellm/openai/x", llm_base_url="http://evil.example/v1"))
+    with pytest.raises(InvalidInput, match=r"no key for that host is set"):
+        chat_models(settings)
+    Path("secrets.toml").write_text('"evil.example" = "ek-key"\nlitellm = "no"\n', encoding="utf-8")
+    chat_models(settings)
+    assert sent == ["ek-key"]
+
+
+@pytest.mark.usefixtures("no_keys")
+@pytest.mark.parametrize(
+    ("values", "unpriced"),
+    [
+        ({"llm": "custom/large", "llm_base_url": "http://a/v1"}, "custom/large"),
+        ({"llm": "openai/gpt-4.1", "role": (_role(Role.ANSWER, fallback="openai/x"),)}, "openai/x"),
+        ({"role": (_role(Role.SUMMARISE, "openai/x"),)}, "openai/x"),
+        ({"embedder": "openai", "embedder_model": "openai/x"}, "openai/x"),
+        ({"llm": "openai/gpt-4.1", "reranker": "jina/x"}, "jina/x"),
+    ],
+)
+async def test_a_budget_in_money_wants_a_price_for_every_model_before_anything_is_asked(
+    tmp_path: Path, values: dict[str, Any], unpriced: str
+) -> None:
+    priced = ModelPrice(model=unpriced, price=Price(input=1.0, output=1.0))
+    index = tmp_path / "kb"
+    with pytest.raises(InvalidInput, match=rf"No price is known of {unpriced}, .*\[\[price\]\]"):
+        await open_engine(Settings(index=index, budget="5.00", **values))
+    assert not index.exists()
+    check_settings(_settings(**{"budget": "5.00", "price": (priced,), **values}))
+    check_settings(Settings(budget="3 calls, 10k tokens", **values))
+
+
+@pytest.mark.usefixtures("no_keys")
+def test_a_key_in_extra_is_refused_with_the_table_it_is_in() -> None:
+    with pytest.raises(
+        InvalidInput, match=r"extra holds 'api_key': a key is not a setting \(\[role.answer\]\)"
+    ) as caught:
+        chat_models(_settings(_role(Role.ANSWER, "openai/x", extra=f'{{"api_key": "{OWN_KEY}"}}')))
+    assert OWN_KEY not in str(caught.value)
+
+
 @pytest.mark.usefixtures("no_keys")
 def test_a_model_whose_key_no_variable_may_hold_is_told_of_the_file() -> None:
     own = _role(Role.ANSWER, "custom/b", llm_base_url="http://b/v1")
     (model,) = chat_models(_settings(own, llm="openai/a"))[Role.ANSWER]
     assert isinstance(model.chat, OpenAIChat)
-    assert model.chat.target.endpoint.key_remedy == "Give its key in secrets.toml, as custom = …"
+    assert model.chat.target.endpoint.key_remedy == 'Give its key in secrets.toml, as "b" = …'
 
 
 @pytest.mark.usefixtures("no_keys")
@@ -183,6 +278,9 @@ class _NoReplies:
 
     async def spend(self, usage: Sequence[UsageRow]) -> None:
         return None
+
+    async def facts_revision(self) -> int:
+        return 0
 
 
 def _limits(models: Models) -> dict[Role, Guard]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from quipu.errors import Busy
 from quipu.model.chat import ChatRequest, Completion, Finish, Message, Role, TokenCount
 from quipu.model.usage import Price, UsageRow
 from quipu.ports.llm import TextSink, no_text
@@ -125,12 +126,15 @@ class CountingFakeReranker(FakeReranker):
 
 @dataclass
 class Shelf:
-    """Replies in memory, with what they cost. `pause` is waited for within each transaction."""
+    """Replies in memory, with what they cost. `pause` is waited for within each transaction; the first are refused."""
 
     payloads: dict[str, str] = field(default_factory=dict)
     spent: list[UsageRow] = field(default_factory=list)
     pause: Callable[[], "asyncio.Future[None]"] | None = None
     n_found: int = 0
+    n_refused: int = 0
+    requests: list[ChatRequest] = field(default_factory=list)
+    revision: int = 0
 
     async def find(self, input_hash: str) -> str | None:
         """Return the payload."""
@@ -140,16 +144,26 @@ class Shelf:
 
     async def keep(self, input_hash: str, payload: str, request: ChatRequest, usage: Sequence[UsageRow]) -> None:
         """Keep payload and cost."""
-        if self.pause:
-            await self.pause()
+        await self._begin()
         self.payloads.setdefault(input_hash, payload)
+        self.requests.append(request)
         self.spent.extend(usage)
 
     async def spend(self, usage: Sequence[UsageRow]) -> None:
         """Keep cost."""
+        await self._begin()
+        self.spent.extend(usage)
+
+    async def facts_revision(self) -> int:
+        """Return the revision."""
+        return self.revision
+
+    async def _begin(self) -> None:
         if self.pause:
             await self.pause()
-        self.spent.extend(usage)
+        if self.n_refused:
+            self.n_refused -= 1
+            raise Busy("Another process writes.")
 
 
 async def settle() -> None:

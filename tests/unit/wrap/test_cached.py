@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quipu.errors import Overloaded, Refused
-from quipu.model.chat import ChatRequest, Completion, Finish, TokenCount
+from quipu.model.chat import ChatRequest, Completion, Finish, Lifetime, TokenCount
 from quipu.model.usage import UsageRow
 from quipu.ports.llm import LLM, TextSink, no_text
 from quipu.wrap.cached import CachedLLM, Flights, read_payload, write_payload
@@ -196,6 +196,26 @@ async def test_a_failed_call_is_not_kept_but_what_it_may_cost_is() -> None:
     assert not (await cached.complete(request())).is_reused
 
 
+def test_a_reply_is_kept_when_the_index_is_free_again() -> None:
+    async def scenario() -> None:
+        llm, shelf = FakeLLM(), Shelf(n_refused=3)
+        assert (await _cached(llm, shelf).complete(request())).text == "Alice."
+        assert (await _cached(llm, shelf).complete(request())).is_reused
+        assert [row.n_calls for row in shelf.spent] == [1]
+
+    run(scenario())
+
+
+def test_what_a_failed_call_may_cost_is_counted_when_the_index_is_free_again() -> None:
+    async def scenario() -> None:
+        shelf = Shelf(n_refused=3)
+        with pytest.raises(Overloaded):
+            await _cached(FakeLLM([Overloaded("late", may_cost=True)]), shelf).complete(request())
+        assert [row.n_interrupted for row in shelf.spent] == [1]
+
+    run(scenario())
+
+
 async def test_who_asks_the_same_meanwhile_is_told_the_same() -> None:
     llm, shelf, meter = FakeLLM(latency_s=0.001), Shelf(), Meter()
     cached = _cached(llm, shelf, meter)
@@ -270,6 +290,55 @@ async def test_nothing_is_streamed_where_nobody_watches() -> None:
     await asyncio.gather(first, cached.complete(request(), late.append))
     assert not llm.was_watched
     assert late == ["one two"]
+
+
+async def test_who_cannot_take_the_text_is_told_so_alone_and_the_reply_is_kept() -> None:
+    def fail(text: str) -> None:
+        raise BrokenPipeError(text)
+
+    llm, shelf, texts = FakeLLM([completion("one two")], latency_s=0.001), Shelf(), list[str]()
+    cached = _cached(llm, shelf)
+    watchers = (fail, texts.append)
+    broken, whole = await asyncio.gather(
+        *(cached.complete(request(), each) for each in watchers), return_exceptions=True
+    )
+    assert repr(broken) == "BrokenPipeError('one ')"
+    assert isinstance(whole, Completion)
+    assert "".join(texts) == "one two"
+    assert (len(llm.asked), len(shelf.payloads)) == (1, 1)
+    with pytest.raises(BrokenPipeError):
+        await cached.complete(request(), fail)
+
+
+async def test_a_reply_is_kept_for_the_documents_of_all_who_asked() -> None:
+    llm, shelf = FakeLLM(latency_s=0.001), Shelf()
+    cached = _cached(llm, shelf)
+    asked = [replace(request(), documents=(name,)) for name in "abc"]
+    await asyncio.gather(*(cached.complete(each) for each in asked[:2]))
+    await cached.complete(asked[2])
+    assert (len(llm.asked), shelf.requests) == (1, asked)
+    assert [row.n_calls for row in shelf.spent] == [1]
+
+
+async def test_a_reply_that_broke_off_is_kept_for_nobody() -> None:
+    llm, shelf = FakeLLM([completion(finish=Finish.INTERRUPTED)], latency_s=0.001), Shelf()
+    cached, asked = _cached(llm, shelf), replace(request(), documents=("a",))
+    await asyncio.gather(cached.complete(asked), cached.complete(asked))
+    assert shelf.requests == []
+
+
+async def test_a_reply_of_the_revision_holds_from_the_moment_the_model_is_asked_or_as_the_request_says() -> None:
+    class Slow(FakeLLM):
+        async def complete(self, request: ChatRequest, on_text: TextSink = no_text) -> Completion:
+            shelf.revision += 1
+            return await super().complete(request, on_text)
+
+    shelf = Shelf(revision=7)
+    cached = _cached(Slow(), shelf)
+    await cached.complete(replace(request("a"), lifetime=Lifetime.REVISION))
+    await cached.complete(replace(request("b"), lifetime=Lifetime.REVISION, revision=3))
+    await cached.complete(request("c"))
+    assert [each.revision for each in shelf.requests] == [7, 3, None]
 
 
 async def test_the_reply_of_a_fallback_is_kept_as_such() -> None:

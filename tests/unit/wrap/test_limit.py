@@ -13,6 +13,7 @@ from quipu.model.chat import Finish
 from quipu.wrap.guard import Call, GuardedLLM
 from quipu.wrap.limit import Limit
 from quipu.wrap.pace import Pace
+from quipu.wrap.retry import URGENT_PATIENCE_S
 from tests.unit.wrap.fakes import FakeLLM, completion, request, settle
 from tests.unit.wrap.virtual_time import now, run
 
@@ -99,8 +100,42 @@ def test_nobody_calls_while_a_retry_after_runs() -> None:
             await limit.run(log.work("a", error=busy), CALL)
         async with asyncio.TaskGroup() as group:
             group.create_task(limit.run(log.work("b"), CALL))
-            group.create_task(limit.run(log.work("c"), URGENT))
+            group.create_task(limit.run(log.work("c"), CALL))
         assert [(name, round(at, 6)) for name, at in log.begun] == [("a", 0), ("b", 31), ("c", 31)]
+
+    run(scenario())
+
+
+def test_an_urgent_call_waits_for_a_short_pause_and_is_told_of_a_long_one() -> None:
+    async def scenario() -> None:
+        limit, log = Limit(Pace(2, start=2), clock=now), Log()
+        with pytest.raises(Overloaded):
+            await limit.run(log.work("a", error=Overloaded("429", remedy="Slow down.", retry_after_s=30.0)), CALL)
+        patient = [asyncio.create_task(limit.run(log.work("b"), CALL)) for _ in range(3)]
+        await settle()
+        with pytest.raises(Overloaded, match="429 Slow down") as told:
+            await limit.run(log.work("c"), URGENT)
+        assert (told.value.retry_after_s, told.value.may_cost) == (30.0, False)
+        assert now() == pytest.approx(1.0)
+        await asyncio.sleep(30.0 - URGENT_PATIENCE_S)
+        await limit.run(log.work("d"), URGENT)
+        await asyncio.gather(*patient)
+        assert "c" not in log.names
+
+    run(scenario())
+
+
+def test_an_urgent_call_that_queued_before_a_long_pause_began_is_told_of_it() -> None:
+    async def scenario() -> None:
+        limit, log = Limit(Pace(1, start=1), clock=now), Log()
+        busy = asyncio.create_task(limit.run(log.work("a", error=Overloaded("429", retry_after_s=100.0)), CALL))
+        await settle()
+        with pytest.raises(Overloaded, match="429"):
+            await limit.run(log.work("b"), URGENT)
+        with pytest.raises(Overloaded):
+            await busy
+        assert now() == pytest.approx(1.0)
+        assert limit.n_running == 0
 
     run(scenario())
 

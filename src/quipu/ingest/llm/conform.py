@@ -24,6 +24,11 @@ class Dropped:
     n_invented: int = 0
     n_outside: int = 0
 
+    @property
+    def n(self) -> int:
+        """Both together."""
+        return self.n_invented + self.n_outside
+
 
 class Conformer:
     """Makes an Extraction of records. `dropped` counts over all chunks."""

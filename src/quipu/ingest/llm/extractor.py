@@ -2,9 +2,10 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Sequence
+from copy import copy
 
 from quipu.errors import OverBudget, Overloaded, Refused, TooLong, Unavailable
-from quipu.ingest.llm.conform import Conformer, Dropped
+from quipu.ingest.llm.conform import Conformer
 from quipu.ingest.llm.conversation import Conversation, Plan
 from quipu.ingest.llm.kinds import Kinds
 from quipu.ingest.llm.named import RULES
@@ -23,10 +24,7 @@ CHECKED = ChunkInput(text="Ada Lovelace wrote the notes on the Analytical Engine
 
 
 class LlmExtractor:
-    """Reads chunks with a language model; `concurrency` is how many calls that answers at a time.
-
-    `dropped` counts what models said that the text, or a strict ontology, does not bear out.
-    """
+    """Reads chunks with a language model; `concurrency` is how many calls that answers at a time."""
 
     def __init__(
         self, llm: LLM, tokenizer: Tokenizer, options: ExtractionOptions | None = None, *, concurrency: int = 4
@@ -42,6 +40,12 @@ class LlmExtractor:
         self._n_fixed = tokenizer.count(self._plan.system.text + self._plan.schema)
         self.n_ahead = AHEAD * concurrency
 
+    def asking(self, llm: LLM) -> "LlmExtractor":
+        """Return the same extractor, asking the same model by another way, as one that is counted apart."""
+        other = copy(self)
+        other._llm = llm
+        return other
+
     @property
     def identity(self) -> str:
         """Model, and a digest of everything else that an extraction depends on: prompt, parser, rules and options."""
@@ -51,11 +55,6 @@ class LlmExtractor:
     def description(self) -> str:
         """The model's name."""
         return f"language model {self._llm.identity}"
-
-    @property
-    def dropped(self) -> Dropped:
-        """How much was left out so far."""
-        return self._plan.conformer.dropped
 
     def n_tokens_sent(self, chunk: ChunkInput) -> int:
         """Return the tokens of the prompt of the first call."""
@@ -126,8 +125,10 @@ class LlmExtractor:
             error = str(failure)
         if error and not conversation.records:
             return Extracted(index=index, extraction=None, error=error)
+        n_before = self._plan.conformer.dropped.n
         extraction = self._plan.conformer.conform(conversation.records, conversation.grounds)
-        return Extracted(index=index, extraction=extraction, error=error)
+        n_dropped = self._plan.conformer.dropped.n - n_before
+        return Extracted(index=index, extraction=extraction, error=error, n_dropped=n_dropped)
 
 
 async def _cancel(running: set[asyncio.Task[Extracted]]) -> None:

@@ -1,7 +1,7 @@
 """The local extractor: entities, relations and aliases of a chunk by rules, without any model."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from itertools import chain
 
 from quipu.ingest.local.aliases import find_expansions, stated_aliases
@@ -39,7 +39,7 @@ class LocalExtractor:
     async def check(self) -> None:
         """Find nothing wrong: rules need nothing."""
 
-    async def extract(self, inputs: Sequence[ChunkInput]) -> AsyncIterator[Extracted]:
+    async def extract(self, inputs: Sequence[ChunkInput]) -> AsyncGenerator[Extracted, None]:
         """Yield the extraction of each input, in order; the rules fail on no text."""
         for start in range(0, len(inputs), BATCH):
             batch = inputs[start : start + BATCH]

@@ -46,6 +46,7 @@ class Provider:
     name: str
     title: str
     base_url: str = ""  # "": has to be given
+    domains: tuple[str, ...] = ()  # where each user has an address of their own: what its host ends in
     key_variable: str = ""  # "": no key needed
     is_local: bool = False  # free, on a machine of one's own
     concurrency: int = 16
@@ -76,6 +77,13 @@ _LISTED = (
         name="azure",
         title="Azure OpenAI",
         key_variable="AZURE_OPENAI_API_KEY",
+        domains=(
+            ".openai.azure.com",
+            ".openai.azure.us",
+            ".openai.azure.cn",
+            ".cognitiveservices.azure.com",
+            ".services.ai.azure.com",
+        ),
         api_version="2024-10-21",
         note="The model is the name of your deployment; the address is https://NAME.openai.azure.com.",
     ),

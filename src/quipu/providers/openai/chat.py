@@ -4,12 +4,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from quipu.errors import Overloaded, Refused, TooLong, Unavailable
-from quipu.model.chat import ChatRequest, Completion, Finish, Message, Role, TokenCount
+from quipu.errors import Overloaded, Refused
+from quipu.model.chat import ChatRequest, Completion, Finish, TokenCount
 from quipu.ports.llm import TextSink, no_text
 from quipu.providers.openai.endpoint import Endpoint, Target
 from quipu.providers.openai.explain import explained
-from quipu.providers.openai.faults import Unreachable
 from quipu.providers.openai.fields import at
 from quipu.providers.openai.form import ChatParameters, Form, adapted, first_form, write_body
 from quipu.providers.openai.room import room_for_reply, states_window
@@ -26,7 +25,6 @@ _OUT_OF_TOKENS = "could not finish the message because max_tokens"  # said where
 _AFTER_END_S = 0.25  # how long to wait for a server to hang up after it has said it is done
 
 _DEFAULTS = ChatParameters()
-_PING = ChatRequest(messages=(Message("user", "Reply with OK."),), role=Role.JUDGE, max_output_tokens=256)
 
 
 class OpenAIChat:
@@ -79,21 +77,6 @@ class OpenAIChat:
             if self._form is form:  # another call may have learnt the same meanwhile
                 self._form = better
         raise await explained(said, self.session)
-
-    async def check(self) -> None:
-        """Raise Unavailable, with the remedy, where one small call shows that none will succeed as things stand.
-
-        A server that is merely busy passes: it will be asked again.
-        """
-        try:
-            await self.complete(_PING)
-        except Unreachable as error:
-            raise Unavailable(error.message, remedy=error.remedy) from None
-        except (Refused, TooLong) as error:
-            remedy = "Check the model's parameters (extra, temperature) and that it is a chat model."
-            raise Unavailable(error.message, remedy=remedy) from None
-        except Overloaded:
-            return
 
     async def aclose(self) -> None:
         """Close the connections of the running event loop."""

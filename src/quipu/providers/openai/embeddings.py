@@ -1,12 +1,11 @@
 """Embeddings: an embedder over any OpenAI-compatible server."""
 
-import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from quipu.errors import QuipuError, Unavailable
+from quipu.errors import QuipuError, TooLong, Unavailable
 from quipu.model.chat import TokenCount
 from quipu.model.ids import digest
 from quipu.providers.openai.catalog import InputKind
@@ -32,7 +31,7 @@ _MAX_FORMS = 6
 _BATCH_TOKENS = 16_000  # of one request; the strictest service takes this much
 _MARGIN = 4 / 3  # tokens by our count against a model's own
 _MIN_CUT = 64  # characters; a shorter text is not the reason for a rejection
-_MAX_KEPT = 8_192  # vectors of calls that failed in part
+_Counted = tuple[Floats, TokenCount]
 _PROBE = "Quipus are records kept in knotted cords."
 
 
@@ -41,7 +40,7 @@ class EmbeddingParameters:
     """What a user sets for an embedder beyond its model; None leaves it to what is known of the model.
 
     `dimension` is asked of the server where it is not the length the model is known to have. `max_tokens` is the most
-    the model reads of one text, `n_at_once` how many requests one call makes at a time.
+    the model reads of one text, `batch_texts` how many texts one request holds.
     """
 
     dimension: int | None = None
@@ -49,7 +48,6 @@ class EmbeddingParameters:
     passage_prefix: str | None = None
     max_tokens: int | None = None
     batch_texts: int | None = None
-    n_at_once: int | None = None
 
 
 _DEFAULTS = EmbeddingParameters()
@@ -105,11 +103,8 @@ class OpenAIEmbedder:
         self._input_kind = provider.input_kind if target.endpoint.is_default else InputKind()
         self._max_tokens = parameters.max_tokens or known.max_tokens
         self._most_texts = parameters.batch_texts or provider.batch_texts
-        self._n_at_once = parameters.n_at_once or provider.concurrency
         asked = parameters.dimension if parameters.dimension != known.dimension else None
         self._form = VectorForm(dimension=asked)
-        self._kept: dict[tuple[bool, str], Floats] = {}
-        self._uncounted = TokenCount()
 
     @property
     def identity(self) -> str:
@@ -134,22 +129,33 @@ class OpenAIEmbedder:
     async def embed_counted(self, texts: Sequence[str], *, is_query: bool) -> tuple[Floats, TokenCount]:
         """Return the vectors, and the tokens the service has read: by our count where it does not say.
 
-        What the finished requests of a call that failed have read is counted with the next call that succeeds.
+        Raises TooLong where the service takes fewer texts at once; `batches` makes smaller ones from then on.
         """
         prefix = self._prefix_by_asks[is_query]
         pieces = [(row, prefix + piece) for row, text in enumerate(texts) for piece in self._windows(text)]
         row_by_piece = {piece: row for row, piece in enumerate(dict.fromkeys(piece for _, piece in pieces))}
-        vectors = await self._vectors(list(row_by_piece), asks=is_query)
-        sums = np.zeros((len(texts), self._dimension))
+        sums, tokens = np.zeros((len(texts), self._dimension)), TokenCount()
         if pieces:
+            batches = self._batches(list(row_by_piece), lambda piece: (1, self._count(piece)))
+            counted = [await self._batch(batch, asks=is_query) for batch in batches]
+            vectors, tokens = np.concatenate([each for each, _ in counted]), _sum(each for _, each in counted)
             np.add.at(sums, [row for row, _ in pieces], vectors[[row_by_piece[piece] for _, piece in pieces]])
-        tokens, self._uncounted = self._uncounted, TokenCount()
         return units(sums), tokens
+
+    def batches(self, texts: Sequence[str], *, is_query: bool) -> list[list[str]]:
+        """Return the texts, each once and in order, as they are sent in one request each, unless one is too long."""
+        prefix = self._prefix_by_asks[is_query]
+
+        def size(text: str) -> tuple[int, int]:
+            pieces = self._windows(text)
+            return len(pieces), sum(self._count(prefix + piece) for piece in pieces)
+
+        return list(self._batches(list(dict.fromkeys(texts)), size))
 
     async def measure(self) -> int:
         """Return the length of a vector by a small call. Raises Unavailable where it fails or the length is another."""
         try:
-            return int((await self._batch([_PROBE], asks=False)).shape[1])
+            return int((await self._batch([_PROBE], asks=False))[0].shape[1])
         except Unavailable:
             raise
         except QuipuError as error:
@@ -170,42 +176,23 @@ class OpenAIEmbedder:
         n_windows = -int(-self._count(text) * _MARGIN // self._max_tokens)
         return windows(text, n_windows) if n_windows > 1 else [text]
 
-    async def _vectors(self, texts: Sequence[str], *, asks: bool) -> Floats:
-        """Return the unit vectors of texts, a few requests at a time. Raises the first error, once all have ended."""
-        kept = {text: self._kept.pop((asks, text)) for text in texts if (asks, text) in self._kept}
-        batches = iter(list(self._batches([text for text in texts if text not in kept])))
-        errors: list[QuipuError] = []
-
-        async def work() -> None:
-            for batch in batches:
-                try:
-                    kept.update(zip(batch, await self._batch(batch, asks=asks), strict=True))
-                except QuipuError as error:
-                    errors.append(error)
-                if errors:
-                    return
-
-        await asyncio.gather(*(work() for _ in range(self._n_at_once)))
-        if errors:
-            spare = max(0, _MAX_KEPT - len(self._kept))
-            self._kept |= {(asks, text): kept[text] for text, _ in zip(kept, range(spare), strict=False)}
-            raise errors[0]
-        return np.stack([kept[text] for text in texts]) if texts else np.zeros((0, self._dimension), np.float32)
-
-    def _batches(self, texts: Sequence[str]) -> Iterator[list[str]]:
+    def _batches(self, texts: Sequence[str], size: Callable[[str], tuple[int, int]]) -> Iterator[list[str]]:
+        """Yield as many texts at a time as one request holds; `size` is how many texts and tokens one of them makes."""
         batch: list[str] = []
-        n_tokens = 0
+        n_texts = n_tokens = 0
         for text in texts:
-            n_tokens += self._count(text)
-            if batch and (len(batch) == self._most_texts or n_tokens > _BATCH_TOKENS):
+            more_texts, more_tokens = size(text)
+            if batch and (n_texts + more_texts > self._most_texts or n_tokens + more_tokens > _BATCH_TOKENS):
                 yield batch
-                batch, n_tokens = [], self._count(text)
+                batch, n_texts, n_tokens = [], 0, 0
             batch.append(text)
+            n_texts += more_texts
+            n_tokens += more_tokens
         if batch:
             yield batch
 
-    async def _batch(self, texts: Sequence[str], *, asks: bool) -> Floats:
-        """Return the unit vectors of one request, of several where the server finds it too much."""
+    async def _batch(self, texts: Sequence[str], *, asks: bool) -> _Counted:
+        """Return the unit vectors of one request; a text that is too long after all is asked for in two."""
         for _ in range(_MAX_FORMS):
             form = self._form
             try:
@@ -213,9 +200,12 @@ class OpenAIEmbedder:
             except Fault as fault:
                 said = fault.said
             if len(texts) > 1 and is_too_much(said):
-                return await self._by_halves(texts, asks=asks)
+                self._most_texts = min(self._most_texts, len(texts) // 2)
+                error = await explained(said, self.session)
+                raise TooLong(error.message, remedy=error.remedy)
             if kind_of(said) is Kind.LONG and len(texts[0]) > _MIN_CUT:
-                return units((await self._batch(windows(texts[0], 2), asks=asks)).sum(axis=0, keepdims=True))
+                halves = [await self._batch([half], asks=asks) for half in windows(texts[0], 2)]
+                return units(np.sum([vector for vector, _ in halves], axis=0)), _sum(each for _, each in halves)
             better = adapted(form, said, self.target, self._input_kind)
             if better is None:
                 break
@@ -223,18 +213,15 @@ class OpenAIEmbedder:
                 self._form = better
         raise await explained(said, self.session)
 
-    async def _by_halves(self, texts: Sequence[str], *, asks: bool) -> Floats:
-        half = len(texts) // 2
-        vectors = [await self._batch(part, asks=asks) for part in (texts[:half], texts[half:])]
-        self._most_texts = min(self._most_texts, max(half, 1))
-        return np.concatenate(vectors)
-
-    async def _ask(self, texts: Sequence[str], form: VectorForm, *, asks: bool) -> Floats:
+    async def _ask(self, texts: Sequence[str], form: VectorForm, *, asks: bool) -> _Counted:
         endpoint = self.target.endpoint
         body = write_inputs(texts, self.target, form, self._input_kind, asks=asks)
         url = endpoint.url("/embeddings", self.target.model)
         said = await self.session.post_whole(url, body, deadline(endpoint.timeouts.total_s))
         vectors = read_vectors(said, len(texts), self._dimension, self.target.place)
         self.session.has_answered = True
-        self._uncounted += read_tokens(said) or TokenCount(input=sum(map(self._count, texts)))
-        return units(vectors)
+        return units(vectors), read_tokens(said) or TokenCount(input=sum(map(self._count, texts)))
+
+
+def _sum(counts: Iterable[TokenCount]) -> TokenCount:
+    return sum(counts, TokenCount())

@@ -36,9 +36,7 @@ class Endpoint:
     base_url: str = ""
     key: Secret = field(default_factory=Secret)
     key_names: tuple[str, ...] | None = None
-    headers: tuple[tuple[str, str], ...] = ()
     api_version: str = ""
-    organisation: str = ""
     timeouts: Timeouts = Timeouts()
 
     def __post_init__(self) -> None:
@@ -68,20 +66,38 @@ class Endpoint:
         return self.base_url == self.provider.base_url or not self.provider.base_url
 
     @property
+    def is_own(self) -> bool:
+        """Whether this is an address of the provider: the only place that its keys may be sent to."""
+        if self.provider.domains:
+            parts = urlsplit(self.base_url)
+            return parts.scheme == "https" and (parts.hostname or "").endswith(self.provider.domains)
+        return bool(self.provider.base_url) and _origin(self.base_url) == _origin(self.provider.base_url)
+
+    @property
     def needs_key(self) -> bool:
         """Whether a key is missing that the provider is known to want."""
-        has_header = any(name.lower() in ("authorization", "api-key", "x-api-key") for name, _ in self.headers)
-        return bool(self.provider.key_variable) and self.is_default and not self.key and not has_header
+        return bool(self.provider.key_variable) and self.is_default and not self.key
 
     @property
     def key_remedy(self) -> str:
         """What to do about a key that is missing or wrong."""
-        usual = (self.provider.key_variable, ANY_KEY_VARIABLE)
+        usual = (*((self.provider.key_variable,) if self.is_own else ()), ANY_KEY_VARIABLE)
         named = [name for name in (usual if self.key_names is None else self.key_names) if name]
+        line = self.provider.name if self.is_own else f'"{self.host}"'
         if not named:
-            return f"Give its key in secrets.toml, as {self.provider.name} = …"
-        whose = self.host if self.provider.name == "custom" else self.provider.title
-        return f"Set {' or '.join(named)} to a key of {whose}."
+            return f"Give its key in secrets.toml, as {line} = …{self._restriction}"
+        if self.is_own:
+            return f"Set {' or '.join(named)} to a key of {self.provider.title}."
+        whose = f"a key of {self.host}, or give it in secrets.toml, as {line} = …"
+        return f"Set {' or '.join(named)} to {whose}{self._restriction}"
+
+    @property
+    def _restriction(self) -> str:
+        """Why a key that is set is not sent here, "" where none is kept back."""
+        if self.is_own or not self.provider.key_variable:
+            return ""
+        places = " or ".join(self.provider.domains) or urlsplit(self.provider.base_url).hostname
+        return f" ({self.provider.key_variable} is sent to {places} alone.)"
 
     def url(self, operation: str, model: str) -> str:
         """Return the address of an operation, as in "/chat/completions"; on Azure each deployment has its own."""
@@ -111,9 +127,7 @@ class Endpoint:
             headers |= {"api-key": key} if is_azure else {"Authorization": f"Bearer {key}"}
         elif self._login:
             headers["Authorization"] = f"Basic {self._login}"
-        if self.organisation:
-            headers["OpenAI-Organization"] = self.organisation
-        return headers | dict(self.headers)
+        return headers
 
     @property
     def _login(self) -> str:
@@ -124,7 +138,7 @@ class Endpoint:
     def mask(self, text: str) -> str:
         """Return `text` without any secret of this endpoint."""
         parts = urlsplit(self.base_url)
-        given = (*(value for _, value in self.headers), unquote(parts.password or ""), parts.query, self._login)
+        given = (unquote(parts.password or ""), parts.query, self._login)
         for secret in (self.key, *map(Secret, given)):
             text = secret.mask(text)
         return text
@@ -148,6 +162,11 @@ class Target:
     def place(self) -> str:
         """Name and host, for messages."""
         return f"{self.endpoint.provider.name}/{self.model} at {self.endpoint.host}"
+
+
+def _origin(url: str) -> tuple[str, str, int | None]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname or "", parts.port or {"http": 80, "https": 443}.get(parts.scheme)
 
 
 def _tidied(url: str, provider: str) -> str:

@@ -96,7 +96,7 @@ def to_error(
     message = f"{target.place} answered {said.status}: {words or 'nothing more'}"
     message += "" if message.endswith((".", "!", "?", "…")) else "."
     if kind is Kind.BUSY:
-        wait_s = retry_after_s(said.headers, said.body, said.message, clock())
+        wait_s = retry_after_s(said.status, said.headers, said.body, said.message, clock())
         may_cost = said.status in _WORKED_ON or said.status < 400
         return Overloaded(message, remedy=_patience(target, said.status), retry_after_s=wait_s, may_cost=may_cost)
     if kind is Kind.LONG:

@@ -3,10 +3,10 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from quipu.errors import InvalidInput
 from quipu.model.chat import ChatRequest
+from quipu.model.extra import extra_identity, parse_extra
 from quipu.providers.openai.catalog import JsonAbility
 from quipu.providers.openai.endpoint import Target
 from quipu.providers.openai.said import Said
@@ -26,10 +26,11 @@ class ChatParameters:
     """What a user sets for a model beyond its name; None leaves it to the request.
 
     `extra` is a JSON object merged over the body, where null takes a field out. `is_streamed`: ask for the reply in
-    pieces even where nobody watches, so that a broken one keeps its text. Raises InvalidInput where `extra` is none.
+    pieces even where nobody watches, so that a broken one keeps its text. Raises InvalidInput where `extra` is none,
+    or holds a key.
     """
 
-    extra: str = "{}"
+    extra: str = field(default="{}", repr=False)
     temperature: float | None = None
     max_output_tokens: int | None = None  # the most that is asked for
     is_streamed: bool = True
@@ -39,19 +40,12 @@ class ChatParameters:
 
     def extra_fields(self) -> Mapping[str, object]:
         """Return `extra`, parsed."""
-        try:
-            parsed: object = json.loads(self.extra)
-        except ValueError:
-            parsed = None
-        if not isinstance(parsed, dict):
-            raise InvalidInput(
-                f"extra = {self.extra!r} is not a JSON object.", remedy='Write it as in {"reasoning_effort": "low"}.'
-            )
-        return parsed
+        return parse_extra(self.extra)
 
     def identity(self) -> str:
-        """Return what of this changes replies, "" for nothing."""
-        said: dict[str, object] = {"extra": self.extra_fields()} if self.extra_fields() else {}
+        """Return what of this changes replies, "" for nothing; of `extra` a digest."""
+        fields = self.extra_fields()
+        said: dict[str, object] = {"extra": extra_identity(fields)} if fields else {}
         said |= {} if self.temperature is None else {"temperature": self.temperature}
         said |= {} if self.max_output_tokens is None else {"max_output_tokens": self.max_output_tokens}
         return json.dumps(said, sort_keys=True, ensure_ascii=False) if said else ""

@@ -16,6 +16,8 @@ from quipu.providers.openai.faults import Unreachable
 from quipu.providers.openai.fields import at
 from quipu.providers.openai.listing import find_window, list_models
 from quipu.providers.openai.rerank import HttpReranker
+from quipu.providers.openai.room import window_remedy
+from quipu.text.thinking import without_thinking
 
 MIN_WINDOW = 8_192  # tokens: instructions, a chunk of 1,200 tokens and a long reply
 
@@ -33,16 +35,8 @@ _REQUEST = ChatRequest(
     max_output_tokens=400,
     schema=json.dumps(_SCHEMA),
 )
-_THOUGHT = re.compile(r"<think>.*?(</think>|\Z)", re.DOTALL)
 _FENCE = re.compile(r"^\s*```\w*\n?|```\s*$")
 _PASSAGE = "Quipus are records kept in knotted cords."
-
-_WIDER = {
-    "ollama": "Start Ollama with OLLAMA_CONTEXT_LENGTH=16384: it cuts longer prompts without a word.",
-    "llamacpp": "Start llama-server with -c 16384 for each call at once (--parallel).",
-    "vllm": "Start vLLM with --max-model-len 16384.",
-    "lmstudio": "Load the model in LM Studio with a context length of 16,384.",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +125,7 @@ def _failed(target: Target, error: QuipuError) -> Finding:
 def _enforced(text: str, accepted: JsonAbility) -> JsonAbility:
     """Return what was enforced of a reply: the request never named the schema's field, so a free reply lacks it."""
     try:
-        parsed: object = json.loads(_FENCE.sub("", _THOUGHT.sub("", text)))
+        parsed: object = json.loads(_FENCE.sub("", without_thinking(text)))
     except ValueError:
         return JsonAbility.NONE
     if accepted is JsonAbility.SCHEMA and isinstance(at(parsed, "quipu"), str):
@@ -142,11 +136,9 @@ def _enforced(text: str, accepted: JsonAbility) -> JsonAbility:
 def _advice(target: Target, reply: Completion, window: int | None, speed: float | None) -> tuple[str, ...]:
     found: list[str] = []
     if window is not None and window < MIN_WINDOW:
-        wider = _WIDER.get(
-            target.endpoint.provider.name, "Use a model with a larger one, or smaller chunks (chunk_tokens)."
-        )
+        wider = window_remedy(target.endpoint.provider.name)
         found.append(f"A context window of {window:,} tokens is too small for extraction. {wider}")
-    if not _THOUGHT.sub("", reply.text).strip():
+    if not without_thinking(reply.text).strip():
         found.append(
             "It spent the whole reply on reasoning, which costs time and money in extraction: turn it off with extra, "
             'as in {"reasoning_effort": "none"} or {"chat_template_kwargs": {"enable_thinking": false}}.'

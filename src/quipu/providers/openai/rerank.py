@@ -4,12 +4,11 @@ import json
 from collections.abc import Callable, Sequence
 from math import isfinite
 
-from quipu.errors import Overloaded, Refused, TooLong, Unavailable
+from quipu.errors import Overloaded
 from quipu.model.chat import TokenCount
 from quipu.providers.openai.catalog import RerankShape
 from quipu.providers.openai.endpoint import Endpoint, Target
 from quipu.providers.openai.explain import explained
-from quipu.providers.openai.faults import Unreachable
 from quipu.providers.openai.fields import at, count_at, list_at
 from quipu.providers.openai.said import Fault, Said
 from quipu.providers.openai.session import Session, deadline
@@ -49,15 +48,6 @@ class HttpReranker:
             scores += found
             tokens += read
         return scores, tokens
-
-    async def check(self) -> None:
-        """Raise Unavailable, with the remedy, where one small call shows that none will succeed as things stand."""
-        try:
-            await self._batch("knots", ["Quipus are knotted cords."])
-        except (Unreachable, Refused, TooLong) as error:
-            raise Unavailable(error.message, remedy=error.remedy) from None
-        except Overloaded:
-            return
 
     async def aclose(self) -> None:
         """Close the connections of the running event loop."""

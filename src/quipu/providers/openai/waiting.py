@@ -14,21 +14,22 @@ _SAID = re.compile(
 _MIN_EPOCH = 1e9  # a larger number of seconds is a point in time
 
 
-def retry_after_s(headers: Mapping[str, str], body: object, message: str, now: float) -> float | None:
+def retry_after_s(status: int, headers: Mapping[str, str], body: object, message: str, now: float) -> float | None:
     """Return the seconds to wait, None where nothing is said of it; `now` is in seconds of the epoch.
 
     In order: retry-after-ms, Retry-After (seconds or a date), x-ratelimit-reset-requests and -tokens (of what is used
     up), x-ratelimit-reset, Gemini's retryDelay, "try again in 1.2s" in the message. Names of headers are in lower case.
+    Services tell in every answer when limits are reset: unless this one is a 429, only one that is used up counts.
     """
     milliseconds = _number(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
         return milliseconds / 1000
-    return next((max(0.0, each) for each in _said(headers, body, message, now) if each is not None), None)
+    return next((max(0.0, each) for each in _said(status, headers, body, message, now) if each is not None), None)
 
 
-def _said(headers: Mapping[str, str], body: object, message: str, now: float) -> Iterator[float | None]:
+def _said(status: int, headers: Mapping[str, str], body: object, message: str, now: float) -> Iterator[float | None]:
     yield _seconds_or_date(headers.get("retry-after", ""), now)
-    yield _until_reset(headers, now)
+    yield _until_reset(headers, now, is_limited=status == 429)
     for detail in list_at(body, "error", "details"):
         yield _span(text_at(detail, "retryDelay"))
     found = _SAID.search(message)
@@ -45,8 +46,8 @@ def _seconds_or_date(value: str, now: float) -> float | None:
         return None
 
 
-def _until_reset(headers: Mapping[str, str], now: float) -> float | None:
-    """Return when the limits that are used up are reset; without one, the latest reset."""
+def _until_reset(headers: Mapping[str, str], now: float, *, is_limited: bool) -> float | None:
+    """Return when the limits that are used up are reset; without one, the latest reset if a limit was met."""
     resets = {}
     for limit in ("-requests", "-tokens", ""):
         value = headers.get(f"x-ratelimit-reset{limit}", "")
@@ -54,7 +55,7 @@ def _until_reset(headers: Mapping[str, str], now: float) -> float | None:
         if seconds is not None:
             resets[limit] = seconds
     used_up = [seconds for limit, seconds in resets.items() if headers.get(f"x-ratelimit-remaining{limit}") == "0"]
-    return max(used_up or resets.values(), default=None)
+    return max(used_up or (resets.values() if is_limited else ()), default=None)
 
 
 def _from_epoch(value: float, now: float) -> float:

@@ -70,11 +70,12 @@ def _within(n_bytes: int, jobs: Sequence[Any]) -> list[int]:
 
 def advance(
     connection: Connection, jobs: Sequence[int], status: Status, *, owner: str, now_s: float, lease_s: float
-) -> None:
-    """Record a stage and renew the lease of jobs this owner still holds."""
+) -> set[int]:
+    """Record a stage and renew the lease of jobs this owner still holds; return which these are."""
     j = s.job.c
-    held = s.job.update().where(j.rid.in_(jobs), j.owner == owner)
-    connection.execute(held.values(status=status, lease_until=now_s + lease_s))
+    held = j.rid.in_(jobs), j.owner == owner
+    connection.execute(s.job.update().where(*held).values(status=status, lease_until=now_s + lease_s))
+    return set(connection.execute(select(j.rid).where(*held)).scalars())
 
 
 def renew(connection: Connection, owner: str, until: float) -> None:

@@ -3,7 +3,7 @@
 A document needs the reply of an extractor while one of its chunks has that input, and the replies to single calls made
 for it while it stays in the version they were made for. What was made from several documents together goes with the
 first that goes or takes something back, and what was made from other replies with the first of these, so that nothing
-of what is removed is left.
+of what is removed is left: whatever arrives later than that is not kept.
 """
 
 import zlib
@@ -17,9 +17,12 @@ from sqlalchemy import text as sql_text
 
 from quipu.model.chat import ChatRequest, Lifetime
 from quipu.model.delta import Reply
+from quipu.stores.relational import meta
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.backend import Backend
 from quipu.stores.relational.sql import ByValues, Upsert, deflate, inflate, insert_rows
+
+FACTS = "facts"  # the revision of the last change of facts
 
 EXTRACTION = 0  # in place of a version: needed while a chunk has this input
 
@@ -37,6 +40,7 @@ _JOINT = ByValues(
 )
 _USED = ByValues(select(_u.input_hash).distinct(), _u.input_hash)
 _MADE_FROM = ByValues(select(_f.input_hash).distinct(), _f.source)
+_RELEASE = ByValues(s.reply.update().values(lifetime=Lifetime.FREE.value), _h)
 _FORGET_DOCUMENTS = ByValues(s.reply_document.delete(), _u.document)
 _FORGET_USES = ByValues(s.reply_document.delete(), tuple_(_u.document, _u.input_hash))
 _DROP_PAYLOADS = ByValues(s.reply.delete(), _h)
@@ -60,18 +64,25 @@ class CallReply:
         is_of_none = self.request.lifetime in (Lifetime.REVISION, Lifetime.FREE)
         return () if is_of_none else self.request.documents
 
+    def is_older_than(self, revision: int) -> bool:
+        """Say whether it is to go with facts that have changed by this revision."""
+        made_at = self.request.revision
+        return self.request.lifetime is Lifetime.REVISION and made_at is not None and made_at < revision
+
 
 def record(connection: Connection, backend: Backend, replies: Sequence[Reply]) -> None:
-    """Keep an extractor's replies, each for the document it was asked for; one reply may serve several."""
-    payloads: dict[str, str] = {}
-    for reply in replies:
-        payloads.setdefault(reply.input_hash, reply.payload)
-    _put(connection, payloads, Lifetime.DOCUMENTS)
-    use(connection, backend, [(reply.document_id, reply.input_hash) for reply in replies])
+    """Keep an extractor's replies, each for the document it was asked for, unless that is gone by now, or for none."""
+    _, known = _versions(connection, sorted({reply.document_id for reply in replies}))
+    owned = [reply for reply in replies if reply.document_id in known]
+    _put(connection, {reply.input_hash: reply.payload for reply in reversed(owned)}, Lifetime.DOCUMENTS)
+    use(connection, backend, [(reply.document_id, reply.input_hash) for reply in owned])
+    free = [reply for reply in replies if not reply.document_id]
+    _put(connection, {reply.input_hash: reply.payload for reply in reversed(free)}, Lifetime.FREE)
 
 
 def keep(connection: Connection, backend: Backend, replies: Sequence[CallReply]) -> None:
-    """Keep replies to single calls; not those for documents, or made from replies, that are gone by now."""
+    """Keep replies to single calls; not those for documents, from replies, or of facts that are gone by now."""
+    since = meta.number(connection, FACTS)
     live, version = _versions(connection, sorted({each for reply in replies for each in reply.owners}))
     sources = sorted({each for reply in replies for each in reply.request.made_from})
     there = {row.input_hash for row in _KEPT.rows(connection, sources)}
@@ -81,7 +92,8 @@ def keep(connection: Connection, backend: Backend, replies: Sequence[CallReply])
     for reply in replies:
         owners, lifetime = [each for each in reply.owners if each in version], reply.request.lifetime
         is_wanted = live.issuperset(reply.owners) if lifetime is Lifetime.ALL_DOCUMENTS else bool(owners)
-        if (is_wanted or not reply.owners) and there.issuperset(reply.request.made_from):
+        is_wanted = (is_wanted or not reply.owners) and not reply.is_older_than(since)
+        if is_wanted and there.issuperset(reply.request.made_from):
             payloads.setdefault(lifetime, {}).setdefault(reply.input_hash, reply.payload)
             uses += [{"document": each, "input_hash": reply.input_hash, "version": version[each]} for each in owners]
             made += [{"input_hash": reply.input_hash, "source": each} for each in reply.request.made_from]
@@ -119,8 +131,18 @@ def drop_joint(connection: Connection, document_ids: Sequence[str]) -> None:
     _drop(connection, {row.input_hash for row in _JOINT.rows(connection, document_ids)})
 
 
-def drop_of_revision(connection: Connection) -> None:
-    """Drop the replies that hold only while no fact changes."""
+def release(connection: Connection, document_ids: Sequence[str]) -> None:
+    """Let `purge` have the replies only these documents needed, unless they are live: nobody is to read them now."""
+    live, _ = _versions(connection, document_ids)
+    unread = [each for each in document_ids if each not in live]
+    asked = {row.input_hash for row in _ASKED_FOR.rows(connection, unread)}
+    _FORGET_DOCUMENTS.run(connection, unread)
+    _RELEASE.run(connection, sorted(asked - {row.input_hash for row in _USED.rows(connection, sorted(asked))}))
+
+
+def drop_of_revision(connection: Connection, revision: int) -> None:
+    """Drop the replies that hold only while no fact changes: one does with this revision."""
+    meta.put(connection, FACTS, revision)
     _drop(connection, set(connection.execute(_OF_REVISION).scalars()))
 
 

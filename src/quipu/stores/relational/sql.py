@@ -49,12 +49,6 @@ def select_in(connection: Connection, query: Select[Any], column: Any, values: I
     return rows
 
 
-def delete_in(connection: Connection, statement: Delete, column: Any, values: Iterable[Any]) -> None:
-    """Run a DELETE restricted to `column` in `values`, however many there are."""
-    for members in member_sets(connection, column, values):
-        connection.execute(statement.where(column.in_(members)))
-
-
 def member_sets(connection: Connection, column: Any, values: Iterable[Any]) -> Iterator[Any]:
     """Yield what `column` may be a member of: all values at once on SQLite, in blocks elsewhere.
 
@@ -96,12 +90,12 @@ def _compiled(dialect: Dialect, statement: Insert | Update, columns: tuple[str, 
 
 
 class ByValues:
-    """A query or DELETE of the rows with `column` among some values, built once: building it takes longer than running.
+    """A query, UPDATE or DELETE of the rows with `column` among some values, built once: building takes longest.
 
     Other parameters of the statement are named by `bindparam`.
     """
 
-    def __init__(self, statement: Select[Any] | Delete, column: Any) -> None:
+    def __init__(self, statement: Select[Any] | Update | Delete, column: Any) -> None:
         each = func.json_each(bindparam("values")).table_valued("value").c.value
         is_pair = isinstance(column, Tuple)
         members = select(*(func.json_extract(each, f"$[{i}]") for i in range(2))) if is_pair else select(each)
@@ -120,7 +114,7 @@ class ByValues:
         return [row for result in self._run(connection, values, {}) for row in driver_rows(result)]
 
     def run(self, connection: Connection, values: Iterable[Any], **parameters: object) -> None:
-        """Run a DELETE for `values`, however many there are."""
+        """Run an UPDATE or DELETE for `values`, however many there are."""
         self._run(connection, values, parameters)
 
     def _run(

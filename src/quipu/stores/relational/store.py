@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from quipu.errors import InvalidDelta, Unavailable
 from quipu.model.chat import ChatRequest
-from quipu.model.delta import Committed, Delta, DocumentFacts, Job
+from quipu.model.delta import Committed, Delta, DocumentFacts, Job, Reply
 from quipu.model.document import Status
 from quipu.model.query import Filter
 from quipu.model.summary import Owner, Summary, SummaryTask
@@ -63,6 +63,7 @@ class RelationalStore:
         self._lock = asyncio.Lock()
         self._is_closed = False
         self._memo = Memo(revision=-1)
+        self._embedder: tuple[str, int] | None = None  # until something is added: it may yet become another's
         self._found = Grouped(self._find)
         self._kept = Grouped(self._keep)
 
@@ -80,6 +81,8 @@ class RelationalStore:
     async def commit(self, delta: Delta) -> Committed:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         committed = await self._write(lambda connection: self._commit(connection, delta, now))
+        if delta.publish or delta.enqueue:
+            self._embedder = None
         self._sieve.finish(committed.revision)
         return committed
 
@@ -100,8 +103,8 @@ class RelationalStore:
             )
         )
 
-    async def advance(self, job_ids: Sequence[int], status: Status) -> None:
-        await self._write(
+    async def advance(self, job_ids: Sequence[int], status: Status) -> set[int]:
+        return await self._write(
             lambda connection: jobs.advance(
                 connection, job_ids, status, owner=self._owner, now_s=time.time(), lease_s=self._lease_s
             )
@@ -123,7 +126,12 @@ class RelationalStore:
         await self._write(lambda connection: jobs.release(connection, self._owner))
 
     async def cancel(self, document_ids: Sequence[str]) -> list[str]:
-        return await self._write(lambda connection: jobs.cancel(connection, document_ids))
+        def cancel(connection: Connection) -> list[str]:
+            dropped = jobs.cancel(connection, document_ids)
+            replies.release(connection, dropped)
+            return dropped
+
+        return await self._write(cancel)
 
     async def retry(self, document_ids: Sequence[str] | None = None) -> int:
         return await self._write(lambda connection: jobs.retry(connection, document_ids))
@@ -140,6 +148,9 @@ class RelationalStore:
     async def spend(self, usage: Sequence[UsageRow]) -> None:
         await self._kept.do((None, usage))
 
+    async def facts_revision(self) -> int:
+        return await self._read(lambda connection: meta.number(connection, replies.FACTS))
+
     async def usage(self, since: str = "", until: str = "") -> list[UsageRow]:
         return await self._read(lambda connection: usage_rows.read(connection, since, until))
 
@@ -153,19 +164,16 @@ class RelationalStore:
         return await self._read(lambda connection: text_index.stale_texts(connection, model, limit))
 
     async def use_embedder(self, identity: str, dimension: int) -> None:
-        def begin(connection: Connection) -> None:
-            # Looked up again inside the write: another process may have been first.
-            if not vector_rows.has_model(connection, identity, dimension):
-                vector_rows.begin_model(connection, identity, dimension, "live")
-
         if not await self._read(lambda connection: vector_rows.has_model(connection, identity, dimension)):
-            await self._write(begin)
+            await self._write(lambda connection: vector_rows.take_model(connection, identity, dimension))
+        self._embedder = identity, dimension
 
     async def begin_reembedding(self, identity: str, dimension: int) -> None:
         await self._write(lambda connection: vector_rows.begin_model(connection, identity, dimension, "building"))
 
     async def finish_reembedding(self, identity: str) -> None:
         await self._write(lambda connection: vector_rows.finish_model(connection, identity))
+        self._embedder = None
 
     async def rebuild_text_index(self) -> None:
         def rebuild(connection: Connection) -> None:
@@ -242,6 +250,8 @@ class RelationalStore:
             migrations.check_tokenizer(
                 connection, self._analyzer.identity
             )  # another process may have rebuilt full text
+        if self._embedder and (delta.publish or delta.enqueue):
+            vector_rows.take_model(connection, *self._embedder)
         removals = [*delta.remove, *jobs.removals(connection, delta.remove_claimed)]
         if both := {document.id for document in delta.publish} & set(removals):
             raise InvalidDelta(f"One change publishes and removes the document {min(both)!r}.")
@@ -249,8 +259,8 @@ class RelationalStore:
         meta.put(connection, "revision", revision)
         self._sieve.begin(revision - 1)
         jobs.enqueue(connection, delta.enqueue, delta.enqueue_removal, now=now)
-        replies.record(connection, backend, delta.replies)
         publish, superseded = _still_wanted(connection, delta.publish)
+        superseded += _given_up(connection, delta.replies)
         changes, folded, tallies = ChunkChanges(), Folded(), Tallies()
         documents.publish(connection, publish, changes, folded.vectors, now=now)
         documents.remove(connection, removals, changes, folded.vectors)
@@ -262,7 +272,8 @@ class RelationalStore:
         )
         text_index.update(connection, backend, self._analyzer, self._sieve, changes, references)
         vector_rows.retarget(connection, folded.vectors, revision)
-        _settle(connection, backend, publish, removals)
+        replies.record(connection, backend, delta.replies)
+        _settle(connection, backend, publish, removals, revision)
         replies.drop_joint(connection, changes.retracted)
         jobs.fail(connection, delta.fail)
         n_outdated = _summarise(connection, delta.summaries, revision) if delta.summaries else 0
@@ -302,6 +313,13 @@ def _still_wanted(
     return wanted, tuple(doc.id for doc in publish if doc.job is not None and doc.job not in current)
 
 
+def _given_up(connection: Connection, extracted: Sequence[Reply]) -> tuple[str, ...]:
+    """Return the documents whose jobs, for which replies came, have been replaced or cancelled."""
+    document_by_job = {reply.job: reply.document_id for reply in extracted if reply.job is not None}
+    current = jobs.current(connection, list(document_by_job))
+    return tuple(document for job, document in document_by_job.items() if job not in current)
+
+
 def _summarise(connection: Connection, written: Sequence[Summary], revision: int) -> int:
     """Show summaries in place of joins; return how many are of descriptions that are others now."""
     changes, n_outdated = summaries.write(connection, written)
@@ -310,11 +328,11 @@ def _summarise(connection: Connection, written: Sequence[Summary], revision: int
 
 
 def _settle(
-    connection: Connection, backend: Backend, publish: Sequence[DocumentFacts], removals: Sequence[str]
+    connection: Connection, backend: Backend, publish: Sequence[DocumentFacts], removals: Sequence[str], revision: int
 ) -> None:
     """Close the jobs that are done and drop the replies nothing needs any more."""
     if publish or removals:
-        replies.drop_of_revision(connection)
+        replies.drop_of_revision(connection, revision)
     replies.drop_documents(connection, removals)
     uses = [(doc.id, facts.chunk.input_hash) for doc in publish for facts in doc.chunks if not facts.chunk.error]
     replies.use(connection, backend, uses)

@@ -118,9 +118,11 @@ def write(connection: Connection, rows: Sequence[VectorRow]) -> None:
 
 
 def has_model(connection: Connection, identity: str, dimension: int) -> bool:
-    """Say whether this model is live, False where none is; raise Mismatch where another one is."""
+    """Say whether this model is live, False where none is used yet; raise Mismatch where another one is."""
     live = connection.execute(select(s.model).where(s.model.c.state == "live")).first()
     if live is None:
+        return False
+    if (live.identity, live.dimension) != (identity, dimension) and _holds_nothing(connection):
         return False
     if (live.identity, live.dimension) != (identity, dimension):
         raise Mismatch(
@@ -129,6 +131,19 @@ def has_model(connection: Connection, identity: str, dimension: int) -> bool:
             remedy="Run `quipu reembed` to compute them anew, or set the embedder back.",
         )
     return True
+
+
+def take_model(connection: Connection, identity: str, dimension: int) -> None:
+    """Make this model live where none is used yet; raise Mismatch where another one is."""
+    if not has_model(connection, identity, dimension):
+        for model in connection.execute(_MODELS).scalars().all():
+            drop_model(connection, model)
+        begin_model(connection, identity, dimension, "live")
+
+
+def _holds_nothing(connection: Connection) -> bool:
+    owners = (s.document.c.rid, s.job.c.rid, s.vector.c.rid)
+    return not any(connection.execute(select(rid).limit(1)).first() for rid in owners)
 
 
 def begin_model(connection: Connection, identity: str, dimension: int, state: str) -> None:

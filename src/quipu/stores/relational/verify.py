@@ -247,6 +247,13 @@ def _replies(connection: Connection) -> Iterator[str]:
     for block in blocks(hashes):
         readable = replies.read(connection, block)
         yield from (f"reply {input_hash}: it cannot be read" for input_hash in block if input_hash not in readable)
+    u, f = s.reply_document.c, s.reply_source.c
+    known = select(s.document.c.id).union(select(s.job.c.document))
+    for row in connection.execute(select(u.document, u.input_hash).where(u.document.not_in(known)).order_by(*u)):
+        yield f"reply {row.input_hash}: it is kept for the document {row.document!r}, which is not there"
+    made = select(f.input_hash).where(f.source.not_in(select(s.reply.c.input_hash))).order_by(f.input_hash)
+    for input_hash in connection.execute(made).scalars():
+        yield f"reply {input_hash}: it was made from a reply that is not there"
 
 
 def _names(connection: Connection) -> Iterator[str]:

@@ -169,6 +169,33 @@ class Calls:
                 await store.commit(change)
                 assert await _kept(store, "now") == []
 
+    async def test_a_reply_of_an_earlier_revision_is_not_kept_but_counted(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, _ONE, _TWO)
+            asked = replace(_request("a", lifetime=Lifetime.REVISION), revision=await store.facts_revision())
+            for change, is_kept in ((Delta(enqueue=[source("c")]), True), (Delta(remove=["b"]), False)):
+                await store.commit(change)
+                await store.keep("now", "reply", asked, [_COST])
+                assert await _kept(store, "now") == ["now"] * is_kept
+            await publish(store, _TWO)
+            await store.keep("now", "reply", asked, [_COST])
+            assert await _kept(store, "now") == []
+            async with store.view() as view:
+                assert await store.facts_revision() == view.revision
+                await store.keep("now", "reply", replace(asked, revision=view.revision), [])
+            assert await _kept(store, "now") == ["now"]
+            assert (await store.usage())[0].n_calls == 3
+
+    async def test_keeping_a_reply_again_makes_it_one_of_other_documents_too(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, _ONE, _TWO)
+            await _keep(store, "hash", "a")
+            await _keep(store, "hash", "b")
+            await remove(store, "a")
+            assert await _kept(store, "hash") == ["hash"]
+            await remove(store, "b")
+            assert await _kept(store, "hash") == []
+
     @pytest.mark.parametrize("lifetime", [Lifetime.FREE, Lifetime.DOCUMENTS, Lifetime.ALL_DOCUMENTS])
     async def test_a_reply_of_no_document_stays_until_purge(self, open_store: OpenStore, lifetime: Lifetime) -> None:
         async with open_store() as store:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from quipu.model.chunking import Chunking
-from quipu.model.delta import Delta, Job, JobFailure
+from quipu.model.delta import Delta, Job, JobFailure, Reply
 from quipu.model.document import Status
 from quipu.ports.store import Store
 from quipu.testing.contract.steps import OpenStore, dump, publish
@@ -123,6 +123,22 @@ class Jobs:
             await slow.renew()
             assert await _status(store, "a") is Status.PARSING
             assert await _claim(slow) == []
+
+    async def test_who_records_a_stage_is_told_which_jobs_are_still_theirs(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await _enqueue(store, "a", "b", "c")
+            jobs = {job.document_id: job.id for job in await store.claim(10)}
+            await store.cancel(["a"])
+            await _enqueue(store, "b")
+            assert await store.advance(list(jobs.values()), Status.EXTRACTING) == {jobs["c"]}
+
+    async def test_who_keeps_a_reply_is_told_where_its_job_has_been_replaced(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await _enqueue(store, "a", "b")
+            jobs = {job.document_id: job.id for job in await store.claim(10)}
+            await store.cancel(["a"])
+            replies = [Reply(input_hash=each, document_id=each, payload="{}", job=jobs[each]) for each in jobs]
+            assert (await store.commit(Delta(replies=replies))).superseded == ("a",)
 
     async def test_released_work_can_be_claimed_by_anyone(self, open_store: OpenStore) -> None:
         async with open_store() as first, open_store() as second:

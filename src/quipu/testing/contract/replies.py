@@ -18,7 +18,7 @@ class Replies:
 
     async def test_replies_are_kept_and_unknown_hashes_are_left_out(self, open_store: OpenStore) -> None:
         async with open_store() as store:
-            await store.commit(Delta(replies=[_reply("a"), _reply("a", "other", "")]))
+            await store.commit(Delta(enqueue=[source("a")], replies=[_reply("a"), _reply("a", "other", "")]))
             assert await store.replies(["nowhere", _HASH]) == {_HASH: '{"said": "один 一"}'}
             assert await store.replies(["other"]) == {"other": ""}
             assert await store.replies([]) == {}
@@ -27,7 +27,8 @@ class Replies:
 
     async def test_the_first_reply_to_an_input_stays(self, open_store: OpenStore) -> None:
         async with open_store() as store:
-            await store.commit(Delta(replies=[_reply("a", payload="first"), _reply("b", payload="second")]))
+            both = [_reply("a", payload="first"), _reply("b", payload="second")]
+            await store.commit(Delta(enqueue=[source("a"), source("b")], replies=both))
             await store.commit(Delta(replies=[_reply("a", payload="third")]))
             assert await store.replies([_HASH]) == {_HASH: "first"}
 
@@ -55,6 +56,42 @@ class Replies:
             await store.commit(Delta(enqueue=[source("a")], replies=[_reply("a")]))
             await store.commit(Delta(remove=["a"]))
             assert await store.replies([_HASH]) == {}
+
+    async def test_a_reply_that_comes_after_its_document_has_gone_is_not_kept(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await store.commit(Delta(publish=[_FACTS], enqueue=[source("b")]))
+            await store.commit(Delta(remove=["a"]))
+            await store.commit(Delta(enqueue_removal=["b"]))
+            await store.commit(Delta(replies=[_reply("a"), _reply("b", "other"), _reply("nowhere", "third")]))
+            assert await store.replies([_HASH, "other", "third"]) == {}
+            await store.commit(Delta(publish=[_FACTS], replies=[_reply("a"), _reply("b")]))
+            await remove(store, "a")
+            assert await store.replies([_HASH]) == {}
+
+    async def test_a_reply_without_a_document_is_kept_until_purge_or_until_its_last_document_goes(
+        self, open_store: OpenStore
+    ) -> None:
+        async with open_store() as store:
+            await store.commit(Delta(replies=[_reply(""), _reply("", "other")]))
+            assert len(await store.replies([_HASH, "other"])) == 2
+            await publish(store, _FACTS)
+            assert await store.purge() == 1
+            assert list(await store.replies([_HASH, "other"])) == [_HASH]
+            await remove(store, "a")
+            assert await store.replies([_HASH]) == {}
+
+    async def test_replies_to_cancelled_work_are_kept_until_purge(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, _SAME)
+            new = Delta(enqueue=[source("a"), source("b")], replies=[_reply("a", "new"), _reply("b", "newer")])
+            await store.commit(new)
+            await store.cancel(["a", "b"])
+            assert await store.verify() == []
+            assert len(await store.replies(["new", "newer"])) == 2
+            await remove(store, "b")
+            assert list(await store.replies(["new", "newer"])) == ["new"]
+            assert await store.purge() == 1
+            assert await store.replies(["new"]) == {}
 
     async def test_an_update_keeps_old_replies_until_purge(self, open_store: OpenStore) -> None:
         async with open_store() as store:

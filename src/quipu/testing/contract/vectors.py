@@ -222,6 +222,7 @@ class Vectors:
         async with open_store() as store:
             await store.use_embedder(MODEL, DIMENSION)
             await store.use_embedder(MODEL, DIMENSION)
+            await store.commit(Delta(enqueue=[source("a")]))
             for identity, dimension in ((_NEXT, DIMENSION), (MODEL, _NEXT_DIMENSION)):
                 with pytest.raises(Mismatch) as caught:
                     await store.use_embedder(identity, dimension)
@@ -230,14 +231,26 @@ class Vectors:
             with pytest.raises(Mismatch):
                 await store.use_embedder(_NEXT, _NEXT_DIMENSION)
 
-    async def test_of_two_embedders_that_come_at_once_one_is_refused(self, open_store: OpenStore) -> None:
+    async def test_an_index_that_holds_nothing_takes_any_embedder(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await _embedded(store, _FACTS)
+            await remove(store, "a")
+            await store.use_embedder(MODEL, _NEXT_DIMENSION)
+            await store.use_embedder(_NEXT, _NEXT_DIMENSION)
+            await publish(store, _FACTS)
+            assert await embed(store, _NEXT, _NEXT_DIMENSION) == _TEXTS
+            assert await store.stale_texts(MODEL, 10) == {}
+            assert await store.verify() == []
+
+    async def test_of_two_embedders_that_come_at_once_the_first_to_add_something_stays(
+        self, open_store: OpenStore
+    ) -> None:
         async with open_store() as first, open_store() as second:
-            outcomes = await asyncio.gather(
-                first.use_embedder(MODEL, DIMENSION),
-                second.use_embedder(_NEXT, _NEXT_DIMENSION),
-                return_exceptions=True,
-            )
-        assert sorted(str(type(each).__name__) for each in outcomes) == ["Mismatch", "NoneType"]
+            await asyncio.gather(first.use_embedder(MODEL, DIMENSION), second.use_embedder(_NEXT, _NEXT_DIMENSION))
+            outcomes = await asyncio.gather(publish(first, _FACTS), publish(second, _FACTS), return_exceptions=True)
+            assert sorted(str(type(each).__name__) for each in outcomes) == ["Committed", "Mismatch"]
+            n_waiting = [len(await first.stale_texts(each, 100)) for each in (MODEL, _NEXT)]
+            assert sorted(n_waiting) == [0, len(_TEXTS)]
 
     async def test_a_second_set_is_built_beside_the_live_one(self, open_store: OpenStore) -> None:
         async with open_store() as store:

@@ -155,7 +155,7 @@ async def test_an_empty_reply_is_a_reply(server: ServerHandle) -> None:
 async def test_a_wrong_key_names_the_variable(server: ServerHandle) -> None:
     server.configure(_script(api_key="sk-another-key-altogether"))
     async with chatting(server.base_url) as chat:
-        with pytest.raises(Unavailable, match=r"The key was not accepted\. Set OPENAI_API_KEY or QUIPU_LLM_KEY"):
+        with pytest.raises(Unavailable, match=r"The key was not accepted\. Set QUIPU_LLM_KEY to a key of 127"):
             await chat.complete(HELLO)
 
 
@@ -204,16 +204,12 @@ async def test_nothing_answers_at_a_closed_port() -> None:
         ) as caught:
             await chat.complete(HELLO)
         assert not caught.value.may_cost
-        with pytest.raises(Unavailable, match="Nothing answers"):
-            await chat.check()
 
 
 async def test_a_host_that_does_not_exist_is_named() -> None:
     async with chatting("http://no-such-host.invalid/v1", "custom") as chat:
         with pytest.raises(Overloaded, match=r"no-such-host\.invalid"):
             await chat.complete(HELLO)
-        with pytest.raises(Unavailable):
-            await chat.check()
 
 
 async def test_a_missing_key_is_noticed_before_anything_is_sent() -> None:
@@ -221,22 +217,6 @@ async def test_a_missing_key_is_noticed_before_anything_is_sent() -> None:
     with pytest.raises(Unavailable, match=r"needs a key, and none is set\. Set OPENAI_API_KEY"):
         await chat.complete(HELLO)
     await chat.aclose()
-
-
-async def test_a_check_passes_a_server_that_works_and_one_that_is_busy(server: ServerHandle) -> None:
-    async with chatting(server.base_url) as chat:
-        server.configure(_script())
-        await chat.check()
-        server.configure(_script(FaultName.TOO_MANY_REQUESTS))
-        await chat.check()
-
-
-@pytest.mark.parametrize("name", [FaultName.BAD_REQUEST, FaultName.QUOTA, FaultName.NOT_JSON])
-async def test_a_check_stops_what_could_never_work(server: ServerHandle, name: FaultName) -> None:
-    server.configure(_script(name))
-    async with chatting(server.base_url) as chat:
-        with pytest.raises(Unavailable):
-            await chat.check()
 
 
 async def test_a_page_from_on_the_way_is_transient_once_the_address_has_answered(server: ServerHandle) -> None:

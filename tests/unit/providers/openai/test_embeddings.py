@@ -14,8 +14,13 @@ from quipu.providers.openai.embeddings import EmbeddingParameters, OpenAIEmbedde
 from quipu.testing.scripted.fault import Fault, FaultName
 from quipu.testing.scripted.script import Script, Service
 from quipu.testing.server import ServerHandle, serving
+from quipu.wrap.batched import BatchedEmbedder, BatchingEmbedder
+from quipu.wrap.chain import EmbedderChain
+from quipu.wrap.meter import Meter, Terms
 from quipu.wrap.metered import CountingEmbedder
+from quipu.wrap.retry import Retry, RetryPolicy
 from tests.unit.providers.openai.raw import Asked, answering, count, endpoint, failure, reply
+from tests.unit.wrap.fakes import Shelf
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +69,7 @@ async def test_texts_become_unit_vectors_in_their_order(server: ServerHandle) ->
         together = await embedder.embed(texts)
         alone = np.concatenate([await embedder.embed([text]) for text in texts[:3]])
         assert isinstance(embedder, CountingEmbedder)
+        assert isinstance(embedder, BatchingEmbedder)
     assert together.shape == (150, 64)
     assert together.dtype == np.float32
     assert np.abs(np.linalg.norm(together, axis=1) - 1).max() < 1e-6
@@ -114,10 +120,13 @@ async def test_what_a_server_rejects_is_not_sent_again(server: ServerHandle) -> 
 
 async def test_a_batch_that_is_too_large_is_halved_from_then_on(server: ServerHandle) -> None:
     server.configure(_script(max_inputs=10))
-    async with embedding(server.base_url, n_at_once=1) as embedder:
-        assert (await embedder.embed([f"text {n}" for n in range(40)])).any(axis=1).sum() == 40
+    async with embedding(server.base_url) as embedder:
+        with pytest.raises(TooLong):
+            await embedder.embed([f"text {n}" for n in range(40)])
+        batched = BatchedEmbedder(embedder, embedder)
+        assert (await batched.embed([f"text {n}" for n in range(40)])).any(axis=1).sum() == 40
         server.reset()
-        await embedder.embed([f"other {n}" for n in range(40)])
+        await batched.embed([f"other {n}" for n in range(40)])
     assert {each.status for each in server.stats().requests} == {200}
 
 
@@ -143,7 +152,7 @@ async def test_a_long_text_is_the_mean_of_its_windows() -> None:
 async def test_a_text_longer_than_the_server_reads_after_all_is_cut_again(server: ServerHandle) -> None:
     server.configure(_script(context_window=100))
     async with embedding(server.base_url, max_tokens=10_000) as embedder:
-        vectors = await embedder.embed(["knots and cords " * 60, "short"])
+        vectors = await BatchedEmbedder(embedder, embedder).embed(["knots and cords " * 60, "short"])
     assert np.abs(np.linalg.norm(vectors, axis=1) - 1).max() < 1e-6
 
 
@@ -205,22 +214,32 @@ async def test_vectors_in_another_order_are_put_right(server: ServerHandle) -> N
         assert np.array_equal(await embedder.embed(texts), straight)
 
 
-async def test_what_was_paid_for_before_an_error_is_not_asked_again(server: ServerHandle) -> None:
-    server.configure(_script(Fault(name=FaultName.SERVER_ERROR, containing="cords", attempts=(1,))))
+async def test_each_request_is_counted_whatever_becomes_of_the_others(server: ServerHandle) -> None:
+    server.configure(_script(Fault(name=FaultName.SERVER_ERROR, containing="cords", attempts=(1,)), max_inputs=2))
     server.reset()
-    texts = ["knots", "threads", "cords", "rain"]
-    async with embedding(server.base_url, batch_texts=1, n_at_once=2) as embedder:
-        with pytest.raises(Overloaded):
-            await embedder.embed(texts)
-        vectors, tokens = await embedder.embed_counted(texts, is_query=False)
+    texts, meter = [f"{word} {n}" for word in ("knots", "cords", "rain") for n in range(4)], Meter()
+    async with embedding(server.base_url, batch_texts=4) as embedder:
+        retry, terms = Retry("m", RetryPolicy(max_wait_s=0.0)), Terms(model="m", price=None, count=count)
+        chain = EmbedderChain(provider=embedder, terms=terms, spend=Shelf().spend, guards=(retry,))
+        vectors = await chain.embedder(meter).embed(texts)
     assert np.abs(np.linalg.norm(vectors, axis=1) - 1).max() < 1e-6
     completed = [each for each in server.stats().requests if each.is_completed]
-    assert len(completed) == len({each.text_hash for each in completed}) == 4
-    assert tokens == TokenCount(input=sum(each.tokens.input for each in completed))
+    (row,) = meter.rows()
+    assert (row.n_calls, row.tokens.input) == (len(completed), sum(each.tokens.input for each in completed))
+
+
+async def test_batches_count_the_windows_of_long_texts() -> None:
+    long = "a " * 80 + "b"
+    async with answering(_answer(_letters)) as raw, embedding(raw.url, dimension=3, max_tokens=64, batch_texts=4) as it:
+        batches = it.batches([long, f"{long} b", "a", "b"], is_query=False)
+        for batch in batches:
+            await it.embed(batch)
+    assert len(raw.asked) == len(batches) == 2
+    assert [text for batch in batches for text in batch] == [long, f"{long} b", "a", "b"]
 
 
 async def test_a_call_after_which_nothing_will_be_answered_is_the_last() -> None:
-    async with answering(failure(401, "no")) as raw, embedding(raw.url, batch_texts=1, n_at_once=1) as embedder:
+    async with answering(failure(401, "no")) as raw, embedding(raw.url, batch_texts=1) as embedder:
         with pytest.raises(Unavailable):
             await embedder.embed(["a", "b", "c"])
     assert len(raw.asked) == 1
@@ -265,7 +284,7 @@ async def test_the_identity_changes_with_what_changes_vectors() -> None:
 
     plain = await identity()
     assert plain.startswith("vllm/m/64/")
-    assert plain == await identity(batch_texts=5, n_at_once=1)
+    assert plain == await identity(batch_texts=5)
     others = [
         await identity("ollama"),
         await identity(model="n"),

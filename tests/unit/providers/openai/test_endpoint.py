@@ -76,13 +76,8 @@ def test_azures_other_addresses_are_taken_as_they_are(base: str, expected: str) 
     assert _endpoint("azure", base).url("/embeddings", "d") == expected
 
 
-def test_headers_hold_key_organisation_and_the_users_own() -> None:
-    given = Endpoint(
-        provider=PROVIDERS["openai"], key=Secret(KEY), organisation="org-1", headers=(("X-Team", "readers"),)
-    )
-    headers = given.request_headers()
-    assert headers["Authorization"] == f"Bearer {KEY}"
-    assert (headers["OpenAI-Organization"], headers["X-Team"]) == ("org-1", "readers")
+def test_headers_hold_the_key_where_there_is_one() -> None:
+    assert Endpoint(provider=PROVIDERS["openai"], key=Secret(KEY)).request_headers()["Authorization"] == f"Bearer {KEY}"
     assert "Authorization" not in Endpoint(provider=PROVIDERS["ollama"]).request_headers()
 
 
@@ -99,7 +94,6 @@ def test_no_form_as_text_shows_more_than_provider_and_host() -> None:
         provider=PROVIDERS["custom"],
         base_url=f"https://user:{KEY}@gate.example:8443/v1?key={KEY}",
         key=Secret(KEY),
-        headers=(("X-Key", KEY),),
     )
     target = Target(endpoint=endpoint, model="m")
     assert f"{endpoint!r}" == f"{endpoint}" == "Endpoint(custom at gate.example:8443)"
@@ -111,16 +105,14 @@ def test_every_secret_of_an_endpoint_is_masked() -> None:
         provider=PROVIDERS["custom"],
         base_url="https://user:password-in-url@gate.example/v1?code=code-in-query",
         key=Secret(KEY),
-        headers=(("X-Key", "key-in-header-0"),),
     )
-    masked = endpoint.mask(f"{KEY} password-in-url code-in-query key-in-header-0 gate.example")
-    assert masked == "*** *** *** *** gate.example"
+    masked = endpoint.mask(f"{KEY} password-in-url code-in-query gate.example")
+    assert masked == "*** *** *** gate.example"
 
 
 def test_a_key_is_missing_only_where_the_provider_wants_one_at_its_own_address() -> None:
     assert Endpoint(provider=PROVIDERS["openai"]).needs_key
     assert not Endpoint(provider=PROVIDERS["openai"], base_url="http://localhost:1/v1").needs_key
-    assert not Endpoint(provider=PROVIDERS["openai"], headers=(("authorization", "Bearer x"),)).needs_key
     assert not Endpoint(provider=PROVIDERS["ollama"]).needs_key
     assert not _endpoint("openai").needs_key
 
@@ -148,12 +140,17 @@ def test_a_name_and_a_password_in_the_address_are_sent_as_a_login_and_a_key_inst
 
 
 def test_the_remedy_for_a_key_names_where_it_is_looked_for() -> None:
-    def remedy(provider: str, names: tuple[str, ...] | None) -> str:
-        return Endpoint(provider=PROVIDERS[provider], base_url="http://a/v1", key_names=names).key_remedy
+    def remedy(provider: str, names: tuple[str, ...] | None, base_url: str = "") -> str:
+        return Endpoint(provider=PROVIDERS[provider], base_url=base_url, key_names=names).key_remedy
 
     assert remedy("openai", None) == "Set OPENAI_API_KEY or QUIPU_LLM_KEY to a key of OpenAI."
     assert remedy("openai", ("MINE", "OPENAI_API_KEY")) == "Set MINE or OPENAI_API_KEY to a key of OpenAI."
     assert remedy("vllm", ()) == "Give its key in secrets.toml, as vllm = …"
+    assert remedy("vllm", (), "http://a:1/v1") == 'Give its key in secrets.toml, as "a:1" = …'
+    assert remedy("openai", None, "http://a/v1") == (
+        'Set QUIPU_LLM_KEY to a key of a, or give it in secrets.toml, as "a" = … '
+        "(OPENAI_API_KEY is sent to api.openai.com alone.)"
+    )
 
 
 def test_what_is_beside_the_compatible_part_is_found() -> None:

@@ -94,9 +94,11 @@ def test_what_may_have_been_worked_on_may_cost(status: int, may_cost: bool) -> N
 def test_the_variable_of_the_key_is_named() -> None:
     without = Target(endpoint=Endpoint(provider=PROVIDERS["deepseek"]), model="deepseek-chat")
     assert _error(401, "No key", without).remedy == "Set DEEPSEEK_API_KEY or QUIPU_LLM_KEY to a key of DeepSeek."
-    assert "The key was not accepted. Set OPENAI_API_KEY" in _error(401, "Wrong key").remedy
+    assert "The key was not accepted. Set QUIPU_LLM_KEY" in _error(401, "Wrong key").remedy
     assert "may not use this model" in _error(403, "Forbidden").remedy
-    assert _error(401, "No", _target("custom")).remedy.endswith("Set QUIPU_LLM_KEY to a key of gate.example.")
+    assert _error(401, "No", _target("custom")).remedy.endswith(
+        'Set QUIPU_LLM_KEY to a key of gate.example, or give it in secrets.toml, as "gate.example" = …'
+    )
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,6 @@ def test_what_a_page_tells_to_write_is_taken_by_the_settings(page: Path, tmp_pat
 async def test_the_model_of_a_page_replies(server: ServerHandle, name: str) -> None:
     endpoint, model = _endpoint(server, name)
     chat = OpenAIChat(endpoint, model, count_tokens=count)
-    await chat.check()
     assert (await chat.complete(HELLO)).text
     await chat.aclose()
 

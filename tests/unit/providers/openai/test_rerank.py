@@ -43,7 +43,6 @@ async def test_each_text_gets_its_score(server: ServerHandle, provider: str) -> 
         scores = await reranker.score(QUESTION, TEXTS)
         assert isinstance(reranker, CountingReranker)
         assert await reranker.score(QUESTION, []) == []
-        await reranker.check()
     assert len(scores) == 3
     assert scores[0] < min(scores[1:])
 
@@ -154,13 +153,3 @@ async def test_faults_in_the_answer_are_transient(server: ServerHandle, name: Fa
     async with reranking(server.base_url) as reranker:
         with pytest.raises(Overloaded):
             await reranker.score(QUESTION, TEXTS)
-        await reranker.check()
-
-
-async def test_a_check_stops_what_could_never_work() -> None:
-    async with reranking("http://127.0.0.1:9/v1", "vllm") as reranker:
-        with pytest.raises(Unavailable, match="Nothing answers"):
-            await reranker.check()
-    async with answering(failure(422, "no")) as raw, reranking(raw.url) as reranker:
-        with pytest.raises(Unavailable):
-            await reranker.check()

@@ -35,8 +35,20 @@ NOW = 1_800_000_000.0  # Fri, 15 Jan 2027 08:00:00 GMT
     ],
 )
 def test_headers_of_every_kind_are_read(headers: dict[str, str], expected: float | None) -> None:
-    found = retry_after_s(headers, None, "", NOW)
+    found = retry_after_s(429, headers, None, "", NOW)
     assert found == (expected if expected is None else pytest.approx(expected))
+
+
+@pytest.mark.parametrize(
+    ("remaining", "expected"),
+    [({}, None), ({"x-ratelimit-remaining-requests": "7"}, None), ({"x-ratelimit-remaining-requests": "0"}, 360.0)],
+)
+def test_where_no_limit_was_met_only_one_that_is_used_up_is_waited_for(
+    remaining: dict[str, str], expected: float | None
+) -> None:
+    headers = {"x-ratelimit-reset-requests": "6m0s", "x-ratelimit-reset-tokens": "9m0s", **remaining}
+    assert retry_after_s(500, headers, None, "", NOW) == expected
+    assert retry_after_s(500, {**headers, "retry-after": "2"}, None, "", NOW) == 2.0
 
 
 @pytest.mark.parametrize(
@@ -49,9 +61,9 @@ def test_headers_of_every_kind_are_read(headers: dict[str, str], expected: float
     ],
 )
 def test_the_message_is_read_where_no_header_says_anything(message: str, expected: float | None) -> None:
-    assert retry_after_s({}, None, message, NOW) == (expected if expected is None else pytest.approx(expected))
+    assert retry_after_s(429, {}, None, message, NOW) == (expected if expected is None else pytest.approx(expected))
 
 
 def test_geminis_delay_is_read() -> None:
     body = {"error": {"details": [{"@type": "…Help"}, {"@type": "…RetryInfo", "retryDelay": "17s"}]}}
-    assert retry_after_s({}, body, "", NOW) == 17.0
+    assert retry_after_s(429, {}, body, "", NOW) == 17.0

@@ -1,0 +1,135 @@
+"""Tests of answering: what is open while a model works."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from quipu.engine.answering import Asker
+from quipu.engine.models import Models
+from quipu.errors import Overloaded
+from quipu.model.chat import Role
+from quipu.model.query import Filter, Query
+from quipu.model.usage import Stage, UsageRow
+from quipu.ports.store import ReadView
+from quipu.providers.local import ByteTokenizer
+from quipu.retrieve import STRATEGIES
+from quipu.testing.llm import ScriptedLLM, ScriptedReranker
+from quipu.wrap.chain import EmbedderChain, Link, LLMChain, RerankerChain
+from quipu.wrap.meter import Meter, Terms
+from tests.unit.retrieve.conftest import PAGES
+from tests.unit.retrieve.fakes import Library
+
+TERMS = Terms(model="fake", price=None, count=len)
+
+
+@dataclass
+class _Watched:
+    """A store that counts its open views, and an embedder that notes how many there are when it is asked."""
+
+    library: Library
+    n_open: int = 0
+    n_views: int = 0
+    seen: list[int] = field(default_factory=list)
+    texts: list[tuple[str, ...]] = field(default_factory=list)
+    error: Exception | None = None
+
+    @property
+    def identity(self) -> str:
+        return self.library.embedder.identity
+
+    @property
+    def dimension(self) -> int:
+        return self.library.embedder.dimension
+
+    @asynccontextmanager
+    async def view(self, allowed: Filter | None = None) -> AsyncIterator[ReadView]:
+        async with self.library.view(allowed) as view:
+            self.n_open += 1
+            self.n_views += 1
+            try:
+                yield view
+            finally:
+                self.n_open -= 1
+
+    async def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        return await self.embed_queries(texts)
+
+    async def embed_queries(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        self.seen.append(self.n_open)
+        self.texts.append(tuple(texts))
+        if self.error:
+            raise self.error
+        return await self.library.embedder.embed(texts)
+
+    async def find(self, key: str) -> str | None:
+        return None
+
+    async def keep(self, key: str, payload: str, request: object, usage: Sequence[UsageRow]) -> None:
+        return None
+
+    async def spend(self, usage: Sequence[UsageRow]) -> None:
+        return None
+
+
+@pytest.fixture
+async def watched(tmp_path: Path) -> AsyncIterator[_Watched]:
+    library = Library(tmp_path)
+    await library.open()
+    await library.publish(*PAGES)
+    yield _Watched(library)
+    await library.close()
+
+
+def _asker(watched: _Watched, *, is_remote: bool = True, is_reranked: bool = False) -> Asker:
+    llm = LLMChain([Link(llm=ScriptedLLM(), terms=TERMS)], watched)  # type: ignore[arg-type]
+    reranker = RerankerChain(provider=ScriptedReranker(), terms=TERMS, spend=watched.spend)
+    models = Models(
+        meter=Meter(),
+        chains={Role.KEYWORDS: llm, Role.ANSWER: llm},
+        embedder_chain=EmbedderChain(provider=watched, terms=TERMS, spend=watched.spend) if is_remote else None,
+        reranker_chain=reranker if is_reranked else None,
+    )
+    return Asker(
+        store=watched,  # type: ignore[arg-type]
+        vectors=watched.library.tools.vectors,
+        embedder=watched,
+        tokenizer=ByteTokenizer(),
+        models=models,
+    )
+
+
+@pytest.mark.parametrize("is_reranked", [False, True])
+@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
+async def test_no_view_is_open_while_a_remote_embedder_is_asked(
+    watched: _Watched, strategy: str, is_reranked: bool
+) -> None:
+    query = Query(text="Whom did Marco Polo serve?", strategy=strategy)
+    answer = await _asker(watched, is_reranked=is_reranked).answer(query)
+    n_calls = 0 if strategy in ("bypass", "lexical") else 1
+    assert watched.seen == [0] * n_calls
+    assert [row.n_calls for row in answer.usage if row.stage is Stage.EMBED] == [1] * n_calls
+    plain = await _asker(watched, is_remote=False, is_reranked=is_reranked).answer(query)
+    assert answer.trace.evidence == plain.trace.evidence
+
+
+async def test_an_embedder_of_this_process_is_asked_in_the_one_view_there_is(watched: _Watched) -> None:
+    await _asker(watched, is_remote=False).evidence(Query(text="Whom did Marco Polo serve?", strategy="hybrid"))
+    assert (watched.n_views, watched.seen) == (1, [1])
+
+
+async def test_a_question_asked_again_asks_no_embedder(watched: _Watched) -> None:
+    asker = _asker(watched)
+    first, again = [await asker.evidence(Query(text="Whom did Marco Polo serve?", strategy="mix")) for _ in range(2)]
+    assert (first, len(watched.texts)) == (again, 1)
+
+
+async def test_an_embedder_that_fails_is_told_of(watched: _Watched) -> None:
+    watched.error = Overloaded("Too busy.")
+    with pytest.raises(Overloaded, match="Too busy"):
+        await _asker(watched).evidence(Query(text="Whom did Marco Polo serve?", strategy="naive"))
+    assert watched.n_open == 0

@@ -1,0 +1,39 @@
+"""Tests of refreshing: what was done before a stop is told."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from quipu.errors import OverBudget, Overloaded, QuipuError, Unavailable
+from quipu.testing.llm import ScriptedEmbedder, ScriptedLLM
+from tests.laws.model_world import script, scripted_engine, travels
+
+
+class Ending(ScriptedEmbedder):
+    """An embedder that ends with an error at its second call."""
+
+    def __init__(self, error: QuipuError) -> None:
+        super().__init__()
+        self.error: QuipuError | None = error
+
+    async def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Return a vector for each text, or raise."""
+        if self.n_calls and self.error:
+            raise self.error
+        return await super().embed(texts)
+
+
+@pytest.mark.parametrize("error", [OverBudget("All is spent."), Overloaded("Too busy."), Unavailable("It is gone.")])
+async def test_vectors_that_were_kept_before_a_stop_are_counted(tmp_path: Path, error: QuipuError) -> None:
+    embedder = Ending(error)
+    async with scripted_engine(tmp_path, ScriptedLLM(script()), embedder=embedder) as kb:
+        report = await kb.add(*(travels(f"n{n}.md") for n in range(80)))
+        n_kept = (await kb.status()).n_vectors
+        assert (report.stopped, report.n_embedded) == (str(error), n_kept)
+        assert n_kept > 0
+        embedder.error = None
+        rest = await kb.refresh()
+        assert (rest.stopped, rest.n_embedded) == ("", (await kb.status()).n_vectors - n_kept)
