@@ -9,9 +9,11 @@ from quipu.text.thinking import without_thinking
 
 MAX_DEPTH = 64
 MAX_TRIES = 64
+MAX_FOUND = 10_000
 
 _CLOSERS = {'"': '"', "'": "'", "“": '”“"', "„": '“”"', "‘": "’", "«": "»", "`": "`", "「": "」", "＂": "＂"}
 _GAP = re.compile(r"(?:[\s\ufeff]|//[^\n]*|/\*(?:[^*]|\*(?!/)){0,300}\*/)*")
+_BRACKET = re.compile(r"[{\[]")
 _COMMA = re.compile(r"[,，;、]")
 _COLON = re.compile(r"=>|[:：=]")
 _TOKEN = re.compile(r"[^\s,，:：{}\[\]\"'“”]+")
@@ -67,8 +69,9 @@ class _NoJson(Exception):
 
 def _search(text: str) -> Iterator[Loose]:
     """Read a value at each bracket that may begin one; all failed tries together cost a few passes over the text."""
-    place, n_tries, room = 0, 0, 4 * len(text) + 1_000
-    while n_tries < MAX_TRIES and room > 0 and (start := _next_bracket(text, place)) >= 0:
+    place, n_tries, n_found, room = 0, 0, 0, 4 * len(text) + 1_000
+    while n_tries < MAX_TRIES and n_found < MAX_FOUND and room > 0 and (bracket := _BRACKET.search(text, place)):
+        start = bracket.start()
         reading = _Reading(text, start)
         try:
             value = reading.value(0)
@@ -78,12 +81,8 @@ def _search(text: str) -> Iterator[Loose]:
             place = start + 1
             continue
         yield Loose(value=value, is_whole=not reading.is_cut, length=reading.place - start)
+        n_found += 1
         place = reading.place
-
-
-def _next_bracket(text: str, place: int) -> int:
-    found = [position for position in (text.find("{", place), text.find("[", place)) if position >= 0]
-    return min(found, default=-1)
 
 
 class _Reading:

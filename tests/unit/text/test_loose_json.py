@@ -1,6 +1,7 @@
 """JSON as models write it."""
 
 import json
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -94,3 +95,14 @@ def test_long_runs_are_read_in_a_number_of_steps_that_follows_their_length(part:
     """A pattern that backtracks would take minutes here, and the test would be noticed."""
     loads_loosely(part * (100_000 // len(part)))
     loads_loosely("[" + part * (100_000 // len(part)))
+
+
+def test_a_long_reply_with_a_bracket_in_each_sentence_is_read_in_one_pass() -> None:
+    text = "Alma Kober lives in Oslo. [1]\n" * 50_000
+    begun = time.process_time()
+    short = find_json(text[: len(text) // 8])
+    middle = time.process_time()
+    found = find_json(text)
+    ratio = (time.process_time() - middle) / max(middle - begun, 1e-3)
+    assert (len(short), len(found)) == (6_250, 10_000)
+    assert ratio < 24  # eight times the text; a search through all of it for each bracket would take 64 times as long

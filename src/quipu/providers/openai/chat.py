@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _MAX_FORMS = 8  # ways of writing a request that are tried before its error is believed
 _OUT_OF_TOKENS = "could not finish the message because max_tokens"  # said where reasoning took all of them
+# More than a reply of the tokens asked for can have: a server that goes on beyond is not listened to.
+_CHARS, _CHARS_A_TOKEN = 10_000, 32
 _AFTER_END_S = 0.25  # how long to wait for a server to hang up after it has said it is done
 
 _DEFAULTS = ChatParameters()
@@ -88,7 +90,7 @@ class OpenAIChat:
         body = write_body(request, self.target, form, self._parameters, is_streamed=is_streamed)
         timeouts = self.target.endpoint.timeouts
         end = deadline(timeouts.total_s)
-        transcript = Transcript()
+        transcript = Transcript(_CHARS + _CHARS_A_TOKEN * request.max_output_tokens)
         if not is_streamed:
             said = await self.session.post_whole(self._url, body, end)
             on_text(self._whole(said, transcript))
@@ -126,7 +128,7 @@ class OpenAIChat:
             for event in found:
                 if text := transcript.take(event):
                     on_text(text)
-            if not piece:
+            if not piece or transcript.is_over:
                 return
             if found:  # a comment only says that the connection lives
                 until = min(end, deadline(_AFTER_END_S if transcript.is_done else silence_s))

@@ -17,10 +17,11 @@ class Transcript:
     """What has come of one reply; its text can be written as UTF-8.
 
     Reasoning is counted and not kept, calls of tools are passed over. `is_done`: the server has said that this is all.
-    Raises Fault where the server reports an error before any text; after some the reply is interrupted.
+    Raises Fault where the server reports an error before any text; after some the reply is interrupted. A reply of more
+    than `max_chars` characters ends there, as at a limit of tokens: a server that never ends is not listened to.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, max_chars: int = 10_000_000) -> None:
         self.tokens: TokenCount | None = None
         self.refusal = ""
         self.is_done = False
@@ -30,6 +31,12 @@ class Transcript:
         self._finish = ""
         self._half = ""
         self._is_broken = False
+        self._room = max_chars
+
+    @property
+    def is_over(self) -> bool:
+        """Whether more has come than a reply may have."""
+        return self._room <= 0
 
     @property
     def text(self) -> str:
@@ -44,6 +51,8 @@ class Transcript:
     @property
     def finish(self) -> Finish:
         """Why the reply ended; `interrupted` while the server has said neither that it did nor why."""
+        if self.is_over:
+            return Finish.LENGTH
         reason = self._finish.lower()
         if self._is_broken or reason in _BROKEN or not (reason or self.is_done):
             return Finish.INTERRUPTED
@@ -91,7 +100,8 @@ class Transcript:
         if isinstance(part, dict) and (len(part) > 1 or not content):
             self.refusal += text_at(part, "refusal")
             self._hidden.append(text_at(part, "reasoning_content") or text_at(part, "reasoning"))
-        text = self._whole_characters(content if isinstance(content, str) else _joined(content))
+        text = self._whole_characters(content if isinstance(content, str) else _joined(content))[: self._room]
+        self._room -= len(text)
         self._pieces.append(text)
         return text
 

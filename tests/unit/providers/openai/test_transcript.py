@@ -165,3 +165,11 @@ def test_an_error_beside_the_last_choice_breaks_the_reply_off() -> None:
 
 def test_nesting_without_end_is_passed_over() -> None:
     assert _of("[" * 100_000, _delta("a", "stop")).text == "a"
+
+
+def test_a_reply_that_never_ends_ends_where_more_has_come_than_was_asked_for() -> None:
+    transcript = Transcript(max_chars=10)
+    taken = [transcript.take(json.dumps({"choices": [{"delta": {"content": "abcdef"}}]})) for _ in range(3)]
+    assert (taken, transcript.text) == (["abcdef", "abcd", ""], "abcdefabcd")
+    assert transcript.is_over
+    assert transcript.finish is Finish.LENGTH
