@@ -143,12 +143,18 @@ async def test_killed_at_any_point_the_work_can_be_finished_and_nothing_kept_is_
     server: ServerHandle, killer: Killer, undisturbed: Undisturbed, laws_scale: int, tmp_path: Path
 ) -> None:
     stages: Counter[str] = Counter()
-    for point in points((N_KILLS + 2) * laws_scale, undisturbed.n_points, "kills"):
-        folder = tmp_path / str(point)
+    wanted = N_KILLS * laws_scale
+    everywhere = points(wanted + 2, undisturbed.n_points, "kills")
+    # A run has fewer points than another where more was written at once: others stand in for kills that came too late.
+    spare = points(wanted, undisturbed.n_points // 2, "spare")
+    for number, point in enumerate((*everywhere, *spare)):
+        if number >= len(everywhere) and stages.total() - stages[SURVIVED] >= wanted:
+            break
+        folder = tmp_path / str(number)
         stages[await kill_and_finish(folder, server, killer, point, undisturbed)] += 1
         shutil.rmtree(folder)
     assert stages.keys() >= {READING, "extract", "summarise", "embed"}
-    assert stages.total() - stages[SURVIVED] >= N_KILLS * laws_scale
+    assert stages.total() - stages[SURVIVED] >= wanted
 
 
 async def notices(folder: Path, server: ServerHandle, killer: Killer, whole: Undisturbed, share: float) -> bool:
