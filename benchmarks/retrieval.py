@@ -22,9 +22,10 @@ sys.path.insert(0, str(ROOT))  # so that it runs as a file, too
 
 from benchmarks.speed.machine import commit, machine, versions  # noqa: E402
 from quipu.bench.datasets import read_dataset  # noqa: E402
-from quipu.bench.recorded import RecordedExtractor, read_recorded  # noqa: E402
+from quipu.bench.recorded import read_recorded  # noqa: E402
 from quipu.bench.retrieval import Measured, measure, ranking_strategies, table  # noqa: E402
 from quipu.errors import NotFound, QuipuError, Unavailable  # noqa: E402
+from quipu.ingest.recorded import RecordedExtractor  # noqa: E402
 from quipu.settings import Settings  # noqa: E402
 from quipu.wiring import open_embedder  # noqa: E402
 

@@ -3,12 +3,12 @@
 import difflib
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from importlib import import_module
 from pathlib import Path
 
 import click
 
 from quipu.cli.app import COMMANDS, cli
+from quipu.derive.catalog import ALWAYS, CATALOG
 from quipu.ingest.chunkers import CHUNKERS, MAX_CHUNKS
 from quipu.ingest.chunkers.places import MAX_PLACES
 from quipu.ingest.sources import MAX_BYTES
@@ -112,7 +112,8 @@ def commands_page() -> str:
     ]
     for section in COMMANDS.values():
         for name in section:
-            lines += _help(f"quipu {name}", import_module(f"quipu.cli.commands.{name}").command)
+            command = cli.get_command(click.Context(cli), name)
+            lines += _help(f"quipu {name}", command) if command else []
     return "\n".join(lines)
 
 
@@ -122,18 +123,34 @@ def strategies_page() -> str:
         "# Strategies",
         "",
         "A strategy is one file in `src/quipu/retrieve`: it turns a question into scored ids with reasons. Packing,",
-        "rendering, answering and citing are the same for all. Model calls are those before the answer, made only",
-        "where there is a language model.",
+        "rendering, answering and citing are the same for all: [which one, and how to compare them](../strategies.md).",
+        "Model calls are the most made before the answer, only where there is a language model. What is needed in",
+        "`this type` is made on demand.",
         "",
         "| strategy | what it does | after | choose it when | needs | model calls |",
         "|---|---|---|---|---|---|",
     ]
+    made_on_demand = {each.name for each in CATALOG}
     for each in STRATEGIES.values():
-        needs = ", ".join(each.needs) or "nothing"
-        lines.append(
-            f"| `{each.name}` | {each.summary} | {each.after} | {each.when} | {needs} | {each.n_model_calls} |"
-        )
-    return "\n".join([*lines, ""])
+        needs = ", ".join(f"`{need}`" if need in made_on_demand else need for need in each.needs) or "nothing"
+        calls = each.model_calls or each.n_model_calls
+        lines.append(f"| `{each.name}` | {each.summary} | {each.after} | {each.when} | {needs} | {calls} |")
+    return "\n".join([*lines, "", *_derivations(), ""])
+
+
+def _derivations() -> Iterator[str]:
+    """Yield what is said of derivations made on demand."""
+    yield "## Made on demand"
+    yield ""
+    yield "What `quipu refresh NAME` makes, with all it needs, and what is kept up to date from then on:"
+    yield "[how](../strategies.md#what-a-strategy-needs)."
+    yield ""
+    yield "| name | what it is | needs | asks a model |"
+    yield "|---|---|---|---|"
+    for each in CATALOG:
+        needs = ", ".join(f"`{need}`" for need in each.needs if need not in ALWAYS) or "–"
+        asks = "where there is one" if each.asks_model else "no"
+        yield f"| `{each.name}` | {each.summary} | {needs} | {asks} |"
 
 
 def chunkers_page() -> str:

@@ -4,8 +4,9 @@ import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let `make laws` run more histories and crashes than CI."""
+    """Let `make laws` run more histories and crashes than CI, and golden files be written again."""
     parser.addoption("--laws-scale", type=int, default=1, help="multiplies the number of histories and crashes")
+    parser.addoption("--rewrite-golden", action="store_true", help="writes tests/data/golden again from what is found")
 
 
 @pytest.fixture(scope="session")
@@ -13,3 +14,10 @@ def laws_scale(request: pytest.FixtureRequest) -> int:
     """How many times the CI's number of histories and crashes to run."""
     scale: int = request.config.getoption("--laws-scale")
     return scale
+
+
+@pytest.fixture(scope="session")
+def rewrite_golden(request: pytest.FixtureRequest) -> bool:
+    """Whether golden files are to be written again."""
+    wanted: bool = request.config.getoption("--rewrite-golden")
+    return wanted

@@ -42,6 +42,7 @@ from quipu.retrieve import strategy_named
 from quipu.retrieve.strategy import Tools
 from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
+from quipu.topology import LocalTopologies
 from quipu.vectors.local import LocalVectors
 
 SYSTEM = "quipu"
@@ -237,6 +238,7 @@ async def open_index(index: Path, given: Given) -> AsyncIterator[tuple[Quipu, Pa
         path=index,
         store=store,
         vectors=LocalVectors(index / "vectors"),
+        topology=LocalTopologies(index / "topology"),
         embedder=embedder,
         recipe=Recipe(
             parse=parse,
@@ -287,7 +289,12 @@ async def _context(parts: Parts, question: str) -> None:
     """Find evidence and render the context a model would be given."""
     query = parts.ask(question)
     async with parts.store.view(query.filter) as view:
-        tools = Tools(vectors=parts.vectors, embedder=parts.embedder)
+        tools = Tools(
+            vectors=parts.vectors,
+            embedder=parts.embedder,
+            topology=parts.topology,
+            tokenizer=parts.recipe.tokenizer,
+        )
         evidence = await strategy_named("mix").retrieve(query, view, tools)
         packed = await pack(query, evidence, view, parts.recipe.tokenizer)
         if not packed.context():

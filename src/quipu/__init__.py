@@ -27,12 +27,16 @@ if TYPE_CHECKING:
     from quipu.engine import Quipu
     from quipu.model.answer import Answer, AnswerPiece, Citation, Statement
     from quipu.model.chunking import Chunking
+    from quipu.model.comparison import Comparison
+    from quipu.model.derivation import DerivationReport, DerivationState, RefreshCost
     from quipu.model.document import Document, SourceDocument, Status
     from quipu.model.estimate import Estimate
     from quipu.model.event import DocumentDone, Event, Progress
     from quipu.model.evidence import Evidence, Trace
-    from quipu.model.query import Budget, Condition, Filter, Query, Turn
-    from quipu.model.report import AddReport, RefreshReport, StatusReport
+    from quipu.model.explanation import Explanation
+    from quipu.model.query import Budget, Condition, Filter, MixWeights, Query, Turn
+    from quipu.model.report import AddReport, ImportReport, RefreshReport, RemoveReport, StatusReport
+    from quipu.model.tuning import TuningReport
     from quipu.model.usage import UsageRow
     from quipu.settings import Settings, SettingValue
 
@@ -46,17 +50,23 @@ __all__ = [
     "Busy",
     "Chunking",
     "Citation",
+    "Comparison",
     "Condition",
     "Corrupt",
+    "DerivationReport",
+    "DerivationState",
     "Document",
     "DocumentDone",
     "Estimate",
     "Event",
     "Evidence",
+    "Explanation",
     "Filter",
+    "ImportReport",
     "InvalidDocument",
     "InvalidInput",
     "Mismatch",
+    "MixWeights",
     "NotFound",
     "OverBudget",
     "Overloaded",
@@ -64,8 +74,10 @@ __all__ = [
     "Query",
     "Quipu",
     "QuipuError",
+    "RefreshCost",
     "RefreshReport",
     "Refused",
+    "RemoveReport",
     "Settings",
     "SourceDocument",
     "Stale",
@@ -74,6 +86,7 @@ __all__ = [
     "StatusReport",
     "TooLong",
     "Trace",
+    "TuningReport",
     "Turn",
     "Unavailable",
     "UsageRow",
@@ -86,12 +99,16 @@ _LAZY = {
     "quipu.engine": ("Quipu",),
     "quipu.model.answer": ("Answer", "AnswerPiece", "Citation", "Statement"),
     "quipu.model.chunking": ("Chunking",),
+    "quipu.model.comparison": ("Comparison",),
+    "quipu.model.derivation": ("DerivationReport", "DerivationState", "RefreshCost"),
     "quipu.model.document": ("Document", "SourceDocument", "Status"),
     "quipu.model.estimate": ("Estimate",),
     "quipu.model.event": ("DocumentDone", "Event", "Progress"),
     "quipu.model.evidence": ("Evidence", "Trace"),
-    "quipu.model.query": ("Budget", "Condition", "Filter", "Query", "Turn"),
-    "quipu.model.report": ("AddReport", "RefreshReport", "StatusReport"),
+    "quipu.model.explanation": ("Explanation",),
+    "quipu.model.query": ("Budget", "Condition", "Filter", "MixWeights", "Query", "Turn"),
+    "quipu.model.report": ("AddReport", "ImportReport", "RefreshReport", "RemoveReport", "StatusReport"),
+    "quipu.model.tuning": ("TuningReport",),
     "quipu.model.usage": ("UsageRow",),
     "quipu.settings": ("Settings",),
 }

@@ -33,7 +33,11 @@ class Mismatch(QuipuError):
 
 
 class Stale(QuipuError):
-    """A derivation a query needs is missing: run the command the remedy names."""
+    """A derivation a query needs is missing: run the command the remedy names. `missing` are their names."""
+
+    def __init__(self, message: str, *, remedy: str = "", missing: tuple[str, ...] = ()) -> None:
+        super().__init__(message, remedy=remedy)
+        self.missing = missing
 
 
 class Busy(QuipuError):

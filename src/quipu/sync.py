@@ -8,22 +8,29 @@ from threading import Thread
 from typing import Any, TypeVar
 
 from quipu.engine import Quipu as AsyncQuipu
+from quipu.errors import Unavailable
 from quipu.model.answer import Answer, AnswerPiece
 from quipu.model.chunking import Chunking
+from quipu.model.comparison import Comparison
 from quipu.model.delta import ChunkFacts
+from quipu.model.derivation import DerivationState
 from quipu.model.document import Document, Metadata, SourceDocument
 from quipu.model.estimate import Estimate
 from quipu.model.evidence import Evidence
+from quipu.model.explanation import Explanation
 from quipu.model.query import Query
 from quipu.model.report import (
     AddReport,
     DocumentReport,
     EntityReport,
+    ImportReport,
     RefreshReport,
     RelationReport,
+    RemoveReport,
     SearchReport,
     StatusReport,
 )
+from quipu.model.tuning import TuningReport
 from quipu.model.usage import UsageRow
 from quipu.ports.sink import Sink, no_sink
 from quipu.settings import Settings, SettingValue
@@ -38,9 +45,11 @@ def open(index: str | Path | None = None, **settings: SettingValue) -> Iterator[
     loop = _Loop()
     try:
         engine = loop.run(open_engine(Settings(index=index, **settings)))
+        twin = Quipu(engine, loop)
         try:
-            yield Quipu(engine, loop)
+            yield twin
         finally:
+            loop.run(_all_closed(twin._streams))
             loop.run(engine.close())
     finally:
         loop.stop()
@@ -55,7 +64,13 @@ class _Loop:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do `work` in the loop and return its result; an interrupt of the caller stops it and waits until it has."""
+        """Do `work` in the loop and return its result; an interrupt of the caller stops it and waits until it has.
+
+        Raises Unavailable where the loop has been stopped.
+        """
+        if self._loop.is_closed():
+            work.close()
+            raise Unavailable("The index has been closed.", remedy="Open it again: `with quipu.sync.open(PATH) as kb`.")
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
@@ -86,6 +101,7 @@ class Quipu:
     def __init__(self, engine: AsyncQuipu, loop: _Loop) -> None:
         self._engine = engine
         self._run = loop.run
+        self._streams: set[AsyncGenerator[AnswerPiece, None]] = set()  # that are not at their end
 
     # ---- documents in
 
@@ -116,6 +132,12 @@ class Quipu:
             )
         )
 
+    def tune(
+        self, *sources: str | Path | SourceDocument, root: Path | None = None, on_event: Sink = no_sink, **sizes: Any
+    ) -> TuningReport:
+        """Return how documents like these, or like those of the index, should be read."""
+        return self._run(self._engine.tune(*sources, root=root, on_event=on_event, **sizes))
+
     def add_text(
         self,
         text: str,
@@ -135,7 +157,11 @@ class Quipu:
         """Work through what is queued."""
         return self._run(self._engine.resume(on_event))
 
-    def remove(self, ids: Sequence[str], on_event: Sink = no_sink) -> tuple[str, ...]:
+    def import_graph(self, *paths: str | Path, on_event: Sink = no_sink) -> ImportReport:
+        """Add documents with what another system has read out of them."""
+        return self._run(self._engine.import_graph(*paths, on_event=on_event))
+
+    def remove(self, ids: Sequence[str], on_event: Sink = no_sink) -> RemoveReport:
         """Remove documents with everything only they said."""
         return self._run(self._engine.remove(ids, on_event))
 
@@ -147,13 +173,17 @@ class Quipu:
         """Queue failed documents again."""
         return self._run(self._engine.retry(ids))
 
-    def refresh(self, on_event: Sink = no_sink) -> RefreshReport:
-        """Bring every derivation up to date."""
-        return self._run(self._engine.refresh(on_event))
+    def refresh(self, names: Sequence[str] = (), *, rebuild: bool = False, on_event: Sink = no_sink) -> RefreshReport:
+        """Bring up to date what is derived, kept or named."""
+        return self._run(self._engine.refresh(names, rebuild=rebuild, on_event=on_event))
 
-    def rebuild(self, on_event: Sink = no_sink) -> RefreshReport:
-        """Build full text and links again from the chunks."""
-        return self._run(self._engine.rebuild(on_event))
+    def plan(self, names: Sequence[str] = ()) -> tuple[DerivationState, ...]:
+        """Return what `refresh` would bring up to date, and what it would cost."""
+        return self._run(self._engine.plan(names))
+
+    def drop(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Keep these derivations no longer."""
+        return self._run(self._engine.drop(names))
 
     def reembed(self, on_event: Sink = no_sink) -> int:
         """Compute every vector again and swap."""
@@ -172,15 +202,30 @@ class Quipu:
     def stream(self, query: str | Query, **options: Any) -> Iterator[AnswerPiece]:
         """Yield an answer in pieces while it is written, the whole of it last."""
         pieces = self._engine.stream(query, **options)
+        self._streams.add(pieces)
         try:
             while (piece := self._run(_next(pieces))) is not None:
                 yield piece
         finally:
-            self._run(_closed(pieces))
+            if pieces in self._streams:  # else the index has been closed, and they with it
+                self._streams.remove(pieces)
+                self._run(_all_closed({pieces}))
 
     def retrieve(self, query: str | Query, **options: Any) -> Evidence:
         """Return the evidence for a question."""
         return self._run(self._engine.retrieve(query, **options))
+
+    def compare(self, query: str | Query, strategies: Sequence[str] = (), **options: Any) -> Comparison:
+        """Ask the same of several strategies."""
+        return self._run(self._engine.compare(query, strategies, **options))
+
+    def explain(self, query: str | Query, *, chunk: str = "", rank: int | None = None, **options: Any) -> Explanation:
+        """Return why chunks are among the evidence for a question."""
+        return self._run(self._engine.explain(query, chunk=chunk, rank=rank, **options))
+
+    def prepare(self, query: str | Query, on_event: Sink = no_sink, **options: Any) -> RefreshReport | None:
+        """Make what the strategy of a query needs and lacks."""
+        return self._run(self._engine.prepare(query, on_event, **options))
 
     def usage(self, since: str = "", until: str = "") -> list[UsageRow]:
         """Return what models were asked and what it cost."""
@@ -235,5 +280,6 @@ async def _next(items: AsyncIterator[T]) -> T | None:
     return await anext(items, None)
 
 
-async def _closed(items: AsyncGenerator[AnswerPiece, None]) -> None:
-    await items.aclose()
+async def _all_closed(streams: set[AsyncGenerator[AnswerPiece, None]]) -> None:
+    while streams:
+        await streams.pop().aclose()

@@ -79,6 +79,11 @@ def test_the_architecture_page_shows_every_package_and_no_other() -> None:
     assert set(re.findall(r"^(\w+)/ ", page, re.MULTILINE)) == packages
 
 
+def test_the_guide_to_strategies_says_when_to_choose_each() -> None:
+    page = (PROJECT / "docs" / "strategies.md").read_text(encoding="utf-8")
+    assert set(STRATEGIES) <= set(re.findall(r"`(\w+)`", page.partition("## ")[0]))
+
+
 def test_a_strategys_file_is_found_by_its_name() -> None:
     files = {path.stem.strip("_") for path in (PACKAGE / "retrieve").glob("*.py")}
     assert set(STRATEGIES) <= files

@@ -8,6 +8,8 @@ from tests.architecture.source import PACKAGE, Module, modules
 
 # Optional drivers, each imported in its own adapter where it is used.
 OPTIONAL_IMPORTS = {
+    ("algo.mixture", "sklearn.mixture"),
+    ("algo.leiden", "graspologic_native"),
     ("ingest.llm.ontology_file", "tomllib"),
     ("ingest.llm.ontology_file", "yaml"),
     ("providers.jieba", "rjieba"),
@@ -22,6 +24,9 @@ OPTIONAL_IMPORTS = {
 
 # What takes time to import and only some settings need.
 SELDOM_NEEDED = {
+    ("engine", "quipu.engine.importing"),
+    ("engine", "quipu.engine.tuning"),
+    ("engine", "quipu.ingest.recorded"),
     ("wiring", "quipu.providers.jieba"),
     ("wiring", "quipu.providers.minilm"),
     ("wiring", "quipu.providers.pretrained"),

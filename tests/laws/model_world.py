@@ -21,6 +21,7 @@ from quipu.model.chunking import Chunking
 from quipu.model.document import SourceDocument
 from quipu.model.query import Query
 from quipu.parse import MEDIA_TYPE_BY_SUFFIX, parse
+from quipu.ports.embedder import Embedder
 from quipu.providers.local import ByteTokenizer
 from quipu.settings import Settings
 from quipu.stores.relational.sqlite import SqliteBackend
@@ -28,6 +29,7 @@ from quipu.stores.relational.store import RelationalStore
 from quipu.testing.llm import ScriptedEmbedder, ScriptedLLM
 from quipu.testing.scripted.fault import Fault
 from quipu.testing.scripted.script import Answering, Latency, Script
+from quipu.topology import LocalTopologies
 from quipu.vectors.local import LocalVectors
 from quipu.wiring import open_engine
 from quipu.wrap.chain import Link, LLMChain
@@ -91,7 +93,7 @@ async def model_engine(settings: Settings, *, batch_tokens: int = BATCH_TOKENS) 
 
 @asynccontextmanager
 async def scripted_engine(
-    folder: Path, llm: ScriptedLLM, *, embedder: ScriptedEmbedder | None = None, concurrency: int = 4
+    folder: Path, llm: ScriptedLLM, *, embedder: Embedder | None = None, concurrency: int = 4
 ) -> AsyncIterator[Quipu]:
     """Open an engine whose models are in this process: without a server, as wiring would put it together."""
     await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
@@ -123,6 +125,7 @@ async def scripted_engine(
         path=folder,
         store=store,
         vectors=LocalVectors(folder / "vectors", exact_below=1_000),
+        topology=LocalTopologies(folder / "topology"),
         embedder=embedder,
         recipe=recipe,
         ask=lambda text: Query(text=text),

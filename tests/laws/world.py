@@ -19,6 +19,7 @@ from quipu.ports.extractor import Extractor
 from quipu.providers.local import ByteTokenizer, WordLlamaEmbedder
 from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
+from quipu.topology import LocalTopologies
 from quipu.vectors.local import LocalVectors
 
 T = TypeVar("T")
@@ -94,6 +95,7 @@ async def engine(
         path=folder,
         store=store,
         vectors=LocalVectors(folder / "vectors", exact_below=exact_below),
+        topology=LocalTopologies(folder / "topology"),
         embedder=_EMBEDDER,
         recipe=replace(RECIPE, extractor=extractor) if extractor else RECIPE,
         ask=lambda text: Query(text=text),

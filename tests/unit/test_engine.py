@@ -22,7 +22,7 @@ from quipu.model.delta import Delta
 from quipu.model.document import ParsedDocument, SourceDocument, Status
 from quipu.model.event import DocumentDone, Event, Progress
 from quipu.model.extraction import ChunkInput
-from quipu.model.query import Condition, Filter, Query
+from quipu.model.query import Condition, Filter, Query, Turn
 from quipu.parse.xlsx import MEDIA_TYPE
 from quipu.ports.extractor import Extracted
 from quipu.settings import Settings
@@ -260,7 +260,7 @@ async def test_another_tokenizer_is_refused_until_full_text_is_built_again(tmp_p
     with pytest.raises(Mismatch, match="quipu refresh --rebuild"):
         await open_engine(other)
     async with await open_engine(other, repair=True) as kb:
-        await kb.rebuild()
+        await kb.refresh(rebuild=True)
     async with await open_engine(other) as kb:
         assert await kb.verify() == []
         assert [chunk.document_id for _, chunk in (await kb.search("防御工程")).chunks] == ["wall"]
@@ -487,3 +487,61 @@ async def test_what_a_busy_index_did_not_let_a_run_give_back_the_next_run_takes_
         report = await kb.resume()
         assert report.n_resumed == 1
         assert [each.id for each in await kb.documents()] == ["polo"]
+
+
+async def test_a_single_text_is_one_id_and_not_one_for_each_letter(tmp_path: Path) -> None:
+    async with engine(tmp_path) as kb:
+        for name in ("1", "2", "12", "3"):
+            await kb.add_text(f"{POLO} {name}", id=name)
+        await kb.remove("12")
+        assert [document.id for document in await kb.documents()] == ["1", "2", "3"]
+        with pytest.raises(NotFound, match="'13'"):
+            await kb.cancel("13")
+        with pytest.raises(NotFound, match="'13'"):
+            await kb.retry("13")
+
+
+async def test_what_is_no_text_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
+    async with engine(tmp_path) as kb:
+        await kb.add_text(POLO, id="polo")
+        for work in (
+            kb.query("caf\udcff"),
+            kb.query("Who?", history=(Turn(role="user", text="\ud800"),)),
+            kb.query("Who?", filter=Filter(documents=("\udcff",))),
+            kb.search("caf\udcff"),
+            kb.remove(["\udcff"]),
+            kb.document("\udcff"),
+        ):
+            with pytest.raises(InvalidInput, match="half of a surrogate pair"):
+                await work
+
+
+async def test_a_chunk_tells_the_aliases_it_states(tmp_path: Path) -> None:
+    async with engine(tmp_path) as kb:
+        await kb.add_text("The World Health Organization (WHO) was founded in Geneva.", id="who")
+        (chunk,) = (await kb.document("who")).chunks
+        assert [(each.surface, each.key) for each in (await kb.chunk(chunk.id)).aliases] == [
+            ("WHO", "world health organization")
+        ]
+
+
+async def test_a_question_is_compared_and_explained(tmp_path: Path) -> None:
+    async with engine(tmp_path) as kb:
+        await kb.add_text(POLO, id="polo")
+        await kb.add_text(KHAN, id="khan")
+        question = "Who founded the Yuan dynasty?"
+        compared = await kb.compare(question, ["naive", "local"])
+        assert [row.strategy for row in compared.compared] == ["naive", "local"]
+        first, rest = await kb.explain(question, strategy="local", rank=1), await kb.explain(question, strategy="local")
+        assert first.chunks[0] == rest.chunks[0]
+        assert rest.chunks[0].document_id == "khan"
+        with pytest.raises(NotFound, match="There is no chunk 'dead'"):
+            await kb.explain(question, chunk="dead")
+
+
+async def test_a_removal_tells_what_was_brought_up_to_date(tmp_path: Path) -> None:
+    async with engine(tmp_path) as kb:
+        await kb.add_text(POLO, id="polo")
+        await kb.add_text(KHAN, id="khan")
+        report = await kb.remove(["polo", "polo"])
+        assert (report.removed, report.refreshed.is_whole, report.refreshed.usage) == (("polo",), True, ())

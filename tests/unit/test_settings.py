@@ -268,7 +268,9 @@ def test_budgets_are_read_as_people_write_them(text: str, expected: Spending) ->
     assert Settings(budget=text).spending == expected
 
 
-@pytest.mark.parametrize("text", ["", "much", "5 francs", "5, 6", "-1", "3 tokens, 4 tokens", "1e9"])
+@pytest.mark.parametrize(
+    "text", ["", "much", "5 francs", "5, 6", "-1", "3 tokens, 4 tokens", "1e9", "1,5M tokens", "1,000 tokens", "5,00"]
+)
 def test_a_budget_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match=r"^budget = .* \(argument\) is not allowed\. Use money, tokens or calls"):
         Settings(budget=text)
@@ -355,7 +357,15 @@ def test_an_address_is_shown_without_what_is_secret_in_it(name: str) -> None:
     assert "hunter22" not in repr(settings) and "topsecret" not in repr(settings)
 
 
-@pytest.mark.parametrize("address", ["ftp://user:hunter22@gate.example?key=topsecret", "user:hun/ter22@gate.example"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "ftp://user:hunter22@gate.example?key=topsecret",
+        "user:hun/ter22@gate.example",
+        "http://user:hunter22@[gate.example/v1?key=topsecret",
+        "http://user:hunter22@gate.example:99999/v1",
+    ],
+)
 def test_an_address_that_is_refused_is_shown_without_what_is_secret_in_it(address: str) -> None:
     with pytest.raises(InvalidInput, match=r"gate\.example.* is not allowed") as caught:
         Settings(llm_base_url=address)

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from quipu import engine, sync
-from quipu.errors import InvalidInput, NotFound
+from quipu.errors import InvalidInput, NotFound, Unavailable
 from quipu.model.usage import Stage
+from quipu.testing.scripted.script import Latency, Script
 from quipu.testing.server import serving
 
 NAMES = [name for name in vars(engine.Quipu) if not name.startswith("_") and name != "close"]
@@ -40,12 +41,27 @@ def test_a_model_is_asked_streamed_and_counted_without_async(tmp_path: Path) -> 
         sync.open(tmp_path / "kb", llm="custom/test", llm_base_url=server.base_url) as kb,
     ):
         assert kb.estimate(tmp_path / "kober.md").n_to_read == 1
+        assert kb.tune(tmp_path / "kober.md", dry_run=True).cost is not None
         kb.add(tmp_path / "kober.md")
         pieces = list(kb.stream("Where did Alice Kober teach?"))
         assert pieces[-1].answer is not None
         assert "".join(piece.text for piece in pieces) == pieces[-1].answer.text
         assert {row.stage for row in kb.usage()} == {Stage.EXTRACT, Stage.KEYWORDS, Stage.ANSWER}
         assert next(kb.stream("Where did Alice Kober teach?")).text  # the rest is not waited for
+
+
+def test_a_stream_that_is_not_read_to_its_end_is_closed_with_the_index(tmp_path: Path) -> None:
+    slow = Script(latency=Latency(mean_s=0.2, first_share=0.1))
+    with serving() as server:
+        with sync.open(tmp_path / "kb", llm="custom/test", llm_base_url=server.base_url) as kb:
+            kb.add_text("Alice Kober taught classics at Brooklyn College.", id="kober")
+            server.configure(slow)
+            pieces = kb.stream("Where did Alice Kober teach?")
+            assert next(pieces).text
+        with pytest.raises(Unavailable, match="has been closed"):
+            next(pieces)
+        with pytest.raises(Unavailable, match="has been closed"):
+            kb.query("Where did Alice Kober teach?")
 
 
 def test_errors_reach_the_caller(tmp_path: Path) -> None:

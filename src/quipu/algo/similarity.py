@@ -11,6 +11,8 @@ _SKETCHES_PER_BLOCK = 16_000  # sketch distances: malloc maps fresh pages each t
 _WEIGHT_STEP = 0.7  # one unit of weight, as a share of a unit vector's root mean square component
 _GRID = 2.0**26  # queries are rounded to multiples of 1 / _GRID
 _DECIMALS = 6
+_ROWS_PER_PRODUCT = 2_048  # of a matrix product: with a thousand queries 8 MB of scores
+_ROUNDING = 1e-3  # more than float32 loses in a dot product of unit vectors
 
 
 def widen(vectors: npt.NDArray[np.float16], buffer: npt.NDArray[np.int32] | None = None) -> npt.NDArray[np.float32]:
@@ -120,6 +122,32 @@ def exact_scores(
         numbers[: len(block)] = widen(block, buffer[: len(block)])
         np.dot(numbers[: len(block)], gridded, out=scores[rows])
     return np.round(scores, _DECIMALS) + 0.0  # no negative zero
+
+
+def near_pairs(
+    vectors: npt.NDArray[np.float16], queries: npt.NDArray[np.float16], least: float
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return places in `vectors` [n, d] and in `queries` [q, d] of all pairs whose dot product may be at least `least`.
+
+    Those of unit vectors that are less by more than 0.002 are none of them; which are at least that is for
+    `exact_scores` to say.
+    """
+    wanted = widen(np.ascontiguousarray(queries)).T.copy()
+    found = [np.empty((2, 0), dtype=np.int64)]
+    for start in range(0, len(vectors), _ROWS_PER_PRODUCT):
+        block = widen(np.ascontiguousarray(vectors[start : start + _ROWS_PER_PRODUCT]))
+        places, of = np.nonzero(block @ wanted >= least - _ROUNDING)
+        found.append(np.stack([places + start, of]))
+    places, of = np.concatenate(found, axis=1)
+    return places, of
+
+
+def minmax(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return scores scaled so that the least is 0 and the largest 1; 1 each where all are equal."""
+    if not len(scores):
+        return scores
+    least, span = scores.min(), scores.max() - scores.min()
+    return (scores - least) / span if span > 0 else np.ones(len(scores))
 
 
 def ordered(score_by_id: Mapping[str, float], k: int) -> list[tuple[str, float]]:

@@ -57,7 +57,7 @@ async def compose(
 
 
 async def _answered(query: Query, material: Material, llm: LLM | None, on_text: TextSink) -> Written:
-    has_matter = bool(material.packed.passages) or not material.evidence.looks_up
+    has_matter = bool(material.packed.passages or material.packed.accounts) or not material.evidence.looks_up
     if llm is None or not has_matter:
         return await _quoted(query, material, on_text)
     try:

@@ -6,7 +6,7 @@ hold, more where it offers the kind of thing asked for, where its passage is ran
 something that the quote of another passage named: the bridge of a question of two hops.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from quipu.answer.pack import Passage
@@ -67,9 +67,10 @@ def extract(text: str, passages: Sequence[Passage], mentions: Iterable[EntityMen
     Equal quotes are taken in the order of the passages and of their text.
     """
     names = known_names(mentions)
+    ranks = {number: rank for rank, number in enumerate(dict.fromkeys(passage.number for passage in passages))}
     candidates = quotables(passages, names)
     question = read_question(text, candidates, names)
-    merits = [_merit(candidate, question) for candidate in candidates]
+    merits = [_merit(candidate, question, ranks) for candidate in candidates]
     left = list(range(len(candidates)))
     chosen: list[Quotable] = []
     said = _Said()
@@ -101,9 +102,9 @@ def _meet(quotes: Sequence[Quotable], question: Question) -> bool:
     return any(len(quote.terms & question.weights.keys()) >= needed for quote in quotes)
 
 
-def _merit(quotable: Quotable, question: Question) -> float:
-    """Return what a quote is worth whatever was said before."""
-    rank = quotable.passage.number - 1
+def _merit(quotable: Quotable, question: Question, ranks: Mapping[int, int]) -> float:
+    """Return what a quote is worth whatever was said before; `ranks` are those of the numbers of passages, from 0."""
+    rank = ranks[quotable.passage.number]
     return RANK_WEIGHT / (1 + rank / HALF_RANK) + OFFER_WEIGHT * question.is_offered_by(quotable)
 
 

@@ -2,19 +2,25 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from quipu.answer.accounts import chunks_of
 from quipu.answer.pack import Packed, pack
 from quipu.model.evidence import Evidence, Timing
-from quipu.model.graph import EntityMention
+from quipu.model.graph import Chunk, EntityMention
 from quipu.model.query import Query
 from quipu.ports.store import ReadView
 from quipu.ports.tokenizer import Tokenizer
 
+MAX_BASIS = 400  # chunks beneath reports and points that are read, to cite them
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Material:
-    """The packed evidence, what its passages mention, where their documents come from, and as of which revision."""
+    """The packed evidence, what its passages mention, where their documents come from, and as of which revision.
+
+    `basis` are chunks that packed reports and points rest on, by id.
+    """
 
     packed: Packed
     mentions: tuple[EntityMention, ...]
@@ -23,6 +29,12 @@ class Material:
     revision: int
     stale: tuple[str, ...] = ()
     timings: tuple[Timing, ...] = ()
+    basis: Mapping[str, Chunk] = field(default_factory=dict)
+
+    @property
+    def documents(self) -> tuple[str, ...]:
+        """The ids of all documents it holds text of, ordered."""
+        return tuple(sorted(self.source_by_document))
 
 
 async def gather(
@@ -37,14 +49,17 @@ async def gather(
     """Return what the answer to `query` is made of; `timings` are those of the stages before, one is added."""
     begun = clock()
     packed = await pack(query, evidence, view, tokenizer)
-    mentions = await view.entity_mentions([passage.chunk.id for passage in packed.passages])
-    documents = await view.documents(sorted({passage.chunk.document_id for passage in packed.passages}))
+    beneath = await view.chunks(chunks_of(packed.accounts, MAX_BASIS)) if packed.accounts else []
+    chunks = {chunk.id: chunk for chunk in (*(passage.chunk for passage in packed.passages), *beneath)}
+    mentions = await view.entity_mentions(list(chunks))
+    documents = await view.documents(sorted({chunk.document_id for chunk in chunks.values()}))
     return Material(
         packed=packed,
-        mentions=tuple(mention for passage in packed.passages for mention in mentions.get(passage.chunk.id, ())),
+        mentions=tuple(mention for chunk in chunks for mention in mentions.get(chunk, ())),
         source_by_document={document.id: document.source for document in documents},
         evidence=evidence,
         revision=view.revision,
         stale=await view.stale(),
+        basis={chunk.id: chunk for chunk in beneath},
         timings=(*timings, Timing(stage="pack", ms=(clock() - begun) * 1000)),
     )

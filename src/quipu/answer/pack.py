@@ -2,9 +2,12 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Generic, TypeVar
 
 from quipu.algo.budget import n_fitting
+from quipu.answer.accounts import Account, pack_accounts
+from quipu.answer.between import read_relations
 from quipu.answer.render import entity_line, passage_block, relation_line, sections
 from quipu.model.chat import Message
 from quipu.model.evidence import Dropped, Evidence, Hit
@@ -33,10 +36,17 @@ class Passage:
 class Packed:
     """The evidence that fits, in order, and what was dropped."""
 
+    points: tuple[Account, ...] = ()
+    reports: tuple[Account, ...] = ()
     entities: tuple[Entity, ...] = ()
     relations: tuple[Relation, ...] = ()
     passages: tuple[Passage, ...] = ()
     dropped: tuple[Dropped, ...] = ()
+
+    @property
+    def accounts(self) -> tuple[Account, ...]:
+        """Points and reports, in the order of their numbers, which come before those of passages."""
+        return self.points + self.reports
 
     def context(self, boundary: str = "") -> str:
         """Return the evidence as numbered text; `boundary` opens each of its headings."""
@@ -45,6 +55,8 @@ class Packed:
             [relation_line(relation) for relation in self.relations],
             [passage_block(passage.number, passage.chunk, boundary) for passage in self.passages],
             boundary,
+            points=[account.block(boundary) for account in self.points],
+            reports=[account.block(boundary) for account in self.reports],
         )
 
     def messages(self, query: Query) -> tuple[Message, ...]:
@@ -63,24 +75,38 @@ def as_text(messages: Sequence[Message]) -> str:
 
 
 async def pack(query: Query, evidence: Evidence, view: ReadView, tokenizer: Tokenizer) -> Packed:
-    """Return what the budgets of `query` hold: entities, then relations, then passages with the rest of the total.
+    """Return what the budgets of `query` hold: points, reports, entities, relations, and passages with what is left.
 
     The total includes the prompt, the question and the history. Each section is cut at the first thing that does not
-    fit, so that nothing overtakes what was ranked above it.
+    fit, so that nothing overtakes what was ranked above it. Where there are no passages, points and reports may take
+    all of the total.
     """
-    frame = prompt.render(query, sections(" ", " ", " ", _ANY_BOUNDARY), boundary=_ANY_BOUNDARY)
-    left = query.budget.total - tokenizer.count(as_text(frame))
+    left = query.budget.total - tokenizer.count(as_text(_frame(query, evidence)))
+    room = min(query.budget.reports, left) if evidence.chunks else left
+    accounts = await pack_accounts(evidence.points, evidence.reports, view, budget=room, tokenizer=tokenizer)
+    left -= accounts.n_tokens
     entities = await _fill(_entities(view), evidence.entities, min(query.budget.entities, left), tokenizer)
     left -= entities.n_tokens
     relations = await _fill(_relations(view), evidence.relations, min(query.budget.relations, left), tokenizer)
     left -= relations.n_tokens
-    chunks = await _fill(_chunks(view), evidence.chunks, left, tokenizer)
+    first = 1 + len(accounts.points) + len(accounts.reports)
+    chunks = await _fill(_chunks(view), evidence.chunks, left, tokenizer, first=first)
+    filled = tuple(each.dropped for each in (entities, relations, chunks) if each.dropped.ids)
     return Packed(
+        points=accounts.points,
+        reports=accounts.reports,
         entities=entities.items,
         relations=relations.items,
-        passages=tuple(Passage(number=number, chunk=chunk) for number, chunk in enumerate(chunks.items, 1)),
-        dropped=tuple(filled.dropped for filled in (entities, relations, chunks) if filled.dropped.ids),
+        passages=tuple(Passage(number=number, chunk=chunk) for number, chunk in enumerate(chunks.items, first)),
+        dropped=accounts.dropped + filled,
     )
+
+
+def _frame(query: Query, evidence: Evidence) -> tuple[Message, ...]:
+    """Return what is sent beside the evidence: rules, headings, history, question."""
+    points, reports = (" " if found else "" for found in (evidence.points, evidence.reports))
+    headings = sections(" ", " ", " ", _ANY_BOUNDARY, points=points, reports=reports)
+    return prompt.render(query, headings, boundary=_ANY_BOUNDARY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,19 +131,21 @@ def _entities(view: ReadView) -> _Section[Entity]:
 
 
 def _relations(view: ReadView) -> _Section[Relation]:
-    return _Section("relations", view.relations, lambda relation: relation.id, lambda _, r: relation_line(r))
+    return _Section("relations", partial(read_relations, view), lambda each: each.id, lambda _, r: relation_line(r))
 
 
 def _chunks(view: ReadView) -> _Section[Chunk]:
     return _Section("chunks", view.chunks, lambda chunk: chunk.id, lambda n, c: passage_block(n, c, _ANY_BOUNDARY))
 
 
-async def _fill(section: _Section[T], hits: Sequence[Hit], budget: int, tokenizer: Tokenizer) -> _Filled[T]:
+async def _fill(
+    section: _Section[T], hits: Sequence[Hit], budget: int, tokenizer: Tokenizer, *, first: int = 1
+) -> _Filled[T]:
     taken: list[T] = []
     spent = 0
-    for first in range(0, len(hits), BATCH):
-        items = await section.read([hit.id for hit in hits[first : first + BATCH]])
-        texts = [section.render(number, item) for number, item in enumerate(items, len(taken) + 1)]
+    for start in range(0, len(hits), BATCH):
+        items = await section.read([hit.id for hit in hits[start : start + BATCH]])
+        texts = [section.render(number, item) for number, item in enumerate(items, first + len(taken))]
         costs = [tokenizer.count(f"{text}\n\n") for text in texts]
         n_items = n_fitting(costs, budget - spent)
         taken += items[:n_items]

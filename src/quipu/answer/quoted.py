@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from quipu.answer.cite import cite
 from quipu.answer.extractive import Extract, extract
 from quipu.answer.material import Material
-from quipu.answer.pack import Packed
+from quipu.answer.sources import quotable_passages
 from quipu.model.answer import Citation
 from quipu.model.query import Query
 
@@ -25,11 +25,11 @@ class Quoted:
 
 def quote(query: Query, material: Material) -> Quoted:
     """Return the quotes that answer `query`."""
-    found = extract(query.text, material.packed.passages, material.mentions)
+    found = extract(query.text, quotable_passages(material), material.mentions)
     quotes = found.quotes if found.is_supported else ()
     citations = tuple(cite(each, material.source_by_document) for each in quotes)
     return Quoted(
-        text=_joined(citations) if citations else _nothing_found(query, material.packed),
+        text=_joined(citations) if citations else _nothing_found(query, material),
         citations=citations,
         note=_support_note(found),
     )
@@ -39,14 +39,19 @@ def _joined(citations: Sequence[Citation]) -> str:
     return "\n\n".join(f"{citation.quote} [{citation.number}]" for citation in citations)
 
 
-def _nothing_found(query: Query, packed: Packed) -> str:
-    passages = packed.passages
+def _nothing_found(query: Query, material: Material) -> str:
+    packed = material.packed
+    n_accounts = {"point": len(packed.points), "report": len(packed.reports)}
+    found = [_counted(n, noun) for noun, n in n_accounts.items() if n]
+    if packed.passages or not found:
+        found.append(_counted(len(packed.passages), "passage") if packed.passages else "no passage")
+    brought = f"{NOTHING_FOUND} The strategy '{query.strategy}' brought back {' and '.join(found)}"
+    passages = quotable_passages(material)
     if not passages:
-        return f"{NOTHING_FOUND} The strategy '{query.strategy}' brought back no passage."
+        return f"{brought}."
     n_documents = len({passage.chunk.document_id for passage in passages})
     return (
-        f"{NOTHING_FOUND} The strategy '{query.strategy}' brought back {_counted(len(passages), 'passage')} "
-        f"from {_counted(n_documents, 'document')}, first '{passages[0].chunk.title}', but none says enough."
+        f"{brought} from {_counted(n_documents, 'document')}, first '{passages[0].chunk.title}', but none says enough."
     )
 
 

@@ -27,9 +27,29 @@ def passage_block(number: int, chunk: Chunk, boundary: str = "") -> str:
     return f"{boundary}[{number}] {_one_line(place)}{page}\n{text}"
 
 
-def sections(entities: Iterable[str], relations: Iterable[str], passages: Iterable[str], boundary: str = "") -> str:
+def report_block(number: int, title: str, text: str, boundary: str = "") -> str:
+    """Return a report under a line with its number and title; `boundary` opens that line."""
+    return f"{boundary}[{number}] {_one_line(title)}\n{text.strip()}"
+
+
+def point_block(number: int, score: float, text: str, boundary: str = "") -> str:
+    """Return a point under a line with its number and its score of 100; `boundary` opens that line."""
+    return f"{boundary}[{number}] importance {score:g} of 100\n{text.strip()}"
+
+
+def sections(
+    entities: Iterable[str],
+    relations: Iterable[str],
+    passages: Iterable[str],
+    boundary: str = "",
+    *,
+    points: Iterable[str] = (),
+    reports: Iterable[str] = (),
+) -> str:
     """Return the rendered parts under their headings, without those that are empty; `boundary` opens each heading."""
     parts = (
+        ("Points", "\n\n".join(points)),
+        ("Reports", "\n\n".join(reports)),
         ("Entities", "\n".join(entities)),
         ("Relations", "\n".join(relations)),
         ("Passages", "\n\n".join(passages)),

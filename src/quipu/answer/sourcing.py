@@ -1,4 +1,4 @@
-"""Sourcing: what an answer claims, the sentences of the cited passages that say it, and whether they do."""
+"""Sourcing: what an answer claims, the sentences of the cited sources that say it, and whether they do."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,8 +10,9 @@ from quipu.answer.material import Material
 from quipu.answer.pack import Passage
 from quipu.answer.question import Question, read_question
 from quipu.answer.quotable import Quotable, known_names, quotables
+from quipu.answer.sources import Source, sources_by_number
 from quipu.answer.statements import Claim, claims
-from quipu.answer.support import NOTHING, Said, is_held, read_passage
+from quipu.answer.support import NOTHING, Said, is_held, read, read_passage
 from quipu.model.answer import Citation, Statement
 from quipu.text.languages import are_different
 
@@ -33,56 +34,65 @@ class Sourced:
 
 
 def source(text: str, material: Material) -> Sourced:
-    """Return what `text` claims with its sources among the passages of `material`.
+    """Return what `text` claims with its sources among the passages of `material`, or beneath its reports and points.
 
-    Numbers the text cites that are no passage's are left out.
+    A report is compared with as what it says and what it rests on together, a point as the reports and passages it was
+    drawn from: that a model said so on the way is no support. Numbers that lead to nothing are left out.
     """
-    passages = {passage.number: passage for passage in material.packed.passages}
-    found = [(claim, [passages[number] for number in claim.numbers if number in passages]) for claim in claims(text)]
-    cited = {passage.number: passage for _, each in found for passage in each}
-    foreign = {number for number, passage in cited.items() if are_different(text, passage.chunk.text)}
+    sources = sources_by_number(material)
+    found = [(claim, [number for number in claim.numbers if number in sources]) for claim in claims(text)]
+    cited = {number: sources[number] for _, numbers in found for number in numbers}
+    foreign = {number for number, each in cited.items() if all(are_different(text, said) for said in each.texts)}
     translated = [not foreign.isdisjoint(claim.numbers) for claim, _ in found]
-    said = {number: read_passage(passage) for number, passage in cited.items()}
-    sentences = {number: quotables([passage], known_names(())) for number, passage in cited.items()}
+    said = {number: _said(each) for number, each in cited.items()}
+    sentences = {number: quotables(each.passages, known_names(())) for number, each in cited.items()}
     return Sourced(
         statements=tuple(
             Statement(
                 text=text[claim.start : claim.end],
                 start=claim.start,
                 end=claim.end,
-                citations=_citations(claim, sources, sentences, material),
-                is_supported=bool(sources)
-                and is_held(claim.words, _together(sources, said), is_translated=is_translated),
+                citations=_citations(claim, {number: cited[number] for number in numbers}, sentences, material),
+                is_supported=bool(numbers)
+                and is_held(claim.words, _together(numbers, said), is_translated=is_translated),
             )
-            for (claim, sources), is_translated in zip(found, translated, strict=True)
+            for (claim, numbers), is_translated in zip(found, translated, strict=True)
         ),
         n_translated=sum(translated),
     )
 
 
-def _together(sources: Sequence[Passage], said: Mapping[int, Said]) -> Said:
-    return reduce(or_, (said[passage.number] for passage in sources), NOTHING)
+def _said(source: Source) -> Said:
+    """Return what a source says: its passages, and what reports say of them."""
+    return reduce(or_, map(read_passage, source.passages), read(source.written))
+
+
+def _together(numbers: Sequence[int], said: Mapping[int, Said]) -> Said:
+    return reduce(or_, (said[number] for number in numbers), NOTHING)
 
 
 def _citations(
-    claim: Claim, sources: Sequence[Passage], sentences: Mapping[int, Sequence[Quotable]], material: Material
+    claim: Claim, sources: Mapping[int, Source], sentences: Mapping[int, Sequence[Quotable]], material: Material
 ) -> tuple[Citation, ...]:
-    candidates = [quotable for passage in sources for quotable in sentences[passage.number]]
+    candidates = [quotable for number in sources for quotable in sentences[number]]
     wanted = read_question(claim.words, candidates, known_names(()))
-    quotes = [quote for passage in sources for quote in _best(wanted, passage, sentences[passage.number])]
+    quotes = [quote for number, each in sources.items() for quote in _best(wanted, each, sentences[number])]
     return tuple(cite(quote, material.source_by_document) for quote in quotes)
 
 
-def _best(wanted: Question, passage: Passage, sentences: Sequence[Quotable]) -> list[Quotable]:
-    """Return the sentence of a passage that says most of what is wanted, one more that adds to it, or all of it."""
+def _best(wanted: Question, source: Source, sentences: Sequence[Quotable]) -> list[Quotable]:
+    """Return the sentence of a source that says most of what is wanted and one more that adds to it.
+
+    Where none says any of it, the whole of its first passage.
+    """
     if not sentences:
-        return [_whole(passage)]
+        return [_whole(source.passages[0])]
     first = max(sentences, key=lambda each: round(wanted.share(each.terms), 6))
     if wanted.share(first.terms) == 0:
-        return [_whole(passage)]
+        return [_whole(source.passages[0])]
     second = max(sentences, key=lambda each: round(wanted.share(each.terms, unless=first.terms), 6))
     adds = wanted.share(second.terms, unless=first.terms) >= MIN_NEWS
-    return sorted([first, second], key=lambda each: each.start) if adds else [first]
+    return [each for each in sentences if each is first or each is second] if adds else [first]
 
 
 def _whole(passage: Passage) -> Quotable:

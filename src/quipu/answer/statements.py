@@ -9,7 +9,7 @@ from quipu.text.terms import terms_of
 
 MIN_TERMS = 2  # fewer claim nothing: "Yes.", "In short:"
 
-_MARK = re.compile(r"\[(\d+)\]")
+_MARK = re.compile(r"\[(\d{1,9})\]")  # a longer number is none
 _MARKS_BEHIND = re.compile(r"(?:[^\S\n]*\[\d+\])+[.,;:]?")
 _HEADING = re.compile(r"#{1,6}\s|\*\*[^*\n]+\*\*:?$")
 _LIST_MARKER = re.compile(r"(?:[-*+•]|\d{1,3}[.)]|[>|#]+)\s+")

@@ -104,9 +104,11 @@ def _without_first_thought(reply: str) -> str:
 
 
 def _cleaning(material: Material) -> Cleaning:
-    passages = material.packed.passages
+    passages, accounts = material.packed.passages, material.packed.accounts
     places = {place for passage in passages for place in (passage.chunk.title, passage.chunk.document_id)}
-    return Cleaning([passage.number for passage in passages], places)
+    titles = {account.title for account in accounts if account.title}
+    numbers = [account.number for account in accounts] + [passage.number for passage in passages]
+    return Cleaning(numbers, places | titles)
 
 
 def _request(query: Query, material: Material) -> ChatRequest:
@@ -114,7 +116,7 @@ def _request(query: Query, material: Material) -> ChatRequest:
         messages=messages_for(query, material),
         role=Role.ANSWER,
         max_output_tokens=query.budget.answer,
-        documents=tuple(sorted({passage.chunk.document_id for passage in material.packed.passages})),
+        documents=material.documents,
         lifetime=Lifetime.REVISION if material.evidence.looks_up or query.history else Lifetime.FREE,
         revision=material.revision,
         subject=query.text,

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from quipu.cli.amounts import spent
+from quipu.cli.derivations import render_derivations
 from quipu.cli.output import counted, emit, named, styled
 from quipu.cli.session import command_line
 from quipu.model.document import Document
@@ -15,23 +16,32 @@ _MAX_FAILURES = 5
 
 
 def finish(report: AddReport, *, is_quiet: bool = False) -> int:
-    """Print the report of documents handed in and return the exit code: 1 if a document failed or work stopped."""
+    """Print the report of documents handed in and return the exit code: 0 if all went well, or most.
+
+    It is 1 if a document failed, work stopped, or not one chunk could be read.
+    """
     return _finish(report, _headline(report), is_quiet=is_quiet)
 
 
 def finish_queue(report: AddReport, *, is_quiet: bool = False) -> int:
     """Print the report of work that was waiting and return the exit code, as `finish`."""
-    is_idle = not (report.n_resumed or report.n_embedded or report.n_summarised or report.failed or report.stopped)
+    n_made = report.n_embedded + report.n_summarised + sum(each.n_made for each in report.derivations)
+    is_idle = not (report.n_resumed or n_made or report.failed or report.stopped)
     failed = f", {len(report.failed):,} failed" if report.failed else ""
     done = f"{counted(report.n_resumed, 'document')} finished{failed}"
     return _finish(report, "Nothing was waiting." if is_idle else f"{done}.", is_quiet=is_quiet)
 
 
 def _finish(report: AddReport, headline: str, *, is_quiet: bool) -> int:
-    is_whole = not (report.failed or report.stopped)
+    is_whole = not (report.failed or report.stopped or _is_unread(report))
     if not is_quiet or not is_whole:
         emit(report, lambda console, report: _render(console, report, headline))
     return 0 if is_whole else 1
+
+
+def _is_unread(report: AddReport) -> bool:
+    """Say whether all that was to be read failed: then what reads is at fault, not a chunk here or there."""
+    return bool(report.partial) and not report.n_extracted and not report.n_reused
 
 
 def _headline(report: AddReport) -> str:
@@ -46,6 +56,26 @@ def _headline(report: AddReport) -> str:
 
 def _render(console: Console, report: AddReport, headline: str) -> None:
     console.print(headline)
+    _render_work(console, report)
+    if report.skipped:
+        kinds = ", ".join(f"{n:,} {suffix or 'without suffix'}" for suffix, n in report.skipped)
+        console.print(styled(f"Skipped, of a kind Quipu does not read: {kinds}.", "yellow"))
+    _render_troubles(console, "Failed", report.failed)
+    _render_troubles(console, "In part", report.partial)
+    if report.failed:
+        console.print("Mend them and add them again; all others are in the index.")
+    if _is_unread(report):
+        console.print(f"Not one chunk could be read. `{command_line('doctor')}` looks at what reads them.", style="red")
+    if report.partial:
+        console.print(f"`{command_line('retry')}` tries the failed chunks again.")
+    render_unfinished(console, report.stopped, report.unsummarised)
+    if report.stopped and report.n_waiting:
+        waiting = "waits" if report.n_waiting == 1 else "wait"
+        console.print(f"{counted(report.n_waiting, 'document')} {waiting}; `{command_line('resume')}` goes on.")
+
+
+def _render_work(console: Console, report: AddReport) -> None:
+    """Say what was read, written and paid for."""
     if report.n_chunks:
         rate = f" in {report.seconds:,.1f} s ({report.n_chunks / report.seconds:,.0f}/s)" if report.seconds else ""
         console.print(
@@ -57,23 +87,11 @@ def _render(console: Console, report: AddReport, headline: str) -> None:
         console.print(f"{counted(report.n_dropped, 'record')} of the model left out: not borne out by the text.")
     if report.n_summarised:
         console.print(f"{counted(report.n_summarised, 'summary')} written.")
+    render_derivations(console, [each for each in report.derivations if each.n_made or each.failed or each.stopped])
     if report.usage:
         console.print(f"{spent(report.usage)}.")
     for note in report.notes:
         console.print(styled(note, "yellow"))
-    if report.skipped:
-        kinds = ", ".join(f"{n:,} {suffix or 'without suffix'}" for suffix, n in report.skipped)
-        console.print(styled(f"Skipped, of a kind Quipu does not read: {kinds}.", "yellow"))
-    _render_troubles(console, "Failed", report.failed)
-    _render_troubles(console, "In part", report.partial)
-    if report.failed:
-        console.print("Mend them and add them again; all others are in the index.")
-    if report.partial:
-        console.print(f"`{command_line('retry')}` tries the failed chunks again.")
-    render_unfinished(console, report.stopped, report.unsummarised)
-    if report.stopped and report.n_waiting:
-        waiting = "waits" if report.n_waiting == 1 else "wait"
-        console.print(f"{counted(report.n_waiting, 'document')} {waiting}; `{command_line('resume')}` goes on.")
 
 
 def render_unfinished(console: Console, stopped: str, unsummarised: Sequence[SummaryFailure]) -> None:

@@ -34,7 +34,16 @@ class Asked:
 def render_answers(console: Console, asked: Asked, *, has_trace: bool = False) -> None:
     """Draw the answers, side by side where the terminal is wide enough, then the trace of each if asked."""
     console.print(styled(asked.question, "bold"))
-    panels = [_panel(answer) for answer in asked.answers]
+    render_panels(console, asked.answers)
+    if has_trace:
+        for answer in asked.answers:
+            _render_trace(console, answer.trace)
+            _render_costs(console, answer.usage)
+
+
+def render_panels(console: Console, answers: Sequence[Answer]) -> None:
+    """Draw answers, side by side where the terminal is wide enough."""
+    panels = [_panel(answer) for answer in answers]
     if len(panels) > 1 and console.width >= _MIN_COLUMN * len(panels):
         grid = Table.grid(expand=True, padding=(0, 1))
         for _ in panels:
@@ -44,10 +53,6 @@ def render_answers(console: Console, asked: Asked, *, has_trace: bool = False) -
     else:
         for panel in panels:
             console.print(panel)
-    if has_trace:
-        for answer in asked.answers:
-            _render_trace(console, answer.trace)
-            _render_costs(console, answer.usage)
 
 
 def render_raw(console: Console, asked: Asked, *, is_prompt: bool) -> None:
@@ -92,8 +97,8 @@ def _has_marks(answer: Answer) -> bool:
 
 
 def _sources(citations: tuple[Citation, ...]) -> Iterator[Text]:
-    """Yield a line for each number: title and document, then where in it, in the order quoted."""
-    for number, quotes in _by_number(citations).items():
+    """Yield a line for each number and document it leads to: title and document, then where in it, as quoted."""
+    for (number, _), quotes in _by_source(citations).items():
         first = quotes[0]
         line = styled(f"[{number}] ", "cyan")
         line.append(one_line(first.title or first.document_id, _TITLE_CELLS))
@@ -102,11 +107,12 @@ def _sources(citations: tuple[Citation, ...]) -> Iterator[Text]:
         yield line
 
 
-def _by_number(citations: tuple[Citation, ...]) -> dict[int, list[Citation]]:
-    quotes_by_number: dict[int, list[Citation]] = {}
+def _by_source(citations: tuple[Citation, ...]) -> dict[tuple[int, str], list[Citation]]:
+    """Return the quotes of each number and document: that of a report may lead to several."""
+    quotes_by_source: dict[tuple[int, str], list[Citation]] = {}
     for citation in citations:
-        quotes_by_number.setdefault(citation.number, []).append(citation)
-    return dict(sorted(quotes_by_number.items()))
+        quotes_by_source.setdefault((citation.number, citation.document_id), []).append(citation)
+    return dict(sorted(quotes_by_source.items()))
 
 
 def _place(quote: Citation) -> str:
@@ -120,7 +126,7 @@ def _render_trace(console: Console, trace: Trace) -> None:
     console.print(styled(f"\nTrace of {trace.strategy}, revision {trace.revision}", "bold"))
     console.print(Columns([f"{timing.stage} {timing.ms:,.1f} ms" for timing in trace.timings], padding=(0, 2)))
     _render_seeds(console, trace.evidence)
-    for section in ("chunks", "entities", "relations"):
+    for section in ("chunks", "entities", "relations", "reports"):
         _render_hits(console, section, getattr(trace.evidence, section))
     for dropped in trace.dropped:
         shown = ", ".join(clean(each) for each in dropped.ids[:_MAX_HITS])

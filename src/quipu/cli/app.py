@@ -2,9 +2,12 @@
 
 import gc
 import io
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from keyword import iskeyword
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn, cast
 
@@ -20,7 +23,10 @@ COMMANDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
         "Everyday": {
             "add": "Add files, folders or text to the index.",
+            "import": "Add documents with a graph another system made.",
             "ask": "Answer a question, with citations.",
+            "compare": "Ask the same by several strategies, side by side.",
+            "explain": "Show why a passage is there: the way from the question to it.",
             "search": "Find passages and entities by their words.",
             "show": "Show a document, chunk, entity or relation.",
             "docs": "List the documents of the index.",
@@ -36,8 +42,9 @@ COMMANDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
         "The index": {
             "verify": "Recompute every derivation and compare.",
             "dump": "Print the canonical state as JSON lines.",
-            "refresh": "Bring every derivation up to date.",
+            "refresh": "Bring up to date what is derived, or make more of it.",
             "reembed": "Compute every vector again, beside the old.",
+            "tune": "Work out from a sample how your documents should be read.",
             "purge": "Drop replies nothing needs, and what a re-embedding left.",
         },
         "About Quipu": {
@@ -61,13 +68,18 @@ class _LazyGroup(QuipuGroup):
         """Return the command of that name from its module."""
         if cmd_name not in self.list_commands(ctx):
             return None
-        return cast(click.Command, import_module(f"quipu.cli.commands.{cmd_name}").command)
+        return cast(click.Command, import_module(f"quipu.cli.commands.{_module(cmd_name)}").command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the table of commands without importing them."""
         for title, section in COMMANDS.items():
             with formatter.section(title):
                 formatter.write_dl(list(section.items()))
+
+
+def _module(command: str) -> str:
+    """Return the module of a command; no module can be named by a word of the language."""
+    return f"{command}_" if iskeyword(command) else command
 
 
 @click.group(
@@ -102,7 +114,13 @@ def main() -> NoReturn:
 
 
 def _prepare_streams(as_json: bool) -> None:
-    """Make sure that no character of a document can stop the output: what the terminal cannot show is escaped."""
+    """Make sure that no character of a document can stop the output: what the terminal cannot show is escaped.
+
+    A stream that the caller has closed leads nowhere, instead of into the next file that is opened.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - open as long as the process runs
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8" if as_json else None, errors="backslashreplace")

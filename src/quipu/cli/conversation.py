@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from quipu.cli.texts import read_text
 from quipu.errors import InvalidInput
 from quipu.model.query import Turn
 
@@ -12,8 +13,8 @@ _REMEDY = 'Write a JSON list, as in [{"role": "user", "text": "Who was Alice Kob
 def read_history(file: Path) -> tuple[Turn, ...]:
     """Return the turns in a JSON file: a list of objects with role (user or assistant) and text (or content)."""
     try:
-        turns = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        turns = json.loads(read_text(file))
+    except (OSError, ValueError, RecursionError) as error:
         raise InvalidInput(f"The history {file} cannot be read: {error}.", remedy=_REMEDY) from None
     if not isinstance(turns, list):
         raise InvalidInput(f"The history {file} is not a list.", remedy=_REMEDY)

@@ -54,6 +54,14 @@ def _render_grounds(console: Console, estimate: Estimate) -> None:
             + (f" and {money(estimate.sample_cost)}" if estimate.cost is not None else "")
             + "; its replies are kept, and count as known."
         )
+    if estimate.n_sample_failed:
+        console.print(
+            styled(
+                f"{estimate.n_sample_failed:,} of the {counted(estimate.n_sampled, 'chunk')} could not be read, "
+                f"and would have to be paid for again: {estimate.sample_error}",
+                "red",
+            )
+        )
 
 
 def _cells(figure: Range, show: Callable[[float], str]) -> tuple[str, str, str]:

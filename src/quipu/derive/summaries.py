@@ -1,12 +1,11 @@
 """Summaries: entities and relations with more descriptions than are shown get one text of them all, by a model."""
 
-import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from quipu.derive.summarising import SummaryOptions, write_summary
+from quipu.derive.writing import Calls, Work, write_all
 from quipu.errors import OverBudget, QuipuError, Unavailable
-from quipu.model.chat import ChatRequest, Completion
 from quipu.model.delta import Delta
 from quipu.model.event import Progress
 from quipu.model.summary import Owner, Summary, SummaryFailure, SummaryReport, SummaryTask
@@ -14,10 +13,6 @@ from quipu.ports.llm import LLM
 from quipu.ports.sink import Sink
 from quipu.ports.store import Store
 from quipu.ports.tokenizer import Tokenizer
-
-READ_AT_ONCE = 16  # owners whose descriptions are read together
-
-_Outcome = Summary | SummaryFailure | None  # None: not tried, since no call is made any more
 
 
 async def summarise_stale(
@@ -29,84 +24,35 @@ async def summarise_stale(
     can be made any more, when all that was done is committed.
     """
     owners = await store.unsummarised()
-    run = _Run(store=store, calls=_Calls(llm, 2 * options.n_ahead), tokenizer=tokenizer, options=options)
-    try:
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(run.feed(owners))
-            for _ in range(2 * options.n_ahead):
-                tasks.create_task(run.work())
-            await run.collect(len(owners), on_event)
-    except ExceptionGroup as failures:
-        raise failures.exceptions[0] from None
+    n_at_once = 2 * options.n_ahead
+    run = _Run(store=store, calls=Calls(llm, n_at_once), tokenizer=tokenizer, options=options)
+
+    def on_done(done: int) -> None:
+        on_event(Progress(stage="summarise", done=done, total=len(owners)))
+
+    work: Work[Owner, SummaryTask, Summary | SummaryFailure] = Work(read=run.read, write=run.write, keep=run.keep)
+    await write_all(owners, work, n_at_once=n_at_once, on_done=on_done)
     if run.calls.end is not None:
         raise run.calls.end
     return replace(run.report, n_calls=run.calls.n_asked, n_reused=run.calls.n_reused)
 
 
-class _Calls:
-    """Asks the model, a bounded number of requests at once, until it says that nothing more will be answered."""
-
-    def __init__(self, llm: LLM, n_at_once: int) -> None:
-        self.end: Unavailable | OverBudget | None = None
-        self.n_asked, self.n_reused = 0, 0
-        self._llm = llm
-        self._room = asyncio.Semaphore(n_at_once)
-
-    async def ask(self, request: ChatRequest) -> Completion:
-        """Return the completion with the name of its model; what is under way when calls end is still waited for."""
-        async with self._room:
-            if self.end is not None:
-                raise self.end
-            try:
-                completion = await self._llm.complete(request)
-            except (Unavailable, OverBudget) as error:
-                self.end = self.end or error
-                raise
-        self.n_asked += not completion.is_reused
-        self.n_reused += completion.is_reused
-        return replace(completion, model=completion.model or self._llm.identity)
-
-
 @dataclass(slots=True, kw_only=True)
 class _Run:
-    """One pass over all that waits: a feeder reads, workers write, and what they have written is committed."""
+    """One pass over all that waits."""
 
     store: Store
-    calls: _Calls
+    calls: Calls
     tokenizer: Tokenizer
     options: SummaryOptions
     report: SummaryReport = field(default_factory=SummaryReport)
-    tasks: "asyncio.Queue[SummaryTask | None]" = field(default_factory=lambda: asyncio.Queue(maxsize=READ_AT_ONCE))
-    outcomes: "asyncio.Queue[_Outcome]" = field(default_factory=asyncio.Queue)
 
-    async def feed(self, owners: Sequence[Owner]) -> None:
-        """Read what is to be summed up, a few owners ahead of the workers."""
-        for some in _blocks(owners):
-            tasks = await self.store.summary_tasks(some) if self.calls.end is None else []
-            for task in tasks:
-                await self.tasks.put(task)
-            for _ in range(len(some) - len(tasks)):
-                self.outcomes.put_nowait(None)
-        for _ in range(2 * self.options.n_ahead):
-            await self.tasks.put(None)
+    async def read(self, owners: Sequence[Owner]) -> Sequence[SummaryTask]:
+        """Read what is to be summed up; nothing once no call is made any more."""
+        return await self.store.summary_tasks(owners) if self.calls.end is None else []
 
-    async def work(self) -> None:
-        """Write summaries until there is nothing more to read."""
-        while task := await self.tasks.get():
-            self.outcomes.put_nowait(await self._write(task))
-
-    async def collect(self, total: int, on_event: Sink) -> None:
-        """Commit what has been written whenever the last commit is done."""
-        n_left = total
-        while n_left:
-            arrived = [await self.outcomes.get()]
-            while not self.outcomes.empty():
-                arrived.append(self.outcomes.get_nowait())
-            n_left -= len(arrived)
-            await self._commit(arrived)
-            on_event(Progress(stage="summarise", done=total - n_left, total=total))
-
-    async def _write(self, task: SummaryTask) -> _Outcome:
+    async def write(self, task: SummaryTask) -> Summary | SummaryFailure | None:
+        """Write one summary."""
         try:
             return await write_summary(task, self.calls.ask, self.tokenizer, self.options)
         except (Unavailable, OverBudget):
@@ -114,7 +60,8 @@ class _Run:
         except QuipuError as error:
             return SummaryFailure(owner=task.owner, error=str(error))
 
-    async def _commit(self, arrived: Sequence[_Outcome]) -> None:
+    async def keep(self, arrived: Sequence[Summary | SummaryFailure]) -> None:
+        """Commit what has been written."""
         written = [each for each in arrived if isinstance(each, Summary)]
         failed = [each for each in arrived if isinstance(each, SummaryFailure)]
         n_outdated = (await self.store.commit(Delta(summaries=written))).n_outdated if written else 0
@@ -124,8 +71,3 @@ class _Run:
             n_outdated=self.report.n_outdated + n_outdated,
             failed=tuple(sorted((*self.report.failed, *failed), key=lambda each: each.owner)),
         )
-
-
-def _blocks(owners: Sequence[Owner]) -> Iterator[Sequence[Owner]]:
-    for start in range(0, len(owners), READ_AT_ONCE):
-        yield owners[start : start + READ_AT_ONCE]

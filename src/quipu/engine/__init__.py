@@ -5,51 +5,58 @@ query    strategy(query, view, tools) → Evidence → pack → render → gener
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator, Mapping, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from quipu.answer import stream
 from quipu.derive.embedding import embed_stale
-from quipu.engine import lookups
+from quipu.engine import lookups, state
 from quipu.engine.answering import Asker
+from quipu.engine.asked import asked as asked_as
+from quipu.engine.comparing import Comparer
 from quipu.engine.estimating import estimate_adding
+from quipu.engine.handed_in import handed_in
 from quipu.engine.parts import Parts
 from quipu.engine.readiness import Readiness
-from quipu.engine.refreshing import bring_up_to_date
+from quipu.engine.refreshing import Scope, bring_up_to_date, drop
 from quipu.engine.reporting import Run
-from quipu.errors import InvalidInput
+from quipu.engine.turn import turn_to_derive
 from quipu.ingest.intake import Taken, take_in
 from quipu.ingest.pipeline import Work, work_queue
 from quipu.ingest.reading import Recipe
-from quipu.ingest.sources import FoundSource, find_sources, text_source
+from quipu.ingest.sources import text_source
 from quipu.model.answer import Answer, AnswerPiece
-from quipu.model.chat import Role
 from quipu.model.chunking import Chunking
+from quipu.model.comparison import Comparison
 from quipu.model.delta import ChunkFacts, Delta
+from quipu.model.derivation import DerivationState
 from quipu.model.document import Document, Metadata, SourceDocument, Status
 from quipu.model.estimate import Estimate
 from quipu.model.event import Progress
 from quipu.model.evidence import Evidence
+from quipu.model.explanation import Explanation
 from quipu.model.query import Query
 from quipu.model.report import (
     AddReport,
     DocumentReport,
     EntityReport,
+    ImportReport,
     RefreshReport,
     RelationReport,
+    RemoveReport,
     SearchReport,
     StatusReport,
 )
+from quipu.model.tuning import TuningReport
 from quipu.model.usage import UsageRow
 from quipu.ports.sink import Sink, no_sink
-from quipu.ports.store import Counts
-from quipu.retrieve.asking import check
+from quipu.retrieve import strategy_named
+from quipu.retrieve.explaining import explaining
 
 __all__ = ["Parts", "Quipu"]
 
@@ -66,13 +73,8 @@ class Quipu:
         self._store = parts.store
         self._working, self._deriving = asyncio.Lock(), asyncio.Lock()
         self._readiness = Readiness()
-        self._asker = Asker(
-            store=parts.store,
-            vectors=parts.vectors,
-            embedder=parts.embedder,
-            tokenizer=parts.recipe.tokenizer,
-            models=parts.models,
-        )
+        self._asker = Asker.of(parts)
+        self._comparer = Comparer(ask=self.query, asker=self._asker)
 
     async def __aenter__(self) -> Self:
         return self
@@ -104,7 +106,7 @@ class Quipu:
         `chunking` says how to cut them, over rules and settings. Raises NotFound for a path that does not exist.
         """
         run = Run(self._parts)
-        found = self._found(sources, root, metadata)
+        found = handed_in(sources, self._parts, root, metadata)
         ready = partial(self._readiness.make_sure, run.parts.models, run.parts.recipe.extractor)
         taken = await take_in(found, self._store, run.parts.recipe.with_chunking(chunking), on_event, ready)
         return await self._finish(taken, on_event, run)
@@ -125,12 +127,25 @@ class Quipu:
         """
         parts = self._parts.counted_by(self._parts.models.meter.child())
         return await estimate_adding(
-            self._found(sources, root, metadata),
+            handed_in(sources, self._parts, root, metadata),
             n_sample,
             parts=parts,
             recipe=parts.recipe.with_chunking(chunking),
             on_event=on_event,
         )
+
+    async def tune(
+        self, *sources: str | Path | SourceDocument, root: Path | None = None, on_event: Sink = no_sink, **sizes: Any
+    ) -> TuningReport:
+        """Return how documents like these, or without any like those of the index, should be read; nothing is added.
+
+        The report holds the text of an ontology file. `sizes` are `n_sample` chunks to learn from (12) and `n_compare`
+        others to compare readings of (2). With `dry_run=True` no model is asked, and the report tells the cost.
+        """
+        from quipu.engine.tuning import Sizes, tune  # noqa: PLC0415 - takes time, and is seldom needed
+
+        found = handed_in(sources, self._parts, root, None) if sources else None
+        return await tune(found, Sizes.of(sizes), self._parts, on_event)
 
     async def add_text(
         self,
@@ -146,13 +161,27 @@ class Quipu:
         source = text_source(text, id=id, title=title, metadata=metadata or {}, media_type=media_type)
         return await self.add(source, on_event=on_event)
 
+    async def import_graph(self, *paths: str | Path, on_event: Sink = no_sink) -> ImportReport:
+        """Add documents with what another system has read out of them, from JSON Lines files or folders of these.
+
+        Its communities, and the reports on them, take the place of those there are. The same again does nothing. Raises
+        NotFound for a path that does not exist, and InvalidInput naming the line that cannot be read: then nothing is
+        added.
+        """
+        from quipu.engine.importing import import_recorded  # noqa: PLC0415 - takes time, and is seldom needed
+        from quipu.ingest.recorded import read_graph  # noqa: PLC0415
+
+        graph = await asyncio.to_thread(read_graph, [Path(path) for path in paths])
+        run = Run(self._parts)
+        return await import_recorded(graph, run, partial(self._refreshed, run.parts, on_event, Scope()), on_event)
+
     async def resume(self, on_event: Sink = no_sink) -> AddReport:
         """Work through what is queued, also what a process that died left behind."""
         return await self._finish(Taken(), on_event, Run(self._parts))
 
-    async def remove(self, ids: Sequence[str], on_event: Sink = no_sink) -> tuple[str, ...]:
+    async def remove(self, ids: Sequence[str], on_event: Sink = no_sink) -> RemoveReport:
         """Remove documents with everything only they said. Raises NotFound naming ids that are not known."""
-        wanted = tuple(dict.fromkeys(ids))
+        wanted = lookups.listed(ids)
         await self._check_known(wanted)
         if wanted:
             await self._store.commit(Delta(enqueue_removal=wanted))  # a removal that is cut short is resumed
@@ -160,33 +189,47 @@ class Quipu:
             await self._store.commit(Delta(remove=wanted[start : start + REMOVED_AT_ONCE]))
             done = min(start + REMOVED_AT_ONCE, len(wanted))
             on_event(Progress(stage="remove", done=done, total=len(wanted)))
-        await self.refresh(on_event)
-        return wanted
+        return RemoveReport(removed=wanted, refreshed=await self.refresh(on_event=on_event))
 
     async def cancel(self, ids: Sequence[str]) -> int:
         """Drop the queued or failed work on these documents; live versions stay. Return how many were dropped.
 
         Raises NotFound naming an id that is not known.
         """
-        await self._check_known(ids)
-        return len(await self._store.cancel(ids))
+        wanted = lookups.listed(ids)
+        await self._check_known(wanted)
+        return len(await self._store.cancel(wanted))
 
     async def retry(self, ids: Sequence[str] | None = None) -> int:
         """Queue failed documents, and the failed chunks of partial ones, again (all, or these); return how many."""
-        await self._check_known(ids or ())
-        return await self._store.retry(ids)
+        wanted = None if ids is None else lookups.listed(ids)
+        await self._check_known(wanted or ())
+        return await self._store.retry(wanted)
 
-    async def refresh(self, on_event: Sink = no_sink) -> RefreshReport:
-        """Bring every derivation up to date: summaries where there is a language model, then vectors.
+    async def refresh(
+        self, names: Sequence[str] = (), *, rebuild: bool = False, on_event: Sink = no_sink
+    ) -> RefreshReport:
+        """Bring up to date what is derived: summaries, vectors, and each derivation that is kept or named here.
 
-        Where the budget is spent or a model is gone, the report says so, and the rest is left for the next time.
+        What is named is kept from then on, with all it needs: `add` and `remove` bring it up to date, too. With
+        `rebuild` these are made anew, or without names all that is kept, full text and links among it. Where the budget
+        is spent or a model is gone, the report says so, and the rest is left for the next time. Raises NotFound for an
+        unknown name.
         """
-        return await self._refreshed(self._parts, on_event)
+        run = Run(self._parts)
+        if rebuild and not names:
+            await self._store.rebuild_text_index()
+        report = await self._refreshed(run.parts, on_event, Scope(names=tuple(names), rebuild=rebuild))
+        return replace(report, usage=run.parts.models.meter.rows())
 
-    async def rebuild(self, on_event: Sink = no_sink) -> RefreshReport:
-        """Build full text and links again from the chunks, then refresh."""
-        await self._store.rebuild_text_index()
-        return await self.refresh(on_event)
+    async def plan(self, names: Sequence[str] = ()) -> tuple[DerivationState, ...]:
+        """Return what `refresh` would bring up to date, and what it would cost; nothing is changed."""
+        return await state.plan(self._parts, self._asker.needs, names)
+
+    async def drop(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Keep these derivations, and those that need them, no longer; return which were dropped."""
+        async with self._deriving:
+            return await drop(self._parts, names)
 
     async def reembed(self, on_event: Sink = no_sink) -> int:
         """Compute every vector with the embedder now set, beside the old ones, and swap; return how many."""
@@ -194,8 +237,7 @@ class Quipu:
         await self._store.begin_reembedding(embedder.identity, embedder.dimension)
         computed = await embed_stale(self._store, embedder, on_event)
         await self._store.finish_reembedding(embedder.identity)
-        async with self._store.view() as view:
-            await self._parts.vectors.catch_up(view)
+        await self._refreshed(self._parts, on_event, Scope(with_derivations=False))
         return computed
 
     async def purge(self) -> int:
@@ -205,39 +247,66 @@ class Quipu:
     # ---- answers out
 
     async def query(self, query: str | Query, **options: Any) -> Answer:
-        """Answer a question; `options` are fields of Query. The trace says how the answer came about."""
-        return await self._asker.answer(self._asked(query, options))
+        """Answer a question; `options` are fields of Query. The trace says how the answer came about.
+
+        Raises Stale, before anything is asked, where the strategy needs what has not been made: the remedy names the
+        command and its cost.
+        """
+        return await self._asker.answer(await self._ready(query, options))
 
     async def stream(self, query: str | Query, **options: Any) -> AsyncGenerator[AnswerPiece, None]:
         """Yield an answer in pieces while it is written; the last piece has no text and holds the whole answer."""
-        asked = self._asked(query, options)
+        asked = await self._ready(query, options)
         async with aclosing(stream(partial(self._asker.answer, asked))) as pieces:
             async for piece in pieces:
                 yield piece
 
     async def retrieve(self, query: str | Query, **options: Any) -> Evidence:
         """Return the evidence for a question: ids, scores and reasons, without an answer."""
-        return await self._asker.evidence(self._asked(query, options))
+        return await self._asker.evidence(await self._ready(query, options))
+
+    async def compare(self, query: str | Query, strategies: Sequence[str] = (), **options: Any) -> Comparison:
+        """Ask the same of several strategies, by default all that can be run, and return what each found and said.
+
+        One that fails is told of with its reason; raises NotFound for a strategy that does not exist.
+        """
+        return await self._comparer.compare(self._asked(query, options), strategies)
+
+    async def explain(
+        self, query: str | Query, *, chunk: str = "", rank: int | None = None, **options: Any
+    ) -> Explanation:
+        """Return why chunks are among the evidence for a question: the one with this id or rank, else the first three.
+
+        Raises NotFound for a chunk there is none of, and where the evidence does not go down to that rank.
+        """
+        asked = await self._ready(query, options)
+        return await self._asker.read(asked, explaining(asked, chunk=chunk, rank=rank))
 
     async def usage(self, since: str = "", until: str = "") -> list[UsageRow]:
         """Return what models were asked and what it cost on the days from `since` to `until` (ISO dates, UTC)."""
         return await self._store.usage(since, until)
 
-    def _asked(self, query: str | Query, options: Mapping[str, Any]) -> Query:
-        asked = self._parts.ask(query) if isinstance(query, str) else query
-        try:
-            asked = replace(asked, **options)
-        except TypeError as error:
-            raise InvalidInput(f"Unknown query option ({error}).", remedy="See quipu.Query for the options.") from None
-        check(asked)
+    async def prepare(self, query: str | Query, on_event: Sink = no_sink, **options: Any) -> RefreshReport | None:
+        """Make what the strategy of a query needs and lacks; None where it lacks nothing. Raises Stale where it cannot.
+
+        A query with `auto_refresh` does so before it is asked.
+        """
+        strategy = strategy_named(self._asked(query, options).strategy)
+        return await self._asker.needs.make(strategy, partial(self.refresh, on_event=on_event))
+
+    async def _ready(self, query: str | Query, options: Mapping[str, Any]) -> Query:
+        asked = self._asked(query, options)
+        if asked.auto_refresh:
+            await self.prepare(asked)
         return asked
+
+    def _asked(self, query: str | Query, options: Mapping[str, Any]) -> Query:
+        return asked_as(self._parts.ask, query, options)
 
     # ---- looking around
 
     async def search(self, text: str, k: int = 10) -> SearchReport:
         """Return passages that match words, by BM25, and entities by name; for people."""
-        if not text.strip():
-            raise InvalidInput("There is nothing to search for.", remedy="Give some words.")
         async with self._store.view() as view:
             return await lookups.search(view, text, k)
 
@@ -267,30 +336,8 @@ class Quipu:
             return await lookups.relation(view, first, second)
 
     async def status(self) -> StatusReport:
-        """Return how much the index holds, what waits and what is stale."""
-        embedder, recipe = self._parts.embedder, self._parts.recipe
-        async with self._store.view() as view:
-            counts = await view.counts()
-            return StatusReport(
-                path=str(self._parts.path),
-                revision=view.revision,
-                n_documents=counts.documents,
-                n_chunks=counts.chunks,
-                n_entities=counts.entities,
-                n_relations=counts.relations,
-                n_mentions=counts.mentions,
-                n_links=counts.links,
-                n_vectors=counts.vectors,
-                n_replies=counts.replies,
-                jobs=tuple(counts.jobs.items()),
-                stale=(*await view.stale(), *self._unsummarised(counts)),
-                extractor=f"{recipe.extractor.identity} ({recipe.extractor.description})",
-                embedder=embedder.identity,
-                dimension=embedder.dimension,
-                n_bytes=await asyncio.to_thread(_n_bytes, self._parts.path),
-                schema=self._store.schema,
-                models=self._parts.models.names(),
-            )
+        """Return how much the index holds, what waits, and what is fresh, stale or missing of what is derived."""
+        return await state.status(self._parts, self._asker.needs)
 
     async def verify(self) -> list[str]:
         """Recompute every fold, link and index from the facts; return what differs, in words. Empty means sound."""
@@ -328,49 +375,13 @@ class Quipu:
         parts, handed_in = run.parts, {*taken.added, *taken.updated}
         await self._readiness.make_sure_of_waiting(self._store, parts.models, parts.recipe.extractor)
         work = await self._work(handed_in, parts.recipe, on_event)
-        refreshed = await self._refreshed(parts, on_event, with_summaries=work.stopped is None)
+        refreshed = await self._refreshed(parts, on_event, Scope(with_derivations=work.stopped is None))
         async with self._store.view() as view:
             finished = await view.documents(sorted(handed_in | work.status_by_document.keys()))
             counts = await view.counts()
         return run.report(taken, work, refreshed, finished=finished, counts=counts, notes=self._readiness.notes)
 
-    async def _refreshed(self, parts: Parts, on_event: Sink, *, with_summaries: bool = True) -> RefreshReport:
-        """Bring derivations up to date; summaries not of what is still to change, as they would be paid for twice."""
-        async with self._deriving:  # so that no two callers compute the same
-            report = await bring_up_to_date(parts, on_event, with_summaries=with_summaries)
-            async with self._store.view() as view:
-                await self._parts.vectors.catch_up(view)
-        return report
-
-    def _found(
-        self, sources: Sequence[str | Path | SourceDocument], root: Path | None, metadata: Metadata | None
-    ) -> Iterator[FoundSource]:
-        """Return what is handed in: documents as they are, then files."""
-        files = find_sources(
-            [Path(source) for source in sources if not isinstance(source, SourceDocument)],
-            root=Path(root) if root else self._parts.path.parent,
-            media_types=self._parts.recipe.media_types,
-            metadata=metadata,
-        )
-        given = (_with_metadata(source, metadata) for source in sources if isinstance(source, SourceDocument))
-        return chain(given, files)
-
-    def _unsummarised(self, counts: Counts) -> tuple[str, ...]:
-        """Say what waits for a summary, where there is a model to write it."""
-        n = counts.n_unsummarised
-        if not n or self._parts.models.llm(Role.SUMMARISE) is None:
-            return ()
-        return (f"{n:,} descriptions wait for a summary",)
-
-
-def _n_bytes(folder: Path) -> int:
-    """Return the bytes of all files below a folder; one that is replaced meanwhile is left out."""
-    total = 0
-    for file in folder.rglob("*"):
-        with suppress(FileNotFoundError):
-            total += file.stat().st_size if file.is_file() else 0
-    return total
-
-
-def _with_metadata(source: SourceDocument, metadata: Metadata | None) -> SourceDocument:
-    return replace(source, metadata={**source.metadata, **metadata}) if metadata else source
+    async def _refreshed(self, parts: Parts, on_event: Sink, scope: Scope) -> RefreshReport:
+        await self._store.wipe()
+        async with self._deriving, turn_to_derive(parts.store, parts.models):  # so that no two compute the same
+            return await bring_up_to_date(parts, on_event, scope)

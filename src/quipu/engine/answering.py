@@ -3,11 +3,15 @@
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from quipu.answer import Material, compose, gather
-from quipu.engine.fetching import FetchingEmbedder
+from quipu.engine.asking_model import AskingModel, Replies
+from quipu.engine.fetching import FetchingEmbedder, with_fetches
 from quipu.engine.models import Models
+from quipu.engine.needs import Needs
+from quipu.engine.parts import Parts
+from quipu.engine.tally import Tally
 from quipu.model.answer import Answer
 from quipu.model.chat import Role
 from quipu.model.evidence import Evidence, Timing
@@ -18,12 +22,14 @@ from quipu.ports.llm import TextSink, no_text
 from quipu.ports.reranker import Reranker
 from quipu.ports.store import ReadView, Store
 from quipu.ports.tokenizer import Tokenizer
+from quipu.ports.topology import Topologies
 from quipu.ports.vectors import Vectors
 from quipu.retrieve import strategy_named
 from quipu.retrieve.reranking import rerank, widened
 from quipu.retrieve.resolving import Resolved, resolve
 from quipu.retrieve.strategy import Tools
-from quipu.wrap.meter import Meter
+
+_ASKED = frozenset({Role.KEYWORDS, Role.ANSWER, Role.REPORT})  # the work strategies ask a model for
 
 T = TypeVar("T")
 Read = Callable[[Evidence, Timing, ReadView], Awaitable[T]]
@@ -31,46 +37,73 @@ Read = Callable[[Evidence, Timing, ReadView], Awaitable[T]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asker:
-    """Answers questions over a store."""
+    """Answers questions over a store. Every question raises Stale where its strategy needs what is missing."""
 
     store: Store
     vectors: Vectors
+    topology: Topologies
     embedder: Embedder
     tokenizer: Tokenizer
     models: Models
+    needs: Needs
     clock: Callable[[], float] = time.perf_counter
+
+    @classmethod
+    def of(cls, parts: Parts) -> Self:
+        """Return what answers with the parts of an engine."""
+        needs = Needs(bench=parts.bench(), catalog=parts.catalog, price=parts.models.price(Role.REPORT))
+        return cls(
+            store=parts.store,
+            vectors=parts.vectors,
+            topology=parts.topology,
+            embedder=parts.embedder,
+            tokenizer=parts.recipe.tokenizer,
+            models=parts.models,
+            needs=needs,
+        )
 
     async def answer(self, query: Query, on_text: TextSink = no_text) -> Answer:
         """Return the answer, with what it cost; `on_text` is given its text in pieces as it is written."""
-        meter = self.models.meter.child(query.text)
+        stale = await self.needs.check(strategy_named(query.strategy))
+        tally = self._tally(query)
         begun = self.clock()
-        resolved = await resolve(query, self.models.llm(Role.KEYWORDS, meter))
+        resolved = await resolve(query, tally.llm(Role.KEYWORDS))
         timings = (Timing(stage="understand", ms=(self.clock() - begun) * 1000),) if resolved.notes else ()
-        if reranker := self.models.reranker(meter):
-            evidence, timing = await self._reranked(resolved, reranker, meter)
-            async with self.store.view(query.filter) as view:
-                timings = (*timings, timing)
-                material = await gather(resolved.query, evidence, view, self.tokenizer, timings=timings)
-        else:
 
-            async def read(evidence: Evidence, timing: Timing, view: ReadView) -> Material:
-                told = (*timings, timing)
-                return await gather(resolved.query, evidence, view, self.tokenizer, timings=told)
+        async def read(evidence: Evidence, timing: Timing, view: ReadView) -> Material:
+            told = (*timings, timing)
+            return await gather(resolved.query, evidence, view, self.tokenizer, timings=told)
 
-            material = await self._retrieved(resolved, meter, read)
-        llm = self.models.llm(Role.ANSWER, meter) if query.with_answer else None
+        material = await self._found(resolved, tally, read)
+        material = replace(material, stale=(*material.stale, *stale))
+        llm = tally.llm(Role.ANSWER) if query.with_answer else None
         answer = await compose(resolved.query, material, llm=llm, on_text=on_text)
-        return replace(answer, usage=meter.rows())
+        return replace(answer, usage=tally.meter.rows(), trace=replace(answer.trace, n_calls=tally.n_calls))
 
     async def evidence(self, query: Query) -> Evidence:
         """Return the evidence for a question."""
-        meter = self.models.meter.child(query.text)
-        resolved = await resolve(query, self.models.llm(Role.KEYWORDS, meter))
-        if reranker := self.models.reranker(meter):
-            return (await self._reranked(resolved, reranker, meter))[0]
-        return (await self._retrieved(resolved, meter, _alone))[0]
+        return (await self.read(query, _alone))[0]
 
-    async def _reranked(self, resolved: Resolved, reranker: Reranker, meter: Meter) -> tuple[Evidence, Timing]:
+    async def read(self, query: Query, read: Read[T]) -> T:
+        """Return what `read` makes of the evidence for a question and of the view it was found in."""
+        stale = await self.needs.check(strategy_named(query.strategy))
+        tally = self._tally(query)
+        resolved = await resolve(query, tally.llm(Role.KEYWORDS))
+        return await self._found(replace(resolved, notes=(*stale, *resolved.notes)), tally, read)
+
+    def _tally(self, query: Query) -> Tally:
+        return Tally(self.models, self.models.meter.child(query.text))
+
+    async def _found(self, resolved: Resolved, tally: Tally, read: Read[T]) -> T:
+        """Retrieve, rerank where there is a reranker, and return what `read` makes of the evidence."""
+        reranker = self.models.reranker(tally.meter)
+        if reranker is None:
+            return await self._retrieved(resolved, tally, read)
+        evidence, timing = await self._reranked(resolved, reranker, tally)
+        async with self.store.view(resolved.query.filter) as view:
+            return await read(evidence, timing, view)
+
+    async def _reranked(self, resolved: Resolved, reranker: Reranker, tally: Tally) -> tuple[Evidence, Timing]:
         """Return the passages in the order of a reranker, which is asked when the view is released."""
         begun = self.clock()
 
@@ -78,25 +111,33 @@ class Asker:
             return evidence, await view.chunks([hit.id for hit in evidence.chunks])
 
         wide = replace(resolved, query=widened(resolved.query))
-        evidence, chunks = await self._retrieved(wide, meter, read)
+        evidence, chunks = await self._retrieved(wide, tally, read)
         evidence = await rerank(resolved.query, evidence, chunks, reranker)
         return evidence, Timing(stage="retrieve", ms=(self.clock() - begun) * 1000)
 
-    async def _retrieved(self, resolved: Resolved, meter: Meter, read: Read[T]) -> T:
-        """Retrieve, and return what `read` makes of the evidence in the same view; a service is asked outside of it."""
+    async def _retrieved(self, resolved: Resolved, tally: Tally, read: Read[T]) -> T:
+        """Retrieve, and return what `read` makes of the evidence in the same view; services are asked outside of it."""
         begun = self.clock()
         query = resolved.query
-        fetching = FetchingEmbedder(self.models.embedder(self.embedder, meter))
-        embedder = fetching if self.models.embedder_chain else self.embedder
+        replies, has_model = Replies(tally.llm), not _ASKED.isdisjoint(self.models.chains)
+        chained = self.models.embedder_chain
+        embedder = FetchingEmbedder(self.models.embedder(self.embedder, tally.meter)) if chained else self.embedder
 
         async def search() -> T:
             async with self.store.view(query.filter) as view:
-                tools = Tools(vectors=self.vectors, embedder=embedder)
+                tools = Tools(
+                    vectors=self.vectors,
+                    embedder=embedder,
+                    topology=self.topology,
+                    tokenizer=self.tokenizer,
+                    model=AskingModel(replies, view.revision) if has_model else None,
+                )
                 evidence = await strategy_named(query.strategy).retrieve(query.as_searched(), view, tools)
                 timing = Timing(stage="retrieve", ms=(self.clock() - begun) * 1000)
-                return await read(evidence.with_notes(resolved.notes), timing, view)
+                evidence = evidence.with_notes((*resolved.notes, *replies.notes()))
+                return await read(evidence, timing, view)
 
-        return await fetching.around(search)
+        return await with_fetches(search)
 
 
 async def _alone(evidence: Evidence, timing: Timing, view: ReadView) -> tuple[Evidence, Timing]:

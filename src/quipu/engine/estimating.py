@@ -38,12 +38,14 @@ async def estimate_adding(
     without = replace(recipe, embedder=unasked) if unasked and not n_sample else recipe
     found = await survey(sources, store, without, on_event)
     reading, measured, embedded = models.reading, None, estimate_vectors(found)
+    chunks: list[Chunk] = []
+    errors: dict[str, str] = {}
     if reading.model and found.unread:
         chunks = sample(found, n_sample)
         if chunks:
             await models.check(models.meter)
-            measured = await _sampled(chunks, store, recipe, models, on_event)
-            found = _without(found, chunks)
+            measured, errors = await _sampled(chunks, store, recipe, models, on_event)
+            found = _without(found, [each for each in chunks if each.input_hash not in errors])
         else:
             measured = await _remembered(store)
     told = estimate(
@@ -51,6 +53,9 @@ async def estimate_adding(
     )
     if rows := models.meter.rows():
         told = replace(told, sample_calls=total(rows).n_calls, sample_cost=total(rows).cost)
+    told = replace(
+        told, n_sampled=len(chunks), n_sample_failed=len(errors), sample_error=next(iter(errors.values()), "")
+    )
     if chain is None or unasked is None:
         return told
     compared = unasked.n_tokens
@@ -79,8 +84,10 @@ class UnaskedEmbedder:
         return await self.embed(texts)
 
 
-async def _sampled(chunks: Sequence[Chunk], store: Store, recipe: Recipe, models: Models, on_event: Sink) -> Measured:
-    """Read some chunks and return what that took."""
+async def _sampled(
+    chunks: Sequence[Chunk], store: Store, recipe: Recipe, models: Models, on_event: Sink
+) -> tuple[Measured, dict[str, str]]:
+    """Read some chunks; return what that took, and why some could not be read, by the hash of their input."""
     begun, done = time.perf_counter(), 0
 
     def on_outcome(n_chunks: int, *, is_new: bool) -> None:
@@ -97,12 +104,13 @@ async def _sampled(chunks: Sequence[Chunk], store: Store, recipe: Recipe, models
     rows = [row for row in models.meter.rows() if row.stage is Stage.EXTRACT and row.subject]
     n_calls = sum(row.n_calls for row in rows)
     at_once = min(models.reading.concurrency, len(chunks))
-    return Measured(
+    measured = Measured(
         rows=rows,
         size_by_subject=_sizes(chunks),
         seconds_a_call=seconds * at_once / n_calls if n_calls else None,
         basis=f"a sample of {len(chunks):,} chunks, just read",
     )
+    return measured, {input_hash: each.error for input_hash, each in asked.outcomes.items() if each.error}
 
 
 async def _remembered(store: Store) -> Measured | None:

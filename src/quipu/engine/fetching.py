@@ -1,6 +1,7 @@
-"""Fetching: the vectors of a question from a service, which is asked while no view is open."""
+"""Fetching: what a search wants from services, which are asked while no view is open."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -12,12 +13,22 @@ T = TypeVar("T")
 Vectors = npt.NDArray[np.float32]
 
 
-class VectorsWanted(Exception):
-    """A search came to texts whose vectors have not been fetched yet: leave the view, fetch them, search again."""
+class Wanted(Exception):
+    """A search came to something a service has to be asked for: leave the view, fetch it, search again."""
 
-    def __init__(self, texts: Sequence[str]) -> None:
+    def __init__(self, fetch: Callable[[], Awaitable[None]]) -> None:
         super().__init__()
-        self.texts = tuple(texts)
+        self.fetch = fetch
+
+
+async def with_fetches(search: Callable[[], Awaitable[T]]) -> T:
+    """Return what `search` does, which opens a view of its own each time it is called."""
+    while True:
+        try:
+            return await search()
+        except Wanted as wanted:
+            fetch = wanted.fetch
+        await fetch()
 
 
 class FetchingEmbedder:
@@ -46,16 +57,10 @@ class FetchingEmbedder:
         return await self._embedder.embed(texts)
 
     async def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """Return the vectors to look for, shape [n, dimension]; raises VectorsWanted where one is missing."""
+        """Return the vectors to look for, shape [n, dimension]; raises Wanted where one is missing."""
         if any(text not in self._known for text in texts):
-            raise VectorsWanted(texts)
+            raise Wanted(partial(self._fetch, texts))
         return np.stack([self._known[text] for text in texts])
 
-    async def around(self, search: Callable[[], Awaitable[T]]) -> T:
-        """Return what `search` does, which opens a view of its own each time it is called."""
-        while True:
-            try:
-                return await search()
-            except VectorsWanted as wanted:
-                texts = wanted.texts
-            self._known |= zip(texts, await self._embedder.embed_queries(texts), strict=True)
+    async def _fetch(self, texts: Sequence[str]) -> None:
+        self._known |= zip(texts, await self._embedder.embed_queries(texts), strict=True)

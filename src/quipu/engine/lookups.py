@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-from quipu.errors import NotFound
+from quipu.errors import InvalidInput, NotFound
 from quipu.model.delta import ChunkFacts
 from quipu.model.ids import relation_id
 from quipu.model.report import DocumentReport, EntityReport, RelationReport, SearchReport
@@ -15,7 +15,9 @@ MAX_LISTED = 50
 
 
 async def search(view: ReadView, text: str, k: int) -> SearchReport:
-    """Return passages that match words, by BM25, and entities by name."""
+    """Return passages that match words, by BM25, and entities by name. Raises InvalidInput where there are no words."""
+    if not text.strip():
+        raise InvalidInput("There is nothing to search for.", remedy="Give some words.")
     scored = await view.full_text(text, k)
     chunks = {chunk.id: chunk for chunk in await view.chunks([hit.id for hit in scored])}
     named = await view.search_entities(text, k)
@@ -64,6 +66,11 @@ async def relation(view: ReadView, first: str, second: str) -> RelationReport:
     raise NotFound(f"Nothing relates {first!r} to {second!r}.", remedy=remedy)
 
 
+def listed(ids: str | Sequence[str]) -> tuple[str, ...]:
+    """Return ids, each once; a single text is one id, not one for each of its letters."""
+    return (ids,) if isinstance(ids, str) else tuple(dict.fromkeys(ids))
+
+
 async def check_known(view: ReadView, ids: Sequence[str]) -> None:
     """Raise NotFound naming the first document that is not known, with near matches."""
     known = {found.id for found in await view.documents(ids)}
@@ -82,12 +89,14 @@ async def unknown_document(view: ReadView, document_id: str) -> NotFound:
 async def _facts(view: ReadView, chunk_ids: Sequence[str]) -> list[ChunkFacts]:
     entities = await view.entity_mentions(chunk_ids)
     relations = await view.relation_mentions(chunk_ids)
+    aliases = await view.alias_mentions(chunk_ids)
     claims = await view.claim_mentions(chunk_ids)
     return [
         ChunkFacts(
             chunk=each,
             entities=tuple(entities.get(each.id, ())),
             relations=tuple(relations.get(each.id, ())),
+            aliases=tuple(aliases.get(each.id, ())),
             claims=tuple(claims.get(each.id, ())),
         )
         for each in await view.chunks(chunk_ids)

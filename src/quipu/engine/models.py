@@ -36,8 +36,8 @@ class Models:
 
     `meter` counts everything; what belongs to one question or one run is counted by a child of it. `check` asks the
     models that documents need, counted by the meter it is given: it raises Unavailable where one cannot be had, and
-    returns what a user should look at. `n_ahead` is how many calls should be waiting for a reply while summaries are
-    written. `reader` gives the extractor counted by a meter, where it asks a model.
+    returns what a user should look at. `n_ahead` is how many calls should be waiting for a reply while summaries
+    and reports are written. `reader` gives the extractor counted by a meter, where it asks a model.
     """
 
     meter: Meter = field(default_factory=Meter)
@@ -54,6 +54,11 @@ class Models:
         """Return the model for this work, counted by `meter`; None where there is none."""
         chain = self.chains.get(role)
         return chain.llm(meter or self.meter) if chain else None
+
+    def price(self, role: Role) -> Price | None:
+        """Return the price of the model for this work; None where there is none, or it is not known."""
+        chain = self.chains.get(role)
+        return chain.price if chain else None
 
     def names(self) -> tuple[tuple[str, str], ...]:
         """Return each role that has a model, and the model's name."""

@@ -19,7 +19,7 @@ class Readiness:
     async def make_sure(self, models: Models, extractor: Extractor) -> None:
         """Raise Unavailable, with the remedy, where documents cannot be read as things stand.
 
-        A budget that is used up by that stops the work, when the documents wait for more.
+        A budget that is used up by that stops the work, when the documents wait for more; no more is spent on it.
         """
         if self._is_checked:
             return
@@ -29,8 +29,7 @@ class Readiness:
         except OverBudget:
             if not models.meter.rows():
                 raise
-        else:
-            self._is_checked = True
+        self._is_checked = True
 
     async def make_sure_of_waiting(self, store: Store, models: Models, extractor: Extractor) -> None:
         """Do the same where documents wait to be read."""

@@ -1,12 +1,18 @@
 """Refreshing: derivations that are no part of a commit, brought up to date in order of need."""
 
-from dataclasses import replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 
+from quipu.derive.catalog import derivation_named, with_needs
+from quipu.derive.derivation import Derivation
 from quipu.derive.embedding import embed_stale
 from quipu.derive.summaries import summarise_stale
 from quipu.engine.parts import Parts
 from quipu.errors import OverBudget, Overloaded, Refused, TooLong, Unavailable
 from quipu.model.chat import Role
+from quipu.model.delta import Delta
+from quipu.model.derivation import DerivationReport
+from quipu.model.event import Progress
 from quipu.model.report import RefreshReport
 from quipu.ports.sink import Sink
 
@@ -14,16 +20,61 @@ from quipu.ports.sink import Sink
 _STOPPING = (OverBudget, Overloaded, Refused, TooLong, Unavailable)
 
 
-async def bring_up_to_date(parts: Parts, on_event: Sink, *, with_summaries: bool = True) -> RefreshReport:
-    """Write the summaries that are missing, then compute the vectors; the report says what stood in the way."""
-    report = await _summarise(parts, on_event) if with_summaries else RefreshReport()
-    kept: list[int] = []
-    stopped = ""
-    try:
-        await embed_stale(parts.store, parts.embedder, on_event, kept.append)
-    except _STOPPING as error:
-        stopped = str(error)
-    return replace(report, n_embedded=sum(kept), stopped=report.stopped or stopped)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What is to be brought up to date: `names` beside what is kept; with `rebuild` these are made anew, or all.
+
+    Without `with_derivations` only vectors are: as long as documents wait, all else would be made, and paid for, twice.
+    """
+
+    names: tuple[str, ...] = ()
+    rebuild: bool = False
+    with_derivations: bool = True
+
+
+async def bring_up_to_date(parts: Parts, on_event: Sink, scope: Scope) -> RefreshReport:
+    """Write the summaries that are missing, compute the vectors, then make what is kept or named, in order of need.
+
+    The report says what stood in the way. Raises NotFound for a name there is no derivation of, before all else.
+    """
+    for name in scope.names:
+        derivation_named(name, parts.catalog)
+    report = await _summarise(parts, on_event) if scope.with_derivations else RefreshReport()
+    run = _Run(parts, on_event, stopped=report.stopped)
+    await run.embed()
+    await run.catch_up()
+    if scope.with_derivations:
+        await run.derive(await _in_order(parts, scope.names), _anew(scope, parts))
+    return replace(report, n_embedded=run.n_embedded, stopped=run.stopped, derivations=tuple(run.reports))
+
+
+async def drop(parts: Parts, names: Sequence[str]) -> tuple[str, ...]:
+    """Keep these derivations no longer, nor those that need them; return what was dropped, in order of need."""
+    gone: dict[str, None] = {derivation_named(name, parts.catalog).name: None for name in names}
+    for each in parts.catalog:  # in order of need: whatever needs one comes after it
+        if gone.keys() & each.needs:
+            gone[each.name] = None
+    async with parts.store.view() as view:
+        kept = await view.derivations()
+    dropped = tuple(each.name for each in parts.catalog if each.name in gone and each.name in kept)
+    if dropped:
+        await parts.store.commit(Delta(drop=dropped))
+    return dropped
+
+
+async def _in_order(parts: Parts, names: Sequence[str]) -> tuple[Derivation, ...]:
+    """Return what is kept and what is named, with all it needs."""
+    async with parts.store.view() as view:
+        kept = await view.derivations()
+    known = [each.name for each in parts.catalog if each.name in kept]
+    return with_needs([*known, *names], parts.catalog)
+
+
+def _anew(scope: Scope, parts: Parts) -> Collection[str]:
+    """Return the names of what is to be made anew."""
+    if not scope.rebuild:
+        return ()
+    return scope.names or [each.name for each in parts.catalog]
 
 
 async def _summarise(parts: Parts, on_event: Sink) -> RefreshReport:
@@ -37,3 +88,57 @@ async def _summarise(parts: Parts, on_event: Sink) -> RefreshReport:
     except (OverBudget, Unavailable) as error:
         return RefreshReport(stopped=str(error))
     return RefreshReport(n_summarised=done.n_done, unsummarised=done.failed)
+
+
+@dataclass(slots=True)
+class _Run:
+    """One run: what it has done by now, and why it stopped ("": it has not)."""
+
+    parts: Parts
+    on_event: Sink
+    stopped: str = ""
+    n_embedded: int = 0
+    reports: list[DerivationReport] = field(default_factory=list)
+
+    async def embed(self) -> None:
+        """Compute the vectors that are missing."""
+        kept: list[int] = []
+        try:
+            await embed_stale(self.parts.store, self.parts.embedder, self.on_event, kept.append)
+        except _STOPPING as error:
+            self.stopped = self.stopped or str(error)
+        self.n_embedded += sum(kept)
+
+    async def catch_up(self) -> None:
+        """Bring what is kept outside of the store up to it."""
+        async with self.parts.store.view() as view:
+            await self.parts.vectors.catch_up(view)
+            await self.parts.topology.catch_up(view)
+
+    async def derive(self, derivations: Sequence[Derivation], anew: Collection[str]) -> None:
+        """Make these in order; after each the texts it wrote get their vectors, which the next may need.
+
+        When the work has stopped, what asks no model is made all the same, unless it needs what was left out.
+        """
+        left_out: set[str] = set()
+        for done, each in enumerate(derivations):
+            self.on_event(Progress(stage="derive", done=done, total=len(derivations), detail=each.name))
+            if self.stopped and (each.asks_model or left_out & set(each.needs)):
+                left_out.add(each.name)
+                self.reports.append(DerivationReport(name=each.name, stopped=self.stopped))
+                continue
+            report = await self._made(each, is_rebuild=each.name in anew)
+            self.reports.append(report)
+            if report.stopped:
+                left_out.add(each.name)
+                self.stopped = self.stopped or report.stopped
+            await self.embed()
+            await self.catch_up()
+        if derivations:
+            self.on_event(Progress(stage="derive", done=len(derivations), total=len(derivations)))
+
+    async def _made(self, derivation: Derivation, *, is_rebuild: bool) -> DerivationReport:
+        try:
+            return await derivation.refresh(self.parts.bench(self.on_event), is_rebuild)
+        except _STOPPING as error:
+            return DerivationReport(name=derivation.name, stopped=str(error))

@@ -18,6 +18,11 @@ class Run:
         self.parts = parts.counted_by(parts.models.meter.child(""))
         self._begun = time.perf_counter()
 
+    @property
+    def seconds(self) -> float:
+        """How long it has taken by now."""
+        return time.perf_counter() - self._begun
+
     def report(
         self,
         taken: Taken,
@@ -52,9 +57,10 @@ class Run:
             unsummarised=refreshed.unsummarised,
             skipped=tuple(taken.skipped.n_by_suffix.items()) if taken.skipped else (),
             extractor=self.parts.recipe.extractor.description,
-            seconds=time.perf_counter() - self._begun,
+            seconds=self.seconds,
             stopped=str(work.stopped or refreshed.stopped or ""),
             n_waiting=sum(n for status, n in counts.jobs.items() if status not in (Status.FAILED, Status.PARTIAL)),
             usage=self.parts.models.meter.rows(),
             notes=tuple(notes),
+            derivations=refreshed.derivations,
         )

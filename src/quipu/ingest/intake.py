@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -15,8 +14,7 @@ from quipu.model.document import SourceDocument, Status
 from quipu.model.event import Progress
 from quipu.ports.sink import Sink
 from quipu.ports.store import Store
-
-_HALF = re.compile("[\\ud800-\\udfff]")  # of a surrogate pair: cannot be stored
+from quipu.text.halves import texts_in, with_half
 
 
 @dataclass(slots=True)
@@ -76,8 +74,7 @@ def _check(source: SourceDocument) -> None:
             f"{name[:80]!r} cannot be the id of a document.",
             remedy=f"Use 1 to {MAX_ID:,} characters, not all spaces and none of them NUL.",
         )
-    said = [name, source.title, source.source, *(text for item in source.metadata.items() for text in _texts(item))]
-    if half := next((text for text in said if _HALF.search(text)), None):
+    if half := with_half(texts_in([name, source.title, source.source, source.metadata])):
         raise InvalidInput(
             f"{half[:80]!r}, said of {name[:80]!r}, holds half of a surrogate pair.",
             remedy="Decode it from its bytes again, with errors='replace'.",
@@ -90,15 +87,6 @@ def _check(source: SourceDocument) -> None:
                 f"The metadata {key!r} = {value!r} of {name!r} cannot be compared.",
                 remedy="Give every field a name, and numbers that are finite.",
             )
-
-
-def _texts(value: object) -> Iterator[str]:
-    """Yield the texts in a value, or in the values of a tuple."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, tuple):
-        for each in value:
-            yield from _texts(each)
 
 
 def _batches(sources: Iterable[FoundSource], taken: Taken) -> Iterator[list[SourceDocument]]:

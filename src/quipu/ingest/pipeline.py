@@ -16,6 +16,7 @@ from quipu.errors import Busy, OverBudget, QuipuError, Refused, TooLong, Unavail
 from quipu.ingest.asking import Asked, ask
 from quipu.ingest.crew import Crew
 from quipu.ingest.facts import chunk_facts
+from quipu.ingest.heartbeat import heartbeat
 from quipu.ingest.likeness import similarities
 from quipu.ingest.reading import Draft, ReadDocument, Recipe, content_hash, cut, draft
 from quipu.model.delta import ChunkFacts, Delta, DocumentFacts, Job, JobFailure
@@ -66,7 +67,7 @@ async def work_queue(store: Store, recipe: Recipe, work: Work, on_event: Sink) -
     """Work until nothing is queued, and add to `work`. A document that cannot be read fails alone, with the reason."""
     await store.release()  # what a run before this one could not give back, since the index was busy
     run = _Run(store, recipe, work, on_event)
-    async with _heartbeat(store), Crew(recipe.extractor.n_ahead) as crew:
+    async with _leases(store), Crew(recipe.extractor.n_ahead) as crew:
         while work.stopped is None:
             if jobs := await store.claim(CLAIM):
                 await run.take(jobs, crew)
@@ -234,20 +235,11 @@ def _facts(chunk: Chunk, outcome: Extracted) -> ChunkFacts:
 
 
 @asynccontextmanager
-async def _heartbeat(store: Store) -> AsyncIterator[None]:
-    """Renew the leases of claimed jobs while work goes on, and give back what is unfinished when it stops."""
-
-    async def beat() -> None:
-        while True:
-            await asyncio.sleep(store.lease_s / 3)
-            with suppress(Busy):  # the next beat comes before the lease ends
-                await store.renew()
-
-    task = asyncio.create_task(beat())
+async def _leases(store: Store) -> AsyncIterator[None]:
+    """Keep the leases of claimed jobs while work goes on, and give back what is unfinished when it stops."""
     try:
-        yield
+        async with heartbeat(store):
+            yield
     finally:
-        task.cancel()
-        await asyncio.wait({task})
         with suppress(Busy):  # the next run, or another process once the lease has ended, takes them up
             await asyncio.shield(store.release())

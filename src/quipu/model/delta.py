@@ -6,9 +6,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from quipu.model.cluster import ClusterReport, Crossings, Partition
 from quipu.model.document import Metadata, SourceDocument, Status
 from quipu.model.graph import AliasMention, Chunk, ClaimMention, EntityMention, RelationMention
+from quipu.model.made import Made
+from quipu.model.sentences import ChunkSentences
 from quipu.model.summary import Summary
+from quipu.model.synonyms import Compared
 from quipu.model.usage import UsageRow
 
 
@@ -82,7 +86,8 @@ class Delta:
 
     `remove` names documents, `remove_claimed` the jobs of claimed removals: one that has been replaced since, because
     the document was added again, removes nothing. `summaries` count only where they were made of what is described
-    now. `usage` is added to what was counted before.
+    now. `drop` names derivations that are kept no longer: nothing of them stays. `usage` is added to what was counted
+    before.
     """
 
     enqueue: Sequence[SourceDocument] = ()
@@ -93,6 +98,13 @@ class Delta:
     remove_claimed: Sequence[int] = ()
     fail: Sequence[JobFailure] = ()
     summaries: Sequence[Summary] = ()
+    partition: Partition | None = None
+    reports: Sequence[ClusterReport] = ()
+    cluster_relations: Crossings | None = None
+    drop: Sequence[str] = ()
+    made: Sequence[Made] = ()
+    synonyms: Compared | None = None
+    sentences: Sequence[ChunkSentences] = ()
     vectors: Sequence[VectorRow] = ()
     usage: Sequence[UsageRow] = ()
 

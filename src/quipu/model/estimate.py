@@ -28,7 +28,8 @@ class Estimate:
     `n_known` of the chunks are known from before and cost nothing. `cost` is in millionths of the price table's unit,
     None where the model has no price. `seconds` is the time of the model at the concurrency of the settings. Where a
     service computes the vectors, `embedder` is its model, and `embedded_tokens` and `embedding_cost` come on top.
-    `sample_calls` and `sample_cost` are what was spent for this estimate.
+    `sample_calls` and `sample_cost` are what was spent for this estimate; `n_sample_failed` of the `n_sampled` chunks
+    could not be read, the first of them for `sample_error`.
     """
 
     n_documents: int
@@ -45,6 +46,9 @@ class Estimate:
     cost: Range | None
     sample_cost: int = 0
     sample_calls: int = 0
+    n_sampled: int = 0
+    n_sample_failed: int = 0
+    sample_error: str = ""
     embedder: str = ""
     embedded_tokens: Range | None = None
     embedding_cost: Range | None = None

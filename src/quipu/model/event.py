@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class Progress:
     """`done` of `total` units of a stage are finished; `total` may grow while work is found."""
 
-    stage: str  # "read" | "parse" | "extract" | "publish" | "embed" | "remove"
+    stage: str  # "read" | "parse" | "extract" | "publish" | "embed" | "remove" | "derive" | a derivation
     done: int
     total: int
     detail: str = ""

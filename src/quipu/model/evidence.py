@@ -32,8 +32,23 @@ class Seed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """Something a model said on the way, from reports or passages it was shown: a partial answer, with its score.
+
+    `reports` and `chunks` are the ids of what it was drawn from: a citation of the point leads to them.
+    """
+
+    text: str
+    score: float
+    reports: tuple[str, ...] = ()
+    chunks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What a strategy found: chunks, entities and relations, best first; never text.
+    """What a strategy found, best first: ids of chunks, entities, relations and cluster reports; never their text.
+
+    `points` are what a model made of some of it where the method has one do so.
 
     `ranks_passages` is False for a strategy that ranks none (bypass), which is then left out of passage metrics.
     `looks_up` is False for one that searches nothing at all (bypass): a model is then asked without evidence.
@@ -42,6 +57,8 @@ class Evidence:
     chunks: tuple[Hit, ...] = ()
     entities: tuple[Hit, ...] = ()
     relations: tuple[Hit, ...] = ()
+    reports: tuple[Hit, ...] = ()
+    points: tuple[Point, ...] = ()
     seeds: tuple[Seed, ...] = ()
     notes: tuple[str, ...] = ()
     ranks_passages: bool = True
@@ -54,7 +71,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dropped:
-    """What a budget cut away: `section` is entities, relations or chunks; `ids` in order."""
+    """What a budget cut away: `section` is points, reports, entities, relations or chunks; `ids` in order."""
 
     section: str
     budget: int
@@ -71,7 +88,10 @@ class Timing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """How an answer came about: seeds, scores, reasons, what each budget dropped, timings, what was stale."""
+    """How an answer came about: seeds, scores, reasons, what each budget dropped, timings, what was stale.
+
+    `n_calls` are the calls of a language model it took, those among them included whose reply was kept from before.
+    """
 
     strategy: str
     revision: int
@@ -80,3 +100,4 @@ class Trace:
     timings: tuple[Timing, ...] = ()
     stale: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    n_calls: int = 0

@@ -26,6 +26,11 @@ def chunk_id(document_id: str, text_hash: str, occurrence: int) -> str:
     return digest("chunk", document_id, text_hash, str(occurrence))[:16]
 
 
+def sentence_id(chunk: str, ordinal: int) -> str:
+    """Return the id of the sentence at this place of a chunk, counted from 0."""
+    return f"{chunk}#{ordinal}"
+
+
 def relation_id(left: str, right: str) -> str:
     """Return the public id of the relation between two entity keys: unordered, so both orders give one id.
 

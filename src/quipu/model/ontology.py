@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from quipu.model.extraction import FoundEntity, FoundRelation
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeRule:
@@ -34,8 +36,19 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """A short text of such documents, and what shall be written down of it."""
+
+    text: str
+    entities: tuple[FoundEntity, ...]
+    relations: tuple[FoundRelation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ontology:
     """What extraction is guided by and checked against.
+
+    `domain` says what the documents are about and what matters in them; it and the examples are told to a model.
 
     Strict: what has another type, or a relation of another name or between other types, is dropped. Soft: it is kept,
     an unknown type as `Other`. Without `types` or `relations` every type of the default ones, or every relation, goes.
@@ -45,3 +58,5 @@ class Ontology:
     types: tuple[TypeRule, ...] = ()
     relations: tuple[RelationRule, ...] = ()
     glossary: tuple[Term, ...] = ()
+    domain: str = ""
+    examples: tuple[Example, ...] = ()

@@ -36,15 +36,30 @@ class Filter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """Token budgets. `total` is what a model is sent: prompt, history, entities, relations and passages.
+    """Token budgets. `total` is what a model is sent: prompt, history, reports, entities, relations and passages.
 
-    `answer` is what it may write beside that: a context window must hold both.
+    `reports` is for reports and for points drawn from them; where no passage stands beside them they have the rest of
+    `total`. `answer` is what a model may write beside that: a context window must hold both.
     """
 
     entities: int = 6_000
     relations: int = 8_000
+    reports: int = 8_000
     total: int = 30_000
     answer: int = 2_048
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MixWeights:
+    """How much each arm of `mix` weighs: what is found through entities, through relations, and by vector.
+
+    The passage at place r of an arm with weight w comes at r / w: equal weights take the arms in turn, 0 leaves one
+    out, and only their ratios matter.
+    """
+
+    entity: float = 1.0
+    relation: float = 1.0
+    vector: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,12 +85,19 @@ class Query:
     `top_k` entities or relations are searched, `chunk_top_k` passages kept; `min_similarity` is a cosine.
     `low_level_keywords` name things, `high_level_keywords` themes; given, they are used as they are.
 
+    `community_level` is the finest level of communities whose reports are read, 0 the coarsest; a model chooses among
+    them from the top down with `dynamic_selection`. A round of `drift` follows up at most `drift_follow_ups` questions.
+    With `from_aggregates` `lca` begins with the aggregates nearest to the question, too.
+
     The next fields are about a model that answers. `response_type` is the form of the answer, `language` its language
     ("": that of the question), `system_prompt` takes the place of our words on role and style, never that of the rules
     about evidence and citations, and `user_prompt` holds further wishes. `history` is the conversation so far: with
     `rewrite_question` a model makes of it and the question one that stands alone, to search with. `may_fall_back` says
     that quotes will do where the model cannot be had. Without `with_answer` no model is asked for one: quotes stand in,
     for callers who want context or prompt alone.
+
+    `mix_weights` are those of the arms of `mix`. With `auto_refresh` a derivation that the strategy needs and that has
+    not been made yet is made first, at its cost, instead of telling how.
 
     `search_text` and `model_keywords` are what models made of the question before it was searched for (see
     `quipu.retrieve.resolving`); "" and empty where there was nothing to make.
@@ -87,6 +109,10 @@ class Query:
     chunk_top_k: int = 20
     min_similarity: float = 0.2
     related_chunks: int = 5
+    community_level: int = 2
+    dynamic_selection: bool = False
+    drift_follow_ups: int = 4
+    from_aggregates: bool = False
     budget: Budget = field(default_factory=Budget)
     filter: Filter = field(default_factory=Filter)
     low_level_keywords: tuple[str, ...] = ()
@@ -99,6 +125,8 @@ class Query:
     rewrite_question: bool = True
     may_fall_back: bool = True
     with_answer: bool = True
+    mix_weights: MixWeights = field(default_factory=MixWeights)
+    auto_refresh: bool = False
     search_text: str = ""
     model_keywords: Keywords = field(default_factory=Keywords)
 

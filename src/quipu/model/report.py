@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from quipu.model.delta import ChunkFacts
+from quipu.model.derivation import DerivationReport, DerivationState
 from quipu.model.document import Document
 from quipu.model.evidence import Scored
 from quipu.model.graph import Chunk, ClaimMention, Entity, Relation
@@ -42,26 +43,65 @@ class AddReport:
     usage: tuple[UsageRow, ...] = ()
     n_dropped: int = 0
     notes: tuple[str, ...] = ()
+    derivations: tuple[DerivationReport, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefreshReport:
     """What bringing the derivations up to date did: vectors computed, summaries written, summaries that failed.
 
-    `stopped` is why it ended before all was done, "" where it did not.
+    `derivations` are those made on demand that are kept or were asked for, in the order they were made. `stopped` is
+    why it ended before all was done, "" where it did not. `usage` is what models were asked for it.
     """
 
     n_embedded: int = 0
     n_summarised: int = 0
     unsummarised: tuple[SummaryFailure, ...] = ()
     stopped: str = ""
+    derivations: tuple[DerivationReport, ...] = ()
+    usage: tuple[UsageRow, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is left to be done."""
+        failed = any(each.failed or each.stopped for each in self.derivations)
+        return not (self.stopped or self.unsummarised or failed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveReport:
+    """What removing documents did: their ids, and what was brought up to date after it."""
+
+    removed: tuple[str, ...]
+    refreshed: RefreshReport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportReport:
+    """What importing a recorded graph did: to documents, to communities and reports, and what was brought up to date.
+
+    `failed` are (document, why); `unknown` are names in communities that no document has.
+    """
+
+    n_added: int
+    n_updated: int
+    n_unchanged: int
+    refreshed: RefreshReport
+    failed: tuple[tuple[str, str], ...] = ()
+    n_chunks: int = 0
+    n_communities: int = 0
+    n_reports: int = 0
+    unknown: tuple[str, ...] = ()
+    seconds: float = 0.0
+    usage: tuple[UsageRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusReport:
     """The state of an index: how much it holds, what waits, who reads it, what is stale.
 
-    `models` are the language models that are set, by the work they are for.
+    `derivations` are those every index keeps, then those made on demand, in order of need. `models` are the language
+    models that are set, by the work they are for.
     """
 
     path: str
@@ -82,6 +122,7 @@ class StatusReport:
     n_bytes: int
     schema: int
     models: tuple[tuple[str, str], ...] = ()  # (role, model)
+    derivations: tuple[DerivationState, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

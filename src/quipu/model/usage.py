@@ -66,14 +66,6 @@ class UsageRow:
         )
 
 
-def add_up(rows: Iterable[UsageRow]) -> tuple[UsageRow, ...]:
-    """Return one row for each day, stage, model and subject, ordered by these."""
-    sums: dict[tuple[str, str, str, str], UsageRow] = {}
-    for row in rows:
-        sums[row.key] = sums[row.key] + row if row.key in sums else row
-    return tuple(sums[key] for key in sorted(sums))
-
-
 def total(rows: Iterable[UsageRow]) -> UsageRow:
     """Return rows added up under the key of the first; raises TypeError where there is none."""
     return reduce(UsageRow.__add__, rows)

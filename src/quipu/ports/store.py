@@ -12,10 +12,20 @@ import numpy.typing as npt
 from quipu.model.delta import Committed, Delta, Job
 from quipu.model.document import Document, Status
 from quipu.model.evidence import Scored
-from quipu.model.graph import Chunk, ClaimMention, Entity, EntityMention, IncidentRelation, Relation, RelationMention
+from quipu.model.graph import (
+    AliasMention,
+    Chunk,
+    ClaimMention,
+    Entity,
+    EntityMention,
+    IncidentRelation,
+    Relation,
+    RelationMention,
+)
 from quipu.model.query import Filter
 from quipu.model.summary import Owner, SummaryTask
 from quipu.model.usage import UsageRow
+from quipu.ports.derived import DerivedView
 from quipu.ports.replies import Replies
 
 
@@ -25,6 +35,9 @@ class Space(StrEnum):
     CHUNK = "chunk"
     ENTITY = "entity"
     RELATION = "relation"
+    NAME = "name"  # of entities, without their descriptions; while kept
+    SENTENCE = "sentence"  # while kept
+    REPORT = "report"  # of clusters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +68,7 @@ class Counts:
     n_unsummarised: int
 
 
-class ReadView(Protocol):
+class ReadView(DerivedView, Protocol):
     """A snapshot of the index at one revision, restricted to the documents its filter allows.
 
     Ids are public ids (chunk ids, entity keys, relation ids). Unknown or filtered-out ids are left out of results.
@@ -143,6 +156,10 @@ class ReadView(Protocol):
         """Return what each chunk says about pairs of entities, in the order it was said."""
         ...
 
+    async def alias_mentions(self, chunk_ids: Sequence[str]) -> dict[str, list[AliasMention]]:
+        """Return the aliases each chunk states, in the order they were said."""
+        ...
+
     async def claim_mentions(self, chunk_ids: Sequence[str]) -> dict[str, list[ClaimMention]]:
         """Return what each chunk claims, in the order it was said."""
         ...
@@ -180,6 +197,10 @@ class ReadView(Protocol):
 
     async def vector_rows(self, space: Space, ids: Sequence[str]) -> dict[str, int]:
         """Return the row of each of the given ids' vectors; ids without a vector are left out."""
+        ...
+
+    async def chunk_vector_rows(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return the numbers of the chunks with a vector, rising, and the row of each, [n], whatever the filter."""
         ...
 
     async def stale(self) -> tuple[str, ...]:
@@ -234,7 +255,15 @@ class Store(Replies, Protocol):
         ...
 
     async def renew(self) -> None:
-        """Renew the lease of every job this store holds."""
+        """Renew the lease of every job this store holds, and of its turn to derive."""
+        ...
+
+    async def begin_deriving(self) -> bool:
+        """Take the turn to derive under a lease; False while another store has it whose process lives."""
+        ...
+
+    async def end_deriving(self) -> None:
+        """Give the turn to derive back, where this store has it."""
         ...
 
     async def release(self) -> None:
@@ -294,12 +323,17 @@ class Store(Replies, Protocol):
         """Build full text and links again from the chunks, with the tokenizer of this version."""
         ...
 
+    async def wipe(self) -> None:
+        """Leave no words of removed documents in the files, nor of what was updated once that has become much."""
+        ...
+
     async def purge(self) -> int:
         """Drop replies no live document needs and vectors of a re-embedding given up; return rows dropped.
 
         Needed are an extractor's replies while a chunk has their input, replies to single calls while their document
         stays in the version they were made for, and those made from several documents, which go with the first of them.
-        Costs of documents that are gone, and of questions asked long ago, are added to those of no subject.
+        Costs of documents that are gone, and of questions asked long ago, are added to those of no subject. No words of
+        what was removed or updated are left in the files.
         """
         ...
 

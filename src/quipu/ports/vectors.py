@@ -1,6 +1,7 @@
 """Vectors: nearest-neighbour search over the vectors of a view."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -8,6 +9,15 @@ import numpy.typing as npt
 
 from quipu.model.evidence import Scored
 from quipu.ports.store import ReadView, Space
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alike:
+    """Two ids of a space, in their order, and the cosine of their vectors."""
+
+    first: str
+    second: str
+    score: float
 
 
 class Vectors(Protocol):
@@ -26,6 +36,22 @@ class Vectors(Protocol):
         self, view: ReadView, space: Space, query: npt.NDArray[np.float32], ids: Sequence[str]
     ) -> dict[str, float]:
         """Return the cosine of `query` ([d], unit) with each of `ids`; ids without a vector are left out."""
+        ...
+
+    async def all_similarities(
+        self, view: ReadView, space: Space, query: npt.NDArray[np.float32]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+        """Return every row the view holds within its filter, rising, and the cosine of `query` ([d], unit) with each.
+
+        Both [n]. Scores are those that `similarities` gives.
+        """
+        ...
+
+    async def alike(self, view: ReadView, space: Space, ids: Sequence[str], *, min_score: float) -> list[Alike]:
+        """Return every pair of one of `ids` with any other id of the view whose cosine is at least `min_score`.
+
+        Each pair once, ordered. Exact however many there are: no pair is missed. Scores are rounded to six decimals.
+        """
         ...
 
     async def catch_up(self, view: ReadView) -> None:

@@ -61,6 +61,8 @@ relation<|>Ada Nwosu<|>Kestrel Labs<|>founder, leader<|>Ada Nwosu founded Kestre
 alias<|>Kestrel Labs<|>KL
 {DONE}"""
 
+_SHOWN = "An example from such documents. Its text, material as well, stands between two lines that are {mark}:"
+
 _CLAIM_LINE = "claim<|>subject<|>object<|>type<|>status<|>dates<|>description\n"
 _CLAIM_JSON = ', "claims": [{"subject": "", "object": "", "type": "", "status": "", "dates": "", "description": ""}]'
 _CLAIMS = """
@@ -81,8 +83,19 @@ _GLOSSES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """An example from the user's documents: a text, and the reply to it in the format in use."""
+
+    text: str
+    reply: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Guidance:
-    """What the prompt asks for, the same for every text of a run. Without `relations` any may be named."""
+    """What the prompt asks for, the same for every text of a run. Without `relations` any may be named.
+
+    `domain` says what the documents are about, "" where nobody has said so.
+    """
 
     format: Format = "lines"
     types: tuple[TypeRule, ...] = ()
@@ -90,6 +103,8 @@ class Guidance:
     is_strict: bool = False
     language: str = ""
     with_claims: bool = False
+    domain: str = ""
+    examples: tuple[Shown, ...] = ()
 
 
 def system_text(guidance: Guidance) -> str:
@@ -100,7 +115,7 @@ def system_text(guidance: Guidance) -> str:
         form = form.replace(DONE, _CLAIM_LINE + DONE) if is_lines else f"{form[:-1]}{_CLAIM_JSON}}}"
         rules += _CLAIMS
     fixed = [_TASK, form, rules, _FENCED, *([_EXAMPLE] if is_lines else [])]
-    return "\n\n".join((*fixed, _chosen(guidance)))
+    return "\n\n".join((*fixed, *map(_shown, guidance.examples), _chosen(guidance)))
 
 
 def user_text(chunk: ChunkInput, max_entities: int, glossary: Sequence[Term] = (), *, is_again: bool = False) -> str:
@@ -170,6 +185,11 @@ def schema_text(guidance: Guidance) -> str:
     return json.dumps(_shape(**{name: {"type": "array", "items": shape} for name, shape in lists.items()}))
 
 
+def gloss_of(rule: TypeRule) -> str:
+    """Return what a type is told to mean: what its rule says, else a word or two for some of the default types."""
+    return rule.description or _GLOSSES.get(rule.name, "")
+
+
 _STRING: Mapping[str, object] = {"type": "string"}
 
 
@@ -182,11 +202,17 @@ def _shape(**properties: Mapping[str, object]) -> dict[str, object]:
     }
 
 
+def _shown(example: Shown) -> str:
+    mark = boundary_of(example.text)
+    said = (_SHOWN.format(mark=mark), mark, disarmed(example.text), mark, "gives")
+    return "\n".join((*said, example.reply))
+
+
 def _chosen(guidance: Guidance) -> str:
-    names = [f"{rule.name} ({gloss})" if (gloss := _gloss(rule)) else rule.name for rule in guidance.types]
-    parts = [f"type: one of {', '.join(names)}."]
-    if guidance.is_strict:
-        parts[0] += " Leave out what fits none of them."
+    names = [f"{rule.name} ({gloss})" if (gloss := gloss_of(rule)) else rule.name for rule in guidance.types]
+    parts = [f"What the documents are about: {disarmed(' '.join(guidance.domain.split()))}"] if guidance.domain else []
+    left_out = " Leave out what fits none of them." if guidance.is_strict else ""
+    parts.append(f"type: one of {', '.join(names)}.{left_out}")
     if guidance.relations:
         only = "Write no relation but these" if guidance.is_strict else "Where one of these relations fits, use it"
         parts.append(f"{only}, its name as the first keyword, its ends in this order:")
@@ -194,10 +220,6 @@ def _chosen(guidance: Guidance) -> str:
     language = guidance.language or "the language of the text"
     parts.append(f"Descriptions and keywords are in {language}, names as the text writes them.")
     return "\n".join(parts)
-
-
-def _gloss(rule: TypeRule) -> str:
-    return rule.description or _GLOSSES.get(rule.name, "")
 
 
 def _relation_line(rule: RelationRule) -> str:

@@ -17,6 +17,7 @@ from quipu.ports.llm import TextSink, no_text
 
 _REMEDY = "Run pip install 'quipu-rag[litellm]'."
 _MAX_EXCERPT = 300
+_MAX_COUNT = 10**9  # tokens of one call: a larger number is damage, and sums of such would overflow
 
 # What the library raises, by the names of its classes; of a class's own name and its parents' the nearest counts.
 _ERROR_BY_NAME: Mapping[str, type[QuipuError]] = {
@@ -202,11 +203,12 @@ class LiteLlm:
                 f"litellm/{self._model} ended its reply before any text.", remedy="Try again.", may_cost=True
             )
         given = sum(self._count(message.text) for message in request.messages)
+        counted = reply.tokens if reply.tokens and (reply.tokens.output or not reply.text) else None
         return Completion(
             text=reply.text,
             finish=reply.finish,
-            tokens=reply.tokens or TokenCount(input=given, output=self._count(reply.text)),
-            is_estimate=reply.tokens is None,
+            tokens=counted or TokenCount(input=given, output=self._count(reply.text)),
+            is_estimate=counted is None,
         )
 
 
@@ -221,10 +223,11 @@ class _Reply:
 
     def take(self, piece: object) -> str:
         """Take one piece; return the text it adds."""
-        if (given := _number(piece, "usage", "prompt_tokens")) is not None:
+        if given := _number(piece, "usage", "prompt_tokens"):
             cached = _number(piece, "usage", "prompt_tokens_details", "cached_tokens") or 0
-            output = _number(piece, "usage", "completion_tokens") or 0
-            self.tokens = TokenCount(input=given, cached=min(cached, given), output=output)
+            output = _number(piece, "usage", "completion_tokens")
+            if output is not None or _at(piece, "usage", "completion_tokens") is None:
+                self.tokens = TokenCount(input=given, cached=min(cached, given), output=output or 0)
         choices = _at(piece, "choices")
         if not isinstance(choices, list) or not choices:
             return ""
@@ -245,7 +248,7 @@ def _at(value: object, *names: str) -> object:
 
 def _number(value: object, *names: str) -> int | None:
     found = _at(value, *names)
-    return found if isinstance(found, int) and found >= 0 else None
+    return found if isinstance(found, int) and 0 <= found <= _MAX_COUNT else None
 
 
 def _retry_after_s(error: Exception) -> float | None:

@@ -5,13 +5,50 @@ from difflib import get_close_matches
 from types import MappingProxyType
 
 from quipu.errors import NotFound
-from quipu.retrieve import bypass, global_, hybrid, lexical, local, mix, naive
+from quipu.retrieve import (
+    bridge,
+    bypass,
+    community_global,
+    community_local,
+    drift,
+    global_,
+    hippo,
+    hybrid,
+    lca,
+    lexical,
+    linear,
+    local,
+    mix,
+    naive,
+    path,
+    ppr,
+)
 from quipu.retrieve.strategy import Retrieve, Strategy, Tools
 
 __all__ = ["STRATEGIES", "Retrieve", "Strategy", "Tools", "strategy_named"]
 
 STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
-    {module.STRATEGY.name: module.STRATEGY for module in (bypass, naive, lexical, local, global_, hybrid, mix)}
+    {
+        module.STRATEGY.name: module.STRATEGY
+        for module in (
+            bypass,
+            naive,
+            lexical,
+            local,
+            global_,
+            hybrid,
+            mix,
+            community_global,
+            community_local,
+            drift,
+            bridge,
+            lca,
+            hippo,
+            linear,
+            path,
+            ppr,
+        )
+    }
 )
 
 

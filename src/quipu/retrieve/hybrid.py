@@ -14,18 +14,19 @@ from quipu.retrieve.strategy import Strategy, Tools
 
 async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     """Return both sides of the graph and their passages."""
-    found, vector = await both_sides(query, view, tools)
+    nearby, thematic, vector = await both_sides(query, view, tools)
+    found = join(nearby, thematic)
     rankings = await graph_passages(found, vector, query=query, view=view, tools=tools)
     return found.with_chunks(merged_passages(query, rankings))
 
 
-async def both_sides(query: Query, view: ReadView, tools: Tools) -> tuple[Found, Vector]:
-    """Return what local and global find, taken in turn, and the vector of the question; one call of the embedder."""
+async def both_sides(query: Query, view: ReadView, tools: Tools) -> tuple[Found, Found, Vector]:
+    """Return what local and what global find, and the vector of the question; one call of the embedder."""
     keywords, themes = await low_level(query, view), high_level(query)
     vectors = await embed([query.text, keywords.text, themes], tools.embedder)
     nearby = await around_entities(keywords, vectors[keywords.text], query=query, view=view, tools=tools)
     thematic = await around_relations(themes, vectors[themes], query=query, view=view, tools=tools)
-    return join(nearby, thematic), vectors[query.text]
+    return nearby, thematic, vectors[query.text]
 
 
 STRATEGY = Strategy(

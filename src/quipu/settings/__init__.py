@@ -10,7 +10,7 @@ from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource
 
 from quipu.model.chat import Role
 from quipu.model.chunking import Chunking, ChunkingRule
-from quipu.model.query import Budget, Query
+from quipu.model.query import Budget, MixWeights, Query
 from quipu.model.usage import Spending
 from quipu.settings.chunking import CHUNKING_SETTINGS, RULES, default_chunking
 from quipu.settings.complaints import allowed, as_invalid_input, closest
@@ -87,7 +87,7 @@ class Settings(BaseSettings):
     llm_timeout_s: Seconds = Field(300.0, description="Seconds a call of a model may take.")
     role: Annotated[tuple[InstanceOf[RoleSettings], ...], NoDecode] = Field(
         (),
-        description="Other models for some work; nothing asks those of report and judge yet.",
+        description="Other models for some work; nothing asks that of judge yet.",
         json_schema_extra={"allowed": ROLES},
     )
     price: Annotated[tuple[InstanceOf[ModelPrice], ...], NoDecode] = Field(
@@ -159,13 +159,38 @@ class Settings(BaseSettings):
     chunk_top_k: int = Field(20, ge=1, le=1_000, description="Passages kept.")
     min_similarity: float = Field(0.2, ge=-1.0, le=1.0, description="Least cosine of a vector hit.")
     related_chunks: int = Field(5, ge=0, le=1_000, description="Passages taken for each entity or relation found.")
+    community_level: int = Field(
+        2, ge=0, le=100, description="Finest level of communities whose reports are read; 0: the coarsest."
+    )
+    dynamic_selection: bool = Field(
+        False, description="Let a model choose the reports of community_global from the top down, a call for each."
+    )
+    drift_follow_ups: int = Field(
+        4, ge=0, le=100, description="Most questions that a round of drift follows up; there are three rounds."
+    )
+    from_aggregates: bool = Field(
+        False, description="Whether lca begins with the aggregates nearest to the question, too."
+    )
     entity_tokens: int = Field(6_000, ge=0, le=2_000_000, description="Most tokens of entities in the context.")
     relation_tokens: int = Field(8_000, ge=0, le=2_000_000, description="Most tokens of relations in the context.")
+    report_tokens: int = Field(
+        8_000,
+        ge=0,
+        le=2_000_000,
+        description="Most tokens of reports and of points drawn from them, where passages stand beside them.",
+    )
     total_tokens: int = Field(30_000, ge=1, le=2_000_000, description="Most tokens of prompt and context together.")
     response_type: str = Field("Multiple Paragraphs", min_length=1, description="Form of the answer asked of a model.")
     answer_tokens: int = Field(2_048, ge=16, le=1_000_000, description="Most tokens of an answer of a model.")
     rewrite_question: bool = Field(
         True, description="Let a model make a question that follows others stand alone, before it is searched for."
+    )
+    entity_weight: float = Field(1.0, ge=0.0, le=1_000.0, description="Weight in mix of what entities lead to.")
+    relation_weight: float = Field(1.0, ge=0.0, le=1_000.0, description="Weight in mix of what relations lead to.")
+    vector_weight: float = Field(1.0, ge=0.0, le=1_000.0, description="Weight in mix of the nearest passages.")
+    auto_refresh: bool = Field(
+        False,
+        description="Whether a question makes what its strategy needs and lacks, at its cost, before it is asked.",
     )
     budget: SpendingText = Field(
         None, description="Most that one command, or an open index, spends on models; then it stops and keeps all."
@@ -236,6 +261,7 @@ class Settings(BaseSettings):
         budget = Budget(
             entities=self.entity_tokens,
             relations=self.relation_tokens,
+            reports=self.report_tokens,
             total=self.total_tokens,
             answer=self.answer_tokens,
         )
@@ -246,10 +272,16 @@ class Settings(BaseSettings):
             chunk_top_k=self.chunk_top_k,
             min_similarity=self.min_similarity,
             related_chunks=self.related_chunks,
+            community_level=self.community_level,
+            dynamic_selection=self.dynamic_selection,
+            drift_follow_ups=self.drift_follow_ups,
+            from_aggregates=self.from_aggregates,
             budget=budget,
             response_type=self.response_type,
             language=self.language or "",
             rewrite_question=self.rewrite_question,
+            mix_weights=MixWeights(entity=self.entity_weight, relation=self.relation_weight, vector=self.vector_weight),
+            auto_refresh=self.auto_refresh,
         )
 
 

@@ -30,6 +30,11 @@ def gather(kind: type[BaseSettings], arguments: Mapping[str, SettingValue]) -> d
     return given
 
 
+def find_config(index: Path) -> Path | None:
+    """Return the settings file here, or beside the index; None where there is none."""
+    return next((file for folder in (Path(), index.parent) if (file := folder / CONFIG_NAME).is_file()), None)
+
+
 def _config_file(kind: type[BaseSettings], given: Mapping[str, Given]) -> Path | None:
     if named := given.get("config"):
         file = Path(str(named.value)).expanduser()
@@ -39,8 +44,7 @@ def _config_file(kind: type[BaseSettings], given: Mapping[str, Given]) -> Path |
             )
         return file
     index = given["index"].value if "index" in given else kind.model_fields["index"].default
-    beside = Path(str(index)).expanduser().parent
-    return next((file for folder in (Path(), beside) if (file := folder / CONFIG_NAME).is_file()), None)
+    return find_config(Path(str(index)).expanduser())
 
 
 def _read(file: Path, known: list[str]) -> dict[str, Given]:

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -42,6 +43,11 @@ def _check_spending(value: str) -> str:
     return value
 
 
+def _check_address(value: str) -> str:
+    _ = urlsplit(value).port  # raises ValueError for what is no port, or no IPv6 address
+    return value
+
+
 _AUTO = BeforeValidator(_auto_as_none)
 FilePath = Annotated[Path, BeforeValidator(_expand_home)]
 AutoTokens = Annotated[Annotated[int, Field(ge=32, le=MAX_CHUNK_TOKENS)] | None, _AUTO]
@@ -58,7 +64,7 @@ Seconds = Annotated[float, Field(ge=1.0, le=86_400.0)]
 ChunkerName = Literal["structure", "fixed", "separator", "semantic"]
 Separator = Annotated[str, Field(min_length=1, max_length=MAX_SEPARATOR)] | None
 ModelName = Annotated[str, Field(min_length=1)] | None
-Address = Annotated[str, Field(pattern=r"^https?://[^\s/]+\S*$")] | None
+Address = Annotated[str, Field(pattern=r"^https?://[^\s/]+\S*$"), AfterValidator(_check_address)] | None
 Words = Annotated[str, Field(min_length=1)] | None
 SpendingText = Annotated[
     Annotated[str, AfterValidator(_check_spending), Field(json_schema_extra={"allowed": SPENDING})] | None, _AUTO

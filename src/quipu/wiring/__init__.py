@@ -20,6 +20,7 @@ from quipu.settings import Settings
 from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
 from quipu.text.analyzer import Analyzer
+from quipu.topology import LocalTopologies
 from quipu.vectors.local import LocalVectors
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 INDEX_FILE = "index.sqlite"
 VECTORS_FOLDER = "vectors"
+TOPOLOGY_FOLDER = "topology"
 
 
 def _open_wordllama(_model: str) -> Embedder:
@@ -75,15 +77,18 @@ async def open_engine(
     """
     path = settings.index.absolute()
     database = path / INDEX_FILE
-    if not database.exists() and not create:
+    is_new = not database.exists()
+    if is_new and not create:
         raise NotFound(f"There is no index in {path}.", remedy="Add documents first: quipu add PATH")
     _check(settings)
-    embedder = await open_embedder(settings)
-    if not database.exists():
-        _make_folder(settings)
     store = open_store(settings)
     try:
-        await store.prepare(any_tokenizer=repair)
+        if not is_new:
+            await store.prepare(any_tokenizer=repair)
+        embedder = await open_embedder(settings, None if is_new else await store.embedder())
+        if is_new:
+            _make_folder(settings)
+            await store.prepare(any_tokenizer=repair)
         if not repair:
             await store.use_embedder(embedder.identity, embedder.dimension)
         models = _open_models(settings, store, embedder, retry)
@@ -113,6 +118,7 @@ def _parts(
         path=path,
         store=store,
         vectors=LocalVectors(path / VECTORS_FOLDER, exact_below=settings.exact_below),
+        topology=LocalTopologies(path / TOPOLOGY_FOLDER),
         embedder=embedder,
         recipe=recipe,
         ask=settings.query,
@@ -131,6 +137,10 @@ def _check(settings: Settings) -> None:
         from quipu.wiring.models import check_settings  # noqa: PLC0415 - see _open_models
 
         check_settings(settings)
+    if settings.extractor != "local" and settings.model_of(Role.EXTRACT) is not None:
+        from quipu.wiring.extraction import extraction_options  # noqa: PLC0415 - see _open_models
+
+        extraction_options(settings)
 
 
 def _open_models(settings: Settings, store: RelationalStore, embedder: Embedder, retry: "RetryPolicy | None") -> Models:
@@ -167,15 +177,16 @@ def open_store(settings: Settings) -> RelationalStore:
     return RelationalStore(backend, lease_s=settings.lease_s, analyzer=make_analyzer(settings))
 
 
-async def open_embedder(settings: Settings) -> Embedder:
+async def open_embedder(settings: Settings, measured: tuple[str, int] | None = None) -> Embedder:
     """Return the embedder the settings name; in a thread, since some load their model, which takes seconds.
 
+    `measured` are identity and dimension of the embedder an index was made with, so that a remote one is not asked.
     Raises Unavailable naming what is not installed, InvalidInput where a model is named that nothing would read.
     """
     if settings.embedder == "openai":
         from quipu.wiring.models import open_remote_embedder  # noqa: PLC0415 - see _open_models
 
-        return await open_remote_embedder(settings)
+        return await open_remote_embedder(settings, measured)
     model = settings.embedder_model or ""
     if model and settings.embedder == "wordllama":
         raise InvalidInput(

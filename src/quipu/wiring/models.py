@@ -89,7 +89,9 @@ def open_models(settings: Settings, replies: Replies, embedder: Embedder, retry:
         else None,
         reading=_reading(readers[0], prices) if readers else Reading(),
         check=all_of(checks),
-        n_ahead=by_role[Role.SUMMARISE][0].concurrency if Role.SUMMARISE in by_role else 1,
+        n_ahead=max(
+            (by_role[role][0].concurrency for role in (Role.SUMMARISE, Role.REPORT) if role in by_role), default=1
+        ),
         closing=(*closing, *(each.aclose for each in (remote, reranker) if each)),
     )
 
@@ -124,8 +126,10 @@ def _embedder_chain(
     )
 
 
-async def open_remote_embedder(settings: Settings) -> OpenAIEmbedder:
+async def open_remote_embedder(settings: Settings, measured: tuple[str, int] | None = None) -> OpenAIEmbedder:
     """Return the embedder of an OpenAI-compatible server; one of unknown dimension is asked for a vector.
+
+    It need not be where the index knows it: `measured` are identity and dimension of the embedder it was made with.
 
     Raises InvalidInput where no model is named, Unavailable where the server does not answer.
     """
@@ -135,6 +139,7 @@ async def open_remote_embedder(settings: Settings) -> OpenAIEmbedder:
         service.model,
         count_tokens=COUNT,
         parameters=EmbeddingParameters(dimension=settings.embedder_dimension),
+        measured=measured,
     )
 
 

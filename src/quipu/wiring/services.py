@@ -64,14 +64,32 @@ def chat_models(settings: Settings) -> dict[Role, list[ChatModel]]:
     found: dict[Role, list[ChatModel]] = {}
     for role in Role:
         table = own.get(role) or RoleSettings(role=role)
-        bare = RoleSettings(role=role, timeout_s=table.timeout_s)
         if name := table.llm or settings.llm:
+            bare = RoleSettings(
+                role=role, timeout_s=table.timeout_s, llm_base_url=_shared_address(settings, table, name)
+            )
             asked = [(table, name), *([(bare, table.fallback)] if table.fallback else [])]
             found[role] = [
                 _replayed(each, name, recordings) if name.startswith(REPLAY) else _chat_model(settings, each, name)
                 for each, name in asked
             ]
     return found
+
+
+def _shared_address(settings: Settings, table: RoleSettings, name: str) -> str | None:
+    """Return the address of a role's model where its fallback, of the same provider, has none of its own.
+
+    Raises InvalidInput where it has none and can be given none.
+    """
+    provider = (table.fallback or "").partition("/")[0]
+    if table.fallback == settings.llm or provider not in PROVIDERS or PROVIDERS[provider].base_url:
+        return None
+    if name.partition("/")[0] != provider:
+        raise InvalidInput(
+            f"The fallback {table.fallback!r} has no address of its own.",
+            remedy=f"Name one of a provider that has, or of the server of {name}: docs/providers.",
+        )
+    return table.llm_base_url or (settings.llm_base_url if name == settings.llm else None)
 
 
 def _replayed(table: RoleSettings, name: str, recordings: dict[str, ReplayedLLM]) -> ChatModel:

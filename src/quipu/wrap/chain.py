@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from quipu.model.usage import Price
 from quipu.ports.embedder import Embedder
 from quipu.ports.llm import LLM
 from quipu.ports.replies import Replies
@@ -42,6 +43,11 @@ class LLMChain:
     def identity(self) -> str:
         """That of the first model."""
         return self._links[0].llm.identity
+
+    @property
+    def price(self) -> Price | None:
+        """That of the first model, None where it is not known."""
+        return self._links[0].terms.price
 
     def llm(self, meter: Meter) -> LLM:
         """Return the chain, counted by a meter: that of the engine, or of a question."""

@@ -36,21 +36,6 @@ class Limit:
         self._urgent: deque[asyncio.Future[None]] = deque()
         self._patient: deque[asyncio.Future[None]] = deque()
 
-    @property
-    def limit(self) -> int:
-        """How many calls may run now."""
-        return self._pace.limit
-
-    @property
-    def n_running(self) -> int:
-        """How many calls run, or wait for a pause to end."""
-        return self._n_running
-
-    @property
-    def n_waiting(self) -> int:
-        """How many calls wait for others to end."""
-        return sum(not each.done() for queue in (self._urgent, self._patient) for each in queue)
-
     async def run(self, work: Callable[[], Awaitable[T]], call: Call) -> T:
         """Return what `work` returns, begun when there is room. Raises Overloaded where an urgent call cannot wait."""
         self._pause(call)

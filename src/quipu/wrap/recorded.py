@@ -49,7 +49,9 @@ class ReplayedLLM:
             self._replies[request.hash(self.identity)] = completion
             self._requests.append(request)
         if not self._requests:
-            raise NotFound(f"There is no recording in {folder}.", remedy="Record one with RecordedLLM.")
+            raise NotFound(
+                f"There is no recording in {folder}.", remedy="Make one: run once with record = FOLDER and a model."
+            )
 
     async def complete(self, request: ChatRequest, on_text: TextSink = no_text) -> Completion:
         """Return the recorded reply. Raises NotFound naming the most similar request recorded."""

@@ -8,6 +8,8 @@ from quipu.algo.similarity import (
     distances,
     exact_scores,
     largest_with_ties,
+    minmax,
+    near_pairs,
     ordered,
     pack_signs,
     sketch_query,
@@ -104,3 +106,22 @@ def test_a_score_of_zero_has_no_sign() -> None:
 
 def test_equal_scores_are_ordered_by_id() -> None:
     assert ordered({"c": 0.5, "a": 0.5, "d": 0.1, "b": 0.9}, 3) == [("b", 0.9), ("a", 0.5), ("c", 0.5)]
+
+
+def test_near_pairs_hold_every_pair_that_is_near_enough_and_few_others() -> None:
+    random = np.random.default_rng(0)
+    data = random.standard_normal((3_000, 24)).astype(np.float32)
+    vectors = (data / np.linalg.norm(data, axis=1, keepdims=True)).astype(np.float16)
+    queries = vectors[::500]
+    places, of = near_pairs(vectors, queries, 0.5)
+    found = set(zip(places.tolist(), of.tolist(), strict=True))
+    exact = vectors.astype(np.float64) @ queries.astype(np.float64).T
+    assert found >= set(zip(*(each.tolist() for each in np.nonzero(exact >= 0.5)), strict=True))
+    assert found <= set(zip(*(each.tolist() for each in np.nonzero(exact >= 0.498)), strict=True))
+    assert len(found) > len(queries)  # each is near to itself
+
+
+def test_scaled_scores_reach_from_nothing_to_one() -> None:
+    assert minmax(np.array([2.0, 4.0, 3.0])).tolist() == [0.0, 1.0, 0.5]
+    assert minmax(np.array([0.3, 0.3])).tolist() == [1.0, 1.0]
+    assert minmax(np.array([])).tolist() == []

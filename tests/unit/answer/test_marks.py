@@ -53,6 +53,8 @@ def test_marks_of_every_shape_are_written_alike(written: str, cleaned: str) -> N
         ("He left [99]\n\nIt rained.", "He left\n\nIt rained."),
         ("He left [[99]].", "He left."),
         ("In [1952] he left.", "In he left."),
+        ("He left [12345678901234].", "He left."),
+        ("He left [1-99999999999999].", "He left [1]."),
     ],
 )
 def test_numbers_of_no_passage_go_with_the_space_before_them(written: str, cleaned: str) -> None:

@@ -75,3 +75,8 @@ def test_claims_do_not_overlap_and_cover_their_text_in_order() -> None:
         "It rained. [1]",
         "[2] The end came soon.",
     ]
+
+
+def test_a_number_of_any_length_is_read() -> None:
+    (claim,) = claims(f"Kober taught classics [{'9' * 5_000}].")
+    assert claim.numbers == ()

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,12 +14,16 @@ from quipu.errors import NotFound
 from quipu.model.answer import Answer, AnswerPiece, Citation
 from quipu.model.chat import TokenCount
 from quipu.model.chunking import Chunking
+from quipu.model.comparison import Compared, Comparison, FoundChunk, Overlap
 from quipu.model.delta import ChunkFacts
+from quipu.model.derivation import DerivationState, Freshness, RefreshCost
 from quipu.model.document import Document, Metadata, SourceDocument, Status
 from quipu.model.estimate import Estimate, Range
 from quipu.model.event import Event, Progress
 from quipu.model.evidence import Dropped, Evidence, Hit, Scored, Seed, Timing, Trace
+from quipu.model.explanation import Chain, ExplainedChunk, Explanation, Ground, Step
 from quipu.model.graph import Chunk, ClaimMention, Entity, EntityMention, Relation, RelationMention
+from quipu.model.ontology import Example, Ontology, RelationRule, TypeRule
 from quipu.model.query import Query
 from quipu.model.report import (
     AddReport,
@@ -27,9 +31,11 @@ from quipu.model.report import (
     EntityReport,
     RefreshReport,
     RelationReport,
+    RemoveReport,
     SearchReport,
     StatusReport,
 )
+from quipu.model.tuning import ComparedReading, Named, Reading, Sampled, TuningCost, TuningReport, TypeCount
 from quipu.model.usage import Stage, UsageRow
 from quipu.settings import Settings
 
@@ -114,6 +120,124 @@ ESTIMATE = Estimate(
     cost=Range(low=10_000, likely=56_000, high=1_100_000),
 )
 
+STATES = (
+    DerivationState(name="vectors", freshness=Freshness.FRESH, holds="5 by wordllama", n_items=5, n_bytes=2_500_000),
+    DerivationState(
+        name="reports",
+        freshness=Freshness.STALE,
+        holds="41 reports\x1b[31m",
+        n_items=41,
+        n_stale=3,
+        n_bytes=20_000,
+        cost=RefreshCost(n_calls=3, input_tokens=9_000, output_tokens=1_200, n_texts=3, money=12_345),
+    ),
+    DerivationState(name="hierarchy", freshness=Freshness.MISSING, cost=RefreshCost(n_calls=12)),
+)
+_EVIDENCE = Evidence(chunks=(Hit(id="c0ffee", score=0.5, reason="near"),))
+_ANSWER = Answer(
+    text="She taught classics. [1]",
+    generator="extractive",
+    citations=(),
+    trace=Trace(strategy="naive", revision=3, evidence=_EVIDENCE),
+    context="CONTEXT",
+)
+COMPARISON = Comparison(
+    question="Who was Alice Kober?",
+    compared=(
+        Compared(
+            strategy="naive",
+            answer=_ANSWER,
+            chunks=(
+                FoundChunk(id="c0ffee", document_id="kober.md", title="Alice\x1b Kober", score=0.5, reason="near"),
+            ),
+            entities=("Brooklyn College",),
+            n_chunks=1,
+            n_context_tokens=1_234,
+            n_calls=2,
+            ms=7.5,
+        ),
+        Compared(strategy="mix", answer=replace(_ANSWER, trace=replace(_ANSWER.trace, strategy="mix"))),
+    ),
+    overlaps=(Overlap(first="naive", second="mix", jaccard=0.25, n_both=1),),
+    left_out=(("bypass", "It looks nothing up."),),
+)
+EXPLANATION = Explanation(
+    question="Who was Alice Kober?",
+    strategy="mix",
+    revision=3,
+    n_chunks=2,
+    seeds=(Seed(text="Kober", kind="name", found=(Scored(id="alice kober", score=1.0),)),),
+    names=(("alice kober", "Alice Kober"),),
+    chunks=(
+        ExplainedChunk(
+            id="c0ffee",
+            document_id="kober.md",
+            title="Letters",
+            text="Alice Kober taught classics.\x1b[31m",
+            rank=1,
+            score=0.5,
+            reason="names Alice Kober",
+            grounds=(
+                Ground(kind="entity", id="x", name="Alice Kober", rank=2, score=0.9, reason="named", how="named 2×"),
+            ),
+            chains=(
+                Chain(seed="Kober", kind="vector", score=0.4),
+                Chain(
+                    seed="Kober",
+                    kind="name",
+                    score=1.0,
+                    start="Alice Kober",
+                    steps=(
+                        Step(source="Alice Kober", relation="r", target="Brooklyn", description="She taught there."),
+                    ),
+                ),
+            ),
+        ),
+        ExplainedChunk(id="dead", document_id="b.md", title="", text="Other.", rank=0, score=0.0, reason="not found"),
+    ),
+    notes=("a note",),
+)
+TUNING = TuningReport(
+    file="types:\n  Person:\n",
+    ontology=Ontology(
+        domain="Letters.\x1b[31m",
+        types=(TypeRule(name="Person", description="a human being"), TypeRule(name="Script")),
+        relations=(RelationRule(name="taught at", description="held lessons in", domain=("Person",)),),
+        examples=(Example(text="Ann.", entities=()),),
+    ),
+    by="the language model openai/small",
+    n_documents=3,
+    n_unreadable=1,
+    n_chunks=40,
+    sample=(
+        Sampled(chunk_id="c0ffee", document_id="kober.md", title="Alice Kober", n_tokens=14),
+        Sampled(chunk_id="dead", document_id="b.md", title="", n_tokens=14, is_compared=True),
+    ),
+    type_counts=(TypeCount(name="Person", n=1_234),),
+    prompt_diff="--- prompt before\n+++ prompt tuned\n@@ -1 +1 @@\n-old\x1b\n+new",
+    compared=(
+        ComparedReading(
+            chunk_id="dead",
+            document_id="b.md",
+            title="A letter\x1b",
+            before=Reading(entities=(Named(name="Linear B", type="Other"), Named(name="Ann", type="Person"))),
+            after=Reading(entities=(Named(name="linear b", type="Script"), Named(name="Pylos", type="Place"))),
+            only_before=("Ann",),
+            only_after=("Pylos",),
+            retyped=("linear b",),
+        ),
+    ),
+    notes=("The type 'x' was left out: it has no usable name.",),
+    usage=(READ,),
+)
+TUNING_COST = TuningCost(
+    model="openai/small",
+    calls=Range(low=7, likely=10, high=14),
+    input_tokens=Range(low=9_000, likely=13_000, high=22_000),
+    output_tokens=Range(low=600, likely=1_700, high=3_800),
+    money=Range(low=1_000, likely=2_000, high=1_500_000),
+)
+
 
 @dataclass
 class FakeEngine:
@@ -127,7 +251,10 @@ class FakeEngine:
     queries: list[Query] = field(default_factory=list)
     report: AddReport = REPORT
     refreshed: RefreshReport = REFRESHED
+    planned: tuple[DerivationState, ...] = ()
+    also_compared: tuple[Compared, ...] = ()
     estimated: Estimate = ESTIMATE
+    tuning: TuningReport = TUNING
     usage_rows: list[UsageRow] = field(default_factory=list)
     models: tuple[tuple[str, str], ...] = ()
     answer_usage: tuple[UsageRow, ...] = ()
@@ -165,6 +292,12 @@ class FakeEngine:
         self.calls.append(("estimate", sources, n_sample))
         return self.estimated
 
+    async def tune(self, *sources: Path, on_event: Callable[[Event], None], **options: Any) -> TuningReport:
+        self.calls.append(("tune", sources, options))
+        if options["dry_run"]:
+            return replace(self.tuning, file="", cost=self.tuning.cost or TUNING_COST)
+        return self.tuning
+
     async def usage(self, since: str, until: str) -> list[UsageRow]:
         self.calls.append(("usage", since, until))
         return self.usage_rows
@@ -181,9 +314,9 @@ class FakeEngine:
         self.calls.append(("cancel", list(ids)))
         return len(ids)
 
-    async def remove(self, ids: Sequence[str], on_event: Callable[[Event], None]) -> tuple[str, ...]:
+    async def remove(self, ids: Sequence[str], on_event: Callable[[Event], None]) -> RemoveReport:
         self.calls.append(("remove", list(ids)))
-        return tuple(ids)
+        return RemoveReport(removed=tuple(ids), refreshed=self.refreshed)
 
     async def query(self, query: Query) -> Answer:
         self.queries.append(query)
@@ -270,6 +403,7 @@ class FakeEngine:
             n_bytes=1_000_000,
             schema=1,
             models=self.models,
+            derivations=STATES,
         )
 
     async def verify(self) -> list[str]:
@@ -278,13 +412,30 @@ class FakeEngine:
     async def purge(self) -> int:
         return 7
 
-    async def refresh(self, on_event: Callable[[Event], None]) -> RefreshReport:
-        self.calls.append(("refresh",))
+    async def refresh(self, names: Sequence[str], *, rebuild: bool, on_event: Callable[[Event], None]) -> RefreshReport:
+        self.calls.append(("refresh", tuple(names), rebuild))
         return self.refreshed
 
-    async def rebuild(self, on_event: Callable[[Event], None]) -> RefreshReport:
-        self.calls.append(("rebuild",))
-        return self.refreshed
+    async def plan(self, names: Sequence[str]) -> tuple[DerivationState, ...]:
+        self.calls.append(("plan", tuple(names)))
+        return self.planned
+
+    async def drop(self, names: Sequence[str]) -> tuple[str, ...]:
+        self.calls.append(("drop", tuple(names)))
+        return tuple(names)
+
+    async def prepare(self, query: Query, on_event: Callable[[Event], None]) -> None:
+        self.calls.append(("prepare", query.strategy))
+
+    async def compare(self, query: Query, strategies: Sequence[str]) -> Comparison:
+        self.queries.append(query)
+        self.calls.append(("compare", tuple(strategies)))
+        return replace(COMPARISON, compared=(*COMPARISON.compared, *self.also_compared))
+
+    async def explain(self, query: Query, *, chunk: str, rank: int | None) -> Explanation:
+        self.queries.append(query)
+        self.calls.append(("explain", chunk, rank))
+        return EXPLANATION
 
     async def reembed(self, on_event: Callable[[Event], None]) -> int:
         return 5

@@ -50,3 +50,11 @@ def test_notes_and_cost_stand_below_the_answer() -> None:
     out = _drawn(replace(ANSWER, notes=("The answer was cut off.",), usage=(replace(ROW, cost=1_200), ROW)))
     assert "The answer was cut off." in out
     assert "2 calls: 6,000 tokens in, 80 out, 0.0012" in out
+
+
+def test_a_number_that_leads_to_several_documents_has_a_line_for_each() -> None:
+    other = replace(CITATION, document_id="ventris.md", title="Michael Ventris", start=20, end=30)
+    again = replace(CITATION, start=40, end=50)
+    out = _drawn(replace(ANSWER, citations=(CITATION, other, again)))
+    assert "[1] Alice Kober — kober.md, chars 0-9; 40-50" in out
+    assert "[1] Michael Ventris — ventris.md, chars 20-30" in out

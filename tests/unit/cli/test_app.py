@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from importlib import import_module
+from keyword import iskeyword
 from pathlib import Path
 
 import click
@@ -18,12 +19,12 @@ NAMES = [name for section in COMMANDS.values() for name in section]
 
 def test_every_command_file_is_in_the_table_and_every_entry_has_a_file() -> None:
     folder = Path(import_module("quipu.cli.commands").__file__ or "").parent
-    assert sorted(NAMES) == sorted(file.stem for file in folder.glob("*.py") if file.stem != "__init__")
+    assert sorted(NAMES) == sorted(file.stem.rstrip("_") for file in folder.glob("*.py") if file.stem != "__init__")
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_table_says_what_the_command_says_of_itself(name: str) -> None:
-    command: click.Command = import_module(f"quipu.cli.commands.{name}").command
+    command: click.Command = import_module(f"quipu.cli.commands.{name}{'_' * iskeyword(name)}").command
     summary = next(summaries[name] for summaries in COMMANDS.values() if name in summaries)
     assert (command.help or "").split("\n\n")[0].replace("\n", " ") == summary
 
@@ -146,6 +147,10 @@ def test_control_characters_of_a_document_never_reach_the_terminal(cli: Cli) -> 
         ("docs",),
         ("search", "x"),
         ("ask", "x"),
+        ("compare", "x"),
+        ("explain", "x"),
+        ("refresh", "--dry-run"),
+        ("refresh", "--drop", "reports"),
         ("strategies",),
         ("config",),
         ("verify",),
@@ -178,3 +183,13 @@ def test_only_commands_that_add_may_make_an_index(cli: Cli, engine: FakeEngine) 
     assert not engine.may_create
     cli("add", "--text", "x")
     assert engine.may_create
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_stream_that_the_caller_has_closed_leads_nowhere(tmp_path: Path, closed: str) -> None:
+    command = f'"$0" -m quipu --index kb add --text "Alice Kober taught classics." {closed}'
+    ran = subprocess.run(
+        ["sh", "-c", command, sys.executable], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert (tmp_path / "kb" / "index.sqlite").read_bytes().startswith(b"SQLite format 3")

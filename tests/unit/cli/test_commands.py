@@ -150,10 +150,13 @@ def test_every_option_reaches_the_query(cli: Cli, engine: FakeEngine, tmp_path: 
     more = "--total-tokens 900 --keyword Kober --theme teaching --doc a* --exclude ab* --after 1900 --before 1950"
     where = ("--where", "region=Asia", "--where", "year >= 1500")
     told = ("--response-type", "One line", "--user-prompt", "Be brief", "--history", "turns.json")
-    assert cli("ask", "Who?", *options.split(), *more.split(), *where, *told).code == 0
+    on_reports = "--community-level 1 --dynamic-selection --drift-follow-ups 5 --report-tokens 9"
+    assert cli("ask", "Who?", *options.split(), *more.split(), *on_reports.split(), *where, *told).code == 0
     (query,) = engine.queries
     assert (query.top_k, query.chunk_top_k, query.min_similarity, query.related_chunks) == (3, 4, 0.5, 6)
     assert (query.budget.entities, query.budget.relations, query.budget.total) == (7, 8, 900)
+    assert (query.community_level, query.dynamic_selection, query.drift_follow_ups) == (1, True, 5)
+    assert query.budget.reports == 9
     assert (query.low_level_keywords, query.high_level_keywords) == (("Kober",), ("teaching",))
     assert (query.filter.documents, query.filter.exclude) == (("a*",), ("ab*",))
     assert (query.filter.after, query.filter.before) == ("1900", "1950")
@@ -196,12 +199,34 @@ def test_the_trace_shows_seeds_scores_reasons_and_what_was_dropped(cli: Cli) -> 
 
 @pytest.mark.parametrize(
     ("content", "complaint"),
-    [("{", "cannot be read"), ("{}", "not a list"), ('[{"role": "system", "text": "x"}]', "Turn 1"), ("[3]", "Turn 1")],
+    [
+        ("{", "cannot be read"),
+        ("[" * 100_000, "cannot be read"),
+        (f"[{'9' * 5_000}]", "cannot be read"),
+        ("[" + " " * 1_000_000, "holds more than 1,000,000 bytes"),
+        ("{}", "not a list"),
+        ('[{"role": "system", "text": "x"}]', "Turn 1"),
+        ("[3]", "Turn 1"),
+    ],
 )
 def test_a_history_that_cannot_be_used_is_refused(cli: Cli, tmp_path: Path, content: str, complaint: str) -> None:
     (tmp_path / "turns.json").write_text(content)
     ran = cli("ask", "Who?", "--history", "turns.json")
     assert ran.code == 1
+    assert complaint in ran.err
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [(b"x" * 1_000_001, "holds more than 1,000,000 bytes"), (b"\xff", "not UTF-8 text"), (None, "No such file")],
+)
+def test_a_prompt_from_a_file_that_cannot_be_used_is_refused(
+    cli: Cli, tmp_path: Path, content: bytes | None, complaint: str
+) -> None:
+    if content is not None:
+        (tmp_path / "style.txt").write_bytes(content)
+    ran = cli("ask", "Who?", "--system-prompt", "@style.txt")
+    assert ran.code == 2
     assert complaint in ran.err
 
 

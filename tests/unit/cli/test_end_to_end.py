@@ -76,3 +76,25 @@ def test_a_model_reads_answers_is_counted_and_stopped_by_a_budget(
         assert sum(row["n_calls"] for row in rows.values()) == served.n_completed
         assert sum(row["tokens"]["input"] for row in rows.values()) == served.tokens.input
         assert quipu("verify").startswith("Sound")
+
+
+def test_a_recorded_graph_is_imported_and_asked_by_every_way_it_allows(quipu: Quipu, tmp_path: Path) -> None:
+    passage = {
+        "id": "p1",
+        "title": "Scripts",
+        "text": "Alice Kober studied Linear B at Brooklyn College.",
+        "entities": ["Alice Kober", "Linear B", "Brooklyn College"],
+        "triples": [["Alice Kober", "studied", "Linear B"], ["Alice Kober", "taught at", "Brooklyn College"]],
+    }
+    community = {"community": 0, "level": 0, "entities": ["Alice Kober", "Linear B", "Brooklyn College"]}
+    report = {"community": 0, "title": "Alice Kober", "summary": "She studied Linear B.", "rank": 8}
+    run_folder = tmp_path / "run"
+    run_folder.mkdir()
+    (run_folder / "graph.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in (passage, community, report)))
+    told = quipu("import", "run")
+    assert "1 document added" in told
+    assert "1 community and 1 report adopted." in told
+    assert "1 unchanged" in quipu("import", "run")
+    asked = json.loads(quipu("ask", "--json", "-s", "community_global", "Who studied Linear B?"))
+    assert [hit["id"] for hit in asked["trace"]["evidence"]["reports"]]
+    assert "Kober" in asked["text"]

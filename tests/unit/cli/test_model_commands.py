@@ -72,6 +72,19 @@ def test_a_dry_run_of_what_is_known_asks_no_model(cli: Cli, engine: FakeEngine) 
     assert "No model would be asked." in cli("add", "--text", "Hello", "--dry-run").out
 
 
+def test_a_sample_that_could_not_be_read_is_told(cli: Cli, engine: FakeEngine) -> None:
+    engine.estimated = replace(
+        ESTIMATE, sample_calls=3, n_sampled=3, n_sample_failed=2, sample_error="It named nothing."
+    )
+    ran = cli("add", "--text", "Hello", "--dry-run", "--sample", "3")
+    assert ran.code == 0
+    assert "2 of the 3 chunks could not be read, and would have to be paid for again: It named nothing." in " ".join(
+        ran.out.split()
+    )
+    engine.estimated = replace(engine.estimated, n_sample_failed=3)
+    assert cli("add", "--text", "Hello", "--dry-run", "--sample", "3").code == 1
+
+
 def test_a_sample_is_handed_over_and_goes_with_a_dry_run_only(cli: Cli, engine: FakeEngine) -> None:
     cli("add", "--text", "Hello", "--dry-run", "--sample", "7")
     assert engine.calls[0][2] == 7
@@ -80,7 +93,7 @@ def test_a_sample_is_handed_over_and_goes_with_a_dry_run_only(cli: Cli, engine: 
     assert "--sample goes with --dry-run" in ran.err
 
 
-WITH_WORDS = (("add", "--text", "x"), ("ask", "Who?"), ("remove", "a"))
+WITH_WORDS = (("add", "--text", "x"), ("ask", "Who?"), ("remove", "a"), ("compare", "Who?"), ("explain", "Who?"))
 
 
 @pytest.mark.parametrize("words", [*WITH_WORDS, ("resume",), ("retry",), ("refresh",), ("reembed",)])
@@ -122,13 +135,27 @@ def test_what_was_left_out_and_what_wants_a_look_is_told(cli: Cli, engine: FakeE
     assert "openai/x cannot be asked." in out
 
 
+IN_PART = (Document(id="kober.md", title="", status=Status.PARTIAL, error="2 chunks failed."),)
+
+
 def test_a_document_read_in_part_names_the_command_that_tries_again(cli: Cli, engine: FakeEngine) -> None:
-    engine.report = AddReport(
-        partial=(Document(id="kober.md", title="", status=Status.PARTIAL, error="2 chunks failed."),)
-    )
-    out = cli("add", "--text", "x").out
-    assert "In part: kober.md: 2 chunks failed." in out
-    assert "`quipu retry` tries the failed chunks again." in out
+    engine.report = AddReport(partial=IN_PART, n_chunks=3, n_extracted=1)
+    ran = cli("add", "--text", "x")
+    assert ran.code == 0
+    assert "In part: kober.md: 2 chunks failed." in ran.out
+    assert "`quipu retry` tries the failed chunks again." in ran.out
+    assert "doctor" not in ran.out
+
+
+@pytest.mark.parametrize("words", [("add", "--text", "x", "-q"), ("retry",)])
+def test_where_not_one_chunk_could_be_read_the_command_fails_and_says_where_to_look(
+    cli: Cli, engine: FakeEngine, words: tuple[str, ...]
+) -> None:
+    engine.report = AddReport(partial=IN_PART, n_chunks=2, n_resumed=1)
+    ran = cli(*words)
+    assert ran.code == 1
+    assert "Not one chunk could be read. `quipu doctor` looks at what reads them." in ran.out
+    assert "`quipu retry` tries the failed chunks again." in ran.out
 
 
 # ---- refresh, status, usage
@@ -140,7 +167,7 @@ def test_refresh_says_what_it_wrote_and_ends_with_1_where_something_is_left(cli:
     engine.refreshed = RefreshReport(n_summarised=2, unsummarised=(failure,) * 7, stopped="The budget is used up.")
     ran = cli("refresh")
     assert ran.code == 1
-    assert ran.out.startswith("Stopped; 0 texts embedded, 2 summaries written.\n")
+    assert ran.out.startswith("Stopped; 0 texts embedded.\n2 summaries written.\n")
     assert ran.out.count("No summary of alice kober: too long") == 5
     assert "… and of 2 more." in ran.out and "Stopped: The budget is used up." in ran.out
 

@@ -12,6 +12,7 @@ from quipu.model.document import Status
 from quipu.model.usage import Price, Stage, total
 from quipu.settings import Settings, SettingValue
 from quipu.settings.roles import ModelPrice, RoleSettings
+from quipu.testing.scripted.fault import Fault, FaultName
 from quipu.testing.scripted.kind import Kind
 from quipu.testing.scripted.script import Script
 from quipu.testing.server import serving
@@ -92,6 +93,17 @@ async def test_a_sample_is_paid_for_kept_and_known_afterwards(tmp_path: Path, se
         report = await kb.add(texts, root=tmp_path)
         assert (report.n_extracted, report.n_reused) == (1, 2)
         assert server.stats().by_kind[Kind.EXTRACT].n_completed == read + 2  # the check, and the one that is new
+
+
+async def test_a_sample_that_cannot_be_read_is_told_and_is_not_known_afterwards(
+    tmp_path: Path, server: ServerHandle
+) -> None:
+    async with await open_engine(_settings(tmp_path, server.base_url, price=(PRICE,))) as kb:
+        texts = await _texts(tmp_path)
+        server.configure(Script(faults=(Fault(name=FaultName.EMPTY, kinds=(Kind.EXTRACT,), containing="Kublai"),)))
+        told = await kb.estimate(texts, root=tmp_path, n_sample=3)
+    assert (told.n_sampled, told.n_sample_failed, told.n_known, told.n_to_read) == (3, 2, 1, 2)
+    assert "named nothing" in told.sample_error
 
 
 async def test_a_sample_larger_than_what_is_to_be_read_reads_all_of_it(tmp_path: Path, server: ServerHandle) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quipu.model.chat import Role, TokenCount
-from quipu.model.usage import MICRO, Price, Stage, UsageRow, add_up, total
+from quipu.model.usage import MICRO, Price, Stage, UsageRow, total
 
 ROW = UsageRow(day="2026-01-02", stage=Stage.EXTRACT, model="m", subject="a.md")
 FULL = replace(
@@ -66,17 +66,6 @@ def test_rows_are_added_field_by_field() -> None:
         == FULL + FULL
     )
     assert ROW + FULL == FULL
-
-
-def test_rows_of_one_key_are_added_up_in_order() -> None:
-    other = replace(FULL, day="2026-01-01")
-    assert add_up([FULL, other, FULL]) == (other, FULL + FULL)
-    assert add_up([]) == ()
-
-
-@pytest.mark.parametrize("change", [{"day": "2026-01-03"}, {"stage": Stage.EMBED}, {"model": "n"}, {"subject": "b.md"}])
-def test_whatever_differs_in_its_key_is_kept_apart(change: dict[str, str]) -> None:
-    assert len(add_up([FULL, replace(FULL, **change)])) == 2  # type: ignore[arg-type]
 
 
 def test_a_total_is_of_all() -> None:

@@ -130,8 +130,9 @@ async def test_a_reply_is_joined_from_its_pieces() -> None:
     assert completion.tokens == TokenCount(input=20, cached=8, output=5)
 
 
-async def test_what_the_library_does_not_count_is_counted_for_it() -> None:
-    completion = await _model(Library(piece("One two three", "length"))).complete(HELLO)
+@pytest.mark.parametrize("counted", [[], [usage(0, 0)], [usage(20, 0)], [usage(10**30, 5)], [usage(20, 10**30)]])
+async def test_what_the_library_does_not_count_is_counted_for_it(counted: list[SimpleNamespace]) -> None:
+    completion = await _model(Library(piece("One two three", "length"), *counted)).complete(HELLO)
     assert (completion.finish, completion.is_estimate) == (Finish.LENGTH, True)
     assert completion.tokens == TokenCount(input=2, output=3)
 

@@ -15,11 +15,13 @@ from quipu.model.ids import chunk_id, digest
 from quipu.model.query import Filter
 from quipu.ports.sink import no_sink
 from quipu.ports.store import ReadView
+from quipu.providers.local import ByteTokenizer
 from quipu.retrieve.strategy import Tools
 from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
 from quipu.text.names import entity_key
 from quipu.text.words import query_terms
+from quipu.topology import LocalTopologies
 from quipu.vectors.local import LocalVectors
 
 
@@ -93,7 +95,12 @@ class Library:
     def __init__(self, folder: Path) -> None:
         self.embedder = WordEmbedder()
         self._store = RelationalStore(SqliteBackend(folder / "index.sqlite", busy_timeout_s=1), lease_s=60)
-        self.tools = Tools(vectors=LocalVectors(folder / "vectors"), embedder=self.embedder)
+        self.tools = Tools(
+            vectors=LocalVectors(folder / "vectors"),
+            embedder=self.embedder,
+            topology=LocalTopologies(folder / "topology"),
+            tokenizer=ByteTokenizer(),
+        )
 
     async def open(self) -> None:
         await self._store.prepare()
@@ -101,7 +108,11 @@ class Library:
 
     async def publish(self, *pages: DocumentFacts, is_embedded: bool = True) -> None:
         """Add pages, with their vectors unless told otherwise."""
-        await self._store.commit(Delta(publish=pages))
+        await self.commit(Delta(publish=pages), is_embedded=is_embedded)
+
+    async def commit(self, delta: Delta, *, is_embedded: bool = True) -> None:
+        """Commit a change, with the vectors it asks for unless told otherwise."""
+        await self._store.commit(delta)
         if is_embedded:
             await embed_stale(self._store, self.embedder, no_sink)
         self.embedder.calls.clear()

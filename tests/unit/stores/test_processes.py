@@ -119,6 +119,8 @@ async def test_what_a_killed_process_held_is_free_at_once(database: Path) -> Non
         async with _child("claim", str(database)) as worker:
             assert await _hear(worker) == ["a", "b"]
             assert await store.claim(10) == []
+            assert not await store.begin_deriving()
             worker.kill()
             await worker.wait()
+            assert await store.begin_deriving()
             assert [job.document_id for job in await store.claim(10)] == ["a", "b"]

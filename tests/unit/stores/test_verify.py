@@ -6,7 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from quipu.testing.contract.steps import publish, summarise
+from quipu.model.delta import Delta
+from quipu.model.made import Made
+from quipu.model.sentences import ChunkSentences
+from quipu.model.synonyms import Compared, SynonymPair
+from quipu.ports.store import Space
+from quipu.testing.contract.steps import DIMENSION, MODEL, embed, publish, summarise
 from quipu.testing.facts import claim, document, entity, passage, relation
 from tests.unit.stores.opening import fill, open_index
 
@@ -189,3 +194,44 @@ async def test_building_full_text_anew_cures_full_text_names_and_links(database:
         assert await store.verify() != []
         await store.rebuild_text_index()
         assert await store.verify() == []
+
+
+_LIKENESS_FAULTS = {
+    "a name gone": ("DELETE FROM entity_name WHERE rid = 1", "entity row 1: it has no row for its name"),
+    "a name too many": ("INSERT INTO entity_name VALUES (99, 'x', 0, 0)", "name of entity row 99: nobody"),
+    "names nobody keeps": ("DELETE FROM derivation WHERE name = 'names'", "nobody has or keeps it"),
+    "a cosine": ("UPDATE synonym SET similarity = similarity + 1", "synonyms of rows 1 and 2: kept"),
+    "a synonym of nothing": ("UPDATE synonym SET second = 99", "has no vector"),
+    "a sentence of no chunk": ("UPDATE sentence SET chunk = 99 WHERE ordinal = 1", "its chunk is not there"),
+    "a sentence gone": ("DELETE FROM sentence WHERE ordinal = 0", "sentence 1 of chunk row"),
+    "a sentence over another": ("UPDATE sentence SET start_char = 0 WHERE ordinal = 1", "its place is not behind"),
+}
+
+
+@pytest.mark.parametrize("fault", _LIKENESS_FAULTS)
+async def test_tampering_with_names_synonyms_and_sentences_is_found(database: Path, fault: str) -> None:
+    statement, words = _LIKENESS_FAULTS[fault]
+    said = passage("Acre fell. It rose.", entity("Acre"), entity("Akko"))
+    facts = document("a", said)
+    async with open_index(database) as store:
+        await store.use_embedder(MODEL, DIMENSION)
+        await publish(store, facts)
+        await store.commit(
+            Delta(made=[Made(name=name, identity="test/1", revision=1) for name in ("names", "synonyms")])
+        )
+        await embed(store)
+        async with store.view() as view:
+            block = await view.vectors_after(Space.NAME, -1)
+            revision = view.revision
+        cosine = min(round(float(block.data[0].astype(float) @ block.data[1].astype(float)), 6), 1.0)
+        pair = SynonymPair(first="acre", second="akko", similarity=cosine)
+        found = Compared(revision=revision, names=["acre", "akko"], pairs=[pair])
+        spans = ChunkSentences(chunk=facts.chunks[0].chunk.id, spans=[(0, 10), (11, 19)])
+        await store.commit(Delta(synonyms=found, sentences=[spans]))
+        await embed(store)
+        assert await store.verify() == []
+    with closing(sqlite3.connect(database)) as connection, connection:
+        assert connection.execute(statement).rowcount != 0
+    async with open_index(database) as store:
+        differences = await store.verify()
+    assert any(words in difference for difference in differences), differences

@@ -67,6 +67,20 @@ def test_every_role_has_the_model_of_all_but_where_it_has_its_own() -> None:
 
 
 @pytest.mark.usefixtures("no_keys")
+def test_a_fallback_without_an_address_is_at_the_server_of_its_model() -> None:
+    large = _role(Role.ANSWER, "custom/large", llm_base_url="http://gpu:1/v1", fallback="custom/small")
+    models = chat_models(
+        _settings(large, _role(Role.JUDGE, fallback="custom/tiny"), llm="custom/m", llm_base_url="http://a/v1")
+    )
+    hosts = [model.chat.target.endpoint.host for model in (*models[Role.ANSWER], *models[Role.JUDGE])]  # type: ignore[union-attr]
+    assert hosts == ["gpu:1", "gpu:1", "a", "a"]
+    with pytest.raises(
+        InvalidInput, match=r"'custom/small' has no address of its own\..*Name one of a provider that has"
+    ):
+        chat_models(_settings(_role(Role.ANSWER, "openai/gpt-4.1", fallback="custom/small")))
+
+
+@pytest.mark.usefixtures("no_keys")
 def test_without_a_model_for_all_only_the_roles_that_name_one_have_one() -> None:
     assert set(chat_models(_settings(_role(Role.ANSWER, "ollama/qwen3:8b")))) == {Role.ANSWER}
     assert chat_models(Settings()) == {}

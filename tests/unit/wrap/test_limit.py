@@ -60,9 +60,9 @@ def test_calls_wait_for_their_turn_first_come_first_served() -> None:
             for name in "abcde":
                 group.create_task(limit.run(log.work(name), CALL))
             await settle()
-            assert (limit.n_running, limit.n_waiting, limit.limit) == (2, 3, 2)
+            assert (log.n_running, len(log.begun)) == (2, 2)
         assert log.begun == [("a", 0), ("b", 0), ("c", 1), ("d", 1), ("e", 2)]
-        assert (log.peak, limit.n_running, limit.n_waiting) == (2, 0, 0)
+        assert (log.peak, log.n_running) == (2, 0)
 
     run(scenario())
 
@@ -87,7 +87,7 @@ def test_results_and_errors_pass_through() -> None:
         assert await limit.run(log.work("a"), CALL) == "a"
         with pytest.raises(Refused, match="no"):
             await limit.run(log.work("b", error=Refused("no")), CALL)
-        assert limit.n_running == 0
+        assert await limit.run(log.work("c"), CALL) == "c"
 
     run(scenario())
 
@@ -135,7 +135,7 @@ def test_an_urgent_call_that_queued_before_a_long_pause_began_is_told_of_it() ->
         with pytest.raises(Overloaded):
             await busy
         assert now() == pytest.approx(1.0)
-        assert limit.n_running == 0
+        assert await limit.run(log.work("c"), CALL) == "c"
 
     run(scenario())
 
@@ -179,11 +179,11 @@ def test_a_pause_that_is_too_long_is_left_to_the_caller() -> None:
 
 def test_a_reply_that_was_kept_or_broke_off_says_nothing_of_the_service() -> None:
     async def scenario(finish: Finish) -> int:
-        limit = Limit(Pace(64, start=1), clock=now)
-        llm = GuardedLLM(FakeLLM([completion(finish=finish)], latency_s=1.0), [limit])
+        pace = Pace(64, start=1)
+        llm = GuardedLLM(FakeLLM([completion(finish=finish)], latency_s=1.0), [Limit(pace, clock=now)])
         for _ in range(5):
             await llm.complete(request())
-        return limit.limit
+        return pace.limit
 
     assert run(scenario(Finish.INTERRUPTED)) == 1
     assert run(scenario(Finish.STOP)) > 1
@@ -204,7 +204,8 @@ def test_a_call_that_is_let_in_and_cancelled_at_once_gives_its_slot_back() -> No
         with pytest.raises(asyncio.CancelledError):
             await waiting
         await first
-        assert (log.names, limit.n_running) == (["a"], 0)
+        assert await limit.run(log.work("c"), CALL) == "c"
+        assert log.names == ["a", "c"]
 
     run(scenario())
 
@@ -216,7 +217,8 @@ def test_no_slot_is_lost_whatever_is_cancelled_or_fails(seed: int, most: int, n_
 
     async def scenario() -> None:
         rng = random.Random(seed)
-        limit, log = Limit(Pace(most, start=rng.randint(1, most)), clock=now), Log()
+        pace, log = Pace(most, start=rng.randint(1, most)), Log()
+        limit = Limit(pace, clock=now)
         errors = [None, None, None, Refused("no"), Overloaded("503"), Overloaded("429", retry_after_s=rng.random())]
         tasks: list[asyncio.Task[str]] = []
 
@@ -237,7 +239,10 @@ def test_no_slot_is_lost_whatever_is_cancelled_or_fails(seed: int, most: int, n_
                 await asyncio.sleep(rng.choice([0.0, 0.1]))
         await asyncio.wait(tasks)
         assert [task for task in tasks if not task.cancelled() and _is_unexpected(task.exception())] == []
-        assert (limit.n_running, limit.n_waiting, log.n_running) == (0, 0, 0)
+        assert log.n_running == 0
+        n_slots, again = pace.limit, Log()
+        await asyncio.gather(*(limit.run(again.work(str(number)), CALL) for number in range(n_slots)))
+        assert again.peak == n_slots
         assert log.peak <= most
         assert await asyncio.gather(*(limit.run(log.work(f"after {n}"), CALL) for n in range(2 * most)))
 

@@ -95,8 +95,8 @@ def command(
     PATH is a file, a folder, or - for standard input. A file added again is an update that costs only what changed.
     How they are cut is a setting, a rule for some of them in quipu.toml, or said here for all of them. With a language
     model, --dry-run says what it would cost and --budget ends the work cleanly before it costs more; --no-model reads
-    by local rules. The exit code is 1 if a document failed or the work stopped; what is done is in the index all the
-    same.
+    by local rules. The exit code is 1 if a document failed, the work stopped or not one chunk (of a sample, too) could
+    be read; what is done is in the index all the same.
     """
     if n_sample and not is_dry:
         raise click.UsageError("--sample goes with --dry-run.")
@@ -121,7 +121,7 @@ def command(
                 lambda engine: _estimate(engine, request, n_sample or 0, on_event), settings, create=True
             )
         emit(told, render_estimate)
-        return 0
+        return int(0 < told.n_sampled == told.n_sample_failed)
     with progress(is_quiet=is_quiet) as on_event:
         report = with_engine(lambda engine: _add(engine, request, on_event), settings, create=True)
     return finish(report, is_quiet=is_quiet)

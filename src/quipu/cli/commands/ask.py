@@ -1,6 +1,5 @@
 """`quipu ask`: a question answered from the index, with citations."""
 
-from collections.abc import Callable
 from contextlib import aclosing, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -9,9 +8,19 @@ from typing import TYPE_CHECKING
 import click
 
 from quipu.cli.answers import Asked, render_answers, render_raw
+from quipu.cli.asking import (
+    Option,
+    context_options,
+    filter_options,
+    keyword_options,
+    options,
+    parse_filter,
+    parse_query,
+    prepared,
+    search_options,
+)
 from quipu.cli.budget import budget_option, no_model_option
 from quipu.cli.conversation import read_history
-from quipu.cli.metadata import parse_condition, parse_date
 from quipu.cli.options import QuipuCommand, shared
 from quipu.cli.output import stdout, write_json
 from quipu.cli.session import load_settings, with_engine
@@ -19,48 +28,20 @@ from quipu.cli.texts import text_or_file
 from quipu.cli.watching import Watcher, watching
 from quipu.model.answer import Answer
 from quipu.model.chat import Role
-from quipu.model.query import Filter, Query
+from quipu.model.query import Query
 
 if TYPE_CHECKING:
     from quipu.engine import Quipu
-
-Option = Callable[[Callable[..., None]], Callable[..., None]]
-
-
-def _options(*options: Option) -> Option:
-    """Return decorators as one, in the order of the help page."""
-
-    def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return decorate
 
 
 def _prompt_option(name: str, description: str) -> Option:
     return click.option(name, default="", metavar="TEXT|@FILE", callback=text_or_file, help=description)
 
 
-_SETTINGS = _options(
-    click.option("--top-k", metavar="N", help="Entities or relations searched."),
-    click.option("--chunk-top-k", metavar="N", help="Passages kept."),
-    click.option("--min-similarity", metavar="X", help="Least cosine of a vector hit."),
-    click.option("--related-chunks", metavar="N", help="Passages taken for each entity or relation found."),
-    click.option("--entity-tokens", metavar="N", help="Most tokens of entities in the context."),
-    click.option("--relation-tokens", metavar="N", help="Most tokens of relations in the context."),
-    click.option("--total-tokens", metavar="N", help="Most tokens of prompt and context together."),
+_ANSWER = options(
     click.option("--response-type", help='Form of the answer asked of a model, as in "Bullet Points".'),
     click.option("--language", help="Language of a model's answer; else that of the question."),
     click.option("--answer-tokens", metavar="N", help="Most tokens of a model's answer."),
-)
-
-_FILTERS = _options(
-    click.option("--doc", "documents", multiple=True, metavar="ID", help="Only these documents; ids or patterns."),
-    click.option("--exclude", multiple=True, metavar="ID", help="Not these documents; ids or patterns."),
-    click.option("--where", "conditions", multiple=True, metavar="COND", help='On metadata, as in "year >= 1500".'),
-    click.option("--after", default="", metavar="DATE", help="Only documents with this date or a later one."),
-    click.option("--before", default="", metavar="DATE", help="Only documents with this date or an earlier one."),
 )
 
 
@@ -74,6 +55,7 @@ _FILTERS = _options(
         'quipu ask "Who was Alice Kober?" --context > context.md',
         'quipu ask "And where did she teach?" --history talk.json --language German',
         'quipu ask "Who was Alice Kober?" --system-prompt @style.txt --no-model',
+        'quipu ask "What are these letters about?" -s community_global --auto-refresh',
     ),
 )
 @click.argument("question")
@@ -85,10 +67,11 @@ _FILTERS = _options(
     metavar="NAME",
     help="How to retrieve; several are shown side by side.",
 )
-@_SETTINGS
-@click.option("--keyword", "keywords", multiple=True, help="A thing the question is about; replaces those found in it.")
-@click.option("--theme", "themes", multiple=True, help="A theme of the question; replaces those found in it.")
-@_FILTERS
+@search_options
+@context_options
+@_ANSWER
+@keyword_options
+@filter_options
 @_prompt_option("--system-prompt", "Role and style of a model that answers.")
 @_prompt_option("--user-prompt", "Further wishes to a model that answers.")
 @click.option("--history", type=click.Path(path_type=Path), help="Earlier turns: JSON with role and text of each.")
@@ -114,7 +97,7 @@ def command(
     conditions: tuple[str, ...],
     after: str,
     before: str,
-    **options: str | None,
+    **given: str | None,
 ) -> None:
     """Answer a question, with citations.
 
@@ -122,18 +105,10 @@ def command(
     passage it cites supports is marked. Without a model, or with --no-model, the answer is extractive: the sentences of
     your documents that answer, quoted. The prompts are texts, or @FILE; the rules about evidence and citations stay.
     """
-    settings = load_settings(has_no_model=has_no_model, **options)
+    settings = load_settings(has_no_model=has_no_model, **given)
+    allowed = parse_filter(documents=documents, exclude=exclude, conditions=conditions, after=after, before=before)
     query = replace(
-        settings.query(question),
-        filter=Filter(
-            documents=documents,
-            exclude=exclude,
-            where=tuple(map(parse_condition, conditions)),
-            after=parse_date(after),
-            before=parse_date(before),
-        ),
-        low_level_keywords=keywords,
-        high_level_keywords=themes,
+        parse_query(settings, question, keywords=keywords, themes=themes, allowed=allowed),
         system_prompt=system_prompt,
         user_prompt=user_prompt,
         history=read_history(history) if history else (),
@@ -155,6 +130,8 @@ def _checked(strategies: tuple[str, ...]) -> tuple[str, ...]:
 
 async def _ask(engine: "Quipu", queries: list[Query], watcher: Watcher | None) -> list[Answer]:
     """Ask one after the other: the timings of each are its own."""
+    for query in queries:
+        await prepared(engine, query)
     if watcher is None:
         return [await engine.query(query) for query in queries]
     return [await _watched(engine, query, watcher) for query in queries]

@@ -1,40 +1,92 @@
-"""`quipu refresh`: bring every derivation up to date, or build again what is derived from the chunks."""
+"""`quipu refresh`: bring up to date what is derived, make more of it, or keep less."""
+
+from collections.abc import Sequence
 
 import click
 from rich.console import Console
 
-from quipu.cli.added import render_unfinished
-from quipu.cli.budget import budget_option
+from quipu.cli.budget import budget_option, no_model_option
+from quipu.cli.derivations import render_states
 from quipu.cli.options import QuipuCommand
-from quipu.cli.output import counted, emit
+from quipu.cli.output import counted, emit, styled
 from quipu.cli.progress import progress
+from quipu.cli.refreshed import render_refreshed
 from quipu.cli.session import load_settings, with_engine
+from quipu.model.derivation import DerivationState
 from quipu.model.report import RefreshReport
 
 
-@click.command("refresh", cls=QuipuCommand, examples=("quipu refresh", "quipu refresh --rebuild"))
-@click.option("--rebuild", "is_rebuild", is_flag=True, help="Build full text and links again first.")
+@click.command(
+    "refresh",
+    cls=QuipuCommand,
+    examples=(
+        "quipu refresh",
+        "quipu refresh reports",
+        "quipu refresh hierarchy --dry-run",
+        "quipu refresh communities --rebuild",
+        'quipu refresh reports --budget "500 calls"',
+        "quipu refresh --drop hierarchy",
+        "quipu refresh --rebuild",
+    ),
+)
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option(
+    "--rebuild", "is_rebuild", is_flag=True, help="Make these anew; without a NAME all, full text and links with it."
+)
+@click.option("--drop", "dropped", multiple=True, metavar="NAME", help="Keep this no longer, nor what needs it.")
+@click.option("--dry-run", "is_dry", is_flag=True, help="Only say what would be made, and what it costs.")
+@no_model_option
 @budget_option
-def command(is_rebuild: bool, budget: str | None) -> int:
-    """Bring every derivation up to date.
+def command(
+    *,
+    names: tuple[str, ...],
+    is_rebuild: bool,
+    dropped: tuple[str, ...],
+    is_dry: bool,
+    has_no_model: bool,
+    budget: str | None,
+) -> int:
+    """Bring up to date what is derived, or make more of it.
 
-    Every command that changes documents does this at its end; only a killed process, or a budget that was spent, leaves
-    something to refresh. With a language model, summaries are written, too. The exit code is 1 if something is left.
+    NAME is a derivation made on demand, as `quipu status` lists them: it is made, with all it needs, and kept from then
+    on. Every command that changes documents brings what is kept up to date at its end; only a killed process, or a
+    budget that was spent, leaves something to refresh. The exit code is 1 if something is left.
     """
-    settings = load_settings(budget=budget)
+    if dropped and (names or is_rebuild or is_dry):
+        raise click.UsageError("--drop goes alone.")
+    if is_dry and is_rebuild:
+        raise click.UsageError("--dry-run tells what is not up to date: it does not go with --rebuild.")
+    settings = load_settings(has_no_model=has_no_model, budget=budget)
+    if dropped:
+        emit({"dropped": with_engine(lambda engine: engine.drop(dropped), settings)}, _render_dropped)
+        return 0
+    if is_dry:
+        emit(with_engine(lambda engine: engine.plan(names), settings), _render_plan)
+        return 0
     with progress() as on_event:
         report = with_engine(
-            lambda engine: engine.rebuild(on_event) if is_rebuild else engine.refresh(on_event),
+            lambda engine: engine.refresh(names, rebuild=is_rebuild, on_event=on_event),
             settings,
-            repair=is_rebuild,
+            repair=is_rebuild and not names,
         )
     emit(report, _render)
-    return 1 if report.stopped or report.unsummarised else 0
+    return 0 if report.is_whole else 1
 
 
 def _render(console: Console, report: RefreshReport) -> None:
-    summaries = f", {counted(report.n_summarised, 'summary')} written" if report.n_summarised else ""
-    console.print(
-        f"{'Stopped' if report.stopped else 'Up to date'}; {counted(report.n_embedded, 'text')} embedded{summaries}."
-    )
-    render_unfinished(console, report.stopped, report.unsummarised)
+    console.print(f"{'Stopped' if report.stopped else 'Up to date'}; {counted(report.n_embedded, 'text')} embedded.")
+    render_refreshed(console, report)
+
+
+def _render_plan(console: Console, states: Sequence[DerivationState]) -> None:
+    if states:
+        render_states(console, states)
+    else:
+        console.print("Everything that is kept is up to date.")
+
+
+def _render_dropped(console: Console, result: dict[str, tuple[str, ...]]) -> None:
+    for name in result["dropped"]:
+        console.print(styled(f"{name}: kept no longer."))
+    if not result["dropped"]:
+        console.print("None of it was kept.")

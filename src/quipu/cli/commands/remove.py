@@ -12,7 +12,9 @@ from quipu.cli.budget import budget_option, no_model_option
 from quipu.cli.options import QuipuCommand
 from quipu.cli.output import counted, emit, named, stderr
 from quipu.cli.progress import progress
+from quipu.cli.refreshed import render_refreshed
 from quipu.cli.session import load_settings, with_engine
+from quipu.model.report import RemoveReport
 
 if TYPE_CHECKING:
     from quipu.engine import Quipu
@@ -34,16 +36,16 @@ def command(ids: tuple[str, ...], is_all: bool, yes: bool, has_no_model: bool, b
     """Remove documents and all they said.
 
     IDS are document ids or shell patterns; a pattern or --all asks before it removes. Summaries they had a part in are
-    dropped; a language model, where one is set, writes them anew, unless --no-model leaves that for later.
+    dropped; a language model, where one is set, writes them anew, unless --no-model leaves that for later. So it is
+    with all that is kept up to date.
     """
     if bool(ids) == is_all:
         raise click.UsageError("Name documents, or say --all.")
     settings = load_settings(has_no_model=has_no_model, budget=budget)
-    removed = with_engine(lambda engine: _remove(engine, ids, is_all=is_all, is_sure=yes), settings)
-    emit({"removed": removed}, _render)
+    emit(with_engine(lambda engine: _remove(engine, ids, is_all=is_all, is_sure=yes), settings), _render)
 
 
-async def _remove(engine: "Quipu", ids: Sequence[str], *, is_all: bool, is_sure: bool) -> tuple[str, ...]:
+async def _remove(engine: "Quipu", ids: Sequence[str], *, is_all: bool, is_sure: bool) -> RemoveReport:
     known = [document.id for document in await engine.documents()]
     chosen = known if is_all else _expand(ids, known)
     if not is_sure and chosen and (is_all or chosen != list(dict.fromkeys(ids))):
@@ -72,8 +74,8 @@ def _confirm(chosen: Sequence[str]) -> None:
     click.confirm(f"Remove {counted(len(chosen), 'document')}?", abort=True, err=True)
 
 
-def _render(console: Console, result: dict[str, tuple[str, ...]]) -> None:
-    removed = result["removed"]
-    for each in removed[:_SHOWN]:
+def _render(console: Console, report: RemoveReport) -> None:
+    for each in report.removed[:_SHOWN]:
         console.print(named(f"removed {each}"))
-    console.print(f"{counted(len(removed), 'document')} removed, with everything they said.")
+    console.print(f"{counted(len(report.removed), 'document')} removed, with everything they said.")
+    render_refreshed(console, report.refreshed)

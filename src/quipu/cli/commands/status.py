@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import click
 from rich.console import Console
 
+from quipu.cli.derivations import render_states
 from quipu.cli.options import QuipuCommand
 from quipu.cli.output import counted, emit, styled
 from quipu.cli.session import command_line, with_engine
@@ -15,7 +16,10 @@ from quipu.model.report import StatusReport
 
 @click.command("status", cls=QuipuCommand, examples=("quipu status", "quipu --index ./kb status --json"))
 def command() -> None:
-    """Show what the index holds and what waits."""
+    """Show what the index holds and what waits.
+
+    The table is of what is derived: what every index keeps, and what is made on demand, by `quipu refresh NAME`.
+    """
     emit(with_engine(lambda engine: engine.status()), _render)
 
 
@@ -37,6 +41,9 @@ def _render(console: Console, status: StatusReport) -> None:
         )
     for stale in status.stale:
         console.print(styled(f"  {stale}", "yellow"))
+    if status.derivations:
+        console.print()
+        render_states(console, status.derivations)
 
 
 def _models(status: StatusReport) -> Iterator[str]:

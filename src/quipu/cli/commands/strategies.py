@@ -20,6 +20,7 @@ def command() -> None:
             "when": strategy.when,
             "needs": list(strategy.needs),
             "n_model_calls": strategy.n_model_calls,
+            "model_calls": strategy.model_calls,
             "ranks_passages": strategy.ranks_passages,
         }
         for strategy in STRATEGIES.values()
@@ -28,7 +29,20 @@ def command() -> None:
 
 
 def _render(console: Console, rows: list[dict[str, object]]) -> None:
-    listing = table("name", "what it does", "after", "when to choose it", "model calls", right=["model calls"])
+    listing = table("name", "what it does", "after", "needs", "calls", "when to choose it", right=["calls"])
     for row in rows:
-        listing.add_row(*(str(row[name]) for name in ("name", "summary", "after", "when", "n_model_calls")))
+        name, summary, after, when = (str(row[key]) for key in ("name", "summary", "after", "when"))
+        listing.add_row(name, summary, after, _made_on_demand(row["needs"]), _calls(row), when)
     console.print(listing)
+    console.print("needs: what `quipu refresh NAME` makes. calls: of a language model, at most, before the answer.")
+
+
+def _calls(row: dict[str, object]) -> str:
+    return str(row["model_calls"] or row["n_model_calls"]).replace("`", "")
+
+
+def _made_on_demand(needs: object) -> str:
+    from quipu.derive.catalog import CATALOG
+
+    names = {each.name for each in CATALOG}
+    return ", ".join(need for need in needs if need in names) if isinstance(needs, list) else ""

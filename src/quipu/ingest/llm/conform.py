@@ -58,6 +58,7 @@ class Conformer:
                 self._take_alias(record, said)
             elif isinstance(record, FoundClaim):
                 self._take_claim(record, said)
+        self._leave_out_aliases(said)
         return Extraction(
             entities=tuple(said.entity_by_key.values())[:MAX_ENTITIES],
             relations=tuple(said.relations.values())[:MAX_RELATIONS],
@@ -104,6 +105,13 @@ class Conformer:
         name = self._named(found.name, said)
         if name and said.grounds.hold(found.alias) and entity_key(name) != entity_key(found.alias):
             said.add_alias(name, found.alias)
+
+    def _leave_out_aliases(self, said: "_Said") -> None:
+        """Drop other names of what a strict ontology has left out: they would bring it back, of no type."""
+        outside = [ends for ends in said.aliases if self._is_strict and not said.type_of(ends[0])]
+        for ends in outside:
+            del said.aliases[ends]
+        self.dropped.n_outside += len(outside)
 
     def _take_claim(self, found: FoundClaim, said: "_Said") -> None:
         subject = self._named(found.subject, said)

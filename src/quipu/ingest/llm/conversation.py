@@ -26,6 +26,7 @@ from quipu.text.tuples import TupleReader
 
 MAX_CALLS = 8  # for one reply and its rest
 MAX_BROKEN = 3
+MANY = 8  # times as many records as entities were asked for: a reply that comes to no end, however new each record is
 
 
 class Plan:
@@ -139,6 +140,7 @@ class Conversation:
                 return
             n_idle = 0 if new else n_idle + 1
             is_stuck = n_idle > 0 and (limit == cap or (n_idle > 1 and bool(got)))
+            is_stuck = is_stuck or len(got) > MANY * entity_limit(self._n_tokens)
             _check_hope(reply.finish, n_broken, is_stuck=is_stuck, limit=limit)
             if reply.finish is not Finish.INTERRUPTED:
                 limit = min(2 * limit, cap)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from copy import copy
+from dataclasses import replace
 
 from quipu.errors import OverBudget, Overloaded, Refused, TooLong, Unavailable
 from quipu.ingest.llm.conform import Conformer
@@ -12,6 +13,7 @@ from quipu.ingest.llm.named import RULES
 from quipu.ingest.llm.options import ExtractionOptions
 from quipu.model.extraction import ChunkInput
 from quipu.model.ids import digest
+from quipu.model.ontology import Ontology
 from quipu.ports.extractor import Extracted
 from quipu.ports.llm import LLM
 from quipu.ports.tokenizer import Tokenizer
@@ -30,6 +32,7 @@ class LlmExtractor:
         self, llm: LLM, tokenizer: Tokenizer, options: ExtractionOptions | None = None, *, concurrency: int = 4
     ) -> None:
         options = options or ExtractionOptions()
+        self.options = options
         self._llm, self._tokenizer = llm, tokenizer
         kinds = Kinds(options.types)
         conformer = Conformer(kinds, options.ontology)
@@ -45,6 +48,13 @@ class LlmExtractor:
         other = copy(self)
         other._llm = llm
         return other
+
+    def guided_by(self, ontology: Ontology) -> "LlmExtractor":
+        """Return an extractor that asks the same model in the same way, but for what guides it."""
+        concurrency = self.n_ahead // AHEAD
+        return LlmExtractor(
+            self._llm, self._tokenizer, replace(self.options, ontology=ontology), concurrency=concurrency
+        )
 
     @property
     def identity(self) -> str:

@@ -30,13 +30,19 @@ class Grounds:
 
         A name in another script than the text's passes, since it may be a translation.
         """
-        words = _WORD.findall(_fold(name))
-        significant = [word for word in words if word not in FUNCTION_WORDS and len(word) > 1]
+        words, significant = _words_of(name)
         if any(map(self._holds_word, significant)) or (not significant and self.hold_exactly(name)):
             return True
         initials = "".join(word[0] for word in words)
         is_initials = len(words) > 1 and initials not in FUNCTION_WORDS and f" {initials} " in self._words
         return is_initials or _script(name) != self._script
+
+    def hold_whole(self, name: str) -> bool:
+        """Say whether all significant words of the name stand here, each in some inflection: no translation passes."""
+        _, significant = _words_of(name)
+        if not significant or _UNSPACED.search(name):
+            return self.hold_exactly(name)
+        return all(map(self._holds_word, significant))
 
     def hold_exactly(self, name: str) -> bool:
         """Say whether the name stands here word for word, in any case."""
@@ -91,6 +97,12 @@ class Grounds:
 def _joins(outer: str, inner: str) -> bool:
     """Say whether a character beside a name continues its word; scripts without spaces do not tell."""
     return outer.isalnum() and inner.isalnum() and not (_UNSPACED.match(outer) or _UNSPACED.match(inner))
+
+
+def _words_of(name: str) -> tuple[list[str], list[str]]:
+    """Return the words of a name, folded, and those of them that are significant."""
+    words = _WORD.findall(_fold(name))
+    return words, [word for word in words if word not in FUNCTION_WORDS and len(word) > 1]
 
 
 def _fold(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Ontology files: types, relations and a glossary, written in YAML, TOML or JSON."""
+"""Ontology files: types, relations, a glossary, what documents are about and examples, in YAML, TOML or JSON."""
 
 import json
 from dataclasses import replace
@@ -8,8 +8,11 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from quipu.errors import InvalidInput
-from quipu.model.graph import OTHER_TYPE
+from quipu.ingest.llm.example_file import MAX_EXAMPLES, ExamplePart, check_examples
+from quipu.model.graph import ENTITY_TYPES, OTHER_TYPE
 from quipu.model.ontology import Ontology, RelationRule, Term, TypeRule
+
+MAX_DOMAIN = 1_000  # characters: each request holds it
 
 _REMEDY = "docs/extraction.md shows what such a file may hold."
 
@@ -46,6 +49,18 @@ class _File(BaseModel):
     types: dict[str, _TypePart] = {}
     relations: dict[str, _RelationPart] = {}
     glossary: dict[str, _TermPart] = {}
+    domain: str = Field("", max_length=MAX_DOMAIN)
+    examples: list[ExamplePart] = Field([], max_length=MAX_EXAMPLES)
+
+    @field_validator("domain", mode="before")
+    @classmethod
+    def _said(cls, value: object) -> object:
+        return "" if value is None else value
+
+    @field_validator("examples", mode="before")
+    @classmethod
+    def _listed(cls, value: object) -> object:
+        return [] if value is None else value
 
     @field_validator("types", "relations", mode="before")
     @classmethod
@@ -95,8 +110,11 @@ def read_ontology(path: Path, *, is_strict: bool = False) -> Ontology:
             for name, part in file.relations.items()
         ),
         glossary=_terms(file.glossary),
+        domain=" ".join(file.domain.split()),
+        examples=tuple(part.example() for part in file.examples),
     )
     _check_types(ontology, path)
+    check_examples(ontology.examples, _allowed(ontology), str(path))
     return ontology
 
 
@@ -122,6 +140,12 @@ def _spelled_out(value: object, field: str) -> object:
     if isinstance(value, dict):
         return {name: {field: part} if isinstance(part, str) else part or {} for name, part in value.items()}
     return value or {}
+
+
+def _allowed(ontology: Ontology) -> set[str]:
+    """Return the types an entity of an example may have."""
+    names = {rule.name for rule in ontology.types} or set(ENTITY_TYPES)
+    return names if ontology.is_strict else names | {OTHER_TYPE}
 
 
 def _check_types(ontology: Ontology, path: Path) -> None:

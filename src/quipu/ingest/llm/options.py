@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 
 from quipu.model.graph import ENTITY_TYPES, OTHER_TYPE
 from quipu.model.ontology import Ontology, TypeRule
-from quipu.prompts.extract import Format, Guidance
+from quipu.prompts.extract import Format, Guidance, Shown
+from quipu.prompts.extracted import reply_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,4 +44,9 @@ class ExtractionOptions:
             is_strict=self.ontology.is_strict,
             language=self.language,
             with_claims=self.with_claims,
+            domain=self.ontology.domain,
+            examples=tuple(
+                Shown(text=each.text, reply=reply_text((*each.entities, *each.relations), self.format))
+                for each in self.ontology.examples
+            ),
         )

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 _MAX_FORMS = 8  # ways of writing a request that are tried before its error is believed
 _OUT_OF_TOKENS = "could not finish the message because max_tokens"  # said where reasoning took all of them
-# More than a reply of the tokens asked for can have: a server that goes on beyond is not listened to.
-_CHARS, _CHARS_A_TOKEN = 10_000, 32
+# More than a reply of the tokens asked for has: a server that goes on beyond is not listened to, for it is paid.
+_CHARS, _CHARS_A_TOKEN = 2_000, 8
 _AFTER_END_S = 0.25  # how long to wait for a server to hang up after it has said it is done
 
 _DEFAULTS = ChatParameters()
@@ -153,11 +153,12 @@ class OpenAIChat:
         if not transcript.n_replies or (finish is Finish.INTERRUPTED and not text):
             raise Overloaded(f"{place} ended its reply before any text.", remedy="Try again.", may_cost=True)
         self.session.has_answered = True
+        counted = transcript.tokens if transcript.tokens and (transcript.tokens.output or not text) else None
         return Completion(
             text=text,
             finish=finish,
-            tokens=transcript.tokens or self._estimate(transcript, request),
-            is_estimate=transcript.tokens is None,
+            tokens=counted or self._estimate(transcript, request),
+            is_estimate=counted is None,
         )
 
     def _unwritten(self, request: ChatRequest) -> Completion:

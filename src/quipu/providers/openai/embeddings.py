@@ -59,13 +59,18 @@ async def open_embedder(
     *,
     count_tokens: Callable[[str], int],
     parameters: EmbeddingParameters = _DEFAULTS,
+    measured: tuple[str, int] | None = None,
 ) -> "OpenAIEmbedder":
     """Return the embedder for a model; of one whose dimension is neither set nor known, a small call asks for it.
 
+    `measured` are the identity and dimension of an embedder used before: of the same model, it has the same dimension.
     Raises Unavailable where that call fails.
     """
     target = Target(endpoint=endpoint, model=model)
     dimension = parameters.dimension or known_embedding_model(model).dimension
+    if dimension is None and measured is not None:
+        before = OpenAIEmbedder(target, measured[1], count_tokens=count_tokens, parameters=parameters)
+        dimension = measured[1] if before.identity == measured[0] else None
     if dimension is None:
         probe = OpenAIEmbedder(target, 0, count_tokens=count_tokens, parameters=parameters)
         try:

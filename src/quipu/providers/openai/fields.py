@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 
 Step = str | int
 
+MAX_COUNT = 10**9  # of anything in one call: a larger number is damage, and sums of such would overflow
+
 
 def at(value: object, *path: Step) -> object:
     """Return what stands at `path` in parsed JSON, None where it leads nowhere."""
@@ -24,9 +26,9 @@ def text_at(value: object, *path: Step) -> str:
 
 
 def count_at(value: object, *path: Step) -> int | None:
-    """Return the whole number from 0 at `path`, None where there is none."""
+    """Return the whole number from 0 to MAX_COUNT at `path`, None where there is none."""
     found = at(value, *path)
-    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found < float("inf"):
+    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found <= MAX_COUNT:
         return None
     return int(found)
 

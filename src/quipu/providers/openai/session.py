@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 from quipu.errors import Unavailable
 from quipu.providers.openai.endpoint import Target
@@ -25,6 +26,7 @@ class Session:
         self.target = target
         self.has_answered = False  # as was wanted, at least once: set by whoever can tell
         self._clients: dict[asyncio.AbstractEventLoop, Client] = {}
+        self._closed: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
 
     @asynccontextmanager
     async def post(self, url: str, body: bytes, until: float) -> "AsyncIterator[Answer]":
@@ -54,13 +56,19 @@ class Session:
         return said.body if said.status == 200 else None
 
     async def aclose(self) -> None:
-        """Close the connections of the running event loop."""
-        client = self._clients.pop(asyncio.get_running_loop(), None)
+        """Close the connections of the running event loop; none is made in it after that."""
+        loop = asyncio.get_running_loop()
+        self._closed.add(loop)
+        client = self._clients.pop(loop, None)
         if client is not None:
             await client.aclose()
 
     async def _client(self) -> "Client":
         loop = asyncio.get_running_loop()
+        if loop in self._closed:
+            raise Unavailable(
+                f"The connections to {self.target.place} have been closed.", remedy="Open the index again."
+            )
         if loop not in self._clients:
             from quipu.providers.openai.client import Client  # noqa: PLC0415 - aiohttp takes a tenth of a second
 

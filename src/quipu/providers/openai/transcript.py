@@ -119,12 +119,12 @@ def _joined(parts: object) -> str:
 
 
 def _tokens(usage: object) -> TokenCount | None:
-    """Return what a server counted, None where it did not.
+    """Return what a server counted, None where it did not: no prompt has 0 tokens, and damage is no count.
 
     Gemini's and xAI's totals hold reasoning that their output leaves out; it is paid for as output.
     """
     given, output = count_at(usage, "prompt_tokens"), count_at(usage, "completion_tokens")
-    if given is None:
+    if not given or (output is None and at(usage, "completion_tokens") is not None):
         return None
     total = count_at(usage, "total_tokens") or 0
     details = count_at(usage, "prompt_tokens_details", "cached_tokens")

@@ -72,9 +72,9 @@ def read_vectors(said: Said, n_texts: int, dimension: int, place: str) -> Floats
 
 
 def read_tokens(said: Said) -> TokenCount | None:
-    """Return how many tokens a service says it has read, None where it does not."""
+    """Return how many tokens a service says it has read, None where it does not, or says none."""
     for path in (("usage", "prompt_tokens"), ("usage", "total_tokens"), ("meta", "billed_units", "input_tokens")):
-        if (n_tokens := count_at(said.body, *path)) is not None:
+        if n_tokens := count_at(said.body, *path):
             return TokenCount(input=n_tokens)
     return None
 

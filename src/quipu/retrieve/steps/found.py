@@ -1,6 +1,6 @@
 """Found: what one side of a graph search brings back, and how two sides are joined."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -32,11 +32,14 @@ class Found:
         )
 
 
-def join(first: Found, second: Found) -> Found:
-    """Return both in turn, the first side ahead; what both found stays where it comes first (LightRAG)."""
+def join(first: Found, second: Found, weights: Sequence[float] = ()) -> Found:
+    """Return both in turn, the first side ahead; what both found stays where it comes first (LightRAG).
+
+    With `weights` one side is taken from more often than the other: see `algo.fusion`.
+    """
     return Found(
-        entities=tuple(round_robin([first.entities, second.entities], lambda hit: hit.id)),
-        relations=tuple(round_robin([first.relations, second.relations], lambda hit: hit.id)),
+        entities=tuple(round_robin([first.entities, second.entities], lambda hit: hit.id, weights)),
+        relations=tuple(round_robin([first.relations, second.relations], lambda hit: hit.id, weights)),
         seeds=first.seeds + second.seeds,
         notes=first.notes + second.notes,
     )

@@ -39,9 +39,9 @@ async def graph_passages(
     return [_nearest(naming, "names", cosines, n_naming), _nearest(stating, "states", cosines, n_stating)]
 
 
-def merged_passages(query: Query, rankings: Sequence[Sequence[Hit]]) -> tuple[Hit, ...]:
-    """Return the first `chunk_top_k` chunks of the rankings taken in turn."""
-    return tuple(round_robin(rankings, lambda hit: hit.id)[: query.chunk_top_k])
+def merged_passages(query: Query, rankings: Sequence[Sequence[Hit]], weights: Sequence[float] = ()) -> tuple[Hit, ...]:
+    """Return the first `chunk_top_k` chunks of the rankings taken in turn, of some more often by their `weights`."""
+    return tuple(round_robin(rankings, lambda hit: hit.id, weights)[: query.chunk_top_k])
 
 
 def _first_owner(chunks_by_owner: Iterable[tuple[str, Iterable[str]]]) -> dict[str, str]:

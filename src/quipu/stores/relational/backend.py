@@ -49,6 +49,14 @@ class Backend(Protocol):
         """Empty full text."""
         ...
 
+    def wipe_text(self, connection: Connection) -> None:
+        """Leave nothing of the words of chunks that were taken out of full text."""
+        ...
+
+    def empty_log(self) -> None:
+        """Leave nothing of earlier transactions beside the database, as far as nobody else is using it; never waits."""
+        ...
+
     def search_text(
         self, connection: Connection, terms: Sequence[str], k: int, *, is_filtered: bool
     ) -> list[tuple[str, float]]:

@@ -43,6 +43,12 @@ class ChunkChanges:
     unsaid: list[int] = field(default_factory=list)
     retracted: list[str] = field(default_factory=list)  # documents that no longer say something they said before
     said: list[tuple[int, ChunkFacts]] = field(default_factory=list)
+    moved: list[int] = field(default_factory=list)  # that have another place in their document
+
+    def rows(self) -> set[int]:
+        """Return the rows of chunks that came, went, moved or say something else."""
+        here = {chunk.rid for chunk in (*self.added, *self.removed)}
+        return here.union(self.unsaid, self.moved, (row for row, _ in self.said))
 
 
 def publish(
@@ -188,6 +194,8 @@ def _chunk_row(chunk: Chunk) -> dict[str, Any]:
 def _compare(before: Row[Any] | None, facts: ChunkFacts, row: int, changes: ChunkChanges) -> None:
     """Note what the chunk says where its extractor's input is another, or failed before."""
     if before is not None:
+        if before.ordinal != facts.chunk.ordinal:
+            changes.moved.append(row)
         if before.input_hash == facts.chunk.input_hash and not before.error and not facts.chunk.error:
             return
         changes.unsaid.append(row)

@@ -8,10 +8,13 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import Connection, Select, case, select
 
 from quipu.model.ids import relation_id
 from quipu.model.summary import OwnerKind
+from quipu.ports.store import Space
+from quipu.stores.relational import aggregates, cluster_relations
+from quipu.stores.relational import derived_schema as d
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.sql import texts_from_json, to_json
 
@@ -21,6 +24,8 @@ _SOURCE, _TARGET = s.entity.alias("source"), s.entity.alias("target")
 def lines(connection: Connection) -> Iterator[str]:
     """Yield JSON lines, ordered by kind and then by their content."""
     for kind, records in (
+        ("aggregate", aggregates.records),
+        ("aggregate_relation", cluster_relations.records),
         ("alias", _aliases),
         ("chunk", _chunks),
         ("claim", _claims),
@@ -31,7 +36,9 @@ def lines(connection: Connection) -> Iterator[str]:
         ("link", _links),
         ("relation", _relations),
         ("relation_mention", _relation_mentions),
+        ("sentence", _sentences),
         ("summary", _summaries),
+        ("synonym", _synonyms),
         ("vector", _vectors),
     ):
         for record in records(connection):
@@ -39,7 +46,7 @@ def lines(connection: Connection) -> Iterator[str]:
 
 
 def _stream(connection: Connection, query: Select[Any]) -> Iterator[Any]:
-    yield from connection.execution_options(yield_per=1_000).execute(query)
+    yield from connection.execute(query, execution_options={"yield_per": 1_000})
 
 
 def _documents(connection: Connection) -> Iterator[dict[str, Any]]:
@@ -206,6 +213,27 @@ def _summaries(connection: Connection) -> Iterator[dict[str, Any]]:
         yield {"of": relation_id(row.first, row.second), "inputs_hash": row.inputs_hash, "text": row.text}
 
 
+def _sentences(connection: Connection) -> Iterator[dict[str, Any]]:
+    e, c = d.sentence.c, s.chunk.c
+    query = select(c.id, e.ordinal, e.start_char, e.end_char).join(s.chunk, e.chunk == c.rid).order_by(c.id, e.ordinal)
+    for row in _stream(connection, query):
+        yield {"chunk": row.id, "ordinal": row.ordinal, "span": [row.start_char, row.end_char]}
+
+
+def _synonyms(connection: Connection) -> Iterator[dict[str, Any]]:
+    p = d.synonym.c
+    query = (
+        select(_SOURCE.c.key.label("one"), _TARGET.c.key.label("other"), p.similarity)
+        .join_from(d.synonym, _SOURCE, _SOURCE.c.rid == p.first)
+        .join(_TARGET, _TARGET.c.rid == p.second)
+    )
+    is_ordered = _SOURCE.c.key < _TARGET.c.key
+    ends = [case((is_ordered, one.c.key), else_=other.c.key) for one, other in ((_SOURCE, _TARGET), (_TARGET, _SOURCE))]
+    for row in _stream(connection, query.order_by(*ends)):
+        first, second = sorted((row.one, row.other))
+        yield {"first": first, "second": second, "similarity": row.similarity}
+
+
 def _links(connection: Connection) -> Iterator[dict[str, Any]]:
     c, n = s.chunk.c, s.name.c
     query = select(n.key, c.id, s.link.c.n).join_from(s.link, s.name, s.link.c.name == n.rid)
@@ -216,6 +244,7 @@ def _links(connection: Connection) -> Iterator[dict[str, Any]]:
 def _vectors(connection: Connection) -> Iterator[dict[str, Any]]:
     v, m = s.vector.c, s.model.c
     query = select(v.space, v.text_hash, m.identity).join_from(s.vector, s.model, v.model == m.rid)
-    query = query.where(m.state == "live").order_by(v.space, v.text_hash)
+    # Communities depend on those before them, and so do the reports on them.
+    query = query.where(m.state == "live", v.space != Space.REPORT).order_by(v.space, v.text_hash)
     for row in _stream(connection, query):
         yield {"space": row.space, "text_hash": row.text_hash, "model": row.identity}

@@ -35,9 +35,11 @@ from quipu.stores.relational.vector_rows import VectorChanges, vector_hash
 
 @dataclass(slots=True)
 class Folded:
-    """What a fold changed: keys of entities that went, and which vectors are wanted."""
+    """What a fold changed: entities that went, names of those that stay, by row, and which vectors are wanted."""
 
-    gone_entities: list[str] = field(default_factory=list)
+    gone_entities: list[str] = field(default_factory=list)  # keys
+    gone_rids: list[int] = field(default_factory=list)
+    names: dict[int, str] = field(default_factory=dict)
     vectors: VectorChanges = field(default_factory=VectorChanges)
 
 
@@ -169,9 +171,10 @@ def _refold_entities(
         if not n_mentions:
             gone.append(row.rid)
             folded.gone_entities.append(row.key)
+            folded.gone_rids.append(row.rid)
             folded.vectors.moved(Space.ENTITY, row.vector_hash, "")
             continue
-        name = display_name(surfaces[row.rid])
+        name = folded.names[row.rid] = display_name(surfaces[row.rid])
         description, described_by = _described(descriptions.get(row.rid, []), summarised.get(row.rid))
         wanted = vector_hash(Space.ENTITY, entity_text(name, description))
         folded.vectors.moved(Space.ENTITY, row.vector_hash, wanted)

@@ -1,14 +1,14 @@
-"""Jobs: queued work with leases. A document has at most one job; newer work replaces older."""
+"""Jobs: queued work with leases. A document has at most one job; newer work replaces older, the same leaves it."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-from sqlalchemy import Connection, Row, case, func, or_, select
+from sqlalchemy import Connection, Row, bindparam, case, func, or_, select
 
 from quipu.model.chunking import chunking_from_json
-from quipu.model.delta import Job, JobFailure
+from quipu.model.delta import DocumentFacts, Job, JobFailure, Reply
 from quipu.model.document import Metadata, SourceDocument, Status
 from quipu.stores.relational import meta
 from quipu.stores.relational import schema as s
@@ -24,22 +24,37 @@ _j = s.job.c
 _CURRENT = ByValues(select(_j.rid), _j.rid)
 _REMOVALS = ByValues(select(_j.rid, _j.document).where(_j.data.is_(None)), _j.rid)
 _UNFINISHED = ByValues(select(_j.rid, _j.document).where(_j.status != Status.PARTIAL), _j.document)
+_READING = ByValues(select(_j.document).where(_j.status.in_((Status.QUEUED, *WORKING))), _j.document)
+_CONTENT = ("document", "title", "source", "media_type", "metadata", "chunking", "data")
+_IS_SAME = select(func.count()).select_from(s.job).where(*(_j[name] == bindparam(f"its_{name}") for name in _CONTENT))
 _DROP = ByValues(s.job.delete(), _j.rid)
 _DROP_OF = ByValues(s.job.delete(), _j.document)
 _DROP_REMOVALS = ByValues(s.job.delete().where(_j.data.is_(None)), _j.document)
 
 
 def enqueue(connection: Connection, documents: Sequence[SourceDocument], removals: Sequence[str], *, now: str) -> None:
-    """Queue documents to read and documents to remove, in place of any earlier job of theirs."""
+    """Queue documents to read and documents to remove, in place of any earlier job of theirs.
+
+    A job to read the same that waits, or is held by whoever it is, is left as it is: what two processes are told to add
+    is read, and paid for, once.
+    """
     if not documents and not removals:
         return
     latest = {document.id: _job_row(document.id, document, now) for document in documents}
     latest |= {document_id: _job_row(document_id, None, now) for document_id in removals}
+    for document_id in _under_way(connection, latest):
+        del latest[document_id]
     rows = list(latest.values())
     _DROP_OF.run(connection, list(latest))
     first = meta.number(connection, "job_row") + 1
     insert_rows(connection, s.job, [{"rid": first + i, **row} for i, row in enumerate(rows)])
     meta.put(connection, "job_row", first + len(rows))
+
+
+def _under_way(connection: Connection, wanted: Mapping[str, dict[str, Any]]) -> list[str]:
+    """Return the documents for which just this is queued or being done already."""
+    found = [row.document for row in _READING.rows(connection, list(wanted))]
+    return [each for each in found if connection.scalar(_IS_SAME, {f"its_{k}": wanted[each][k] for k in _CONTENT})]
 
 
 def claim(connection: Connection, limit: int, *, owner: str, now_s: float, lease_s: float) -> list[Job]:
@@ -113,6 +128,22 @@ def fail(connection: Connection, failures: Sequence[JobFailure]) -> None:
 def current(connection: Connection, jobs: Sequence[int]) -> set[int]:
     """Return which of these jobs have not been replaced or cancelled."""
     return {row.rid for row in _CURRENT.rows(connection, jobs)}
+
+
+def still_wanted(
+    connection: Connection, publish: Sequence[DocumentFacts]
+) -> tuple[list[DocumentFacts], tuple[str, ...]]:
+    """Return the documents whose jobs are current, or that come without one; and the others' ids."""
+    ours = current(connection, [doc.job for doc in publish if doc.job is not None])
+    wanted = [doc for doc in publish if doc.job is None or doc.job in ours]
+    return wanted, tuple(doc.id for doc in publish if doc.job is not None and doc.job not in ours)
+
+
+def given_up(connection: Connection, extracted: Sequence[Reply]) -> tuple[str, ...]:
+    """Return the documents whose jobs, for which replies came, have been replaced or cancelled."""
+    document_by_job = {reply.job: reply.document_id for reply in extracted if reply.job is not None}
+    ours = current(connection, list(document_by_job))
+    return tuple(document for job, document in document_by_job.items() if job not in ours)
 
 
 def cancel(connection: Connection, document_ids: Sequence[str]) -> list[str]:

@@ -4,7 +4,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from quipu.ports.derived import EntityTypes
 from quipu.ports.store import Space
+from quipu.stores.relational.columns import Ints
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -14,11 +16,16 @@ _MAX_REMEMBERED = 100_000  # of each kind: at most some 20 MB
 
 @dataclass(frozen=True, slots=True)
 class Memo:
-    """Ids of chunks by row, rows of their vectors by id, owners of vectors by row; of the unfiltered index."""
+    """Ids of chunks by row, rows of their vectors by id, owners of vectors by row, arrays by what they are.
+
+    All of it of the unfiltered index.
+    """
 
     revision: int
     chunk_ids: dict[int, str] = field(default_factory=dict)
     chunk_vectors: dict[str, int] = field(default_factory=dict)
+    arrays: dict[str, tuple[Ints, Ints]] = field(default_factory=dict)
+    types: dict[str, EntityTypes] = field(default_factory=dict)
     owners: Mapping[Space, dict[int, tuple[str, ...]]] = field(default_factory=lambda: {space: {} for space in Space})
 
 

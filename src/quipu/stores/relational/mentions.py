@@ -16,7 +16,7 @@ from quipu.stores.relational.sql import ByValues, insert_rows, next_rid, texts_f
 _m, _r, _a = s.entity_mention.c, s.relation_mention.c, s.alias_mention.c
 _SAID = ByValues(select(_m.chunk, _m.entity, _m.surface, _m.type, _m.description_order), _m.chunk)
 _STATED = ByValues(select(_r.chunk, _r.relation, _r.keywords, _r.weight, _r.description_order), _r.chunk)
-_ALIASES = ByValues(select(_a.alias), _a.chunk)
+_ALIASES = ByValues(select(_a.alias, _a.entity), _a.chunk)
 _MENTIONS = (s.entity_mention, s.relation_mention, s.alias_mention, s.claim_mention)
 _FORGET = [ByValues(table.delete(), table.c.chunk) for table in _MENTIONS]
 _ENTITIES = ByValues(select(s.entity.c.key, s.entity.c.rid), s.entity.c.key)
@@ -64,6 +64,7 @@ class Tallies:
     relation_weights: Counter[int] = field(default_factory=Counter)
     keywords: Counter[tuple[int, str]] = field(default_factory=Counter)
     aliases: Counter[str] = field(default_factory=Counter)
+    aliased: set[int] = field(default_factory=set)  # entities of which an alias is stated, or no longer
     new_entities: dict[int, NewEntity] = field(default_factory=dict)
     new_relations: dict[int, NewRelation] = field(default_factory=dict)
     entity_descriptions: dict[int, list[tuple[int, str]]] = field(default_factory=dict)  # (rank, description), as added
@@ -106,6 +107,7 @@ def forget(connection: Connection, chunks: Sequence[int], tallies: Tallies) -> N
         tallies.relation_forgotten.setdefault(row.relation, []).append(row.description_order)
     for row in _ALIASES.rows(connection, chunks):
         tallies.aliases[row.alias] -= 1
+        tallies.aliased.add(row.entity)
     for delete in _FORGET:
         delete.run(connection, chunks)
 
@@ -183,6 +185,7 @@ def _alias_rows(
 ) -> Iterator[dict[str, Any]]:
     for ordinal, alias in enumerate(facts.aliases):
         tallies.aliases[alias.alias] += 1
+        tallies.aliased.add(entity_by_key[alias.key])
         yield {
             "chunk": chunk,
             "ordinal": ordinal,

@@ -7,7 +7,7 @@ from sqlalchemy import Column, Connection, inspect
 from sqlalchemy.schema import CreateColumn
 
 from quipu.errors import Corrupt, Mismatch
-from quipu.stores.relational import fold, meta, text_index
+from quipu.stores.relational import changes, derived_schema, fold, meta, text_index
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.backend import Backend
 from quipu.text.analyzer import Analyzer
@@ -43,8 +43,19 @@ def _add_usage_and_summaries(connection: Connection) -> None:
     fold.mark_waiting(connection)
 
 
+def _add_derivations(connection: Connection) -> None:
+    for table in derived_schema.TABLES:
+        table.create(connection, checkfirst=True)
+    changes.forget(connection, meta.number(connection, "revision"))
+
+
 # Position 0 brings schema 1 to 2, and so on. Never change or remove an entry.
-MIGRATIONS: tuple[Migration, ...] = (_add_edit_table, _add_headers_and_shorten_spaces, _add_usage_and_summaries)
+MIGRATIONS: tuple[Migration, ...] = (
+    _add_edit_table,
+    _add_headers_and_shorten_spaces,
+    _add_usage_and_summaries,
+    _add_derivations,
+)
 
 SCHEMA = 1 + len(MIGRATIONS)
 _TEXT_SINCE = 3  # the first schema whose full text holds what it holds now; that of an older index is built anew

@@ -4,7 +4,14 @@ from sqlalchemy import Text, TypeDecorator
 
 from quipu.ports.store import Space
 
-SPACE_CODES = {Space.CHUNK: "c", Space.ENTITY: "e", Space.RELATION: "r"}
+SPACE_CODES = {
+    Space.CHUNK: "c",
+    Space.ENTITY: "e",
+    Space.RELATION: "r",
+    Space.NAME: "n",
+    Space.SENTENCE: "s",
+    Space.REPORT: "p",
+}
 _SPACE_BY_CODE = {code: space for space, code in SPACE_CODES.items()}
 
 

@@ -13,7 +13,7 @@ from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, tex
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.exc import DatabaseError, OperationalError
 
-from quipu.errors import Busy, Corrupt, Unavailable
+from quipu.errors import Busy, Corrupt, InvalidInput, Unavailable
 from quipu.stores.relational import sqlite_bm25
 from quipu.stores.relational.sqlite_bm25 import quoted
 
@@ -107,6 +107,20 @@ class SqliteBackend:
         for table in ("chunk_terms", "chunk_capitals"):
             connection.exec_driver_sql(f"INSERT INTO {table}({table}) VALUES ('delete-all')")
 
+    def wipe_text(self, connection: Connection) -> None:
+        """Merge the segments of both full-text tables into one: else a deletion is noted beside what it deletes."""
+        for table in ("chunk_terms", "chunk_capitals"):
+            connection.exec_driver_sql(f"INSERT INTO {table}({table}) VALUES ('optimize')")
+
+    def empty_log(self) -> None:
+        """Copy the log back into the file and cut it to nothing, unless a reader or writer is in the way."""
+        with self.guard(), self._engine.connect() as connection:
+            connection.exec_driver_sql("PRAGMA busy_timeout = 0")
+            try:
+                connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+            finally:
+                connection.exec_driver_sql(f"PRAGMA busy_timeout = {round(self._wait_s * 1000)}")
+
     def search_text(
         self, connection: Connection, terms: Sequence[str], k: int, *, is_filtered: bool
     ) -> list[tuple[str, float]]:
@@ -169,6 +183,12 @@ class SqliteBackend:
         """Turn the driver's errors into ours."""
         try:
             yield
+        except UnicodeEncodeError as error:
+            said = str(error.object)[max(0, error.start - 40) : error.end + 40].strip('[]"')  # ids come as a list
+            raise InvalidInput(
+                f"{said!r} holds half of a surrogate pair: bytes that are not UTF-8 text.",
+                remedy="Write it as UTF-8.",
+            ) from error
         except OperationalError as error:
             if "locked" in str(error.orig) or "busy" in str(error.orig):
                 raise Busy(
@@ -209,6 +229,7 @@ def _engine(path: Path, busy_timeout_s: float, *, mapped_bytes: int = 0) -> Engi
             "wal_autocheckpoint = 8000",  # pages, 32 MB: pages that change again and again are copied back less often
             "journal_size_limit = 67108864",
             "temp_store = MEMORY",
+            "secure_delete = ON",  # what is removed is overwritten, whatever SQLite was built with
             f"cache_size = {-4_096 if mapped_bytes else -32_768}",  # what is mapped needs none
             f"mmap_size = {mapped_bytes}",
             "case_sensitive_like = ON",

@@ -11,14 +11,18 @@ from sqlalchemy import Connection
 
 from quipu.errors import InvalidDelta, Unavailable
 from quipu.model.chat import ChatRequest
-from quipu.model.delta import Committed, Delta, DocumentFacts, Job, Reply
+from quipu.model.delta import Committed, Delta, DocumentFacts, Job
 from quipu.model.document import Status
 from quipu.model.query import Filter
 from quipu.model.summary import Owner, Summary, SummaryTask
 from quipu.model.usage import UsageRow
 from quipu.ports.store import ReadView
+from quipu.stores.relational import changes as change_log
 from quipu.stores.relational import (
+    cluster_relations,
+    deriving,
     documents,
+    entity_names,
     filters,
     fold,
     jobs,
@@ -26,12 +30,17 @@ from quipu.stores.relational import (
     mentions,
     meta,
     migrations,
+    partitions,
     replies,
+    sentences,
     summaries,
+    synonyms,
     text_index,
+    turn,
     usage_rows,
     vector_rows,
     verify,
+    wiping,
 )
 from quipu.stores.relational.allowed import AllowedGraph
 from quipu.stores.relational.backend import Backend
@@ -119,8 +128,20 @@ class RelationalStore:
         return self._lease_s
 
     async def renew(self) -> None:
-        until = time.time() + self._lease_s
-        await self._write(lambda connection: jobs.renew(connection, self._owner, until))
+        def renew(connection: Connection) -> None:
+            until_s = time.time() + self._lease_s
+            jobs.renew(connection, self._owner, until_s)
+            turn.renew(connection, self._owner, until_s)
+
+        await self._write(renew)
+
+    async def begin_deriving(self) -> bool:
+        return await self._write(
+            lambda connection: turn.begin(connection, self._owner, now_s=time.time(), lease_s=self._lease_s)
+        )
+
+    async def end_deriving(self) -> None:
+        await self._write(lambda connection: turn.end(connection, self._owner))
 
     async def release(self) -> None:
         await self._write(lambda connection: jobs.release(connection, self._owner))
@@ -168,17 +189,28 @@ class RelationalStore:
             await self._write(lambda connection: vector_rows.take_model(connection, identity, dimension))
         self._embedder = identity, dimension
 
+    async def embedder(self) -> tuple[str, int] | None:
+        """Return identity and dimension of the embedder whose vectors answer, None where there is none yet."""
+        return await self._read(vector_rows.live_model)
+
     async def begin_reembedding(self, identity: str, dimension: int) -> None:
         await self._write(lambda connection: vector_rows.begin_model(connection, identity, dimension, "building"))
 
     async def finish_reembedding(self, identity: str) -> None:
-        await self._write(lambda connection: vector_rows.finish_model(connection, identity))
+        def finish(connection: Connection) -> None:
+            if vector_rows.finish_model(connection, identity):
+                revision = meta.number(connection, "revision")
+                synonyms.note(connection, self._backend, revision, synonyms.restart(connection, revision))
+
+        await self._write(finish)
         self._embedder = None
 
     async def rebuild_text_index(self) -> None:
         def rebuild(connection: Connection) -> None:
             # A new revision: what processes remember of names is of the old one.
-            meta.put(connection, "revision", meta.number(connection, "revision") + 1)
+            revision = meta.number(connection, "revision") + 1
+            meta.put(connection, "revision", revision)
+            change_log.forget(connection, revision)
             text_index.rebuild(connection, self._backend, self._analyzer)
 
         await self._write(rebuild)
@@ -186,9 +218,18 @@ class RelationalStore:
     async def purge(self) -> int:
         def run(connection: Connection) -> int:
             usage_rows.purge(connection, self._backend, datetime.now(UTC).date())
+            change_log.forget(connection, meta.number(connection, "revision"))
+            wiping.wipe(connection, self._backend)
             return replies.purge(connection) + vector_rows.purge(connection)
 
-        return await self._write(run)
+        n_dropped = await self._write(run)
+        await finish_in_thread(self._backend.empty_log)
+        return n_dropped
+
+    async def wipe(self) -> None:
+        if await self._read(wiping.is_due):
+            await self._write(lambda connection: wiping.wipe(connection, self._backend))
+            await finish_in_thread(self._backend.empty_log)
 
     async def damage(self) -> list[str]:
         return await self._read(self._backend.damage)
@@ -259,8 +300,8 @@ class RelationalStore:
         meta.put(connection, "revision", revision)
         self._sieve.begin(revision - 1)
         jobs.enqueue(connection, delta.enqueue, delta.enqueue_removal, now=now)
-        publish, superseded = _still_wanted(connection, delta.publish)
-        superseded += _given_up(connection, delta.replies)
+        publish, superseded = jobs.still_wanted(connection, delta.publish)
+        superseded += jobs.given_up(connection, delta.replies)
         changes, folded, tallies = ChunkChanges(), Folded(), Tallies()
         documents.publish(connection, publish, changes, folded.vectors, now=now)
         documents.remove(connection, removals, changes, folded.vectors)
@@ -271,12 +312,23 @@ class RelationalStore:
             [new.key for new in tallies.new_entities.values()], folded.gone_entities, tallies.aliases
         )
         text_index.update(connection, backend, self._analyzer, self._sieve, changes, references)
+        wiping.note(connection, len(changes.removed) + len(changes.reworded), at_once=bool(removals))
+        entities = {*tallies.new_entities, *folded.gone_rids, *tallies.aliased}
+        change_log.note(connection, backend, revision, chunks=changes.rows(), entities=entities)
+        renamed = entity_names.follow(connection, folded.names, folded.gone_rids, folded.vectors, revision)
+        sentences.drop(connection, [chunk.rid for chunk in changes.removed], folded.vectors)
+        synonyms.note(connection, backend, revision, synonyms.forget(connection, renamed))
+        touched = partitions.follow(
+            connection, tallies.entity_mentions, tallies.entity_forgotten, folded.gone_rids, folded.vectors
+        )
+        cluster_relations.drop(connection, touched.robbed)
         vector_rows.retarget(connection, folded.vectors, revision)
         replies.record(connection, backend, delta.replies)
         _settle(connection, backend, publish, removals, revision)
         replies.drop_joint(connection, changes.retracted)
         jobs.fail(connection, delta.fail)
         n_outdated = _summarise(connection, delta.summaries, revision) if delta.summaries else 0
+        n_outdated += deriving.write(connection, backend, delta, revision)
         vector_rows.write(connection, delta.vectors)
         usage_rows.add(connection, backend, delta.usage)
         return Committed(revision=revision, superseded=superseded, n_outdated=n_outdated)
@@ -305,24 +357,10 @@ class RelationalStore:
         return memo if revision == memo.revision else Memo(revision)
 
 
-def _still_wanted(
-    connection: Connection, publish: Sequence[DocumentFacts]
-) -> tuple[list[DocumentFacts], tuple[str, ...]]:
-    current = jobs.current(connection, [doc.job for doc in publish if doc.job is not None])
-    wanted = [doc for doc in publish if doc.job is None or doc.job in current]
-    return wanted, tuple(doc.id for doc in publish if doc.job is not None and doc.job not in current)
-
-
-def _given_up(connection: Connection, extracted: Sequence[Reply]) -> tuple[str, ...]:
-    """Return the documents whose jobs, for which replies came, have been replaced or cancelled."""
-    document_by_job = {reply.job: reply.document_id for reply in extracted if reply.job is not None}
-    current = jobs.current(connection, list(document_by_job))
-    return tuple(document for job, document in document_by_job.items() if job not in current)
-
-
 def _summarise(connection: Connection, written: Sequence[Summary], revision: int) -> int:
     """Show summaries in place of joins; return how many are of descriptions that are others now."""
     changes, n_outdated = summaries.write(connection, written)
+    partitions.unsettle(connection, [each.owner for each in written])
     vector_rows.retarget(connection, changes, revision)
     return n_outdated
 

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, bindparam, select
 
 from quipu.model.graph import chunk_text, entity_text, relation_text
 from quipu.ports.store import Space
-from quipu.stores.relational import links, meta
+from quipu.stores.relational import links, meta, reports, sentences
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.backend import Backend
 from quipu.stores.relational.documents import ChunkChanges, ChunkWords
@@ -23,6 +23,7 @@ _c, _d, _e, _r, _t = s.chunk.c, s.document.c, s.entity.c, s.relation.c, s.vector
 _source, _target = s.entity.alias(), s.entity.alias()
 _CHUNKS = ByValues(select(_c.rid, _d.title, _c.header, _c.text).join(s.document, _d.rid == _c.document), _c.rid)
 _ENTITIES = ByValues(select(_e.rid, _e.name, _e.description), _e.rid)
+_NAMES = ByValues(select(_e.rid, _e.name), _e.rid)
 _RELATIONS = ByValues(
     select(_r.rid, _r.keywords, _source.c.key, _target.c.key, _r.description)
     .join(_source, _source.c.rid == _r.source)
@@ -107,12 +108,18 @@ def stale_texts(connection: Connection, model: str, limit: int) -> dict[str, str
 
 
 def owner_texts(connection: Connection, space: Space, rids: Sequence[int]) -> dict[int, str]:
-    """Return the text to embed of each chunk, entity or relation, by row."""
+    """Return the text to embed of each of what owns vectors of a space, by row."""
     if space is Space.CHUNK:
         chunks = chunk_words(connection, rids)
         return {chunk.rid: chunk_text(chunk.title, chunk.header, chunk.text) for chunk in chunks}
     if space is Space.ENTITY:
         return {rid: entity_text(name, description) for rid, name, description in _ENTITIES.rows(connection, rids)}
+    if space is Space.NAME:
+        return dict(map(tuple, _NAMES.rows(connection, rids)))
+    if space is Space.SENTENCE:
+        return dict(sentences.texts(connection, rids))
+    if space is Space.REPORT:
+        return reports.texts(connection, rids)
     return {
         rid: relation_text(texts_from_json(keywords), source, target, description)
         for rid, keywords, source, target, description in _RELATIONS.rows(connection, rids)

@@ -7,9 +7,10 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy import Select, bindparam, func, select
 
-from quipu.model.ids import relation_id
+from quipu.model.ids import relation_id, sentence_id
 from quipu.ports.store import Space, VectorBlock
-from quipu.stores.relational import meta
+from quipu.stores.relational import derived_schema as d
+from quipu.stores.relational import meta, reports
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.allowed import find
 from quipu.stores.relational.columns import Ints, as_texts, from_texts
@@ -23,6 +24,7 @@ _ROWS_AT_ONCE = 1_024
 
 _SOURCE, _TARGET = s.entity.alias("source"), s.entity.alias("target")
 _c, _e, _r, _v = s.chunk.c, s.entity.c, s.relation.c, s.vector.c
+_n, _s, _p = d.entity_name.c, d.sentence.c, d.report.c
 _em, _rm = s.entity_mention.c, s.relation_mention.c
 _LIVE = select(s.model.c.rid).where(s.model.c.state == "live").scalar_subquery()
 # Nearly all vectors are of the live model: "+ 0" keeps the planner from starting with them.
@@ -51,20 +53,36 @@ _relations_owned = (
     .join(_SOURCE, _SOURCE.c.rid == _r.source)
     .join(_TARGET, _TARGET.c.rid == _r.target)
 )
+_names_owned = _owned(_n.vector_hash, _e.rid, _e.key).join(s.entity, _e.rid == _n.rid)
+_sentences_owned = _owned(_s.vector_hash, _s.rid, _c.id, _s.ordinal).join(s.chunk, _c.rid == _s.chunk)
+_reports_owned = _owned(_p.vector_hash, _p.rid, d.cluster.c.id).join(d.cluster, d.cluster.c.rid == _p.rid)
 _OWNERS = {
     Space.CHUNK: Lookup(_owned(_c.vector_hash, _c.rid, _c.id), _v.rid, said_in=_c.rid),
     Space.ENTITY: Lookup(_owned(_e.vector_hash, _e.rid, _e.key), _v.rid),
     Space.RELATION: Lookup(_relations_owned, _v.rid),
+    Space.NAME: Lookup(_names_owned, _v.rid),
+    Space.SENTENCE: Lookup(_sentences_owned, _v.rid, said_in=_s.chunk),
+    Space.REPORT: Lookup(_reports_owned, _v.rid),
 }
 _CHUNK_ROWS = Lookup(_owned(_c.vector_hash, _c.id), _c.id, said_in=_c.rid)
-_ENTITY_ROWS = Lookup(_owned(_e.vector_hash, _e.rid, _e.key), _e.key)
 _RELATION_ROWS = Lookup(_owned(_r.vector_hash, _r.rid), _r.rid)
+_SENTENCE_ROWS = Lookup(_sentences_owned, _c.id, said_in=_s.chunk)
+_ROWS_BY_ID = {  # of what has its id in a column
+    Space.ENTITY: Lookup(_owned(_e.vector_hash, _e.rid, _e.key), _e.key),
+    Space.NAME: Lookup(_names_owned, _e.key),
+    Space.REPORT: Lookup(_reports_owned, d.cluster.c.id),
+}
+_CHUNK_ROWS_KEY = "rows of chunks"
+_ROWS_OF_CHUNKS = as_texts(_owned(_c.vector_hash, _c.rid))
 
 _chunks = select(ALLOWED_CHUNK.c.rid)
+_mentioned = select(_em.entity).where(_em.chunk.in_(_chunks))
 _ALLOWED_HASHES = {
     Space.CHUNK: select(_c.vector_hash).where(_c.rid.in_(_chunks)),
-    Space.ENTITY: select(_e.vector_hash).where(_e.rid.in_(select(_em.entity).where(_em.chunk.in_(_chunks)))),
+    Space.ENTITY: select(_e.vector_hash).where(_e.rid.in_(_mentioned)),
     Space.RELATION: select(_r.vector_hash).where(_r.rid.in_(select(_rm.relation).where(_rm.chunk.in_(_chunks)))),
+    Space.NAME: select(_n.vector_hash).where(_n.rid.in_(_mentioned)),
+    Space.SENTENCE: select(_s.vector_hash).where(_s.chunk.in_(_chunks)),
 }
 _ALLOWED = {
     space: as_texts(select(_v.rid).where(_IS_LIVE, _v.text_hash.in_(hashes)))
@@ -104,6 +122,9 @@ def allowed(snapshot: Snapshot, space: Space) -> npt.NDArray[np.int64] | None:
     """Return the rows whose owner the filter allows, None without a filter."""
     if not snapshot.is_filtered:
         return None
+    if space is Space.REPORT:
+        every = after(snapshot, space, -1).rows
+        return every[np.isin(every, list(owners(snapshot, space, every.tolist())))]
     return np.sort(from_texts(snapshot.connection.execute(_ALLOWED[space]).all(), 1)[0])
 
 
@@ -118,13 +139,30 @@ def rows_of(snapshot: Snapshot, space: Space, ids: Sequence[str]) -> dict[str, i
     if space is Space.CHUNK:
         memo = snapshot.memo.chunk_vectors if snapshot.memo is not None else None
         return remembered(memo, ids, lambda missing: {i: row for row, i in _CHUNK_ROWS.rows(snapshot, missing)})
-    if space is Space.ENTITY:
-        owned = [(row, rid, key) for row, rid, key in _ENTITY_ROWS.rows(snapshot, ids)]
+    if space is Space.SENTENCE:
+        return _rows_of_sentences(snapshot, ids)
+    if space in _ROWS_BY_ID:
+        owned = [(row, rid, key) for row, rid, key in _ROWS_BY_ID[space].rows(snapshot, ids)]
     else:
         id_by_rid = relation_rids(snapshot, ids)
         owned = [(row, rid, id_by_rid[rid]) for row, rid in _RELATION_ROWS.rows(snapshot, sorted(id_by_rid))]
     visible = _visible(snapshot, space, [rid for _, rid, _ in owned])
     return {i: row for row, rid, i in owned if rid in visible}
+
+
+def rows_of_chunks(snapshot: Snapshot) -> tuple[Ints, Ints]:
+    """Return the numbers of the chunks that have a vector, rising, and the row of each, both [n]; whatever the filter.
+
+    Read once a revision: it is asked for whenever all chunks are scored.
+    """
+    memo = snapshot.memo.arrays if snapshot.memo is not None else None
+    return remembered(memo, [_CHUNK_ROWS_KEY], lambda _: {_CHUNK_ROWS_KEY: _rows_of_chunks(snapshot)})[_CHUNK_ROWS_KEY]
+
+
+def _rows_of_chunks(snapshot: Snapshot) -> tuple[Ints, Ints]:
+    rows, numbers = from_texts(snapshot.connection.execute(_ROWS_OF_CHUNKS).all(), 2)
+    order = np.argsort(numbers)
+    return numbers[order], rows[order]
 
 
 def n_waiting(snapshot: Snapshot) -> int:
@@ -143,14 +181,30 @@ def _owners(snapshot: Snapshot, space: Space, rows: Sequence[int]) -> dict[int, 
     visible = _visible(snapshot, space, [rid for _, rid, *_ in owned])
     for row, rid, *ids in owned:
         if rid in visible:
-            found.setdefault(row, []).append(relation_id(*ids) if space is Space.RELATION else ids[0])
+            found.setdefault(row, []).append(_id_of(space, ids))
     return {row: tuple(sorted(ids)) for row, ids in found.items()}
 
 
+def _id_of(space: Space, columns: Sequence[Any]) -> str:
+    if space is Space.RELATION:
+        return relation_id(*columns)
+    return sentence_id(*columns) if space is Space.SENTENCE else str(columns[0])
+
+
+def _rows_of_sentences(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, int]:
+    wanted = frozenset(ids)
+    chunks = sorted({each.partition("#")[0] for each in wanted})
+    rows = {sentence_id(chunk, n): row for row, _, chunk, n in _SENTENCE_ROWS.rows(snapshot, chunks)}
+    return {each: row for each, row in rows.items() if each in wanted}
+
+
 def _visible(snapshot: Snapshot, space: Space, rids: Collection[int]) -> frozenset[int]:
-    """Return which of these chunks, entities or relations the snapshot may see; of chunks, only such are read."""
-    if snapshot.allowed is None or space is Space.CHUNK:
+    """Return which of the owners the snapshot may see; of chunks and sentences, only such are read."""
+    if snapshot.allowed is None or space in (Space.CHUNK, Space.SENTENCE):
         return frozenset(rids)
-    known: Ints = snapshot.allowed.entities if space is Space.ENTITY else snapshot.allowed.relations.rids
+    if space is Space.REPORT:
+        return reports.readable(snapshot, rids)
+    is_entity = space in (Space.ENTITY, Space.NAME)
+    known: Ints = snapshot.allowed.entities if is_entity else snapshot.allowed.relations.rids
     wanted = np.array(list(rids), dtype=np.int64)
     return frozenset(wanted[find(known, wanted)[1]].tolist())

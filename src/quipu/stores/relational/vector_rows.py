@@ -5,18 +5,26 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, bindparam, insert, select
+from sqlalchemy import Connection, bindparam, func, insert, select
 
 from quipu.errors import InvalidDelta, Mismatch, Stale
 from quipu.model.delta import VectorRow
 from quipu.model.ids import digest
 from quipu.ports.store import Space
+from quipu.stores.relational import derived_schema as d
 from quipu.stores.relational import meta
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.space_code import SPACE_CODES
 from quipu.stores.relational.sql import ByValues, insert_rows, next_rid
 
-OWNERS = {Space.CHUNK: s.chunk, Space.ENTITY: s.entity, Space.RELATION: s.relation}
+OWNERS = {
+    Space.CHUNK: s.chunk,
+    Space.ENTITY: s.entity,
+    Space.RELATION: s.relation,
+    Space.NAME: d.entity_name,
+    Space.SENTENCE: d.sentence,
+    Space.REPORT: d.report,
+}
 
 _MODELS = select(s.model.c.rid)
 _v, _t = s.vector.c, s.vector_todo.c
@@ -32,6 +40,12 @@ _KNOWN = [
 # Naming every model lets the key (model, text) be used.
 _WAITING = ByValues(select(s.vector_todo).where(_t.model.in_(_MODELS)), _t.text_hash)
 _DROP_WAITING = ByValues(s.vector_todo.delete().where(_t.model.in_(_MODELS)), _t.text_hash)
+_N_WAITING = (
+    select(func.count())
+    .select_from(s.vector_todo)
+    .join(s.model, (s.model.c.rid == _t.model) & (s.model.c.state == "live"))
+    .where(_t.space == bindparam("space"))
+)
 _DONE = ByValues(s.vector_todo.delete().where(_t.model == bindparam("model")), _t.text_hash)
 
 
@@ -117,6 +131,17 @@ def write(connection: Connection, rows: Sequence[VectorRow]) -> None:
         _DONE.run(connection, hashes, model=model_rid)
 
 
+def n_waiting(connection: Connection, space: Space) -> int:
+    """Return how many texts of a space have no vector of the live model yet."""
+    return connection.scalar(_N_WAITING, {"space": space}) or 0
+
+
+def live_model(connection: Connection) -> tuple[str, int] | None:
+    """Return identity and dimension of the model whose vectors answer, None where there is none yet."""
+    live = connection.execute(select(s.model).where(s.model.c.state == "live")).first()
+    return (live.identity, live.dimension) if live else None
+
+
 def has_model(connection: Connection, identity: str, dimension: int) -> bool:
     """Say whether this model is live, False where none is used yet; raise Mismatch where another one is."""
     live = connection.execute(select(s.model).where(s.model.c.state == "live")).first()
@@ -166,8 +191,11 @@ def begin_model(connection: Connection, identity: str, dimension: int, state: st
         _queue(connection, rid, space, hashes)
 
 
-def finish_model(connection: Connection, identity: str) -> None:
-    """Make a finished second set the live one and drop the first. Raises Stale while texts lack vectors."""
+def finish_model(connection: Connection, identity: str) -> bool:
+    """Make a finished second set the live one and drop the first; say whether it was not so already.
+
+    Raises Stale while texts lack vectors.
+    """
     m = s.model.c
     row = connection.execute(select(s.model).where(m.identity == identity)).first()
     if row is None:
@@ -176,13 +204,14 @@ def finish_model(connection: Connection, identity: str) -> None:
     if waiting:
         raise Stale("Some texts have no vector under the new model yet.", remedy="Run `quipu reembed` again.")
     if row.state == "live":
-        return
+        return False
     for other in connection.execute(select(m.rid).where(m.rid != row.rid)).all():
         drop_model(connection, other.rid)
     revision = meta.number(connection, "revision") + 1
     meta.put(connection, "revision", revision)
     meta.put(connection, "gone_since", revision)
     connection.execute(s.model.update().where(m.rid == row.rid).values(state="live"))
+    return True
 
 
 def purge(connection: Connection) -> int:

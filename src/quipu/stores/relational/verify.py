@@ -18,7 +18,7 @@ from quipu.model.fold import (
 )
 from quipu.model.summary import OwnerKind
 from quipu.ports.store import Space
-from quipu.stores.relational import replies, summaries
+from quipu.stores.relational import cluster_checks, cluster_relations, likeness_checks, replies, summaries
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.backend import Backend
 from quipu.stores.relational.documents import metadata_rows
@@ -43,7 +43,8 @@ def differences(connection: Connection, backend: Backend, analyzer: Analyzer) ->
     """Return what differs from a computation from the facts, in words; at most MAX_EXAMPLES of each kind."""
     found = backend.damage(connection)
     folds = (_entities, _relations, _summaries, _counts)
-    for check in (*folds, _chunks, _mentions, _metadata, _vectors, _names, _replies):
+    derived = (cluster_checks.differences, cluster_relations.differences, likeness_checks.differences)
+    for check in (*folds, _chunks, _mentions, _metadata, _vectors, _names, _replies, *derived):
         found += _first(check(connection))
     found += _first(_text(connection, backend, analyzer))
     return found

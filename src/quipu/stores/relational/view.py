@@ -11,11 +11,32 @@ from sqlalchemy import Table, func, select
 
 from quipu.model.document import Document, Status
 from quipu.model.evidence import Scored
-from quipu.model.graph import Chunk, ClaimMention, Entity, EntityMention, IncidentRelation, Relation, RelationMention
+from quipu.model.graph import (
+    AliasMention,
+    Chunk,
+    ClaimMention,
+    Entity,
+    EntityMention,
+    IncidentRelation,
+    Relation,
+    RelationMention,
+)
 from quipu.model.query import Filter
 from quipu.ports.store import Counts, Space, VectorBlock
-from quipu.stores.relational import appearances, claims, dump, graph, neighbours, passages, summaries, vector_reads
+from quipu.stores.relational import (
+    alias_mentions,
+    appearances,
+    claims,
+    dump,
+    graph,
+    neighbours,
+    passages,
+    summaries,
+    vector_reads,
+)
 from quipu.stores.relational import schema as s
+from quipu.stores.relational.columns import Ints
+from quipu.stores.relational.derived_view import DerivedReads
 from quipu.stores.relational.snapshot import Snapshot
 from quipu.stores.relational.threads import finish_in_thread
 
@@ -25,7 +46,7 @@ R = TypeVar("R")
 _DUMP_LINES = 1_000
 
 
-class RelationalView:
+class RelationalView(DerivedReads):
     """A ReadView over a connection inside a read transaction; see ports.store for what each method promises."""
 
     def __init__(self, snapshot: Snapshot, *, revision: int, allowed: Filter) -> None:
@@ -90,6 +111,9 @@ class RelationalView:
     async def relation_mentions(self, chunk_ids: Sequence[str]) -> dict[str, list[RelationMention]]:
         return await self._read(graph.relation_mentions, chunk_ids)
 
+    async def alias_mentions(self, chunk_ids: Sequence[str]) -> dict[str, list[AliasMention]]:
+        return await self._read(alias_mentions.alias_mentions, chunk_ids)
+
     async def claim_mentions(self, chunk_ids: Sequence[str]) -> dict[str, list[ClaimMention]]:
         return await self._read(claims.claim_mentions, chunk_ids)
 
@@ -116,6 +140,9 @@ class RelationalView:
 
     async def vector_rows(self, space: Space, ids: Sequence[str]) -> dict[str, int]:
         return await self._read(vector_reads.rows_of, space, ids)
+
+    async def chunk_vector_rows(self) -> tuple[Ints, Ints]:
+        return await self._read(vector_reads.rows_of_chunks)
 
     async def stale(self) -> tuple[str, ...]:
         return await self._read(_stale)

@@ -328,7 +328,7 @@ class Filters:
             await publish(store, *_SPOKEN)
             await embed(store)
             async with store.view() as view:
-                assert [await view.vectors_allowed(space) for space in Space] == [None, None, None]
+                assert [await view.vectors_allowed(space) for space in Space] == [None] * len(Space)
                 rows = {space: (await view.vectors_after(space, -1)).rows.tolist() for space in Space}
             async with store.view(_OPEN) as view:
                 for space in Space:

@@ -1,6 +1,7 @@
 """Jobs: queued work under leases; newer work replaces older, and what was done for the older is dropped."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -14,8 +15,9 @@ from quipu.testing.facts import document, entity, passage, source
 _EXPIRED = -1.0
 
 
-async def _enqueue(store: Store, *ids: str) -> None:
-    await store.commit(Delta(enqueue=[source(each, f"Text of {each}.") for each in ids]))
+async def _enqueue(store: Store, *ids: str, version: int = 0) -> None:
+    texts = {each: f"Text of {each}." if not version else f"Text {version} of {each}." for each in ids}
+    await store.commit(Delta(enqueue=[source(each, text) for each, text in texts.items()]))
 
 
 async def _claim(store: Store, limit: int = 10) -> list[str]:
@@ -129,7 +131,7 @@ class Jobs:
             await _enqueue(store, "a", "b", "c")
             jobs = {job.document_id: job.id for job in await store.claim(10)}
             await store.cancel(["a"])
-            await _enqueue(store, "b")
+            await _enqueue(store, "b", version=1)
             assert await store.advance(list(jobs.values()), Status.EXTRACTING) == {jobs["c"]}
 
     async def test_who_keeps_a_reply_is_told_where_its_job_has_been_replaced(self, open_store: OpenStore) -> None:
@@ -180,7 +182,7 @@ class Jobs:
             await publish(store, document("a", passage("Old.", entity("Venice"))))
             await _enqueue(store, "a")
             old = await _claim_one(store)
-            await _enqueue(store, "a")
+            await _enqueue(store, "a", version=1)
             before = await dump(store)
             late = document("a", passage("Late.", entity("Acre")), job=old.id)
             committed = await publish(store, late, document("b", "Other."))
@@ -195,6 +197,53 @@ class Jobs:
             assert (await publish(store, replace(late, job=new.id))).superseded == ()
             async with store.view() as view:
                 assert [each.text for each in await view.document_chunks("a")] == ["Late."]
+
+    @pytest.mark.parametrize("is_claimed", [False, True])
+    async def test_the_same_handed_in_again_leaves_the_work_on_it_as_it_is(
+        self, open_store: OpenStore, is_claimed: bool
+    ) -> None:
+        same = [replace(source("a", "A"), chunking=Chunking()), source("b", "B", metadata={"tags": ("x", "y")})]
+        async with open_store() as first, open_store() as second:
+            await first.commit(Delta(enqueue=same))
+            jobs = await first.claim(10) if is_claimed else []
+            await second.commit(Delta(enqueue=same))
+            assert await _claim(second) == ([] if is_claimed else ["a", "b"])
+            assert await first.advance([job.id for job in jobs], Status.EXTRACTING) == {job.id for job in jobs}
+            written = [document(job.document_id, "One.", job=job.id) for job in jobs]
+            assert (await publish(first, *written)).superseded == ()
+
+    @pytest.mark.parametrize(
+        "other",
+        [
+            {"data": b"A."},
+            {"title": "A"},
+            {"source": "/a"},
+            {"media_type": "text/html"},
+            {"metadata": {"year": 1271}},
+            {"chunking": Chunking(max_tokens=300)},
+        ],
+    )
+    async def test_whatever_differs_is_newer_work(self, open_store: OpenStore, other: dict[str, Any]) -> None:
+        async with open_store() as store:
+            await store.commit(Delta(enqueue=[source("a", "A")]))
+            old = await _claim_one(store)
+            await store.commit(Delta(enqueue=[replace(source("a", "A"), **other)]))
+            assert await store.advance([old.id], Status.EXTRACTING) == set()
+            assert (await _claim_one(store)).source == replace(source("a", "A"), **other)
+
+    @pytest.mark.parametrize("is_partial", [False, True])
+    async def test_what_has_failed_is_work_again_when_it_is_handed_in_again(
+        self, open_store: OpenStore, is_partial: bool
+    ) -> None:
+        async with open_store() as store:
+            await _enqueue(store, "a")
+            job = await _claim_one(store)
+            if is_partial:
+                await publish(store, document("a", passage("Two.", error="timed out"), job=job.id))
+            else:
+                await store.commit(Delta(fail=[JobFailure(job=job.id, error="No.")]))
+            await _enqueue(store, "a")
+            assert await _claim(store) == ["a"]
 
     async def test_work_queued_again_waits_behind_the_rest(self, open_store: OpenStore) -> None:
         async with open_store() as store:
@@ -251,7 +300,7 @@ class Jobs:
         async with open_store() as store:
             await _enqueue(store, "a")
             old = await _claim_one(store)
-            await _enqueue(store, "a")
+            await _enqueue(store, "a", version=1)
             await store.commit(Delta(fail=[JobFailure(job=old.id, error="Too late.")]))
             assert await _status(store, "a") is Status.QUEUED
             assert await _claim(store) == ["a"]

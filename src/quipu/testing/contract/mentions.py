@@ -33,6 +33,17 @@ class Mentions:
         assert entities == {first: list(facts.chunks[0].entities), second: list(facts.chunks[1].entities)}
         assert relations == {first: list(facts.chunks[0].relations)}
 
+    async def test_aliases_are_read_back_as_they_were_said_within_the_filter(self, open_store: OpenStore) -> None:
+        said = (alias("World Health Organization", "WHO"), alias("World Health Organization", "Oms"))
+        facts = document("a", passage("The WHO.", entity("World Health Organization"), *said), "Nothing said.")
+        chunk, silent = (each.chunk.id for each in facts.chunks)
+        async with open_store() as store:
+            await publish(store, facts)
+            async with store.view() as view:
+                assert await view.alias_mentions([silent, chunk, "nowhere"]) == {chunk: list(said)}
+            async with store.view(Filter(exclude=("a",))) as view:
+                assert await view.alias_mentions([chunk]) == {}
+
     async def test_claims_are_read_back_as_they_were_said_until_their_chunk_goes(self, open_store: OpenStore) -> None:
         facts = document(
             "a",

@@ -13,7 +13,8 @@ from quipu.model.graph import Entity, Relation
 from quipu.model.ids import digest
 from quipu.model.query import Filter
 from quipu.model.summary import Summary, SummaryTask
-from quipu.ports.store import ReadView, Store
+from quipu.model.synonyms import SynonymPair
+from quipu.ports.store import ReadView, Space, Store
 
 MODEL, DIMENSION = "tests/words", 4
 
@@ -74,6 +75,14 @@ async def embed(store: Store, model: str = MODEL, dimension: int = DIMENSION) ->
     return sorted(texts)
 
 
+async def pair_of(store: Store, first: str, second: str) -> SynonymPair:
+    """Return two entities as a comparison of their names would find them; these have vectors."""
+    async with store.view() as view:
+        rows, block = await view.vector_rows(Space.NAME, [first, second]), await view.vectors_after(Space.NAME, -1)
+    one, other = (block.data[np.searchsorted(block.rows, rows[key])].astype(np.float64) for key in (first, second))
+    return SynonymPair(first=first, second=second, similarity=min(round(float(one @ other), 6), 1.0))
+
+
 def summary_of(task: SummaryTask) -> Summary:
     """Return a summary that depends on the names and the descriptions alone."""
     texts = [each.text for each in task.descriptions]
@@ -121,6 +130,7 @@ async def everything(view: ReadView, asked: Asked) -> dict[str, object]:
         "chunks of relations": list((await view.chunks_of_relations(asked.relations)).items()),
         "entity mentions": list((await view.entity_mentions(asked.chunks)).items()),
         "relation mentions": list((await view.relation_mentions(asked.chunks)).items()),
+        "alias mentions": list((await view.alias_mentions(asked.chunks)).items()),
         "claim mentions": list((await view.claim_mentions(asked.chunks)).items()),
         "claims of entities": [list((await view.claims_of_entities(asked.keys, k)).items()) for k in (1, 3, 1_000)],
     }

@@ -26,6 +26,7 @@ _FACTS = document(
     title="Travels",
 )
 _TEXTS = ["Acre", "Travels\nVenice trades with Acre.", "Venice\nA republic.", "sea, trade\nacre\nvenice\nThey trade."]
+_SPACES = (Space.CHUNK, Space.ENTITY, Space.RELATION)
 _CHUNK = _FACTS.chunks[0].chunk.id
 
 
@@ -61,8 +62,8 @@ class Vectors:
             assert await store.stale_texts(MODEL, 10) == {}
             async with store.view() as view:
                 assert await view.stale() == ()
-                assert [await view.vector_dimension(space) for space in Space] == [0, 0, 0]
-                assert [await _rows(view, space) for space in Space] == [[], [], []]
+                assert [await view.vector_dimension(space) for space in Space] == [0] * len(Space)
+                assert [await _rows(view, space) for space in Space] == [[]] * len(Space)
                 assert await view.vector_rows(Space.CHUNK, [_CHUNK]) == {}
 
     async def test_every_text_waits_until_it_has_its_vector(self, open_store: OpenStore) -> None:
@@ -90,7 +91,7 @@ class Vectors:
             await embed(store)
             expected = {text: floats(vector(text_hash).data) for text, text_hash in hash_by_text.items()}
             async with store.view() as view:
-                assert [await view.vector_dimension(space) for space in Space] == [DIMENSION] * 3
+                assert [await view.vector_dimension(space) for space in Space] == [DIMENSION] * len(Space)
                 blocks = {space: await view.vectors_after(space, -1) for space in Space}
                 chunks = await view.vector_rows(Space.CHUNK, ["nowhere", _CHUNK])
                 entities = await view.vector_rows(Space.ENTITY, ["acre", "nowhere", "venice"])
@@ -156,13 +157,13 @@ class Vectors:
             await _embedded(store, _FACTS)
             async with store.view() as view:
                 first = await _rows(view, Space.CHUNK)
-                last = max([(await _rows(view, space))[-1] for space in Space])
+                last = max([(await _rows(view, space))[-1] for space in _SPACES])
             await remove(store, "a")
             await publish(store, _FACTS)
             await embed(store)
             async with store.view() as view:
                 second = await _rows(view, Space.CHUNK)
-                assert min([(await _rows(view, space))[0] for space in Space]) > last
+                assert min([(await _rows(view, space))[0] for space in _SPACES]) > last
             assert first != second
 
     async def test_rows_that_went_are_told_by_revision(self, open_store: OpenStore) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from quipu.model.ids import digest
+from quipu.testing.scripted import community_answers
 from quipu.testing.scripted.asked import Asked
 from quipu.testing.scripted.fate import Lot
 from quipu.testing.scripted.fault import FaultName
@@ -81,6 +82,17 @@ def _write_summary(asked: Asked, _lot: Lot) -> str:
     return f"{subjects}: {'; '.join(parts)[:600]}. (Summary {digest(asked.text)[:8]} of {len(notes)}.)"
 
 
+def _write_report(asked: Asked, _lot: Lot) -> str:
+    """Return a report that names the first notes, with a mark of them all: another input, another report."""
+    notes = [line.removeprefix("- ") for line in asked.text.splitlines() if line.startswith("- ")]
+    first = [" ".join(note.split()[:8]) for note in notes]
+    findings = [{"summary": note, "explanation": f"One of {len(notes)} notes."} for note in first[1:4]]
+    summary = f"{'; '.join(first)[:400]}. (Report {digest(asked.text)[:8]} on {len(notes)} notes.)"
+    rating = int(digest(asked.text)[:4], 16) % 101 / 10
+    report = {"title": "".join(first[:1]) or "Nothing", "summary": summary, "rating": rating, "findings": findings}
+    return json.dumps(report, ensure_ascii=False)
+
+
 def _write_answer(asked: Asked, lot: Lot) -> str:
     """Return the first sentence of each of the first two passages with its number."""
     passage = re.compile(
@@ -109,6 +121,21 @@ def _write_question(asked: Asked, _lot: Lot) -> str:
     return json.dumps({"question": rewritten}, ensure_ascii=False)
 
 
+def _write_guide(asked: Asked, _lot: Lot) -> str:
+    """Return a guide to reading that is a function of the passages: known types, one of their own, what they name."""
+    blocks = re.split(rf"^{re.escape(asked.boundary)}[^\n]*\n", asked.text, flags=re.MULTILINE)
+    types, passages = blocks[1] if len(blocks) > 1 else "", "\n".join(blocks[2:])
+    known = [line.partition(":")[0].strip() for line in types.splitlines() if line.strip()][:3]
+    long = sorted({word.capitalize() for word in _WORD.findall(passages) if word.islower() and len(word) > 7})
+    names = list(dict.fromkeys(names_in(passages)))[:3]
+    guide = {
+        "domain": f"The texts speak of {', '.join(names)}. What they did matters.",
+        "types": [{"name": name, "description": f"told of {name}"} for name in (*known, *long[:1])],
+        "relations": [{"name": "told of", "description": "spoken of by", "from": known[:1], "to": known[1:]}],
+    }
+    return json.dumps(guide, ensure_ascii=False)
+
+
 def _write_judgement(asked: Asked, _lot: Lot) -> str:
     """Return a score from 0 to 1 that is a function of what is judged."""
     return json.dumps({"score": int(digest(asked.text)[:4], 16) % 101 / 100, "reason": "scripted"})
@@ -121,8 +148,13 @@ def _echo(asked: Asked, _lot: Lot) -> str:
 _WRITERS: Mapping[Kind, Callable[[Asked, Lot], str]] = {
     Kind.KEYWORDS: _write_keywords,
     Kind.SUMMARISE: _write_summary,
+    Kind.REPORT: _write_report,
     Kind.ANSWER: _write_answer,
     Kind.REWRITE: _write_question,
     Kind.JUDGE: _write_judgement,
+    Kind.TUNE: _write_guide,
+    **community_answers.WRITERS,
 }
-_ALWAYS_JSON = frozenset({Kind.KEYWORDS, Kind.REWRITE, Kind.JUDGE})
+_ALWAYS_JSON = frozenset(
+    {Kind.KEYWORDS, Kind.REPORT, Kind.REWRITE, Kind.JUDGE, Kind.TUNE, *community_answers.WRITERS} - {Kind.IMAGINE}
+)

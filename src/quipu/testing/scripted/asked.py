@@ -5,7 +5,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from quipu.model.chat import Message
-from quipu.prompts import extract, summarise
+from quipu.prompts import (
+    community_map,
+    community_rate,
+    drift_follow_up,
+    drift_hyde,
+    drift_primer,
+    extract,
+    fact_filter,
+    path_terms,
+    report,
+    summarise,
+    tune,
+)
 from quipu.testing.scripted.kind import Kind
 
 # How the rules of each prompt begin; the prompts of quipu.prompts are all known, and a test says so.
@@ -13,10 +25,18 @@ _KIND_BY_OPENING = {
     extract.TITLE: Kind.EXTRACT,
     "You find keywords": Kind.KEYWORDS,
     summarise.TITLE: Kind.SUMMARISE,
-    "Community report": Kind.REPORT,
+    report.TITLE: Kind.REPORT,
     "You answer questions": Kind.ANSWER,
     "You rewrite the last question": Kind.REWRITE,
     "Judgement of an answer": Kind.JUDGE,
+    community_map.TITLE: Kind.POINTS,
+    community_rate.TITLE: Kind.RATE,
+    drift_hyde.TITLE: Kind.IMAGINE,
+    drift_primer.TITLE: Kind.PRIMER,
+    drift_follow_up.TITLE: Kind.FOLLOW_UP,
+    fact_filter.TITLE: Kind.FACTS,
+    path_terms.TITLE: Kind.TERMS,
+    tune.TITLE: Kind.TUNE,
 }
 _GO_ON = (extract.rest_text("lines"), extract.rest_text("json"))
 _MARK = r"#[0-9a-f]{8,32}#"

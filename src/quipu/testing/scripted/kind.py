@@ -4,7 +4,12 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """What is asked for. `glean`: what an extraction missed. `continue`: the rest of one that was cut short."""
+    """What is asked for. `glean`: what an extraction missed. `continue`: the rest of one that was cut short.
+
+    Of reports on communities: `points` they hold, how to `rate` one, to `imagine` one, `primer` for a first answer from
+    some, `follow-up` for an answer to a question that led to. `facts`: which have to do with a question. `terms`: what
+    a question names, and the types of its answer. `tune`: how documents should be read.
+    """
 
     EXTRACT = "extract"
     GLEAN = "glean"
@@ -15,6 +20,14 @@ class Kind(StrEnum):
     ANSWER = "answer"
     REWRITE = "rewrite"
     JUDGE = "judge"
+    POINTS = "points"
+    RATE = "rate"
+    IMAGINE = "imagine"
+    PRIMER = "primer"
+    FOLLOW_UP = "follow-up"
+    FACTS = "facts"
+    TERMS = "terms"
+    TUNE = "tune"
     OTHER = "other"
     EMBED = "embed"
     RERANK = "rerank"

@@ -13,10 +13,11 @@ from quipu.algo.similarity import ordered
 from quipu.errors import Mismatch
 from quipu.model.evidence import Scored
 from quipu.ports.store import ReadView, Space
+from quipu.ports.vectors import Alike
 from quipu.vectors.local.files import SpaceFiles
 from quipu.vectors.local.lock import try_exclusive
 from quipu.vectors.local.manifest import Manifest
-from quipu.vectors.local.search import Depth, Ranked, Scope, rank
+from quipu.vectors.local.search import Depth, Ranked, Scope, rank, rank_pairs, score_all
 from quipu.vectors.local.state import State, fresh
 
 _T = TypeVar("_T")
@@ -86,6 +87,34 @@ class LocalVectors:
         rows, at = np.unique(np.fromiter(row_by_id.values(), np.int64, len(row_by_id)), return_inverse=True)
         scores = table.scores_at(table.locate(rows), query)
         return dict(zip(row_by_id, scores[at].tolist(), strict=True))
+
+    async def all_similarities(
+        self, view: ReadView, space: Space, query: npt.NDArray[np.float32]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+        """Return every row the view may see, rising, and the cosine of `query` ([d], unit) with each."""
+        scope = await self._scope(view, space)
+        if not len(scope):
+            return np.empty(0, dtype=np.int64), np.empty(0)
+        _check_dimension(len(query), scope.state.table.dimension)
+        return await _in_thread_if(len(scope) > _THREAD_ROWS, lambda: score_all(scope, query))
+
+    async def alike(self, view: ReadView, space: Space, ids: Sequence[str], *, min_score: float) -> list[Alike]:
+        """Return every pair of one of `ids` with any other id of the view whose cosine is at least `min_score`."""
+        row_by_id = await view.vector_rows(space, ids)
+        scope = await self._scope(view, space)
+        rows = np.unique(np.fromiter(row_by_id.values(), np.int64, len(row_by_id)))
+        is_heavy = len(scope) * len(rows) > _THREAD_ROWS
+        pairs = await _in_thread_if(is_heavy, lambda: rank_pairs(scope, rows, min_score))
+        owners = await view.vector_owners(space, sorted({row for first, second, _ in pairs for row in (first, second)}))
+        wanted = frozenset(row_by_id)
+        found = {
+            (min(one, other), max(one, other)): score
+            for first, second, score in pairs
+            for one in owners.get(first, ())
+            for other in owners.get(second, ())
+            if one in wanted and one != other
+        }
+        return [Alike(first=first, second=second, score=score) for (first, second), score in sorted(found.items())]
 
     async def catch_up(self, view: ReadView) -> None:
         """Bring the files up to the view where they are far behind, and map them; small spaces have none.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from quipu.algo.similarity import largest_with_ties, sketch_query, smallest_with_ties
+from quipu.algo.similarity import largest_with_ties, sketch_query, smallest_with_ties, widen
 from quipu.vectors.local.state import State
 
 _MIN_CANDIDATES = 400
@@ -65,6 +65,37 @@ def rank(scope: Scope, query: npt.NDArray[np.float32], depth: Depth) -> Ranked:
         scores=scores[good],
         exhausted=len(good) < len(best) or depth.n >= len(scope),
     )
+
+
+def score_all(scope: Scope, query: npt.NDArray[np.float32]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Return the rows of a scope, rising, and the score of each."""
+    table = scope.state.table
+    if scope.allowed is None:
+        positions = scope.state.live()
+        return table.rows_at(positions), table.scores(query)[positions]
+    return table.rows_at(scope.allowed), table.scores_at(scope.allowed, query)
+
+
+def rank_pairs(scope: Scope, rows: npt.NDArray[np.int64], min_score: float) -> list[tuple[int, int, float]]:
+    """Return the pairs of one of `rows` with any row of the scope, itself too, that score at least `min_score`.
+
+    Where both are among `rows`, the pair is there both ways round. A matrix product finds all that may be, an exact
+    score tells which are.
+    """
+    table = scope.state.table
+    wanted = table.locate(rows)
+    queries = table.data_at(wanted)
+    places, of = table.near_pairs(queries, min_score)
+    is_here = np.isin(places, scope.state.live() if scope.allowed is None else scope.allowed)
+    places, of = places[is_here], of[is_here]
+    found: list[tuple[int, int, float]] = []
+    for i in np.unique(of).tolist():
+        near = np.sort(places[of == i])
+        scores = table.scores_at(near, widen(queries[i : i + 1])[0])
+        row = int(table.rows_at(wanted[i : i + 1])[0])
+        pairs = zip(table.rows_at(near).tolist(), scores.tolist(), strict=True)
+        found += [(row, other, score) for other, score in pairs if score >= min_score]
+    return found
 
 
 def _candidates(scope: Scope, query: npt.NDArray[np.float32], n_results: int) -> npt.NDArray[np.int64]:

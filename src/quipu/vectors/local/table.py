@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from quipu.algo.similarity import QuerySketch, distances, exact_scores, pack_signs
+from quipu.algo.similarity import QuerySketch, distances, exact_scores, near_pairs, pack_signs
 from quipu.ports.store import VectorBlock
 
 
@@ -145,6 +145,18 @@ class Table:
             scored.append(exact_scores(segment.data, query, places))
             segment.release()
         return np.concatenate(scored)
+
+    def near_pairs(
+        self, queries: npt.NDArray[np.float16], least: float
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return positions, and places in `queries` [q, d], of pairs whose score may be at least `least`."""
+        found = [np.empty((2, 0), dtype=np.int64)]
+        for start, segment in zip(self._starts(), self.segments, strict=True):
+            places, of = near_pairs(segment.data, queries, least)
+            found.append(np.stack([places + start, of]))
+            segment.release()
+        positions, of = np.concatenate(found, axis=1)
+        return positions, of
 
     def _starts(self) -> list[int]:
         starts = [0]

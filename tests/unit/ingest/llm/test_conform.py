@@ -1,5 +1,7 @@
 """What a model said, checked against the text and the ontology."""
 
+from dataclasses import replace
+
 import pytest
 
 from quipu.ingest.llm.conform import Conformer
@@ -132,6 +134,25 @@ def test_a_strict_ontology_drops_claims_about_what_it_leaves_out() -> None:
     found = made.conform([ANN, ACME, *claims], Grounds(ChunkInput(text=TEXT)))
     assert found.claims == tuple(claims[2:])
     assert made.dropped.n_outside == 2
+
+
+def test_a_strict_ontology_drops_other_names_of_what_it_leaves_out() -> None:
+    text = "Ann Lee, also Nan, founded Acme (AC) in Leeds, once Loidis. Bob met Ann."
+    made = conformer(replace(RULES, glossary=(Term(name="Leeds", aliases=("Loidis",)),)))
+    nan, ac = FoundAlias(name="Ann Lee", alias="Nan"), FoundAlias(name="Acme", alias="AC")
+    told: list[Record] = [
+        ANN,
+        nan,
+        FoundAlias(name="Leeds", alias="Loidis"),
+        ac,
+        ACME,
+        related("Loidis", "Acme", "founded"),
+    ]
+    found = made.conform(told, Grounds(ChunkInput(text=text)))
+    assert found.aliases == (nan, ac)
+    assert made.dropped.n_outside == 2
+    soft = conformer().conform(told, Grounds(ChunkInput(text=text)))
+    assert len(soft.aliases) == 3
 
 
 FIRM = FoundEntity(name="Acme", type="firm")

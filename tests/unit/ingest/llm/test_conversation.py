@@ -100,6 +100,15 @@ async def test_a_reply_in_ever_new_pieces_ends_some_time() -> None:
     assert len(llm.requests) == 8
 
 
+async def test_a_reply_of_far_more_records_than_were_asked_for_is_not_continued() -> None:
+    many = "\n".join(f"alias<|>Acme<|>Leeds {number}" for number in range(1_000))
+    llm = SpokenLLM((f"{ANN}\n{ACME}\n{many}\n", Finish.LENGTH))
+    outcome = await read(llm)
+    assert names(outcome) == ["Ann Lee", "Acme"]
+    assert "did not come to an end" in outcome.error
+    assert len(llm.requests) == 1
+
+
 async def test_a_reply_that_broke_off_is_asked_for_again_word_for_word() -> None:
     llm = SpokenLLM((f"{ANN}\n{LEEDS}\nent", Finish.INTERRUPTED), reply(ANN, ACME, FOUNDED))
     outcome = await read(llm)

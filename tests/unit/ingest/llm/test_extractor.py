@@ -11,8 +11,8 @@ from quipu.errors import Busy, OverBudget, Overloaded, QuipuError, Refused, TooL
 from quipu.ingest.llm import ExtractionOptions, LlmExtractor
 from quipu.ingest.reply import from_payload, to_payload
 from quipu.model.chat import ChatRequest, Completion, Finish, Lifetime, Role, TokenCount
-from quipu.model.extraction import ChunkInput
-from quipu.model.ontology import Ontology, TypeRule
+from quipu.model.extraction import ChunkInput, FoundEntity
+from quipu.model.ontology import Example, Ontology, TypeRule
 from quipu.ports.extractor import Extractor
 from quipu.ports.llm import TextSink, no_text
 from quipu.providers.local import ByteTokenizer
@@ -58,6 +58,10 @@ async def test_an_extraction_can_be_kept() -> None:
     "options",
     [
         ExtractionOptions(format="json"),
+        ExtractionOptions(ontology=Ontology(domain="Letters.")),
+        ExtractionOptions(
+            ontology=Ontology(examples=(Example(text="Ann.", entities=(FoundEntity(name="Ann", type="Person"),)),))
+        ),
         ExtractionOptions(language="German"),
         ExtractionOptions(max_gleaning=2),
         ExtractionOptions(always_glean=True),
@@ -194,3 +198,14 @@ async def test_invented_names_are_counted() -> None:
     made = extractor(SpokenLLM(reply(ANN, "entity<|>Zorro<|>Person<|>Zorro is not in the text.")))
     (outcome,) = await outcomes(made, [CHUNK])
     assert outcome.n_dropped == 1
+
+
+async def test_it_can_be_guided_otherwise_and_ask_the_same_model() -> None:
+    llm = SpokenLLM(WHOLE)
+    made = extractor(llm, ExtractionOptions(language="German"), concurrency=3)
+    guided = made.guided_by(Ontology(domain="Letters of a founder."))
+    await outcomes(guided, [CHUNK])
+    assert "Letters of a founder." in llm.requests[0].messages[0].text
+    assert "are in German" in llm.requests[0].messages[0].text
+    assert guided.identity != made.identity
+    assert guided.n_ahead == made.n_ahead == 6

@@ -102,3 +102,22 @@ def test_a_text_in_which_lower_case_is_longer_has_places_too() -> None:
     start, end = Grounds(ChunkInput(text=text)).span("STRASSE")
     assert text[start:end] in ("", "Straße")
     assert Grounds(ChunkInput(text=text)).span("istanbul") != (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("chunk", "name", "is_whole"),
+    [
+        (ENGLISH, "World Health Organization", True),
+        (ENGLISH, "World Trade Organization", False),
+        (ENGLISH, "The Annual Report", True),
+        (ENGLISH, "Всемирная организация", False),
+        (RUSSIAN, "Великий Новгород", True),
+        (RUSSIAN, "Великий Устюг", False),
+        (CHINESE, "郑和", True),
+        (CHINESE, "郑成功", False),
+        (ENGLISH, "of the", False),
+        (ENGLISH, "on", True),
+    ],
+)
+def test_a_name_is_held_whole_where_each_of_its_words_is(chunk: ChunkInput, name: str, is_whole: bool) -> None:
+    assert Grounds(chunk).hold_whole(name) is is_whole

@@ -1,8 +1,11 @@
 """What a user may choose."""
 
+import json
+
 from quipu.ingest.llm.options import ExtractionOptions
+from quipu.model.extraction import FoundEntity, FoundRelation
 from quipu.model.graph import ENTITY_TYPES
-from quipu.model.ontology import Ontology, TypeRule
+from quipu.model.ontology import Example, Ontology, TypeRule
 
 GENE = TypeRule(name="Gene")
 
@@ -24,3 +27,18 @@ def test_other_is_among_the_types_unless_they_are_strict() -> None:
 def test_the_prompt_is_told_what_was_chosen() -> None:
     guidance = ExtractionOptions(language="German", with_claims=True, format="json").guidance
     assert (guidance.language, guidance.with_claims, guidance.format) == ("German", True, "json")
+
+
+def test_examples_are_told_in_the_format_in_use() -> None:
+    example = Example(
+        text="Ann Lee founded Acme.",
+        entities=(FoundEntity(name="Ann Lee", type="Person"),),
+        relations=(FoundRelation(source="Ann Lee", target="Acme", keywords=("founder",), weight=0.9),),
+    )
+    ontology = Ontology(domain="Letters.", examples=(example,))
+    lines, as_json = (ExtractionOptions(ontology=ontology, format=each).guidance for each in ("lines", "json"))
+    assert (lines.domain, lines.examples[0].text) == ("Letters.", "Ann Lee founded Acme.")
+    assert lines.examples[0].reply == (
+        "entity<|>Ann Lee<|>Person<|>\nrelation<|>Ann Lee<|>Acme<|>founder<|><|>9\n<|done|>"
+    )
+    assert json.loads(as_json.examples[0].reply)["relations"][0]["strength"] == 9

@@ -258,6 +258,23 @@ async def test_a_server_that_stays_on_after_its_last_word_is_not_waited_for() ->
         assert (await chat.complete(HELLO)).finish is Finish.STOP
 
 
+@pytest.mark.parametrize("usage", [{"prompt_tokens": 0, "completion_tokens": 0}, {"prompt_tokens": 9}, {}])
+async def test_a_server_that_counts_nothing_is_counted_for(usage: dict[str, int]) -> None:
+    body = {"choices": [{"message": {"content": "Knots and cords"}, "finish_reason": "stop"}], "usage": usage}
+    async with answering(reply(body)) as raw, chatting(raw.url) as chat:
+        completion = await chat.complete(HELLO)
+    assert completion.is_estimate
+    assert completion.tokens.input > 0 and completion.tokens.output > 0
+
+
+async def test_a_server_that_writes_on_beyond_the_limit_is_paid_for_little_more_than_that() -> None:
+    pieces = [event({"content": "knots and cords " * 10})] * 2_000
+    async with answering([STREAM, *pieces]) as raw, chatting(raw.url) as chat:
+        completion = await chat.complete(replace(HELLO, max_output_tokens=1_000))
+    assert (completion.finish, completion.is_estimate) == (Finish.LENGTH, True)
+    assert completion.tokens.output < 3_000
+
+
 async def test_a_stream_without_any_text_is_no_reply() -> None:
     for body in (b"", b"data: [DONE]\n\n", event({"role": "assistant"}), b": only a comment\n\n"):
         async with answering(STREAM + body) as raw, chatting(raw.url) as chat:

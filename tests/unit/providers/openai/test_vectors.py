@@ -115,6 +115,7 @@ def test_results_without_indices_stand_as_they_were_asked_for() -> None:
 def test_what_a_service_has_read_is_found(body: object, n_tokens: int) -> None:
     assert read_tokens(_said(body)) == TokenCount(input=n_tokens)
     assert read_tokens(_said({"data": []})) is None
+    assert read_tokens(_said({"usage": {"prompt_tokens": 0}})) is None
 
 
 @pytest.mark.parametrize(

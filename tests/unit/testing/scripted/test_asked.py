@@ -4,7 +4,19 @@ import pytest
 
 from quipu.model.chat import Message
 from quipu.model.query import Query, Turn
-from quipu.prompts import answer, extract, keywords, rewrite, summarise
+from quipu.prompts import (
+    answer,
+    community_map,
+    community_rate,
+    drift_follow_up,
+    drift_hyde,
+    drift_primer,
+    extract,
+    keywords,
+    rewrite,
+    summarise,
+    tune,
+)
 from quipu.testing.scripted.asked import understand
 from quipu.testing.scripted.kind import Kind
 from tests.unit.testing.scripted.prompts import TEXT, extraction
@@ -20,6 +32,12 @@ def test_the_prompts_of_quipu_are_known() -> None:
         Kind.SUMMARISE: summarise.render(["Kober"], ["One.", "Two."], max_words=100),
         Kind.KEYWORDS: keywords.render(QUESTION),
         Kind.REWRITE: rewrite.render(QUESTION, TURNS),
+        Kind.POINTS: community_map.render(QUESTION, [("Kober", "She taught.")]),
+        Kind.RATE: community_rate.render(QUESTION, ("Kober", "She taught.")),
+        Kind.IMAGINE: drift_hyde.render(QUESTION, ("Kober", "She taught.")),
+        Kind.PRIMER: drift_primer.render(QUESTION, [("Kober", "She taught.")]),
+        Kind.FOLLOW_UP: drift_follow_up.render(QUESTION, "Who was Kober?", [("Kober", "She taught.")]),
+        Kind.TUNE: tune.render([tune.Passage(text="She taught.")], ["Person"]),
         Kind.ANSWER: answer.render(asking, "Passages", boundary=answer.boundary_for(asking, "Passages")),
     }
     assert {kind: understand(messages).kind for kind, messages in kinds.items()} == {kind: kind for kind in kinds}

@@ -246,3 +246,44 @@ async def test_similarities_equal_the_scores_of_a_search(index: LocalVectors) ->
     view, (query,) = ledger.view(), clustered(1, DIMENSION, seed=1)
     score_by_id = {s.id: s.score for s in await found(index, view, query)}
     assert await index.similarities(view.port(), Space.CHUNK, query, [*score_by_id, "unknown"]) == score_by_id
+
+
+async def test_all_similarities_are_those_of_every_row_the_view_may_see(index: LocalVectors) -> None:
+    ledger = Ledger()
+    ledger.add(named(clustered(120, DIMENSION)))
+    ledger.remove(["c00003", "c00119"])
+    (query,) = clustered(1, DIMENSION, seed=1)
+    for view in (ledger.view(), ledger.view(allowed=["c00001", "c00003", "c00100"])):
+        rows, scores = await index.all_similarities(view.port(), Space.CHUNK, query)
+        owners = await view.vector_owners(Space.CHUNK, rows.tolist())
+        found = {each: score for row, score in zip(rows.tolist(), scores.tolist(), strict=True) for each in owners[row]}
+        expected = {each.id: each.score for each in view.nearest(query, 1_000)}
+        assert found.keys() == expected.keys()
+        assert all(abs(found[each] - expected[each]) < 1.5e-6 for each in found)
+        assert rows.tolist() == sorted(rows.tolist())
+
+
+async def test_an_empty_space_has_no_similarities(index: LocalVectors) -> None:
+    rows, scores = await index.all_similarities(Ledger().view().port(), Space.CHUNK, np.ones(3, np.float32))
+    assert (len(rows), len(scores)) == (0, 0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_alike_are_all_pairs_of_some_ids_with_any_other(index: LocalVectors, seed: int) -> None:
+    ledger = Ledger()
+    vectors = clustered(300, DIMENSION, seed=seed)
+    ledger.add(named(vectors[:200]) | {"x+y": vectors[0]})
+    ledger.add(named(vectors[200:], prefix="d"))
+    ledger.remove(["c00005", "d00001"])
+    asked = ["c00000", "c00005", "c00007", "d00002", "x", "nobody"]
+    for view in (ledger.view(), ledger.view(allowed=["c00000", "c00007", "y", "d00003"])):
+        data = {i: row.data.astype(np.float64) for row in view.live().values() for i in view._seen(row)}
+        expected = {
+            (min(one, other), max(one, other)): round(float(data[one] @ data[other]), 6)
+            for one in set(asked) & data.keys()
+            for other in data
+            if one != other and round(float(data[one] @ data[other]), 6) >= 0.6
+        }
+        found = await index.alike(view.port(), Space.CHUNK, asked, min_score=0.6)
+        assert [((each.first, each.second), each.score) for each in found] == sorted(expected.items())
+        assert found

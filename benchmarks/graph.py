@@ -1,0 +1,394 @@
+"""Measures the graph: walks over it, opening its arrays, catching up after a document, a filter.
+
+    python benchmarks/graph.py [--full] [--json FILE]
+
+The graph is random, from a fixed seed: of the two ends of a relation one is drawn by a power law, so that some entities
+have thousands. At 10⁵ entities and 4·10⁵ relations, with --full at 10⁶ and 4·10⁶ too. The store is written row by
+row, as commits would, but for full text; the document that is then added goes through a commit. A figure is the median
+of `REPEATS` runs, by the clock and of the process's own time, which tells more where others compute beside it.
+networkx, igraph and scikit-network are measured in the same run where they are installed.
+
+To measure more, write a function that yields `Figure`s of a `World` and name it in CASES.
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import Any, TypeVar
+
+import numpy as np
+from sqlalchemy import Table
+
+from quipu.algo.communities import Before, Community, divide
+from quipu.algo.lca import Forest
+from quipu.algo.leiden import leiden
+from quipu.algo.links import Matrix, matrix_of
+from quipu.algo.pairs import Pairs, modularity, pairs_of
+from quipu.algo.ppr import page_rank, push_rank
+from quipu.algo.walk import Block, Walk
+from quipu.model.delta import Delta
+from quipu.model.query import Filter
+from quipu.ports.topology import Floats, Ints, Measure
+from quipu.retrieve.steps.ancestry import paths_between
+from quipu.stores.relational import schema as s
+from quipu.stores.relational.sqlite import SqliteBackend
+from quipu.stores.relational.store import RelationalStore
+from quipu.testing.facts import document, entity, passage, relation
+from quipu.topology import LocalTopologies
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # so that it runs as a file, too
+
+from benchmarks.hierarchy import graph_of, outlined, partition_of
+
+T = TypeVar("T")
+
+SIZES = ((100_000, 400_000), (1_000_000, 4_000_000))
+REPEATS = 5
+N_SEEDS = 21  # a name and twenty near entities, as `ppr` starts from
+DAMPINGS = (0.5, 0.85)
+CHUNKS_PER_DOCUMENT = 10
+ROWS_PER_INSERT = 50_000
+MAX_COMMUNITY = 10
+N_TOUCHED = 20  # finest communities that one document touches
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Milliseconds by the clock, and of the process's own time."""
+
+    ms: float
+    cpu_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """What was measured, of whom, how long it took and how much of the processor; `note` tells what else to know."""
+
+    case: str
+    who: str
+    took: Taken
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class World:
+    """A random graph: relations as pairs of entity numbers, each stated once, by the chunk at its place."""
+
+    n_entities: int
+    sources: Ints
+    targets: Ints
+    folder: Path
+
+    @property
+    def n_chunks(self) -> int:
+        return self.n_entities
+
+    @property
+    def n_relations(self) -> int:
+        return len(self.sources)
+
+    @cached_property
+    def stated_in(self) -> Ints:
+        """The chunk that states each relation, [n_relations]; numbers begin at 1, as in a store."""
+        return 1 + np.random.default_rng(1).integers(0, self.n_chunks, self.n_relations)
+
+    @cached_property
+    def matrix(self) -> Matrix:
+        """The relations from both sides."""
+        rows, columns = np.concatenate([self.sources, self.targets]), np.concatenate([self.targets, self.sources])
+        return matrix_of(rows, columns, None, (self.n_entities + 1, self.n_entities + 1))
+
+    @cached_property
+    def sparse_reset(self) -> Floats:
+        """A reset at a few entities."""
+        reset = np.zeros(self.n_entities + 1)
+        reset[1 + np.random.default_rng(2).choice(self.n_entities, N_SEEDS, replace=False)] = 1 / N_SEEDS
+        return reset
+
+    @cached_property
+    def dense_reset(self) -> Floats:
+        """A reset at every entity, as that of walks that start at every passage."""
+        reset: Floats = np.random.default_rng(3).random(self.n_entities + 1)
+        reset /= reset.sum()
+        return reset
+
+
+def world(n_entities: int, n_relations: int, folder: Path) -> World:
+    """Return a random graph; pairs drawn twice count once, so that there are a few less."""
+    chance = np.random.default_rng(0)
+    numbers = 1 + chance.permutation(n_entities)
+    by_rank = np.minimum((n_entities * chance.random(n_relations) ** 3).astype(np.int64), n_entities - 1)
+    one, other = numbers[by_rank], numbers[chance.integers(0, n_entities, n_relations)]
+    pairs = np.unique(np.sort(np.stack([one, other], axis=1)[one != other], axis=1), axis=0)
+    return World(n_entities, pairs[:, 0], pairs[:, 1], folder)
+
+
+async def walks(world: World) -> AsyncIterator[Figure]:
+    """Personalised PageRank over relations."""
+    for damping in DAMPINGS:
+        for kind, reset in (("a few seeds", world.sparse_reset), ("seeds everywhere", world.dense_reset)):
+            for rank in (page_rank, push_rank):
+                took = _median(lambda: rank(_walk(world), reset, damping=damping))  # noqa: B023
+                yield Figure(f"ppr, damping {damping}, {kind}", f"quipu {rank.__name__}", took, "error below 1e-8")
+        for who, run in _peers(world, damping):
+            yield Figure(f"ppr, damping {damping}, a few seeds", who, _median(run, 1), "at its own tolerance")
+
+
+async def topologies(world: World) -> AsyncIterator[Figure]:
+    """Opening, following and filtering the arrays of a store."""
+    async with _store(world) as store:
+        folder = world.folder / "topology"
+        took = await _taken(lambda: _catch_up(LocalTopologies(folder), store))
+        n_bytes = sum(path.stat().st_size for path in folder.iterdir())
+        yield Figure("topology, read from the store and written", "quipu", took, f"{n_bytes / 1e6:,.0f} MB")
+        opened = [await _taken(lambda: _opened(LocalTopologies(folder), store)) for _ in range(REPEATS)]
+        yield Figure("topology, opened", "quipu", _middle(opened))
+        found = LocalTopologies(folder)
+        await _opened(found, store)
+        commits, followed, asked = [], [], []
+        for n in range(REPEATS):
+            page = _page(world, n)
+            commits.append(await _taken(lambda: store.commit(Delta(publish=[page]))))  # noqa: B023
+            followed.append(await _taken(lambda: _opened(found, store)))
+            asked.append(await _taken(lambda: _asked(found, store)))
+        yield Figure("a document is committed", "quipu", _middle(commits), "5 entities, 4 relations")
+        yield Figure("topology, caught up after it", "quipu", _middle(followed))
+        yield Figure("ppr, damping 0.85, after that", "quipu", _middle(asked))
+        some = Filter(documents=tuple(f"d{n}" for n in range(0, world.n_chunks // CHUNKS_PER_DOCUMENT, 10)))
+        took = await _taken(lambda: _opened(found, store, some))
+        yield Figure("topology, a tenth of the documents allowed", "quipu", took, "opening the view included")
+
+
+async def divisions(world: World) -> AsyncIterator[Figure]:
+    """Communities, anew and after a few entities changed; on the random graph, and on one that has groups."""
+    random = pairs_of(world.n_entities + 1, world.sources, world.targets, np.ones(world.n_relations))
+    for kind, pairs in (("random", random), ("with groups", _planted(world.n_entities, world.n_relations))):
+        took, labels = _once(lambda: leiden(pairs))  # noqa: B023
+        yield Figure(f"leiden, one level, {kind}", "graspologic-native", took, f"Q {modularity(pairs, labels):.4f}")
+        took, found = _once(lambda: divide(pairs, max_size=10))  # noqa: B023
+        n_levels = 1 + max(community.level for community in found)
+        yield Figure(f"communities, anew, {kind}", "quipu", took, f"{len(found):,} in {n_levels} levels")
+        before = _before(pairs.n, found, n_levels)
+        took, _ = _once(lambda: divide(pairs, max_size=10, before=before))  # noqa: B023
+        yield Figure(f"communities, 20 entities free, {kind}", "quipu", took)
+
+
+async def hierarchies(world: World) -> AsyncIterator[Figure]:
+    """Aggregates over entities in groups of about fifteen, and the paths between ten of them."""
+    graph = graph_of(world.n_entities, world.sources, world.targets)
+    took, (outline, n_related) = _once(lambda: outlined(graph))
+    n = len(outline.aggregates)
+    yield Figure("hierarchy, shape and what is in it", "quipu", took, f"{n:,} aggregates, {n_related:,} pairs related")
+    took = _median(lambda: Forest(outline.layers.parents))
+    yield Figure("hierarchy, ancestors of all", "quipu", took)
+    forest, first = Forest(outline.layers.parents), np.arange(45) * (world.n_entities // 45)
+    yield Figure("hierarchy, 45 lowest common ancestors", "quipu", _median(lambda: forest.lca(first, first[::-1])))
+    async with _store(world) as store:
+        await store.commit(Delta(partition=partition_of(outline, [f"e{n + 1}" for n in range(world.n_entities)])))
+        asked = [await _taken(lambda: _walked(store, n)) for n in range(REPEATS)]  # noqa: B023
+    yield Figure("lca, paths between ten entities in a store", "quipu", _middle(asked))
+
+
+CASES: tuple[Callable[[World], AsyncIterator[Figure]], ...] = (walks, topologies, divisions, hierarchies)
+
+
+def _before(n: int, found: Sequence[Community], n_levels: int) -> Before:
+    """Return how a graph was divided, with twenty nodes free to move."""
+    levels = [np.full(n, -1, dtype=np.int64) for _ in range(n_levels)]
+    for number, community in enumerate(found):
+        levels[community.level][community.nodes] = number
+    free = np.zeros(n, dtype=np.bool_)
+    free[np.random.default_rng(5).choice(n, 20, replace=False)] = True
+    return Before(levels, free)
+
+
+def _planted(n: int, n_links: int) -> Pairs:
+    """Return a graph of groups of about fifty, with every seventh link between any two nodes."""
+    chance = np.random.default_rng(4)
+    group = chance.integers(0, max(n // 50, 1), n)
+    order = np.argsort(group, kind="stable")
+    starts = np.searchsorted(group[order], np.arange(group.max() + 2))
+    first = chance.integers(0, n, n_links)
+    size = starts[group[first] + 1] - starts[group[first]]
+    near = order[starts[group[first]] + (chance.random(n_links) * size).astype(np.int64)]
+    second = np.where(chance.random(n_links) < 1 / 7, chance.integers(0, n, n_links), near)
+    return pairs_of(n, first, second, np.ones(n_links))
+
+
+def _walk(world: World) -> Walk:
+    return Walk(blocks=[Block(links=world.matrix)], n_entities=world.n_entities + 1)
+
+
+def _peers(world: World, damping: float) -> Iterator[tuple[str, Callable[[], object]]]:
+    """Yield what other libraries do for the same graph and reset, where they are installed."""
+    n = world.n_entities + 1
+    pairs = np.stack([world.sources, world.targets], axis=1)
+    if find_spec("igraph"):
+        graph = import_module("igraph").Graph(n=n, edges=pairs)
+        reset = world.sparse_reset.tolist()
+        yield "igraph (PRPACK)", lambda: graph.personalized_pagerank(damping=damping, reset=reset, directed=False)
+    if find_spec("networkx") and find_spec("scipy") and n < 500_000:
+        networkx = import_module("networkx")
+        other = networkx.Graph()
+        other.add_nodes_from(range(n))
+        other.add_edges_from(pairs.tolist())
+        seeds = {int(i): float(world.sparse_reset[i]) for i in np.flatnonzero(world.sparse_reset)}
+        yield "networkx", lambda: networkx.pagerank(other, alpha=damping, personalization=seeds)
+    if find_spec("sknetwork"):
+        matrix = import_module("scipy.sparse").csr_matrix(
+            (np.ones(world.matrix.n_links), world.matrix.columns, world.matrix.starts), shape=(n, n)
+        )
+        ranking = import_module("sknetwork.ranking")
+        yield "scikit-network", lambda: ranking.PageRank(damping).fit(matrix, weights=world.sparse_reset)
+
+
+@asynccontextmanager
+async def _store(world: World) -> AsyncIterator[RelationalStore]:
+    backend = SqliteBackend(world.folder / "index.sqlite", busy_timeout_s=30)
+    store = RelationalStore(backend, lease_s=600)
+    try:
+        await store.prepare()
+        await store.commit(Delta())
+        _fill(backend, world)
+        yield store
+    finally:
+        await store.close()
+
+
+def _fill(backend: SqliteBackend, world: World) -> None:
+    """Write the rows of all tables the graph is read from."""
+    n_documents = -(-world.n_chunks // CHUNKS_PER_DOCUMENT)
+    ends = np.concatenate([world.sources, world.targets])
+    named_in = np.concatenate([world.stated_in, world.stated_in])
+    appearances = np.unique(np.stack([named_in, ends], axis=1), axis=0)
+    first = np.concatenate([[True], np.diff(appearances[:, 0]) != 0])
+    ordinals = np.arange(len(appearances)) - np.maximum.accumulate(np.where(first, np.arange(len(appearances)), 0))
+    rows: Mapping[Table, Iterator[dict[str, Any]]] = {
+        s.document: ({"rid": n + 1, "id": f"d{n}"} for n in range(n_documents)),
+        s.chunk: (
+            {
+                "rid": n + 1,
+                "id": f"c{n}",
+                "document": n // CHUNKS_PER_DOCUMENT + 1,
+                "ordinal": n % CHUNKS_PER_DOCUMENT,
+            }
+            for n in range(world.n_chunks)
+        ),
+        s.entity: ({"rid": n, "key": f"e{n}", "name": f"e{n}"} for n in range(1, world.n_entities + 1)),
+        s.name: ({"rid": n, "key": f"e{n}", "anchor": f"e{n}"} for n in range(1, world.n_entities + 1)),
+        s.relation: (
+            {"rid": n + 1, "source": int(a), "target": int(b)}
+            for n, (a, b) in enumerate(zip(world.sources, world.targets, strict=True))
+        ),
+        s.relation_mention: (
+            {"chunk": int(chunk), "ordinal": n, "relation": n + 1, "weight": 1000}
+            for n, chunk in enumerate(world.stated_in)
+        ),
+        s.entity_mention: (
+            {"chunk": int(chunk), "ordinal": int(ordinal), "entity": int(number)}
+            for (chunk, number), ordinal in zip(appearances, ordinals, strict=True)
+        ),
+        s.link: ({"name": int(number), "chunk": int(chunk), "n": 1} for chunk, number in appearances),
+    }
+    with backend.writing() as connection:
+        for table, made in rows.items():
+            blank = {c.name: _blank(c) for c in table.c if not c.nullable}
+            while block := [{**blank, **row} for row, _ in zip(made, range(ROWS_PER_INSERT), strict=False)]:
+                connection.execute(table.insert(), block)
+
+
+def _blank(column: Any) -> object:
+    return "" if column.type.python_type is str else 0
+
+
+def _page(world: World, n: int) -> Any:
+    chance = np.random.default_rng(n)
+    names = [f"e{number}" for number in 1 + chance.integers(0, world.n_entities, 4)] + [f"new thing {n}"]
+    related = [relation(*pair) for pair in pairwise(names)]
+    return document(f"new{n}", passage(" and ".join(names), *map(entity, names), *related))
+
+
+async def _catch_up(found: LocalTopologies, store: RelationalStore) -> None:
+    async with store.view() as view:
+        await found.catch_up(view)
+
+
+async def _opened(found: LocalTopologies, store: RelationalStore, allowed: Filter | None = None) -> None:
+    async with store.view(allowed) as view:
+        await found.of(view)
+
+
+async def _asked(found: LocalTopologies, store: RelationalStore) -> None:
+    async with store.view() as view:
+        topology = await found.of(view)
+    reset = np.zeros(topology.n_entities)
+    reset[1 : 1 + N_SEEDS] = 1 / N_SEEDS
+    page_rank(Walk(blocks=[Block(links=topology.relations(Measure.ONE))], n_entities=len(reset)), reset, damping=0.85)
+
+
+async def _walked(store: RelationalStore, turn: int) -> None:
+    async with store.view() as view:
+        paths = await paths_between([f"e{turn + 1 + 1_000 * n}" for n in range(10)], view)
+        await view.cluster_relations(sorted(paths.clusters))
+        await view.cluster_reports(sorted(paths.clusters))
+
+
+async def _taken(work: Callable[[], Awaitable[object]]) -> Taken:
+    start, cpu = time.perf_counter(), time.process_time()
+    await work()
+    return Taken((time.perf_counter() - start) * 1e3, (time.process_time() - cpu) * 1e3)
+
+
+def _once(work: Callable[[], T]) -> tuple[Taken, T]:
+    start, cpu = time.perf_counter(), time.process_time()
+    made = work()
+    return Taken((time.perf_counter() - start) * 1e3, (time.process_time() - cpu) * 1e3), made
+
+
+def _median(work: Callable[[], object], repeats: int = REPEATS) -> Taken:
+    return _middle([_once(work)[0] for _ in range(repeats)])
+
+
+def _middle(taken: Sequence[Taken]) -> Taken:
+    return Taken(median(each.ms for each in taken), median(each.cpu_ms for each in taken))
+
+
+async def _measure(full: bool) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = []
+    for n_entities, n_relations in SIZES if full else SIZES[:1]:
+        with tempfile.TemporaryDirectory() as folder:
+            made = world(n_entities, n_relations, Path(folder))
+            print(f"\n{made.n_entities:,} entities, {made.n_relations:,} relations")
+            for case in CASES:
+                async for figure in case(made):
+                    took = f"{figure.took.ms:>10,.1f} ms, cpu {figure.took.cpu_ms:>8,.1f} ms"
+                    print(f"  {figure.case:<44}{figure.who:<18}{took}  {figure.note}", flush=True)
+                    found.append({"n_entities": made.n_entities, "n_relations": made.n_relations, **asdict(figure)})
+    return found
+
+
+def main() -> None:
+    """Measure, print, and write what was found."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--full", action="store_true", help="also at 10⁶ entities and 4·10⁶ relations")
+    parser.add_argument("--json", type=Path, help="where to write the figures")
+    given = parser.parse_args()
+    found = asyncio.run(_measure(given.full))
+    if given.json:
+        given.json.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()

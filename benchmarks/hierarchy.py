@@ -1,0 +1,186 @@
+"""Measures how entities are grouped into aggregates: likeness, balance, time, and what one entity more changes.
+
+    python benchmarks/hierarchy.py [--data DIR] [--set musique_train100] [--sizes 1000 4000 10000]
+
+The entities are those of a recorded extraction, each with its first statements, embedded by the embedder that needs no
+download. scikit-learn (k-means, Gaussian mixtures) and umap-learn are measured beside where they are installed.
+`inside` is the mean cosine of a member to its group's mean, `pairs` that of two members of one group.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from quipu.algo.mixture import MEMBERS, gaussian_mixture, nearest_centres, on_grid
+from quipu.derive.hierarchy.outline import Outline
+from quipu.derive.hierarchy.reading import Appearances, Graph, Pairs
+from quipu.model.cluster import Cluster, Hierarchy, Partition
+from quipu.providers.local import WordLlamaEmbedder
+from quipu.text.names import entity_key
+
+Ints = npt.NDArray[np.int64]
+Vectors = npt.NDArray[np.float16]
+
+DATA = Path(os.environ.get("QUIPU_DATA") or Path(__file__).resolve().parents[1] / "../shared/data")
+MAX_STATEMENTS = 6
+N_MORE = 60  # entities added, one at a time
+MAX_UMAP = 4_000
+
+
+def graph_of(n: int, sources: Ints, targets: Ints) -> Graph:
+    """Return a graph of n entities with clustered vectors [n, 256]; relations are pairs of numbers from 1."""
+    chance = np.random.default_rng(6)
+    places = chance.normal(size=(n // 15 + 1, 256)).astype(np.float32)
+    vectors = places[chance.integers(0, len(places), n)] + 0.8 * chance.normal(size=(n, 256)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    first, second = np.minimum(sources, targets) - 1, np.maximum(sources, targets) - 1
+    degrees = np.bincount(np.concatenate([first, second]), minlength=n)
+    seen = Appearances(
+        entities=np.repeat(np.arange(n), 4),
+        chunks=chance.integers(0, n, 4 * n),
+        counts=np.ones(4 * n, dtype=np.int64),
+        ids=tuple(f"c{i:07}" for i in range(n)),
+    )
+    return Graph(
+        revision=1,
+        keys=tuple(f"e{i:07}" for i in range(n)),
+        vectors=vectors.astype(np.float16),
+        degrees=degrees.astype(np.int64),
+        relations=Pairs(first=first, second=second, weights=np.full(len(first), 1_000)),
+        appearances=seen,
+    )
+
+
+def outlined(graph: Graph) -> tuple[Outline, int]:
+    """Return the outline of a graph with all that is worked out for a plan, and how many aggregates are related."""
+    outline = Outline(graph)
+    _ = outline.tops, outline.chunks, outline.relations
+    return outline, sum(1 for _ in outline.crossings())
+
+
+def partition_of(outline: Outline, keys: Sequence[str]) -> Partition:
+    """Return the shape of an outline as a store keeps it, over entities of these keys."""
+    parents, n = outline.layers.parents.tolist(), outline.n
+    clusters = [
+        Cluster(
+            id=outline.ids[node],
+            hierarchy=Hierarchy.AGGREGATES,
+            level=int(outline.layers.levels[node]),
+            parent=outline.ids[parents[node]] if parents[node] >= 0 else "",
+            members=tuple(keys[child] for child in outline.children[node] if child < n),
+        )
+        for node in outline.aggregates
+    ]
+    return Partition(hierarchy=Hierarchy.AGGREGATES, clusters=clusters, revision=0)
+
+
+async def entities_of(folder: Path) -> tuple[list[str], Vectors]:
+    """Return the keys and vectors of the entities a data set's recorded extraction names."""
+    said: dict[str, tuple[str, list[str]]] = {}
+    for line in (folder / "extraction.jsonl").read_text("utf-8").splitlines():
+        record: Mapping[str, Any] = json.loads(line)
+        for triple in (each for each in record["triples"] if len(each) == 3):
+            for name in (triple[0], triple[2]):
+                said.setdefault(entity_key(name), (name, []))
+            said[entity_key(triple[0])][1].append(" ".join(triple))
+        for name in record["entities"]:
+            said.setdefault(entity_key(name), (name, []))
+    keys = sorted(key for key in said if key)
+    texts = [f"{said[key][0]}\n{'; '.join(said[key][1][:MAX_STATEMENTS])}" for key in keys]
+    return keys, (await WordLlamaEmbedder().embed(texts)).astype(np.float16)
+
+
+def groupings(keys: Sequence[str], vectors: Vectors) -> Iterator[tuple[str, Callable[[], Ints]]]:
+    """Yield every way to group there is here."""
+    grid, n_groups = on_grid(vectors), len(keys) // MEMBERS
+    yield "quipu, nearest centres", lambda: nearest_centres(keys, grid, 1)
+    if find_spec("sklearn") is None:
+        return
+    unit = grid.astype(np.float64) / 4_000
+    cluster, mixture = import_module("sklearn.cluster"), import_module("sklearn.mixture")
+    yield "scikit-learn, k-means++", lambda: cluster.KMeans(n_groups, n_init=1, random_state=0).fit_predict(unit)
+    for kind in ("spherical", "diag"):
+        fit = mixture.GaussianMixture(n_groups, covariance_type=kind, random_state=0).fit_predict
+        yield f"scikit-learn, Gaussian mixture, {kind}", lambda fit=fit: fit(unit)  # type: ignore[misc]
+    if len(keys) <= 1_000:
+        yield "quipu, gaussian_mixture with BIC", lambda: gaussian_mixture(keys, grid, 1)
+    if find_spec("umap") is not None and len(keys) <= MAX_UMAP:
+        flatten = import_module("umap").UMAP(n_neighbors=15, n_components=2, metric="cosine").fit_transform
+        full = mixture.GaussianMixture(n_groups, random_state=0).fit_predict
+        yield "LeanRAG: UMAP to 2, Gaussian mixture", lambda: full(flatten(unit))
+
+
+def measured(vectors: Vectors, groups: Ints) -> str:
+    """Return how alike and how many the members of groups are."""
+    unit = on_grid(vectors).astype(np.float64) / 4_000
+    _, group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    sums = np.zeros((len(sizes), unit.shape[1]))
+    np.add.at(sums, group, unit)
+    norms = np.linalg.norm(sums, axis=1)
+    inside = float((unit * (sums / norms[:, None])[group]).sum(axis=1).mean())
+    several = sizes > 1
+    pairs = (norms[several] ** 2 - sizes[several]) / (sizes[several] * (sizes[several] - 1))
+    middle, large = np.percentile(sizes, [50, 90])
+    spread = f"{len(sizes):>5} groups, median {middle:.0f}, 90 % {large:.0f}, most {sizes.max()}"
+    return f"inside {inside:.3f}  pairs {np.average(pairs, weights=sizes[several]):.3f}  {spread}"
+
+
+def changed(keys: Sequence[str], vectors: Vectors, n: int) -> str:
+    """Return how many aggregates of a whole hierarchy are others after one entity more."""
+    order = np.random.default_rng(1).permutation(len(keys))
+    n_more = min(N_MORE, len(keys) - n)
+    before = _ids(keys, vectors, np.sort(order[:n]))
+    counts = [len(_ids(keys, vectors, np.sort(np.append(order[:n], more))) - before) for more in order[n : n + n_more]]
+    return (
+        f"of {len(before)} aggregates one entity more changes {np.mean(counts):.1f}, median {np.median(counts):.0f}, "
+        f"90 % {np.percentile(counts, 90):.0f}, most {max(counts)}; those above included"
+    )
+
+
+def _ids(keys: Sequence[str], vectors: Vectors, rows: Ints) -> set[str]:
+    nothing = np.empty(0, dtype=np.int64)
+    graph = Graph(
+        revision=1,
+        keys=tuple(keys[row] for row in rows.tolist()),
+        vectors=vectors[rows],
+        degrees=np.zeros(len(rows), dtype=np.int64),
+        relations=Pairs(first=nothing, second=nothing, weights=nothing),
+        appearances=Appearances(entities=nothing, chunks=nothing, counts=nothing, ids=()),
+    )
+    outline = Outline(graph)
+    return {outline.ids[node] for node in outline.aggregates}
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=DATA, help="folder of the data sets (default: QUIPU_DATA)")
+    parser.add_argument("--set", default="musique_train100", help="one with a recorded extraction")
+    parser.add_argument("--sizes", type=int, nargs="*", default=[1_000, 4_000, 10_000])
+    given = parser.parse_args()
+    keys, vectors = asyncio.run(entities_of(given.data / given.set))
+    print(f"{given.set}: {len(keys):,} entities")
+    for n in [size for size in given.sizes if size < len(keys)]:
+        rows = np.sort(np.random.default_rng(0).choice(len(keys), n, replace=False))
+        some = [keys[row] for row in rows.tolist()]
+        print(f"\n{n:,} of them")
+        for who, work in groupings(some, vectors[rows]):
+            start, cpu = time.perf_counter(), time.process_time()
+            groups = work()
+            took = f"{time.perf_counter() - start:>7.2f} s, cpu {time.process_time() - cpu:>7.2f} s"
+            print(f"  {who:<40}{took}  {measured(vectors[rows], groups)}", flush=True)
+        print(f"  {changed(keys, vectors, n)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+"""`quipu compare`: one question by several strategies, side by side."""
+
+from dataclasses import replace
+
+import click
+
+from quipu.cli.asking import (
+    context_options,
+    filter_options,
+    keyword_options,
+    parse_filter,
+    parse_query,
+    search_options,
+)
+from quipu.cli.budget import budget_option, no_model_option
+from quipu.cli.comparisons import render_comparison
+from quipu.cli.options import QuipuCommand, shared
+from quipu.cli.output import emit
+from quipu.cli.session import load_settings, with_engine
+from quipu.model.comparison import Comparison
+
+
+@click.command(
+    "compare",
+    cls=QuipuCommand,
+    examples=(
+        'quipu compare "Who printed the Apostol?"',
+        'quipu compare "Who printed the Apostol?" --strategies naive,local,mix',
+        'quipu compare "Which roads led west?" --strategies ppr,lca --where region=Asia --no-model',
+        'quipu compare "What are the letters about?" --strategies mix,community_global --auto-refresh --json',
+    ),
+)
+@click.argument("question")
+@click.option(
+    "-s",
+    "--strategies",
+    "listed",
+    multiple=True,
+    metavar="NAMES",
+    help="Which, with commas between; by default all that can be run.",
+)
+@search_options
+@context_options
+@keyword_options
+@filter_options
+@no_model_option
+@budget_option
+def command(
+    *,
+    question: str,
+    listed: tuple[str, ...],
+    keywords: tuple[str, ...],
+    themes: tuple[str, ...],
+    has_no_model: bool,
+    documents: tuple[str, ...],
+    exclude: tuple[str, ...],
+    conditions: tuple[str, ...],
+    after: str,
+    before: str,
+    **given: str | None,
+) -> int:
+    """Ask the same by several strategies, side by side.
+
+    Shows what each found, how much of it two of them share, the tokens of its context, calls of a language model, time
+    and answer. One that needs what has not been made is told of with the command that makes it. The exit code is 1 if
+    one that was named failed.
+    """
+    settings = load_settings(has_no_model=has_no_model, **given)
+    allowed = parse_filter(documents=documents, exclude=exclude, conditions=conditions, after=after, before=before)
+    query = parse_query(settings, question, keywords=keywords, themes=themes, allowed=allowed)
+    names = [name.strip() for each in listed for name in each.split(",") if name.strip()]
+    found = with_engine(lambda engine: engine.compare(query, names), settings)
+    emit(_lean(found) if shared().as_json else found, render_comparison)
+    return 1 if any(row.error for row in found.compared) else 0
+
+
+def _lean(found: Comparison) -> Comparison:
+    """Return the comparison without contexts and prompts: they are long, and `quipu ask` prints them."""
+    return replace(
+        found,
+        compared=tuple(
+            replace(row, answer=replace(row.answer, context="", prompt="")) if row.answer else row
+            for row in found.compared
+        ),
+    )

@@ -1,0 +1,67 @@
+"""`quipu import`: a graph another system has made, with its documents, into the index."""
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from quipu.cli.amounts import spent
+from quipu.cli.budget import budget_option, no_model_option
+from quipu.cli.options import QuipuCommand
+from quipu.cli.output import counted, emit, named, styled
+from quipu.cli.progress import progress
+from quipu.cli.refreshed import render_refreshed
+from quipu.cli.session import load_settings, with_engine
+from quipu.model.report import ImportReport
+
+_SHOWN = 5
+
+
+@click.command(
+    "import",
+    cls=QuipuCommand,
+    examples=(
+        "quipu import ./graphrag-run",
+        "quipu import corpus.jsonl extraction.jsonl",
+        "quipu --index k import g.jsonl",
+    ),
+)
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
+@no_model_option
+@budget_option
+def command(paths: tuple[Path, ...], has_no_model: bool, budget: str | None) -> int:
+    """Add documents with a graph another system made.
+
+    PATH is a file of JSON lines, or a folder of such files: texts, what is recorded of each, communities and reports on
+    them (docs/importing.md). No model reads the documents again; one that is set writes what is derived, unless
+    --no-model leaves that for later. Everything is checked before anything is added. The exit code is 1 if a document
+    could not be read.
+    """
+    with progress() as on_event:
+        report = with_engine(
+            lambda engine: engine.import_graph(*paths, on_event=on_event),
+            load_settings(has_no_model=has_no_model, budget=budget),
+            create=True,
+        )
+    emit(report, _render)
+    return 1 if report.failed or report.refreshed.stopped else 0
+
+
+def _render(console: Console, report: ImportReport) -> None:
+    console.print(
+        f"{counted(report.n_added, 'document')} added, {report.n_updated:,} updated, {report.n_unchanged:,} unchanged;"
+        f" {counted(report.n_chunks, 'chunk')}."
+    )
+    if report.n_communities:
+        console.print(
+            f"{counted(report.n_communities, 'community')} and {counted(report.n_reports, 'report')} adopted."
+        )
+    if report.unknown:
+        names = ", ".join(report.unknown[:_SHOWN])
+        more = f" and {len(report.unknown) - _SHOWN:,} more" if len(report.unknown) > _SHOWN else ""
+        console.print(styled(f"Names in communities that no document has, left out: {names}{more}.", "yellow"))
+    for document, why in report.failed[:_SHOWN]:
+        console.print(styled(f"Failed: {named(document)}: {why}", "red"))
+    render_refreshed(console, report.refreshed)
+    if report.usage:
+        console.print(f"{spent(report.usage)}.")

@@ -1,0 +1,78 @@
+"""How a comparison looks: figures of each strategy, what they share, what each found, what each said."""
+
+from itertools import zip_longest
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from quipu.cli.answers import render_panels
+from quipu.cli.output import named, one_line, styled, table
+from quipu.model.comparison import Compared, Comparison, FoundChunk
+
+_SHOWN = 5
+_TITLE_CELLS = 60
+_MIN_COLUMN = 24
+
+
+def render_comparison(console: Console, found: Comparison) -> None:
+    """Draw the figures, the overlap, the first passages and entities, and the answers."""
+    console.print(styled(found.question, "bold"))
+    console.print()
+    console.print(_figures(found))
+    for row in found.compared:
+        if row.error:
+            console.print(styled(f"{row.strategy}: {row.error}", "yellow"))
+    for name, why in found.left_out:
+        console.print(styled(f"not asked: {name}. {why}", "dim"))
+    if found.overlaps:
+        console.print()
+        console.print(_overlaps(found))
+    rows = [row for row in found.compared if row.answer is not None]
+    n_beside = max(console.width // _MIN_COLUMN, 1)
+    for start in range(0, len(rows), n_beside):
+        console.print()
+        console.print(_evidence(rows[start : start + n_beside]))
+    console.print()
+    render_panels(console, [row.answer for row in rows if row.answer is not None])
+
+
+def _figures(found: Comparison) -> Table:
+    numbers = ("passages", "entities", "relations", "reports", "context tokens", "calls", "ms")
+    listing = table("strategy", *numbers, "answer by", right=numbers, title="Figures")
+    for row in found.compared:
+        if row.answer is None:
+            listing.add_row(row.strategy, *("–" for _ in numbers), styled("failed", "yellow"))
+            continue
+        counts = (row.n_chunks, row.n_entities, row.n_relations, row.n_reports, row.n_context_tokens, row.n_calls)
+        supported = "" if row.answer.is_supported else ", unsupported"
+        generator = styled(f"{row.answer.generator}{supported}")
+        listing.add_row(row.strategy, *(f"{count:,}" for count in counts), f"{row.ms:,.0f}", generator)
+    return listing
+
+
+def _overlaps(found: Comparison) -> Table:
+    """Return a matrix of what two strategies share: passages in both of those in either."""
+    names = list(dict.fromkeys(name for each in found.overlaps for name in (each.first, each.second)))
+    jaccard = {(each.first, each.second): each.jaccard for each in found.overlaps}
+    listing = table("", *names[1:], right=names[1:], title="Passages shared (of those either found)")
+    for place, first in enumerate(names[:-1]):
+        cells = [f"{jaccard[first, second]:.2f}" if column >= place else "" for column, second in enumerate(names[1:])]
+        listing.add_row(styled(first), *cells)
+    return listing
+
+
+def _evidence(rows: list[Compared]) -> Table:
+    """Return the first passages and entities of strategies, one column each."""
+    listing = table("", *(row.strategy for row in rows), title="Found first")
+    for rank, chunks in enumerate(zip_longest(*(row.chunks[:_SHOWN] for row in rows)), 1):
+        listing.add_row(str(rank), *(_passage(chunk) for chunk in chunks))
+    listing.add_section()
+    listing.add_row("entities", *(styled(", ".join(row.entities[:_SHOWN])) for row in rows))
+    return listing
+
+
+def _passage(chunk: FoundChunk | None) -> Text:
+    if chunk is None:
+        return Text()
+    return named(one_line(chunk.title or chunk.document_id, _TITLE_CELLS)).append(f"\n{chunk.id}", style="dim")

@@ -1,0 +1,75 @@
+"""How an explanation looks: a tree from the question to each passage."""
+
+from rich.console import Console
+from rich.text import Text
+from rich.tree import Tree
+
+from quipu.cli.output import counted, one_line, styled
+from quipu.model.evidence import Seed
+from quipu.model.explanation import Chain, ExplainedChunk, Explanation
+
+_MAX_FOUND = 5
+_TEXT_CELLS = 200
+_DESCRIPTION_CELLS = 100
+
+
+def render_explanation(console: Console, explanation: Explanation) -> None:
+    """Draw where the search began, then a tree for each passage, then what the trace notes."""
+    console.print(styled(explanation.question, "bold"))
+    found = f"{explanation.strategy}, revision {explanation.revision:,}: {counted(explanation.n_chunks, 'passage')}"
+    console.print(styled(found, "dim"))
+    console.print(_seeds(explanation))
+    for chunk in explanation.chunks:
+        console.print()
+        console.print(_tree(chunk))
+    for note in explanation.notes:
+        console.print(styled(f"note: {note}", "dim"))
+
+
+def _seeds(explanation: Explanation) -> Tree:
+    names = dict(explanation.names)
+    tree = Tree("Where the search began")
+    for seed in explanation.seeds:
+        tree.add(_seed(seed, names))
+    if not explanation.seeds:
+        tree.add(styled("nowhere: nothing was looked up", "dim"))
+    return tree
+
+
+def _seed(seed: Seed, names: dict[str, str]) -> Text:
+    found = ", ".join(f"{names.get(each.id, each.id)} {each.score:.3f}" for each in seed.found[:_MAX_FOUND])
+    more = f" and {len(seed.found) - _MAX_FOUND:,} more" if len(seed.found) > _MAX_FOUND else ""
+    return styled(f"{seed.text} (by {seed.kind})", "cyan").append(f" → {found or 'nothing'}{more}")
+
+
+def _tree(chunk: ExplainedChunk) -> Tree:
+    rank = f"#{chunk.rank}" if chunk.rank else "not found"
+    head = styled(f"{rank} {chunk.title or chunk.document_id}", "bold")
+    tree = Tree(head.append(f"  {chunk.document_id}, chunk {chunk.id}", style="dim"))
+    tree.add(styled(f"{chunk.score:.4f}: {chunk.reason}" if chunk.rank else chunk.reason))
+    tree.add(styled(one_line(chunk.text, _TEXT_CELLS), "dim"))
+    for chain in chunk.chains:
+        _add_chain(tree, chain)
+    by_kind: dict[str, Tree] = {}
+    for ground in chunk.grounds:
+        if ground.kind not in by_kind:
+            by_kind[ground.kind] = tree.add(f"by {ground.kind}")
+        told = f"#{ground.rank} {one_line(ground.name, _DESCRIPTION_CELLS)}, {ground.how}"
+        reason = f" ({ground.reason})" if ground.reason else ""
+        by_kind[ground.kind].add(styled(f"{told}; score {ground.score:.4f}{reason}"))
+    if not (chunk.chains or chunk.grounds):
+        tree.add(styled("no evidence of this strategy leads to it", "yellow"))
+    return tree
+
+
+def _add_chain(tree: Tree, chain: Chain) -> None:
+    begun = styled(f"{chain.seed} (by {chain.kind}, {chain.score:.3f})", "cyan")
+    if not chain.start:
+        tree.add(begun.append(" → found it itself"))
+        return
+    branch = tree.add(begun.append(f" → {chain.start}{'' if chain.steps else ', which it names'}"))
+    for step in chain.steps:
+        said = f": {one_line(step.description, _DESCRIPTION_CELLS)}" if step.description else ""
+        branch = branch.add(styled(f"{step.source} → {step.target}{said}"))
+    if chain.steps:
+        branch.add(styled("which it names"))

@@ -1,0 +1,72 @@
+"""The derivations made on demand, by name. To add one: write its module, then add it to the list below."""
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+
+from quipu.derive import communities, hierarchy, names, reports, sentences, synonyms
+from quipu.derive.derivation import Derivation
+from quipu.errors import NotFound
+
+# What every index keeps, asked for or not: a derivation may name them among its needs, and is made after them.
+ALWAYS = ("summaries", "vectors", "topology")
+
+
+def in_order_of_need(derivations: Iterable[Derivation]) -> tuple[Derivation, ...]:
+    """Return derivations with what each needs before it, else in the order given.
+
+    Raises ValueError where one needs what is not there, or itself in the end.
+    """
+    by_name = {each.name: each for each in derivations}
+    ordered: dict[str, Derivation] = {}
+
+    def place(name: str, wanted_by: tuple[str, ...]) -> None:
+        if name in ordered or name in ALWAYS:
+            return
+        if name not in by_name or name in wanted_by:
+            raise ValueError(f"{' → '.join((*wanted_by, name))}: no such derivation can be made")
+        for need in by_name[name].needs:
+            place(need, (*wanted_by, name))
+        ordered[name] = by_name[name]
+
+    for name in by_name:
+        place(name, ())
+    return tuple(ordered.values())
+
+
+_LISTED: tuple[Derivation, ...] = (
+    names.DERIVATION,
+    synonyms.DERIVATION,
+    sentences.DERIVATION,
+    communities.DERIVATION,
+    reports.DERIVATION,
+    hierarchy.DERIVATION,
+)
+
+CATALOG = in_order_of_need(_LISTED)
+
+
+def derivation_named(name: str, catalog: Sequence[Derivation] = CATALOG) -> Derivation:
+    """Return the derivation of that name; raises NotFound, naming the closest and all others, where there is none."""
+    by_name = {each.name: each for each in catalog}
+    if name in by_name:
+        return by_name[name]
+    near = get_close_matches(name.casefold(), by_name, n=1)
+    hint = f"Did you mean '{near[0]}'? " if near else ""
+    known = f"There are: {', '.join(by_name)}." if by_name else "There are none yet."
+    raise NotFound(f"There is no derivation '{name}'.", remedy=f"{hint}{known}")
+
+
+def with_needs(names: Iterable[str], catalog: Sequence[Derivation] = CATALOG) -> tuple[Derivation, ...]:
+    """Return these derivations and all they need, in order of need. Raises NotFound for a name there is none of."""
+    wanted: set[str] = set()
+
+    def want(name: str) -> None:
+        if name in wanted or name in ALWAYS:
+            return
+        wanted.add(name)
+        for need in derivation_named(name, catalog).needs:
+            want(need)
+
+    for name in names:
+        want(name)
+    return tuple(each for each in catalog if each.name in wanted)

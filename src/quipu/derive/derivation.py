@@ -1,0 +1,49 @@
+"""Derivation: what every derivation that is made on demand is, and what it is made with."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from quipu.model.derivation import DerivationReport, DerivationState
+from quipu.ports.embedder import Embedder
+from quipu.ports.llm import LLM
+from quipu.ports.sink import Sink, no_sink
+from quipu.ports.store import ReadView, Store
+from quipu.ports.tokenizer import Tokenizer
+from quipu.ports.topology import Topologies
+from quipu.ports.vectors import Vectors
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """What derivations are made with. `llm` is None where there is no model: then rules and quotes stand in.
+
+    `llm` keeps its replies, so that what was asked before costs nothing. `language` "" is that of the texts. `n_ahead`
+    is how many calls should be waiting for a reply at any time.
+    """
+
+    store: Store
+    vectors: Vectors
+    embedder: Embedder
+    topology: Topologies
+    tokenizer: Tokenizer
+    llm: LLM | None = None
+    language: str = ""
+    n_ahead: int = 1
+    on_event: Sink = no_sink
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Derivation:
+    """Something made of the facts when it is first asked for, and kept up to date from then on.
+
+    `refresh` brings it up to date, or with True makes all of it anew; what it has made is committed as it comes, and
+    what stands in the way of the rest is reported. `state` compares it with the view, without a model. `needs` are the
+    names of derivations to be refreshed before.
+    """
+
+    name: str
+    summary: str
+    state: Callable[[ReadView, Bench], Awaitable[DerivationState]]
+    refresh: Callable[[Bench, bool], Awaitable[DerivationReport]]
+    needs: tuple[str, ...] = ()
+    asks_model: bool = False

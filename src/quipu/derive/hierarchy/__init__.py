@@ -1,0 +1,94 @@
+"""Hierarchy: layers of aggregates over entities that mean something alike, each told in words, and how they connect.
+
+Source: Y. Zhang et al., LeanRAG: Knowledge-Graph-Based Generation with Semantic Aggregation and Hierarchical Retrieval
+(2025), and its code. Ids are of content, never names; the shape depends on the entities' vectors alone, so that no word
+of a model can move it; all relations that cross are found in one pass for each layer.
+"""
+
+from functools import partial
+
+from quipu.algo.mixture import MEMBERS, Grouping, nearest_centres
+from quipu.derive.derivation import Bench, Derivation
+from quipu.derive.embedding import embed_stale
+from quipu.derive.hierarchy.planning import EXTRACTIVE, NAME, is_made_by, make_plan
+from quipu.derive.hierarchy.refreshing import Refresh
+from quipu.model.cluster import Hierarchy
+from quipu.model.derivation import DerivationReport, DerivationState, Freshness, RefreshCost
+from quipu.model.made import Made
+from quipu.ports.store import ReadView
+
+MAX_TRIES = 3  # where facts change while it is told of them
+_ROW_BYTES = 1_500  # of an aggregate with its report, of its relations, and its entities' places
+_INPUT_TOKENS, _OUTPUT_TOKENS = 2_500, 600  # of a call, about
+
+
+async def state(view: ReadView, bench: Bench, grouping: Grouping = nearest_centres) -> DerivationState:
+    """Return how many aggregates there are, and how many hold something that has changed or are not told."""
+    made = (await view.derivations()).get(NAME)
+    counts = await view.cluster_counts(Hierarchy.AGGREGATES)
+    n = sum(each.n_clusters for each in counts)
+    n_layers = len(counts)
+    if made is None:
+        n_expected = (await view.counts()).entities // (MEMBERS - 1) + 1
+        return DerivationState(name=NAME, freshness=Freshness.MISSING, cost=_cost(n_expected, bench))
+    waiting = await view.unreported(Hierarchy.AGGREGATES, EXTRACTIVE if bench.llm else "")
+    is_stale = bool(waiting) or await _has_changed(view, made, bench, grouping)
+    return DerivationState(
+        name=NAME,
+        freshness=Freshness.STALE if is_stale else Freshness.FRESH,
+        holds=f"{n:,} aggregates in {n_layers} layer{'s' * (n_layers != 1)}",
+        n_items=n,
+        n_stale=len(waiting),
+        n_bytes=n * _ROW_BYTES,
+        cost=_cost(len(waiting), bench),
+    )
+
+
+async def refresh(bench: Bench, rebuild: bool, grouping: Grouping = nearest_centres) -> DerivationReport:
+    """Bring the hierarchy up to date, or tell all of it anew. Where facts change meanwhile it is planned again."""
+    await embed_stale(bench.store, bench.embedder, bench.on_event)  # what has no vector would be left out
+    async with bench.store.view() as view:
+        now = await state(view, bench, grouping)
+    if now.freshness is Freshness.FRESH and not rebuild:
+        return DerivationReport(name=NAME, n_kept=now.n_items)
+    for _ in range(MAX_TRIES):
+        async with bench.store.view() as view:
+            plan = await make_plan(view, bench, rebuild=rebuild, grouping=grouping)
+        run = Refresh(bench=bench, plan=plan, is_rebuild=rebuild)
+        await run.run()
+        rebuild = False
+        if not run.n_outdated:
+            break
+    return run.report()
+
+
+async def _has_changed(view: ReadView, made: Made, bench: Bench, grouping: Grouping) -> bool:
+    """Say whether chunks came or went since, or what hierarchies are made by is another."""
+    changed = await view.changed_since(made.revision)
+    return (
+        changed is None or len(changed.chunks) > 0 or not is_made_by(made.identity, bench.embedder.identity, grouping)
+    )
+
+
+def _cost(n: int, bench: Bench) -> RefreshCost:
+    """Return what telling n aggregates takes, without relations: few of these are longer than their allowance."""
+    if bench.llm is None:
+        return RefreshCost(n_texts=n)
+    return RefreshCost(n_calls=n, input_tokens=n * _INPUT_TOKENS, output_tokens=n * _OUTPUT_TOKENS, n_texts=n)
+
+
+def derivation(grouping: Grouping = nearest_centres) -> Derivation:
+    """Return the derivation whose layers are grouped in this way, as by `quipu.algo.mixture.gaussian_mixture`."""
+    return Derivation(
+        name=NAME,
+        summary="layers of aggregates over entities that are alike, each told in words (LeanRAG)",
+        state=partial(state, grouping=grouping),
+        refresh=partial(refresh, grouping=grouping),
+        needs=("vectors", "topology"),
+        asks_model=True,
+    )
+
+
+DERIVATION = derivation()
+
+__all__ = ["DERIVATION", "NAME", "derivation"]

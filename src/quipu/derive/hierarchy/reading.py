@@ -1,0 +1,96 @@
+"""Reading: what a hierarchy is made from, as arrays: entities with vectors, their relations, the chunks they are in."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from quipu.model.fold import weight_to_thousandths
+from quipu.ports.store import ReadView, Space
+from quipu.ports.topology import Measure, Topologies, Topology
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pairs:
+    """Relations, each [m]: places of both entities in the order of their keys, weights in thousandths."""
+
+    first: Ints
+    second: Ints
+    weights: Ints
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Appearances:
+    """Which entity stands in which chunk how often, each [m]; chunks are places among `ids`, which rise."""
+
+    entities: Ints
+    chunks: Ints
+    counts: Ints
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graph:
+    """The entities of a view that have a vector, by rising key, and all that a hierarchy over them is made from.
+
+    `vectors` [n, d]; `degrees` [n] is how many of the others each is related to. Relations and appearances are of these
+    entities alone. Nothing here depends on when anything was added.
+    """
+
+    revision: int
+    keys: tuple[str, ...]
+    vectors: npt.NDArray[np.float16]
+    degrees: Ints
+    relations: Pairs
+    appearances: Appearances
+
+
+async def read_graph(view: ReadView, topologies: Topologies) -> Graph:
+    """Return the graph of a view; entities that wait for a vector are left out."""
+    block = await view.vectors_after(Space.ENTITY, -1)
+    owners = await view.vector_owners(Space.ENTITY, block.rows.tolist())
+    place_by_key = {key: place for place, row in enumerate(block.rows.tolist()) for key in owners.get(row, ())}
+    number_by_key = await view.entity_numbers(sorted(place_by_key))
+    keys = tuple(sorted(number_by_key))
+    numbers = np.array([number_by_key[key] for key in keys], dtype=np.int64)
+    topology = await topologies.of(view)
+    relations = _relations(topology, numbers)
+    ends = np.concatenate([relations.first, relations.second])
+    return Graph(
+        revision=view.revision,
+        keys=keys,
+        vectors=block.data[[place_by_key[key] for key in keys]],
+        degrees=np.bincount(ends, minlength=len(keys)).astype(np.int64),
+        relations=relations,
+        appearances=await _appearances(view, topology, numbers),
+    )
+
+
+def _relations(topology: Topology, numbers: Ints) -> Pairs:
+    place = np.full(max(topology.n_entities, int(numbers.max(initial=-1)) + 1), -1, dtype=np.int64)
+    place[numbers] = np.arange(len(numbers))
+    links = topology.relations(Measure.WEIGHT).of(numbers)
+    ends = place[links.to]
+    is_kept = links.of < ends  # each once; an end that is not there has place -1
+    thousandths = np.rint(links.weights[is_kept] * weight_to_thousandths(1.0)).astype(np.int64)
+    return Pairs(first=links.of[is_kept], second=ends[is_kept], weights=thousandths)
+
+
+async def _appearances(view: ReadView, topology: Topology, numbers: Ints) -> Appearances:
+    links = topology.appearances().of(numbers)
+    present, chunk = np.unique(links.to, return_inverse=True)
+    id_by_number = await view.chunk_ids(present.tolist())
+    listed = [id_by_number.get(number, "") for number in present.tolist()]
+    ids = tuple(sorted({each for each in listed if each}))
+    rank = {identifier: place for place, identifier in enumerate(ids)}
+    place = np.array([rank.get(each, -1) for each in listed], dtype=np.int64)
+    chunks = place[chunk] if len(place) else chunk.astype(np.int64)
+    is_kept = chunks >= 0
+    return Appearances(
+        entities=links.of[is_kept],
+        chunks=chunks[is_kept],
+        counts=np.rint(links.weights[is_kept]).astype(np.int64),
+        ids=ids,
+    )

@@ -1,0 +1,38 @@
+"""Keeping: what derivations that the store holds as rows have in common."""
+
+from quipu.model.delta import Delta
+from quipu.model.derivation import DerivationState, Freshness, RefreshCost
+from quipu.model.made import Made
+from quipu.ports.derived import Held
+from quipu.ports.store import ReadView, Store
+
+
+async def state_of(view: ReadView, name: str, identity: str, *, what: str, n_bytes_each: int = 0) -> DerivationState:
+    """Return the state of a derivation that `view.held` knows; `what` names its items, as in "names"."""
+    made, held = (await view.derivations()).get(name), await view.held(name)
+    is_stale = held.n_stale > 0 or (made is not None and made.identity != identity)
+    return DerivationState(
+        name=name,
+        freshness=Freshness.MISSING if made is None else Freshness.STALE if is_stale else Freshness.FRESH,
+        holds=f"{held.n_items:,} {what}" if made is not None else "",
+        n_items=held.n_items,
+        n_stale=held.n_stale,
+        n_bytes=held.n_items * n_bytes_each,
+        cost=RefreshCost(n_texts=held.n_texts),
+    )
+
+
+async def begin(store: Store, name: str, identity: str) -> bool:
+    """Note that a derivation is kept by this identity; say whether it was not before, so that all is to be made."""
+    async with store.view() as view:
+        made, revision = (await view.derivations()).get(name), view.revision
+    if made is not None and made.identity == identity:
+        return False
+    await store.commit(Delta(made=[Made(name=name, identity=identity, revision=revision)]))
+    return True
+
+
+async def held(store: Store, name: str) -> Held:
+    """Return what there is of a derivation now."""
+    async with store.view() as view:
+        return await view.held(name)

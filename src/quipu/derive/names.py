@@ -1,0 +1,43 @@
+"""Names: a vector of each entity's name alone, by which a name in a question or another entity's name is matched.
+
+Entities have vectors of name and description already; MiniRAG, HippoRAG 2 and LinearRAG match names with names.
+"""
+
+from quipu.derive.derivation import Bench, Derivation
+from quipu.derive.embedding import embed_stale
+from quipu.derive.keeping import begin, held, state_of
+from quipu.model.delta import Delta
+from quipu.model.derivation import NAMES, DerivationReport, DerivationState
+from quipu.model.made import Made
+from quipu.ports.store import ReadView, Space
+
+_IDENTITY = "names/1"
+
+
+async def state(view: ReadView, bench: Bench) -> DerivationState:
+    """Return how many names there are, and how many have no vector yet."""
+    n_bytes = 2 * await view.vector_dimension(Space.NAME)
+    return await state_of(view, NAMES, _IDENTITY, what="names", n_bytes_each=n_bytes)
+
+
+async def refresh(bench: Bench, rebuild: bool) -> DerivationReport:
+    """Keep names from now on, and embed those that have no vector; the store follows entities in each commit.
+
+    Made anew, every row is compared with its entity; vectors of texts that stay are kept.
+    """
+    if not await begin(bench.store, NAMES, _IDENTITY) and rebuild:
+        async with bench.store.view() as view:
+            revision = view.revision
+        await bench.store.commit(Delta(made=[Made(name=NAMES, identity=_IDENTITY, revision=revision)]))
+    n_missing = (await held(bench.store, NAMES)).n_stale
+    await embed_stale(bench.store, bench.embedder, bench.on_event)
+    now = await held(bench.store, NAMES)
+    return DerivationReport(name=NAMES, n_made=n_missing, n_kept=max(now.n_items - n_missing, 0))
+
+
+DERIVATION = Derivation(
+    name=NAMES,
+    summary="vectors of entity names alone, for matching names with names",
+    state=state,
+    refresh=refresh,
+)

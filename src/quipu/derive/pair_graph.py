@@ -1,0 +1,74 @@
+"""The graph communities are found in: related entities, and ties for those that are related to too few."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from quipu.algo.pairs import Floats, Ints, Pairs, components, pairs_of
+from quipu.ports.store import ReadView
+from quipu.ports.topology import Links, Measure, Topology
+
+TIED_BELOW = 5  # entities: components of fewer are tied to what their passages name as well
+
+
+@dataclass(frozen=True, slots=True)
+class PairGraph:
+    """Entities in the order of their keys, their relations, and these together with the ties."""
+
+    keys: list[str]
+    relations: Pairs
+    tied: Pairs
+
+
+async def read_pair_graph(view: ReadView, topology: Topology) -> PairGraph:
+    """Return the graph of all entities. It depends on what documents say alone, never on row numbers."""
+    key_by_number = await view.entity_keys(range(topology.n_entities))
+    return await asyncio.to_thread(_pair_graph, key_by_number, topology)
+
+
+def _pair_graph(key_by_number: Mapping[int, str], topology: Topology) -> PairGraph:
+    numbers = np.array(sorted(key_by_number, key=key_by_number.__getitem__), dtype=np.int64)
+    places = np.full(topology.n_entities, -1, dtype=np.int64)
+    places[numbers] = np.arange(len(numbers))
+    links = topology.relations(Measure.WEIGHT).of(numbers)
+    ends = places[links.to]
+    is_first = links.of < ends
+    relations = pairs_of(len(numbers), links.of[is_first], ends[is_first], links.weights[is_first])
+    keys = [key_by_number[number] for number in numbers.tolist()]
+    return PairGraph(keys, relations, _with_ties(relations, topology, numbers, places))
+
+
+def _with_ties(relations: Pairs, topology: Topology, numbers: Ints, places: Ints) -> Pairs:
+    """Add, for each entity of a small component, ties to what each of its passages names: 1 a passage, shared.
+
+    Without them a pair of names nothing else is said of would be a community, with a report, of its own.
+    """
+    component = components(relations)
+    small = np.flatnonzero(np.bincount(component, minlength=relations.n)[component] < TIED_BELOW)
+    if not len(small):
+        return relations
+    named = topology.appearances().of(numbers[small])
+    chunks, at = np.unique(named.to, return_inverse=True)
+    first, second, weights = _company(topology.namings(), chunks, small[named.of], at, places)
+    return pairs_of(
+        relations.n,
+        np.concatenate([relations.sources, first]),
+        np.concatenate([relations.targets, second]),
+        np.concatenate([relations.weights, weights]),
+    )
+
+
+def _company(namings: Links, chunks: Ints, entities: Ints, at: Ints, places: Ints) -> tuple[Ints, Ints, Floats]:
+    """Return the ties of `entities`, each named by the chunk `at` its place among `chunks`, to all that it names."""
+    said = namings.of(chunks)
+    others = places[said.to]
+    of, others = said.of[others >= 0], others[others >= 0]
+    starts = np.searchsorted(of, np.arange(len(chunks) + 1))
+    sizes = (starts[1:] - starts[:-1])[at]
+    first = np.repeat(entities, sizes)
+    offsets = np.arange(len(first)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    second = others[np.repeat(starts[:-1][at], sizes) + offsets]
+    weights = 1 / np.maximum(np.repeat(sizes, sizes) - 1, 1)
+    return first, second, weights

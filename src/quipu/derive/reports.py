@@ -1,0 +1,181 @@
+"""Reports: what each community is about, in a few paragraphs; written by a model, or quoted where there is none.
+
+From the finest communities up, so that the reports on parts can stand in for them. One is written again only where
+something in its community changed.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from quipu.derive.communities import NAME as COMMUNITIES
+from quipu.derive.derivation import Bench, Derivation
+from quipu.derive.quoting import QUOTED, QUOTED_ALONE, quoted
+from quipu.derive.report_material import Material, Tree, read_material
+from quipu.derive.report_notes import MAX_TOKENS
+from quipu.derive.reporting import MAX_OUTPUT_TOKENS, Written, write_report
+from quipu.derive.writing import Calls, Work, write_all
+from quipu.errors import OverBudget, QuipuError, Unavailable
+from quipu.model.cluster import Cluster, Hierarchy
+from quipu.model.delta import Delta
+from quipu.model.derivation import DerivationReport, DerivationState, Freshness, RefreshCost
+from quipu.model.event import Progress
+from quipu.model.made import Made
+from quipu.ports.store import ReadView
+from quipu.prompts.report import VERSION
+
+NAME = "reports"
+IDENTITY = f"reports/1 prompt {VERSION} {QUOTED}"
+
+# For estimates: what a request has beside its notes, and notes for each entity, in tokens; the share of communities.
+_RULES_TOKENS, _ENTITY_TOKENS = 600, 150
+_ENTITIES_EACH = 4
+_REPORT_BYTES = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    """A report that could not be written, and why; it will be tried again."""
+
+    cluster: str
+    error: str
+
+
+async def state(view: ReadView, bench: Bench) -> DerivationState:
+    """Return how many reports there are, how many are missing or outdated, and what writing them would cost."""
+    made, counts = (await view.derivations()).get(NAME), await view.cluster_counts(Hierarchy.COMMUNITIES)
+    is_anew = made is not None and made.identity != IDENTITY
+    clusters = await view.clusters(Hierarchy.COMMUNITIES, None if is_anew else await _unreported(view, bench))
+    sizes = [each.n_entities for each in clusters if each.n_entities > 1]
+    if not counts:  # no communities yet
+        sizes = [_ENTITIES_EACH] * ((await view.counts()).entities // _ENTITIES_EACH)
+    freshness = Freshness.STALE if clusters else Freshness.FRESH
+    n_reports = sum(each.n_reports for each in counts)
+    return DerivationState(
+        name=NAME,
+        freshness=Freshness.MISSING if made is None else freshness,
+        holds=f"{n_reports:,} reports" if made is not None else "",
+        n_items=n_reports,
+        n_stale=len(clusters),
+        n_bytes=_REPORT_BYTES * n_reports,
+        cost=_cost(sizes, len(clusters) or len(sizes), is_asking=bench.llm is not None),
+    )
+
+
+def _cost(sizes: Sequence[int], n_texts: int, *, is_asking: bool) -> RefreshCost:
+    if not is_asking:
+        return RefreshCost(n_texts=n_texts)
+    return RefreshCost(
+        n_calls=len(sizes),
+        input_tokens=sum(_RULES_TOKENS + min(MAX_TOKENS, _ENTITY_TOKENS * size) for size in sizes),
+        output_tokens=len(sizes) * MAX_OUTPUT_TOKENS // 2,
+        n_texts=n_texts,
+    )
+
+
+async def refresh(bench: Bench, rebuild: bool) -> DerivationReport:
+    """Write the reports that are missing or outdated, or all, and commit them as they come."""
+    async with bench.store.view() as view:
+        made, revision = (await view.derivations()).get(NAME), view.revision
+        tree = Tree(await view.clusters(Hierarchy.COMMUNITIES))
+        is_anew = rebuild or (made is not None and made.identity != IDENTITY)
+        wanted = sorted(tree.by_id) if is_anew else await _unreported(view, bench)
+    note = Delta(made=[Made(name=NAME, identity=IDENTITY, revision=revision)])
+    if made is None:
+        await bench.store.commit(note)
+    run = _Run(bench, tree, len(wanted), Calls(bench.llm, 2 * bench.n_ahead) if bench.llm else None)
+    for level in sorted({tree.by_id[each].level for each in wanted}, reverse=True):
+        await run.write_level([each for each in wanted if tree.by_id[each].level == level])
+    if made is not None and made.identity != IDENTITY and not run.missing:
+        await bench.store.commit(note)
+    return run.report(n_kept=len(tree.by_id) - len(wanted))
+
+
+async def _unreported(view: ReadView, bench: Bench) -> list[str]:
+    """Return what waits for a report; where there is a model, also what was quoted for want of one."""
+    return await view.unreported(Hierarchy.COMMUNITIES, QUOTED if bench.llm is not None else "")
+
+
+@dataclass(slots=True)
+class _Run:
+    """One pass over all that waits. `missing` are those without a report at its end: none above them can be written."""
+
+    bench: Bench
+    tree: Tree
+    total: int
+    calls: Calls | None
+    missing: set[str] = field(default_factory=set)
+    failed: list[tuple[str, str]] = field(default_factory=list)
+    done: Counter[str] = field(default_factory=Counter)
+
+    async def write_level(self, ids: Sequence[str]) -> None:
+        """Write the reports of communities of one level, of which none holds another."""
+        ready = [each for each in ids if not self.missing.intersection(self.tree.below(each))]
+        self.missing.update(ids)
+        before = self.done["reported"]
+
+        def on_done(n: int) -> None:
+            self.done["reported"] = before + n
+            self.bench.on_event(Progress(stage=NAME, done=before + n, total=self.total))
+
+        work: Work[str, Material, Written | _Failed] = Work(read=self._read, write=self._write, keep=self._keep)
+        await write_all(ready, work, n_at_once=2 * self.bench.n_ahead, on_done=on_done)
+
+    def report(self, *, n_kept: int) -> DerivationReport:
+        """Return what was done."""
+        calls = self.calls
+        notes = () if calls else ("written without a language model: names and sentences of the documents",)
+        return DerivationReport(
+            name=NAME,
+            n_made=self.done["made"],
+            n_kept=n_kept,
+            n_calls=calls.n_asked if calls else 0,
+            n_reused=calls.n_reused if calls else 0,
+            failed=tuple(sorted(self.failed)),
+            stopped=str(calls.end) if calls and calls.end else "",
+            notes=notes if self.done["made"] else (),
+        )
+
+    async def _read(self, ids: Sequence[str]) -> Sequence[Material]:
+        """Return what some reports are made from; what has changed meanwhile would be outdated when it is written."""
+        if self.calls is not None and self.calls.end is not None:
+            return []
+        async with self.bench.store.view() as view:
+            now = {each.id: each.inputs_hash for each in await view.clusters(Hierarchy.COMMUNITIES, ids)}
+            same = [each for each in ids if now.get(each) and now[each] == self.tree.by_id[each].inputs_hash]
+            topology = await self.bench.topology.of(view)
+            return await read_material(same, self.tree, view, topology, self.bench.tokenizer)
+
+    async def _write(self, material: Material) -> Written | _Failed | None:
+        if self.calls is None or _is_alone(material.cluster):
+            return Written(report=quoted(material, QUOTED_ALONE if _is_alone(material.cluster) else QUOTED))
+        try:
+            return await write_report(material, self.calls.ask, self.bench.language)
+        except (Unavailable, OverBudget):
+            return None
+        except QuipuError as error:
+            return _Failed(material.cluster.id, str(error))
+
+    async def _keep(self, arrived: Sequence[Written | _Failed]) -> None:
+        written = [each for each in arrived if isinstance(each, Written)]
+        self.failed += [(each.cluster, each.error) for each in arrived if isinstance(each, _Failed)]
+        self.failed += [(each.report.cluster, each.failure) for each in written if each.failure]
+        if not written:
+            return
+        committed = await self.bench.store.commit(Delta(reports=[each.report for each in written]))
+        self.done["made"] += len(written) - committed.n_outdated
+        self.missing.difference_update(each.report.cluster for each in written)
+
+
+def _is_alone(cluster: Cluster) -> bool:
+    return cluster.n_entities == 1
+
+
+DERIVATION = Derivation(
+    name=NAME,
+    summary="what each community is about, by a language model, or in sentences of the documents",
+    state=state,
+    refresh=refresh,
+    needs=(COMMUNITIES,),
+    asks_model=True,
+)

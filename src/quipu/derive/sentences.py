@@ -1,0 +1,76 @@
+"""Sentences: where the sentences of each chunk begin and end, with a vector each, by which LinearRAG goes on.
+
+Source: L. Zhuang et al., "LinearRAG" (2025), section 3: the sentence nodes of the Tri-Graph.
+"""
+
+from collections.abc import AsyncIterator
+
+from quipu.derive.derivation import Bench, Derivation
+from quipu.derive.embedding import embed_stale
+from quipu.derive.keeping import begin, held, state_of
+from quipu.model.delta import Delta
+from quipu.model.derivation import SENTENCES, DerivationReport, DerivationState
+from quipu.model.event import Progress
+from quipu.model.graph import Chunk
+from quipu.model.sentences import ChunkSentences
+from quipu.ports.store import ReadView, Space, Store
+from quipu.text.sentences import sentence_spans
+
+AT_ONCE = 512  # chunks divided between two commits
+_IDENTITY = "sentences/1"
+
+
+async def state(view: ReadView, bench: Bench) -> DerivationState:
+    """Return how many sentences there are, and how many chunks are not divided yet."""
+    n_bytes = 2 * await view.vector_dimension(Space.SENTENCE)
+    return await state_of(view, SENTENCES, _IDENTITY, what="sentences", n_bytes_each=n_bytes)
+
+
+async def refresh(bench: Bench, rebuild: bool) -> DerivationReport:
+    """Divide the chunks that are not divided yet, or all, and embed what has no vector; equal sentences share one.
+
+    Those of chunks that go are dropped in the commit that drops the chunk.
+    """
+    is_anew = await begin(bench.store, SENTENCES, _IDENTITY) or rebuild
+    before = await held(bench.store, SENTENCES)
+    n_done = 0
+    async for chunks in _all_chunks(bench.store) if is_anew else _undivided_chunks(bench.store):
+        divided = [ChunkSentences(chunk=chunk.id, spans=sentence_spans(chunk.text)) for chunk in chunks]
+        await bench.store.commit(Delta(sentences=divided))
+        n_done += len(divided)
+        bench.on_event(Progress(stage=SENTENCES, done=n_done, total=max(before.n_stale, n_done)))
+    await embed_stale(bench.store, bench.embedder, bench.on_event)
+    n_items = (await held(bench.store, SENTENCES)).n_items
+    n_kept = 0 if is_anew else min(before.n_items, n_items)
+    return DerivationReport(name=SENTENCES, n_made=n_items - n_kept, n_kept=n_kept)
+
+
+async def _undivided_chunks(store: Store) -> AsyncIterator[list[Chunk]]:
+    while True:
+        async with store.view() as view:
+            chunks = await view.chunks(await view.undivided_chunks(AT_ONCE))
+        if not chunks:
+            return
+        yield chunks
+
+
+async def _all_chunks(store: Store) -> AsyncIterator[list[Chunk]]:
+    async with store.view() as view:
+        documents = await view.documents()
+    chunks: list[Chunk] = []
+    for document in documents:
+        async with store.view() as view:
+            chunks += await view.document_chunks(document.id)
+        if len(chunks) >= AT_ONCE:
+            yield chunks
+            chunks = []
+    if chunks:
+        yield chunks
+
+
+DERIVATION = Derivation(
+    name=SENTENCES,
+    summary="sentences of chunks with a vector each, for LinearRAG",
+    state=state,
+    refresh=refresh,
+)

@@ -1,0 +1,73 @@
+"""Synonyms: pairs of entities whose names are much alike, which walks may cross.
+
+Source: B. J. Gutiérrez et al., "HippoRAG" (2024) and "From RAG to Memory" (HippoRAG 2, 2025): the cosine of two names
+is at least 0.8. There the nearest hundred of each are kept, and all are compared with all whenever something is added.
+Here a pair is there because of its two names alone, so that no order of documents shows; and only names that are new or
+were changed are compared, with all others. The price is that n entities whose names are all alike (numbered chapters,
+dates in full) have n² / 2 pairs: nothing that looks at the rest of the index may cut them.
+"""
+
+from quipu.derive.derivation import Bench, Derivation
+from quipu.derive.keeping import begin, held, state_of
+from quipu.model.delta import Delta
+from quipu.model.derivation import NAMES, SYNONYMS, DerivationReport, DerivationState
+from quipu.model.event import Progress
+from quipu.model.synonyms import Compared, SynonymPair
+from quipu.ports.store import ReadView, Space
+
+MIN_COSINE = 0.8
+MIN_LETTERS = 3  # letters and digits of any script: shorter names are alike by chance
+AT_ONCE = 1_024  # names compared with all others between two commits
+_IDENTITY = "synonyms/1 cosine 0.8"
+_PAIR_BYTES = 30  # of a row and its place in the index
+
+
+async def state(view: ReadView, bench: Bench) -> DerivationState:
+    """Return how many pairs there are, and how many names have not been compared."""
+    return await state_of(view, SYNONYMS, _IDENTITY, what="pairs", n_bytes_each=_PAIR_BYTES)
+
+
+async def refresh(bench: Bench, rebuild: bool) -> DerivationReport:
+    """Compare the names that are new with all names; what is found is committed as it comes."""
+    if await begin(bench.store, SYNONYMS, _IDENTITY) or rebuild:
+        await bench.store.commit(Delta(synonyms=Compared(anew=True)))
+    before = await held(bench.store, SYNONYMS)
+    n_compared = 0
+    while compared := await _compare(bench):
+        await bench.store.commit(Delta(synonyms=compared))
+        n_compared += len(compared.names)
+        bench.on_event(Progress(stage=SYNONYMS, done=n_compared, total=max(before.n_stale, n_compared)))
+    after = await held(bench.store, SYNONYMS)
+    return DerivationReport(
+        name=SYNONYMS, n_made=max(after.n_items - before.n_items, 0), n_kept=min(before.n_items, after.n_items)
+    )
+
+
+async def _compare(bench: Bench) -> Compared | None:
+    """Return what comparing the next names finds, None where all have been compared."""
+    async with bench.store.view() as view:
+        names = await view.names_to_compare(AT_ONCE)
+        if not names:
+            return None
+        telling = [key for key in names if is_telling(key)]
+        alike = await bench.vectors.alike(view, Space.NAME, telling, min_score=MIN_COSINE)
+        pairs = [
+            SynonymPair(first=pair.first, second=pair.second, similarity=min(pair.score, 1.0))
+            for pair in alike
+            if is_telling(pair.first) and is_telling(pair.second)
+        ]
+        return Compared(revision=view.revision, names=names, pairs=pairs)
+
+
+def is_telling(key: str) -> bool:
+    """Say whether a name is long enough for its likeness to another to mean something."""
+    return sum(character.isalnum() for character in key) >= MIN_LETTERS
+
+
+DERIVATION = Derivation(
+    name=SYNONYMS,
+    summary="pairs of entities whose names are much alike (cosine 0.8 or more)",
+    state=state,
+    refresh=refresh,
+    needs=(NAMES,),
+)

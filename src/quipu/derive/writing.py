@@ -1,0 +1,105 @@
+"""Writing: many texts by a language model side by side, read a little ahead of it and kept as they come."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+from quipu.errors import OverBudget, Unavailable
+from quipu.model.chat import ChatRequest, Completion
+from quipu.ports.llm import LLM
+
+READ_AT_ONCE = 16  # pieces of work whose inputs are read together
+
+K = TypeVar("K")
+T = TypeVar("T")
+O = TypeVar("O")  # noqa: E741 - an outcome
+
+
+class Calls:
+    """Asks the model, a bounded number of requests at once, until it says that nothing more will be answered."""
+
+    def __init__(self, llm: LLM, n_at_once: int) -> None:
+        self.end: Unavailable | OverBudget | None = None
+        self.n_asked, self.n_reused = 0, 0
+        self._llm = llm
+        self._room = asyncio.Semaphore(n_at_once)
+
+    async def ask(self, request: ChatRequest) -> Completion:
+        """Return the completion with the name of its model; what is under way when calls end is still waited for."""
+        async with self._room:
+            if self.end is not None:
+                raise self.end
+            try:
+                completion = await self._llm.complete(request)
+            except (Unavailable, OverBudget) as error:
+                self.end = self.end or error
+                raise
+        self.n_asked += not completion.is_reused
+        self.n_reused += completion.is_reused
+        return replace(completion, model=completion.model or self._llm.identity)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work(Generic[K, T, O]):
+    """How texts are written: `read` what some are made from, `write` one of them, `keep` those that are written.
+
+    What is no longer wanted `read` leaves out, and `write` returns None for what was not tried. None of them raises but
+    for what ends the run.
+    """
+
+    read: Callable[[Sequence[K]], Awaitable[Sequence[T]]]
+    write: Callable[[T], Awaitable[O | None]]
+    keep: Callable[[Sequence[O]], Awaitable[None]]
+
+
+async def write_all(keys: Sequence[K], work: Work[K, T, O], *, n_at_once: int, on_done: Callable[[int], None]) -> None:
+    """Write what all `keys` stand for, `n_at_once` at a time; `on_done` is told how many are done."""
+    run = _Run(work, n_at_once)
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(run.feed(keys))
+            for _ in range(n_at_once):
+                tasks.create_task(run.write())
+            await run.collect(len(keys), on_done)
+    except ExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+
+
+class _Run(Generic[K, T, O]):
+    """A feeder reads, workers write, and what they have written is kept whenever the last keeping is done."""
+
+    def __init__(self, work: Work[K, T, O], n_at_once: int) -> None:
+        self._work = work
+        self._n_at_once = n_at_once
+        self._tasks: asyncio.Queue[tuple[T] | None] = asyncio.Queue(maxsize=READ_AT_ONCE)
+        self._outcomes: asyncio.Queue[O | None] = asyncio.Queue()
+
+    async def feed(self, keys: Sequence[K]) -> None:
+        """Read what is to be written, a few pieces ahead of the workers."""
+        for start in range(0, len(keys), READ_AT_ONCE):
+            some = keys[start : start + READ_AT_ONCE]
+            tasks = await self._work.read(some)
+            for task in tasks:
+                await self._tasks.put((task,))
+            for _ in range(len(some) - len(tasks)):
+                self._outcomes.put_nowait(None)
+        for _ in range(self._n_at_once):
+            await self._tasks.put(None)
+
+    async def write(self) -> None:
+        """Write until there is nothing more to read."""
+        while task := await self._tasks.get():
+            self._outcomes.put_nowait(await self._work.write(task[0]))
+
+    async def collect(self, total: int, on_done: Callable[[int], None]) -> None:
+        """Keep what has been written, as much at once as has come."""
+        n_left = total
+        while n_left:
+            arrived = [await self._outcomes.get()]
+            while not self._outcomes.empty():
+                arrived.append(self._outcomes.get_nowait())
+            n_left -= len(arrived)
+            if written := [each for each in arrived if each is not None]:
+                await self._work.keep(written)
+            on_done(total - n_left)

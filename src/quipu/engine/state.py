@@ -1,0 +1,119 @@
+"""The state of an index: how much it holds, what waits, and what is fresh, stale or missing of all that is derived."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from quipu.derive.catalog import with_needs
+from quipu.engine.needs import Needs
+from quipu.engine.parts import Parts
+from quipu.model.chat import Role
+from quipu.model.derivation import DerivationState, Freshness, RefreshCost
+from quipu.model.report import StatusReport
+from quipu.ports.store import Counts
+
+_FLOAT16 = 2  # bytes of a number in the store
+
+
+async def status(parts: Parts, needs: Needs) -> StatusReport:
+    """Return how much the index holds, what waits and what is stale."""
+    embedder, recipe = parts.embedder, parts.recipe
+    async with parts.store.view() as view:
+        counts = await view.counts()
+        made = await needs.states(view, parts.catalog)
+        stale = await view.stale()
+        revision = view.revision
+    kept = await asyncio.to_thread(_kept_always, parts, counts)
+    return StatusReport(
+        path=str(parts.path),
+        revision=revision,
+        n_documents=counts.documents,
+        n_chunks=counts.chunks,
+        n_entities=counts.entities,
+        n_relations=counts.relations,
+        n_mentions=counts.mentions,
+        n_links=counts.links,
+        n_vectors=counts.vectors,
+        n_replies=counts.replies,
+        jobs=tuple(counts.jobs.items()),
+        stale=(*stale, *_unsummarised(parts, counts), *_behind(made)),
+        extractor=f"{recipe.extractor.identity} ({recipe.extractor.description})",
+        embedder=embedder.identity,
+        dimension=embedder.dimension,
+        n_bytes=await asyncio.to_thread(n_bytes, parts.path),
+        schema=parts.store.schema,
+        models=parts.models.names(),
+        derivations=(*kept, *made),
+    )
+
+
+async def plan(parts: Parts, needs: Needs, names: Sequence[str]) -> tuple[DerivationState, ...]:
+    """Return what a refresh would bring up to date, kept or named, each with what that would cost.
+
+    Raises NotFound for a name there is no derivation of.
+    """
+    async with parts.store.view() as view:
+        counts, kept = await view.counts(), await view.derivations()
+        wanted = with_needs([*(each.name for each in parts.catalog if each.name in kept), *names], parts.catalog)
+        made = await needs.states(view, wanted)
+    always = await asyncio.to_thread(_kept_always, parts, counts)
+    return tuple(state for state in (*always, *made) if state.freshness is not Freshness.FRESH)
+
+
+def n_bytes(folder: Path) -> int:
+    """Return the bytes of all files below a folder; one that is replaced meanwhile is left out."""
+    total = 0
+    for file in folder.rglob("*"):
+        with suppress(FileNotFoundError):
+            total += file.stat().st_size if file.is_file() else 0
+    return total
+
+
+def _kept_always(parts: Parts, counts: Counts) -> tuple[DerivationState, ...]:
+    """Return the state of what every index keeps."""
+    has_model = parts.models.llm(Role.SUMMARISE) is not None
+    n_unsummarised = counts.n_unsummarised if has_model else 0
+    return (
+        DerivationState(
+            name="summaries",
+            freshness=_freshness(n_unsummarised),
+            holds="of what has more descriptions than are shown" if has_model else "no language model: none written",
+            n_items=counts.n_unsummarised,
+            n_stale=n_unsummarised,
+            cost=RefreshCost(n_calls=n_unsummarised),
+        ),
+        DerivationState(
+            name="vectors",
+            freshness=_freshness(counts.stale_vectors),
+            holds=f"{counts.vectors:,} by {parts.embedder.identity}",
+            n_items=counts.vectors,
+            n_stale=counts.stale_vectors,
+            n_bytes=_FLOAT16 * parts.embedder.dimension * counts.vectors + n_bytes(parts.path / "vectors"),
+            cost=RefreshCost(n_texts=counts.stale_vectors),
+        ),
+        DerivationState(
+            name="topology",
+            freshness=Freshness.FRESH,  # whatever it lacks is read from the store when it is used
+            holds=f"{counts.entities:,} entities in {counts.chunks:,} chunks",
+            n_items=counts.entities,
+            n_bytes=n_bytes(parts.path / "topology"),
+        ),
+    )
+
+
+def _freshness(n_stale: int) -> Freshness:
+    return Freshness.STALE if n_stale else Freshness.FRESH
+
+
+def _unsummarised(parts: Parts, counts: Counts) -> tuple[str, ...]:
+    """Say what waits for a summary, where there is a model to write it."""
+    n = counts.n_unsummarised
+    if not n or parts.models.llm(Role.SUMMARISE) is None:
+        return ()
+    return (f"{n:,} descriptions wait for a summary",)
+
+
+def _behind(states: Sequence[DerivationState]) -> tuple[str, ...]:
+    """Say which derivations that are kept are not up to date."""
+    return tuple(f"not up to date: {each.name}" for each in states if each.freshness is Freshness.STALE)

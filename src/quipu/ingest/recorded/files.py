@@ -1,0 +1,172 @@
+"""Files of recorded graphs: JSON Lines, read whole and checked before anything is added."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from quipu.errors import InvalidInput, NotFound
+from quipu.ingest.recorded.lines import CommunityLine, Line, PassageLine, ReportLine, kind_of
+from quipu.ingest.recorded.written import as_written
+from quipu.model.document import SourceDocument
+from quipu.model.ids import digest
+from quipu.model.recording import RecordedCommunity, RecordedGraph, RecordedReport, Recording
+
+T = TypeVar("T")
+
+SUFFIXES = (".jsonl", ".ndjson")
+
+
+def read_graph(paths: Sequence[Path]) -> RecordedGraph:
+    """Return the graph recorded in these files, and in the JSON Lines files of these folders.
+
+    A document's text and what is recorded of it may stand in different lines. Lines of other kinds in a folder's files
+    are passed over; in a file that is named they are not. Raises NotFound for a path that does not exist, InvalidInput
+    naming file and line for what cannot be read, and for records of documents whose text is nowhere.
+    """
+    found = _Found()
+    for file, is_named in _files(paths):
+        for where, line in _lines(file, is_named=is_named):
+            found.take(where, line)
+    graph = found.graph()
+    if not graph.documents and not graph.communities:
+        raise InvalidInput(
+            f"Nothing recorded was found in {', '.join(str(path) for path in paths)}.",
+            remedy="Give JSON Lines files: see the documentation of imports.",
+        )
+    return graph
+
+
+def read_recordings(file: Path) -> dict[str, Recording] | None:
+    """Return what a file records of passages, by id; None where its first line is nothing of the kind.
+
+    Raises InvalidInput naming the line that is no record.
+    """
+    recordings: dict[str, Recording] = {}
+    try:
+        for _, line in _lines(file, is_named=True):
+            if isinstance(line, PassageLine):
+                recording = _recording(line)
+                recordings[recording.document] = recording
+    except InvalidInput:
+        if not recordings:
+            return None
+        raise
+    return recordings
+
+
+@dataclass(slots=True)
+class _Found:
+    """What has been read so far, and where each part of it stood."""
+
+    documents: dict[str, SourceDocument] = field(default_factory=dict)
+    recordings: dict[str, Recording] = field(default_factory=dict)
+    communities: dict[str, RecordedCommunity] = field(default_factory=dict)
+    reports: dict[str, RecordedReport] = field(default_factory=dict)
+    where: dict[str, str] = field(default_factory=dict)
+    digests: list[str] = field(default_factory=list)
+
+    def take(self, where: str, line: Line) -> None:
+        """Note a line. Raises InvalidInput where something is recorded twice."""
+        self.digests.append(line.model_dump_json())
+        if isinstance(line, ReportLine):
+            _once(self.reports, str(line.community), line.recorded(), where)
+        elif isinstance(line, CommunityLine):
+            _once(self.communities, str(line.community), line.recorded(), where)
+        else:
+            self._take_passage(where, line)
+
+    def _take_passage(self, where: str, line: PassageLine) -> None:
+        name = str(line.id)
+        if line.text is not None:
+            source = SourceDocument(
+                id=name, title=line.title or name, data=line.text.encode(), media_type="text/markdown", source=name
+            )
+            _once(self.documents, name, source, where)
+        if line.entities or line.relations or line.triples:
+            _once(self.recordings, name, _recording(line), where)
+            self.where[name] = where
+
+    def graph(self) -> RecordedGraph:
+        """Return all of it. Raises InvalidInput for records of documents and communities that are nowhere."""
+        for name in self.recordings.keys() - self.documents.keys():
+            raise InvalidInput(
+                f"{self.where[name]}: something is recorded of {name!r}, but its text is nowhere.",
+                remedy='Give the file with its text, too: {"id": …, "title": …, "text": …}.',
+            )
+        for community in self.communities.values():
+            if community.parent and community.parent not in self.communities:
+                raise InvalidInput(
+                    f"Community {community.id} lies in community {community.parent}, which is recorded nowhere.",
+                    remedy="Give all communities, or leave `parent` out.",
+                )
+        for name in sorted(self.reports.keys() - self.communities.keys()):
+            raise InvalidInput(
+                f"There is a report of community {name}, which is recorded nowhere.",
+                remedy="Give the file with the communities, too.",
+            )
+        identity = f"recorded/1 {digest('recorded', *sorted(self.digests))[:12]}"
+        return as_written(
+            RecordedGraph(
+                identity=identity,
+                documents=tuple(self.documents.values()),
+                recordings=self.recordings,
+                communities=tuple(self.communities.values()),
+                reports=tuple(self.reports.values()),
+            )
+        )
+
+
+def _once(known: dict[str, T], name: str, value: T, where: str) -> None:
+    if name in known:
+        raise InvalidInput(f"{where}: {name!r} is recorded a second time.", remedy="Leave one of the two out.")
+    known[name] = value
+
+
+def _recording(line: PassageLine) -> Recording:
+    return Recording(
+        document=str(line.id),
+        entities=tuple(each.entity() for each in line.entities),
+        relations=tuple(line.all_relations()),
+    )
+
+
+def _files(paths: Iterable[Path]) -> Iterator[tuple[Path, bool]]:
+    """Yield each file, and whether it was named itself."""
+    for path in paths:
+        if path.is_dir():
+            yield from ((file, False) for file in sorted(path.iterdir()) if file.suffix in SUFFIXES)
+        elif path.is_file():
+            yield path, True
+        else:
+            raise NotFound(f"There is no file or folder {path}.", remedy="Check the path.")
+
+
+def _lines(file: Path, *, is_named: bool) -> Iterator[tuple[str, Line]]:
+    """Yield the lines of a file that are known, each with its place."""
+    with file.open(encoding="utf-8-sig", errors="replace") as text:
+        for number, written in enumerate(text, 1):
+            if not written.strip():
+                continue
+            where = f"{file}, line {number}"
+            try:
+                fields = json.loads(written)
+            except ValueError as error:
+                raise InvalidInput(f"{where} is no JSON object ({error}).", remedy="Mend the line.") from None
+            kind = kind_of(fields) if isinstance(fields, dict) else None
+            if kind is None:
+                if is_named:
+                    raise InvalidInput(
+                        f"{where} is no passage, record, community or report.",
+                        remedy="See the documentation of imports for the fields of each.",
+                    )
+                continue
+            try:
+                yield where, kind.model_validate(fields)
+            except ValidationError as error:
+                first = error.errors()[0]
+                place = ".".join(str(part) for part in first["loc"])
+                raise InvalidInput(f"{where}: {place}: {first['msg']}.", remedy="Mend the line.") from None

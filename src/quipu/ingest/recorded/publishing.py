@@ -1,0 +1,95 @@
+"""Publishing: a recorded graph's documents with what is recorded of them, beside the queue: nothing waits for a model.
+
+The queue's workers read whatever waits, with what the settings name. Here each document is read and committed with its
+record at once; a run that is cut short is done again, and passes over what is there.
+"""
+
+import asyncio
+from dataclasses import dataclass, replace
+
+from quipu.errors import QuipuError
+from quipu.ingest.facts import chunk_facts
+from quipu.ingest.likeness import similarities
+from quipu.ingest.reading import Recipe, content_hash, cut, draft
+from quipu.ingest.recorded.extractor import RecordedExtractor
+from quipu.model.delta import ChunkFacts, Delta, DocumentFacts
+from quipu.model.document import SourceDocument, Status
+from quipu.model.event import Progress
+from quipu.model.extraction import ChunkInput
+from quipu.model.graph import Chunk
+from quipu.model.recording import RecordedGraph
+from quipu.ports.sink import Sink
+from quipu.ports.store import Store
+
+AT_ONCE = 32  # documents committed together
+
+
+@dataclass(slots=True)
+class Published:
+    """What became of the documents of a recorded graph; `failed` are (id, why)."""
+
+    n_added: int = 0
+    n_updated: int = 0
+    n_unchanged: int = 0
+    n_chunks: int = 0
+    failed: tuple[tuple[str, str], ...] = ()
+
+
+async def publish_graph(graph: RecordedGraph, store: Store, recipe: Recipe, on_event: Sink) -> Published:
+    """Publish the documents that are not there as they stand, each with what is recorded of it."""
+    texts = {source.id: source.data.decode(errors="replace") for source in graph.documents}
+    extractor = RecordedExtractor(graph.recordings, texts, graph.identity)
+    recipe = replace(recipe, extractor=extractor)
+    done = Published()
+    for start in range(0, len(graph.documents), AT_ONCE):
+        batch = graph.documents[start : start + AT_ONCE]
+        async with store.view() as view:
+            live = {document.id: document for document in await view.documents([source.id for source in batch])}
+        facts: list[DocumentFacts] = []
+        for source in batch:
+            before = live.get(source.id)
+            if before and before.status is Status.READY and before.content_hash == content_hash(source, recipe):
+                done.n_unchanged += 1
+                continue
+            try:
+                facts.append(await _facts(source, recipe))
+            except QuipuError as error:
+                done.failed += ((source.id, str(error)),)
+                continue
+            done.n_updated += bool(before and before.version)
+            done.n_added += not (before and before.version)
+        if facts:
+            await store.commit(Delta(publish=facts))
+        done.n_chunks += sum(len(each.chunks) for each in facts)
+        on_event(Progress(stage="import", done=start + len(batch), total=len(graph.documents)))
+    return done
+
+
+async def _facts(source: SourceDocument, recipe: Recipe) -> DocumentFacts:
+    drafted = await asyncio.to_thread(draft, source, recipe)
+    (likeness,) = await similarities([drafted.sentences], recipe.embedder)
+    document = await asyncio.to_thread(cut, drafted, likeness, recipe)
+    inputs = [_input(chunk) for chunk in document.chunks]
+    said: dict[int, ChunkFacts] = {}
+    async for outcome in recipe.extractor.extract(inputs):
+        if outcome.extraction is not None:
+            said[outcome.index] = chunk_facts(document.chunks[outcome.index], outcome.extraction)
+    return DocumentFacts(
+        id=source.id,
+        title=document.parsed.title,
+        content_hash=content_hash(source, recipe),
+        chunks=tuple(said[index] for index in range(len(inputs))),
+        source=source.source,
+        media_type=source.media_type,
+        metadata=document.parsed.metadata,
+    )
+
+
+def _input(chunk: Chunk) -> ChunkInput:
+    return ChunkInput(
+        text=chunk.text,
+        title=chunk.title,
+        headings=chunk.headings,
+        header=chunk.header,
+        documents=(chunk.document_id,),
+    )

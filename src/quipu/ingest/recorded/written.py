@@ -1,0 +1,76 @@
+"""As written: names in capitals become what the documents write, or they would be other entities than these name."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from quipu.model.recording import RecordedEntity, RecordedGraph, RecordedRelation, Recording
+
+MIN_SHARE = 0.9  # of all names: systems that fold case write every name in capitals
+
+
+def as_written(graph: RecordedGraph) -> RecordedGraph:
+    """Return the graph with each name as its documents write it, where the record has all names in capitals.
+
+    A name that stands nowhere gets a capital for each of its words.
+    """
+    names = list(_names(graph))
+    if sum(name.isupper() for name in names) < MIN_SHARE * len(names) or not names:
+        return graph
+    written = _written(graph)
+
+    def wording(name: str) -> str:
+        return written.get(name) or _capitalised(name)
+
+    return replace(
+        graph,
+        recordings={name: _reworded(recording, wording) for name, recording in graph.recordings.items()},
+        communities=tuple(
+            replace(each, entities=tuple(wording(name) for name in each.entities)) for each in graph.communities
+        ),
+    )
+
+
+def _names(graph: RecordedGraph) -> Iterator[str]:
+    for recording in graph.recordings.values():
+        yield from (entity.name for entity in recording.entities)
+        yield from (name for relation in recording.relations for name in (relation.source, relation.target))
+
+
+def _written(graph: RecordedGraph) -> dict[str, str]:
+    """Return each name as the first document with a record of it writes it, in other than capitals if it ever does."""
+    texts = {source.id: source.data.decode() for source in graph.documents}
+    found: dict[str, str] = {}
+    for document, recording in graph.recordings.items():
+        entities = {entity.name for entity in recording.entities}
+        ends = {name for relation in recording.relations for name in (relation.source, relation.target)}
+        for name in sorted(entities | ends):
+            if name.isupper() and not _is_settled(found.get(name)):
+                match = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", texts.get(document, ""), re.IGNORECASE)
+                if match:
+                    found[name] = match.group()
+    return found
+
+
+def _is_settled(written: str | None) -> bool:
+    return written is not None and not written.isupper()
+
+
+def _reworded(recording: Recording, wording: Callable[[str], str]) -> Recording:
+    return replace(
+        recording,
+        entities=tuple(_entity(entity, wording) for entity in recording.entities),
+        relations=tuple(_relation(relation, wording) for relation in recording.relations),
+    )
+
+
+def _entity(entity: RecordedEntity, wording: Callable[[str], str]) -> RecordedEntity:
+    return replace(entity, name=wording(entity.name))
+
+
+def _relation(relation: RecordedRelation, wording: Callable[[str], str]) -> RecordedRelation:
+    return replace(relation, source=wording(relation.source), target=wording(relation.target))
+
+
+def _capitalised(name: str) -> str:
+    return " ".join(word.capitalize() for word in name.split()) if name.isupper() else name

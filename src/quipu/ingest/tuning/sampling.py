@@ -1,0 +1,130 @@
+"""Sampling: chunks of the user's documents, spread over them, chosen by their content and unlike each other."""
+
+import asyncio
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TypeVar
+
+from quipu.errors import InvalidDocument
+from quipu.ingest.likeness import similarities
+from quipu.ingest.reading import Recipe, cut, draft
+from quipu.ingest.sources import FoundSource, UnreadableSource
+from quipu.model.document import Document, SourceDocument, Status
+from quipu.model.event import Progress
+from quipu.model.graph import Chunk
+from quipu.model.ids import digest, digest_bytes
+from quipu.ports.sink import Sink
+from quipu.ports.store import ReadView
+from quipu.text.terms import terms_of
+
+T = TypeVar("T")
+
+MAX_DOCUMENTS = 200  # that are read, of however many there are
+SHORT = 40  # tokens: a chunk below says little, and is taken last
+ALIKE = 0.5  # Jaccard index of the terms of two chunks from which on one of them is enough
+
+
+@dataclass(slots=True)
+class Pool:
+    """The chunks a sample is taken from, of at most MAX_DOCUMENTS of the documents there are."""
+
+    chunks: list[Chunk]
+    n_documents: int = 0
+    n_unreadable: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Chunks to learn from, and others to compare readings of."""
+
+    read: tuple[Chunk, ...]
+    compared: tuple[Chunk, ...]
+
+
+async def pool_of_sources(sources: Iterable[FoundSource], recipe: Recipe, on_event: Sink) -> Pool:
+    """Read and cut documents as adding would, where there are very many those with the lowest digest of content."""
+    found, n_documents, n_unreadable = await asyncio.to_thread(_few, sources)
+    pool = Pool([], n_documents, n_unreadable)
+    for done, source in enumerate(found, 1):
+        try:
+            drafted = await asyncio.to_thread(draft, source, recipe)
+        except InvalidDocument:
+            pool.n_unreadable += 1
+        else:
+            (likeness,) = await similarities([drafted.sentences], recipe.embedder)
+            pool.chunks += (await asyncio.to_thread(cut, drafted, likeness, recipe)).chunks
+        on_event(Progress(stage="read", done=done, total=len(found)))
+    return pool
+
+
+async def pool_of_index(view: ReadView, on_event: Sink) -> Pool:
+    """Return chunks of what is in the index."""
+    documents = [each for each in await view.documents() if each.status in (Status.READY, Status.PARTIAL)]
+    found = _lowest(documents, _document_digest)
+    pool = Pool([], len(documents))
+    for done, document in enumerate(found, 1):
+        pool.chunks += await view.document_chunks(document.id)
+        on_event(Progress(stage="read", done=done, total=len(found)))
+    return pool
+
+
+def choose(chunks: Sequence[Chunk], n_read: int, n_compared: int) -> Sample:
+    """Return a sample: of few chunks at most a quarter is kept apart to compare. The same chunks give the same."""
+    found = list(islice(_unlike(spread(chunks)), n_read + n_compared))
+    n_apart = min(n_compared, max(len(found) - n_read, len(found) // 4))
+    n = len(found) - n_apart
+    return Sample(tuple(found[:n]), tuple(found[n:]))
+
+
+def spread(chunks: Sequence[Chunk]) -> Iterator[Chunk]:
+    """Yield all chunks, of each document one in turn, in an order of their own content; short ones come last."""
+    by_document: dict[str, list[tuple[str, Chunk]]] = {}
+    for is_short in (False, True):
+        by_document.clear()
+        for chunk in chunks:
+            if (chunk.n_tokens < SHORT) == is_short:
+                by_document.setdefault(chunk.document_id, []).append((digest("sample", chunk.text_hash), chunk))
+        queues = [sorted(queue, key=lambda each: (each[0], each[1].id)) for queue in by_document.values()]
+        queues.sort(key=lambda queue: (queue[0][0], queue[0][1].id))
+        for turn in range(max(map(len, queues), default=0)):
+            yield from (queue[turn][1] for queue in queues if turn < len(queue))
+
+
+def _unlike(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+    """Leave out what is nearly the same as a chunk before it."""
+    seen: list[frozenset[str]] = []
+    for chunk in chunks:
+        terms = frozenset(terms_of(chunk.text))
+        if terms and not any(_jaccard(terms, other) >= ALIKE for other in seen):
+            seen.append(terms)
+            yield chunk
+
+
+def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+    return len(one & other) / len(one | other)
+
+
+def _few(sources: Iterable[FoundSource]) -> tuple[list[SourceDocument], int, int]:
+    """Return some documents, how many there are, and how many files cannot be read."""
+    n_documents = n_unreadable = 0
+
+    def documents() -> Iterator[SourceDocument]:
+        nonlocal n_documents, n_unreadable
+        for source in sources:
+            n_unreadable += isinstance(source, UnreadableSource)
+            if isinstance(source, SourceDocument):
+                n_documents += 1
+                yield source
+
+    found = _lowest(documents(), lambda source: (digest_bytes(source.data), source.id))
+    return found, n_documents, n_unreadable
+
+
+def _document_digest(document: Document) -> tuple[str, str]:
+    return document.content_hash, document.id
+
+
+def _lowest(items: Iterable[T], key: Callable[[T], tuple[str, str]]) -> list[T]:
+    return heapq.nsmallest(MAX_DOCUMENTS, items, key=key)

@@ -1,0 +1,72 @@
+"""Recorded graphs: what another system, or a model before, has read out of documents."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from quipu.model.cluster import Finding
+from quipu.model.document import SourceDocument
+from quipu.model.graph import OTHER_TYPE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedEntity:
+    """An entity a document names."""
+
+    name: str
+    type: str = OTHER_TYPE
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedRelation:
+    """Two names a document relates; either may be missing among its entities."""
+
+    source: str
+    target: str
+    keywords: tuple[str, ...] = ()
+    description: str = ""
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """What is recorded of one document."""
+
+    document: str
+    entities: tuple[RecordedEntity, ...] = ()
+    relations: tuple[RecordedRelation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedCommunity:
+    """A community by the names of its entities; `parent` is the id of the one that holds it, "" at level 0."""
+
+    id: str
+    level: int
+    parent: str = ""
+    entities: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedReport:
+    """What is written of a community; `rating` from 0 to 10."""
+
+    community: str
+    title: str
+    summary: str
+    findings: tuple[Finding, ...] = ()
+    rating: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedGraph:
+    """Documents with what is recorded of them, by id; perhaps communities and their reports.
+
+    `identity` changes with anything that is recorded.
+    """
+
+    identity: str
+    documents: tuple[SourceDocument, ...] = ()
+    recordings: Mapping[str, Recording] = field(default_factory=dict)
+    communities: tuple[RecordedCommunity, ...] = ()
+    reports: tuple[RecordedReport, ...] = ()

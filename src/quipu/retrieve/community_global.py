@@ -1,0 +1,79 @@
+"""community_global: the reports on all communities of a level, read by a model batch by batch for what they answer.
+
+Source: D. Edge et al., From local to global: a graph RAG approach to query-focused summarization (2024), and global
+search of Microsoft GraphRAG. Map: each batch of reports gives scored points. Reduce: the answer is written from the
+best. Read are the reports of each branch's finest community no finer than `community_level`, as Microsoft intended, so
+each thing is read once; with `dynamic_selection` a model chooses them from the top down. One call a batch of 12,000
+tokens, and one for each report rated. Without a model the reports themselves are the evidence, those nearest to the
+question and rated highest first.
+"""
+
+from collections.abc import Sequence
+
+from quipu.model.cluster import ClusterReport
+from quipu.model.evidence import Evidence, Hit
+from quipu.model.query import Query
+from quipu.ports.store import ReadView, Space
+from quipu.retrieve.steps.choosing import choose_reports
+from quipu.retrieve.steps.communities import Tree, read_tree, reports_at
+from quipu.retrieve.steps.points import points_in
+from quipu.retrieve.steps.search import embed
+from quipu.retrieve.strategy import Model, Strategy, Tools
+
+RATING_WEIGHT = 0.1  # what the highest rating, 10, is worth in cosine, where no model reads the reports
+
+
+async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
+    """Return the points that a model finds in the reports, or without one the reports."""
+    tree = await read_tree(view)
+    if tools.model is None:
+        reports, notes = await reports_at(query.community_level, tree, view)
+        left_out = "without a language model no points are drawn from the reports: they are shown as they are"
+        return await _reports_alone(reports, (*notes, left_out), query=query, view=view, tools=tools)
+    chosen, notes = await _to_read(query, tree, view, tools, tools.model)
+    found = await points_in(chosen, query, tools.model, tools.tokenizer)
+    notes = (*notes, *found.notes)
+    if not found.points and found.n_failed:
+        return await _reports_alone(chosen, notes, query=query, view=view, tools=tools)
+    read = f"a model read {len(chosen):,} reports in {found.n_batches:,} calls and found {len(found.points):,} points"
+    return Evidence(points=found.points, notes=(*notes, read), ranks_passages=False)
+
+
+async def _to_read(
+    query: Query, tree: Tree, view: ReadView, tools: Tools, model: Model
+) -> tuple[Sequence[ClusterReport], tuple[str, ...]]:
+    if not query.dynamic_selection:
+        return await reports_at(query.community_level, tree, view)
+    chosen = await choose_reports(query, tree, view, tools, model)
+    return chosen.reports, (f"a model rated {chosen.n_rated:,} reports and chose {len(chosen.reports):,}",)
+
+
+async def _reports_alone(
+    reports: Sequence[ClusterReport], notes: tuple[str, ...], *, query: Query, view: ReadView, tools: Tools
+) -> Evidence:
+    """Return the reports by cosine to the question and rating; one that has no vector yet counts as unrelated."""
+    ids = [report.cluster for report in reports]
+    vectors = await embed([query.text], tools.embedder)
+    cosines = await tools.vectors.similarities(view, Space.REPORT, vectors[query.text], ids)
+    hits = (_hit(report, cosines.get(report.cluster, 0.0)) for report in reports)
+    ranked = sorted(hits, key=lambda hit: (-hit.score, hit.id))
+    return Evidence(reports=tuple(ranked[: query.top_k]), notes=notes, ranks_passages=False)
+
+
+def _hit(report: ClusterReport, cosine: float) -> Hit:
+    score = round(cosine + RATING_WEIGHT * report.rating / 10, 6)
+    reason = f"cosine {cosine:.3f} to the question, rated {report.rating:g} of 10"
+    return Hit(id=report.cluster, score=score, reason=reason)
+
+
+STRATEGY = Strategy(
+    name="community_global",
+    retrieve=retrieve,
+    summary="points a model finds in the reports on all communities, a call for each 12,000 tokens of them",
+    after="Microsoft GraphRAG (global search)",
+    when="the question is about the whole collection: its themes, trends, comparisons",
+    needs=("communities", "reports"),
+    n_model_calls=1,
+    model_calls="1 for each 12,000 tokens of reports; with `dynamic_selection` also 1 for each report rated",
+    ranks_passages=False,
+)

@@ -1,0 +1,140 @@
+"""drift: an imagined answer leads to reports, these to partial answers and further questions, searched for in turn.
+
+Source: DRIFT search of Microsoft GraphRAG. A model imagines the report that would answer the question (HyDE); the 20
+reports nearest to that, in 5 folds, give 5 partial answers with follow-up questions; up to three times the open ones of
+the best answers are each answered from a local search. At most 1 + 5 + 3 · `drift_follow_ups` calls: 18, where
+Microsoft makes up to 66. Nothing is left to chance: the example for the imagined report is the one nearest to the
+question, and questions are taken by the score of the answer they came from. Without a model: the reports nearest to the
+question, and local searches for it and for their titles.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from quipu.algo.fusion import round_robin
+from quipu.model.chat import ChatRequest, Lifetime, Role
+from quipu.model.cluster import ClusterReport
+from quipu.model.evidence import Evidence, Hit, Scored, Seed
+from quipu.model.query import Query
+from quipu.ports.store import ReadView
+from quipu.prompts import drift_hyde, drift_primer
+from quipu.retrieve.steps.communities import nearest_reports
+from quipu.retrieve.steps.following import Found, Partial, asking, follow, open_questions, partial_of, search_for
+from quipu.retrieve.steps.points import best_first
+from quipu.retrieve.steps.search import embed
+from quipu.retrieve.steps.shown import first_that_fit, room_of
+from quipu.retrieve.strategy import Model, Strategy, Tools
+from quipu.text.thinking import without_thinking
+
+MAX_REPORTS, N_FOLDS, N_ROUNDS = 20, 5, 3
+
+Near = Sequence[tuple[Scored, ClusterReport]]
+
+
+async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
+    """Return partial answers as points with the passages found on the way, or without a model reports and passages."""
+    vectors = await embed([query.text], tools.embedder)
+    near = await nearest_reports(vectors[query.text], MAX_REPORTS, query.community_level, view, tools)
+    if tools.model is None or not near:
+        nothing, no_model = "no report is there to begin with", "without a language model no question is followed up"
+        return await _without_model(near, (no_model if near else nothing,), query=query, view=view, tools=tools)
+    imagined = await _imagine(query, near[0][1], tools, tools.model)
+    if imagined:
+        vectors = await embed([imagined], tools.embedder)
+        near = await nearest_reports(vectors[imagined], MAX_REPORTS, query.community_level, view, tools)
+    partials = await _read_folds(query, near, tools, tools.model)
+    found, partials = await _follow_up(partials, query, view, tools, tools.model)
+    points = best_first([each.point for each in partials if each and each.point])
+    n_failed = partials.count(None)
+    notes = tuple(_notes(is_imagined=bool(imagined), n_failed=n_failed, n_followed=len(found)))
+    if not points:
+        return await _without_model(near, (*notes, "no partial answer came of it"), query=query, view=view, tools=tools)
+    return Evidence(
+        chunks=_passages(found, query),
+        points=tuple(points),
+        seeds=(_seed("the imagined report" if imagined else query.text, near), *(each.seed for each in found)),
+        notes=notes,
+    )
+
+
+async def _imagine(query: Query, example: ClusterReport, tools: Tools, model: Model) -> str:
+    """Return the report a model imagines, "" where it does not."""
+    frame = drift_hyde.render(query.text, ("", ""))
+    shown = room_of(query, frame, tools.tokenizer).report(example)
+    if shown is None:
+        return ""
+    request = ChatRequest(
+        messages=drift_hyde.render(query.text, shown.item),
+        role=Role.KEYWORDS,
+        max_output_tokens=drift_hyde.MAX_OUTPUT_TOKENS,
+        lifetime=Lifetime.REVISION,
+        subject=query.text,
+    )
+    (reply,) = await model.ask([request])
+    return without_thinking(reply).strip()
+
+
+async def _read_folds(query: Query, near: Near, tools: Tools, model: Model) -> list[Partial | None]:
+    """Return a partial answer from each fold of the reports, one call each, all at once."""
+    room = room_of(query, drift_primer.render(query.text, ()), tools.tokenizer)
+    reports = [shown for _, report in near if (shown := room.report(report))]
+    folds = [first_that_fit(reports[place::N_FOLDS], room.n_tokens) for place in range(min(N_FOLDS, len(reports)))]
+    requests = [asking(drift_primer.render(query.text, [each.item for each in fold]), query) for fold in folds]
+    replies = await model.ask(requests) if requests else []
+    return [partial_of(reply, fold) for reply, fold in zip(replies, folds, strict=True)]
+
+
+async def _follow_up(
+    partials: list[Partial | None], query: Query, view: ReadView, tools: Tools, model: Model
+) -> tuple[list[Found], list[Partial | None]]:
+    """Return what was searched for the questions followed up, and all partial answers with those to them."""
+    searched: list[Found] = []
+    asked = {query.text.casefold()}
+    for _ in range(N_ROUNDS):
+        questions = open_questions(partials, asked)[: query.drift_follow_ups]
+        if not questions:
+            break
+        asked.update(question.casefold() for question in questions)
+        found = await search_for(questions, query, view, tools)
+        partials = partials + await follow(found, query, view, tools, model)
+        searched += found
+    return searched, partials
+
+
+async def _without_model(near: Near, notes: tuple[str, ...], *, query: Query, view: ReadView, tools: Tools) -> Evidence:
+    """Return the reports nearest to the question, and the passages around it and around what they are about."""
+    titles = [report.title for _, report in near[: query.drift_follow_ups] if report.title.strip()]
+    found = await search_for(list(dict.fromkeys((query.text, *titles))), query, view, tools)
+    return Evidence(
+        chunks=_passages(found, query),
+        reports=tuple(Hit(id=s.id, score=s.score, reason=f"cosine {s.score:.3f} to the question") for s, _ in near),
+        seeds=(_seed(query.text, near), *(each.seed for each in found)),
+        notes=notes,
+    )
+
+
+def _passages(found: Sequence[Found], query: Query) -> tuple[Hit, ...]:
+    return tuple(round_robin([each.chunks for each in found], lambda hit: hit.id)[: query.chunk_top_k])
+
+
+def _seed(text: str, near: Near) -> Seed:
+    return Seed(text=text, kind="vector", found=tuple(scored for scored, _ in near))
+
+
+def _notes(*, is_imagined: bool, n_failed: int, n_followed: int) -> Iterator[str]:
+    if not is_imagined:
+        yield "no report was imagined: the question itself was searched for"
+    if n_failed:
+        yield f"{n_failed:,} partial answers could not be had"
+    yield f"{n_followed:,} questions were followed up"
+
+
+STRATEGY = Strategy(
+    name="drift",
+    retrieve=retrieve,
+    summary="partial answers from reports near to an imagined answer, and to the questions these lead to",
+    after="Microsoft GraphRAG (DRIFT search)",
+    when="the question is broad and its answer lies in details; takes several rounds of calls",
+    needs=("communities", "reports", "entity vectors", "relations"),
+    n_model_calls=1 + N_FOLDS + N_ROUNDS * Query(text="").drift_follow_ups,
+    model_calls="18 at most: 6, and 3 for each of `drift_follow_ups`",
+)

@@ -1,0 +1,67 @@
+"""Along: passages that name the entities of paths, or state the relations on them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from quipu.algo.paths import NOTHING, Paths
+from quipu.model.ids import relation_id
+from quipu.ports.store import ReadView
+from quipu.ports.topology import Floats, Topology
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Along:
+    """What lies along paths, each as much as the paths through it are worth: entities by key, relations by id.
+
+    `chunks` is the worth of each chunk by number, [n_chunks]; `ways` are the paths as keys, best first.
+    """
+
+    entities: Mapping[str, float]
+    relations: Mapping[str, float]
+    chunks: Floats
+    ways: tuple[tuple[str, ...], ...]
+
+
+async def look_along(paths: Paths, topology: Topology, view: ReadView) -> Along:
+    """Return the entities, relations and chunks of paths: a chunk counts for each node and relation of each path."""
+    numbers = np.unique(paths.nodes[paths.nodes != NOTHING])
+    key_by_number = await view.entity_keys(numbers.tolist())
+    entities: dict[str, float] = {}
+    relations: dict[str, float] = {}
+    ways: list[tuple[str, ...]] = []
+    for nodes, score in zip(paths.nodes.tolist(), paths.scores.tolist(), strict=True):
+        keys = [key_by_number[number] for number in nodes if number in key_by_number]
+        ways.append(tuple(keys))
+        for key in keys:
+            entities[key] = entities.get(key, 0.0) + score
+        for one, other in pairwise(keys):
+            relation = relation_id(one, other)
+            relations[relation] = relations.get(relation, 0.0) + score
+    standing = topology.appearances().of(numbers)
+    worth = np.array([entities.get(key_by_number.get(number, ""), 0.0) for number in numbers.tolist()])
+    chunks = np.bincount(standing.to, worth[standing.of], minlength=topology.n_chunks).astype(np.float64)
+    stating = await view.chunks_of_relations(list(relations))
+    number_by_id = await view.chunk_numbers(sorted({chunk for each in stating.values() for chunk in each}))
+    for relation, stated_in in stating.items():
+        for chunk in stated_in:
+            if chunk in number_by_id:
+                chunks[number_by_id[chunk]] += relations[relation]
+    return Along(entities=entities, relations=relations, chunks=chunks.round(6), ways=tuple(ways))
+
+
+async def best_ways(chunk_ids: Sequence[str], along: Along, topology: Topology, view: ReadView) -> dict[str, str]:
+    """Return, for each chunk, the best path of which it names something, in words."""
+    numbers = await view.chunk_numbers(chunk_ids)
+    named = topology.namings().of(np.array(list(numbers.values()), dtype=np.int64))
+    key_by_number = await view.entity_keys(np.unique(named.to).tolist())
+    keys: list[set[str]] = [set() for _ in numbers]
+    for place, entity in zip(named.of.tolist(), named.to.tolist(), strict=True):
+        keys[place].add(key_by_number.get(entity, ""))
+    ways = {
+        chunk: next((way for way in along.ways if held.intersection(way)), ())
+        for chunk, held in zip(numbers, keys, strict=True)
+    }
+    return {chunk: " → ".join(way) for chunk, way in ways.items()}

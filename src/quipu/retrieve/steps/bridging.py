@@ -1,0 +1,82 @@
+"""Bridging: the relations on the shortest ways from each of some entities to the next, then those beside the ways."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from quipu.algo.routes import Route, Routes
+from quipu.model.evidence import Hit
+from quipu.model.ids import relation_id
+from quipu.ports.store import ReadView
+from quipu.ports.topology import Floats, Ints, Measure, Topology
+
+MAX_RELATIONS = 400  # a budget of 8,000 tokens holds fewer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bridge:
+    """Relations, those on the ways first; `n_apart` entities of the chain have no way to the next."""
+
+    relations: tuple[Hit, ...]
+    n_apart: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Beside:
+    """A relation between two entities on the ways."""
+
+    id: str
+    degree_sum: float
+    weight: float
+
+
+async def bridge(keys: Sequence[str], view: ReadView, topology: Topology) -> Bridge:
+    """Return what connects each entity with the next in the list."""
+    numbers = await view.entity_numbers(keys)
+    chain = [numbers[key] for key in keys if key in numbers]
+    routes, degrees = await asyncio.to_thread(_routes, chain, topology)
+    nodes = sorted({number for route in routes if route for number in route.nodes()})
+    names = await view.entity_keys(nodes)
+    ways = [route.way(names.__getitem__) for route in routes if route and route.nodes() <= names.keys()]
+    steps: dict[str, Hit] = {}
+    for way in ways:
+        reason = f"on the way from {names[way[0]]} to {names[way[-1]]}"
+        for left, right in pairwise(way):
+            identifier = relation_id(names[left], names[right])
+            steps.setdefault(identifier, Hit(id=identifier, score=1.0, reason=reason))
+    beside = _beside({number for way in ways for number in way}, names, degrees, topology)
+    hits = [*steps.values(), *(_hit(each) for each in beside if each.id not in steps)]
+    return Bridge(relations=tuple(hits[:MAX_RELATIONS]), n_apart=routes.count(None))
+
+
+def _routes(chain: Sequence[int], topology: Topology) -> tuple[list[Route | None], Floats]:
+    links = topology.relations(Measure.ONE)
+    degrees = links.sums()
+    search = Routes(links.of, degrees)
+    return [search.between(left, right) for left, right in pairwise(chain)], degrees
+
+
+def _beside(nodes: set[int], names: Mapping[int, str], degrees: Floats, topology: Topology) -> list[_Beside]:
+    """Return the relations among the nodes, those between the best connected first, then the heaviest."""
+    numbers: Ints = np.array(sorted(nodes), dtype=np.int64)
+    links = topology.relations(Measure.WEIGHT).of(numbers)
+    at = numbers[links.of]
+    is_within = np.isin(links.to, numbers) & (at < links.to)
+    pairs = zip(at[is_within].tolist(), links.to[is_within].tolist(), links.weights[is_within].tolist(), strict=True)
+    found = [
+        _Beside(
+            id=relation_id(names[left], names[right]),
+            degree_sum=float(degrees[left] + degrees[right]),
+            weight=round(weight, 6),
+        )
+        for left, right, weight in pairs
+    ]
+    return sorted(found, key=lambda each: (-each.degree_sum, -each.weight, each.id))
+
+
+def _hit(beside: _Beside) -> Hit:
+    reason = f"between two entities of the ways; its ends have {beside.degree_sum:g} relations"
+    return Hit(id=beside.id, score=0.5, reason=reason)

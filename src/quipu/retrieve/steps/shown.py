@@ -1,0 +1,74 @@
+"""Shown: reports and passages as a model is shown them on the way to an answer, within so many tokens a call."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from quipu.algo.budget import n_fitting
+from quipu.model.chat import Message
+from quipu.model.cluster import ClusterReport, report_text
+from quipu.model.graph import Chunk, chunk_text
+from quipu.model.query import Query
+from quipu.ports.tokenizer import Tokenizer
+from quipu.prompts.numbered import Item
+
+CALL_TOKENS = 12_000  # of material in one call (Microsoft GraphRAG)
+FRAME_TOKENS = 40  # of a number and the mark before it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """A report or chunk by its id, as title and text, and what it costs."""
+
+    id: str
+    item: Item
+    n_tokens: int
+    is_report: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """How many tokens of material a call may hold, beside its rules and question: `CALL_TOKENS`, or what is left."""
+
+    n_tokens: int
+    tokenizer: Tokenizer
+
+    def report(self, report: ClusterReport) -> Shown | None:
+        """Return a report, without its last findings where it would fill more than the call; None if that is vain."""
+        for n_findings in range(len(report.findings), -1, -1):
+            text = report_text(replace(report, title="", findings=report.findings[:n_findings]))
+            shown = self._shown(report.cluster, (report.title or report.cluster, text), is_report=True)
+            if shown.n_tokens <= self.n_tokens:
+                return shown
+        return None
+
+    def chunk(self, chunk: Chunk) -> Shown:
+        """Return a chunk under the title of its document."""
+        return self._shown(chunk.id, (chunk.title, chunk_text("", chunk.header, chunk.text)))
+
+    def _shown(self, identifier: str, item: Item, *, is_report: bool = False) -> Shown:
+        n_tokens = self.tokenizer.count("\n".join(item)) + FRAME_TOKENS
+        return Shown(id=identifier, item=item, n_tokens=n_tokens, is_report=is_report)
+
+
+def room_of(query: Query, frame: Sequence[Message], tokenizer: Tokenizer) -> Room:
+    """Return the room beside `frame`, the messages without any material, in the query's total."""
+    spent = tokenizer.count("\n\n".join(message.text for message in frame))
+    return Room(n_tokens=min(CALL_TOKENS, query.budget.total - spent), tokenizer=tokenizer)
+
+
+def batches(shown: Iterable[Shown], n_tokens: int) -> list[list[Shown]]:
+    """Return the items in their order, in as few runs as hold `n_tokens` each when filled one after the other."""
+    runs: list[list[Shown]] = []
+    left = 0
+    for each in shown:
+        if not runs or each.n_tokens > left:
+            runs.append([])
+            left = n_tokens
+        runs[-1].append(each)
+        left -= each.n_tokens
+    return runs
+
+
+def first_that_fit(shown: Sequence[Shown], n_tokens: int) -> list[Shown]:
+    """Return as many of the items, from the first on, as `n_tokens` hold."""
+    return list(shown[: n_fitting([each.n_tokens for each in shown], n_tokens)])

@@ -1,0 +1,104 @@
+"""Walk: a random walk over entities and passages, and what it finds most often."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from quipu.algo.ppr import page_rank
+from quipu.algo.walk import Block, Walk
+from quipu.model.evidence import Scored
+from quipu.ports.store import ReadView
+from quipu.ports.topology import Floats, Ints, Measure, Topology
+
+SCORE_DECIMALS = 6  # sums of floats differ below this with the order of their terms
+
+
+class Naming(StrEnum):
+    """What the link between an entity and a passage that names it weighs."""
+
+    ONE = "one"  # 1, however often it is named (HippoRAG)
+    SHARE = "share"  # the entity's share of all the names in the passage (LinearRAG)
+    COUNT = "count"  # how often it is named
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weights:
+    """What links weigh in a walk over entities and passages; 0 or None leaves a kind out.
+
+    A related pair weighs `pairs`, and `facts` for each mention of the relation; synonyms weigh `synonyms` times their
+    cosine, neighbouring passages of one document `successions`.
+    """
+
+    facts: float = 0.0
+    pairs: float = 0.0
+    naming: Naming | None = None
+    synonyms: float = 0.0
+    successions: float = 0.0
+
+
+def walk_over(topology: Topology, weights: Weights) -> Walk:
+    """Return the graph of entities and chunks whose links weigh what `weights` says; without chunks if none count."""
+    first_chunk = topology.n_entities
+    blocks: list[Block] = []
+    if weights.facts:
+        blocks.append(Block(links=topology.relations(Measure.MENTIONS), weight=weights.facts))
+    if weights.pairs:
+        blocks.append(Block(links=topology.relations(Measure.ONE), weight=weights.pairs))
+    if weights.synonyms:
+        blocks.append(Block(links=topology.synonyms(), weight=weights.synonyms))
+    if weights.naming is not None:
+        blocks += _namings(topology, weights.naming, first_chunk)
+    if weights.successions:
+        successions = topology.successions()
+        blocks.append(Block(links=successions, rows=first_chunk, columns=first_chunk, weight=weights.successions))
+    has_chunks = weights.naming is not None or weights.successions > 0
+    return Walk(blocks=blocks, n_entities=first_chunk, n_chunks=topology.n_chunks if has_chunks else 0)
+
+
+def ranked(walk: Walk, reset: Floats, damping: float) -> Floats:
+    """Return the PageRank of each node, [n_nodes], for a reset [n_nodes] of any mass; zeros where it has none."""
+    total = float(reset.sum())
+    return page_rank(walk, reset / total, damping=damping).round(SCORE_DECIMALS) if total else np.zeros(len(reset))
+
+
+async def top_chunks(scores: Floats, k: int, view: ReadView) -> tuple[Scored, ...]:
+    """Return the k chunks with the highest scores above 0 ([n_chunks]), best first, equal ones by id."""
+    numbers = _top(scores, k)
+    return _ordered(await view.chunk_ids(numbers.tolist()), scores, k)
+
+
+async def top_entities(scores: Floats, k: int, view: ReadView) -> tuple[Scored, ...]:
+    """Return the k entities with the highest scores above 0 ([n_entities]), best first, equal ones by key."""
+    numbers = _top(scores, k)
+    return _ordered(await view.entity_keys(numbers.tolist()), scores, k)
+
+
+def _top(scores: Floats, k: int) -> Ints:
+    """Return the places of the k highest scores above 0, with all that equal the last."""
+    filled = np.flatnonzero(scores > 0)
+    if k <= 0 or len(filled) <= k:
+        return filled[: max(k, 0)]
+    found = scores[filled]
+    least = np.partition(found, len(found) - k)[len(found) - k]
+    return np.flatnonzero(scores >= max(least, np.finfo(float).tiny))
+
+
+def _ordered(ids: Mapping[int, str], scores: Floats, k: int) -> tuple[Scored, ...]:
+    found = sorted((-float(scores[number]), i) for number, i in ids.items())
+    return tuple(Scored(id=i, score=-score) for score, i in found[:k])
+
+
+def _namings(topology: Topology, naming: Naming, first_chunk: int) -> list[Block]:
+    named, naming_links = topology.appearances(), topology.namings()
+    share: Floats | None = None
+    if naming is Naming.ONE:
+        named, naming_links = named.ones(), naming_links.ones()
+    if naming is Naming.SHARE:
+        sums = naming_links.sums()
+        share = np.divide(1.0, sums, out=np.zeros(len(sums)), where=sums > 0)
+    return [
+        Block(links=named, columns=first_chunk, column_scale=share),
+        Block(links=naming_links, rows=first_chunk, row_scale=share),
+    ]

@@ -1,0 +1,43 @@
+"""Dropping: of a derivation that is kept no longer nothing stays in the tables."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, Table, delete, select
+
+from quipu.model.cluster import Hierarchy, Partition
+from quipu.model.derivation import NAMES, SENTENCES, SYNONYMS
+from quipu.ports.store import Space
+from quipu.stores.relational import derived_schema as d
+from quipu.stores.relational import partitions, reports, synonyms
+from quipu.stores.relational.vector_rows import VectorChanges
+
+_HIERARCHIES = {"communities": Hierarchy.COMMUNITIES, "hierarchy": Hierarchy.AGGREGATES}
+_EMBEDDED: dict[str, tuple[Space, Table]] = {
+    NAMES: (Space.NAME, d.entity_name),
+    SENTENCES: (Space.SENTENCE, d.sentence),
+}
+_REPORTS = "reports"  # of communities
+_k = d.cluster.c
+
+
+def drop(connection: Connection, names: Sequence[str], revision: int, vectors: VectorChanges) -> frozenset[int]:
+    """Forget these derivations and what they hold; return the entities that lost synonyms."""
+    connection.execute(delete(d.derivation).where(d.derivation.c.name.in_(names)))
+    for name in names:
+        if name == _REPORTS:
+            of = select(_k.rid).where(_k.hierarchy == Hierarchy.COMMUNITIES.value)
+            reports.drop(connection, connection.execute(of).scalars().all(), vectors)
+        elif name in _HIERARCHIES:
+            partition = Partition(hierarchy=_HIERARCHIES[name], clusters=(), revision=revision)
+            partitions.write(connection, partition, vectors)
+            relation = d.cluster_relation
+            connection.execute(delete(relation).where(relation.c.source.not_in(select(_k.rid))))
+        elif name in _EMBEDDED:
+            _drop_embedded(connection, *_EMBEDDED[name], vectors)
+    return synonyms.restart(connection, revision) if SYNONYMS in names else frozenset()
+
+
+def _drop_embedded(connection: Connection, space: Space, owner: Table, vectors: VectorChanges) -> None:
+    for text_hash in connection.execute(select(owner.c.vector_hash).distinct()).scalars().all():
+        vectors.moved(space, text_hash, "")
+    connection.execute(delete(owner))

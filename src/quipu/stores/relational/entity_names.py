@@ -1,0 +1,59 @@
+"""Names in tables: while "names" is kept, each entity has a row for the vector of its name, in step with the entity."""
+
+from collections.abc import Collection, Mapping
+
+from sqlalchemy import Connection, func, select
+
+from quipu.model.derivation import NAMES
+from quipu.ports.derived import Held
+from quipu.ports.store import Space
+from quipu.stores.relational import derived_schema as d
+from quipu.stores.relational import made
+from quipu.stores.relational import schema as s
+from quipu.stores.relational.snapshot import Snapshot
+from quipu.stores.relational.sql import ByValues, insert_rows
+from quipu.stores.relational.vector_rows import VectorChanges, n_waiting, vector_hash
+
+_n = d.entity_name.c
+_KEPT = ByValues(select(_n.rid, _n.vector_hash), _n.rid)
+_DROP = ByValues(d.entity_name.delete(), _n.rid)
+
+
+def follow(
+    connection: Connection, names: Mapping[int, str], gone: Collection[int], vectors: VectorChanges, revision: int
+) -> frozenset[int]:
+    """Note the names entities have now, by row, and which are gone; return those that had another name, or any.
+
+    Nothing happens where names are not kept.
+    """
+    if not made.is_kept(connection, NAMES):
+        return frozenset()
+    wanted = {rid: vector_hash(Space.NAME, name) for rid, name in names.items()}
+    kept: dict[int, str] = dict(map(tuple, _KEPT.rows(connection, [*names, *gone])))
+    changed = frozenset(rid for rid, text_hash in kept.items() if wanted.get(rid) != text_hash)
+    new = sorted(rid for rid, text_hash in wanted.items() if kept.get(rid) != text_hash)
+    for rid in {*changed, *new}:
+        vectors.moved(Space.NAME, kept.get(rid, ""), wanted.get(rid, ""))
+    _DROP.run(connection, sorted(changed))
+    rows = [{"rid": rid, "vector_hash": wanted[rid], "revision": revision, "is_compared": 0} for rid in new]
+    insert_rows(connection, d.entity_name, rows)
+    return changed
+
+
+def begin(connection: Connection, revision: int) -> VectorChanges:
+    """Give every entity its row, when names begin to be kept or are made anew; return what that changes."""
+    vectors = VectorChanges()
+    names: dict[int, str] = dict(map(tuple, connection.execute(select(s.entity.c.rid, s.entity.c.name))))
+    known = connection.execute(select(_n.rid)).scalars().all()
+    follow(connection, names, [rid for rid in known if rid not in names], vectors, revision)
+    return vectors
+
+
+def held(snapshot: Snapshot) -> Held:
+    """Return how many entities there are, and how many names have no vector yet."""
+    n_names = snapshot.connection.scalar(select(func.count()).select_from(d.entity_name)) or 0
+    if not made.is_kept(snapshot.connection, NAMES):
+        n_entities = snapshot.connection.scalar(select(func.count()).select_from(s.entity)) or 0
+        return Held(n_items=0, n_stale=n_entities, n_texts=n_entities)
+    n_texts = n_waiting(snapshot.connection, Space.NAME)
+    return Held(n_items=n_names, n_stale=n_texts, n_texts=n_texts)

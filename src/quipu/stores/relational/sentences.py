@@ -1,0 +1,91 @@
+"""Sentences in tables: where the sentences of each chunk begin and end, and the vectors they want."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, func, select
+
+from quipu.model.derivation import SENTENCES
+from quipu.model.sentences import ChunkSentences
+from quipu.ports.derived import Held, Sentence
+from quipu.ports.store import Space
+from quipu.stores.relational import derived_schema as d
+from quipu.stores.relational import made
+from quipu.stores.relational import schema as s
+from quipu.stores.relational.lookup import Lookup
+from quipu.stores.relational.snapshot import Snapshot
+from quipu.stores.relational.sql import ByValues, insert_rows, next_rid
+from quipu.stores.relational.vector_rows import VectorChanges, n_waiting, vector_hash
+
+_CHARS_PER_SENTENCE = 100  # of texts that are not divided yet, to tell what that will cost
+_SPACES = "".join(character for character in map(chr, range(0x3001)) if character.isspace())
+
+_s, _c = d.sentence.c, s.chunk.c
+_CHUNKS = Lookup(select(_c.rid, _c.id, _c.text), _c.id, said_in=_c.rid)
+_TEXTS = ByValues(select(_c.rid, _c.text), _c.rid)
+_RIDS = ByValues(select(_c.id, _c.rid, _c.text), _c.id)
+_OF = ByValues(select(_s.chunk, _s.ordinal, _s.start_char, _s.end_char), _s.chunk)
+_PLACES = ByValues(select(_s.rid, _s.chunk, _s.start_char, _s.end_char), _s.rid)
+_HASHES = ByValues(select(_s.vector_hash), _s.chunk)
+_DROP = ByValues(d.sentence.delete(), _s.chunk)
+_is_undivided = ~select(1).where(_s.chunk == _c.rid).exists() & (func.trim(_c.text, _SPACES) != "")
+_UNDIVIDED = select(_c.id).where(_is_undivided).order_by(_c.id)
+_SIZE_UNDIVIDED = select(func.count(), func.coalesce(func.sum(func.length(_c.text)), 0)).where(_is_undivided)
+
+
+def read(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str, list[Sentence]]:
+    """Return the sentences of these chunks, in order; of chunks not divided yet, nothing."""
+    chunks = {rid: (chunk, text) for rid, chunk, text in _CHUNKS.rows(snapshot, sorted(set(chunk_ids)))}
+    found: dict[str, list[Sentence]] = {}
+    for rid, ordinal, start, end in sorted(map(tuple, _OF.rows(snapshot.connection, sorted(chunks)))):
+        chunk, text = chunks[rid]
+        sentence = Sentence(chunk=chunk, ordinal=ordinal, start=start, end=end, text=text[start:end])
+        found.setdefault(chunk, []).append(sentence)
+    return {chunk: found[chunk] for chunk in chunk_ids if chunk in found}
+
+
+def undivided(snapshot: Snapshot, limit: int) -> list[str]:
+    """Return chunks whose sentences are not known yet, by id."""
+    return list(snapshot.connection.execute(_UNDIVIDED.limit(limit)).scalars())
+
+
+def texts(connection: Connection, rids: Sequence[int]) -> Mapping[int, str]:
+    """Return the words of each of these sentences, by row."""
+    places = _PLACES.rows(connection, rids)
+    text_by_chunk: dict[int, str] = dict(map(tuple, _TEXTS.rows(connection, sorted({row.chunk for row in places}))))
+    known = (place for place in places if place.chunk in text_by_chunk)
+    return {rid: text_by_chunk[chunk][start:end] for rid, chunk, start, end in known}
+
+
+def write(connection: Connection, divided: Sequence[ChunkSentences]) -> VectorChanges:
+    """Put sentences in place of those these chunks had; chunks that are gone are left out. Return what that changes."""
+    vectors = VectorChanges()
+    chunks = {row.id: row for row in _RIDS.rows(connection, [each.chunk for each in divided])}
+    drop(connection, [row.rid for row in chunks.values()], vectors)
+    rid = next_rid(connection, d.sentence)
+    rows: list[dict[str, Any]] = []
+    for each in divided:
+        for ordinal, (start, end) in enumerate(each.spans if each.chunk in chunks else ()):
+            chunk = chunks[each.chunk]
+            wanted = vector_hash(Space.SENTENCE, chunk.text[start:end])
+            vectors.moved(Space.SENTENCE, "", wanted)
+            place = {"start_char": start, "end_char": end, "vector_hash": wanted}
+            rows.append({"rid": rid + len(rows), "chunk": chunk.rid, "ordinal": ordinal, **place})
+    insert_rows(connection, d.sentence, rows)
+    return vectors
+
+
+def drop(connection: Connection, chunks: Sequence[int], vectors: VectorChanges) -> None:
+    """Drop the sentences of these chunks."""
+    for (text_hash,) in _HASHES.rows(connection, chunks):
+        vectors.moved(Space.SENTENCE, text_hash, "")
+    _DROP.run(connection, chunks)
+
+
+def held(snapshot: Snapshot) -> Held:
+    """Return how many sentences there are, in how many chunks they are not known, and what is to be embedded."""
+    n_sentences = snapshot.connection.scalar(select(func.count()).select_from(d.sentence)) or 0
+    n_undivided, n_chars = snapshot.connection.execute(_SIZE_UNDIVIDED).one()
+    n_texts = n_waiting(snapshot.connection, Space.SENTENCE) + -(-n_chars // _CHARS_PER_SENTENCE)
+    is_kept = made.is_kept(snapshot.connection, SENTENCES)
+    return Held(n_items=n_sentences if is_kept else 0, n_stale=n_undivided, n_texts=n_texts)

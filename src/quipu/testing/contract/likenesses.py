@@ -1,0 +1,170 @@
+"""Likenesses: vectors of names and sentences and pairs of alike names, kept in step while they are kept."""
+
+from collections.abc import Sequence
+
+from quipu.model.delta import Delta
+from quipu.model.derivation import NAMES, SENTENCES, SYNONYMS
+from quipu.model.ids import sentence_id
+from quipu.model.made import Made
+from quipu.model.query import Filter
+from quipu.model.sentences import ChunkSentences
+from quipu.model.synonyms import Compared, SynonymPair
+from quipu.ports.store import Space, Store
+from quipu.testing.contract.steps import DIMENSION, MODEL, OpenStore, dump, embed, publish, remove
+from quipu.testing.facts import document, entity, passage
+
+_A = document("a", passage("Acre fell. Venice stood.", entity("Acre", "Location"), entity("Venice", "Location")))
+_B = document("b", passage("Acres are fields.", entity("Acres", "Concept"), entity("Venice", "Other")))
+_PAIR = SynonymPair(first="acre", second="acres", similarity=0.9)
+
+
+async def _keep(store: Store, *names: str) -> None:
+    await store.commit(Delta(made=[Made(name=name, identity="test/1", revision=0) for name in names]))
+
+
+async def _revision(store: Store) -> int:
+    async with store.view() as view:
+        return view.revision
+
+
+async def _divide(store: Store, *chunks: ChunkSentences) -> None:
+    await store.commit(Delta(sentences=chunks))
+
+
+def _kinds(lines: Sequence[str], kind: str) -> int:
+    return sum(f'"kind":"{kind}"' in line for line in lines)
+
+
+class Likenesses:
+    """What is promised of names, synonyms and sentences."""
+
+    async def test_names_want_vectors_from_when_they_are_kept(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await store.use_embedder(MODEL, DIMENSION)
+            await publish(store, _A)
+            await embed(store)
+            await _keep(store, NAMES)
+            assert await embed(store) == ["Acre", "Venice"]
+            await publish(store, _B)
+            assert "Acres" in await embed(store)
+            async with store.view() as view:
+                rows = await view.vector_rows(Space.NAME, ["acre", "acres", "venice", "nobody"])
+                owners = await view.vector_owners(Space.NAME, list(rows.values()))
+                assert {each: (key,) for key, each in rows.items()} == owners
+                assert (await view.held(NAMES)).n_items == 3
+            async with store.view(Filter(documents=("b",))) as view:
+                assert set(await view.vector_rows(Space.NAME, ["acre", "acres", "venice"])) == {"acres", "venice"}
+                allowed = await view.vectors_allowed(Space.NAME)
+                assert allowed is not None
+                assert allowed.tolist() == sorted([rows["acres"], rows["venice"]])
+            await remove(store, "b")
+            async with store.view() as view:
+                assert set(await view.vector_rows(Space.NAME, ["acre", "acres", "venice"])) == {"acre", "venice"}
+            assert await store.verify() == []
+
+    async def test_synonyms_go_with_either_name(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await store.use_embedder(MODEL, DIMENSION)
+            await publish(store, _A, _B)
+            await _keep(store, NAMES, SYNONYMS)
+            async with store.view() as view:
+                assert await view.names_to_compare(10) == []  # not one has a vector
+            await embed(store)
+            async with store.view() as view:
+                assert await view.names_to_compare(10) == ["acre", "acres", "venice"]
+                assert await view.names_to_compare(1) == ["acre"]
+            revision = await _revision(store)
+            await store.commit(Delta(synonyms=Compared(revision=revision, names=["acre", "acres"], pairs=[_PAIR])))
+            async with store.view() as view:
+                assert await view.names_to_compare(10) == ["venice"]
+                assert await view.synonyms(["acres", "acre", "venice"]) == {
+                    "acres": [("acre", 0.9)],
+                    "acre": [("acres", 0.9)],
+                }
+                numbers = await view.entity_numbers(["acre", "acres"])
+                pairs = await view.synonym_rows()
+                assert {int(pairs.firsts[0]), int(pairs.seconds[0])} == set(numbers.values())
+                assert pairs.similarities.tolist() == [0.9]
+                changed = await view.changed_since(revision)
+                assert changed is not None
+                assert changed.entities.tolist() == sorted(numbers.values())
+            async with store.view(Filter(documents=("a",))) as view:
+                assert await view.synonyms(["acre"]) == {}
+            await remove(store, "b")
+            assert _kinds(await dump(store), "synonym") == 0
+
+    async def test_a_comparison_of_before_a_name_was_there_does_not_count(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await store.use_embedder(MODEL, DIMENSION)
+            await publish(store, _A)
+            await _keep(store, NAMES, SYNONYMS)
+            revision = await _revision(store)
+            await publish(store, _B)
+            await embed(store)
+            await store.commit(Delta(synonyms=Compared(revision=revision, names=["acre", "acres"], pairs=[_PAIR])))
+            async with store.view() as view:
+                assert await view.names_to_compare(10) == ["acres", "venice"]
+                assert await view.synonyms(["acre"]) == {}
+
+    async def test_sentences_are_read_back_and_go_with_their_chunk(self, open_store: OpenStore) -> None:
+        first, second = _A.chunks[0].chunk.id, _B.chunks[0].chunk.id
+        async with open_store() as store:
+            await store.use_embedder(MODEL, DIMENSION)
+            await publish(store, _A, _B)
+            await embed(store)
+            await _keep(store, SENTENCES)
+            async with store.view() as view:
+                assert await view.undivided_chunks(10) == sorted([first, second])
+            await _divide(store, ChunkSentences(chunk=first, spans=[(0, 10), (11, 24)]))
+            await _divide(store, ChunkSentences(chunk=second, spans=[(0, 17)]), ChunkSentences(chunk="gone", spans=[]))
+            assert await embed(store) == ["Acre fell.", "Acres are fields.", "Venice stood."]
+            async with store.view() as view:
+                assert await view.undivided_chunks(10) == []
+                found = await view.sentences([second, first, "nowhere"])
+                assert [(each.chunk, each.ordinal, each.text) for chunk in found for each in found[chunk]] == [
+                    (second, 0, "Acres are fields."),
+                    (first, 0, "Acre fell."),
+                    (first, 1, "Venice stood."),
+                ]
+                rows = await view.vector_rows(Space.SENTENCE, [sentence_id(first, 1), sentence_id(first, 7)])
+                assert list(rows) == [sentence_id(first, 1)]
+            assert await store.verify() == []
+            await remove(store, "a")
+            async with store.view() as view:
+                assert list(await view.sentences([first, second])) == [second]
+                assert len((await view.vectors_after(Space.SENTENCE, -1)).rows) == 1
+            assert await store.verify() == []
+
+    async def test_the_types_of_entities_are_those_of_the_allowed_mentions(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, _A, _B)
+            assert await _types(store, Filter()) == [("acre", "Location"), ("acres", "Concept"), ("venice", "Location")]
+            assert await _types(store, Filter(documents=("b",))) == [("acres", "Concept"), ("venice", "Other")]
+
+    async def test_the_rows_of_chunks_are_told_by_number(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await store.use_embedder(MODEL, DIMENSION)
+            await publish(store, _A, _B)
+            await embed(store)
+            async with store.view() as view:
+                numbers, rows = await view.chunk_vector_rows()
+                ids = await view.chunk_ids(numbers.tolist())
+                expected = await view.vector_rows(Space.CHUNK, list(ids.values()))
+            assert numbers.tolist() == sorted(numbers.tolist())
+            assert {ids[number]: row for number, row in zip(numbers.tolist(), rows.tolist(), strict=True)} == expected
+
+    async def test_a_view_that_was_dumped_reads_on(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, _A)
+            async with store.view() as view:
+                expected = await view.chunks_of_entities(["acre"], 5)
+                assert [line async for line in view.dump()]
+                assert await view.chunks_of_entities(["acre"], 5) == expected != {}
+
+
+async def _types(store: Store, allowed: Filter) -> list[tuple[str, str]]:
+    """Return the entities and types as told, in their order."""
+    async with store.view(allowed) as view:
+        told = await view.entity_types()
+        keys = await view.entity_keys(told.numbers.tolist())
+    return [(keys[number], told.types[code]) for number, code in zip(told.numbers.tolist(), told.codes, strict=True)]

@@ -1,0 +1,191 @@
+"""Numbers: the graph as rows of numbers, and what changed of it, for arrays that follow it from outside."""
+
+from itertools import pairwise
+
+import numpy as np
+
+from quipu.model.delta import Delta
+from quipu.model.query import Filter
+from quipu.ports.derived import AliasRows, Changed, GraphRows, Ints
+from quipu.ports.store import ReadView, Store
+from quipu.testing.contract.steps import OpenStore, publish, remove
+from quipu.testing.facts import alias, document, entity, passage, relation
+
+ADA, BOB, WHO = entity("Ada"), entity("Bob"), entity("World Health Organization")
+PAGES = (
+    document(
+        "a", passage("Ada met Bob. Ada!", ADA, BOB, relation("Ada", "Bob", weight=1.5)), passage("Ada wrote.", ADA)
+    ),
+    document("b", passage("The World Health Organization (WHO).", WHO, alias("World Health Organization", "WHO"))),
+    document("c", passage("Bob of the WHO.", BOB), passage("Nobody.", relation("Ada", "Bob"), BOB, ADA)),
+)
+KEYS = ["ada", "bob", "world health organization"]
+
+Counted = dict[tuple[str, str], tuple[int, ...]]
+
+
+async def _all(view: ReadView) -> list[str]:
+    return [chunk.id for each in await view.documents() for chunk in await view.document_chunks(each.id)]
+
+
+async def _appearances(rows: GraphRows, view: ReadView) -> Counted:
+    """Return, by entity and chunk, how often it appears, is mentioned and is named by its key there."""
+    return await _by_ids(rows.entities, rows.chunks, [rows.counts, rows.mentions, rows.keyed], view)
+
+
+async def _by_ids(entities: Ints, chunks: Ints, counts: list[Ints], view: ReadView) -> Counted:
+    keys = await view.entity_keys(entities.tolist())
+    ids = await view.chunk_ids(chunks.tolist())
+    counted = zip(entities.tolist(), chunks.tolist(), *(each.tolist() for each in counts), strict=True)
+    return {(keys[number], ids[chunk]): tuple(values) for number, chunk, *values in counted}
+
+
+async def _rows_after(store: Store, revision: int) -> tuple[Changed, GraphRows]:
+    async with store.view() as view:
+        changed = await view.changed_since(revision)
+        assert changed is not None
+        return changed, await view.graph_rows(changed)
+
+
+class Numbers:
+    """What is promised of numbers, and of the graph told in them."""
+
+    async def test_numbers_lead_to_ids_and_back(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, *PAGES)
+            async with store.view() as view:
+                chunks = await _all(view)
+                numbers = await view.entity_numbers(["bob", "nobody", *KEYS])
+                assert list(numbers) == ["bob", "ada", "world health organization"]
+                assert await view.entity_keys(list(numbers.values())) == {n: key for key, n in numbers.items()}
+                by_id = await view.chunk_numbers([*chunks, "nothing"])
+                assert list(by_id) == chunks
+                assert await view.chunk_ids([*by_id.values(), 10_000]) == {n: i for i, n in by_id.items()}
+                assert await view.chunks_allowed() is None
+
+    async def test_within_a_filter_only_what_it_allows_has_a_number(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, *PAGES)
+            async with store.view() as view:
+                numbers, by_id = await view.entity_numbers(KEYS), await view.chunk_numbers(await _all(view))
+            async with store.view(Filter(documents=("b",))) as view:
+                (chunk,) = await _all(view)
+                assert list(await view.entity_numbers(KEYS)) == ["world health organization"]
+                assert list((await view.entity_keys(list(numbers.values()))).values()) == ["world health organization"]
+                assert await view.chunk_numbers(list(by_id)) == {chunk: by_id[chunk]}
+                assert await view.chunk_ids(list(by_id.values())) == {by_id[chunk]: chunk}
+                allowed = await view.chunks_allowed()
+                assert allowed is not None
+                assert allowed.tolist() == [by_id[chunk]]
+
+    async def test_rows_tell_how_often_chunks_name_entities(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, *PAGES)
+            async with store.view() as view:
+                found = await _appearances(await view.graph_rows(), view)
+                named = await view.chunks_of_entities(KEYS, 100)
+                assert {pair: counts[0] for pair, counts in found.items()} == {
+                    (key, chunk): n for key, counts in named.items() for chunk, n in counts.items()
+                }
+                first, *_, met, last = await _all(view)
+                assert found["ada", first] == (2, 1, 2)
+                assert found["world health organization", met] == (1, 0, 0)  # by its alias alone
+                assert found["ada", last] == (1, 1, 0)
+
+    async def test_rows_tell_every_statement_and_every_place(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, *PAGES)
+            async with store.view() as view:
+                rows = await view.graph_rows()
+                keys = await view.entity_keys([*rows.sources.tolist(), *rows.targets.tolist()])
+                ids = await view.chunk_ids(rows.placed.tolist())
+                first, *_, last = await _all(view)
+                stated = zip(rows.sources, rows.targets, rows.stated_in, rows.weights, strict=True)
+                assert sorted((keys[int(a)], keys[int(b)], ids[int(c)], int(w)) for a, b, c, w in stated) == sorted(
+                    [("ada", "bob", first, 1500), ("ada", "bob", last, 1000)]
+                )
+                at = dict(zip(rows.placed.tolist(), zip(rows.documents, rows.ordinals, strict=True), strict=True))
+                places = [at[number] for number in (await view.chunk_numbers(await _all(view))).values()]
+                assert [int(ordinal) for _, ordinal in places] == [0, 1, 0, 0, 1]
+                assert [int(a) == int(b) for (a, _), (b, _) in pairwise(places)] == [
+                    True, False, False, True
+                ]  # fmt: skip
+
+    async def test_rows_of_what_changed_are_those_of_its_chunks_and_entities(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, PAGES[2])
+            await publish(store, *PAGES[:2])
+            changed, rows = await _rows_after(store, 1)
+            async with store.view() as view:
+                every = await view.graph_rows()
+                found, whole = await _appearances(rows, view), await _appearances(every, view)
+                chunks = set((await view.chunk_ids(changed.chunks.tolist())).values())
+                entities = set((await view.entity_keys(changed.entities.tolist())).values())
+            assert entities == {"world health organization"}
+            assert len(chunks) == 3
+            assert found == {pair: n for pair, n in whole.items() if pair[0] in entities or pair[1] in chunks}
+            assert sorted(rows.stated_in.tolist()) == sorted(
+                set(every.stated_in.tolist()) & set(changed.chunks.tolist())
+            )
+            assert sorted(rows.placed.tolist()) == changed.chunks.tolist()
+
+    async def test_what_goes_and_what_moves_is_told(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, document("a", "One.", passage("Two.", ADA), "Three."))
+            async with store.view() as view:
+                one, two, three = (await view.chunk_numbers(await _all(view))).values()
+                (ada,) = (await view.entity_numbers(["ada"])).values()
+            await publish(store, document("a", "Three.", "One."))
+            changed, rows = await _rows_after(store, 1)
+            assert changed.chunks.tolist() == sorted([one, two, three])
+            assert changed.entities.tolist() == [ada]
+            assert sorted(rows.placed.tolist()) == sorted([one, three])
+            assert rows.entities.tolist() == []
+            await remove(store, "a")
+            assert (await _rows_after(store, 2))[0].chunks.tolist() == sorted([one, three])
+
+    async def test_nothing_has_changed_since_now_and_the_future_is_not_known(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, *PAGES)
+            async with store.view() as view:
+                now = await view.changed_since(view.revision)
+                assert now is not None
+                assert [now.chunks.tolist(), now.entities.tolist()] == [[], []]
+                assert await view.changed_since(view.revision + 1) is None
+
+    async def test_a_purge_forgets_what_changed(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, *PAGES)
+            await store.purge()
+            async with store.view() as view:
+                assert await view.changed_since(0) is None
+                assert await view.changed_since(view.revision) is not None
+                assert await view.seal(view.revision) is not None
+
+    async def test_each_revision_has_a_seal_of_its_own(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            for _ in range(3):
+                await store.commit(Delta())
+            async with store.view() as view:
+                seals = [await view.seal(revision) for revision in (1, 2, 3)]
+                assert None not in seals
+                assert len(set(seals)) == 3
+
+    async def test_aliases_count_where_allowed_chunks_state_them(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, *PAGES)
+            counted = []
+            for documents in (("a", "c"), ("b", "c")):
+                async with store.view(Filter(documents=documents)) as view:
+                    rows: AliasRows = await view.alias_rows()
+                    counted.append(await _by_ids(rows.entities, rows.chunks, [rows.counts], view))
+            assert counted[0] == {}
+            assert sorted((key, n) for (key, _), n in counted[1].items()) == [
+                ("world health organization", (1,)),
+                ("world health organization", (1,)),
+            ]
+
+    async def test_an_empty_store_has_no_rows(self, open_store: OpenStore) -> None:
+        async with open_store() as store, store.view() as view:
+            rows = await view.graph_rows()
+            assert all(np.array_equal(getattr(rows, name), []) for name in GraphRows.__slots__)

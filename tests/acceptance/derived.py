@@ -1,0 +1,77 @@
+"""What acceptance tests share: all that is made on demand, and evidence as text that a person can read."""
+
+from collections.abc import Iterator, Sequence
+
+from quipu.derive.catalog import CATALOG
+from quipu.engine import Quipu
+from quipu.model.evidence import Evidence, Hit
+from quipu.model.ids import relation_ends
+from quipu.model.query import Query
+from quipu.ports.store import ReadView
+
+DERIVATIONS = tuple(each.name for each in CATALOG)
+READ_COMMUNITIES = ("community_global", "community_local", "drift", "bridge")
+MAX_SHOWN = 10  # of each section
+
+
+async def keep_all(kb: Quipu) -> None:
+    """Make every derivation, so that it is kept from then on."""
+    report = await kb.refresh(DERIVATIONS)
+    assert report.is_whole, report
+
+
+async def made_anew(kb: Quipu) -> None:
+    """Find the communities anew, so that nothing is left of how the index came about."""
+    report = await kb.refresh(["communities", "reports"], rebuild=True)
+    assert report.is_whole, report
+
+
+def sections(evidence: Evidence) -> dict[str, tuple[Hit, ...]]:
+    """Return the evidence by the kind of what was found."""
+    return {
+        "chunks": evidence.chunks,
+        "entities": evidence.entities,
+        "relations": evidence.relations,
+        "reports": evidence.reports,
+    }
+
+
+def ranking(evidence: Evidence) -> list[tuple[str, float]]:
+    """Return all ids with their scores, section by section."""
+    return [(f"{name} {hit.id}", hit.score) for name, hits in sections(evidence).items() for hit in hits]
+
+
+def ids_in(evidence: Evidence) -> set[str]:
+    """Return every id the evidence names: hits, what seeds led to, sources of points, and both ends of relations."""
+    found = {hit.id for hits in sections(evidence).values() for hit in hits}
+    found |= {scored.id for seed in evidence.seeds for scored in seed.found}
+    found |= {source for point in evidence.points for source in (*point.reports, *point.chunks)}
+    return found | {end for each in evidence.relations for end in relation_ends(each.id)}
+
+
+async def told(kb: Quipu, strategy: str, questions: Sequence[str], **options: object) -> str:
+    """Return what a strategy finds for each question: scores to three decimals, ids, and what the ids stand for."""
+    lines: list[str] = []
+    for question in questions:
+        query = Query(text=question, strategy=strategy, **options)  # type: ignore[arg-type]
+        evidence = await kb.retrieve(query)
+        async with kb._store.view() as view:
+            meaning = await _meanings(evidence, view)
+        lines += ["", question, *_shown(evidence, meaning)]
+    return "\n".join([f"What `{strategy}` finds.", *lines]) + "\n"
+
+
+async def _meanings(evidence: Evidence, view: ReadView) -> dict[str, str]:
+    """Return the place of each chunk and the title of each report."""
+    chunks = await view.chunks([hit.id for hit in evidence.chunks])
+    reports = await view.cluster_reports([hit.id for hit in evidence.reports])
+    return {each.id: f"{each.document_id} {each.ordinal}" for each in chunks} | {r.cluster: r.title for r in reports}
+
+
+def _shown(evidence: Evidence, meaning: dict[str, str]) -> Iterator[str]:
+    for name, hits in sections(evidence).items():
+        if hits:
+            yield f"  {len(hits)} {name}"
+        for hit in hits[:MAX_SHOWN]:
+            told = f" · {meaning[hit.id]}" if hit.id in meaning else ""
+            yield f"    {hit.score:.3f} {hit.id}{told}"

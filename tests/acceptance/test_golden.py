@@ -1,0 +1,124 @@
+"""Golden tests: what each strategy finds in the corpus of `quipu demo`, with all that is made without a model.
+
+The files in tests/data/golden are for reading: `pytest tests/acceptance/test_golden.py --rewrite-golden` writes them
+again where a change is meant.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from importlib.resources import as_file, files
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from quipu.engine import Quipu
+from quipu.retrieve import STRATEGIES
+from quipu.settings import Settings
+from quipu.wiring import open_engine
+from tests.acceptance.derived import keep_all, made_anew, told
+
+GOLDEN = Path(__file__).resolve().parents[1] / "data" / "golden"
+QUESTIONS = (
+    "Which book did the financier who sued Johannes Gutenberg print in Mainz in 1457?",
+    "How did rulers keep roads and post stations in order?",
+    "Какой князь стал покровителем печатника, который выпустил первую точно датированную русскую книгу «Апостол»?",
+    "记载毕昇胶泥活字的学者晚年住在哪里？",
+)
+TOLERANCE = 0.0011  # of a score: the last decimal may be rounded otherwise elsewhere
+LINE = re.compile(r"    (-?\d+\.\d{3}) (.*)")
+
+
+@contextmanager
+def _corpus() -> Iterator[Path]:
+    with as_file(files("quipu") / "testing" / "corpora") as folder:
+        yield folder / "demo"
+
+
+@asynccontextmanager
+async def _opened(folder: Path) -> AsyncIterator[Quipu]:
+    async with await open_engine(Settings(index=folder)) as kb:
+        yield kb
+
+
+async def _built_at_once(folder: Path) -> None:
+    with _corpus() as corpus:
+        async with _opened(folder) as kb:
+            await kb.add(corpus, root=corpus)
+            await keep_all(kb)
+
+
+async def _lived(folder: Path) -> None:
+    """Build the same in another order and in parts, every derivation kept from the first on, with a detour."""
+    with _corpus() as corpus:
+        paths = sorted(path for path in corpus.iterdir() if not path.name.endswith(".meta.json"))
+        Random("order").shuffle(paths)
+        async with _opened(folder) as kb:
+            await kb.add(*paths[:20], root=corpus)
+            await keep_all(kb)
+            await kb.add_text("Johann Fust went to Paris with a chest of books. 毕昇在杭州。", id="detour")
+            await kb.add(*paths[20:], root=corpus)
+            await kb.remove(["detour", paths[3].name])
+            await kb.add(paths[3], root=corpus)
+            await made_anew(kb)
+
+
+@pytest.fixture(scope="module")
+def at_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("golden") / "at once"
+    asyncio.run(_built_at_once(folder))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def lived(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("golden") / "lived"
+    asyncio.run(_lived(folder))
+    return folder
+
+
+def differences(found: str, expected: str) -> list[str]:
+    """Return the lines in which what was found is not what was expected; scores may differ by what rounding does."""
+    one, other = found.splitlines(), expected.splitlines()
+    n_more = len(one) - len(other)
+    lines = [f"{a!r} where {b!r} is expected" for a, b in zip(one, other, strict=False) if not _is_same(a, b)]
+    return lines + ([f"{n_more:+} lines"] if n_more else [])
+
+
+def _is_same(found: str, expected: str) -> bool:
+    one, other = LINE.fullmatch(found), LINE.fullmatch(expected)
+    if one is None or other is None:
+        return found == expected
+    return one[2] == other[2] and abs(float(one[1]) - float(other[1])) < TOLERANCE
+
+
+@pytest.mark.parametrize("name", list(STRATEGIES))
+async def test_a_strategy_finds_what_it_always_found(name: str, at_once: Path, rewrite_golden: bool) -> None:
+    async with _opened(at_once) as kb:
+        found = await told(kb, name, QUESTIONS)
+    file = GOLDEN / f"{name}.txt"
+    if rewrite_golden:
+        file.write_text(found, encoding="utf-8")
+    assert differences(found, file.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("name", list(STRATEGIES))
+async def test_it_finds_the_same_whatever_the_history_of_the_index(name: str, lived: Path) -> None:
+    async with _opened(lived) as kb:
+        found = await told(kb, name, QUESTIONS)
+    assert differences(found, (GOLDEN / f"{name}.txt").read_text(encoding="utf-8")) == []
+
+
+def test_no_golden_file_is_left_of_a_strategy_that_is_gone() -> None:
+    assert {file.stem for file in GOLDEN.glob("*.txt")} == set(STRATEGIES)
+
+
+def test_another_order_another_score_and_a_missing_line_are_differences() -> None:
+    expected = "Q\n    0.500 a · x\n    0.400 b\n"
+    assert differences(expected, expected) == []
+    assert differences("Q\n    0.501 a · x\n    0.400 b\n", expected) == []
+    assert len(differences("Q\n    0.503 a · x\n    0.400 b\n", expected)) == 1
+    assert len(differences("Q\n    0.400 b\n    0.500 a · x\n", expected)) == 2
+    assert differences("Q\n    0.500 a · x\n", expected) == ["-1 lines"]

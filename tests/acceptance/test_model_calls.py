@@ -1,0 +1,136 @@
+"""What each strategy asks of a language model before the answer, counted by a server over HTTP: as often as it says."""
+
+import asyncio
+from collections import Counter
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quipu.model.cluster import Hierarchy
+from quipu.model.document import SourceDocument
+from quipu.model.query import Query, Turn
+from quipu.retrieve import STRATEGIES
+from quipu.retrieve.steps import shown
+from quipu.testing.scripted.kind import CHATS, Kind
+from quipu.testing.server.process import ServerHandle
+from tests.acceptance.derived import keep_all
+from tests.laws.model_world import model_engine, model_settings, script
+
+ASKED = "Who travelled with Marco Polo to the court of Kublai Khan, says the book of {}?"
+TOWNS = ("Acre", "Bari", "Cori", "Dijon", "Erfurt", "Fano", "Genoa")
+OPTIONS = {"with_answer": False, "min_similarity": -1.0}  # drift does not ask what nothing is found for
+WITH_KEYWORDS = tuple(name for name, strategy in STRATEGIES.items() if strategy.wants_keywords)
+EXPECTED = {
+    **{name: Counter[Kind]() for name in STRATEGIES},
+    **{name: Counter({Kind.KEYWORDS: 1}) for name in WITH_KEYWORDS},
+    "community_global": Counter({Kind.POINTS: 1}),
+    "drift": Counter({Kind.IMAGINE: 1, Kind.PRIMER: 5, Kind.FOLLOW_UP: 12}),
+    "hippo": Counter({Kind.FACTS: 1}),
+    "path": Counter({Kind.TERMS: 1}),
+}
+
+
+def letter(town: str) -> SourceDocument:
+    """Return a document about four people of a town, each of whom knows the others: a community of its own."""
+    people = [f"{name} {town}" for name in ("Marco", "Bruno", "Clara", "Dora")]
+    said = [f"In {1200 + len(a)} did {a} say that {b} met them." for a, b in combinations(people, 2)]
+    text = " ".join([*said, f"{people[0]} travelled to the court of Kublai Khan."])
+    return SourceDocument(id=f"{town}.md", data=text.encode(), media_type="text/markdown", title=f"Letters of {town}")
+
+
+@pytest.fixture(scope="module")
+def index(server: ServerHandle, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index that a model has read, with all that is made on demand."""
+    folder = tmp_path_factory.mktemp("calls") / "kb"
+    server.configure(script())
+    asyncio.run(_build(folder, server))
+    return folder
+
+
+async def _build(folder: Path, server: ServerHandle) -> None:
+    async with model_engine(model_settings(folder, server.base_url)) as kb:
+        await kb.add(*map(letter, TOWNS))
+        await keep_all(kb)
+
+
+async def calls_of(strategy: str, about: str, index: Path, server: ServerHandle, **options: Any) -> Counter[Kind]:
+    """Return what is asked of the chat model for a question; the trace must count the same.
+
+    `about` makes it a question of its own: what was asked before costs nothing.
+    """
+    server.reset()
+    async with model_engine(model_settings(index, server.base_url)) as kb:
+        query = Query(text=ASKED.format(about), strategy=strategy, **{**OPTIONS, **options})
+        trace = (await kb.query(query)).trace
+    served = (await asyncio.to_thread(server.settled)).requests
+    calls = Counter(each.kind for each in served if each.kind in CHATS)
+    assert trace.n_calls == calls.total()
+    return calls
+
+
+@pytest.mark.parametrize("name", list(STRATEGIES))
+async def test_a_strategy_asks_a_model_as_often_as_it_says(name: str, index: Path, server: ServerHandle) -> None:
+    calls = await calls_of(name, name, index, server)
+    assert calls == EXPECTED[name]
+    assert calls.total() == STRATEGIES[name].n_model_calls
+
+
+@pytest.mark.parametrize("name", list(STRATEGIES))
+async def test_an_answer_is_one_call_more(name: str, index: Path, server: ServerHandle) -> None:
+    calls = await calls_of(name, f"{name} and others", index, server, with_answer=True)
+    assert calls == EXPECTED[name] + Counter({Kind.ANSWER: 1})
+
+
+@pytest.mark.parametrize("name", WITH_KEYWORDS)
+async def test_keywords_that_are_given_are_not_asked_for(name: str, index: Path, server: ServerHandle) -> None:
+    assert not await calls_of(name, f"{name} again", index, server, low_level_keywords=("Marco Polo",))
+
+
+async def test_an_earlier_turn_costs_a_call_to_make_the_question_stand_alone(index: Path, server: ServerHandle) -> None:
+    history = (Turn(role="user", text="Tell me of Marco Polo."), Turn(role="assistant", text="He was a merchant."))
+    assert await calls_of("naive", "history", index, server, history=history) == Counter({Kind.REWRITE: 1})
+    assert not await calls_of("naive", "the past", index, server, history=history, rewrite_question=False)
+    assert not await calls_of("bypass", "history", index, server, history=history)
+
+
+async def test_community_global_asks_once_for_each_batch_of_reports(
+    index: Path, server: ServerHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shown, "CALL_TOKENS", 600)
+    calls = await calls_of("community_global", "batches", index, server)
+    reports = await n_reports(index, server)
+    assert set(calls) == {Kind.POINTS}
+    assert 2 < calls.total() <= reports
+
+
+async def test_dynamic_selection_asks_once_more_for_each_report_it_rates(index: Path, server: ServerHandle) -> None:
+    calls = await calls_of("community_global", "choices", index, server, dynamic_selection=True, community_level=0)
+    assert calls == Counter({Kind.RATE: await n_reports(index, server, level=0), Kind.POINTS: 1})
+    calls = await calls_of("community_global", "more choices", index, server, dynamic_selection=True)
+    assert set(calls) == {Kind.RATE, Kind.POINTS}
+    assert calls[Kind.RATE] <= await n_reports(index, server)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+async def test_drift_asks_three_times_as_often_as_it_may_follow_up(n: int, index: Path, server: ServerHandle) -> None:
+    calls = await calls_of("drift", f"{n} questions", index, server, drift_follow_ups=n)
+    assert calls == Counter({Kind.IMAGINE: 1, Kind.PRIMER: 5}) + Counter({Kind.FOLLOW_UP: 3 * n})
+
+
+@pytest.mark.parametrize("name", [name for name, calls in EXPECTED.items() if calls])
+async def test_what_was_asked_before_is_not_asked_again(name: str, index: Path, server: ServerHandle) -> None:
+    await calls_of(name, f"{name} once", index, server)
+    server.reset()
+    async with model_engine(model_settings(index, server.base_url)) as kb:
+        await kb.retrieve(ASKED.format(f"{name} once"), strategy=name, **OPTIONS)
+    served = (await asyncio.to_thread(server.settled)).requests
+    assert [each.kind for each in served if each.kind in CHATS] == []
+
+
+async def n_reports(index: Path, server: ServerHandle, level: int | None = None) -> int:
+    """Return how many reports on communities there are, of a level or of all."""
+    async with model_engine(model_settings(index, server.base_url)) as kb, kb._store.view() as view:
+        counts = await view.cluster_counts(Hierarchy.COMMUNITIES)
+    return sum(each.n_reports for each in counts if level in (None, each.level))

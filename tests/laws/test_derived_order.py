@@ -1,0 +1,111 @@
+"""Law 1 with every derivation kept: any history ends in the state of a fresh build of its survivors."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+import pytest
+
+from quipu.engine import Quipu
+from quipu.model.cluster import Hierarchy
+from quipu.stores.relational import cluster_relations, partitions, sentences
+from quipu.stores.relational import synonyms as synonym_rows
+from quipu.stores.relational.partitions import Touched
+from quipu.testing.llm import ScriptedLLM
+from tests.laws.derived_world import NAMES, canonical_state, history, keep_all, live, state_anew, story, told_of
+from tests.laws.model_world import dump_of, script, scripted_engine
+from tests.laws.world import engine
+
+N_HISTORIES = 2
+
+
+def opened(folder: Path, *, asks: bool) -> AbstractAsyncContextManager[Quipu]:
+    """Open an engine without a model, or with a scripted one."""
+    return scripted_engine(folder, ScriptedLLM(script())) if asks else engine(folder)
+
+
+async def both(folder: Path, seed: int, *, asks: bool = False) -> tuple[object, object]:
+    """Live through a history; return the state at its end, and that of a fresh build in another order."""
+    async with opened(folder / "lived", asks=asks) as kb:
+        await keep_all(kb)
+        alive = await live(kb, history(seed))
+        lived = await canonical_state(kb), await state_anew(kb)
+    async with opened(folder / "fresh", asks=asks) as kb:
+        await kb.add(*sorted(alive, key=lambda source: source.id, reverse=True))
+        await keep_all(kb)
+        return lived, (await canonical_state(kb), await state_anew(kb))
+
+
+async def differs(folder: Path, seed: int) -> bool:
+    """Say whether a history shows in the dump, or in what `verify` finds."""
+    found: list[tuple[list[str], list[str]]] = []
+    try:
+        async with engine(folder / "lived") as kb:
+            await keep_all(kb)
+            alive = await live(kb, history(seed))
+            found.append((await kb.verify(), await dump_of(kb)))
+        async with engine(folder / "fresh") as kb:
+            await kb.add(*alive)
+            await keep_all(kb)
+            found.append(([], await dump_of(kb)))
+    except Exception:  # a broken engine may fail in many ways
+        return True
+    return found[0] != found[1]
+
+
+async def test_any_history_ends_in_the_state_of_a_fresh_build_of_its_survivors(laws_scale: int, tmp_path: Path) -> None:
+    for seed in range(N_HISTORIES * laws_scale):
+        lived, fresh = await both(tmp_path / str(seed), seed)
+        assert lived == fresh, seed
+
+
+async def test_so_it_does_where_a_model_tells(laws_scale: int, tmp_path: Path) -> None:
+    for seed in range(100, 100 + laws_scale):
+        lived, fresh = await both(tmp_path / str(seed), seed, asks=True)
+        assert lived == fresh, seed
+
+
+FAULTS: Mapping[str, Callable[[pytest.MonkeyPatch], None]] = {
+    "synonyms stay": lambda patch: patch.setattr(synonym_rows, "forget", lambda *_: frozenset()),
+    "sentences stay": lambda patch: patch.setattr(sentences, "drop", lambda *_: None),
+    "changes unsettle nothing": lambda patch: patch.setattr(partitions, "follow", lambda *_: Touched()),
+    "relations of aggregates stay": lambda patch: patch.setattr(cluster_relations, "drop", lambda *_: None),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_the_law_fails_where(fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    FAULTS[fault](monkeypatch)
+    assert await differs(tmp_path / "broken", 0)
+
+
+@pytest.mark.parametrize("asks", [False, True])
+async def test_what_is_added_and_removed_again_was_never_there(asks: bool, tmp_path: Path) -> None:
+    async with opened(tmp_path / "kb", asks=asks) as kb:
+        await kb.add(*(story(name, 0) for name in NAMES[:3]))
+        await keep_all(kb)
+        before = await canonical_state(kb)
+        await kb.add(story(NAMES[3], 1), story(NAMES[4], 2))
+        assert await dump_of(kb) != before
+        await kb.remove(NAMES[3:5])
+        assert await canonical_state(kb) == before
+
+
+@pytest.mark.parametrize("asks", [False, True])
+async def test_reports_are_those_of_the_communities_as_they_are(asks: bool, tmp_path: Path) -> None:
+    """Communities remember; given them, the reports are those that would be written anew."""
+    async with opened(tmp_path / "kb", asks=asks) as kb:
+        await keep_all(kb)
+        await live(kb, history(7))
+        clusters, reports = await told_of(kb, Hierarchy.COMMUNITIES)
+        assert len(reports) == len(clusters) > 2
+        await kb.refresh(["reports"], rebuild=True)
+        assert await told_of(kb, Hierarchy.COMMUNITIES) == (clusters, reports)
+
+
+async def test_the_law_of_reports_fails_where_changes_unsettle_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(partitions, "follow", lambda *_: Touched())
+    with pytest.raises(AssertionError):
+        await test_reports_are_those_of_the_communities_as_they_are(False, tmp_path)

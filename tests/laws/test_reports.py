@@ -1,0 +1,150 @@
+"""Law: in the commit that removes a document, every report that may tell of it goes, and so does each reply."""
+
+import zlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+from sqlalchemy import Connection, create_engine, select
+
+from quipu.derive import communities, reports
+from quipu.derive.derivation import Bench
+from quipu.derive.embedding import embed_stale
+from quipu.model.cluster import Hierarchy, Partition
+from quipu.model.delta import Delta, DocumentFacts
+from quipu.ports.sink import no_sink
+from quipu.providers.local import ByteTokenizer
+from quipu.stores.relational import partitions
+from quipu.stores.relational import schema as s
+from quipu.stores.relational.partitions import Touched
+from quipu.stores.relational.sqlite import SqliteBackend
+from quipu.stores.relational.store import RelationalStore
+from quipu.testing.facts import Passage, document, entity, passage, relation
+from quipu.testing.llm import ScriptedEmbedder, ScriptedLLM
+from quipu.topology import LocalTopologies
+from quipu.vectors.local import LocalVectors
+from quipu.wrap.cached import CachedLLM
+from quipu.wrap.meter import Meter
+
+_PEOPLE = [f"{town} {number}" for town in ("Acre", "Bari", "Cori") for number in range(12)]
+
+
+def letter(number: int, version: int = 0) -> DocumentFacts:
+    """Return a document whose every sentence and description, and one name, hold a word of its own."""
+    random = Random(number)
+    town = random.randrange(3)
+    people = [_PEOPLE[12 * town + each] for each in random.sample(range(12), 5)]
+    word = _word(number, version)
+    return document(f"letter{number}", *(_passage(word, place, people[place:]) for place in range(3)))
+
+
+def _word(number: int, version: int = 0) -> str:
+    return f"zq{'abcdefghij'[number % 10]}{'abcdefghij'[number // 10]}{'xyz'[version]}w"
+
+
+def _passage(word: str, place: int, people: list[str]) -> Passage:
+    names = [*people, f"{word.capitalize()} {place}"]
+    told = [f"{names[0]} saw {other} by {word}." for other in names[1:]]
+    said = [entity(name, "Person", f"{name} was at {word}.") for name in names]
+    return passage(" ".join(told), *said, *(relation(names[0], other, f"Told by {word}.") for other in names[1:]))
+
+
+@asynccontextmanager
+async def _open(folder: Path, *, asks: bool) -> AsyncIterator[Bench]:
+    embedder, llm = ScriptedEmbedder(), ScriptedLLM()
+    store = RelationalStore(SqliteBackend(folder / "index.sqlite", busy_timeout_s=5), lease_s=60)
+    await store.prepare()
+    await store.use_embedder(embedder.identity, embedder.dimension)
+    yield Bench(
+        store=store,
+        vectors=LocalVectors(folder / "vectors"),
+        embedder=embedder,
+        topology=LocalTopologies(folder / "topology"),
+        tokenizer=ByteTokenizer(),
+        llm=CachedLLM(lambda _: llm, [llm.identity], store, Meter()) if asks else None,
+        n_ahead=4,
+    )
+    await store.close()
+
+
+async def _refresh(bench: Bench) -> None:
+    await communities.refresh(bench, False)
+    report = await reports.refresh(bench, False)
+    assert (report.failed, report.stopped) == ((), "")
+    await embed_stale(bench.store, bench.embedder, no_sink)
+
+
+def _holding(folder: Path, word: str) -> set[str]:
+    """Return the tables with a row that holds a word, in the open or packed."""
+    engine = create_engine(f"sqlite:///{folder / 'index.sqlite'}")
+    with engine.connect() as connection:
+        tables = {name for name, table in s.metadata.tables.items() if _holds(connection, table.name, word)}
+    engine.dispose()
+    return tables
+
+
+def _holds(connection: Connection, table: str, word: str) -> bool:
+    for row in connection.execute(select(s.metadata.tables[table])):
+        for value in row:
+            data = value if isinstance(value, bytes) else f"{value}".encode()
+            with suppress(zlib.error):
+                data = zlib.decompress(data)
+            if word.encode() in data.lower():
+                return True
+    return False
+
+
+@pytest.mark.parametrize("asks", [False, True])
+async def test_no_word_of_a_removed_document_is_left_in_any_table(tmp_path: Path, asks: bool) -> None:
+    async with _open(tmp_path, asks=asks) as bench:
+        await bench.store.commit(Delta(publish=[letter(number) for number in range(12)]))
+        await _refresh(bench)
+        assert _holding(tmp_path, _word(3)) >= {"report", "chunk", "entity"} | ({"reply"} if asks else set())
+        for number in (3, 7):
+            await bench.store.commit(Delta(remove=[f"letter{number}"]))
+            assert _holding(tmp_path, _word(number)) == set()  # at once, before anything is refreshed
+        await bench.store.commit(Delta(publish=[letter(5, version=1)]))  # an update takes back as well
+        assert _holding(tmp_path, _word(5)) == set()
+        await _refresh(bench)
+        assert await bench.store.verify() == []
+        for number in (3, 5, 7):
+            assert _holding(tmp_path, _word(number)) == set()
+
+
+async def test_no_word_is_left_where_entities_have_moved_from_one_community_to_another(tmp_path: Path) -> None:
+    """A report that tells of an entity goes when it leaves: removed later, it is no longer found by it."""
+    random = Random(1)
+    async with _open(tmp_path, asks=False) as bench:
+        live = list(range(20))
+        await bench.store.commit(Delta(publish=[letter(number) for number in live]))
+        await communities.refresh(bench, False)
+        await reports.refresh(bench, False)
+        while live:
+            async with bench.store.view() as view:
+                found, revision = await view.clusters(Hierarchy.COMMUNITIES), view.revision
+            finest = [each for each in found if each.members]
+            first, second = random.sample(finest, 2) if len(finest) > 1 else (finest[0], finest[0])
+            if first is not second and len(first.members) > 1:
+                moved = [
+                    replace(first, members=first.members[1:]),
+                    replace(second, members=(*second.members, first.members[0])),
+                ]
+                rest = [each for each in found if each.id not in (first.id, second.id)]
+                whole = Partition(hierarchy=Hierarchy.COMMUNITIES, clusters=[*rest, *moved], revision=revision)
+                await bench.store.commit(Delta(partition=whole))
+            number = live.pop(random.randrange(len(live)))
+            await bench.store.commit(Delta(remove=[f"letter{number}"]))
+            assert _holding(tmp_path, _word(number)) == set()
+            assert await bench.store.verify() == []
+
+
+async def test_the_law_fails_where_reports_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partitions, "follow", lambda *_: Touched())
+    async with _open(tmp_path, asks=False) as bench:
+        await bench.store.commit(Delta(publish=[letter(number) for number in range(12)]))
+        await _refresh(bench)
+        await bench.store.commit(Delta(remove=["letter3"]))
+        assert "report" in _holding(tmp_path, _word(3))

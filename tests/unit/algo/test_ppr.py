@@ -1,0 +1,153 @@
+"""Personalised PageRank against a dense solution, and the laws it keeps."""
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quipu.algo.links import matrix_of
+from quipu.algo.ppr import page_rank, push_rank
+from quipu.algo.walk import Block, Walk
+from quipu.ports.topology import Floats
+
+Full = npt.NDArray[np.float64]
+Rank = Callable[..., Floats]
+
+
+def walk_on(full: Full) -> Walk:
+    rows, columns = np.nonzero(full)
+    n = len(full)
+    return Walk(blocks=[Block(links=matrix_of(rows, columns, full[rows, columns], (n, n)))], n_entities=n)
+
+
+def solved(full: Full, reset: Full, damping: float) -> Full:
+    """Return the exact solution; a node without links leads to itself."""
+    links = full + np.diag((full.sum(axis=0) == 0).astype(float))
+    step = links / links.sum(axis=0)
+    solution: Full = np.linalg.solve(np.eye(len(full)) - damping * step, (1 - damping) * reset)
+    return solution
+
+
+def random_graph(n: int, n_links: int, seed: int = 0) -> Full:
+    chance = np.random.default_rng(seed)
+    full = np.zeros((n, n))
+    ends = np.minimum((n * chance.random((n_links, 2)) ** 2).astype(int), n - 1)  # some nodes have many links
+    full[ends[:, 0], ends[:, 1]] = chance.random(n_links) + 0.1
+    full = full + full.T
+    np.fill_diagonal(full, 0)
+    return full
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Full, Full, Full, float]:
+    n = draw(st.integers(1, 12))
+    weights = st.sampled_from([0.0, 0.0, 1.0, 3.0, 0.01])
+    upper = np.triu(np.array(draw(st.lists(weights, min_size=n * n, max_size=n * n))).reshape(n, n), 1)
+    starts = st.lists(st.sampled_from([0.0, 1.0, 0.25]), min_size=n, max_size=n)
+    damping = draw(st.sampled_from([0.0, 0.5, 0.85, 0.99]))
+    return upper + upper.T, np.array(draw(starts)), np.array(draw(starts)), damping
+
+
+@pytest.mark.parametrize("rank", [page_rank, push_rank])
+@given(case=cases())
+def test_ranks_are_those_of_the_dense_solution(rank: Rank, case: tuple[Full, Full, Full, float]) -> None:
+    full, reset, _, damping = case
+    ranks = rank(walk_on(full), reset, damping=damping, tolerance=1e-10)
+    assert np.abs(ranks - solved(full, reset, damping)).sum() <= 2e-10 * reset.sum() + 1e-14
+
+
+@pytest.mark.parametrize("rank", [page_rank, push_rank])
+@pytest.mark.parametrize("damping", [0.5, 0.85])
+@pytest.mark.parametrize("seed", range(3))
+def test_larger_graphs_agree_with_the_dense_solution(rank: Rank, damping: float, seed: int) -> None:
+    full = random_graph(300, 900, seed)
+    reset = np.zeros(300)
+    reset[[3, 40, 299]] = [0.5, 0.3, 0.2]
+    ranks = rank(walk_on(full), reset, damping=damping, tolerance=1e-8)
+    assert np.abs(ranks - solved(full, reset, damping)).sum() <= 1e-8
+
+
+@given(case=cases())
+def test_ranks_are_linear_in_the_reset(case: tuple[Full, Full, Full, float]) -> None:
+    full, first, second, damping = case
+    walk = walk_on(full)
+    both = page_rank(walk, first + 2 * second, damping=damping)
+    apart = page_rank(walk, first, damping=damping) + 2 * page_rank(walk, second, damping=damping)
+    assert np.allclose(both, apart, atol=1e-7)
+
+
+@pytest.mark.parametrize("rank", [page_rank, push_rank])
+@given(case=cases())
+def test_mass_is_kept(rank: Rank, case: tuple[Full, Full, Full, float]) -> None:
+    full, reset, _, damping = case
+    ranks = rank(walk_on(full), reset, damping=damping, tolerance=1e-10)
+    assert ranks.sum() == pytest.approx(reset.sum(), rel=1e-9)
+    assert ranks.min() >= 0
+
+
+@pytest.mark.parametrize("rank", [page_rank, push_rank])
+def test_an_isolated_node_keeps_what_starts_there(rank: Rank) -> None:
+    full = np.zeros((4, 4))
+    full[0, 1] = full[1, 0] = 1.0
+    ranks = rank(walk_on(full), np.array([0.5, 0.0, 0.5, 0.0]), damping=0.85)
+    assert ranks[2] == 0.5
+    assert ranks[3] == 0.0
+
+
+def test_two_linked_nodes_by_hand() -> None:
+    full = np.array([[0.0, 2.0], [2.0, 0.0]])
+    ranks = page_rank(walk_on(full), np.array([1.0, 0.0]), damping=0.5)
+    assert ranks == pytest.approx([2 / 3, 1 / 3])  # a = 1/2 b + 1/2, b = 1/2 a
+
+
+def test_a_star_by_hand() -> None:
+    full = np.zeros((4, 4))
+    full[0, 1:] = full[1:, 0] = 1.0
+    ranks = page_rank(walk_on(full), np.array([0.0, 1.0, 0.0, 0.0]), damping=0.85)
+    hub = 0.85 / (1 + 0.85)  # h = d (1 - h)
+    assert ranks == pytest.approx([hub, 0.15 + 0.85 * hub / 3, 0.85 * hub / 3, 0.85 * hub / 3])
+
+
+@pytest.mark.parametrize("rank", [page_rank, push_rank])
+def test_an_empty_reset_leads_nowhere(rank: Rank) -> None:
+    assert rank(walk_on(np.ones((3, 3))), np.zeros(3), damping=0.5).tolist() == [0, 0, 0]
+    assert rank(walk_on(np.ones((0, 0))), np.zeros(0), damping=0.5).tolist() == []
+
+
+@pytest.mark.parametrize("damping", [-0.1, 1.0])
+def test_a_damping_that_never_ends_is_refused(damping: float) -> None:
+    with pytest.raises(ValueError, match=f"a damping of {damping}"):
+        page_rank(walk_on(np.ones((2, 2))), np.ones(2), damping=damping)
+
+
+def test_a_negative_reset_is_refused() -> None:
+    with pytest.raises(ValueError, match="negative"):
+        page_rank(walk_on(np.ones((2, 2))), np.array([1.0, -1.0]), damping=0.5)
+
+
+def test_few_steps_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    walk, calls = walk_on(random_graph(300, 900)), 0
+    gather = Walk.gather
+
+    def counted(self: Walk, weights: Floats) -> Floats:
+        nonlocal calls
+        calls += 1
+        return gather(self, weights)
+
+    monkeypatch.setattr(Walk, "gather", counted)
+    page_rank(walk, np.eye(300)[0], damping=0.85, tolerance=1e-8)
+    assert calls <= 40  # plain power iteration takes 110
+
+
+def test_push_looks_at_the_neighbourhood_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    full = np.zeros((400, 400))
+    for i in range(0, 400, 4):  # a hundred rings of four
+        for j in range(4):
+            full[i + j, i + (j + 1) % 4] = full[i + (j + 1) % 4, i + j] = 1.0
+    walk = walk_on(full)
+    monkeypatch.setattr(Walk, "gather", None)
+    ranks = push_rank(walk, np.eye(400)[8], damping=0.5, tolerance=1e-2)
+    assert np.flatnonzero(ranks).tolist() == [8, 9, 10, 11]

@@ -1,0 +1,214 @@
+"""Tests of what is derived on the command line: refresh, the table of status, auto-refresh, compare and explain."""
+
+import pytest
+
+from quipu.model.comparison import Compared
+from quipu.model.derivation import DerivationReport
+from quipu.model.query import MixWeights
+from quipu.model.report import AddReport, RefreshReport
+from tests.unit.cli.conftest import READ, STATES, Cli, FakeEngine
+
+MADE = DerivationReport(
+    name="reports",
+    n_made=3,
+    n_kept=38,
+    n_calls=3,
+    n_reused=2,
+    failed=(("ab", "too\x1b long"),) * 7,
+    notes=("extractive",),
+)
+
+# ---- refresh
+
+
+@pytest.mark.parametrize(
+    ("words", "call"),
+    [
+        ((), ("refresh", (), False)),
+        (("reports", "hierarchy"), ("refresh", ("reports", "hierarchy"), False)),
+        (("reports", "--rebuild"), ("refresh", ("reports",), True)),
+        (("--rebuild",), ("refresh", (), True)),
+        (("--dry-run", "reports"), ("plan", ("reports",))),
+        (("--drop", "reports", "--drop", "hierarchy"), ("drop", ("reports", "hierarchy"))),
+    ],
+)
+def test_refresh_passes_on_what_it_is_told(
+    cli: Cli, engine: FakeEngine, words: tuple[str, ...], call: tuple[object, ...]
+) -> None:
+    assert cli("refresh", *words).code == 0
+    assert engine.calls == [call]
+
+
+@pytest.mark.parametrize("words", [("--drop", "x", "y"), ("--drop", "x", "--rebuild"), ("--dry-run", "--rebuild")])
+def test_refresh_refuses_what_cannot_be_meant(cli: Cli, engine: FakeEngine, words: tuple[str, ...]) -> None:
+    assert cli("refresh", *words).code == 2
+    assert not engine.calls
+
+
+def test_refresh_tells_of_each_derivation_and_fails_where_something_is_left(cli: Cli, engine: FakeEngine) -> None:
+    engine.refreshed = RefreshReport(derivations=(MADE, DerivationReport(name="idle")), usage=(READ,))
+    ran = cli("refresh", "reports")
+    assert ran.code == 1
+    assert "reports: 3 made, 38 as they were (3 calls, 2 replies known before)." in ran.out
+    assert "  extractive\n" in ran.out
+    assert ran.out.count("ab: too\ufffd long") == 5
+    assert "… and 2 more." in ran.out
+    assert "3 calls: 3,000 tokens in" in ran.out
+    assert "idle" not in ran.out
+    assert cli("refresh", "--json").json["derivations"][0]["n_kept"] == 38
+
+
+def test_a_plan_is_a_table_of_costs(cli: Cli, engine: FakeEngine) -> None:
+    assert cli("refresh", "--dry-run").out == "Everything that is kept is up to date.\n"
+    engine.planned = STATES[1:]
+    out = " ".join(cli("refresh", "--dry-run").out.split())
+    assert "stale, 3 to do" in out
+    assert "about 3 calls of a model (9,000 tokens in, 1,200 out, 0.0123), 3 texts to embed" in out
+    assert [state["freshness"] for state in cli("refresh", "--dry-run", "--json").json] == ["stale", "missing"]
+
+
+def test_what_is_dropped_is_told(cli: Cli) -> None:
+    assert cli("refresh", "--drop", "reports").out == "reports: kept no longer.\n"
+    assert cli("refresh", "--drop", "reports", "--json").json == {"dropped": ["reports"]}
+
+
+def test_adding_and_removing_tell_what_they_brought_up_to_date(cli: Cli, engine: FakeEngine) -> None:
+    engine.report = AddReport(n_added=1, derivations=(MADE,))
+    assert "reports: 3 made, 38 as they were" in cli("add", "--text", "x").out
+    engine.refreshed = RefreshReport(n_summarised=2, derivations=(MADE,), usage=(READ,), stopped="All is spent.")
+    out = cli("remove", "kober.md").out
+    assert "1 document removed, with everything they said." in out
+    assert "2 summaries written." in out
+    assert "reports: 3 made, 38 as they were" in out
+    assert "3 calls: 3,000 tokens in" in out
+    assert "Stopped: All is spent." in out
+    told = cli("remove", "kober.md", "--json").json
+    assert (told["removed"], told["refreshed"]["n_summarised"]) == (["kober.md"], 2)
+
+
+# ---- status
+
+
+def test_status_shows_what_is_derived(cli: Cli) -> None:
+    out = cli("status").out
+    assert "\x1b" not in out
+    rows = {line.split()[0]: " ".join(line.split()) for line in out.splitlines() if line.strip()}
+    assert rows["vectors"] == "vectors fresh 5 by wordllama 2.5 MB"
+    assert rows["reports"].startswith("reports stale, 3 to do 41 reports\ufffd[31m 20 kB about 3 calls of a model")
+    assert rows["hierarchy"].startswith("hierarchy missing about 12 calls of a model")
+    assert [each["name"] for each in cli("status", "--json").json["derivations"]] == ["vectors", "reports", "hierarchy"]
+
+
+# ---- ask
+
+
+def test_ask_prepares_what_is_missing_where_it_is_told_to(cli: Cli, engine: FakeEngine) -> None:
+    cli("ask", "Who?")
+    assert not engine.calls
+    cli("ask", "Who?", "-s", "naive", "-s", "mix", "--auto-refresh")
+    assert engine.calls == [("prepare", "naive"), ("prepare", "mix")]
+    cli("ask", "Who?", env={"QUIPU_AUTO_REFRESH": "true"})
+    assert engine.calls[2:] == [("prepare", "mix")]
+
+
+def test_the_arms_of_mix_are_weighed(cli: Cli, engine: FakeEngine) -> None:
+    weights = ("--entity-weight", "2", "--relation-weight", "0", "--vector-weight", "0.5")
+    cli("ask", "Who?", *weights)
+    assert engine.queries[0].mix_weights == MixWeights(entity=2.0, relation=0.0, vector=0.5)
+    assert cli("ask", "Who?", "--entity-weight", "-1").code == 1
+
+
+# ---- compare
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        ((), ()),
+        (("--strategies", "naive, mix"), ("naive", "mix")),
+        (("-s", "naive", "-s", "local,mix"), ("naive", "local", "mix")),
+    ],
+)
+def test_compare_takes_strategies_with_commas_or_one_by_one(
+    cli: Cli, engine: FakeEngine, words: tuple[str, ...], names: tuple[str, ...]
+) -> None:
+    assert cli("compare", "Who?", *words, "--doc", "a.md", "--chunk-top-k", "3", "--keyword", "Kober").code == 0
+    assert engine.calls == [("compare", names)]
+    (query,) = engine.queries
+    assert (query.filter.documents, query.chunk_top_k, query.low_level_keywords) == (("a.md",), 3, ("Kober",))
+
+
+def test_a_comparison_shows_figures_overlap_evidence_and_answers(cli: Cli) -> None:
+    out = cli("compare", "Who?").out
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    assert "naive 1 0 0 0 1,234 2 8 extractive" in lines
+    assert "naive 0.25" in lines
+    assert "not asked: bypass. It looks nothing up." in lines
+    assert any(line.startswith("1 Alice\ufffd Kober") for line in lines)
+    assert any(line.startswith("entities Brooklyn College") for line in lines)
+    assert out.count("She taught classics. [1]") == 2
+
+
+def test_a_strategy_that_failed_is_told_and_ends_with_1(cli: Cli, engine: FakeEngine) -> None:
+    engine.also_compared = (Compared(strategy="lca", error="It needs hierarchy. Run `quipu refresh hierarchy`."),)
+    ran = cli("compare", "Who?")
+    assert ran.code == 1
+    assert "lca: It needs hierarchy. Run `quipu refresh hierarchy`." in ran.out
+    told = cli("compare", "Who?", "--json").json["compared"]
+    assert told[2]["error"].startswith("It needs hierarchy.")
+    assert (told[0]["answer"]["text"], told[0]["answer"]["context"]) == ("She taught classics. [1]", "")
+
+
+# ---- explain
+
+
+@pytest.mark.parametrize(
+    ("words", "call"),
+    [
+        ((), ("explain", "", None)),
+        (("--rank", "2"), ("explain", "", 2)),
+        (("--chunk", "c0ffee", "-s", "local"), ("explain", "c0ffee", None)),
+    ],
+)
+def test_explain_passes_on_what_it_is_told(
+    cli: Cli, engine: FakeEngine, words: tuple[str, ...], call: tuple[object, ...]
+) -> None:
+    assert cli("explain", "Who?", *words).code == 0
+    assert engine.calls == [call]
+    assert engine.queries[0].strategy == ("local" if "-s" in words else "mix")
+
+
+def test_explain_takes_one_of_rank_and_chunk(cli: Cli, engine: FakeEngine) -> None:
+    ran = cli("explain", "Who?", "--rank", "1", "--chunk", "c0ffee")
+    assert (ran.code, engine.calls) == (2, [])
+    assert "not both" in ran.err
+
+
+def test_an_explanation_is_a_tree_from_the_question_to_each_passage(cli: Cli) -> None:
+    out = cli("explain", "Who?").out
+    assert "\x1b" not in out
+    for line in (
+        "mix, revision 3: 2 passages",
+        "Kober (by name) → Alice Kober 1.000",
+        "#1 Letters  kober.md, chunk c0ffee",
+        "0.5000: names Alice Kober",
+        "Kober (by vector, 0.400) → found it itself",
+        "Kober (by name, 1.000) → Alice Kober",
+        "Alice Kober → Brooklyn: She taught there.",
+        "by entity",
+        "#2 Alice Kober, named 2×; score 0.9000 (named)",
+        "not found b.md  b.md, chunk dead",
+        "no evidence of this strategy leads to it",
+        "note: a note",
+    ):
+        assert line in out
+    assert cli("explain", "Who?", "--json").json["chunks"][0]["chains"][1]["start"] == "Alice Kober"
+
+
+# ---- strategies
+
+
+def test_strategies_list_what_they_need_made(cli: Cli) -> None:
+    out = cli("strategies").out
+    assert "calls: of a language model, at most, before the answer." in out
+    assert all(name in out for name in ("naive", "mix"))

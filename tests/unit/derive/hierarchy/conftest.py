@@ -1,0 +1,31 @@
+"""Benches for the tests of the hierarchy."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from quipu.derive.derivation import Bench
+from tests.unit.derive.hierarchy.guilds import shelf
+from tests.unit.derive.workshop import open_bench, publish
+
+
+@pytest.fixture
+async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
+    """An empty index."""
+    async with open_bench(tmp_path / "first") as opened:
+        yield opened
+
+
+@pytest.fixture
+async def other(tmp_path: Path) -> AsyncIterator[Bench]:
+    """A second empty index."""
+    async with open_bench(tmp_path / "second") as opened:
+        yield opened
+
+
+@pytest.fixture
+async def guilds(bench: Bench) -> Bench:
+    """An index with twenty ledgers of about two hundred craftsmen."""
+    await publish(bench, *shelf())
+    return bench

@@ -1,0 +1,198 @@
+"""Communities of an index: cold from the documents alone, warm with their identity, their inputs hashed."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from quipu.derive import communities as derivation
+from quipu.derive.derivation import Bench
+from quipu.model.cluster import Cluster
+from quipu.model.delta import DocumentFacts
+from quipu.model.derivation import DerivationReport, Freshness
+from quipu.testing.contract.steps import summarise
+from quipu.testing.facts import document, entity, passage, relation
+from tests.unit.derive.towns import TOWNS, chronicle, communities, shelf
+from tests.unit.derive.workshop import open_bench, publish, remove
+
+
+async def _refresh(bench: Bench, *, rebuild: bool = False) -> DerivationReport:
+    return await derivation.refresh(bench, rebuild)
+
+
+async def _freshness(bench: Bench) -> Freshness:
+    async with bench.store.view() as view:
+        return (await derivation.state(view, bench)).freshness
+
+
+def _lineage(found: dict[str, Cluster], cluster: str) -> set[str]:
+    """Return a community and those above it."""
+    chain = {cluster}
+    while parent := found[cluster].parent:
+        chain.add(parent)
+        cluster = parent
+    return chain
+
+
+def _holding(found: dict[str, Cluster], *keys: str) -> set[str]:
+    """Return the communities that hold one of these entities, and those above."""
+    return {up for name, each in found.items() if set(each.members) & set(keys) for up in _lineage(found, name)}
+
+
+async def test_every_entity_is_in_one_community_and_people_of_a_town_are_together(tmp_path: Path) -> None:
+    async with open_bench(tmp_path / "a") as bench:
+        lonely = document("lonely", passage("Hermit.", entity("Hermit")))
+        await publish(bench, *shelf(), lonely)
+        assert await _freshness(bench) is Freshness.MISSING
+        report = await _refresh(bench)
+        found = await communities(bench)
+        assert report == DerivationReport(name="communities", n_made=len(found))
+        members = [key for each in found.values() for key in each.members]
+        assert len(members) == len(set(members)) == sum(each.n_entities for each in found.values() if each.level == 0)
+        assert "hermit" in members
+        for each in found.values():
+            assert len({key.split()[0] for key in each.members}) <= 1
+            assert len(each.members) <= derivation.MAX_SIZE
+            assert each.inputs_hash
+        assert await _freshness(bench) is Freshness.FRESH
+        assert await bench.store.verify() == []
+
+
+async def test_made_anew_they_depend_on_the_documents_alone(tmp_path: Path) -> None:
+    books = shelf()
+    found: list[dict[str, Cluster]] = []
+    for number, order in enumerate((books, books[::-1], [*books[4:], *books[:4]])):
+        async with open_bench(tmp_path / str(number)) as bench:
+            if number:
+                await publish(bench, chronicle("gone", "Acre", 9))
+                await _refresh(bench)
+            for each in order:
+                await publish(bench, each)
+                if number == 1:
+                    await _refresh(bench)
+            if number:
+                await remove(bench, "gone")
+            await _refresh(bench, rebuild=True)
+            found.append(await communities(bench))
+    assert found[0] == found[1] == found[2]
+
+
+async def test_nothing_is_made_where_nothing_changed(tmp_path: Path) -> None:
+    async with open_bench(tmp_path / "a") as bench:
+        await publish(bench, *shelf())
+        await _refresh(bench)
+        before = await communities(bench)
+        assert await _refresh(bench) == DerivationReport(name="communities", n_kept=len(before))
+        assert await communities(bench) == before
+
+
+async def test_what_a_document_does_not_touch_stays_to_the_letter(tmp_path: Path) -> None:
+    async with open_bench(tmp_path / "a") as bench:
+        await publish(bench, *shelf(12))
+        await _refresh(bench)
+        before = await communities(bench)
+        await publish(bench, chronicle("new", "Bari", 5, n=1))
+        assert await _freshness(bench) is Freshness.STALE
+        touched = _holding(before, *(f"bari {number}" for number in range(14)))
+        await _refresh(bench)
+        after = await communities(bench)
+        assert {name: after.get(name) for name in before.keys() - touched} == {
+            name: each for name, each in before.items() if name not in touched
+        }
+        assert await _freshness(bench) is Freshness.FRESH
+        assert await bench.store.verify() == []
+
+
+async def test_a_removed_document_takes_its_entities_along_and_leaves_the_others(tmp_path: Path) -> None:
+    async with open_bench(tmp_path / "a") as bench:
+        await publish(bench, *shelf(), document("x", passage("Zed met Yan.", entity("Zed"), entity("Yan"))))
+        await _refresh(bench)
+        before = await communities(bench)
+        await remove(bench, "x")
+        await _refresh(bench)
+        after = await communities(bench)
+        assert before.keys() - after.keys() == _holding(before, "zed")
+        assert after.items() <= before.items()
+
+
+async def test_a_changed_description_changes_the_hash_of_its_community_and_those_above(tmp_path: Path) -> None:
+    async with open_bench(tmp_path / "a") as bench:
+        await publish(bench, *shelf(12))
+        await _refresh(bench)
+        before = await communities(bench)
+        await publish(bench, document("note", passage("Acre 3 sang.", entity("Acre 3", "Person", "A singer."))))
+        await _refresh(bench)
+        after = await communities(bench)
+        assert [replace(each, inputs_hash="") for each in before.values()] == [
+            replace(each, inputs_hash="") for each in after.values()
+        ]
+        changed = {name for name in before if before[name].inputs_hash != after[name].inputs_hash}
+        assert changed == _holding(before, "acre 3")
+
+
+async def test_a_relation_between_two_parts_changes_the_whole_and_neither_part(tmp_path: Path) -> None:
+    def bridge(name: str, told: str) -> DocumentFacts:
+        link = relation(ends[0], ends[1], told, weight=0.001)
+        return document(name, passage(f"{name}: {ends}.", *(entity(end, "Person") for end in ends), link))
+
+    async with open_bench(tmp_path / "a") as bench:
+        await publish(bench, *shelf(12))
+        await _refresh(bench)
+        found = await communities(bench)
+        finest = [each for each in found.values() if each.parent and each.members]
+        first, second = next((a, b) for a in finest for b in finest if a.id < b.id and a.parent == b.parent)
+        ends = [each.members[0].title() for each in (first, second)]
+        await publish(bench, bridge("first", "They met."))
+        await _refresh(bench)
+        before = await communities(bench)
+        await publish(bench, bridge("second", "They wrote to each other."))
+        await _refresh(bench)
+        after = await communities(bench)
+        changed = {name for name in before if before[name].inputs_hash != after[name].inputs_hash}
+        assert before.keys() == after.keys() == found.keys()
+        assert changed == _lineage(before, first.parent)
+
+
+async def test_a_summary_makes_them_stale_and_changes_the_hash(tmp_path: Path) -> None:
+    async with open_bench(tmp_path / "a") as bench:
+        said = [passage(f"Acre 1 {i}.", entity("Acre 1", "Person", f"Acre 1 was {i}.")) for i in range(9)]
+        await publish(bench, *shelf(), document("many", *said))
+        await _refresh(bench)
+        before = await communities(bench)
+        await summarise(bench.store)
+        assert await _freshness(bench) is Freshness.STALE
+        await _refresh(bench)
+        after = await communities(bench)
+        changed = {name for name in before if before[name].inputs_hash != after[name].inputs_hash}
+        assert changed >= _holding(before, "acre 1")
+        assert await _freshness(bench) is Freshness.FRESH
+
+
+async def test_nearly_all_that_is_untouched_keeps_id_and_members_through_a_history(tmp_path: Path) -> None:
+    n_untouched, n_kept = 0, 0
+    async with open_bench(tmp_path / "a") as bench:
+        await publish(bench, *shelf(12))
+        await _refresh(bench)
+        for step in range(8):
+            before = await communities(bench)
+            await publish(bench, chronicle(f"new{step}", TOWNS[step % 4], step, n=2, people=20))
+            if step % 3 == 2:
+                await remove(bench, f"book{step}")
+            touched = {name for name, each in (await communities(bench)).items() if not each.inputs_hash}
+            await _refresh(bench)
+            after = await communities(bench)
+            untouched = before.keys() - touched
+            n_untouched += len(untouched)
+            n_kept += sum(after.get(name) == before[name] for name in untouched)
+            assert await bench.store.verify() == []
+    assert n_untouched >= 100
+    assert n_kept >= 0.95 * n_untouched
+
+
+async def test_an_empty_index_has_none_and_is_fresh(tmp_path: Path) -> None:
+    async with open_bench(tmp_path / "a") as bench:
+        assert await _refresh(bench) == DerivationReport(name="communities")
+        assert await communities(bench) == {}
+        assert await _freshness(bench) is Freshness.FRESH
+        await publish(bench, *shelf(2))
+        assert await _freshness(bench) is Freshness.STALE
+        await _refresh(bench)
+        assert await communities(bench)

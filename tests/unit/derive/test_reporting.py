@@ -1,0 +1,139 @@
+"""One report by a model: what is asked, what is made of replies however they are spoiled."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from quipu.derive.quoting import QUOTED_AFTER_FAILURE
+from quipu.derive.report_material import Material
+from quipu.derive.report_notes import Notes
+from quipu.derive.reporting import MAX_FINDINGS, MAX_OUTPUT_TOKENS, MORE_OUTPUT, Written, write_report
+from quipu.derive.writing import Calls
+from quipu.errors import OverBudget, Overloaded, QuipuError, Refused, TooLong
+from quipu.model.chat import ChatRequest, Completion, Finish, Lifetime, Role
+from quipu.model.cluster import Cluster, Finding, Hierarchy
+from quipu.model.graph import Chunk
+from quipu.prompts.report import SCHEMA
+from tests.unit.derive.writer import Writer, completion, notes_of
+
+_CHUNK = Chunk(
+    id="c", document_id="d", title="", ordinal=0, text="Ada met Bo.", start=0, end=11, n_tokens=3, text_hash=""
+)
+MATERIAL = Material(
+    cluster=Cluster(id="k", hierarchy=Hierarchy.COMMUNITIES, level=0, n_entities=2, inputs_hash="h"),
+    notes=Notes(reports=(), subjects=("Ada (Person)", "Bo (Person)"), connections=("Ada | Bo: They met.",)),
+    names=("Ada", "Bo"),
+    pairs=(("Ada", "Bo"),),
+    chunks=(_CHUNK,),
+    documents=("a", "d"),
+)
+_WHOLE = {
+    "title": "Ada and Bo",
+    "summary": "They met.",
+    "rating": 7.25,
+    "findings": [{"summary": "It was late.", "explanation": "In 1271."}],
+}
+
+
+async def _write(*replies: Completion | QuipuError) -> tuple[Written, Writer]:
+    said = iter(replies)
+    writer = Writer(reply=lambda _: next(said))
+    return await write_report(MATERIAL, Calls(writer, 2).ask, ""), writer
+
+
+def _says(**changes: object) -> Completion:
+    return completion(json.dumps({**_WHOLE, **changes}, ensure_ascii=False))
+
+
+async def test_a_report_says_what_the_model_says_and_rests_on_the_chunks() -> None:
+    written, writer = await _write(_says())
+    report = written.report
+    assert (report.title, report.summary, report.rating) == ("Ada and Bo", "They met.", 7.2)
+    assert report.findings == (Finding(summary="It was late.", explanation="In 1271."),)
+    assert (report.cluster, report.inputs_hash, report.chunks) == ("k", "h", ("c",))
+    assert report.model == "tests/writer report/1"
+    assert written.failure == ""
+    (request,) = writer.asked
+    assert (request.role, request.schema, request.lifetime) == (Role.REPORT, SCHEMA, Lifetime.ALL_DOCUMENTS)
+    assert request.documents == ("a", "d")
+    assert notes_of(request) == ["Ada (Person)", "Bo (Person)", "Ada | Bo: They met."]
+
+
+@pytest.mark.parametrize(
+    ("text", "findings"),
+    [
+        (
+            'So:\n```json\n{"title": "T", "summary": "S", "findings": ["one", {"explanation": "two"}, 3, {}],}\n```',
+            2,
+        ),
+        ("{'title': 'T', 'summary': 'S', 'rating': 'high', 'findings': null", 0),
+        ('<think>{"a": 1}</think>{"summary": "S", "title": ["x"], "findings": {"a": 1}, "rating": NaN}', 0),
+        (json.dumps({"summary": " S\n", "findings": [{"summary": f"{n}"} for n in range(99)]}), MAX_FINDINGS),
+    ],
+)
+async def test_what_is_spoiled_is_repaired(text: str, findings: int) -> None:
+    written, writer = await _write(completion(text))
+    assert written.report.summary == "S"
+    assert written.report.title in ("T", "Ada, Bo")
+    assert len(written.report.findings) == findings
+    assert written.report.rating == 1.6  # that of its size
+    assert len(writer.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("rating", "kept"), [(-3, 0.0), (11, 10.0), ("8.5", 8.5), (True, 1.0), (None, 1.6), ("1e999", 10.0)]
+)
+async def test_a_rating_is_a_number_from_0_to_10(rating: object, kept: float) -> None:
+    written, _ = await _write(_says(rating=rating))
+    assert written.report.rating == kept
+
+
+async def test_what_cannot_be_read_is_asked_for_once_more() -> None:
+    written, writer = await _write(completion("I would rather not."), _says())
+    assert written.report.summary == "They met."
+    assert [request.attempt for request in writer.asked] == [0, 1]
+
+
+@pytest.mark.parametrize("reply", ["No.", "", "[1, 2]", '{"title": "T"}', '{"summary": "  "}'])
+async def test_what_cannot_be_read_twice_is_quoted_and_told(reply: str) -> None:
+    written, writer = await _write(completion(reply), completion(reply))
+    assert written.report.summary == "Ada met Bo."
+    assert written.report.model == QUOTED_AFTER_FAILURE
+    assert "no report" in written.failure
+    assert len(writer.asked) == 2
+
+
+@pytest.mark.parametrize("error", [Refused("Not this."), TooLong("Too much.")])
+async def test_what_a_provider_will_not_answer_is_quoted(error: QuipuError) -> None:
+    written, _ = await _write(error)
+    assert (written.report.model, written.failure) == (QUOTED_AFTER_FAILURE, str(error))
+
+
+@pytest.mark.parametrize("error", [Overloaded("Later."), OverBudget("Spent.")])
+async def test_what_may_pass_is_raised(error: QuipuError) -> None:
+    with pytest.raises(type(error)):
+        await _write(error)
+
+
+async def test_a_reply_that_is_cut_short_gets_more_room_once() -> None:
+    cut = completion('{"title": "T", "summary": "Half of', Finish.LENGTH)
+    written, writer = await _write(cut, _says())
+    assert written.report.summary == "They met."
+    assert [request.max_output_tokens for request in writer.asked] == [
+        MAX_OUTPUT_TOKENS,
+        MORE_OUTPUT * MAX_OUTPUT_TOKENS,
+    ]
+    cut = completion('{"title": "T", "summary": "All of it.", "findings": [{"summary": "Half of', Finish.LENGTH)
+    written, _ = await _write(cut, cut)
+    assert (written.report.summary, written.report.findings) == ("All of it.", ())
+
+
+async def test_the_language_is_passed_on_and_is_part_of_what_is_asked() -> None:
+    asked: list[ChatRequest] = []
+    for language in ("", "Русский"):
+        writer = Writer(reply=lambda _: _says())
+        await write_report(replace(MATERIAL), Calls(writer, 1).ask, language)
+        asked += writer.asked
+    assert "Write in Русский" in asked[1].messages[0].text
+    assert asked[0].hash("m") != asked[1].hash("m")

@@ -1,0 +1,111 @@
+"""Tests of sentences: each chunk is divided once, equal sentences share a vector, and all goes with the chunk."""
+
+import json
+from pathlib import Path
+
+from quipu.derive import sentences
+from quipu.derive.derivation import Bench
+from quipu.model.delta import Delta
+from quipu.model.derivation import Freshness
+from quipu.model.ids import sentence_id
+from quipu.model.query import Filter
+from quipu.ports.store import Space
+from quipu.testing.facts import document
+from tests.unit.derive.workshop import dump, open_bench, publish, remove
+
+_A = document("a", "Marco left Venice. He never came back.", "长城在北方。马可没有提到长城。")
+_B = document("b", "Марко не видел стену. Стена длинная.", "He never came back.")
+
+
+async def _spans(bench: Bench) -> list[tuple[str, int, str]]:
+    async with bench.store.view() as view:
+        ids = [chunk.id for name in "ab" for chunk in await view.document_chunks(name)]
+        found = await view.sentences(ids)
+    return [(each.chunk, each.ordinal, each.text) for chunk in ids for each in found.get(chunk, [])]
+
+
+def _said(text: str) -> list[str]:
+    return [each for each in text.split("|") if each]
+
+
+async def test_chunks_are_divided_and_embedded(tmp_path: Path) -> None:
+    async with open_bench(tmp_path) as bench:
+        await publish(bench, _A, _B)
+        report = await sentences.refresh(bench, False)
+        assert (report.n_made, report.n_kept) == (7, 0)
+        expected = _said(
+            "Marco left Venice.|He never came back.|长城在北方。|马可没有提到长城。|"
+            "Марко не видел стену.|Стена длинная.|He never came back."
+        )
+        found = await _spans(bench)
+        assert [text for _, _, text in found] == expected
+        async with bench.store.view() as view:
+            rows = await view.vector_rows(Space.SENTENCE, [sentence_id(chunk, n) for chunk, n, _ in found])
+            assert len(rows) == 7
+            assert len(set(rows.values())) == 6  # equal sentences share a vector
+            owners = await view.vector_owners(Space.SENTENCE, sorted(set(rows.values())))
+            assert sorted(each for ids in owners.values() for each in ids) == sorted(rows)
+        assert await bench.store.verify() == []
+
+
+async def test_only_new_chunks_are_divided_and_those_that_go_take_theirs_along(tmp_path: Path) -> None:
+    async with open_bench(tmp_path) as bench:
+        await publish(bench, _A)
+        await sentences.refresh(bench, False)
+        await publish(bench, _B)
+        async with bench.store.view() as view:
+            assert len(await view.undivided_chunks(10)) == 2
+            assert (await sentences.state(view, bench)).freshness is Freshness.STALE
+        report = await sentences.refresh(bench, False)
+        assert (report.n_made, report.n_kept) == (3, 4)
+        state = await dump(bench)
+        await remove(bench, "a")
+        left = [json.loads(line) for line in await dump(bench)]
+        assert sum(each["kind"] == "sentence" for each in left) == 3
+        assert sum(each["kind"] == "vector" and each["space"] == Space.SENTENCE for each in left) == 3
+        assert await bench.store.verify() == []
+        await publish(bench, _A)
+        await sentences.refresh(bench, False)
+        assert await dump(bench) == state
+        await sentences.refresh(bench, True)
+        assert await dump(bench) == state
+
+
+async def test_nothing_is_done_twice(tmp_path: Path) -> None:
+    async with open_bench(tmp_path) as bench:
+        await publish(bench, _A, document("blank", "\n \u3000"))
+        await sentences.refresh(bench, False)
+        async with bench.store.view() as view:
+            revision = view.revision
+            state = await sentences.state(view, bench)
+        assert (state.freshness, state.n_items, state.n_stale, state.cost.n_texts) == (Freshness.FRESH, 4, 0, 0)
+        assert state.n_bytes == 4 * 2 * bench.embedder.dimension
+        await sentences.refresh(bench, False)
+        async with bench.store.view() as view:
+            assert view.revision == revision
+
+
+async def test_a_filter_hides_sentences_of_other_documents(tmp_path: Path) -> None:
+    async with open_bench(tmp_path) as bench:
+        await publish(bench, _A, _B)
+        await sentences.refresh(bench, False)
+        async with bench.store.view(Filter(documents=("b",))) as view:
+            chunks = [facts.chunk.id for facts in (*_A.chunks, *_B.chunks)]
+            assert list(await view.sentences(chunks)) == chunks[2:]
+            ids = [sentence_id(chunk, 0) for chunk in chunks]
+            rows = await view.vector_rows(Space.SENTENCE, ids)
+            assert sorted(rows) == sorted(ids[2:])
+            allowed = await view.vectors_allowed(Space.SENTENCE)
+            assert allowed is not None
+            assert len(allowed) == 3
+            owners = await view.vector_owners(Space.SENTENCE, allowed.tolist())
+            assert {each.partition("#")[0] for ids in owners.values() for each in ids} == set(chunks[2:])
+
+
+async def test_before_the_first_refresh_the_state_tells_what_it_would_cost(tmp_path: Path) -> None:
+    async with open_bench(tmp_path) as bench:
+        await bench.store.commit(Delta(publish=[_A]))
+        async with bench.store.view() as view:
+            state = await sentences.state(view, bench)
+        assert (state.freshness, state.holds, state.n_items, state.n_stale) == (Freshness.MISSING, "", 0, 2)
+        assert state.cost.n_texts == 1  # of a hundred characters each

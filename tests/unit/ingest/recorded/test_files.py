@@ -1,0 +1,129 @@
+"""Recorded graphs are read whole and checked before anything is added."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from quipu.errors import InvalidInput, NotFound
+from quipu.ingest.recorded import read_graph
+from quipu.model.cluster import Finding
+from quipu.model.recording import RecordedCommunity, RecordedEntity, RecordedRelation, RecordedReport
+
+TEXT = {"id": "d1", "title": "Scripts", "text": "Alice Kober studied Linear B at Brooklyn College."}
+RECORD = {
+    "passage_id": "d1",
+    "entities": [{"name": "Alice Kober", "type": "PERSON", "description": "A classicist."}, "Linear B"],
+    "relations": [{"source": "Alice Kober", "target": "Linear B", "weight": 3, "keywords": "study, script"}],
+    "triples": [["Alice Kober", "taught at", "Brooklyn College"], ["Linear B", "script"]],
+}
+COMMUNITY = {"community": 0, "level": 0, "parent": -1, "entities": ["Alice Kober", "Linear B"], "text_units": ["d1"]}
+REPORT = {
+    "community": 0,
+    "level": 0,
+    "title": "Linear B",
+    "summary": "Kober studied it.",
+    "rank": 7.5,
+    "findings": [{"summary": "She counted signs.", "explanation": "On cards."}, "She taught."],
+}
+
+
+def _write(folder: Path, name: str, *lines: object) -> Path:
+    path = folder / name
+    path.write_text("".join(line if isinstance(line, str) else f"{json.dumps(line)}\n" for line in lines))
+    return path
+
+
+def test_a_folder_is_read_with_texts_records_communities_and_reports(tmp_path: Path) -> None:
+    _write(tmp_path, "corpus.jsonl", TEXT)
+    _write(tmp_path, "extraction.jsonl", RECORD)
+    _write(tmp_path, "communities.jsonl", COMMUNITY)
+    _write(tmp_path, "reports.jsonl", REPORT)
+    _write(tmp_path, "queries.jsonl", {"question": "Who?", "answers": ["Kober"]})
+    (tmp_path / "README.md").write_text("not a record")
+    graph = read_graph([tmp_path])
+    assert [(source.id, source.title, source.data.decode()) for source in graph.documents] == [
+        ("d1", "Scripts", TEXT["text"])
+    ]
+    assert graph.recordings["d1"].entities == (
+        RecordedEntity(name="Alice Kober", type="Person", description="A classicist."),
+        RecordedEntity(name="Linear B"),
+    )
+    assert graph.recordings["d1"].relations == (
+        RecordedRelation(source="Alice Kober", target="Linear B", keywords=("study", "script"), weight=3.0),
+        RecordedRelation(
+            source="Alice Kober",
+            target="Brooklyn College",
+            keywords=("taught at",),
+            description="Alice Kober taught at Brooklyn College",
+        ),
+    )
+    assert graph.communities == (RecordedCommunity(id="0", level=0, entities=("Alice Kober", "Linear B")),)
+    findings = (Finding(summary="She counted signs.", explanation="On cards."), Finding(summary="She taught."))
+    assert graph.reports == (
+        RecordedReport(community="0", title="Linear B", summary="Kober studied it.", findings=findings, rating=7.5),
+    )
+
+
+def test_text_and_record_may_stand_in_one_line(tmp_path: Path) -> None:
+    graph = read_graph([_write(tmp_path, "all.jsonl", {**RECORD, **TEXT})])
+    assert len(graph.documents) == len(graph.recordings) == 1
+
+
+def test_the_identity_follows_what_is_recorded_and_not_the_order_of_lines(tmp_path: Path) -> None:
+    one = read_graph([_write(tmp_path, "one.jsonl", TEXT, RECORD)])
+    same = read_graph([_write(tmp_path, "same.jsonl", RECORD, TEXT)])
+    other = read_graph([_write(tmp_path, "other.jsonl", TEXT, {**RECORD, "triples": []})])
+    assert one.identity == same.identity != other.identity
+
+
+def test_names_all_in_capitals_become_what_the_text_writes(tmp_path: Path) -> None:
+    record = {
+        "id": "d1",
+        "entities": ["ALICE KOBER", "NASA", "LINEAR B"],
+        "relations": [{"source": "ALICE KOBER", "target": "SIGN GROUPS"}],
+    }
+    text = {"id": "d1", "text": "Alice Kober read linear b. NASA did not."}
+    communities = {"community": "c", "level": 0, "entities": ["ALICE KOBER", "SIGN GROUPS"]}
+    graph = read_graph([_write(tmp_path, "all.jsonl", text, record, communities)])
+    assert [entity.name for entity in graph.recordings["d1"].entities] == ["Alice Kober", "NASA", "linear b"]
+    assert graph.recordings["d1"].relations[0].target == "Sign Groups"
+    assert graph.communities[0].entities == ("Alice Kober", "Sign Groups")
+
+
+def test_names_in_mixed_case_stay_as_they_are(tmp_path: Path) -> None:
+    record = {"id": "d1", "entities": ["Alice Kober", "LINEAR B"]}
+    graph = read_graph([_write(tmp_path, "all.jsonl", {"id": "d1", "text": "linear b"}, record)])
+    assert [entity.name for entity in graph.recordings["d1"].entities] == ["Alice Kober", "LINEAR B"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (["{broken\n"], r"line 1 is no JSON object"),
+        ([TEXT, {"question": "Who?"}], r"line 2 is no passage"),
+        ([TEXT, {"id": "d1", "entities": [{"name": ""}]}], r"line 2: entities.0.name: "),
+        ([TEXT, {"id": "d1", "relations": [{"source": "A", "target": "B", "weight": -1}]}], r"relations.0.weight"),
+        ([TEXT, {"id": "d1", "relations": [{"source": "A"}]}], r"relations.0.target"),
+        ([RECORD], r"line 1: something is recorded of 'd1', but its text is nowhere"),
+        ([TEXT, TEXT], r"line 2: 'd1' is recorded a second time"),
+        ([TEXT, REPORT], r"a report of community 0, which is recorded nowhere"),
+        ([TEXT, {**COMMUNITY, "parent": 9}], r"lies in community 9, which is recorded nowhere"),
+        ([TEXT, COMMUNITY, {**REPORT, "rank": 11}], r"line 3: rank"),
+        ([{"question": "Who?"}], r"line 1 is no passage"),
+    ],
+)
+def test_what_cannot_be_meant_is_named_with_its_line(tmp_path: Path, lines: list[object], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        read_graph([_write(tmp_path, "graph.jsonl", *lines)])
+
+
+def test_a_path_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="nowhere"):
+        read_graph([tmp_path / "nowhere"])
+
+
+def test_a_folder_without_records_is_refused(tmp_path: Path) -> None:
+    _write(tmp_path, "queries.jsonl", {"question": "Who?"})
+    with pytest.raises(InvalidInput, match="Nothing recorded was found"):
+        read_graph([tmp_path])

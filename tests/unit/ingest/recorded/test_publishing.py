@@ -1,0 +1,89 @@
+"""A recorded graph's documents are published with their records, once."""
+
+from pathlib import Path
+
+from quipu.ingest.reading import Recipe
+from quipu.ingest.recorded.publishing import publish_graph
+from quipu.model.document import SourceDocument
+from quipu.model.recording import RecordedEntity, RecordedGraph, RecordedRelation, Recording
+from quipu.parse import MEDIA_TYPE_BY_SUFFIX, parse
+from quipu.ports.sink import no_sink
+from quipu.providers.local import ByteTokenizer
+from quipu.stores.relational.sqlite import SqliteBackend
+from quipu.stores.relational.store import RelationalStore
+from tests.unit.retrieve.fakes import WordEmbedder
+
+
+class _Unasked:
+    """The extractor of the settings, which has no part in an import."""
+
+    identity = "unasked/1"
+    description = "nobody"
+    n_ahead = 0
+
+
+def _graph(
+    identity: str = "recorded/1 a", *, weight: float = 1.0, text: str = "Kober studied Linear B."
+) -> RecordedGraph:
+    source = SourceDocument(
+        id="d1", title="Scripts", data=b"Kober studied Linear B.", media_type="text/markdown", source="d1"
+    )
+    recording = Recording(
+        document="d1",
+        entities=(RecordedEntity(name="Kober", type="Person", description="A classicist."),),
+        relations=(RecordedRelation(source="Kober", target="Linear B", description="studied", weight=weight),),
+    )
+    return RecordedGraph(identity=identity, documents=(source,), recordings={"d1": recording})
+
+
+def _recipe() -> Recipe:
+    return Recipe(
+        parse=parse,
+        media_types=MEDIA_TYPE_BY_SUFFIX,
+        extractor=_Unasked(),  # type: ignore[arg-type]
+        tokenizer=ByteTokenizer(),
+        embedder=WordEmbedder(),
+    )
+
+
+async def _open(folder: Path) -> RelationalStore:
+    store = RelationalStore(SqliteBackend(folder / "index.sqlite", busy_timeout_s=1), lease_s=60)
+    await store.prepare()
+    return store
+
+
+async def test_entities_and_relations_are_those_recorded(tmp_path: Path) -> None:
+    store = await _open(tmp_path)
+    done = await publish_graph(_graph(weight=2.5), store, _recipe(), no_sink)
+    assert (done.n_added, done.n_updated, done.n_unchanged, done.n_chunks, done.failed) == (1, 0, 0, 1, ())
+    async with store.view() as view:
+        (kober,) = await view.entities(["kober"])
+        (relation,) = await view.relations(["kober -- linear b"])
+        assert (kober.name, kober.type, kober.description) == ("Kober", "Person", "A classicist.")
+        assert (relation.description, relation.weight) == ("studied", 2.5)
+    await store.close()
+
+
+async def test_the_same_again_does_nothing_and_another_record_is_an_update(tmp_path: Path) -> None:
+    store = await _open(tmp_path)
+    await publish_graph(_graph(), store, _recipe(), no_sink)
+    again = await publish_graph(_graph(), store, _recipe(), no_sink)
+    assert (again.n_added, again.n_updated, again.n_unchanged) == (0, 0, 1)
+    other = await publish_graph(_graph("recorded/1 b", weight=4.0), store, _recipe(), no_sink)
+    assert (other.n_added, other.n_updated, other.n_unchanged) == (0, 1, 0)
+    async with store.view() as view:
+        (relation,) = await view.relations(["kober -- linear b"])
+        assert relation.weight == 4.0
+    await store.close()
+
+
+async def test_a_document_that_cannot_be_read_fails_alone(tmp_path: Path) -> None:
+    store = await _open(tmp_path)
+    empty = SourceDocument(id="d0", title="", data=b"", media_type="application/pdf", source="d0")
+    graph = RecordedGraph(
+        identity="recorded/1 a", documents=(empty, *_graph().documents), recordings=_graph().recordings
+    )
+    done = await publish_graph(graph, store, _recipe(), no_sink)
+    assert done.n_added == 1
+    assert [document for document, _ in done.failed] == ["d0"]
+    await store.close()

@@ -1,0 +1,90 @@
+"""Which chunks a sample is made of."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from quipu.ingest.local import LocalExtractor
+from quipu.ingest.reading import Recipe
+from quipu.ingest.sources import FoundSource, find_sources
+from quipu.ingest.tuning import sampling
+from quipu.ingest.tuning.sampling import choose, pool_of_sources, spread
+from quipu.parse import MEDIA_TYPE_BY_SUFFIX, parse
+from quipu.ports.sink import no_sink
+from quipu.providers.local import ByteTokenizer, WordLlamaEmbedder
+from tests.unit.ingest.tuning.world import chunk, chunks
+
+
+def test_the_same_chunks_give_the_same_sample_in_whatever_order_they_come() -> None:
+    found = chunks(5, 6)
+    assert choose(found, 8, 2) == choose(found[::-1], 8, 2)
+
+
+def test_every_document_has_its_turn_before_one_has_a_second() -> None:
+    order = [each.document_id for each in spread([*chunks(4, 3), *(chunks(1, 9))])]
+    assert sorted(order[:4]) == ["d0", "d1", "d2", "d3"]
+    assert Counter(order[:12]).most_common()[-1][1] == 3
+
+
+def test_which_chunks_are_taken_depends_on_their_content_not_on_names_or_places() -> None:
+    texts = [each.text for each in chunks(1, 20)]
+    one = choose([chunk(text, "a.md", ordinal=n) for n, text in enumerate(texts)], 5, 0)
+    other = choose([chunk(text, "b.md", ordinal=-n) for n, text in enumerate(texts)], 5, 0)
+    assert [each.text for each in one.read] == [each.text for each in other.read]
+    assert [each.text for each in one.read] != texts[:5]
+
+
+def test_near_duplicates_and_texts_without_words_are_left_out() -> None:
+    text = chunks(1, 1)[0].text
+    found = [chunk(text, "a"), chunk(f"{text} again", "b"), chunk("--- *** ---", "c"), *chunks(2, 1)[1:]]
+    sample = choose(found, 10, 0)
+    assert len(sample.read) == 2
+    assert {each.document_id for each in sample.read} & {"a", "b"}
+
+
+def test_short_chunks_are_taken_last() -> None:
+    short = [chunk(each.text, each.document_id, n_tokens=5) for each in chunks(3, 2)]
+    long = chunk("A long passage about lighthouses.", "z")
+    assert next(spread([*short, long])) == long
+    assert len(list(spread([*short, long]))) == 7
+
+
+@pytest.mark.parametrize(
+    ("n_chunks", "n_read", "n_compared"),
+    [(1, 1, 0), (3, 3, 0), (4, 3, 1), (8, 6, 2), (13, 11, 2), (14, 12, 2), (30, 12, 2)],
+)
+def test_of_few_chunks_at_most_a_quarter_is_kept_apart(n_chunks: int, n_read: int, n_compared: int) -> None:
+    sample = choose(chunks(n_chunks, 1), 12, 2)
+    assert (len(sample.read), len(sample.compared)) == (n_read, n_compared)
+    assert not set(sample.read) & set(sample.compared)
+
+
+def test_of_no_chunk_there_is_no_sample() -> None:
+    assert choose([], 12, 2) == sampling.Sample((), ())
+
+
+async def test_documents_are_cut_for_real_and_what_cannot_be_read_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "abcd":
+        (tmp_path / f"{name}.md").write_text(f"# {name}\n\nThe text of {name}.", encoding="utf-8")
+    (tmp_path / "empty.md").write_text("", encoding="utf-8")
+    recipe = Recipe(
+        parse=parse,
+        media_types=MEDIA_TYPE_BY_SUFFIX,
+        extractor=LocalExtractor(),
+        tokenizer=ByteTokenizer(),
+        embedder=WordLlamaEmbedder(),
+    )
+
+    def sources() -> Iterator[FoundSource]:
+        return find_sources([tmp_path], root=tmp_path, media_types=MEDIA_TYPE_BY_SUFFIX)
+
+    pool = await pool_of_sources(sources(), recipe, no_sink)
+    assert sorted(each.document_id for each in pool.chunks) == ["a.md", "b.md", "c.md", "d.md"]
+    assert (pool.n_documents, pool.n_unreadable) == (5, 1)
+    monkeypatch.setattr(sampling, "MAX_DOCUMENTS", 2)
+    few = await pool_of_sources(sources(), recipe, no_sink)
+    assert len({each.document_id for each in few.chunks}) <= 2 < few.n_documents

@@ -1,0 +1,46 @@
+"""What a model is shown in one call: within its tokens, in order."""
+
+import pytest
+
+from quipu.model.chat import Message
+from quipu.model.query import Budget, Query
+from quipu.providers.local import ByteTokenizer
+from quipu.retrieve.steps.shown import CALL_TOKENS, FRAME_TOKENS, Room, Shown, batches, first_that_fit, room_of
+from tests.unit.retrieve.communities import report
+
+TOKENS = ByteTokenizer()
+
+
+def _shown(*costs: int) -> list[Shown]:
+    return [Shown(id=str(n), item=("", ""), n_tokens=cost) for n, cost in enumerate(costs)]
+
+
+def _ids(runs: list[list[Shown]]) -> list[list[str]]:
+    return [[each.id for each in run] for run in runs]
+
+
+def test_batches_are_filled_one_after_the_other_in_order() -> None:
+    assert _ids(batches(_shown(4, 6, 1, 9, 2), 10)) == [["0", "1"], ["2", "3"], ["4"]]
+    assert batches([], 10) == []
+    assert _ids(batches(_shown(50, 1), 10)) == [["0"], ["1"]]
+
+
+def test_nothing_overtakes_what_does_not_fit() -> None:
+    assert [each.id for each in first_that_fit(_shown(4, 9, 1), 10)] == ["0"]
+
+
+@pytest.mark.parametrize(("total", "room"), [(30_000, CALL_TOKENS), (5_000, 4_990), (5, -5)])
+def test_the_room_is_what_the_total_leaves_beside_the_frame(total: int, room: int) -> None:
+    frame = (Message("system", "x" * 20), Message("user", "y" * 18))
+    assert room_of(Query(text="?", budget=Budget(total=total)), frame, TOKENS).n_tokens == room
+
+
+def test_a_report_is_shown_with_as_many_findings_as_fit() -> None:
+    whole = report("a", "Short.", "First.", "Second. " * 20)
+    texts = {}
+    for n_tokens in (200, FRAME_TOKENS + 10, 5):
+        shown = Room(n_tokens=n_tokens, tokenizer=TOKENS).report(whole)
+        texts[n_tokens] = shown and shown.item
+    assert texts[200] == ("On a", "Short.\n\nFirst.\n\n" + "Second. " * 20)
+    assert texts[FRAME_TOKENS + 10] == ("On a", "Short.\n\nFirst.")
+    assert texts[5] is None

@@ -1,0 +1,157 @@
+"""Tests of explaining: the grounds of a chunk, and the shortest way from a seed to it."""
+
+import pytest
+
+from quipu.errors import InvalidInput, NotFound
+from quipu.model.evidence import Evidence, Hit, Point, Scored, Seed, Timing
+from quipu.model.explanation import Chain, Explanation, Step
+from quipu.model.query import Filter, Query
+from quipu.retrieve import STRATEGIES
+from quipu.retrieve.explaining import explaining
+from tests.unit.retrieve.fakes import Library
+
+TIMING = Timing(stage="retrieve", ms=1.0)
+POLO_VENICE, POLO_KHAN, KHAN_DADU = "marco polo -- venice", "kublai khan -- marco polo", "dadu -- kublai khan"
+
+
+async def _chunk(library: Library, document: str) -> str:
+    async with library.view() as view:
+        (chunk,) = await view.document_chunks(document)
+        return chunk.id
+
+
+async def _explain(
+    library: Library, evidence: Evidence, *, chunk: str = "", rank: int | None = None, allowed: Filter | None = None
+) -> Explanation:
+    async with library.view(allowed) as view:
+        return await explaining(Query(text="Who?"), chunk=chunk, rank=rank)(evidence, TIMING, view)
+
+
+def _relations(*ids: str) -> tuple[Hit, ...]:
+    return tuple(Hit(id=each, score=1.0, reason="related") for each in ids)
+
+
+async def test_the_shortest_way_from_a_seed_leads_over_relations_of_the_evidence(travels: Library) -> None:
+    chunk = await _chunk(travels, "Kublai Khan")
+    evidence = Evidence(
+        chunks=(Hit(id=chunk, score=0.7, reason="near"),),
+        relations=_relations(POLO_VENICE, POLO_KHAN),
+        seeds=(Seed(text="Venezia", kind="name", found=(Scored(id="venice", score=0.9),)),),
+    )
+    (told,) = (await _explain(travels, evidence)).chunks
+    steps = (
+        Step(source="Venice", relation=POLO_VENICE, target="Marco Polo", description="Marco Polo was born in Venice."),
+        Step(source="Marco Polo", relation=POLO_KHAN, target="Kublai Khan", description="He served Kublai Khan."),
+    )
+    assert told.chains == (Chain(seed="Venezia", kind="name", score=0.9, start="Venice", steps=steps),)
+    assert (told.rank, told.score, told.reason, told.document_id) == (1, 0.7, "near", "Kublai Khan")
+
+
+async def test_without_the_relation_in_the_evidence_there_is_no_way(travels: Library) -> None:
+    chunk = await _chunk(travels, "Kublai Khan")
+    evidence = Evidence(
+        chunks=(Hit(id=chunk, score=0.7, reason="near"),),
+        relations=_relations(POLO_VENICE),
+        seeds=(Seed(text="Venezia", kind="name", found=(Scored(id="venice", score=0.9),)),),
+    )
+    (told,) = (await _explain(travels, evidence)).chunks
+    assert told.chains == ()
+
+
+async def test_a_seed_that_found_the_chunk_itself_comes_first_then_the_shorter_way(travels: Library) -> None:
+    chunk = await _chunk(travels, "Kublai Khan")
+    evidence = Evidence(
+        chunks=(Hit(id=chunk, score=0.7, reason="near"),),
+        relations=_relations(POLO_KHAN),
+        seeds=(
+            Seed(text="Polo", kind="name", found=(Scored(id="marco polo", score=1.0),)),
+            Seed(text="Khan", kind="name", found=(Scored(id="kublai khan", score=0.8),)),
+            Seed(text="ruled", kind="vector", found=(Scored(id=f"{chunk}#0", score=0.4),)),
+        ),
+    )
+    (told,) = (await _explain(travels, evidence)).chunks
+    assert [(chain.seed, chain.start, len(chain.steps)) for chain in told.chains] == [
+        ("ruled", "", 0),
+        ("Khan", "Kublai Khan", 0),
+        ("Polo", "Marco Polo", 1),
+    ]
+
+
+async def test_a_seed_that_found_a_relation_begins_at_its_ends(travels: Library) -> None:
+    chunk = await _chunk(travels, "Venice")
+    evidence = Evidence(
+        chunks=(Hit(id=chunk, score=0.7, reason="near"),),
+        seeds=(Seed(text="birth", kind="vector", found=(Scored(id=POLO_VENICE, score=0.5),)),),
+    )
+    explanation = await _explain(travels, evidence)
+    (told,) = explanation.chunks
+    assert told.chains == (Chain(seed="birth", kind="vector", score=0.5, start="Venice"),)
+    assert dict(explanation.names)[POLO_VENICE] == "Marco Polo – Venice"
+
+
+async def test_grounds_are_the_evidence_the_chunk_names_states_or_was_drawn_from(travels: Library) -> None:
+    chunk = await _chunk(travels, "Kublai Khan")
+    evidence = Evidence(
+        chunks=(Hit(id=chunk, score=0.7, reason="near"),),
+        entities=(
+            Hit(id="venice", score=0.9, reason="a city"),
+            Hit(id="dadu", score=0.5, reason="a capital"),
+            Hit(id="nobody", score=0.4, reason="unknown"),
+        ),
+        relations=_relations(POLO_VENICE, KHAN_DADU),
+        points=(Point(text="He ruled.", score=60.0, chunks=(chunk,)), Point(text="He did not.", score=50.0)),
+    )
+    (told,) = (await _explain(travels, evidence)).chunks
+    assert [(each.kind, each.name, each.rank, each.how) for each in told.grounds] == [
+        ("entity", "Dadu", 2, "named 1×"),
+        ("relation", "Dadu – Kublai Khan", 2, "stated here"),
+        ("point", "He ruled.", 1, "drawn from it"),
+    ]
+
+
+async def test_chunks_are_chosen_by_rank_by_id_or_the_first_three(travels: Library) -> None:
+    ids = [await _chunk(travels, name) for name in ("Paper", "Venice", "Kublai Khan", "Marco Polo")]
+    evidence = Evidence(chunks=tuple(Hit(id=each, score=1.0, reason="") for each in ids))
+    assert [each.id for each in (await _explain(travels, evidence)).chunks] == ids[:3]
+    assert [each.id for each in (await _explain(travels, evidence, rank=4)).chunks] == ids[3:]
+    (named,) = (await _explain(travels, evidence, chunk=ids[1])).chunks
+    assert (named.id, named.rank) == (ids[1], 2)
+
+
+async def test_a_chunk_that_was_not_found_is_told_with_what_leads_to_it(travels: Library) -> None:
+    chunk = await _chunk(travels, "Venice")
+    evidence = Evidence(entities=(Hit(id="venice", score=0.9, reason="a city"),))
+    (told,) = (await _explain(travels, evidence, chunk=chunk)).chunks
+    assert (told.rank, told.reason) == (0, "not among the evidence")
+    assert [each.name for each in told.grounds] == ["Venice"]
+
+
+async def test_what_is_not_there_is_not_found(travels: Library) -> None:
+    with pytest.raises(NotFound, match=r"no passage of rank 1\. No passage was found"):
+        await _explain(travels, Evidence(), rank=1)
+    with pytest.raises(NotFound, match="There is no chunk 'dead'"):
+        await _explain(travels, Evidence(), chunk="dead")
+    with pytest.raises(InvalidInput, match="not by both"):
+        explaining(Query(text="Who?"), chunk="dead", rank=1)
+
+
+async def test_what_a_filter_excludes_is_not_told(travels: Library) -> None:
+    chunk = await _chunk(travels, "Kublai Khan")
+    evidence = Evidence(
+        chunks=(Hit(id=chunk, score=0.7, reason="near"),),
+        relations=_relations(POLO_KHAN),
+        seeds=(Seed(text="Polo", kind="name", found=(Scored(id="marco polo", score=1.0),)),),
+    )
+    (told,) = (await _explain(travels, evidence, allowed=Filter(exclude=("Marco Polo",)))).chunks
+    assert (told.chains, told.grounds) == ((), ())
+
+
+@pytest.mark.parametrize("strategy", ["naive", "lexical", "local", "global", "hybrid", "mix"])
+async def test_every_passage_of_a_strategy_has_a_way_or_a_ground(travels: Library, strategy: str) -> None:
+    query = Query(text="Whom did Marco Polo of Venice serve?", strategy=strategy)
+    async with travels.view() as view:
+        evidence = await STRATEGIES[strategy].retrieve(query, view, travels.tools)
+        explanation = await explaining(query)(evidence, TIMING, view)
+    assert explanation.chunks
+    assert all(each.chains or each.grounds for each in explanation.chunks)
+    assert explanation.n_chunks == len(evidence.chunks)

@@ -1,0 +1,214 @@
+"""Tests of hippo against its formulas, on full matrices and by hand."""
+
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+from quipu.model.delta import Delta
+from quipu.model.evidence import Evidence
+from quipu.model.ids import relation_ends
+from quipu.model.query import Filter, Query
+from quipu.ports.store import ReadView, Space
+from quipu.retrieve import hippo
+from quipu.retrieve.strategy import Tools
+from tests.unit.retrieve.dense import (
+    QUESTION,
+    asked_with,
+    best,
+    cosines,
+    dense,
+    derive,
+    library_in,
+    page_rank,
+    relations_of,
+    scaled,
+    world,
+)
+from tests.unit.retrieve.fakes import Library, page, titles
+
+_QUERY = Query(text=QUESTION, min_similarity=0.0, chunk_top_k=5)
+
+
+def _facts(keys: list[str], similarity: np.ndarray[tuple[int], np.dtype[np.float64]]) -> dict[str, float]:
+    """Return the five nearest facts, with their place between the nearest and the farthest of all there are."""
+    order = sorted(range(len(keys)), key=lambda n: (-similarity[n], keys[n]))
+    share = scaled(similarity)
+    return {keys[n]: max(round(float(share[n]), 6), 0.01) for n in order[:5]}
+
+
+async def _expected(view: ReadView, tools: Tools, kept: set[str] | None = None) -> tuple[list[str], dict[str, float]]:
+    """Return the chunks and the weights of phrases that the paper's formulas give."""
+    found = await dense(view)
+    relations = relations_of(found)
+    facts = _facts(relations, await cosines(view, tools, Space.RELATION, QUESTION, relations))
+    if kept is not None:
+        facts = {fact: score for fact, score in facts.items() if fact in kept}
+    scores: dict[str, list[float]] = {}
+    for fact, score in facts.items():
+        for end in relation_ends(fact):
+            scores.setdefault(end, []).append(score)
+    n_chunks = (found.appearances > 0).sum(axis=1)
+    means = {key: sum(each) / len(each) / n_chunks[found.place(key)] for key, each in scores.items()}
+    phrases = {key: means[key] for key in sorted(means, key=lambda key: (-round(means[key], 9), key))[:5]}
+    n, m = found.appearances.shape
+    links = np.zeros((n + m, n + m))
+    links[:n, :n] = found.mentions + found.synonyms
+    links[:n, n:] = found.appearances > 0
+    links[n:, :n] = links[:n, n:].T
+    reset = np.zeros(n + m)
+    for key, weight in phrases.items():
+        reset[found.place(key)] = weight
+    reset[n:] = 0.05 * scaled(await cosines(view, tools, Space.CHUNK, QUESTION, found.chunks))
+    ranks = page_rank(links, reset, 0.5)
+    return best(dict(zip(found.chunks, ranks[n:].tolist(), strict=True)), 5), phrases
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_evidence_is_what_the_formulas_give_to_the_id(library: Library, seed: int) -> None:
+    await library.publish(*world(seed))
+    await derive(library)
+    async with library.view() as view:
+        found = await hippo.retrieve(_QUERY, view, library.tools)
+        assert library.embedder.calls == [(QUESTION,)]
+        chunks, phrases = await _expected(view, library.tools)
+    assert [hit.id for hit in found.chunks] == chunks
+    assert {hit.id: hit.score for hit in found.entities} == pytest.approx(phrases)
+    assert len(found.relations) == 5
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_a_model_says_which_facts_count(library: Library, seed: int) -> None:
+    await library.publish(*world(seed))
+    await derive(library)
+    async with library.view() as view:
+        every = await hippo.retrieve(_QUERY, view, library.tools)
+        tools, model = asked_with(library.tools, '{"relevant": [2, 4, 99, 2, "4"]}')
+        found = await hippo.retrieve(_QUERY, view, tools)
+        kept = {every.relations[place].id for place in (1, 3)}
+        chunks, phrases = await _expected(view, library.tools, kept)
+    assert {hit.id for hit in found.relations} == kept
+    assert [hit.id for hit in found.chunks] == chunks
+    assert {hit.id for hit in found.entities} == set(phrases)
+    assert len(model.requests) == hippo.STRATEGY.n_model_calls == 1
+    assert found.notes == ("facts of use, says the model: 2 of 5",)
+
+
+@pytest.mark.parametrize("reply", ["", "None of them.", '{"relevant": "2"}'])
+async def test_a_reply_that_tells_nothing_leaves_all_facts(library: Library, reply: str) -> None:
+    await library.publish(*world(1))
+    await derive(library)
+    async with library.view() as view:
+        without = await hippo.retrieve(_QUERY, view, library.tools)
+        found = await hippo.retrieve(_QUERY, view, asked_with(library.tools, reply)[0])
+    assert found.chunks == without.chunks
+    assert "did not say" in found.notes[0]
+    assert "no language model" in without.notes[0]
+
+
+async def test_where_no_fact_is_of_use_the_nearest_passages_stand_in(library: Library) -> None:
+    await library.publish(*world(1))
+    await derive(library)
+    async with library.view() as view:
+        found = await hippo.retrieve(_QUERY, view, asked_with(library.tools, '{"relevant": []}')[0])
+        (near,) = await library.tools.vectors.nearest(
+            view, Space.CHUNK, await library.embedder.embed_queries([QUESTION]), k=5, min_score=0.0
+        )
+    assert [(hit.id, hit.score) for hit in found.chunks] == [(each.id, each.score) for each in near]
+    assert any("nearest passages stand in" in note for note in found.notes)
+
+
+async def test_a_small_graph_by_hand(library: Library) -> None:
+    """One fact, A — B, in the passage of both; a third passage stands for itself.
+
+    f = 1; both ends stand in one passage, so both weigh 1. The passages weigh 0.05 and 0 (the farthest). The walk:
+    a = b = x, p = y with links a–b, a–p, b–p of 1 each: a triangle, in which every node has degree 2.
+    x = ½ · (x + y) / 2 + ½ · 1 / 2.05 and y = ½ · x + ½ · 0.05 / 2.05, solved below.
+    """
+    await library.publish(
+        page(
+            "One", "Ada met Bob.", names={"Ada": "Person", "Bob": "Person"}, relations=[("Ada", "Bob", "Ada met Bob.")]
+        ),
+        page("Two", "Nothing here."),
+    )
+    async with library.view() as view:
+        found = await hippo.retrieve(Query(text="Did Ada meet Bob?", min_similarity=0.0), view, library.tools)
+        assert await titles(view, found.chunks) == ["One"]
+    x, y = np.linalg.solve([[1 - 0.25, -0.25], [-0.5, 1]], [0.5 / 2.05, 0.5 * 0.05 / 2.05])
+    assert found.chunks[0].score == pytest.approx(y, abs=1e-6)
+    assert 2 * x + y == pytest.approx(1)
+    assert [(hit.id, hit.score) for hit in found.entities] == [("ada", 1.0), ("bob", 1.0)]
+
+
+async def test_the_order_and_batches_of_documents_do_not_show(tmp_path: Path) -> None:
+    assert await _in_order(tmp_path / "a", 1) == await _in_order(tmp_path / "b", 2)
+
+
+async def _in_order(folder: Path, seed: int) -> Evidence:
+    library = library_in(folder)
+    await library.open()
+    pages = world(5)
+    Random(seed).shuffle(pages)
+    await library.publish(*pages[:3], page("gone", "Amber Falk left.", names={"Amber Falk": "Person"}))
+    await derive(library)
+    await library.commit(Delta(remove=["gone"]))
+    for each in pages[3:]:
+        await library.publish(each)
+    await derive(library)
+    async with library.view() as view:
+        found = await hippo.retrieve(_QUERY, view, library.tools)
+    await library.close()
+    return found
+
+
+async def test_a_filter_gives_what_the_allowed_documents_alone_give(library: Library, tmp_path: Path) -> None:
+    pages = world(3)
+    await library.publish(*pages)
+    await derive(library)
+    alone = library_in(tmp_path / "alone")
+    await alone.open()
+    await alone.publish(*pages[:5])
+    await derive(alone)
+    async with library.view(Filter(documents=tuple(each.id for each in pages[:5]))) as view:
+        filtered = await hippo.retrieve(_QUERY, view, library.tools)
+    async with alone.view() as view:
+        expected = await hippo.retrieve(_QUERY, view, alone.tools)
+        allowed = {chunk.id for each in pages[:5] for chunk in await view.document_chunks(each.id)}
+    await alone.close()
+    assert {hit.id for hit in filtered.chunks} <= allowed
+    assert len(filtered.chunks) == len(expected.chunks)
+
+
+async def test_russian_and_chinese(library: Library) -> None:
+    await library.publish(
+        page(
+            "Поло",
+            "Марко Поло служил хану Хубилаю.",
+            names={"Марко Поло": "Person", "Хубилай": "Person"},
+            relations=[("Марко Поло", "Хубилай", "Марко Поло служил хану.")],
+        ),
+        page("Хубилай", "Хубилай правил в Даду.", names={"Хубилай": "Person", "Даду": "Location"}),
+        page(
+            "长城",
+            "马可·波罗没有提到长城。",
+            names={"马可·波罗": "Person", "长城": "Artifact"},
+            relations=[("马可·波罗", "长城", "马可·波罗没有提到长城。")],
+        ),
+        page("北方", "长城在北方。", names={"长城": "Artifact", "北方": "Location"}),
+    )
+    await derive(library)
+    async with library.view() as view:
+        russian = await hippo.retrieve(Query(text="Кому служил Марко Поло?", min_similarity=0.1), view, library.tools)
+        chinese = await hippo.retrieve(Query(text="马可·波罗提到长城吗？", min_similarity=0.1), view, library.tools)
+        assert (await titles(view, russian.chunks))[:2] == ["Поло", "Хубилай"]
+        assert (await titles(view, chinese.chunks))[:2] == ["长城", "北方"]
+
+
+async def test_an_empty_index_and_one_without_relations_do_not_fail(library: Library) -> None:
+    async with library.view() as view:
+        assert (await hippo.retrieve(_QUERY, view, library.tools)).chunks == ()
+    await library.publish(page("One", "The old mill.", names={"Mill": "Location"}))
+    async with library.view() as view:
+        found = await hippo.retrieve(_QUERY, view, library.tools)
+        assert await titles(view, found.chunks) == ["One"]

@@ -1,0 +1,255 @@
+"""Tests of path against its formulas, path by path, and by hand."""
+
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from quipu.model.evidence import Evidence
+from quipu.model.ids import relation_ends, relation_id
+from quipu.model.query import Filter, Query
+from quipu.ports.store import ReadView, Space
+from quipu.retrieve import path
+from quipu.retrieve.strategy import Tools
+from tests.unit.retrieve.dense import (
+    QUESTION,
+    Dense,
+    asked_with,
+    best,
+    cosines,
+    dense,
+    derive,
+    library_in,
+    relations_of,
+    world,
+)
+from tests.unit.retrieve.fakes import Library, page, titles
+
+_QUERY = Query(text=QUESTION, min_similarity=0.0, chunk_top_k=5)
+_REPLY = '{"answer_types": ["location", "Ship"], "names": ["Amber Falk", "Cedar House"]}'
+_NAMES = ("Amber Falk", "Cedar House")
+
+
+def _walks(starts: dict[str, float], found: Dense) -> list[tuple[str, ...]]:
+    """Return every path over related pairs: two links, or one to a dead end, or none from the best of the lonely."""
+    near = {
+        key: [other for n, other in enumerate(found.keys) if found.weights[row, n]]
+        for row, key in enumerate(found.keys)
+    }
+    walks: list[tuple[str, ...]] = []
+    for start in starts:
+        for middle in near[start]:
+            walks += [(start, middle, end) for end in near[middle] if end != start]
+            walks += [(start, middle)] if len(near[middle]) == 1 else []
+    lonely = sorted((key for key in starts if not near[key]), key=lambda key: (-starts[key], key))
+    return walks + [(key,) for key in lonely[: -(-len(lonely) // 5)]]
+
+
+async def _starts(view: ReadView, tools: Tools, found: Dense) -> dict[str, float]:
+    starts: dict[str, float] = {}
+    for name in _NAMES:
+        for key, cosine in zip(found.keys, await cosines(view, tools, Space.NAME, name, found.keys), strict=True):
+            if cosine >= 0:
+                starts[key] = max(starts.get(key, 0.0), 1.0 if key == name.casefold() else float(cosine))
+    return starts
+
+
+async def _marked(view: ReadView, tools: Tools, found: Dense, ends: set[str]) -> set[str]:
+    relations = relations_of(found)
+    near = await cosines(view, tools, Space.RELATION, QUESTION, relations)
+    pairs = zip(relations, near, strict=True)
+    return {each for each, cosine in pairs if cosine >= 0 and ends.intersection(relation_ends(each))}
+
+
+async def _expected(view: ReadView, tools: Tools) -> tuple[dict[str, float], list[str]]:
+    """Return the worth of each chunk that the formulas give, and the best chunks."""
+    found = await dense(view)
+    starts = await _starts(view, tools, found)
+    answers = {key for key, kind in zip(found.keys, found.types, strict=True) if kind == "Location"}
+    near = await _marked(view, tools, found, {*starts, *answers})
+    scored = []
+    for walk in _walks(starts, found):
+        steps = [relation_id(one, other) for one, other in pairwise(walk)]
+        score = round(starts[walk[0]] * (1 + len(answers.intersection(walk)) + len(near.intersection(steps))), 6)
+        weight = sum(found.weights[found.place(a), found.place(b)] for a, b in pairwise(walk))
+        scored.append((-score, -round(weight, 6), walk, steps))
+    worth = dict.fromkeys(found.chunks, 0.0)
+    for negative, _, walk, steps in sorted(scored)[: path.N_PATHS]:
+        naming = [
+            chunk
+            for key in walk
+            for chunk, n in zip(found.chunks, found.appearances[found.place(key)], strict=True)
+            if n
+        ]
+        for chunk in [*naming, *(chunk for step in steps for chunk in found.stated[step])]:
+            worth[chunk] -= negative
+    closest = await cosines(view, tools, Space.CHUNK, QUESTION, found.chunks)
+    for _, chunk in sorted(zip((-closest).tolist(), found.chunks, strict=True))[: _QUERY.chunk_top_k]:
+        worth[chunk] *= path.BOOST
+    return worth, best(worth, _QUERY.chunk_top_k)
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_evidence_is_what_the_formulas_give_to_the_id(library: Library, seed: int) -> None:
+    await library.publish(*world(seed))
+    await derive(library)
+    tools, model = asked_with(library.tools, _REPLY)
+    async with library.view() as view:
+        found = await path.retrieve(_QUERY, view, tools)
+        assert library.embedder.calls == [(QUESTION, *_NAMES)]
+        worth, chunks = await _expected(view, library.tools)
+    assert [hit.id for hit in found.chunks] == chunks
+    assert [hit.score for hit in found.chunks] == pytest.approx([worth[chunk] for chunk in chunks])
+    assert len(model.requests) == path.STRATEGY.n_model_calls == 1
+    assert found.notes == ()
+
+
+async def test_a_small_graph_by_hand(library: Library) -> None:
+    """Ada — Bob — Cyril; Ada is named, a person is asked for, and "Bob paid Cyril" is the relation near the question.
+
+    The one path of Ada is worth 1 · (1 + 3 persons + 1 relation) = 5. Of the passages, one names Ada and Bob and states
+    their relation: 5 + 5 + 5; the other likewise 15. The one on Dan is on no path.
+    """
+    await library.publish(
+        page("One", "Ada knew Bob.", names={"Ada": "Person", "Bob": "Person"}, relations=[("Ada", "Bob", "knew")]),
+        page(
+            "Two",
+            "Bob paid Cyril.",
+            names={"Bob": "Person", "Cyril": "Person"},
+            relations=[("Bob", "Cyril", "was paid by whom")],
+        ),
+        page("Three", "Dan sat.", names={"Dan": "Person"}),
+    )
+    await derive(library)
+    query = Query(text="Who was paid by a friend of Ada?", min_similarity=0.4)
+    async with library.view() as view:
+        found = await path.retrieve(query, view, library.tools)
+        assert sorted(await titles(view, found.chunks)) == ["One", "Two"]
+    assert {hit.id: hit.score for hit in found.entities} == {"ada": 5.0, "bob": 5.0, "cyril": 5.0}
+    assert {hit.id: hit.score for hit in found.relations} == {"ada -- bob": 5.0, "bob -- cyril": 5.0}
+    assert [hit.score for hit in found.chunks] == [15.0, 15.0]
+    assert all(hit.reason == "along ada → bob → cyril" for hit in found.chunks)
+
+
+async def test_what_only_lies_near_the_question_is_lifted_and_not_added(library: Library) -> None:
+    await library.publish(
+        page("One", "Ada knew Bob.", names={"Ada": "Person", "Bob": "Person"}, relations=[("Ada", "Bob", "knew")]),
+        page("Two", "Did nobody know it?"),
+    )
+    await derive(library)
+    async with library.view() as view:
+        found = await path.retrieve(Query(text="Did Ada know it?", min_similarity=0.0), view, library.tools)
+        assert await titles(view, found.chunks) == ["One"]
+    assert found.chunks[0].reason.endswith("and near the question")
+
+
+@pytest.mark.parametrize("reply", ["", "I do not know.", '{"names": [], "answer_types": "Person"}'])
+async def test_a_reply_that_tells_nothing_leaves_it_to_the_words(library: Library, reply: str) -> None:
+    await library.publish(*world(1))
+    await derive(library)
+    async with library.view() as view:
+        without = await path.retrieve(_QUERY, view, library.tools)
+        found = await path.retrieve(_QUERY, view, asked_with(library.tools, reply)[0])
+    assert found.chunks == without.chunks
+    assert "the words of the question tell" in found.notes[0]
+    assert "no language model" in without.notes[0]
+
+
+async def test_a_question_without_names_starts_from_names_like_its_words(library: Library) -> None:
+    await library.publish(*world(1))
+    await derive(library)
+    async with library.view() as view:
+        found = await path.retrieve(Query(text="what fair was there?"), view, library.tools)
+    assert [(seed.text, [each.id for each in seed.found]) for seed in found.seeds[:1]] == [
+        ("what fair was there?", ["elm fair"])
+    ]
+
+
+async def test_where_nothing_is_named_alike_the_nearest_passages_stand_in(library: Library) -> None:
+    await library.publish(*world(1))
+    await derive(library)
+    async with library.view() as view:
+        found = await path.retrieve(Query(text="who did sell the grain?"), view, library.tools)
+    assert found.chunks
+    assert any("nearest passages stand in" in note for note in found.notes)
+
+
+async def test_hubs_are_cut_and_it_is_said(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(path, "MAX_LINKS", 2)
+    others = [f"Person {letter}" for letter in "ABCDE"]
+    relations = [("Ada", other, f"Ada knew {other}.") for other in others]
+    await library.publish(
+        page("One", "Ada knew many.", names={"Ada": "Person"} | dict.fromkeys(others, "Person"), relations=relations)
+    )
+    await derive(library)
+    async with library.view() as view:
+        found = await path.retrieve(Query(text="Whom did Ada know?"), view, library.tools)
+    assert "truncated: of 1 hubs only 2 links each were followed" in found.notes
+
+
+async def test_the_order_and_batches_of_documents_do_not_show(tmp_path: Path) -> None:
+    assert await _in_order(tmp_path / "a", 1) == await _in_order(tmp_path / "b", 2)
+
+
+async def _in_order(folder: Path, seed: int) -> Evidence:
+    library = library_in(folder)
+    await library.open()
+    pages = world(5)
+    Random(seed).shuffle(pages)
+    await library.publish(*pages[:3])
+    await derive(library)
+    for each in pages[3:]:
+        await library.publish(each)
+    await derive(library)
+    async with library.view() as view:
+        found = await path.retrieve(_QUERY, view, library.tools)
+    await library.close()
+    return found
+
+
+async def test_a_filter_sees_the_graph_of_the_allowed_documents_alone(library: Library, tmp_path: Path) -> None:
+    pages = world(3)
+    await library.publish(*pages)
+    await derive(library)
+    alone = library_in(tmp_path / "alone")
+    await alone.open()
+    await alone.publish(*pages[:5])
+    await derive(alone)
+    async with library.view(Filter(documents=tuple(each.id for each in pages[:5]))) as view:
+        filtered = await path.retrieve(_QUERY, view, library.tools)
+    async with alone.view() as view:
+        expected = await path.retrieve(_QUERY, view, alone.tools)
+    await alone.close()
+    assert {hit.id for hit in filtered.chunks} <= {facts.chunk.id for each in pages[:5] for facts in each.chunks}
+    assert {hit.id for hit in filtered.entities} == {hit.id for hit in expected.entities}
+
+
+async def test_russian_and_chinese(library: Library) -> None:
+    await library.publish(
+        page(
+            "Поло",
+            "Марко Поло служил Хубилаю.",
+            names={"Марко Поло": "Person", "Хубилай": "Person"},
+            relations=[("Марко Поло", "Хубилай", "Марко Поло служил Хубилаю.")],
+        ),
+        page(
+            "长城",
+            "马可·波罗没有提到长城。",
+            names={"马可·波罗": "Person", "长城": "Artifact"},
+            relations=[("马可·波罗", "长城", "马可·波罗没有提到长城。")],
+        ),
+    )
+    await derive(library)
+    async with library.view() as view:
+        russian = await path.retrieve(Query(text="Кому служил Марко Поло?"), view, library.tools)
+        chinese = await path.retrieve(Query(text="谁提到长城？"), view, library.tools)
+        assert (await titles(view, russian.chunks))[0] == "Поло"
+        assert (await titles(view, chinese.chunks))[0] == "长城"
+    assert {hit.id for hit in russian.entities} == {"марко поло", "хубилай"}
+    assert [each.text for each in chinese.seeds][:1] == ["长城"]
+
+
+async def test_an_empty_index_does_not_fail(library: Library) -> None:
+    async with library.view() as view:
+        assert (await path.retrieve(_QUERY, view, library.tools)).chunks == ()

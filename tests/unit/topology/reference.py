@@ -1,0 +1,74 @@
+"""The topology, told slowly: read from a view's own answers, as dictionaries of what links to what."""
+
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+
+from quipu.ports.store import ReadView
+from quipu.ports.topology import Floats, Links, Measure, Topology
+
+Pairs = dict[tuple[str, str], float]
+ALL = 1_000_000
+
+
+async def told(view: ReadView, keys: list[str]) -> dict[str, Pairs]:
+    """Return what the topology of a view should hold, by keys and ids."""
+    documents = await view.documents()
+    chunks = [[chunk.id for chunk in await view.document_chunks(document.id)] for document in documents]
+    shown = [entity.key for entity in await view.entities(keys)]
+    relations = await view.incident(shown)
+    named = await view.chunks_of_entities(shown, ALL)
+    synonyms = await view.synonyms(shown)
+    return {
+        Measure.ONE: _both({(r.source, r.target): 1.0 for r in relations}),
+        Measure.WEIGHT: _both({(r.source, r.target): r.weight for r in relations}),
+        Measure.MENTIONS: _both({(r.source, r.target): float(r.n_mentions) for r in relations}),
+        "appearances": {(key, chunk): float(n) for key, counts in named.items() for chunk, n in counts.items()},
+        "synonyms": {(key, other): cosine for key, others in synonyms.items() for other, cosine in others},
+        "successions": _both({pair: 1.0 for of_document in chunks for pair in pairwise(of_document)}),
+    }
+
+
+async def read(topology: Topology, view: ReadView) -> dict[str, Pairs]:
+    """Return what a topology holds, by keys and ids."""
+    entities = await view.entity_keys(range(topology.n_entities))
+    chunks = await view.chunk_ids(range(topology.n_chunks))
+    read = {measure.value: links(topology.relations(measure), entities, entities) for measure in Measure}
+    namings = links(topology.namings(), chunks, entities)
+    appearances = links(topology.appearances(), entities, chunks)
+    assert {(key, chunk): n for (chunk, key), n in namings.items()} == appearances
+    return {
+        **read,
+        "appearances": appearances,
+        "synonyms": links(topology.synonyms(), entities, entities),
+        "successions": links(topology.successions(), chunks, chunks),
+    }
+
+
+def links(found: Links, rows: dict[int, str], columns: dict[int, str]) -> Pairs:
+    """Return links by the ids of their ends, each of which must be there; raises KeyError for one that is not."""
+    all_rows = np.arange(found.shape[0])
+    near = found.of(all_rows)
+    triples = zip(near.of.tolist(), near.to.tolist(), near.weights.tolist(), strict=True)
+    pairs = {(rows[row], columns[column]): weight for row, column, weight in triples}
+    assert found.n_links == len(near.to) == len(pairs)
+    sums = Counter[int]()
+    for row, weight in zip(near.of.tolist(), near.weights.tolist(), strict=True):
+        sums[row] += weight
+    assert np.allclose(found.sums(), [sums[row] for row in range(found.shape[0])])
+    weights = np.random.default_rng(found.shape[1]).random(found.shape[1])
+    assert np.allclose(found.gather(weights), _dense(found) @ weights)
+    assert np.array_equal(_dense(found.ones()), _dense(found) > 0)
+    return pairs
+
+
+def _dense(found: Links) -> Floats:
+    near = found.of(np.arange(found.shape[0]))
+    dense = np.zeros(found.shape)
+    dense[near.of, near.to] = near.weights
+    return dense
+
+
+def _both(pairs: Pairs) -> Pairs:
+    return pairs | {(b, a): weight for (a, b), weight in pairs.items()}

@@ -1,0 +1,249 @@
+"""LocalTopologies: what is read anew, what is followed, which files count."""
+
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quipu.model.delta import Delta, DocumentFacts
+from quipu.model.query import Filter
+from quipu.ports.derived import Changed, GraphRows
+from quipu.ports.store import ReadView
+from quipu.stores.relational import changes
+from quipu.stores.relational.store import RelationalStore
+from quipu.testing.facts import document, entity, passage, relation
+from quipu.topology import LocalTopologies, files
+from tests.unit.stores.opening import open_index
+from tests.unit.topology.reference import read, told
+
+KEYS = ["ada", "london", "turin", "paris"]
+
+
+def about(document_id: str, *names: str) -> DocumentFacts:
+    said = [entity(name) for name in names] + [relation(*pair) for pair in pairwise(names)]
+    return document(document_id, passage(", ".join(names), *said))
+
+
+FIRST, SECOND, THIRD = about("a", "Ada", "London"), about("b", "London", "Turin"), about("c", "Turin", "Paris")
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[RelationalStore]:
+    async with open_index(tmp_path / "index.sqlite") as opened:
+        await opened.commit(Delta(publish=[FIRST]))
+        yield opened
+
+
+def topologies(folder: Path, **options: int) -> LocalTopologies:
+    return LocalTopologies(folder / "topology", **{"min_chunks": 0, "max_unsaved": 0, **options})
+
+
+@asynccontextmanager
+async def watched(store: RelationalStore, allowed: Filter | None = None) -> AsyncIterator[tuple[ReadView, list[str]]]:
+    """Open a view that notes how much of the graph is read from it."""
+    reads: list[str] = []
+    async with store.view(allowed) as view:
+        graph_rows: Any = view.graph_rows
+
+        async def noted(changed: Changed | None = None) -> GraphRows:
+            n = "all" if changed is None else f"{len(changed.chunks)} chunks"
+            reads.append(n)
+            rows: GraphRows = await graph_rows(changed)
+            return rows
+
+        view.graph_rows = noted  # type: ignore[method-assign]
+        yield view, reads
+
+
+async def check(found: LocalTopologies, store: RelationalStore) -> list[str]:
+    """Check that the topology is right, and return what was read for it."""
+    async with watched(store) as (view, reads):
+        assert await read(await found.of(view), view) == await told(view, KEYS)
+    return reads
+
+
+async def save(found: LocalTopologies, store: RelationalStore) -> list[str]:
+    async with watched(store) as (view, reads):
+        await found.catch_up(view)
+    return reads
+
+
+async def test_after_one_document_one_chunk_is_read(store: RelationalStore, tmp_path: Path) -> None:
+    found = topologies(tmp_path)
+    assert await check(found, store) == ["all"]
+    await store.commit(Delta(publish=[SECOND]))
+    assert await check(found, store) == ["1 chunks"]
+    assert await check(found, store) == []
+
+
+async def test_another_process_begins_with_the_file(store: RelationalStore, tmp_path: Path) -> None:
+    assert await save(topologies(tmp_path), store) == ["all"]
+    assert await check(topologies(tmp_path), store) == []
+    await store.commit(Delta(publish=[SECOND]))
+    assert await check(topologies(tmp_path), store) == ["1 chunks"]
+
+
+async def test_a_file_that_is_up_to_date_is_not_written_again(store: RelationalStore, tmp_path: Path) -> None:
+    await save(topologies(tmp_path), store)
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "topology").iterdir()}
+    assert await save(topologies(tmp_path), store) == []
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "topology").iterdir()} == before
+
+
+async def test_a_file_stays_until_enough_has_changed(store: RelationalStore, tmp_path: Path) -> None:
+    found = topologies(tmp_path, max_unsaved=3)
+    await save(found, store)
+    await store.commit(Delta(publish=[SECOND]))  # a chunk, and Turin
+    await save(found, store)
+    assert [path.name for path in (tmp_path / "topology").iterdir()] == ["graph-000000000001.arrays"]
+    await store.commit(Delta(publish=[THIRD], remove=["b"]))
+    await save(found, store)
+    assert [path.name for path in (tmp_path / "topology").iterdir()] == ["graph-000000000003.arrays"]
+    assert await check(topologies(tmp_path), store) == []
+
+
+async def test_a_small_index_has_no_file(store: RelationalStore, tmp_path: Path) -> None:
+    await save(topologies(tmp_path), store)
+    await save(topologies(tmp_path, min_chunks=2), store)
+    assert list((tmp_path / "topology").iterdir()) == []
+    assert await check(topologies(tmp_path, min_chunks=2), store) == ["all"]
+
+
+async def test_a_file_of_another_history_is_not_believed(tmp_path: Path) -> None:
+    path, backup = tmp_path / "index.sqlite", tmp_path / "backup.sqlite"
+    async with open_index(path) as store:
+        await store.commit(Delta(publish=[FIRST]))
+    shutil.copy(path, backup)
+    async with open_index(path) as store:
+        await store.commit(Delta(publish=[SECOND]))
+        await save(topologies(tmp_path), store)
+    shutil.copy(backup, path)
+    async with open_index(path) as store:
+        await store.commit(Delta(publish=[THIRD]))  # revision 2 again, and row numbers the file has seen
+        assert await check(topologies(tmp_path), store) == ["all"]
+        await save(topologies(tmp_path), store)
+        assert await check(topologies(tmp_path), store) == []
+
+
+async def test_a_backup_older_than_the_file_is_read_anew(tmp_path: Path) -> None:
+    path, backup = tmp_path / "index.sqlite", tmp_path / "backup.sqlite"
+    async with open_index(path) as store:
+        await store.commit(Delta(publish=[FIRST]))
+    shutil.copy(path, backup)
+    async with open_index(path) as store:
+        await store.commit(Delta(publish=[SECOND]))
+        await save(topologies(tmp_path), store)
+    shutil.copy(backup, path)
+    async with open_index(path) as store:
+        assert await check(topologies(tmp_path), store) == ["all"]
+
+
+@pytest.mark.parametrize("forget", ["purge", "rebuild_text_index"])
+async def test_where_the_log_is_forgotten_all_is_read(store: RelationalStore, tmp_path: Path, forget: str) -> None:
+    found = topologies(tmp_path)
+    await check(found, store)
+    await store.commit(Delta(publish=[SECOND]))
+    await getattr(store, forget)()
+    assert await check(found, store) == ["all"]
+    await store.commit(Delta(publish=[THIRD]))
+    assert await check(found, store) == ["1 chunks"]
+
+
+async def test_a_view_older_than_what_is_known_is_answered_as_of_its_revision(
+    store: RelationalStore, tmp_path: Path
+) -> None:
+    found = topologies(tmp_path)
+    async with watched(store) as (old, reads):
+        expected = await told(old, KEYS)
+        await store.commit(Delta(publish=[SECOND]))
+        await store.commit(Delta(remove=["a"]))
+        await save(found, store)
+        assert await read(await found.of(old), old) == expected
+        assert reads == ["all"]
+    assert await check(found, store) == []
+
+
+async def test_a_damaged_file_is_written_again(
+    store: RelationalStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_CHECKED_BYTES", 0)  # as if it were large
+    await save(topologies(tmp_path), store)
+    (path,) = (tmp_path / "topology").iterdir()
+    content = bytearray(path.read_bytes())
+    content[-3] ^= 1
+    path.write_bytes(content)
+    assert await save(topologies(tmp_path), store) == ["all"]
+    assert await check(topologies(tmp_path), store) == []
+
+
+async def test_two_processes_may_write_at_once(store: RelationalStore, tmp_path: Path) -> None:
+    first, second = topologies(tmp_path), topologies(tmp_path)
+    await save(first, store)
+    await store.commit(Delta(publish=[SECOND]))
+    await save(second, store)  # takes away the file that the first has mapped
+    assert await check(first, store) == ["1 chunks"]
+    await store.commit(Delta(publish=[THIRD]))
+    await save(first, store)
+    assert await check(second, store) == ["1 chunks"]
+
+
+async def test_a_writer_whose_work_was_cleared_away_goes_on(
+    store: RelationalStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace = Path.replace
+
+    def cleared(self: Path, target: Path) -> Path:
+        self.unlink()
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", cleared)  # as another process does that begins to write
+    found = topologies(tmp_path)
+    await save(found, store)
+    assert list((tmp_path / "topology").iterdir()) == []
+    assert await check(found, store) == []
+
+
+async def test_when_most_has_changed_all_is_read(
+    store: RelationalStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("quipu.topology.local._THREAD_ROWS", 0)  # else there is too little here to be much
+    found = topologies(tmp_path)
+    await check(found, store)
+    await store.commit(Delta(publish=[SECOND, THIRD]))
+    assert await check(found, store) == ["all"]
+
+
+async def test_a_commit_that_changes_nothing_of_the_graph_reads_nothing(store: RelationalStore, tmp_path: Path) -> None:
+    found = topologies(tmp_path)
+    await check(found, store)
+    await store.commit(Delta())
+    assert await check(found, store) == []
+
+
+async def test_the_log_is_bounded(store: RelationalStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(changes, "MAX_ROWS", 10)
+    monkeypatch.setattr(changes, "_REVISIONS_BETWEEN_CHECKS", 4)
+    found = topologies(tmp_path)
+    await check(found, store)
+    for n in range(10):
+        await store.commit(Delta(publish=[about(f"d{n}", "Ada", "Paris")]))
+    async with store.view() as view:
+        assert await view.changed_since(1) is None
+        recent = await view.changed_since(view.revision - 1)
+        assert recent is not None
+        assert len(recent.chunks) == 1
+    assert await check(found, store) == ["all"]
+
+
+async def test_what_is_allowed_is_worked_out_once_a_filter(store: RelationalStore, tmp_path: Path) -> None:
+    await store.commit(Delta(publish=[SECOND]))
+    found, only = topologies(tmp_path), Filter(documents=("b",))
+    async with store.view(only) as view, store.view(only) as again:
+        assert await found.of(view) is await found.of(again)
+        assert await read(await found.of(view), view) == await told(view, KEYS)
+    async with store.view(Filter(documents=("a",))) as other:
+        assert await read(await found.of(other), other) == await told(other, KEYS)
