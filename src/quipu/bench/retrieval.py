@@ -11,15 +11,18 @@ import quipu
 from quipu.bench.datasets import Dataset, GoldQuestion
 from quipu.bench.metrics import Mean, all_at, covers_answer, mean_percent, recall_at
 from quipu.bench.reference import Agreement, bm25, brute_force, is_same, is_tied
+from quipu.derive.catalog import CATALOG
 from quipu.ingest.local import LocalExtractor
 from quipu.model.graph import Chunk
 from quipu.model.ids import digest
 from quipu.ports.extractor import Extractor
+from quipu.providers.local import ByteTokenizer
 from quipu.retrieve import STRATEGIES
 from quipu.settings import Settings
 from quipu.wiring import make_analyzer, open_embedder, open_engine, open_store
 
 RECALLS_AT = (2, 5, 10)
+_TOKENIZER = ByteTokenizer()
 ALL_AT = 8
 
 
@@ -27,7 +30,8 @@ ALL_AT = 8
 class Outcome:
     """One question asked with one strategy: the chunks it ranked and their documents, best first, and the time.
 
-    Whether it got an answer, and whether that covers one that is right; `cpu_ms` is that of all threads.
+    Whether it got an answer, and whether that covers one that is right; `tokens` are those of the context, `cpu_ms` is
+    that of all threads.
     """
 
     question: GoldQuestion
@@ -35,6 +39,7 @@ class Outcome:
     ranking: tuple[str, ...]
     is_answered: bool
     is_covered: bool
+    tokens: int
     cpu_ms: float
     ms: float
 
@@ -53,8 +58,8 @@ class Score:
     """How one strategy did. Shares in percent over the questions with gold, except `unanswerable_answered`.
 
     `answered` is the share that got an answer, `covered` the share whose answer string stands in it;
-    `unanswerable_answered` the share of the questions without gold that got an answer (less is better); `cpu_ms` and
-    `ms` the median processor and wall time of a question from asking to its answer.
+    `unanswerable_answered` the share of the questions without gold that got an answer (less is better); `tokens`,
+    `cpu_ms` and `ms` the medians of the context's tokens and of a question's processor and wall time.
     """
 
     dataset: str
@@ -66,6 +71,7 @@ class Score:
     answered: Mean
     covered: Mean
     unanswerable_answered: Mean
+    tokens: float
     cpu_ms: float
     ms: float
 
@@ -100,6 +106,7 @@ async def measure(
     settings = Settings(index=await _index_folder(dataset, cache, embedder, reader), embedder=embedder)
     async with await open_engine(settings, extractor=reader) as kb:
         await kb.add(*_sources(dataset))
+        await kb.refresh([each.name for each in CATALOG])  # also what some use only where it is kept
         chunks = await _chunks(kb)
         document_by_chunk = {chunk.id: chunk.document_id for chunk in chunks}
         outcomes = {
@@ -131,6 +138,7 @@ def score(setup: Setup, strategy: str, outcomes: Sequence[Outcome]) -> Score:
         answered=mean_percent([o.is_answered for o in with_gold]),
         covered=mean_percent([o.is_covered for o in with_gold]),
         unanswerable_answered=mean_percent([o.is_answered for o in without]),
+        tokens=median(outcome.tokens for outcome in outcomes) if outcomes else 0.0,
         cpu_ms=median(outcome.cpu_ms for outcome in outcomes) if outcomes else 0.0,
         ms=median(outcome.ms for outcome in outcomes) if outcomes else 0.0,
     )
@@ -139,13 +147,12 @@ def score(setup: Setup, strategy: str, outcomes: Sequence[Outcome]) -> Score:
 def table(scores: Iterable[Score]) -> str:
     """Return the scores as a Markdown table: means in percent with their 95 % intervals, and milliseconds."""
     means = [*(f"R@{k}" for k in RECALLS_AT), f"All@{ALL_AT}", "answered", "covered", "unanswerable answered"]
-    head = ["set", "embedder", "read by", "strategy", *means, "CPU ms", "ms"]
+    head = ["set", "embedder", "read by", "strategy", *means, "tokens", "CPU ms", "ms"]
     rows = [head, ["---"] * len(head)]
     for s in scores:
         values = (*s.recall.values(), s.all_found, s.answered, s.covered, s.unanswerable_answered)
-        rows.append(
-            [s.dataset, s.embedder, s.extractor, s.strategy, *map(str, values), f"{s.cpu_ms:.0f}", f"{s.ms:.0f}"]
-        )
+        figures = (f"{s.tokens:,.0f}", f"{s.cpu_ms:.0f}", f"{s.ms:.0f}")
+        rows.append([s.dataset, s.embedder, s.extractor, s.strategy, *map(str, values), *figures])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
@@ -188,6 +195,7 @@ async def _ask(kb: quipu.Quipu, question: GoldQuestion, strategy: str, document_
         ranking=tuple(ranking),
         is_answered=answer.is_supported,
         is_covered=answer.is_supported and covers_answer(answer.text, question.answers),  # a refusal covers nothing
+        tokens=_TOKENIZER.count(answer.context),
         cpu_ms=cpu_ms,
         ms=ms,
     )

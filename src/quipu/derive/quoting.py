@@ -54,4 +54,5 @@ def _key_sentence(text: str, names: Sequence[str], pairs: Sequence[tuple[str, st
         return sum(name in said for name in names) + 2 * sum(a in said and b in said for a, b in pairs)
 
     sentences = [" ".join(text[start:end].split())[:MAX_CHARS] for start, end in sentence_spans(text)]
-    return max(sentences, key=telling, default="")
+    prose = [each for each in sentences if not each.startswith("#")]  # a heading names much and says little
+    return max(prose or sentences, key=telling, default="")

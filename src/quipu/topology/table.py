@@ -62,6 +62,11 @@ class Table:
         """How many entries each row has."""
         return np.diff(self.starts)
 
+    @cached_property
+    def n_columns(self) -> int:
+        """Columns are below this."""
+        return int(self.columns.max(initial=-1)) + 1
+
     def entries(self, rows: Ints) -> Entries:
         """Return the entries of these rows, in their order; `rows` of the result are places among them."""
         here = np.minimum(rows, len(self))
@@ -157,10 +162,10 @@ class Layered:
         """Return the table as a matrix, with the weights that `weigh` makes of its values."""
         if self.patch is None:
             return self.base.matrix(weigh, shape)
-        whole = self.base.matrix(weigh, (len(self.base), shape[1]))
-        return Patched(
-            matrix=whole, rows=self.rows, patch=self.patch.matrix(weigh, (len(self.rows), shape[1])), shape=shape
-        )
+        # Of its own shape, whatever there is beyond it by now: so it is made once for all revisions.
+        whole = self.base.matrix(weigh, (len(self.base), self.base.n_columns))
+        patch = self.patch.matrix(weigh, (len(self.rows), self.patch.n_columns))
+        return Patched(matrix=whole, rows=self.rows, patch=patch, shape=shape)
 
     def _compact(self) -> "Layered":
         """Return this as a base alone where the patch is a fair share of it: reading would take twice as long."""

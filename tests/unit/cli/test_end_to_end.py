@@ -95,6 +95,6 @@ def test_a_recorded_graph_is_imported_and_asked_by_every_way_it_allows(quipu: Qu
     assert "1 document added" in told
     assert "1 community and 1 report adopted." in told
     assert "1 unchanged" in quipu("import", "run")
-    asked = json.loads(quipu("ask", "--json", "-s", "community_global", "Who studied Linear B?"))
-    assert [hit["id"] for hit in asked["trace"]["evidence"]["reports"]]
+    (asked,) = json.loads(quipu("ask", "--json", "-s", "community_global", "Who studied Linear B?"))["answers"]
+    assert len(asked["trace"]["evidence"]["reports"]) == 1
     assert "Kober" in asked["text"]

@@ -63,6 +63,11 @@ def test_a_sentence_is_quoted_once_and_a_chunk_without_any_is_left_out() -> None
     assert (report.summary, report.findings) == ("Ada sang.", ())
 
 
+def test_a_heading_is_quoted_only_where_there_is_nothing_else() -> None:
+    assert quoted(_material(("Ada",), (), "# Ada and Ada\n\nAda sang.")).summary == "Ada sang."
+    assert quoted(_material(("Ada",), (), "# Ada")).summary == "# Ada"
+
+
 def test_there_is_a_title_even_where_there_is_nothing_to_say() -> None:
     report = quoted(_material((), ()))
     assert (report.title, report.summary, report.chunks) == ("k", "", ())

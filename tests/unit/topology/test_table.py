@@ -58,3 +58,17 @@ def test_a_table_may_have_empty_rows_at_its_end() -> None:
     made = table_of(entries_of({(1, 2): 3}), 5)
     assert made.starts.tolist() == [0, 0, 1, 1, 1, 1]
     assert len(table_of(entries_of({(1, 2): 3}))) == 2
+
+
+def test_the_matrix_of_a_base_is_made_once_for_all_revisions() -> None:
+    base = Layered(table_of(entries_of({(0, 1): 2, (1, 0): 2})))
+    before = base.replaced(np.array([2]), entries_of({(2, 0): 1})).links(lambda _: None, (3, 3))
+    calls: list[int] = []
+
+    def weigh(values: object) -> None:
+        calls.append(1)
+
+    for n in range(3, 6):
+        base.replaced(np.array([n]), entries_of({(n, 0): 1})).links(weigh, (n + 1, n + 1))
+    assert len(calls) == 1 + 3  # the base once, each patch
+    assert before.shape == (3, 3)

@@ -1,0 +1,105 @@
+"""Child processes of the laws of derivations: they live through a short history with a model, and die where told to.
+
+Run as `python -m tests.laws.derived_child`: each line of standard input is a job, "FOLDER BASE_URL POINT", as for
+`tests.laws.model_child`. Beside FOLDER the steps that are done are noted, and what each request asks.
+"""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, event
+
+from quipu.engine import Quipu
+from quipu.model.chat import ChatRequest
+from quipu.providers.openai.chat import OpenAIChat
+from quipu.providers.openai.embeddings import OpenAIEmbedder
+from quipu.testing.scripted.model import Call, ScriptedModel
+from tests.laws.derived_world import DERIVATIONS
+from tests.laws.model_child import Counted
+from tests.laws.model_world import model_engine, model_settings, script, travels
+
+DOCUMENTS = tuple(travels(f"{letter}.md", n_sentences=1) for letter in "abcdef")
+N_STEPS = 4
+NEVER = 1 << 30
+
+
+async def step(kb: Quipu, number: int) -> None:
+    """Do one step of the history; what is done already is left as it is."""
+    if number == 0:
+        await kb.add(*DOCUMENTS[:4])
+    elif number == 1:
+        await kb.refresh(DERIVATIONS)
+    elif number == 2:
+        await kb.add(*DOCUMENTS[4:])
+    else:
+        known = {document.id for document in await kb.documents()}
+        await kb.remove([name for name in ("b.md", "e.md") if name in known])
+
+
+async def live(folder: Path, base_url: str, done: Path, first: int = 0) -> None:
+    """Live through the history from a step on, noting what is done."""
+    async with model_engine(model_settings(folder, base_url)) as kb:
+        for number in range(first, N_STEPS):
+            await step(kb, number)
+            _write(done, f"{number}\n")
+
+
+def lines_of(file: Path) -> list[str]:
+    """Return the lines of a file, none where there is none."""
+    return file.read_text().splitlines() if file.exists() else []
+
+
+def _write(file: Path, line: str) -> None:
+    with file.open("a") as opened:
+        opened.write(line)
+
+
+def note_keys(fuse: Counted, notes: list[Path]) -> None:
+    """Note what each request asks, and of which text, beside the hash of its kept reply, and pass points around each call."""
+    model, complete = ScriptedModel(script()), fuse.around(OpenAIChat.complete)
+
+    async def noted(chat: OpenAIChat, request: ChatRequest, *rest: Any) -> Any:
+        call = Call(model="scripted", messages=request.messages, max_tokens=request.max_output_tokens)
+        spoken = model.speak(call)
+        _write(notes[0], f"{request.hash(chat.identity)} {spoken.lot.kind}:{spoken.text_hash}\n")
+        return await complete(chat, request, *rest)
+
+    OpenAIChat.complete = noted  # type: ignore[assignment, method-assign]
+
+
+def _forked(folder: Path, base_url: str, done: Path) -> int:
+    pid = os.fork()
+    if pid:
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    try:
+        asyncio.run(live(folder, base_url, done))
+    except BaseException as error:
+        print(repr(error), file=sys.stderr)
+        os._exit(1)
+    os._exit(0)
+
+
+def main() -> None:
+    """Do one job after the other, until there are no more."""
+    fuse, keys = Counted(), [Path()]
+    event.listen(Engine, "before_cursor_execute", fuse.burn)
+    note_keys(fuse, keys)
+    OpenAIEmbedder._batch = fuse.around(OpenAIEmbedder._batch)  # type: ignore[method-assign]
+    for line in sys.stdin:
+        folder, base_url, point = line.split()
+        notes, done, code = Path(f"{folder}.notes"), Path(f"{folder}.done"), 0
+        keys[0] = Path(f"{folder}.keys")
+        fuse.begin(int(point) or NEVER, notes)
+        if int(point):
+            code = _forked(Path(folder), base_url, done)
+        else:
+            asyncio.run(live(Path(folder), base_url, done))
+            fuse.note()
+        print(code, notes.read_text() if notes.exists() else "0 survived", flush=True)
+
+
+if __name__ == "__main__":
+    main()

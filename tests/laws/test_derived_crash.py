@@ -1,0 +1,86 @@
+"""Law 5 with every derivation kept: killed while one is made, no report that is committed is paid for again."""
+
+import asyncio
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from quipu.model.cluster import Hierarchy
+from quipu.testing.server.ledger import Served
+from quipu.testing.server.process import ServerHandle
+from tests.laws.derived_child import lines_of, live
+from tests.laws.derived_world import state_anew, told_of
+from tests.laws.model_counts import completed
+from tests.laws.model_world import dump_of, model_engine, model_settings, script
+from tests.laws.test_model_crash import ROOT, Killer, kept_replies, points
+
+N_KILLS = 5
+
+
+@pytest.fixture(scope="module")
+def killer() -> Iterator[Killer]:
+    command = [sys.executable, "-m", "tests.laws.derived_child"]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield Killer(process)
+
+
+async def ended(folder: Path, server: ServerHandle) -> object:
+    """Return the state at the end of the history: without faults, and whatever communities remember found anew."""
+    async with model_engine(model_settings(folder, server.base_url)) as kb:
+        assert await kb.verify() == []
+        assert await kb.plan() == ()
+        aggregates = await told_of(kb, Hierarchy.AGGREGATES)
+        return await dump_of(kb), aggregates, await state_anew(kb)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(server: ServerHandle, killer: Killer, tmp_path_factory: pytest.TempPathFactory) -> tuple[object, int]:
+    """The state at the end of a run that nobody kills, and how many points it has."""
+    folder = tmp_path_factory.mktemp("undisturbed") / "kb"
+    server.configure(script())
+    code, n_points, _ = killer.run(folder, server, 0)
+    assert code == 0
+    return asyncio.run(ended(folder, server)), n_points
+
+
+async def kill_and_finish(folder: Path, server: ServerHandle, killer: Killer, point: int, whole: object) -> str:
+    """Kill a run at a point, finish it, and assert the law; return the stage of the kill."""
+    server.reset()
+    code, _, stage = killer.run(folder, server, point)
+    assert code == -signal.SIGKILL
+    before = (await asyncio.to_thread(server.settled)).requests
+    asked_by_hash = dict(line.split() for line in lines_of(Path(f"{folder}.keys")))
+    kept = {asked_by_hash[each] for each in kept_replies(folder) if each in asked_by_hash}
+    assert kept <= what(completed(before))
+    done = Path(f"{folder}.done")
+    async with model_engine(model_settings(folder, server.base_url)) as kb:
+        assert await kb.verify() == []
+        await kb.resume()
+    await live(folder, server.base_url, done, first=len(lines_of(done)))
+    served = (await asyncio.to_thread(server.settled)).requests
+    assert not kept & what(served[len(before) :]), "a reply that was kept was asked for again"
+    assert await ended(folder, server) == whole
+    return stage
+
+
+def what(served: Sequence[Served]) -> set[str]:
+    """Return what requests asked, and of which text."""
+    return {f"{each.kind}:{each.text_hash}" for each in served}
+
+
+async def test_killed_at_any_point_the_work_can_be_finished_and_nothing_kept_is_paid_again(
+    server: ServerHandle, killer: Killer, undisturbed: tuple[object, int], laws_scale: int, tmp_path: Path
+) -> None:
+    whole, n_points = undisturbed
+    server.configure(script())
+    stages = set()
+    for number, point in enumerate(points(N_KILLS * laws_scale, round(0.95 * n_points), "derived kills")):
+        folder = tmp_path / str(number)
+        stages.add(await kill_and_finish(folder, server, killer, point, whole))
+        shutil.rmtree(folder)
+    assert len(stages) > 1, stages
