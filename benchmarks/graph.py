@@ -36,7 +36,7 @@ from quipu.algo.lca import Forest
 from quipu.algo.leiden import leiden
 from quipu.algo.links import Matrix, matrix_of
 from quipu.algo.pairs import Pairs, modularity, pairs_of
-from quipu.algo.ppr import page_rank, push_rank
+from quipu.algo.ppr import page_rank
 from quipu.algo.walk import Block, Walk
 from quipu.model.delta import Delta
 from quipu.model.query import Filter
@@ -139,9 +139,8 @@ async def walks(world: World) -> AsyncIterator[Figure]:
     """Personalised PageRank over relations."""
     for damping in DAMPINGS:
         for kind, reset in (("a few seeds", world.sparse_reset), ("seeds everywhere", world.dense_reset)):
-            for rank in (page_rank, push_rank):
-                took = _median(lambda: rank(_walk(world), reset, damping=damping))  # noqa: B023
-                yield Figure(f"ppr, damping {damping}, {kind}", f"quipu {rank.__name__}", took, "error below 1e-8")
+            took = _median(lambda: page_rank(_walk(world), reset, damping=damping))  # noqa: B023
+            yield Figure(f"ppr, damping {damping}, {kind}", "quipu", took, "error below 1e-8")
         for who, run in _peers(world, damping):
             yield Figure(f"ppr, damping {damping}, a few seeds", who, _median(run, 1), "at its own tolerance")
 

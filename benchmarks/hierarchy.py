@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from quipu.algo.mixture import MEMBERS, gaussian_mixture, nearest_centres, on_grid
 from quipu.derive.hierarchy.outline import Outline
-from quipu.derive.hierarchy.reading import Appearances, Graph, Pairs
+from quipu.derive.hierarchy.reading import Graph, Mentions, Pairs
 from quipu.model.cluster import Cluster, Hierarchy, Partition
 from quipu.providers.local import WordLlamaEmbedder
 from quipu.text.names import entity_key
@@ -45,7 +45,7 @@ def graph_of(n: int, sources: Ints, targets: Ints) -> Graph:
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     first, second = np.minimum(sources, targets) - 1, np.maximum(sources, targets) - 1
     degrees = np.bincount(np.concatenate([first, second]), minlength=n)
-    seen = Appearances(
+    seen = Mentions(
         entities=np.repeat(np.arange(n), 4),
         chunks=chance.integers(0, n, 4 * n),
         counts=np.ones(4 * n, dtype=np.int64),
@@ -57,7 +57,7 @@ def graph_of(n: int, sources: Ints, targets: Ints) -> Graph:
         vectors=vectors.astype(np.float16),
         degrees=degrees.astype(np.int64),
         relations=Pairs(first=first, second=second, weights=np.full(len(first), 1_000)),
-        appearances=seen,
+        mentions=seen,
     )
 
 
@@ -155,7 +155,7 @@ def _ids(keys: Sequence[str], vectors: Vectors, rows: Ints) -> set[str]:
         vectors=vectors[rows],
         degrees=np.zeros(len(rows), dtype=np.int64),
         relations=Pairs(first=nothing, second=nothing, weights=nothing),
-        appearances=Appearances(entities=nothing, chunks=nothing, counts=nothing, ids=()),
+        mentions=Mentions(entities=nothing, chunks=nothing, counts=nothing, ids=()),
     )
     outline = Outline(graph)
     return {outline.ids[node] for node in outline.aggregates}

@@ -133,6 +133,7 @@ def strategies_page() -> str:
     made_on_demand = {each.name for each in CATALOG}
     for each in STRATEGIES.values():
         needs = ", ".join(f"`{need}`" if need in made_on_demand else need for need in each.needs) or "nothing"
+        needs += "".join(f"; better with `{name}`" for name in each.better_with)
         calls = each.model_calls or each.n_model_calls
         lines.append(f"| `{each.name}` | {each.summary} | {each.after} | {each.when} | {needs} | {calls} |")
     return "\n".join([*lines, "", *_derivations(), ""])

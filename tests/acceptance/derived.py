@@ -1,23 +1,14 @@
-"""What acceptance tests share: all that is made on demand, and evidence as text that a person can read."""
+"""What acceptance tests share: what is in evidence, and evidence as text that a person can read."""
 
 from collections.abc import Iterator, Sequence
 
-from quipu.derive.catalog import CATALOG
 from quipu.engine import Quipu
 from quipu.model.evidence import Evidence, Hit
 from quipu.model.ids import relation_ends
 from quipu.model.query import Query
 from quipu.ports.store import ReadView
 
-DERIVATIONS = tuple(each.name for each in CATALOG)
-READ_COMMUNITIES = ("community_global", "community_local", "drift", "bridge")
 MAX_SHOWN = 10  # of each section
-
-
-async def keep_all(kb: Quipu) -> None:
-    """Make every derivation, so that it is kept from then on."""
-    report = await kb.refresh(DERIVATIONS)
-    assert report.is_whole, report
 
 
 async def made_anew(kb: Quipu) -> None:
@@ -34,11 +25,6 @@ def sections(evidence: Evidence) -> dict[str, tuple[Hit, ...]]:
         "relations": evidence.relations,
         "reports": evidence.reports,
     }
-
-
-def ranking(evidence: Evidence) -> list[tuple[str, float]]:
-    """Return all ids with their scores, section by section."""
-    return [(f"{name} {hit.id}", hit.score) for name, hits in sections(evidence).items() for hit in hits]
 
 
 def ids_in(evidence: Evidence) -> set[str]:

@@ -18,7 +18,8 @@ from quipu.engine import Quipu
 from quipu.retrieve import STRATEGIES
 from quipu.settings import Settings
 from quipu.wiring import open_engine
-from tests.acceptance.derived import keep_all, made_anew, told
+from tests.acceptance.derived import made_anew, told
+from tests.laws.derived_world import keep_all
 
 GOLDEN = Path(__file__).resolve().parents[1] / "data" / "golden"
 QUESTIONS = (
@@ -104,11 +105,11 @@ async def test_a_strategy_finds_what_it_always_found(name: str, at_once: Path, r
     assert differences(found, file.read_text(encoding="utf-8")) == []
 
 
-@pytest.mark.parametrize("name", list(STRATEGIES))
-async def test_it_finds_the_same_whatever_the_history_of_the_index(name: str, lived: Path) -> None:
+async def test_all_find_the_same_whatever_the_history_of_the_index(lived: Path) -> None:
     async with _opened(lived) as kb:
-        found = await told(kb, name, QUESTIONS)
-    assert differences(found, (GOLDEN / f"{name}.txt").read_text(encoding="utf-8")) == []
+        found = {name: await told(kb, name, QUESTIONS) for name in STRATEGIES}
+    expected = {file.stem: file.read_text(encoding="utf-8") for file in GOLDEN.glob("*.txt")}
+    assert {name: lines for name in STRATEGIES if (lines := differences(found[name], expected[name]))} == {}
 
 
 def test_no_golden_file_is_left_of_a_strategy_that_is_gone() -> None:

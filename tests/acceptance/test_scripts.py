@@ -18,7 +18,7 @@ from quipu.testing.llm import ScriptedLLM
 from quipu.testing.scripted.script import Script
 from quipu.wiring import open_engine
 from tests.acceptance.corpora import CHINESE, RUSSIAN, Corpus
-from tests.acceptance.derived import keep_all
+from tests.laws.derived_world import keep_all
 from tests.laws.model_world import dump_of, scripted_engine
 
 CORPORA = {"Russian": RUSSIAN, "Chinese": CHINESE}
@@ -149,10 +149,10 @@ async def test_what_a_model_draws_from_reports_is_in_the_script(name: str, langu
             assert all(corpus.share(each.text) > 0.5 for each in evidence.points)  # types of entities are English
 
 
-@pytest.mark.parametrize("name", [name for name in RANKING if name != "drift"])
-async def test_a_strategy_finds_it_where_a_model_has_read_the_texts(name: str, language: str, read: Path) -> None:
+async def test_all_strategies_find_it_where_a_model_has_read_the_texts(language: str, read: Path) -> None:
     corpus = CORPORA[language]
     async with _read(read / language) as kb:
-        for question, title in corpus.questions.items():
-            found = await _places(kb, Query(text=question, strategy=name))
-            assert title in (found if name == "path" else found[:NEAR_THE_TOP]), question
+        for name in RANKING:
+            for question, title in list(corpus.questions.items())[:2]:
+                found = await _places(kb, Query(text=question, strategy=name))
+                assert title in (found if name in ("path", "drift") else found[:NEAR_THE_TOP]), (name, question)

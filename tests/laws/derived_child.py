@@ -1,7 +1,8 @@
 """Child processes of the laws of derivations: they live through a short history with a model, and die where told to.
 
 Run as `python -m tests.laws.derived_child`: each line of standard input is a job, "FOLDER BASE_URL POINT", as for
-`tests.laws.model_child`. Beside FOLDER the steps that are done are noted, and what each request asks.
+`tests.laws.model_child`; a POINT below 0 is counted while reports and aggregates are written. Beside FOLDER the steps
+that are done are noted, and what each request asks.
 """
 
 import asyncio
@@ -13,7 +14,7 @@ from typing import Any
 from sqlalchemy import Engine, event
 
 from quipu.engine import Quipu
-from quipu.model.chat import ChatRequest
+from quipu.model.chat import ChatRequest, Role
 from quipu.providers.openai.chat import OpenAIChat
 from quipu.providers.openai.embeddings import OpenAIEmbedder
 from quipu.testing.scripted.model import Call, ScriptedModel
@@ -24,6 +25,17 @@ from tests.laws.model_world import model_engine, model_settings, script, travels
 DOCUMENTS = tuple(travels(f"{letter}.md", n_sentences=1) for letter in "abcdef")
 N_STEPS = 4
 NEVER = 1 << 30
+
+
+class Staged(Counted):
+    """A fuse that may burn only while reports are written."""
+
+    is_waiting = False
+
+    def burn(self, *rest: Any, **more: Any) -> None:
+        """Pass one point, if it counts."""
+        if not self.is_waiting or self._stage == Role.REPORT:
+            super().burn(*rest, **more)
 
 
 async def step(kb: Quipu, number: int) -> None:
@@ -57,8 +69,8 @@ def _write(file: Path, line: str) -> None:
         opened.write(line)
 
 
-def note_keys(fuse: Counted, notes: list[Path]) -> None:
-    """Note what each request asks, and of which text, beside the hash of its kept reply, and pass points around each call."""
+def note_keys(fuse: Staged, notes: list[Path]) -> None:
+    """Note what each request asks beside the hash of its kept reply, and pass points around each call."""
     model, complete = ScriptedModel(script()), fuse.around(OpenAIChat.complete)
 
     async def noted(chat: OpenAIChat, request: ChatRequest, *rest: Any) -> Any:
@@ -84,7 +96,7 @@ def _forked(folder: Path, base_url: str, done: Path) -> int:
 
 def main() -> None:
     """Do one job after the other, until there are no more."""
-    fuse, keys = Counted(), [Path()]
+    fuse, keys = Staged(), [Path()]
     event.listen(Engine, "before_cursor_execute", fuse.burn)
     note_keys(fuse, keys)
     OpenAIEmbedder._batch = fuse.around(OpenAIEmbedder._batch)  # type: ignore[method-assign]
@@ -92,7 +104,8 @@ def main() -> None:
         folder, base_url, point = line.split()
         notes, done, code = Path(f"{folder}.notes"), Path(f"{folder}.done"), 0
         keys[0] = Path(f"{folder}.keys")
-        fuse.begin(int(point) or NEVER, notes)
+        fuse.begin(abs(int(point)) or NEVER, notes)
+        fuse.is_waiting = int(point) < 0
         if int(point):
             code = _forked(Path(folder), base_url, done)
         else:

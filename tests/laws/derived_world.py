@@ -92,8 +92,8 @@ async def told_of(kb: Quipu, hierarchy: Hierarchy) -> tuple[list[Cluster], list[
         return clusters, await view.cluster_reports([each.id for each in clusters])
 
 
-async def state_anew(kb: Quipu) -> object:
-    """Find the communities anew; return them, their reports, and the evidence of all that reads them."""
+async def communities_anew(kb: Quipu) -> object:
+    """Find the communities anew, which remember else; return them and their reports."""
     report = await kb.refresh(["communities", "reports"], rebuild=True)
     assert report.is_whole, report
-    return await told_of(kb, Hierarchy.COMMUNITIES), await evidence(kb, READ_COMMUNITIES)
+    return await told_of(kb, Hierarchy.COMMUNITIES)

@@ -11,15 +11,16 @@ from pathlib import Path
 import pytest
 
 from quipu.model.cluster import Hierarchy
+from quipu.stores.relational.store import RelationalStore
 from quipu.testing.server.ledger import Served
 from quipu.testing.server.process import ServerHandle
 from tests.laws.derived_child import lines_of, live
-from tests.laws.derived_world import state_anew, told_of
+from tests.laws.derived_world import communities_anew, told_of
 from tests.laws.model_counts import completed
 from tests.laws.model_world import dump_of, model_engine, model_settings, script
 from tests.laws.test_model_crash import ROOT, Killer, kept_replies, points
 
-N_KILLS = 5
+N_REPORTING = 250  # points of a run at which reports or aggregates are written
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +36,7 @@ async def ended(folder: Path, server: ServerHandle) -> object:
         assert await kb.verify() == []
         assert await kb.plan() == ()
         aggregates = await told_of(kb, Hierarchy.AGGREGATES)
-        return await dump_of(kb), aggregates, await state_anew(kb)
+        return await dump_of(kb), aggregates, await communities_anew(kb)
 
 
 @pytest.fixture(scope="module")
@@ -78,9 +79,26 @@ async def test_killed_at_any_point_the_work_can_be_finished_and_nothing_kept_is_
 ) -> None:
     whole, n_points = undisturbed
     server.configure(script())
-    stages = set()
-    for number, point in enumerate(points(N_KILLS * laws_scale, round(0.95 * n_points), "derived kills")):
+    everywhere = points(2 * laws_scale, round(0.95 * n_points), "derived kills")
+    reporting = [-point for point in points(3 * laws_scale, N_REPORTING, "kills of reports")]
+    for number, point in enumerate((*everywhere, *reporting)):
         folder = tmp_path / str(number)
-        stages.add(await kill_and_finish(folder, server, killer, point, whole))
+        await kill_and_finish(folder, server, killer, point, whole)
         shutil.rmtree(folder)
-    assert len(stages) > 1, stages
+
+
+async def test_the_law_fails_where_kept_replies_are_not_looked_for(
+    server: ServerHandle,
+    killer: Killer,
+    undisturbed: tuple[object, int],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def find(_store: RelationalStore, _input_hash: str) -> None:
+        return None
+
+    whole, _ = undisturbed
+    server.configure(script())
+    monkeypatch.setattr(RelationalStore, "find", find)
+    with pytest.raises(AssertionError, match="asked for again"):
+        await kill_and_finish(tmp_path / "broken", server, killer, -N_REPORTING // 2, whole)

@@ -2,7 +2,7 @@
 
 import json
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, closing, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +18,7 @@ from quipu.ports.llm import TextSink, no_text
 from quipu.stores.relational import partitions
 from quipu.stores.relational.partitions import Touched
 from quipu.stores.relational.schema import metadata
+from quipu.testing import facts
 from quipu.testing.llm import ScriptedLLM
 from tests.laws.derived_world import keep_all, told_of
 from tests.laws.model_world import script, scripted_engine
@@ -92,6 +93,40 @@ async def test_no_word_of_a_removed_document_is_left(asks: bool, tmp_path: Path)
             assert any(word in text for name in KEPT for word in words(f"{name} 0"))
         assert await kb.verify() == []
     assert found(folder, GONE) == set()
+
+
+class Meddling(Quoting):
+    """A model that quotes, and takes its time: while the first reply of a kind is under way, something happens."""
+
+    def __init__(self, meanwhile: Callable[[str], Awaitable[object]], role: Role) -> None:
+        super().__init__(script())
+        self._meanwhile, self._role = meanwhile, role
+        self.name = ""
+
+    async def complete(self, request: ChatRequest, on_text: TextSink = no_text) -> Completion:
+        """Return the reply, when what happens meanwhile to a document whose words it holds has happened."""
+        owners = [each for each in request.documents if each.removesuffix(".md") in NAMES]
+        if request.role is self._role and owners and not self.name:
+            self.name = owners[0].removesuffix(".md")
+            await self._meanwhile(owners[0])
+        return await super().complete(request, on_text)
+
+
+@pytest.mark.parametrize("returns", [False, True])
+async def test_no_word_that_is_taken_back_while_replies_are_under_way_is_left(returns: bool, tmp_path: Path) -> None:
+    async def meanwhile(document_id: str) -> None:
+        if returns:
+            await kb._store.commit(Delta(remove=[document_id]))
+        await kb._store.commit(Delta(publish=[facts.document(document_id, facts.passage("Nothing of note."))]))
+
+    folder, llm = tmp_path / "kb", Meddling(meanwhile, Role.REPORT)
+    async with scripted_engine(folder, llm) as kb:
+        await kb.add(*map(document, KEPT))
+        await keep_all(kb)
+        assert llm.name
+        await kb._store.purge()  # what was read of the document before it was another one
+        assert told(folder, words(f"{llm.name} 0")) == {}
+        assert await kb.verify() == []
 
 
 async def test_the_law_fails_where_reports_and_aggregates_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Trees as arrays of parents: lowest common ancestors, and the paths between nodes that turn there."""
+"""Trees as arrays of parents: lowest common ancestors."""
 
 import numpy as np
 import numpy.typing as npt
@@ -28,11 +28,6 @@ class Forest:
             above = above[above]
         self._depths = depths
 
-    @property
-    def depths(self) -> Ints:
-        """How many nodes lie above each node, [n]."""
-        return self._depths[:-1] - 1
-
     def lca(self, first: Ints, second: Ints) -> Ints:
         """Return the lowest common ancestor of each pair, a node being one of its own; -1 where there is none."""
         low = np.where(self._depths[first] >= self._depths[second], first, second)
@@ -45,16 +40,3 @@ class Forest:
             low, high = np.where(is_below, jump[low], low), np.where(is_below, jump[high], high)
         found = np.where(low == high, low, self._parents[low])
         return np.where(found == len(self._parents) - 1, -1, found)
-
-    def path(self, first: int, second: int) -> list[int]:
-        """Return the nodes from one to the other by way of their lowest common ancestor; none where there is none."""
-        top = int(self.lca(np.array([first]), np.array([second]))[0])
-        return [] if top < 0 else [*self._climb(first, top), top, *reversed(self._climb(second, top))]
-
-    def _climb(self, node: int, top: int) -> list[int]:
-        """Return the nodes from `node` up to below `top`."""
-        nodes = []
-        while node != top:
-            nodes.append(node)
-            node = int(self._parents[node])
-        return nodes

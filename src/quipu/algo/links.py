@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from quipu.algo.gathering import MIN_LINKS, Layout, laid_out, places
-from quipu.ports.topology import Floats, Ints, Links, Neighbours
+from quipu.ports.topology import Floats, Ints, Neighbours
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,9 +124,3 @@ def matrix_of(rows: Ints, columns: Ints, weights: Floats | None, shape: tuple[in
     return Matrix(
         starts=starts, columns=columns[order], weights=None if weights is None else weights[order], shape=shape
     )
-
-
-def all_links(links: Links) -> tuple[Ints, Ints, Floats]:
-    """Return every link: row, column, weight, by row, then by column."""
-    found = links.of(np.arange(links.shape[0], dtype=np.int64))
-    return found.of, found.to, found.weights

@@ -12,7 +12,6 @@ from quipu.ports.topology import Floats
 
 TOLERANCE = 1e-8
 _MAX_STEPS = 1_000
-_MAX_PUSHED = 0.05  # of all links: to push along one takes ten times as long as to walk it
 
 
 def page_rank(walk: Walk, reset: Floats, *, damping: float, tolerance: float = TOLERANCE) -> Floats:
@@ -32,35 +31,6 @@ def page_rank(walk: Walk, reset: Floats, *, damping: float, tolerance: float = T
     ranks = np.maximum(_solved(walk, start, damping, tolerance * mass), 0.0)
     ranks *= linked_mass / ranks.sum()
     return np.where(is_linked, ranks, reset)
-
-
-def push_rank(walk: Walk, reset: Floats, *, damping: float, tolerance: float = TOLERANCE) -> Floats:
-    """Return what `page_rank` does, looking only at nodes near the reset as far as that is enough.
-
-    Forward push (Andersen, Chung and Lang, 2006), a round at a time: mass that has not walked on yet is pushed from
-    every node that holds much of it a link. Where too much of the graph is reached, all of it is walked with the rest.
-    """
-    _check(reset, damping)
-    ranks, waiting = np.zeros(len(reset)), reset.copy()
-    mass = float(reset.sum())
-    inverse = _inverse(walk.degrees)
-    isolated = np.flatnonzero((inverse == 0) & (waiting > 0))
-    ranks[isolated], waiting[isolated] = waiting[isolated], 0.0
-    nodes = np.flatnonzero(waiting)
-    n_pushed = 0
-    while waiting[nodes].sum() > tolerance * mass:
-        dense = waiting[nodes] * inverse[nodes]
-        front = nodes[dense >= dense.max() / 8]
-        found = walk.of(front)
-        n_pushed += len(found.to)
-        if n_pushed > _MAX_PUSHED * walk.n_links:
-            return ranks + page_rank(walk, waiting, damping=damping, tolerance=tolerance)
-        moved = waiting[front]
-        ranks[front] += (1 - damping) * moved
-        waiting[front] = 0.0
-        np.add.at(waiting, found.to, (damping * moved * inverse[front])[found.of] * found.weights)
-        nodes = np.union1d(nodes[waiting[nodes] > 0], found.to)
-    return ranks
 
 
 def _solved(walk: Walk, start: Floats, damping: float, tolerance: float) -> Floats:

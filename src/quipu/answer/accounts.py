@@ -21,15 +21,13 @@ _ANY_BOUNDARY = boundary_of("")
 class Account:
     """A report (it has a title) or a point in the context under its number: what a model or a rule wrote of chunks.
 
-    It is never cited itself: a citation of its number leads to the `chunks` it rests on. `score` is that of a point,
-    `written` the words of its report, or of those a point was drawn from.
+    It is never cited itself: a citation of its number leads to the `chunks` it rests on. `score` is that of a point.
     """
 
     number: int
     text: str
     title: str = ""
     score: float = 0.0
-    written: str = ""
     chunks: tuple[str, ...] = ()
 
     def block(self, boundary: str = "") -> str:
@@ -90,13 +88,11 @@ async def _drawn(points: Sequence[Point], view: ReadView) -> list[Account]:
 
 
 def _of_point(number: int, point: Point, reports: Mapping[str, ClusterReport]) -> Account:
-    drawn_from = [reports[cluster] for cluster in point.reports]
-    beneath = round_robin([report.chunks for report in drawn_from], lambda chunk: chunk)
+    beneath = round_robin([reports[cluster].chunks for cluster in point.reports], lambda chunk: chunk)
     return Account(
         number=number,
         text=point.text,
         score=point.score,
-        written="\n\n".join(map(report_text, drawn_from)),
         chunks=tuple(dict.fromkeys((*point.chunks, *beneath)))[:MAX_CHUNKS],
     )
 
@@ -132,7 +128,6 @@ def _of_report(number: int, report: ClusterReport) -> Account:
         number=number,
         text=report_text(replace(report, title="")),
         title=report.title or report.cluster,
-        written=report_text(report),
         chunks=report.chunks[:MAX_CHUNKS],
     )
 
@@ -142,7 +137,7 @@ def _shortened(number: int, report: ClusterReport, budget: int, tokenizer: Token
     for n_findings in reversed(range(len(report.findings))):
         account = _of_report(number, replace(report, findings=report.findings[:n_findings]))
         if _cost(account, tokenizer) <= budget:
-            return replace(account, written=report_text(report))
+            return account
     return None
 
 

@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from quipu.answer.pack import Passage
@@ -16,8 +16,9 @@ from quipu.text.words import Words, anchor, count_occurrences, name_forms, split
 
 MIN_QUOTE_WORDS = 20  # a shorter sentence is quoted with the next of its line: "Awesome!" says nothing alone
 
-
 _HEADING = re.compile(r"#{1,6}\s")
+# A line that says nothing itself: a fence of code (with its language), a rule, or the line below a table's head.
+_FURNITURE = re.compile(r"\s*+(?:(?:`{3,}|~{3,})[^`]*|[-=+|:*_\s]{3,})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +109,7 @@ def _spans(chunk: Chunk) -> list[_Span]:
     starts = words.starts
     headings = {chunk.title, *chunk.headings}
     spans: list[_Span] = []
-    for start, end in sentence_spans(chunk.text):
+    for start, end in _said(chunk.text):
         first, last = bisect_left(starts, start), bisect_left(starts, end)
         if first == last or _HEADING.match(chunk.text, start) or chunk.text[start:end] in headings:
             continue
@@ -118,6 +119,25 @@ def _spans(chunk: Chunk) -> list[_Span]:
         else:
             spans.append(_Span(start, end, first, words[first:last]))
     return spans
+
+
+def _said(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the [start, end) of each sentence; a line that is only a fence or a rule ends one and stands in none."""
+    for start, end in sentence_spans(text):
+        begun = at = start
+        for line in text[start:end].split("\n"):
+            if _FURNITURE.fullmatch(line):
+                yield from _trimmed(text, begun, at)
+                begun = at + len(line)
+            at += len(line) + 1
+        yield from _trimmed(text, begun, end)
+
+
+def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    piece = text[start:end]
+    if said := piece.strip():
+        first = start + piece.index(said)
+        yield first, first + len(said)
 
 
 def _is_short(span: _Span) -> bool:

@@ -12,15 +12,9 @@ MAX_QUOTABLE = 40  # chunks beneath reports and points that quotes are looked fo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """What a number leads to. `written` is what reports say of its passages, "" for a passage itself."""
+    """What a number leads to: passages of documents, the most telling first. What a report says of them is none."""
 
     passages: tuple[Passage, ...]
-    written: str = ""
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """What tells its language: the words of its reports, and those of its first passage."""
-        return tuple(text for text in (self.written, self.passages[0].chunk.text) if text)
 
 
 def sources_by_number(material: Material) -> Mapping[int, Source]:
@@ -33,7 +27,7 @@ def sources_by_number(material: Material) -> Mapping[int, Source]:
             if chunk in material.basis
         )
         if passages:
-            sources[account.number] = Source(passages=passages, written=account.written)
+            sources[account.number] = Source(passages=passages)
     return sources
 
 

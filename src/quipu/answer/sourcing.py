@@ -12,7 +12,7 @@ from quipu.answer.question import Question, read_question
 from quipu.answer.quotable import Quotable, known_names, quotables
 from quipu.answer.sources import Source, sources_by_number
 from quipu.answer.statements import Claim, claims
-from quipu.answer.support import NOTHING, Said, is_held, read, read_passage
+from quipu.answer.support import NOTHING, Said, is_held, read_passage
 from quipu.model.answer import Citation, Statement
 from quipu.text.languages import are_different
 
@@ -36,13 +36,15 @@ class Sourced:
 def source(text: str, material: Material) -> Sourced:
     """Return what `text` claims with its sources among the passages of `material`, or beneath its reports and points.
 
-    A report is compared with as what it says and what it rests on together, a point as the reports and passages it was
-    drawn from: that a model said so on the way is no support. Numbers that lead to nothing are left out.
+    A report or a point stands for the passages it rests on: that a model said so on the way is no support. Numbers that
+    lead to nothing are left out.
     """
     sources = sources_by_number(material)
     found = [(claim, [number for number in claim.numbers if number in sources]) for claim in claims(text)]
     cited = {number: sources[number] for _, numbers in found for number in numbers}
-    foreign = {number for number, each in cited.items() if all(are_different(text, said) for said in each.texts)}
+    foreign = {
+        number for number, each in cited.items() if all(are_different(text, said.chunk.text) for said in each.passages)
+    }
     translated = [not foreign.isdisjoint(claim.numbers) for claim, _ in found]
     said = {number: _said(each) for number, each in cited.items()}
     sentences = {number: quotables(each.passages, known_names(())) for number, each in cited.items()}
@@ -63,8 +65,8 @@ def source(text: str, material: Material) -> Sourced:
 
 
 def _said(source: Source) -> Said:
-    """Return what a source says: its passages, and what reports say of them."""
-    return reduce(or_, map(read_passage, source.passages), read(source.written))
+    """Return what the passages of a source say together."""
+    return reduce(or_, map(read_passage, source.passages))
 
 
 def _together(numbers: Sequence[int], said: Mapping[int, Said]) -> Said:
@@ -83,19 +85,20 @@ def _citations(
 def _best(wanted: Question, source: Source, sentences: Sequence[Quotable]) -> list[Quotable]:
     """Return the sentence of a source that says most of what is wanted and one more that adds to it.
 
-    Where none says any of it, the whole of its first passage.
+    Where none says any of it, its first passage from the first sentence to the last.
     """
     if not sentences:
-        return [_whole(source.passages[0])]
+        return [_whole(source.passages[0], ())]
     first = max(sentences, key=lambda each: round(wanted.share(each.terms), 6))
     if wanted.share(first.terms) == 0:
-        return [_whole(source.passages[0])]
+        return [_whole(source.passages[0], sentences)]
     second = max(sentences, key=lambda each: round(wanted.share(each.terms, unless=first.terms), 6))
     adds = wanted.share(second.terms, unless=first.terms) >= MIN_NEWS
     return [each for each in sentences if each is first or each is second] if adds else [first]
 
 
-def _whole(passage: Passage) -> Quotable:
-    text = passage.chunk.text
+def _whole(passage: Passage, sentences: Sequence[Quotable]) -> Quotable:
+    own = [each for each in sentences if each.passage is passage]
+    start, end = (own[0].start, own[-1].end) if own else (0, len(passage.chunk.text))
     nothing: frozenset[str] = frozenset()
-    return Quotable(passage=passage, start=0, end=len(text), terms=nothing, about=nothing, names=nothing, subject="")
+    return Quotable(passage=passage, start=start, end=end, terms=nothing, about=nothing, names=nothing, subject="")

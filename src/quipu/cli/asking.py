@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import wraps
 from typing import TYPE_CHECKING
 
 import click
@@ -30,10 +31,14 @@ def options(*given: Option) -> Option:
 
 
 search_options = options(
-    click.option("--top-k", metavar="N", help="Entities or relations searched."),
+    click.option("--top-k", metavar="N", help="Most entities or relations searched; many strategies take fewer."),
     click.option("--chunk-top-k", metavar="N", help="Passages kept."),
     click.option("--min-similarity", metavar="X", help="Least cosine of a vector hit."),
-    click.option("--related-chunks", metavar="N", help="Passages taken for each entity or relation found."),
+    click.option(
+        "--related-chunks",
+        metavar="N",
+        help="Passages that local, global, hybrid and mix take for each entity or relation.",
+    ),
     click.option("--community-level", metavar="N", help="Finest level of communities whose reports are read."),
     click.option(
         "--dynamic-selection", is_flag=True, default=None, help="Let a model choose the reports of community_global."
@@ -58,7 +63,7 @@ keyword_options = options(
     click.option("--theme", "themes", multiple=True, help="A theme of the question; replaces those found in it."),
 )
 
-filter_options = options(
+_filter_options = options(
     click.option("--doc", "documents", multiple=True, metavar="ID", help="Only these documents; ids or patterns."),
     click.option("--exclude", multiple=True, metavar="ID", help="Not these documents; ids or patterns."),
     click.option("--where", "conditions", multiple=True, metavar="COND", help='On metadata, as in "year >= 1500".'),
@@ -67,17 +72,24 @@ filter_options = options(
 )
 
 
-def parse_filter(
-    *, documents: tuple[str, ...], exclude: tuple[str, ...], conditions: tuple[str, ...], after: str, before: str
-) -> Filter:
-    """Return the filter that the options of a command make."""
-    return Filter(
-        documents=documents,
-        exclude=exclude,
-        where=tuple(map(parse_condition, conditions)),
-        after=parse_date(after),
-        before=parse_date(before),
-    )
+def filter_options(function: Command) -> Command:
+    """Give a command the options of a filter, and what they make of it as `allowed`."""
+
+    @wraps(function)
+    def filtered(
+        *,
+        documents: tuple[str, ...],
+        exclude: tuple[str, ...],
+        conditions: tuple[str, ...],
+        after: str,
+        before: str,
+        **others: object,
+    ) -> int | None:
+        where = tuple(map(parse_condition, conditions))
+        dates = {"after": parse_date(after), "before": parse_date(before)}
+        return function(allowed=Filter(documents=documents, exclude=exclude, where=where, **dates), **others)
+
+    return _filter_options(filtered)
 
 
 def parse_query(

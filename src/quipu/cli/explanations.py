@@ -11,13 +11,13 @@ from quipu.model.explanation import Chain, ExplainedChunk, Explanation
 _MAX_FOUND = 5
 _TEXT_CELLS = 200
 _DESCRIPTION_CELLS = 100
+_NO_GROUND = "no entity, relation or report of the evidence leads to it: it was found as said above"
 
 
 def render_explanation(console: Console, explanation: Explanation) -> None:
     """Draw where the search began, then a tree for each passage, then what the trace notes."""
     console.print(styled(explanation.question, "bold"))
-    found = f"{explanation.strategy}, revision {explanation.revision:,}: {counted(explanation.n_chunks, 'passage')}"
-    console.print(styled(found, "dim"))
+    console.print(styled(f"{explanation.strategy}, revision {explanation.revision:,}: {_found(explanation)}", "dim"))
     console.print(_seeds(explanation))
     for chunk in explanation.chunks:
         console.print()
@@ -26,13 +26,20 @@ def render_explanation(console: Console, explanation: Explanation) -> None:
         console.print(styled(f"note: {note}", "dim"))
 
 
+def _found(explanation: Explanation) -> str:
+    beside = {"report": explanation.n_reports, "point": explanation.n_points}
+    passages = counted(explanation.n_chunks, "passage")
+    return ", ".join([passages, *(counted(n, noun) for noun, n in beside.items() if n)])
+
+
 def _seeds(explanation: Explanation) -> Tree:
     names = dict(explanation.names)
     tree = Tree("Where the search began")
     for seed in explanation.seeds:
         tree.add(_seed(seed, names))
     if not explanation.seeds:
-        tree.add(styled("nowhere: nothing was looked up", "dim"))
+        began = "with no entity or passage" if explanation.looks_up else "nowhere: nothing was looked up"
+        tree.add(styled(began, "dim"))
     return tree
 
 
@@ -58,7 +65,7 @@ def _tree(chunk: ExplainedChunk) -> Tree:
         reason = f" ({ground.reason})" if ground.reason else ""
         by_kind[ground.kind].add(styled(f"{told}; score {ground.score:.4f}{reason}"))
     if not (chunk.chains or chunk.grounds):
-        tree.add(styled("no evidence of this strategy leads to it", "yellow"))
+        tree.add(styled(_NO_GROUND if chunk.rank else "no evidence of this strategy leads to it", "yellow"))
     return tree
 
 
@@ -67,9 +74,9 @@ def _add_chain(tree: Tree, chain: Chain) -> None:
     if not chain.start:
         tree.add(begun.append(" → found it itself"))
         return
-    branch = tree.add(begun.append(f" → {chain.start}{'' if chain.steps else ', which it names'}"))
+    branch = tree.add(begun.append(f" → {chain.start}{'' if chain.steps else ', which it tells of'}"))
     for step in chain.steps:
         said = f": {one_line(step.description, _DESCRIPTION_CELLS)}" if step.description else ""
         branch = branch.add(styled(f"{step.source} → {step.target}{said}"))
     if chain.steps:
-        branch.add(styled("which it names"))
+        branch.add(styled("which it tells of"))

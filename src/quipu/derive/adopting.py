@@ -15,16 +15,19 @@ from quipu.derive import communities, reports
 from quipu.derive.community_hashes import plan_clusters
 from quipu.derive.derivation import Bench
 from quipu.derive.pair_graph import read_pair_graph
+from quipu.errors import Busy
 from quipu.model.cluster import Cluster, ClusterReport, Hierarchy, Partition
 from quipu.model.delta import Delta
+from quipu.model.derivation import ADOPTED
 from quipu.model.made import Made
-from quipu.model.recording import RecordedCommunity, RecordedReport
-from quipu.ports.store import ReadView
+from quipu.model.recording import RecordedCommunity, RecordedGraph, RecordedReport
+from quipu.ports.store import ReadView, Store
 from quipu.text.names import entity_key
 
 MODEL = "recorded/1"
 MAX_CHUNKS = 8  # a report rests on
 CHUNKS_OF_EACH = 32  # looked at for each entity
+MAX_TRIES = 5  # while others change what is said of the entities
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,34 +39,62 @@ class Adopted:
     unknown: tuple[str, ...] = ()
 
 
-async def adopt(bench: Bench, recorded: Sequence[RecordedCommunity], written: Sequence[RecordedReport]) -> Adopted:
-    """Put recorded communities in place of those there are, with the reports on them.
+async def is_adopted(graph: RecordedGraph, store: Store) -> bool:
+    """Say whether the communities there are, and what has grown of them since, are those of this graph."""
+    async with store.view() as view:
+        made = await view.derivations()
+    return communities.NAME in made and ADOPTED in made and made[ADOPTED].identity == graph.identity
 
-    What belongs to none of them, as an entity without relations may, gets its place when documents are added: at once,
-    it would change communities whose reports have just come.
+
+async def adopt(bench: Bench, graph: RecordedGraph) -> Adopted:
+    """Put a graph's communities in place of those there are, with the reports on them; where none is known, nothing.
+
+    That they are adopted is noted last: what is cut short before is done again. What belongs to none of them, as an
+    entity without relations may, gets its place when documents are added: at once, it would change communities whose
+    reports have just come. Raises Busy where others never stop changing what is said of the entities.
     """
-    async with bench.store.view() as view:
-        graph = await read_pair_graph(view, await bench.topology.of(view))
-        place = {key: at for at, key in enumerate(graph.keys)}
-        found = _communities(recorded, place)
-        plan = plan_clusters(graph.keys, graph.relations, list(found.values()), [])
-        clusters = plan.clusters(await plan.read(view))
-        cluster_by_id = dict(zip(found, clusters, strict=True))
-        taken = [each for each in written if each.community in cluster_by_id]
-        keys = {each.community: [graph.keys[node] for node in found[each.community].nodes.tolist()] for each in taken}
-        chunks = {community: await _chunks(view, members) for community, members in keys.items()}
-        revision = view.revision
-    partition = Partition(hierarchy=Hierarchy.COMMUNITIES, clusters=clusters, revision=revision)
-    notes = [
-        Made(name=communities.NAME, identity=communities.identity(), revision=revision),
-        Made(name=reports.NAME, identity=reports.IDENTITY, revision=revision),
-    ]
-    await bench.store.commit(Delta(partition=partition, made=notes[: 1 + bool(taken)]))
+    for _ in range(MAX_TRIES):
+        async with bench.store.view() as view:
+            partition, told, unknown = await _planned(graph, view, bench)
+        if not partition.clusters:
+            return Adopted(unknown=unknown)
+        committed = await bench.store.commit(Delta(partition=partition, reports=told, made=_notes(partition, told)))
+        if not committed.n_outdated:
+            break  # else something was said of the entities meanwhile, and reports were not taken
+    else:
+        raise Busy(
+            f"The reports on {committed.n_outdated:,} communities were not taken: others kept changing what is said"
+            " of their entities.",
+            remedy="Import the same again when nothing is being added.",
+        )
+    made = Made(name=ADOPTED, identity=graph.identity, revision=partition.revision)
+    await bench.store.commit(Delta(made=[made]))
+    n_reports = len(told) - committed.n_outdated
+    return Adopted(n_communities=len(partition.clusters), n_reports=n_reports, unknown=unknown)
+
+
+def _notes(partition: Partition, told: Sequence[ClusterReport]) -> list[Made]:
+    kept = {communities.NAME: communities.identity()} | ({reports.NAME: reports.IDENTITY} if told else {})
+    return [Made(name=name, identity=identity, revision=partition.revision) for name, identity in kept.items()]
+
+
+async def _planned(
+    graph: RecordedGraph, view: ReadView, bench: Bench
+) -> tuple[Partition, list[ClusterReport], tuple[str, ...]]:
+    """Return the communities of which entities are known, the reports on them, and the names that are unknown."""
+    pairs = await read_pair_graph(view, await bench.topology.of(view))
+    place = {key: at for at, key in enumerate(pairs.keys)}
+    names = {name for each in graph.communities for name in each.entities if entity_key(name) not in place}
+    found = _communities(graph.communities, place)
+    plan = plan_clusters(pairs.keys, pairs.relations, list(found.values()), [])
+    clusters = plan.clusters(await plan.read(view))
+    cluster_by_id = dict(zip(found, clusters, strict=True))
+    taken = [each for each in graph.reports if each.community in cluster_by_id]
+    keys = {each.community: [pairs.keys[node] for node in found[each.community].nodes.tolist()] for each in taken}
+    chunks = {community: await _chunks(view, members) for community, members in keys.items()}
+    partition = Partition(hierarchy=Hierarchy.COMMUNITIES, clusters=clusters, revision=view.revision)
     told = [_report(each, cluster_by_id[each.community], chunks[each.community]) for each in taken]
-    if told:
-        await bench.store.commit(Delta(reports=told))
-    names = {name for each in recorded for name in each.entities if entity_key(name) not in place}
-    return Adopted(n_communities=len(clusters), n_reports=len(told), unknown=tuple(sorted(names)))
+    return partition, told, tuple(sorted(names))
 
 
 def _communities(recorded: Sequence[RecordedCommunity], place: Mapping[str, int]) -> dict[str, Community]:

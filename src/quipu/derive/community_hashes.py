@@ -161,4 +161,5 @@ def _entity_hash(entity: Entity) -> str:
 
 
 def _relation_hash(relation: Relation) -> str:
-    return digest("relation", relation.id, relation.description, str(relation.weight), str(relation.n_mentions))
+    counted = str(relation.weight), str(relation.n_mentions)
+    return digest("relation", relation.id, relation.description, *counted, *relation.keywords)

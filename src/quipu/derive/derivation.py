@@ -18,7 +18,7 @@ class Bench:
     """What derivations are made with. `llm` is None where there is no model: then rules and quotes stand in.
 
     `llm` keeps its replies, so that what was asked before costs nothing. `language` "" is that of the texts. `n_ahead`
-    is how many calls should be waiting for a reply at any time.
+    is how many calls should be waiting for a reply at any time. `on_embedded` is told of vectors that are kept.
     """
 
     store: Store
@@ -30,6 +30,7 @@ class Bench:
     language: str = ""
     n_ahead: int = 1
     on_event: Sink = no_sink
+    on_embedded: Callable[[int], None] = lambda _: None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from quipu.model.delta import Delta
 from quipu.model.derivation import DerivationState, Freshness, RefreshCost
 from quipu.model.made import Made
+from quipu.model.synonyms import Compared
 from quipu.ports.derived import Held
 from quipu.ports.store import ReadView, Store
 
@@ -22,14 +23,19 @@ async def state_of(view: ReadView, name: str, identity: str, *, what: str, n_byt
     )
 
 
-async def begin(store: Store, name: str, identity: str) -> bool:
-    """Note that a derivation is kept by this identity; say whether it was not before, so that all is to be made."""
+async def kept_by(store: Store, name: str) -> str:
+    """Return the identity by which a derivation is kept, "" where it is not."""
     async with store.view() as view:
-        made, revision = (await view.derivations()).get(name), view.revision
-    if made is not None and made.identity == identity:
-        return False
-    await store.commit(Delta(made=[Made(name=name, identity=identity, revision=revision)]))
-    return True
+        made = (await view.derivations()).get(name)
+    return made.identity if made is not None else ""
+
+
+async def keep(store: Store, name: str, identity: str, *, synonyms: Compared | None = None) -> None:
+    """Note that a derivation is kept by this identity; in the same commit, what that does to synonyms."""
+    async with store.view() as view:
+        revision = view.revision
+    made = Made(name=name, identity=identity, revision=revision)
+    await store.commit(Delta(made=[made], synonyms=synonyms))
 
 
 async def held(store: Store, name: str) -> Held:

@@ -5,10 +5,8 @@ Entities have vectors of name and description already; MiniRAG, HippoRAG 2 and L
 
 from quipu.derive.derivation import Bench, Derivation
 from quipu.derive.embedding import embed_stale
-from quipu.derive.keeping import begin, held, state_of
-from quipu.model.delta import Delta
+from quipu.derive.keeping import held, keep, kept_by, state_of
 from quipu.model.derivation import NAMES, DerivationReport, DerivationState
-from quipu.model.made import Made
 from quipu.ports.store import ReadView, Space
 
 _IDENTITY = "names/1"
@@ -25,12 +23,10 @@ async def refresh(bench: Bench, rebuild: bool) -> DerivationReport:
 
     Made anew, every row is compared with its entity; vectors of texts that stay are kept.
     """
-    if not await begin(bench.store, NAMES, _IDENTITY) and rebuild:
-        async with bench.store.view() as view:
-            revision = view.revision
-        await bench.store.commit(Delta(made=[Made(name=NAMES, identity=_IDENTITY, revision=revision)]))
+    if rebuild or await kept_by(bench.store, NAMES) != _IDENTITY:
+        await keep(bench.store, NAMES, _IDENTITY)
     n_missing = (await held(bench.store, NAMES)).n_stale
-    await embed_stale(bench.store, bench.embedder, bench.on_event)
+    await embed_stale(bench.store, bench.embedder, bench.on_event, bench.on_embedded)
     now = await held(bench.store, NAMES)
     return DerivationReport(name=NAMES, n_made=n_missing, n_kept=max(now.n_items - n_missing, 0))
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from quipu.ports.store import ReadView
 from quipu.ports.topology import Links, Measure, Topology
 
 TIED_BELOW = 5  # entities: components of fewer are tied to what their passages name as well
+_UNIT = 1_000_000_000  # of a tie: sums of whole numbers do not show in which order they were added
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +53,13 @@ def _with_ties(relations: Pairs, topology: Topology, numbers: Ints, places: Ints
     named = topology.appearances().of(numbers[small])
     chunks, at = np.unique(named.to, return_inverse=True)
     first, second, weights = _company(topology.namings(), chunks, small[named.of], at, places)
-    return pairs_of(
+    tied = pairs_of(
         relations.n,
         np.concatenate([relations.sources, first]),
         np.concatenate([relations.targets, second]),
-        np.concatenate([relations.weights, weights]),
+        np.concatenate([np.rint(relations.weights * _UNIT), weights]),
     )
+    return replace(tied, weights=tied.weights / _UNIT)
 
 
 def _company(namings: Links, chunks: Ints, entities: Ints, at: Ints, places: Ints) -> tuple[Ints, Ints, Floats]:
@@ -70,5 +72,5 @@ def _company(namings: Links, chunks: Ints, entities: Ints, at: Ints, places: Int
     first = np.repeat(entities, sizes)
     offsets = np.arange(len(first)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     second = others[np.repeat(starts[:-1][at], sizes) + offsets]
-    weights = 1 / np.maximum(np.repeat(sizes, sizes) - 1, 1)
+    weights = np.rint(_UNIT / np.maximum(np.repeat(sizes, sizes) - 1, 1))
     return first, second, weights

@@ -1,11 +1,14 @@
 """Reports without a model: the names of the chief entities, and the sentences that say most of them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from math import log2
 
 from quipu.derive.report_material import Material
 from quipu.model.cluster import ClusterReport, Finding
+from quipu.text.names import entity_key, is_acronym
 from quipu.text.sentences import sentence_spans
+from quipu.text.words import name_forms, split_words
 
 QUOTED = "extractive/1"  # in place of a model's name
 QUOTED_AFTER_FAILURE = f"{QUOTED} in place of a model"  # which is not asked again for the same
@@ -40,19 +43,44 @@ def rating_of(n_entities: int) -> float:
 
 def _key_sentences(material: Material) -> list[str]:
     """Return the most telling sentence of each chunk, in the order of the chunks, none twice."""
-    names = [name.casefold() for name in material.names[:MAX_NAMES]]
-    pairs = [(first.casefold(), second.casefold()) for first, second in material.pairs]
-    chosen = (_key_sentence(chunk.text, names, pairs) for chunk in material.chunks)
+    names = material.names[:MAX_NAMES]
+    known = {name: _Name.of(name) for name in (*names, *(name for pair in material.pairs for name in pair))}
+    chosen = (_key_sentence(chunk.text, names, material.pairs, known) for chunk in material.chunks)
     return list(dict.fromkeys(each for each in chosen if each))
 
 
-def _key_sentence(text: str, names: Sequence[str], pairs: Sequence[tuple[str, str]]) -> str:
+@dataclass(frozen=True, slots=True)
+class _Name:
+    """A name as whole words in a row, each with a space on either side; an acronym counts in capitals alone."""
+
+    words: str
+    is_acronym: bool
+
+    @classmethod
+    def of(cls, name: str) -> "_Name":
+        key = entity_key(name)
+        return cls(_spaced(name_forms(key)), is_acronym(key))
+
+
+def _key_sentence(text: str, names: Sequence[str], pairs: Sequence[tuple[str, str]], known: Mapping[str, _Name]) -> str:
     """Return the sentence that names most entities, and most related pairs; the first of equal ones."""
 
     def telling(sentence: str) -> int:
-        said = sentence.casefold()
+        said = _named(sentence, known)
         return sum(name in said for name in names) + 2 * sum(a in said and b in said for a, b in pairs)
 
     sentences = [" ".join(text[start:end].split())[:MAX_CHARS] for start, end in sentence_spans(text)]
     prose = [each for each in sentences if not each.startswith("#")]  # a heading names much and says little
     return max(prose or sentences, key=telling, default="")
+
+
+def _named(sentence: str, known: Mapping[str, _Name]) -> set[str]:
+    """Return which names stand in a sentence, not within other words."""
+    words = split_words(sentence)
+    forms = _spaced(words.forms)
+    acronyms = _spaced(word.form for word in words if word.is_acronym)
+    return {name for name, each in known.items() if each.words in (acronyms if each.is_acronym else forms)}
+
+
+def _spaced(forms: Iterable[str]) -> str:
+    return f" {' '.join(forms)} "

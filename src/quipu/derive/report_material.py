@@ -30,7 +30,7 @@ class Material:
     """What there is to report on a community.
 
     `notes` are for a model. `names` are its entities and `pairs` its relations, most important first, as they are
-    called in the texts of `chunks`, which state most of them. `documents` are all that speak of it.
+    called in the texts of `chunks`, which state most of them. `documents` are all that speak of it, as of `revision`.
     """
 
     cluster: Cluster
@@ -39,6 +39,7 @@ class Material:
     pairs: tuple[tuple[str, str], ...] = ()
     chunks: tuple[Chunk, ...] = ()
     documents: tuple[str, ...] = ()
+    revision: int | None = None
 
 
 class Tree:
@@ -93,6 +94,7 @@ class _Said:
     chunks: Mapping[str, Chunk]
     reports: Mapping[str, ClusterReport]
     documents: Mapping[str, tuple[str, ...]]
+    revision: int
 
 
 async def read_material(
@@ -139,7 +141,7 @@ async def _read(ranked: Sequence[_Ranked], tree: Tree, view: ReadView) -> _Said:
     lonely = {key for one in ranked if not one.pairs for key in one.keys[:N_TELLING]}
     telling = {each for one in ranked for each in one.ids()[:N_TELLING]}
     chunks_of: dict[str, Sequence[str]] = {**await view.chunks_of_relations(sorted(telling))}
-    chunks_of |= await _mentioning(view, sorted(lonely))
+    chunks_of |= await view.chunks_mentioning(sorted(lonely), MAX_CHUNKS * MAX_CHUNKS)
     chosen = {chunk for one in ranked for chunk in _telling_chunks(one, chunks_of)}
     subjects = {key for one in ranked for key in one.subjects()}
     parts = [below for one in ranked for below in tree.below(one.cluster.id)]
@@ -150,15 +152,8 @@ async def _read(ranked: Sequence[_Ranked], tree: Tree, view: ReadView) -> _Said:
         chunks={each.id: each for each in await view.chunks(sorted(chosen))},
         reports={each.cluster: each for each in await view.cluster_reports(parts)},
         documents=await view.cluster_documents([one.cluster.id for one in ranked]),
+        revision=view.revision,
     )
-
-
-async def _mentioning(view: ReadView, keys: Sequence[str]) -> dict[str, list[str]]:
-    """Return the chunks that mention each of these entities: that a name stands there is not enough."""
-    named = await view.chunks_of_entities(keys, MAX_CHUNKS * MAX_CHUNKS)
-    mentions = await view.entity_mentions(sorted({chunk for chunks in named.values() for chunk in chunks}))
-    mentioned = {chunk: {mention.key for mention in said} for chunk, said in mentions.items()}
-    return {key: sorted(c for c in chunks if key in mentioned.get(c, ())) for key, chunks in named.items()}
 
 
 def _telling_chunks(one: _Ranked, chunks_of: Mapping[str, Sequence[str]]) -> list[str]:
@@ -193,4 +188,5 @@ def _material(one: _Ranked, parts: Sequence[str], said: _Said, tokenizer: Tokeni
         ),
         chunks=tuple(said.chunks[each] for each in telling if each in said.chunks),
         documents=said.documents.get(one.cluster.id, ()),
+        revision=said.revision,
     )

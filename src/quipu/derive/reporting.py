@@ -1,23 +1,21 @@
 """One report by a language model: asked as JSON, repaired where it can be, quoted from the documents where not."""
 
-from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 
+from quipu.derive.asking import Ask, ask_for
 from quipu.derive.quoting import QUOTED_AFTER_FAILURE, quoted
 from quipu.derive.report_material import Material
 from quipu.errors import Refused, TooLong
-from quipu.model.chat import ChatRequest, Completion, Finish, Lifetime, Role
+from quipu.model.chat import ChatRequest, Lifetime, Role
 from quipu.model.cluster import ClusterReport, Finding
 from quipu.prompts import report as prompt
 from quipu.text.loose_json import loads_loosely
 
 MAX_WORDS = 300
 MAX_OUTPUT_TOKENS = 2_048
-MORE_OUTPUT = 2  # how many times as much room a reply gets, once, that was cut short
 MAX_TITLE, MAX_TEXT = 200, 3_000  # characters
 MAX_FINDINGS = 10
-
-Ask = Callable[[ChatRequest], Awaitable[Completion]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,20 +27,18 @@ class Written:
 
 
 async def write_report(material: Material, ask: Ask, language: str) -> Written:
-    """Return the model's report, or quotes where it has none to give. Raises what `ask` does but Refused and TooLong.
+    """Return the model's report, or quotes where it has none to give.
 
-    What cannot be read is asked for once more.
+    Raises Overloaded where its reply broke off, and what `ask` does but Refused and TooLong.
     """
-    request, failure = request_for(material, language), ""
+    request = request_for(material, language)
     try:
-        for attempt in range(2):
-            completion = await _whole(replace(request, attempt=attempt), ask)
-            if report := parsed(completion.text, material, completion.model):
-                return Written(report=report)
-            failure = f"The model's reply was no report ({completion.finish}): {completion.text.strip()[:60]!r}."
+        completion = await ask_for("a report", request, ask, lambda text: parsed(text, material, "") is not None)
     except (Refused, TooLong) as error:
-        failure = str(error)
-    return Written(report=quoted(material, QUOTED_AFTER_FAILURE), failure=failure)
+        return Written(report=quoted(material, QUOTED_AFTER_FAILURE), failure=str(error))
+    report = parsed(completion.text, material, completion.model)
+    assert report is not None
+    return Written(report=report)
 
 
 def request_for(material: Material, language: str) -> ChatRequest:
@@ -57,6 +53,7 @@ def request_for(material: Material, language: str) -> ChatRequest:
         schema=prompt.SCHEMA,
         documents=material.documents,
         lifetime=Lifetime.ALL_DOCUMENTS,
+        revision=material.revision,
     )
 
 
@@ -79,13 +76,6 @@ def parsed(text: str, material: Material, model: str) -> ClusterReport | None:
         inputs_hash=material.cluster.inputs_hash,
         model=f"{model} report/{prompt.VERSION}",
     )
-
-
-async def _whole(request: ChatRequest, ask: Ask) -> Completion:
-    completion = await ask(request)
-    if completion.finish is Finish.LENGTH:
-        completion = await ask(replace(request, max_output_tokens=request.max_output_tokens * MORE_OUTPUT))
-    return completion
 
 
 def _findings(said: object) -> Iterator[Finding]:

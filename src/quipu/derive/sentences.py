@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 from quipu.derive.derivation import Bench, Derivation
 from quipu.derive.embedding import embed_stale
-from quipu.derive.keeping import begin, held, state_of
+from quipu.derive.keeping import held, keep, kept_by, state_of
 from quipu.model.delta import Delta
 from quipu.model.derivation import SENTENCES, DerivationReport, DerivationState
 from quipu.model.event import Progress
@@ -29,9 +29,13 @@ async def state(view: ReadView, bench: Bench) -> DerivationState:
 async def refresh(bench: Bench, rebuild: bool) -> DerivationReport:
     """Divide the chunks that are not divided yet, or all, and embed what has no vector; equal sentences share one.
 
-    Those of chunks that go are dropped in the commit that drops the chunk.
+    Those of chunks that go are dropped in the commit that drops the chunk. Where chunks were divided by other rules,
+    these are told of until all have been divided anew: cut short, that begins again.
     """
-    is_anew = await begin(bench.store, SENTENCES, _IDENTITY) or rebuild
+    rules = await kept_by(bench.store, SENTENCES)
+    is_anew = rebuild or rules != _IDENTITY
+    if not rules:
+        await keep(bench.store, SENTENCES, _IDENTITY)
     before = await held(bench.store, SENTENCES)
     n_done = 0
     async for chunks in _all_chunks(bench.store) if is_anew else _undivided_chunks(bench.store):
@@ -39,7 +43,9 @@ async def refresh(bench: Bench, rebuild: bool) -> DerivationReport:
         await bench.store.commit(Delta(sentences=divided))
         n_done += len(divided)
         bench.on_event(Progress(stage=SENTENCES, done=n_done, total=max(before.n_stale, n_done)))
-    await embed_stale(bench.store, bench.embedder, bench.on_event)
+    if rules and rules != _IDENTITY:
+        await keep(bench.store, SENTENCES, _IDENTITY)
+    await embed_stale(bench.store, bench.embedder, bench.on_event, bench.on_embedded)
     n_items = (await held(bench.store, SENTENCES)).n_items
     n_kept = 0 if is_anew else min(before.n_items, n_items)
     return DerivationReport(name=SENTENCES, n_made=n_items - n_kept, n_kept=n_kept)

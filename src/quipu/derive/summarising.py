@@ -53,7 +53,7 @@ async def write_summary(task: SummaryTask, ask: Ask, tokenizer: Tokenizer, optio
         room=options.batch_tokens,
         width=max(2, options.batch_tokens // (2 * options.max_words)),  # a summary has a token or two for each word
     )
-    written = await _Writer(task.names, said, ask, options).write(tree)
+    written = await _Writer(task.names, said, ask, options, task.revision).write(tree)
     model = f"{written.model} summary/{summarise.VERSION}"
     return Summary(owner=task.owner, inputs_hash=task.inputs_hash, text=written.text, model=model)
 
@@ -75,6 +75,7 @@ class _Writer:
     said: Sequence[Description]
     ask: Ask
     options: SummaryOptions
+    revision: int | None
 
     async def write(self, batch: Batch) -> _Written:
         """Return the summary of a batch; the parts of a batch are written at once.
@@ -116,20 +117,21 @@ class _Writer:
             role=Role.SUMMARISE,
             max_output_tokens=options.max_output_tokens,
             lifetime=Lifetime.ALL_DOCUMENTS,
+            revision=self.revision,
         )
 
 
 def _made_ready(completion: Completion) -> str:
     """Return the words of a reply. Raises Refused where it has none, Overloaded where it broke off."""
     if completion.finish is Finish.FILTERED:
-        raise Refused("The provider withheld the rest of a summary.")
+        raise Refused("The provider withheld the rest of a summary.", remedy="Use another model for summaries.")
     if completion.finish is Finish.INTERRUPTED:
-        raise Overloaded("A summary broke off.")
+        raise Overloaded("A summary broke off.", remedy="Run `quipu refresh` again.")
     text = without_thinking(completion.text).strip()
     if completion.finish is Finish.LENGTH or len(text) > MAX_CHARS:
         text = _whole_sentences(text[:MAX_CHARS])
     if not text:
-        raise Refused("A summary came back without words.")
+        raise Refused("A summary came back without words.", remedy="Use another model for summaries.")
     return text
 
 

@@ -8,7 +8,7 @@ dates in full) have n² / 2 pairs: nothing that looks at the rest of the index m
 """
 
 from quipu.derive.derivation import Bench, Derivation
-from quipu.derive.keeping import begin, held, state_of
+from quipu.derive.keeping import held, keep, kept_by, state_of
 from quipu.model.delta import Delta
 from quipu.model.derivation import NAMES, SYNONYMS, DerivationReport, DerivationState
 from quipu.model.event import Progress
@@ -29,8 +29,8 @@ async def state(view: ReadView, bench: Bench) -> DerivationState:
 
 async def refresh(bench: Bench, rebuild: bool) -> DerivationReport:
     """Compare the names that are new with all names; what is found is committed as it comes."""
-    if await begin(bench.store, SYNONYMS, _IDENTITY) or rebuild:
-        await bench.store.commit(Delta(synonyms=Compared(anew=True)))
+    if rebuild or await kept_by(bench.store, SYNONYMS) != _IDENTITY:
+        await keep(bench.store, SYNONYMS, _IDENTITY, synonyms=Compared(anew=True))
     before = await held(bench.store, SYNONYMS)
     n_compared = 0
     while compared := await _compare(bench):

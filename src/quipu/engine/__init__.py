@@ -6,7 +6,7 @@ query    strategy(query, view, tools) → Evidence → pack → render → gener
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -164,16 +164,17 @@ class Quipu:
     async def import_graph(self, *paths: str | Path, on_event: Sink = no_sink) -> ImportReport:
         """Add documents with what another system has read out of them, from JSON Lines files or folders of these.
 
-        Its communities, and the reports on them, take the place of those there are. The same again does nothing. Raises
-        NotFound for a path that does not exist, and InvalidInput naming the line that cannot be read: then nothing is
-        added.
+        Its communities, and the reports on them, take the place of those there are; they may come alone, after their
+        documents. The same again does nothing, and finishes what was cut short. Raises NotFound for a path that does
+        not exist, and InvalidInput naming what cannot be read or is of nothing there: then nothing is added.
         """
         from quipu.engine.importing import import_recorded  # noqa: PLC0415 - takes time, and is seldom needed
         from quipu.ingest.recorded import read_graph  # noqa: PLC0415
 
         graph = await asyncio.to_thread(read_graph, [Path(path) for path in paths])
         run = Run(self._parts)
-        return await import_recorded(graph, run, partial(self._refreshed, run.parts, on_event, Scope()), on_event)
+        refresh = partial(self._refreshed, run.parts, on_event, Scope())
+        return await import_recorded(graph, run, self._turn(run.parts), refresh, on_event)
 
     async def resume(self, on_event: Sink = no_sink) -> AddReport:
         """Work through what is queued, also what a process that died left behind."""
@@ -383,5 +384,10 @@ class Quipu:
 
     async def _refreshed(self, parts: Parts, on_event: Sink, scope: Scope) -> RefreshReport:
         await self._store.wipe()
-        async with self._deriving, turn_to_derive(parts.store, parts.models):  # so that no two compute the same
+        async with self._turn(parts):
             return await bring_up_to_date(parts, on_event, scope)
+
+    @asynccontextmanager
+    async def _turn(self, parts: Parts) -> AsyncIterator[None]:
+        async with self._deriving, turn_to_derive(parts.store, parts.models):  # so that no two compute the same
+            yield

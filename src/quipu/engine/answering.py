@@ -29,7 +29,7 @@ from quipu.retrieve.reranking import rerank, widened
 from quipu.retrieve.resolving import Resolved, resolve
 from quipu.retrieve.strategy import Tools
 
-_ASKED = frozenset({Role.KEYWORDS, Role.ANSWER, Role.REPORT})  # the work strategies ask a model for
+_ASKED = frozenset({Role.KEYWORDS, Role.ANSWER})  # the work strategies ask a model for: one without the other is vain
 
 T = TypeVar("T")
 Read = Callable[[Evidence, Timing, ReadView], Awaitable[T]]
@@ -119,7 +119,7 @@ class Asker:
         """Retrieve, and return what `read` makes of the evidence in the same view; services are asked outside of it."""
         begun = self.clock()
         query = resolved.query
-        replies, has_model = Replies(tally.llm), not _ASKED.isdisjoint(self.models.chains)
+        replies, has_model = Replies(tally.llm), self.models.chains.keys() >= _ASKED
         chained = self.models.embedder_chain
         embedder = FetchingEmbedder(self.models.embedder(self.embedder, tally.meter)) if chained else self.embedder
 

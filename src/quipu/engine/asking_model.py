@@ -11,7 +11,8 @@ from quipu.errors import QuipuError
 from quipu.model.chat import ChatRequest, Completion, Finish, Role
 from quipu.ports.llm import LLM
 
-MAX_ROUNDS = 24  # more than any method takes; where facts change meanwhile, a search may ask something else each time
+MAX_ROUNDS = 24  # more than any method takes
+MAX_VAIN = 2  # rounds a question may pay for in vain: where documents change meanwhile, it may ask something else
 
 
 @dataclass(slots=True)
@@ -30,8 +31,9 @@ class Replies:
     async def fetch(self, requests: Sequence[ChatRequest]) -> None:
         """Ask all that is not known yet, at once; where one fails its text is "". None raises for want of a model."""
         missing = {_key(each): each for each in requests if _key(each) not in self.texts}
-        texts = await asyncio.gather(*map(self._text, missing.values()))
-        self.texts |= zip(missing, texts, strict=True)
+        async with asyncio.TaskGroup() as tasks:  # where one breaks, none is left under way
+            texts = {key: tasks.create_task(self._text(request)) for key, request in missing.items()}
+        self.texts |= {key: task.result() for key, task in texts.items()}
         self.n_rounds += 1
 
     async def _text(self, request: ChatRequest) -> str:
@@ -49,12 +51,17 @@ class Replies:
         return completion.text
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class AskingModel:
-    """The Model of strategies, in a view of `revision`: see `quipu.retrieve.strategy`."""
+    """The Model of strategies, for one search in a view of `revision`: see `quipu.retrieve.strategy`.
+
+    Where what the search asks has changed `MAX_VAIN` times, the view is held while the model works: so the replies are
+    of use, however often documents change.
+    """
 
     replies: Replies
     revision: int
+    n_told: int = 0  # times this search has been told what it asked
 
     async def ask(self, requests: Sequence[ChatRequest]) -> list[str]:
         """Return the text of each reply, in order; raises Wanted where one has not been fetched yet."""
@@ -62,8 +69,11 @@ class AskingModel:
             if self.replies.n_rounds >= MAX_ROUNDS:
                 self.replies.troubles[f"a model was asked {MAX_ROUNDS} times in a row, and then no more"] = 1
             else:
-                quoting = [_as_of(self.revision, each) for each in requests]
-                raise Wanted(partial(self.replies.fetch, quoting))
+                fetch = partial(self.replies.fetch, [_as_of(self.revision, each) for each in requests])
+                if self.replies.n_rounds - self.n_told < MAX_VAIN:
+                    raise Wanted(fetch)
+                await fetch()
+        self.n_told += 1
         return [self.replies.texts.get(_key(each), "") for each in requests]
 
 

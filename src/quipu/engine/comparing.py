@@ -30,13 +30,13 @@ class Comparer:
     async def compare(self, query: Query, names: Sequence[str] = ()) -> Comparison:
         """Return what these strategies, by default all that can be run, make of the question, in their order.
 
-        Where a model is asked they are asked at once, as it is waited for most of the time; else one after the other,
-        so that the time of each is its own. Raises NotFound for a name there is no strategy of.
+        Where services are asked all are run at once, as most of the time is waiting; else one after the other, so that
+        the time of each is its own. Raises NotFound for a name there is no strategy of.
         """
         left_out: list[tuple[str, str]] = []
         chosen = [strategy_named(name) for name in dict.fromkeys(names)]
         for strategy in () if chosen else STRATEGIES.values():
-            why = await self._why_not(strategy)
+            why = await self._why_not(strategy, may_make=query.auto_refresh)
             left_out += [(strategy.name, why)] if why else []
         chosen = chosen or [each for each in STRATEGIES.values() if each.name not in dict(left_out)]
         rows = await self._asked([replace(query, strategy=each.name) for each in chosen])
@@ -44,15 +44,15 @@ class Comparer:
             rows = [await self._told(row, view) for row in rows]
         return Comparison(question=query.text, compared=tuple(rows), overlaps=overlaps(rows), left_out=tuple(left_out))
 
-    async def _why_not(self, strategy: Strategy) -> str:
-        """Return why a strategy cannot be run as things stand, "" where it can."""
+    async def _why_not(self, strategy: Strategy, *, may_make: bool) -> str:
+        """Return why a strategy cannot be run as things stand, "" where it can or what it lacks may be made first."""
         if not strategy.looks_up and self.asker.models.llm(Role.ANSWER) is None:
             return "It looks nothing up, and there is no language model to answer."
-        missing = await self.asker.needs.missing(strategy)
+        missing = () if may_make else await self.asker.needs.missing(strategy)
         return str(self.asker.needs.error(strategy, missing)) if missing else ""
 
     async def _asked(self, queries: Sequence[Query]) -> list[Compared]:
-        if self.asker.models.chains:
+        if self.asker.models.asks_services:
             return list(await asyncio.gather(*map(self._row, queries)))
         for query in queries:  # once unheeded: what is loaded when it is first used is nobody's time
             await self._row(query)

@@ -9,6 +9,8 @@ import numpy.typing as npt
 
 from quipu.ports.embedder import Embedder
 
+MAX_FETCHES = 12  # more than any method takes
+
 T = TypeVar("T")
 Vectors = npt.NDArray[np.float32]
 
@@ -35,12 +37,14 @@ class FetchingEmbedder:
     """An embedder for one question, that knows only what was fetched.
 
     What a strategy embeds may depend on what the index knows, as names do: so it is run until it asks. As it asks in
-    one call, before it searches, what is done twice is to look names up.
+    one call, before it searches, what is done twice is to look names up. Where documents keep changing what it asks,
+    the view is held from the `MAX_FETCHES`th time on.
     """
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
         self._known: dict[str, npt.NDArray[np.float32]] = {}
+        self._n_fetches = 0
 
     @property
     def identity(self) -> str:
@@ -58,9 +62,13 @@ class FetchingEmbedder:
 
     async def embed_queries(self, texts: Sequence[str]) -> Vectors:
         """Return the vectors to look for, shape [n, dimension]; raises Wanted where one is missing."""
-        if any(text not in self._known for text in texts):
-            raise Wanted(partial(self._fetch, texts))
+        missing = [text for text in dict.fromkeys(texts) if text not in self._known]
+        if missing and self._n_fetches < MAX_FETCHES:
+            raise Wanted(partial(self._fetch, missing))
+        if missing:
+            await self._fetch(missing)
         return np.stack([self._known[text] for text in texts])
 
     async def _fetch(self, texts: Sequence[str]) -> None:
+        self._n_fetches += 1
         self._known |= zip(texts, await self._embedder.embed_queries(texts), strict=True)

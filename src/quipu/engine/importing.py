@@ -1,9 +1,11 @@
 """Importing: documents with what another system has read out of them, its communities and its reports."""
 
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 
-from quipu.derive.adopting import Adopted, adopt
+from quipu.derive.adopting import Adopted, adopt, is_adopted
 from quipu.engine.reporting import Run
+from quipu.errors import InvalidInput
 from quipu.ingest.recorded.publishing import publish_graph
 from quipu.model.recording import RecordedGraph
 from quipu.model.report import ImportReport, RefreshReport
@@ -11,15 +13,27 @@ from quipu.ports.sink import Sink
 
 
 async def import_recorded(
-    graph: RecordedGraph, run: Run, refresh: Callable[[], Awaitable[RefreshReport]], on_event: Sink
+    graph: RecordedGraph,
+    run: Run,
+    turn: AbstractAsyncContextManager[None],
+    refresh: Callable[[], Awaitable[RefreshReport]],
+    on_event: Sink,
 ) -> ImportReport:
-    """Publish the documents, adopt the communities, then bring up to date what is derived."""
+    """Publish the documents, adopt the communities in a `turn` to derive, then bring up to date what is derived.
+
+    Raises InvalidInput for communities without documents where none of their entities is in the index.
+    """
     parts = run.parts
     published = await publish_graph(graph, parts.store, parts.recipe, on_event)
-    has_changed = published.n_added or published.n_updated
     adopted = Adopted()
-    if graph.communities and has_changed:
-        adopted = await adopt(parts.bench(on_event), graph.communities, graph.reports)
+    if graph.communities and not await is_adopted(graph, parts.store):
+        async with turn:  # what is found of communities meanwhile would take the place of these
+            adopted = await adopt(parts.bench(on_event), graph)
+        if not (adopted.n_communities or graph.documents):
+            raise InvalidInput(
+                "None of the entities in the communities is in the index.",
+                remedy="Import the documents they are of, before or together with them.",
+            )
     return ImportReport(
         n_added=published.n_added,
         n_updated=published.n_updated,

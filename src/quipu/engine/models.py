@@ -50,6 +50,11 @@ class Models:
     n_ahead: int = 1
     closing: tuple[Callable[[], Awaitable[None]], ...] = ()
 
+    @property
+    def asks_services(self) -> bool:
+        """Whether anything is asked that is waited for, and may be paid for."""
+        return bool(self.chains or self.embedder_chain or self.reranker_chain)
+
     def llm(self, role: Role, meter: Meter | None = None) -> LLM | None:
         """Return the model for this work, counted by `meter`; None where there is none."""
         chain = self.chains.get(role)

@@ -102,12 +102,14 @@ class _Run:
 
     async def embed(self) -> None:
         """Compute the vectors that are missing."""
-        kept: list[int] = []
         try:
-            await embed_stale(self.parts.store, self.parts.embedder, self.on_event, kept.append)
+            await embed_stale(self.parts.store, self.parts.embedder, self.on_event, self.count)
         except _STOPPING as error:
             self.stopped = self.stopped or str(error)
-        self.n_embedded += sum(kept)
+
+    def count(self, n_embedded: int) -> None:
+        """Count vectors that are kept."""
+        self.n_embedded += n_embedded
 
     async def catch_up(self) -> None:
         """Bring what is kept outside of the store up to it."""
@@ -139,6 +141,7 @@ class _Run:
 
     async def _made(self, derivation: Derivation, *, is_rebuild: bool) -> DerivationReport:
         try:
-            return await derivation.refresh(self.parts.bench(self.on_event), is_rebuild)
+            bench = replace(self.parts.bench(self.on_event), on_embedded=self.count)
+            return await derivation.refresh(bench, is_rebuild)
         except _STOPPING as error:
             return DerivationReport(name=derivation.name, stopped=str(error))

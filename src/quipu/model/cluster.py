@@ -91,8 +91,8 @@ class ClusterRelation:
 class Crossings:
     """Relations between clusters, to be written in place of those of the same ends; `gone` are ends to be forgotten.
 
-    `revision` is the one whose facts they were made from. Where something has been said or taken back of an entity
-    since, none is written: they may tell of what is no longer there.
+    `revision` is the one whose facts they were made from. Between clusters that hold an entity of which something has
+    been said or taken back since, none is written: it may tell of what is no longer there.
     """
 
     relations: Sequence[ClusterRelation]

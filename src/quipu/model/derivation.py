@@ -6,7 +6,8 @@ from enum import StrEnum
 from quipu.model.usage import MICRO
 
 # Derivations the store keeps in step with each commit know their names.
-NAMES, SYNONYMS, SENTENCES = "names", "synonyms", "sentences"
+NAMES, SYNONYMS, SENTENCES, REPORTS = "names", "synonyms", "sentences", "reports"
+ADOPTED = "adopted"  # no derivation: kept beside them, which recorded graph the communities were taken from
 
 
 class Freshness(StrEnum):

@@ -65,13 +65,19 @@ class ExplainedChunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """Why chunks are among the evidence of a strategy. `names` are those of the ids the seeds found."""
+    """Why chunks are among the evidence of a strategy. `names` are those of the ids the seeds found.
+
+    `looks_up` is False where nothing was searched; there are strategies that read all reports and begin with no seed.
+    """
 
     question: str
     strategy: str
     revision: int
     n_chunks: int
-    seeds: tuple[Seed, ...]
-    chunks: tuple[ExplainedChunk, ...]
+    n_reports: int = 0
+    n_points: int = 0
+    looks_up: bool = True
+    seeds: tuple[Seed, ...] = ()
+    chunks: tuple[ExplainedChunk, ...] = ()
     names: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()

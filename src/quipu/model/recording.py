@@ -5,36 +5,16 @@ from dataclasses import dataclass, field
 
 from quipu.model.cluster import Finding
 from quipu.model.document import SourceDocument
-from quipu.model.graph import OTHER_TYPE
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordedEntity:
-    """An entity a document names."""
-
-    name: str
-    type: str = OTHER_TYPE
-    description: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordedRelation:
-    """Two names a document relates; either may be missing among its entities."""
-
-    source: str
-    target: str
-    keywords: tuple[str, ...] = ()
-    description: str = ""
-    weight: float = 1.0
+from quipu.model.extraction import FoundEntity, FoundRelation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
-    """What is recorded of one document."""
+    """What is recorded of one document; where a name stands in it is not."""
 
     document: str
-    entities: tuple[RecordedEntity, ...] = ()
-    relations: tuple[RecordedRelation, ...] = ()
+    entities: tuple[FoundEntity, ...] = ()
+    relations: tuple[FoundRelation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """Summaries: what a language model makes of descriptions too many to be shown, and what it makes that from."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -32,12 +32,14 @@ class SummaryTask:
     """Descriptions that want a summary: all there are, in the order of their rank.
 
     `names` are the keys of what they describe, two for a relation: names as shown may change while what is said stays.
+    It was read as of `revision`.
     """
 
     owner: Owner
     names: tuple[str, ...]
     descriptions: tuple[Description, ...]
     inputs_hash: str
+    revision: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,8 @@ Ints = npt.NDArray[np.int64]
 class Changed:
     """Numbers of what changed after a revision, rising.
 
-    `chunks` came, went, moved or say something else; `entities` came, went or have other names, and so stand in other old chunks, or other synonyms.
+    `chunks` came, went, moved or say something else; `entities` came, went or have other names, and so stand in other
+    old chunks, or other synonyms.
     """
 
     chunks: Ints
@@ -29,8 +30,9 @@ class GraphRows:
     """What chunks say, as numbers; arrays of one group have one length.
 
     `entities` appear in `chunks`, `counts` times: `mentions` times mentioned, `keyed` times named by their own key,
-    or by an alias; an entity is mentioned or named there, so `mentions` may be 0. `sources` and `targets` are related by the chunk `stated_in`, with
-    `weights` in thousandths, a row for each mention. `documents` and `ordinals` tell the place of each of `placed`.
+    or by an alias; an entity is mentioned or named there, so `mentions` may be 0. `sources` and `targets` are related
+    by the chunk `stated_in`, with `weights` in thousandths, a row for each mention. `documents` and `ordinals` tell the
+    place of each of `placed`.
     """
 
     entities: Ints
@@ -179,6 +181,10 @@ class DerivedView(Protocol):
 
     async def cluster_relations(self, ids: Sequence[str]) -> list[ClusterRelation]:
         """Return the relations with both ends among these clusters, ordered by ends; under a filter as reports."""
+        ...
+
+    async def n_cluster_relations(self, by: str) -> int:
+        """Return how many relations between clusters are by the model `by`; the filter does not apply."""
         ...
 
     async def synonyms(self, keys: Sequence[str]) -> dict[str, list[tuple[str, float]]]:

@@ -144,6 +144,10 @@ class ReadView(DerivedView, Protocol):
         """
         ...
 
+    async def chunks_mentioning(self, keys: Sequence[str], k: int) -> dict[str, list[str]]:
+        """Return, for each entity, the first k chunks that mention it, by id: that its name stands there is not enough."""
+        ...
+
     async def chunks_of_relations(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Return, for each relation, the chunks that state it, ordered by id."""
         ...

@@ -91,16 +91,16 @@ class Topology(Protocol):
         """Return entity × chunk: how often a chunk names the entity (its mentions or links, whichever are more)."""
         ...
 
+    def mentions(self) -> Links:
+        """Return entity × chunk: how often a chunk mentions the entity; that its name stands there is not enough."""
+        ...
+
     def namings(self) -> Links:
         """Return chunk × entity: the appearances, read from the other side."""
         ...
 
     def synonyms(self) -> Links:
         """Return entity × entity, symmetric: the cosine of names that are much alike; empty until these are built."""
-        ...
-
-    def successions(self) -> Links:
-        """Return chunk × chunk, symmetric: 1 between neighbours in a document."""
         ...
 
 

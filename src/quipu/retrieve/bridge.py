@@ -21,14 +21,14 @@ from quipu.ports.store import ReadView, Space
 from quipu.ports.topology import Measure, Topology
 from quipu.retrieve.steps.bridging import bridge
 from quipu.retrieve.steps.communities import branches
-from quipu.retrieve.steps.search import embed, nearest
+from quipu.retrieve.steps.passages import MAX_CHUNKS_PER_ENTITY
+from quipu.retrieve.steps.search import embed, near_hits, nearest
 from quipu.retrieve.strategy import Strategy, Tools
 
 MAX_ENTITIES, WIDER = 20, 10
 MAX_COMMUNITIES, KEYS_PER_COMMUNITY = 10, 10
 MAX_KEYS = 30  # in the chain: each costs a search for a way
 REPORT_SHARE = 12_500 / 65_000  # of all that HiRAG sends
-MAX_CHUNKS_PER_ENTITY = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     ways = await bridge(keys[:MAX_KEYS], view, topology)
     return Evidence(
         chunks=(await _passages(near, topology, view))[: query.chunk_top_k],
-        entities=tuple(Hit(id=s.id, score=s.score, reason=f"cosine {s.score:.3f} to the question") for s in near),
+        entities=near_hits(near),
         relations=ways.relations,
         reports=tuple(_report_hit(each) for each in used if each.report),
         seeds=(Seed(text=query.text, kind="vector", found=near),),

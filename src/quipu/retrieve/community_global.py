@@ -45,7 +45,9 @@ async def _to_read(
     if not query.dynamic_selection:
         return await reports_at(query.community_level, tree, view)
     chosen = await choose_reports(query, tree, view, tools, model)
-    return chosen.reports, (f"a model rated {chosen.n_rated:,} reports and chose {len(chosen.reports):,}",)
+    rated = f"a model rated {chosen.n_rated:,} reports and chose {len(chosen.reports):,}"
+    too_long = f"{chosen.n_too_long:,} reports are too long for the budget and were not rated"
+    return chosen.reports, (rated, too_long) if chosen.n_too_long else (rated,)
 
 
 async def _reports_alone(

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 from quipu.algo.budget import n_fitting
 from quipu.model.cluster import ClusterReport, report_text
-from quipu.model.evidence import Evidence, Hit, Scored, Seed
+from quipu.model.evidence import Evidence, Hit, Seed
 from quipu.model.graph import IncidentRelation, entity_text, relation_text
 from quipu.model.query import Query
 from quipu.ports.store import ReadView, Space
 from quipu.ports.tokenizer import Tokenizer
-from quipu.retrieve.steps.search import embed, nearest
+from quipu.retrieve.steps.search import embed, near_hits, nearest
 from quipu.retrieve.steps.surroundings import Around, passages_of, read_around, relations_of, reports_of
 from quipu.retrieve.strategy import Strategy, Tools
 
@@ -60,11 +60,7 @@ async def _that_fit(
             break
         n_fit = n
     kept = by_number[n_fit - 1] if n_fit else []
-    return tuple(map(_entity_hit, around.entities[:n_fit])), tuple(_relation_hit(r, keys[:n_fit]) for r in kept)
-
-
-def _entity_hit(entity: Scored) -> Hit:
-    return Hit(id=entity.id, score=entity.score, reason=f"cosine {entity.score:.3f} to the question")
+    return near_hits(around.entities[:n_fit]), tuple(_relation_hit(r, keys[:n_fit]) for r in kept)
 
 
 def _relation_hit(relation: IncidentRelation, keys: Sequence[str]) -> Hit:

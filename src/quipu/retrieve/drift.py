@@ -13,21 +13,29 @@ from collections.abc import Iterator, Sequence
 from quipu.algo.fusion import round_robin
 from quipu.model.chat import ChatRequest, Lifetime, Role
 from quipu.model.cluster import ClusterReport
-from quipu.model.evidence import Evidence, Hit, Scored, Seed
+from quipu.model.evidence import Evidence, Hit, Seed
 from quipu.model.query import Query
 from quipu.ports.store import ReadView
 from quipu.prompts import drift_hyde, drift_primer
-from quipu.retrieve.steps.communities import nearest_reports
-from quipu.retrieve.steps.following import Found, Partial, asking, follow, open_questions, partial_of, search_for
+from quipu.retrieve.steps.communities import Near, nearest_reports
+from quipu.retrieve.steps.following import (
+    Partial,
+    Searched,
+    follow,
+    open_questions,
+    partial_of,
+    request_for,
+    search_for,
+    troubles,
+)
+from quipu.retrieve.steps.found import by_place
 from quipu.retrieve.steps.points import best_first
-from quipu.retrieve.steps.search import embed
+from quipu.retrieve.steps.search import embed, near_hits
 from quipu.retrieve.steps.shown import first_that_fit, room_of
 from quipu.retrieve.strategy import Model, Strategy, Tools
 from quipu.text.thinking import without_thinking
 
 MAX_REPORTS, N_FOLDS, N_ROUNDS = 20, 5, 3
-
-Near = Sequence[tuple[Scored, ClusterReport]]
 
 
 async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
@@ -41,11 +49,10 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     if imagined:
         vectors = await embed([imagined], tools.embedder)
         near = await nearest_reports(vectors[imagined], MAX_REPORTS, query.community_level, view, tools)
-    partials = await _read_folds(query, near, tools, tools.model)
+    partials, n_unread = await _read_folds(query, near, tools, tools.model)
     found, partials = await _follow_up(partials, query, view, tools, tools.model)
     points = best_first([each.point for each in partials if each and each.point])
-    n_failed = partials.count(None)
-    notes = tuple(_notes(is_imagined=bool(imagined), n_failed=n_failed, n_followed=len(found)))
+    notes = tuple(_notes(imagined, n_unread, partials, len(found)))
     if not points:
         return await _without_model(near, (*notes, "no partial answer came of it"), query=query, view=view, tools=tools)
     return Evidence(
@@ -53,6 +60,7 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
         points=tuple(points),
         seeds=(_seed("the imagined report" if imagined else query.text, near), *(each.seed for each in found)),
         notes=notes,
+        ranks_passages=bool(found),
     )
 
 
@@ -73,21 +81,22 @@ async def _imagine(query: Query, example: ClusterReport, tools: Tools, model: Mo
     return without_thinking(reply).strip()
 
 
-async def _read_folds(query: Query, near: Near, tools: Tools, model: Model) -> list[Partial | None]:
-    """Return a partial answer from each fold of the reports, one call each, all at once."""
+async def _read_folds(query: Query, near: Near, tools: Tools, model: Model) -> tuple[list[Partial | None], int]:
+    """Return a partial answer from each fold of the reports, one call each, all at once, and how many did not fit."""
     room = room_of(query, drift_primer.render(query.text, ()), tools.tokenizer)
     reports = [shown for _, report in near if (shown := room.report(report))]
     folds = [first_that_fit(reports[place::N_FOLDS], room.n_tokens) for place in range(min(N_FOLDS, len(reports)))]
-    requests = [asking(drift_primer.render(query.text, [each.item for each in fold]), query) for fold in folds]
+    requests = [request_for(drift_primer.render(query.text, [each.item for each in fold]), query) for fold in folds]
     replies = await model.ask(requests) if requests else []
-    return [partial_of(reply, fold) for reply, fold in zip(replies, folds, strict=True)]
+    read = [partial_of(reply, fold) for reply, fold in zip(replies, folds, strict=True)]
+    return read, len(near) - sum(map(len, folds))
 
 
 async def _follow_up(
     partials: list[Partial | None], query: Query, view: ReadView, tools: Tools, model: Model
-) -> tuple[list[Found], list[Partial | None]]:
+) -> tuple[list[Searched], list[Partial | None]]:
     """Return what was searched for the questions followed up, and all partial answers with those to them."""
-    searched: list[Found] = []
+    searched: list[Searched] = []
     asked = {query.text.casefold()}
     for _ in range(N_ROUNDS):
         questions = open_questions(partials, asked)[: query.drift_follow_ups]
@@ -106,25 +115,26 @@ async def _without_model(near: Near, notes: tuple[str, ...], *, query: Query, vi
     found = await search_for(list(dict.fromkeys((query.text, *titles))), query, view, tools)
     return Evidence(
         chunks=_passages(found, query),
-        reports=tuple(Hit(id=s.id, score=s.score, reason=f"cosine {s.score:.3f} to the question") for s, _ in near),
+        reports=near_hits(scored for scored, _ in near),
         seeds=(_seed(query.text, near), *(each.seed for each in found)),
         notes=notes,
     )
 
 
-def _passages(found: Sequence[Found], query: Query) -> tuple[Hit, ...]:
-    return tuple(round_robin([each.chunks for each in found], lambda hit: hit.id)[: query.chunk_top_k])
+def _passages(found: Sequence[Searched], query: Query) -> tuple[Hit, ...]:
+    return by_place(round_robin([each.chunks for each in found], lambda hit: hit.id)[: query.chunk_top_k])
 
 
 def _seed(text: str, near: Near) -> Seed:
     return Seed(text=text, kind="vector", found=tuple(scored for scored, _ in near))
 
 
-def _notes(*, is_imagined: bool, n_failed: int, n_followed: int) -> Iterator[str]:
-    if not is_imagined:
+def _notes(imagined: str, n_unread: int, partials: Sequence[Partial | None], n_followed: int) -> Iterator[str]:
+    if not imagined:
         yield "no report was imagined: the question itself was searched for"
-    if n_failed:
-        yield f"{n_failed:,} partial answers could not be had"
+    if n_unread:
+        yield f"{n_unread:,} reports do not fit the budget and were not read"
+    yield from troubles(partials)
     yield f"{n_followed:,} questions were followed up"
 
 

@@ -6,7 +6,7 @@ from quipu.errors import InvalidInput, NotFound
 from quipu.model.evidence import Evidence, Hit, Timing
 from quipu.model.explanation import ExplainedChunk, Explanation
 from quipu.model.graph import Chunk
-from quipu.model.query import Query
+from quipu.model.query import Filter, Query
 from quipu.ports.store import ReadView
 from quipu.retrieve.chains import chains
 from quipu.retrieve.grounds import Known, grounds, read_known
@@ -28,12 +28,18 @@ def explaining(query: Query, *, chunk: str = "", rank: int | None = None) -> Exp
         known = await read_known(evidence, view)
         chunks = {each.id: each for each in await view.chunks([hit.id for _, hit in chosen])}
         if chunk and chunk not in chunks:
-            raise NotFound(f"There is no chunk {chunk!r}.", remedy="`quipu show document ID` lists chunk ids.")
+            raise NotFound(
+                f"There is no chunk {chunk!r}{' that the filter leaves' if query.filter != Filter() else ''}.",
+                remedy="`quipu show document ID` lists chunk ids.",
+            )
         return Explanation(
             question=query.text,
             strategy=query.strategy,
             revision=view.revision,
             n_chunks=len(evidence.chunks),
+            n_reports=len(evidence.reports),
+            n_points=len(evidence.points),
+            looks_up=evidence.looks_up,
             seeds=evidence.seeds,
             chunks=tuple(_explained(place, hit, chunks[hit.id], known) for place, hit in chosen if hit.id in chunks),
             names=tuple(sorted(known.names.items())),

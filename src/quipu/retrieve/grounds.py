@@ -35,8 +35,9 @@ async def read_known(evidence: Evidence, view: ReadView) -> Known:
     keys = _ordered([hit.id for hit in evidence.entities], found, ends)
     entities = {each.key: each for each in await view.entities(keys)}
     stated = await view.chunks_of_relations(list(relations))
-    reports = await view.cluster_reports([hit.id for hit in evidence.reports]) if evidence.reports else []
+    reports = await view.cluster_reports(_ordered([hit.id for hit in evidence.reports], found))
     names = {each.id: f"{each.source_name} – {each.target_name}" for each in relations.values()}
+    names |= {each.cluster: each.title for each in reports if each.title}
     return Known(
         evidence=evidence,
         entities=entities,

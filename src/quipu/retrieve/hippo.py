@@ -2,7 +2,7 @@
 
 Source: B. J. Gutiérrez et al., "From RAG to Memory" (HippoRAG 2, 2025), sections 3.2 to 3.4. A relation with all that
 is said of it stands for the triples between its ends. The paper scales the scores of facts by those of all facts, here
-by those of the nearest `top_k`. Every passage is a node: it is linked to the entities that stand in it, and the walk
+by those of the nearest 40. Every passage is a node: it is linked to the entities that stand in it, and the walk
 starts again at it too, if rarely, so that a question without facts still finds passages. Synonyms are walked over where
 they are kept. Not copied: weights of synonyms in the place of those of facts, facts told by their spelling.
 """
@@ -14,6 +14,7 @@ import numpy as np
 
 from quipu.algo.similarity import minmax
 from quipu.model.chat import ChatRequest, Lifetime, Role
+from quipu.model.derivation import SYNONYMS
 from quipu.model.evidence import Evidence, Hit, Scored, Seed
 from quipu.model.ids import relation_ends
 from quipu.model.query import Query
@@ -22,11 +23,13 @@ from quipu.ports.topology import Topology
 from quipu.prompts import fact_filter
 from quipu.retrieve.steps.prior import passage_prior
 from quipu.retrieve.steps.said import read_numbers
-from quipu.retrieve.steps.search import Vector, embed, nearest, nearest_passages
-from quipu.retrieve.steps.walk import Naming, Weights, ranked, top_chunks, walk_over
+from quipu.retrieve.steps.search import Vector, embed, nearest_passages
+from quipu.retrieve.steps.tracing import Trail, ways_to
+from quipu.retrieve.steps.walk import Naming, Weights, ranked, top_chunks, walk_over, without_synonyms
 from quipu.retrieve.strategy import Strategy, Tools
 
 N_FACTS = 5
+N_SCALED = 40  # nearest facts, between the first and last of which a score is told
 N_PHRASES = 5
 LEAST_FACT = 0.01  # of the score of a fact that is kept: the farthest would count for nothing
 PASSAGE_WEIGHT = 0.05
@@ -37,27 +40,25 @@ WEIGHTS = Weights(facts=1.0, naming=Naming.ONE, synonyms=1.0)
 async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     """Return the `chunk_top_k` passages a walk from the facts' phrases is at most often, with these and the facts."""
     vector = (await embed([query.text], tools.embedder))[query.text]
-    near = await nearest(Space.RELATION, vector, query=query, k=query.top_k, view=view, tools=tools)
-    facts, notes = await _recognised(_facts(near), query, view, tools)
+    (near,) = await tools.vectors.nearest(view, Space.RELATION, vector[np.newaxis, :], k=N_SCALED)
+    facts, notes = await _recognised(_facts(near, query.min_similarity), query, view, tools)
     if not facts:
         return await _dense(query, vector, (*notes, "no fact is of use: the nearest passages stand in"), view, tools)
     topology = await tools.topology.of(view)
     phrases = await _phrases(facts, topology, view)
-    chunks = await _walked(phrases, vector, query=query, topology=topology, view=view, tools=tools)
-    named = ", ".join(phrases)
     return Evidence(
-        chunks=tuple(Hit(id=s.id, score=s.score, reason=f"a walk from {named} is here, {s.score:.4f}") for s in chunks),
+        chunks=await _walked(phrases, vector, query=query, topology=topology, view=view, tools=tools),
         entities=tuple(Hit(id=k, score=w, reason="an end of a fact, by its rarity") for k, w in phrases.items()),
         relations=tuple(Hit(id=f.id, score=f.score, reason=f"a fact near the question, {f.score:.3f}") for f in facts),
         seeds=(Seed(text=query.text, kind="vector", found=tuple(facts)),),
-        notes=notes,
+        notes=(*notes, *await without_synonyms(view)),
     )
 
 
-def _facts(near: Sequence[Scored]) -> list[Scored]:
-    """Return the nearest facts, scored from 0, the farthest of all that are near, to 1."""
-    scores = minmax(np.array([each.score for each in near]))[:N_FACTS].round(6).clip(LEAST_FACT)
-    return [Scored(id=each.id, score=score) for each, score in zip(near, scores.tolist(), strict=False)]
+def _facts(near: Sequence[Scored], least: float) -> list[Scored]:
+    """Return the nearest facts of a cosine of at least `least`, scored from 0, the farthest of all near, to 1."""
+    scores = minmax(np.array([each.score for each in near]))[:N_FACTS].round(6).clip(LEAST_FACT).tolist()
+    return [Scored(id=n.id, score=score) for n, score in zip(near, scores, strict=False) if n.score >= least]
 
 
 async def _recognised(
@@ -104,14 +105,17 @@ async def _n_chunks(keys: Sequence[str], topology: Topology, view: ReadView) -> 
 
 async def _walked(
     phrases: Mapping[str, float], vector: Vector, *, query: Query, topology: Topology, view: ReadView, tools: Tools
-) -> tuple[Scored, ...]:
+) -> tuple[Hit, ...]:
     """Return the chunks a walk is at most often that starts again at phrases and, in proportion, at every passage."""
     walk = walk_over(topology, WEIGHTS)
     reset = np.zeros(walk.n_nodes)
     for key, number in (await view.entity_numbers(list(phrases))).items():
         reset[number] = phrases[key]
     reset[walk.n_entities :] = PASSAGE_WEIGHT * await passage_prior(vector, topology, view, tools)
-    return await top_chunks(ranked(walk, reset, DAMPING)[walk.n_entities :], query.chunk_top_k, view)
+    ranks = ranked(walk, reset, DAMPING)
+    found = await top_chunks(ranks[walk.n_entities :], query.chunk_top_k, view)
+    ways = await ways_to(found, Trail(walk=walk, reset=reset, ranks=ranks, damping=DAMPING), view)
+    return tuple(Hit(id=s.id, score=s.score, reason=f"the walk is here, {s.score:.4f}, {ways[s.id]}") for s in found)
 
 
 async def _dense(query: Query, vector: Vector, notes: tuple[str, ...], view: ReadView, tools: Tools) -> Evidence:
@@ -126,5 +130,6 @@ STRATEGY = Strategy(
     after="HippoRAG 2",
     when="the answer takes several steps from passage to passage, and some of them are stated as relations",
     needs=("relation vectors", "chunk vectors", "relations", "topology"),
+    better_with=(SYNONYMS,),
     n_model_calls=1,
 )

@@ -14,15 +14,15 @@ from quipu.model.evidence import Evidence, Hit, Scored, Seed
 from quipu.model.ids import relation_id
 from quipu.model.query import Query
 from quipu.ports.store import ReadView, Space
-from quipu.retrieve.steps.ancestry import Paths, paths_between
-from quipu.retrieve.steps.search import Vector, embed, nearest
+from quipu.retrieve.steps.ancestry import TreePaths, paths_between
+from quipu.retrieve.steps.communities import nearest_reports_that
+from quipu.retrieve.steps.passages import MAX_CHUNKS_PER_ENTITY
+from quipu.retrieve.steps.search import Vector, embed, near_hits, nearest
 from quipu.retrieve.strategy import Strategy, Tools
 
 MAX_SEEDS = 10
 DECAY = 0.5  # for each step from a seed up to an aggregate
-MAX_CHUNKS_PER_ENTITY = 200
 _DECIMALS = 6
-_OVERSAMPLE = 4
 
 
 async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
@@ -30,33 +30,29 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     vectors = await embed([query.text], tools.embedder)
     k = min(query.top_k, MAX_SEEDS)
     near = await nearest(Space.ENTITY, vectors[query.text], query=query, k=k, view=view, tools=tools)
-    groups = await _nearest_aggregates(vectors[query.text], k, query, view, tools) if query.from_aggregates else ()
+    groups = await _nearest_aggregates(vectors[query.text], k, query, view, tools) if query.from_aggregates else []
     paths = await paths_between([seed.id for seed in (*near, *groups)], view)
     scores = {seed.id: seed.score for seed in (*near, *groups)}
     weights = {name: _weight(steps, scores) for name, steps in paths.steps.items()}
-    for seed in groups:
-        weights[seed.id] = max(weights.get(seed.id, 0.0), seed.score)
     shown = {report.cluster for report in await view.cluster_reports(sorted(weights))}
     return Evidence(
         chunks=(await _passages(near, paths, weights, view))[: query.chunk_top_k],
-        entities=tuple(Hit(id=e.id, score=e.score, reason=f"cosine {e.score:.3f} to the question") for e in near),
+        entities=near_hits(near),
         relations=tuple(await _relations(near, weights, view)),
         reports=tuple(hit for hit in _reports(paths, weights, groups) if hit.id in shown),
-        seeds=tuple(Seed(text=query.text, kind="vector", found=found) for found in (near, groups) if found),
+        seeds=tuple(Seed(text=query.text, kind="vector", found=tuple(found)) for found in (near, groups) if found),
         notes=tuple(_notes(near, paths, len(weights) - len(shown))),
     )
 
 
-async def _nearest_aggregates(vector: Vector, k: int, query: Query, view: ReadView, tools: Tools) -> tuple[Scored, ...]:
+async def _nearest_aggregates(vector: Vector, k: int, query: Query, view: ReadView, tools: Tools) -> list[Scored]:
     """Return the k aggregates nearest to the question; reports on communities are passed over."""
-    n = k * _OVERSAMPLE
-    while True:
-        near = await nearest(Space.REPORT, vector, query=query, k=n, view=view, tools=tools)
-        known = {each.id for each in await view.clusters(Hierarchy.AGGREGATES, [each.id for each in near])}
-        found = tuple(each for each in near if each.id in known)
-        if len(found) >= k or len(near) < n:
-            return found[:k]
-        n *= _OVERSAMPLE
+
+    async def are_aggregates(ids: Sequence[str]) -> set[str]:
+        return {each.id for each in await view.clusters(Hierarchy.AGGREGATES, ids)}
+
+    near = await nearest_reports_that(are_aggregates, vector, k, view, tools)
+    return [each for each in near if each.score >= query.min_similarity]
 
 
 def _weight(steps: Mapping[str, int], scores: Mapping[str, float]) -> float:
@@ -65,7 +61,7 @@ def _weight(steps: Mapping[str, int], scores: Mapping[str, float]) -> float:
 
 
 async def _passages(
-    seeds: Sequence[Scored], paths: Paths, weights: Mapping[str, float], view: ReadView
+    seeds: Sequence[Scored], paths: TreePaths, weights: Mapping[str, float], view: ReadView
 ) -> tuple[Hit, ...]:
     """Return the chunks that name seeds, or what is in the aggregates on the paths, those that name most first."""
     keys = {seed.id for seed in seeds}
@@ -104,7 +100,7 @@ async def _relations(seeds: Sequence[Scored], weights: Mapping[str, float], view
     return sorted(hits, key=lambda hit: (-hit.score, hit.id))
 
 
-def _reports(paths: Paths, weights: Mapping[str, float], groups: Sequence[Scored]) -> tuple[Hit, ...]:
+def _reports(paths: TreePaths, weights: Mapping[str, float], groups: Sequence[Scored]) -> tuple[Hit, ...]:
     """Return the aggregates on the paths and those searched for, those worth most first."""
     near = {seed.id for seed in groups}
 
@@ -117,10 +113,10 @@ def _reports(paths: Paths, weights: Mapping[str, float], groups: Sequence[Scored
     return tuple(Hit(id=name, score=weights[name], reason=reason(name)) for name in ordered)
 
 
-def _notes(seeds: Sequence[Scored], paths: Paths, n_hidden: int) -> list[str]:
-    if not seeds:
-        return ["no entity is near to the question"]
-    notes = [] if paths.clusters or len(seeds) == 1 else ["no aggregate joins what was found"]
+def _notes(seeds: Sequence[Scored], paths: TreePaths, n_hidden: int) -> list[str]:
+    notes = [] if seeds else ["no entity is near to the question"]
+    if len(seeds) > 1 and not paths.clusters:
+        notes.append("no aggregate joins what was found")
     return [*notes, f"{n_hidden:,} aggregates on the paths have no report that may be shown"] if n_hidden else notes
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from quipu.model.derivation import SYNONYMS
 from quipu.model.evidence import Evidence, Hit, Scored, Seed
 from quipu.model.query import Query
 from quipu.ports.store import ReadView, Space
@@ -18,7 +19,7 @@ from quipu.ports.topology import Floats, Topology
 from quipu.retrieve.steps.keywords import low_level
 from quipu.retrieve.steps.search import Vector, embed, nearest_passages
 from quipu.retrieve.steps.spreading import spread_to_chunks, spread_to_relations
-from quipu.retrieve.steps.walk import Weights, ranked, top_entities, walk_over
+from quipu.retrieve.steps.walk import Weights, ranked, top_entities, walk_over, without_synonyms
 from quipu.retrieve.strategy import Strategy, Tools
 from quipu.text.names import entity_key
 
@@ -36,11 +37,15 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     asked = query.low_level_keywords or query.model_keywords.low_level
     known = await view.named(sorted({key for key in map(entity_key, asked) if key}))
     unknown = [name for name in asked if not known.get(entity_key(name))]
-    near = [*(query.high_level_keywords or query.model_keywords.high_level), query.text]
+    themes = query.high_level_keywords or query.model_keywords.high_level
+    near = [*themes, query.text]
     vectors = await embed([*unknown, *near], tools.embedder)
-    by_name = await _nearest([(name, vectors[name]) for name in unknown], 1, LEAST_NAMED, view, tools)
-    by_theme = await _nearest([(text, vectors[text]) for text in near], N_NEAR, LEAST_NEAR, view, tools)
+    least_named, k = max(LEAST_NAMED, query.min_similarity), min(query.top_k, N_NEAR)
+    by_name = await _nearest([(name, vectors[name]) for name in unknown], 1, least_named, view, tools)
+    by_theme = await _nearest([(text, vectors[text]) for text in near], k, LEAST_NEAR, view, tools)
     seeds, notes = (*named.names, *by_name, *by_theme), named.notes if named.names else ()
+    if tools.model is None and not (asked or themes):
+        notes += ("no language model: the words of the question tell what it names and is about",)
     topology = await tools.topology.of(view)
     reset = await _reset(seeds, topology, view)
     if not reset.any():
@@ -58,7 +63,7 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
         entities=tuple(_hit(entity, seeds) for entity in entities),
         relations=relations,
         seeds=seeds,
-        notes=notes,
+        notes=(*notes, *await without_synonyms(view)),
     )
 
 
@@ -98,6 +103,7 @@ STRATEGY = Strategy(
     after="Fast GraphRAG",
     when="the answer lies some relations away from what the question names",
     needs=("entity vectors", "relations", "topology"),
+    better_with=(SYNONYMS,),
     n_model_calls=1,
     wants_keywords=True,
 )

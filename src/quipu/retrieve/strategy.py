@@ -21,7 +21,8 @@ class Model(Protocol):
         """Return the text of each reply, in order; "" for a request that failed, of which the trace then says why.
 
         All are asked at once. No view is open meanwhile: the search is left, and begun again once the replies are
-        there. So a strategy asks as a pure function of what it found, and everything before costs twice.
+        there. So a strategy asks as a pure function of what it found, and everything before costs twice. Only where
+        documents change again and again, and with them what is asked, the view is held in the end.
         """
         ...
 
@@ -49,8 +50,9 @@ class Strategy:
 
     `retrieve` is a pure function of its arguments: the same query on the same revision finds the same evidence in the
     same order. It returns scored ids with reasons, never text. `after` names the system or paper it follows, `needs`
-    what it reads: a derivation made on demand by its name in `quipu.derive.catalog`. `n_model_calls` are the most calls
-    of a language model made for it before the answer, where there is a model and options are as they are by default;
+    what it reads: a derivation made on demand by its name in `quipu.derive.catalog`; such as are in `better_with` it
+    reads where they have been made, and says so where they have not. `n_model_calls` are the most calls of a language
+    model made for it before the answer, where there is a model and options are as they are by default;
     `model_calls` says it in words where that number is not the whole truth. `when` tells a user when to choose it.
     `wants_keywords` says that it searches for what a question names and is about, which a model tells better than its
     words; `looks_up` is False where nothing is searched.
@@ -62,6 +64,7 @@ class Strategy:
     after: str
     when: str
     needs: tuple[str, ...] = ()
+    better_with: tuple[str, ...] = ()
     n_model_calls: int = 0
     model_calls: str = ""
     ranks_passages: bool = True

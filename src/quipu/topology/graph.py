@@ -39,15 +39,12 @@ class Tables:
         return max(table.n_rows for table in (self.namings, self.statements, self.places))
 
     @cached_property
-    def successions(self) -> Matrix:
-        """Chunk × chunk: 1 between neighbours in a document."""
-        placed = self.places.everything()
-        order = np.lexsort((placed.values[0], placed.columns))
-        chunks, documents = placed.rows[order], placed.columns[order]
-        is_next = documents[1:] == documents[:-1]
-        before, after = chunks[:-1][is_next], chunks[1:][is_next]
-        rows, columns = np.concatenate([before, after]), np.concatenate([after, before])
-        return matrix_of(rows, columns, None, (self.n_chunks, self.n_chunks))
+    def mentions(self) -> Matrix:
+        """Entity × chunk: how often it is mentioned there."""
+        named = self.namings.everything()
+        said = named.where(named.values[1] > 0).turned()
+        shape = self.n_entities, self.n_chunks
+        return matrix_of(said.rows, said.columns, said.values[1].astype(np.float64), shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +68,14 @@ class Graph:
     def appearances(self) -> Links:
         return self.tables.appearances.links(_first, (self.n_entities, self.n_chunks))
 
+    def mentions(self) -> Links:
+        return self.tables.mentions
+
     def namings(self) -> Links:
         return self.tables.namings.links(_first, (self.n_chunks, self.n_entities))
 
     def synonyms(self) -> Links:
         return self.tables.synonyms.links(_cosine, (self.n_entities, self.n_entities))
-
-    def successions(self) -> Links:
-        return self.tables.successions
 
 
 def graph_of(revision: int, rows: GraphRows, synonyms: SynonymRows) -> Graph:

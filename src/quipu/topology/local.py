@@ -41,7 +41,8 @@ class LocalTopologies:
         self._directory = directory
         self._min_chunks = min_chunks
         self._max_unsaved = max_unsaved
-        self._lock = asyncio.Lock()
+        self._lock = asyncio.Lock()  # over what is in memory: nothing is written under it, so that no question waits
+        self._writing = asyncio.Lock()  # over the files
         self._known: dict[int, _Sealed] = {}
         self._restricted: dict[tuple[int, Filter], Graph] = {}
         self._intact: set[Path] = set()
@@ -58,26 +59,30 @@ class LocalTopologies:
         A file that does not hold what was written is written again. Raises OSError where the directory cannot be
         written.
         """
-        async with self._lock:
+        async with self._writing:
             if await view.n_chunks() < self._min_chunks:
                 await asyncio.to_thread(files.clear, self._directory)
                 return
-            saved = await asyncio.to_thread(files.newest, self._directory, view.revision)
-            if (
-                saved is not None
-                and saved.path not in self._intact
-                and not await asyncio.to_thread(files.is_intact, saved)
-            ):
-                await asyncio.to_thread(files.remove, [saved.path])
-                saved = None
-                self._known.clear()  # they may have been made from it
-                self._restricted.clear()
-            if saved is not None:
-                self._intact.add(saved.path)
+            saved = await self._intact_file(view)
             if saved is None or await self._is_behind(view, saved):
                 await self._save(view)
             elif self._known:
-                await self._at(view)
+                async with self._lock:
+                    await self._at(view)
+
+    async def _intact_file(self, view: ReadView) -> Saved | None:
+        """Return the newest file, None where there is none that holds what was written; it is looked at once."""
+        saved = await asyncio.to_thread(files.newest, self._directory, view.revision)
+        if saved is None or saved.path in self._intact:
+            return saved
+        if await asyncio.to_thread(files.is_intact, saved):
+            self._intact.add(saved.path)
+            return saved
+        await asyncio.to_thread(files.remove, [saved.path])
+        async with self._lock:  # what is known may have been made from it
+            self._known.clear()
+            self._restricted.clear()
+        return None
 
     async def _is_behind(self, view: ReadView, saved: Saved) -> bool:
         changed = await _changed(view, saved.header.revision, saved.header.seal)
@@ -87,7 +92,8 @@ class LocalTopologies:
         return _size(changed) > max(self._max_unsaved, n_numbers // 64)
 
     async def _save(self, view: ReadView) -> None:
-        sealed = await self._at(view)
+        async with self._lock:
+            sealed = await self._at(view)
 
         def write() -> Saved:
             return files.save(self._directory, merged(sealed.graph), sealed.seal)
@@ -97,7 +103,8 @@ class LocalTopologies:
         except FileNotFoundError:
             return  # another process writes, and has cleared away what was not finished
         self._intact.add(saved.path)
-        self._keep(_Sealed(saved.graph, sealed.seal))
+        async with self._lock:
+            self._keep(_Sealed(saved.graph, sealed.seal))
 
     async def _at(self, view: ReadView) -> _Sealed:
         """Return the graph of the whole index at the view's revision: known, or made from an earlier one, or read."""

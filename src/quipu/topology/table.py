@@ -13,6 +13,7 @@ from quipu.ports.topology import Floats, Ints
 
 NONE: Ints = np.empty(0, dtype=np.int64)
 _FEW = 1_000
+_NOTHING = Matrix(starts=np.zeros(1, dtype=np.int64), columns=NONE, weights=None, shape=(0, 0))
 Weigh = Callable[[Sequence[Ints]], Floats | None]  # of the values, each [n]: [n], or None for 1 each
 
 
@@ -160,10 +161,10 @@ class Layered:
 
     def links(self, weigh: Weigh, shape: tuple[int, int]) -> Matrix | Patched:
         """Return the table as a matrix, with the weights that `weigh` makes of its values."""
-        if self.patch is None:
-            return self.base.matrix(weigh, shape)
         # Of its own shape, whatever there is beyond it by now: so it is made once for all revisions.
         whole = self.base.matrix(weigh, (len(self.base), self.base.n_columns))
+        if self.patch is None:
+            return whole if whole.shape == shape else Patched(matrix=whole, rows=NONE, patch=_NOTHING, shape=shape)
         patch = self.patch.matrix(weigh, (len(self.rows), self.patch.n_columns))
         return Patched(matrix=whole, rows=self.rows, patch=patch, shape=shape)
 

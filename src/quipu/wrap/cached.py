@@ -85,7 +85,7 @@ class CachedLLM:
 
     async def _asked(self, request: ChatRequest, on_text: TextSink) -> Completion:
         call = self._meter.child()
-        if request.lifetime is Lifetime.REVISION and request.revision is None:
+        if request.lifetime in (Lifetime.REVISION, Lifetime.ALL_DOCUMENTS) and request.revision is None:
             request = replace(request, revision=await self._replies.facts_revision())
         try:
             completion = await self._ask(call).complete(request, on_text)

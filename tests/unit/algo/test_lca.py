@@ -1,4 +1,4 @@
-"""Tests of lowest common ancestors and paths."""
+"""Tests of lowest common ancestors."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,6 @@ def _lca(first: int, second: int) -> int:
 
 
 def test_a_small_tree_by_hand() -> None:
-    assert Forest(_PARENTS).depths.tolist() == [2, 2, 2, 2, 0, 0, 1, 1, 0, 1, 0]
     assert [_lca(0, 1), _lca(0, 2), _lca(3, 6), _lca(2, 7), _lca(8, 1)] == [6, 8, 8, 7, 8]
     assert [_lca(4, 5), _lca(0, 9), _lca(9, 10)] == [-1, -1, 10]
 
@@ -24,15 +23,6 @@ def test_a_small_tree_by_hand() -> None:
 def test_a_node_is_its_own_ancestor() -> None:
     nodes = np.arange(len(_PARENTS))
     assert Forest(_PARENTS).lca(nodes, nodes).tolist() == nodes.tolist()
-    assert Forest(_PARENTS).path(3, 3) == [3]
-
-
-def test_paths_turn_at_the_lowest_common_ancestor() -> None:
-    forest = Forest(_PARENTS)
-    assert forest.path(0, 3) == [0, 6, 8, 7, 3]
-    assert forest.path(1, 6) == [1, 6]
-    assert forest.path(8, 2) == [8, 7, 2]
-    assert forest.path(0, 4) == []
 
 
 def test_random_trees_agree_with_climbing_step_by_step() -> None:

@@ -31,6 +31,22 @@ def test_what_has_no_words_is_not_quoted() -> None:
     assert _texts(f"---\n\n{LONG}\n\n* * *") == [LONG]
 
 
+def test_fences_of_code_and_rules_of_tables_are_not_quoted() -> None:
+    code = f"```text\n{LONG}\n```\n\n~~~\nexport INDEX=kb\n~~~ {{.sh}}\n"
+    table = "| City | Days |\n|:-----|-----:|\n| Lop | 40 |\n+---+---+\n"
+    assert _texts(f"{code}\n{table}") == [LONG, "export INDEX=kb", "| City | Days |", "| Lop | 40 |"]
+
+
+def test_a_fence_stands_in_no_quote() -> None:
+    assert _texts("Set it first:\n```sh\nexport INDEX=kb\n```\nThen ask.") == [
+        "Set it first:",
+        "export INDEX=kb",
+        "Then ask.",
+    ]
+    assert _texts(f"```\n{LONG[:70]}\n{LONG[70:]}\n```") == [f"{LONG[:70]}\n{LONG[70:]}"]
+    assert _texts("``` a word in marks ``` is no fence.") == ["``` a word in marks ``` is no fence."]
+
+
 def test_a_quote_keeps_line_breaks_and_spaces_as_they_are() -> None:
     wrapped = LONG.replace("forty days", "forty\n  days")
     assert _texts(wrapped) == [wrapped]

@@ -62,12 +62,19 @@ async def test_a_citation_of_a_report_is_the_best_sentence_beneath_it(library: L
     _assert_cites_documents(answer)
 
 
-async def test_what_only_the_report_says_is_held_by_it_and_cites_a_document(library: Library) -> None:
+async def test_what_only_the_report_says_is_not_supported_and_cites_a_document(library: Library) -> None:
     await trades(library)
-    await report_on(library, report("silk", "Silk made Bursa the wealthiest market.", chunks=[W, C]))
-    answer = await _answered(library, "Silk made Bursa the wealthiest market [2].")
-    assert answer.is_supported
+    await report_on(library, report("silk", "Envoys of Venice admired every market.", chunks=[W, C]))
+    answer = await _answered(library, "Envoys of Venice admired every market [2]. Anna wove silk in Bursa [2].")
+    assert [statement.is_supported for statement in answer.statements] == [False, True]
     _assert_cites_documents(answer)
+
+
+async def test_a_report_in_the_language_of_the_answer_does_not_stand_for_passages_in_another(library: Library) -> None:
+    await trades(library)
+    await report_on(library, report("silk", "В Бурсе ткали шёлк, и было это в 1999 году.", chunks=[W, C]))
+    answer = await _answered(library, "В Бурсе ткали шёлк [2]. Это было в 1999 году [2].")
+    assert [statement.is_supported for statement in answer.statements] == [True, False]
 
 
 async def test_what_only_a_point_says_is_not_supported(library: Library) -> None:

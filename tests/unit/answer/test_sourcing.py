@@ -66,6 +66,11 @@ def test_a_passage_that_shares_no_word_is_cited_as_a_whole() -> None:
     assert not statement.is_supported
 
 
+def test_a_passage_of_code_is_cited_without_its_fences() -> None:
+    (statement,) = source("Penguins breed on ice [1].", material({"Setup": "```sh\nexport INDEX=kb\n```"})).statements
+    assert [citation.quote for citation in statement.citations] == ["export INDEX=kb"]
+
+
 def test_a_passage_in_another_language_is_compared_by_numbers() -> None:
     found = _sourced("Кобер родилась в 1906 году [1]. Вентрис прочёл таблички в 1953 году [2].")
     assert [statement.is_supported for statement in found.statements] == [True, False]

@@ -30,13 +30,18 @@ async def _extract(folder: Path, chunk: ChunkInput) -> Extraction:
     return outcomes[0].extraction
 
 
-async def test_a_chunk_gets_the_names_and_whole_triples_its_text_holds(tmp_path: Path) -> None:
+async def test_a_passage_gets_the_names_and_whole_triples_recorded_of_it(tmp_path: Path) -> None:
     _write(tmp_path, KOBER)
     found = await _extract(tmp_path, ChunkInput(text="In 1930 Alice Kober went to Brooklyn.", documents=("p1",)))
-    assert [(entity.name, entity.start, entity.end) for entity in found.entities] == [("Alice Kober", 8, 19)]
-    (relation,) = found.relations
-    assert (relation.source, relation.keywords, relation.target) == ("Alice Kober", ("taught at",), "Brooklyn College")
-    assert relation.description == "Alice Kober taught at Brooklyn College"
+    assert [(entity.name, entity.start, entity.end) for entity in found.entities] == [
+        ("Alice Kober", 8, 19),
+        ("Brooklyn College", 0, 0),
+        ("Linear B", 0, 0),
+    ]
+    kober, evans = found.relations
+    assert (kober.source, kober.keywords, kober.target) == ("Alice Kober", ("taught at",), "Brooklyn College")
+    assert kober.description == "Alice Kober taught at Brooklyn College"
+    assert evans.description == "Evans dug Knossos"
 
 
 async def test_a_passage_without_a_record_says_nothing(tmp_path: Path) -> None:

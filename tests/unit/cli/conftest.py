@@ -253,6 +253,7 @@ class FakeEngine:
     refreshed: RefreshReport = REFRESHED
     planned: tuple[DerivationState, ...] = ()
     also_compared: tuple[Compared, ...] = ()
+    explanation: Explanation = EXPLANATION
     estimated: Estimate = ESTIMATE
     tuning: TuningReport = TUNING
     usage_rows: list[UsageRow] = field(default_factory=list)
@@ -435,7 +436,7 @@ class FakeEngine:
     async def explain(self, query: Query, *, chunk: str, rank: int | None) -> Explanation:
         self.queries.append(query)
         self.calls.append(("explain", chunk, rank))
-        return EXPLANATION
+        return self.explanation
 
     async def reembed(self, on_event: Callable[[Event], None]) -> int:
         return 5

@@ -4,6 +4,7 @@ import pytest
 
 from quipu.model.comparison import Compared
 from quipu.model.derivation import DerivationReport
+from quipu.model.explanation import ExplainedChunk, Explanation
 from quipu.model.query import MixWeights
 from quipu.model.report import AddReport, RefreshReport
 from tests.unit.cli.conftest import READ, STATES, Cli, FakeEngine
@@ -138,6 +139,13 @@ def test_compare_takes_strategies_with_commas_or_one_by_one(
     assert (query.filter.documents, query.chunk_top_k, query.low_level_keywords) == (("a.md",), 3, ("Kober",))
 
 
+@pytest.mark.parametrize("names", ["", ",,"])
+def test_compare_refuses_a_list_that_names_no_strategy(cli: Cli, engine: FakeEngine, names: str) -> None:
+    ran = cli("compare", "Who?", "--strategies", names)
+    assert (ran.code, engine.calls) == (2, [])
+    assert "names no strategy" in ran.err
+
+
 def test_a_comparison_shows_figures_overlap_evidence_and_answers(cli: Cli) -> None:
     out = cli("compare", "Who?").out
     lines = [" ".join(line.split()) for line in out.splitlines()]
@@ -203,6 +211,25 @@ def test_an_explanation_is_a_tree_from_the_question_to_each_passage(cli: Cli) ->
     ):
         assert line in out
     assert cli("explain", "Who?", "--json").json["chunks"][0]["chains"][1]["start"] == "Alice Kober"
+
+
+def test_a_passage_found_by_a_walk_alone_is_not_said_to_be_found_by_nothing(cli: Cli, engine: FakeEngine) -> None:
+    chunk = ExplainedChunk(id="c0ffee", document_id="a", title="A", text="", rank=9, score=0.1, reason="by ada → bob")
+    engine.explanation = Explanation(question="Who?", strategy="hippo", revision=3, n_chunks=9, chunks=(chunk,))
+    out = cli("explain", "Who?").out
+    assert "no evidence of this strategy leads to it" not in out
+    assert "it was found as said above" in out
+
+
+def test_an_explanation_without_seeds_tells_what_was_found_and_no_lie(cli: Cli, engine: FakeEngine) -> None:
+    engine.explanation = Explanation(
+        question="Who?", strategy="community_global", revision=3, n_chunks=0, n_reports=40, n_points=1
+    )
+    out = cli("explain", "Who?").out
+    assert "community_global, revision 3: 0 passages, 40 reports, 1 point" in out
+    assert "with no entity or passage" in out
+    engine.explanation = Explanation(question="Who?", strategy="bypass", revision=3, n_chunks=0, looks_up=False)
+    assert "nowhere: nothing was looked up" in cli("explain", "Who?").out
 
 
 # ---- strategies

@@ -3,10 +3,12 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from quipu.derive import communities as derivation
 from quipu.derive.derivation import Bench
 from quipu.model.cluster import Cluster
-from quipu.model.delta import DocumentFacts
+from quipu.model.delta import Committed, Delta, DocumentFacts
 from quipu.model.derivation import DerivationReport, Freshness
 from quipu.testing.contract.steps import summarise
 from quipu.testing.facts import document, entity, passage, relation
@@ -187,6 +189,32 @@ async def test_nearly_all_that_is_untouched_keeps_id_and_members_through_a_histo
     assert n_kept >= 0.95 * n_untouched
 
 
+async def test_what_arrives_while_they_are_brought_up_to_date_leaves_the_others_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_bench(tmp_path) as bench:
+        await publish(bench, *shelf())
+        await _refresh(bench)
+        before = await communities(bench)
+        commit = bench.store.commit
+
+        async def late(delta: Delta) -> Committed:
+            await commit(Delta(publish=[document("late", passage("Unheard Of.", entity("Unheard Of")))]))
+            return await commit(delta)
+
+        await publish(bench, document("note", passage("Hermit.", entity("Hermit"))))
+        monkeypatch.setattr(bench.store, "commit", late)
+        await _refresh(bench)
+        monkeypatch.undo()
+        assert await _freshness(bench) is Freshness.STALE
+        unsettled = [each for each in (await communities(bench)).values() if not each.inputs_hash]
+        assert [each.members for each in unsettled] == [("hermit",)]  # it was in none when something last changed
+        await _refresh(bench)
+        after = await communities(bench)
+        assert {name: each for name, each in after.items() if name in before} == before
+        assert {key for name in after.keys() - before.keys() for key in after[name].members} == {"hermit", "unheard of"}
+
+
 async def test_an_empty_index_has_none_and_is_fresh(tmp_path: Path) -> None:
     async with open_bench(tmp_path / "a") as bench:
         assert await _refresh(bench) == DerivationReport(name="communities")
@@ -196,3 +224,15 @@ async def test_an_empty_index_has_none_and_is_fresh(tmp_path: Path) -> None:
         assert await _freshness(bench) is Freshness.STALE
         await _refresh(bench)
         assert await communities(bench)
+
+
+async def test_in_what_words_two_are_related_is_an_input_of_their_community(tmp_path: Path) -> None:
+    hashes: set[str] = set()
+    async with open_bench(tmp_path / "a") as bench:
+        for word in ("sight", "sound", "sight"):
+            said = entity("Ada"), entity("Bo"), relation("Ada", "Bo", keywords=(word,))
+            await publish(bench, document("d", passage(f"Ada and Bo: {word}.", *said)))
+            await _refresh(bench)
+            (found,) = (await communities(bench)).values()
+            hashes.add(found.inputs_hash)
+    assert len(hashes) == 2

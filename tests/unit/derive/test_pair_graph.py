@@ -81,3 +81,18 @@ async def test_ties_weigh_one_a_passage_in_all(tmp_path: Path, n: int) -> None:
         await publish(bench, document("d", *chain, *named))
         ties = _links(await _graph(bench), tied=True)
         assert ties["ada flo"] + ties["bo flo"] == pytest.approx(n)
+
+
+async def test_the_order_in_which_documents_came_does_not_show_in_the_last_bit(tmp_path: Path) -> None:
+    books = [
+        document(f"d{n}", passage(f"Text {n}.", entity("Ada"), entity("Bo"), *(entity(f"X{n}{i}") for i in range(n))))
+        for n in (1, 2, 4, 5, 9)
+    ]
+    weights = set()
+    orders = (0, 1, 2, 3, 4), (0, 3, 1, 2, 4), (0, 2, 4, 3, 1)  # in which floats would have three sums
+    for number, order in enumerate(orders):
+        async with open_bench(tmp_path / str(number)) as bench:
+            for book in (books[place] for place in order):
+                await publish(bench, book)
+            weights.add((await _graph(bench)).tied.weights.tobytes())
+    assert len(weights) == 1

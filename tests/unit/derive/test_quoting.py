@@ -58,6 +58,20 @@ def test_sentences_are_found_in_any_script(names: tuple[str, ...], text: str, se
     assert (report.title, report.summary) == (", ".join(names), sentence)
 
 
+@pytest.mark.parametrize(
+    ("names", "text", "sentence"),
+    [
+        (("US", "IT"), "Customers must visit Austrian custom houses. The US left IT.", "The US left IT."),
+        (("US", "IT"), "Let us see it. IT grew in the US.", "IT grew in the US."),
+        (("Ann", "Ada"), "The announcer read Adagio to Joan. Ada's dog bit Ann.", "Ada's dog bit Ann."),
+        (("paper", "St. Ives"), "Newspapers came to ives. They made paper at St Ives.", "They made paper at St Ives."),
+        (("Ося", "Аня"), "Косяки у Вани. Ося и Аня.", "Ося и Аня."),
+    ],
+)
+def test_a_name_within_other_words_names_nobody(names: tuple[str, str], text: str, sentence: str) -> None:
+    assert quoted(_material(names, (names,), text)).summary == sentence
+
+
 def test_a_sentence_is_quoted_once_and_a_chunk_without_any_is_left_out() -> None:
     report = quoted(_material(("Ada",), (), "Ada sang.", "Ada sang.", " "))
     assert (report.summary, report.findings) == ("Ada sang.", ())

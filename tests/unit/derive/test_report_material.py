@@ -6,6 +6,8 @@ from quipu.derive.derivation import Bench
 from quipu.derive.report_material import Material, Tree, read_material
 from quipu.model.cluster import Cluster, ClusterReport, Hierarchy, Partition
 from quipu.model.delta import Delta
+from quipu.model.derivation import REPORTS
+from quipu.model.made import Made
 from quipu.testing.facts import Said, document, entity, passage, relation
 from tests.unit.derive.workshop import open_bench, publish
 
@@ -41,7 +43,8 @@ def _cluster(name: str, *members: str, parent: str = "", level: int = 0, n: int 
 async def _material(bench: Bench, *clusters: Cluster, of: str) -> Material:
     whole = Partition(hierarchy=Hierarchy.COMMUNITIES, clusters=clusters, revision=10**6)
     told = [ClusterReport(cluster=c.id, title=f"On {c.id}", summary="", inputs_hash=c.id) for c in clusters if c.parent]
-    await bench.store.commit(Delta(partition=whole, reports=told))
+    made = Made(name=REPORTS, identity="test/1", revision=1)
+    await bench.store.commit(Delta(partition=whole, reports=told, made=[made]))
     async with bench.store.view() as view:
         topology = await bench.topology.of(view)
         (found,) = await read_material([of], Tree(clusters), view, topology, bench.tokenizer)
@@ -90,3 +93,11 @@ async def test_where_nothing_is_related_the_chunks_that_mention_most_are_taken(t
         assert [chunk.text for chunk in found.chunks] == ["Ada and Bo sat.", "Ada sat."]
         assert found.notes.subjects == ("Ada (Other)", "Bo (Other)")
         assert found.pairs == ()
+
+
+async def test_however_often_its_name_stands_elsewhere_what_mentions_an_entity_is_taken(tmp_path: Path) -> None:
+    async with open_bench(tmp_path / "a") as bench:
+        await publish(bench, document("d", passage("Ada Lane sat.", entity("Ada Lane"))))
+        await publish(bench, document("e", *(passage(f"Ada Lane, Ada Lane {n}.") for n in range(70))))
+        found = await _material(bench, _cluster("k", "ada lane"), of="k")
+        assert [chunk.text for chunk in found.chunks] == ["Ada Lane sat."]

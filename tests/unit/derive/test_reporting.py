@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import pytest
 
+from quipu.derive.asking import MORE_OUTPUT
 from quipu.derive.quoting import QUOTED_AFTER_FAILURE
 from quipu.derive.report_material import Material
 from quipu.derive.report_notes import Notes
-from quipu.derive.reporting import MAX_FINDINGS, MAX_OUTPUT_TOKENS, MORE_OUTPUT, Written, write_report
+from quipu.derive.reporting import MAX_FINDINGS, MAX_OUTPUT_TOKENS, Written, write_report
 from quipu.derive.writing import Calls
 from quipu.errors import OverBudget, Overloaded, QuipuError, Refused, TooLong
 from quipu.model.chat import ChatRequest, Completion, Finish, Lifetime, Role
@@ -27,6 +28,7 @@ MATERIAL = Material(
     pairs=(("Ada", "Bo"),),
     chunks=(_CHUNK,),
     documents=("a", "d"),
+    revision=7,
 )
 _WHOLE = {
     "title": "Ada and Bo",
@@ -56,7 +58,7 @@ async def test_a_report_says_what_the_model_says_and_rests_on_the_chunks() -> No
     assert written.failure == ""
     (request,) = writer.asked
     assert (request.role, request.schema, request.lifetime) == (Role.REPORT, SCHEMA, Lifetime.ALL_DOCUMENTS)
-    assert request.documents == ("a", "d")
+    assert (request.documents, request.revision) == (("a", "d"), 7)
     assert notes_of(request) == ["Ada (Person)", "Bo (Person)", "Ada | Bo: They met."]
 
 
@@ -100,7 +102,7 @@ async def test_what_cannot_be_read_twice_is_quoted_and_told(reply: str) -> None:
     written, writer = await _write(completion(reply), completion(reply))
     assert written.report.summary == "Ada met Bo."
     assert written.report.model == QUOTED_AFTER_FAILURE
-    assert "no report" in written.failure
+    assert "not a report" in written.failure
     assert len(writer.asked) == 2
 
 
@@ -114,6 +116,19 @@ async def test_what_a_provider_will_not_answer_is_quoted(error: QuipuError) -> N
 async def test_what_may_pass_is_raised(error: QuipuError) -> None:
     with pytest.raises(type(error)):
         await _write(error)
+
+
+@pytest.mark.parametrize("text", ['{"title": "T", "summary": "Half of', "", "No."])
+async def test_a_report_that_broke_off_may_come_whole_later(text: str) -> None:
+    with pytest.raises(Overloaded):
+        await _write(completion(text, Finish.INTERRUPTED))
+
+
+async def test_a_report_of_which_the_rest_is_withheld_is_quoted() -> None:
+    written, writer = await _write(completion('{"title": "T", "summary": "Half of', Finish.FILTERED))
+    assert written.report.model == QUOTED_AFTER_FAILURE
+    assert "withheld" in written.failure
+    assert len(writer.asked) == 1
 
 
 async def test_a_reply_that_is_cut_short_gets_more_room_once() -> None:

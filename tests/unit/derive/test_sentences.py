@@ -3,9 +3,12 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from quipu.derive import sentences
 from quipu.derive.derivation import Bench
-from quipu.model.delta import Delta
+from quipu.errors import Unavailable
+from quipu.model.delta import Committed, Delta
 from quipu.model.derivation import Freshness
 from quipu.model.ids import sentence_id
 from quipu.model.query import Filter
@@ -109,3 +112,31 @@ async def test_before_the_first_refresh_the_state_tells_what_it_would_cost(tmp_p
             state = await sentences.state(view, bench)
         assert (state.freshness, state.holds, state.n_items, state.n_stale) == (Freshness.MISSING, "", 0, 2)
         assert state.cost.n_texts == 1  # of a hundred characters each
+
+
+async def test_by_other_rules_all_chunks_are_divided_anew_even_where_that_is_cut_short(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_bench(tmp_path) as bench:
+        await publish(bench, _A, _B)
+        await sentences.refresh(bench, False)
+        monkeypatch.setattr(sentences, "_IDENTITY", "sentences/next")
+        monkeypatch.setattr(sentences, "sentence_spans", lambda text: [(0, len(text))])
+        commit = bench.store.commit
+
+        async def cut_short(delta: Delta) -> Committed:
+            if delta.sentences:
+                raise Unavailable("The disk is full.")
+            return await commit(delta)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(bench.store, "commit", cut_short)
+            with pytest.raises(Unavailable):
+                await sentences.refresh(bench, False)
+        async with bench.store.view() as view:
+            assert (await sentences.state(view, bench)).freshness is Freshness.STALE
+        await sentences.refresh(bench, False)
+        texts = [text for _, _, text in await _spans(bench)]
+        async with bench.store.view() as view:
+            assert texts == [each.text for name in "ab" for each in await view.document_chunks(name)]
+            assert (await sentences.state(view, bench)).freshness is Freshness.FRESH

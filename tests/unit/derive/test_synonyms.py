@@ -10,7 +10,8 @@ import pytest
 
 from quipu.derive import names, synonyms
 from quipu.derive.derivation import Bench
-from quipu.model.delta import Delta, DocumentFacts, VectorRow
+from quipu.errors import Unavailable
+from quipu.model.delta import Committed, Delta, DocumentFacts, VectorRow
 from quipu.model.derivation import NAMES, SYNONYMS, Freshness
 from quipu.model.query import Filter
 from quipu.model.synonyms import Compared, SynonymPair
@@ -192,10 +193,35 @@ async def test_names_are_missing_until_they_are_asked_for(tmp_path: Path) -> Non
         await _refresh(bench)
         await _refresh(bench)
         async with bench.store.view() as view:
-            assert view.revision == revision + 3  # synonyms begin, are found; nothing more to do
+            assert view.revision == revision + 2  # synonyms begin, are found; nothing more to do
 
 
 async def _state(bench: Bench) -> dict[str, tuple[Freshness, int]]:
     async with bench.store.view() as view:
         states = [await names.state(view, bench), await synonyms.state(view, bench)]
     return {each.name: (each.freshness, each.n_stale) for each in states}
+
+
+async def test_by_another_cosine_all_names_are_compared_anew_even_where_that_is_cut_short(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_bench(tmp_path) as bench:
+        await publish(bench, _named("a", "Royal North Sea Company", "Royal North Sea Trading Company"))
+        await _refresh(bench)
+        assert len(await _pairs(bench)) == 1
+        monkeypatch.setattr(synonyms, "_IDENTITY", "synonyms/next")
+        monkeypatch.setattr(synonyms, "MIN_COSINE", 0.999)
+        commit = bench.store.commit
+
+        async def cut_short(delta: Delta) -> Committed:
+            committed = await commit(delta)
+            if delta.made:
+                raise Unavailable("The disk is full.")
+            return committed
+
+        with monkeypatch.context() as patched:
+            patched.setattr(bench.store, "commit", cut_short)
+            with pytest.raises(Unavailable):
+                await synonyms.refresh(bench, False)
+        await synonyms.refresh(bench, False)
+        assert await _pairs(bench) == {}

@@ -1,12 +1,13 @@
 """Tests of the model a strategy asks: each request once, no view open meanwhile, and no question failed for it."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from quipu.engine import Quipu
-from quipu.engine.asking_model import MAX_ROUNDS
+from quipu.engine.asking_model import MAX_ROUNDS, MAX_VAIN
 from quipu.errors import OverBudget, Overloaded, QuipuError, Unavailable
 from quipu.model.chat import ChatRequest, Completion, Role
 from quipu.model.usage import Stage
@@ -105,8 +106,32 @@ async def test_a_call_that_fails_is_an_empty_text_and_a_note(
         assert answer.trace.evidence.chunks
 
 
+async def test_a_call_that_breaks_leaves_no_other_under_way(
+    kb: Quipu, llm: Choosy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[str] = []
+    answer = ScriptedLLM.complete
+
+    async def complete(self: Choosy, request: ChatRequest, on_text: TextSink = no_text) -> Completion:
+        if request.messages[-1].text == "broken":
+            raise ZeroDivisionError
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(request.messages[-1].text)
+        return await answer(self, request, on_text)
+
+    monkeypatch.setattr(Choosy, "complete", complete)  # of a provider with a bug
+    add_strategy(monkeypatch, lambda replies: [asking("waits"), asking("broken")])
+    with pytest.raises(ExceptionGroup) as error:
+        await kb.retrieve("Who?", strategy="talkative")
+    assert isinstance(error.value.exceptions[0], ZeroDivisionError)
+    assert ended == ["waits"]
+
+
 async def test_work_nobody_is_set_for_is_an_empty_text_and_a_note(kb: Quipu, monkeypatch: pytest.MonkeyPatch) -> None:
-    object.__setattr__(kb._asker.models, "chains", {Role.KEYWORDS: kb._parts.models.chains[Role.KEYWORDS]})
+    chains = {role: kb._parts.models.chains[role] for role in (Role.KEYWORDS, Role.ANSWER)}
+    object.__setattr__(kb._asker.models, "chains", chains)
     told = add_strategy(monkeypatch, lambda replies: [] if replies else [asking("x", role=Role.REPORT)])
     evidence = await kb.retrieve("Who?", strategy="talkative")
     assert told == [[[""]]]
@@ -126,18 +151,31 @@ async def test_a_strategy_that_never_has_enough_is_answered_no_more(
     assert f"a model was asked {MAX_ROUNDS} times in a row, and then no more" in evidence.notes
 
 
-async def test_it_ends_though_documents_change_whenever_the_model_is_asked(
+async def test_though_documents_change_whenever_the_model_is_asked_little_is_paid_in_vain_and_the_last_reply_is_used(
     kb: Quipu, llm: Choosy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    at: list[int] = []
-    add_strategy(
-        monkeypatch,
-        lambda replies: [] if replies and not replies[-1][0] else [asking(f"as of {len(at)}")],
-        on_view=lambda view: at.append(view.revision),
-    )
+    searches: list[int] = []
+
+    def rounds(replies: list[list[str]]) -> list[ChatRequest]:
+        return [asking(f"step {len(replies)} of search {len(searches)}")] if len(replies) < 2 else []
+
+    told = add_strategy(monkeypatch, rounds, on_view=lambda view: searches.append(view.revision))
     evidence = await kb.retrieve("Who?", strategy="talkative")
-    assert len(llm.asked) == MAX_ROUNDS
+    assert len(llm.asked) == MAX_VAIN + 2
+    ((first,), (second,)) = told[0]
+    assert first and second
     assert evidence.chunks
+    assert not [note for note in evidence.notes if "model" in note]
+
+
+@pytest.mark.parametrize("roles", [(Role.KEYWORDS,), (Role.ANSWER,), (Role.REPORT,)])
+async def test_a_model_for_a_part_of_the_work_is_not_asked_in_vain(
+    kb: Quipu, llm: Choosy, monkeypatch: pytest.MonkeyPatch, roles: tuple[Role, ...]
+) -> None:
+    object.__setattr__(kb._asker.models, "chains", {role: kb._parts.models.chains[role] for role in roles})
+    told = add_strategy(monkeypatch, lambda replies: [asking("never")])
+    await kb.retrieve("Who?", strategy="talkative")
+    assert (told, llm.asked) == ([[]], [])
 
 
 async def test_without_a_model_there_is_none_to_ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

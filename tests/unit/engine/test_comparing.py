@@ -1,15 +1,20 @@
 """Tests of comparing: one question, several strategies, each told by what it found, took and said."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from quipu.engine import Quipu
+from quipu.engine.comparing import Comparer
 from quipu.errors import NotFound
 from quipu.model.comparison import Compared, Overlap
-from quipu.model.query import Filter
-from quipu.testing.llm import ScriptedLLM
+from quipu.model.query import Filter, Query
+from quipu.retrieve import STRATEGIES
+from quipu.testing.llm import ScriptedLLM, ScriptedReranker
+from quipu.wrap.chain import RerankerChain
+from quipu.wrap.meter import Terms
 from tests.laws.model_world import script, scripted_engine, travels
 from tests.laws.world import engine
 from tests.unit.engine.made_up import Shelf, add_strategy, asking, shelve
@@ -75,6 +80,21 @@ async def test_by_default_all_that_can_be_run_are_asked_and_the_others_told(kb: 
     assert "no language model" in left_out["bypass"]
     assert {"naive", "lexical", "local", "global", "hybrid", "mix"} <= {row.strategy for row in found.compared}
     assert not left_out.keys() & {row.strategy for row in found.compared}
+
+
+async def test_by_default_what_is_lacking_is_made_where_that_is_asked_for(kb: Quipu) -> None:
+    assert "quipu refresh" in dict((await kb.compare(QUESTION)).left_out)["linear"]
+    found = await kb.compare(QUESTION, auto_refresh=True)
+    assert dict(found.left_out).keys() == {"bypass"}
+    assert [row.error for row in found.compared] == [""] * (len(STRATEGIES) - 1)
+
+
+async def test_a_service_that_is_paid_for_is_asked_once_for_each_strategy(kb: Quipu) -> None:
+    reranker = ScriptedReranker(script())
+    chain = RerankerChain(provider=reranker, terms=Terms(model="words", price=None, count=len), spend=kb._store.spend)
+    asker = replace(kb._asker, models=replace(kb._parts.models, reranker_chain=chain))
+    await Comparer(ask=asker.answer, asker=asker).compare(Query(text=QUESTION), ["naive", "lexical"])
+    assert reranker.n_calls == 2
 
 
 async def test_an_unknown_strategy_is_refused_before_any_is_asked(kb: Quipu) -> None:

@@ -1,15 +1,24 @@
 """A recorded graph becomes an index: documents, entities, relations, communities and reports."""
 
 import json
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from functools import partial
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import quipu
-from quipu.derive.adopting import MODEL
-from quipu.errors import InvalidInput
-from quipu.model.cluster import Hierarchy
+from quipu.derive.adopting import MAX_TRIES, MODEL, adopt, is_adopted
+from quipu.engine import Quipu
+from quipu.errors import Busy, InvalidInput
+from quipu.ingest.recorded import read_graph
+from quipu.model.cluster import Cluster, ClusterReport, Hierarchy
+from quipu.model.delta import Committed, Delta
 from quipu.model.derivation import Freshness
+from quipu.ports.store import Store
 from quipu.retrieve import STRATEGIES
 
 TEXTS = {
@@ -34,7 +43,7 @@ REPORTS = [
 ]
 
 
-def _write(folder: Path, *, weight: float = 1.0) -> Path:
+def _write(folder: Path, *, weight: float = 1.0, only: tuple[str, ...] = ("graph", "communities", "reports")) -> Path:
     folder.mkdir(exist_ok=True)
     passages = [
         {
@@ -49,8 +58,53 @@ def _write(folder: Path, *, weight: float = 1.0) -> Path:
         for name, text in TEXTS.items()
     ]
     for name, lines in (("graph", passages), ("communities", COMMUNITIES), ("reports", REPORTS)):
+        if name not in only:
+            continue
         (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     return folder
+
+
+async def _told(kb: Quipu) -> tuple[list[Cluster], list[ClusterReport], list[str]]:
+    """Return communities, reports on them, and the canonical state."""
+    async with kb._store.view() as view:
+        clusters = await view.clusters(Hierarchy.COMMUNITIES)
+        reports = await view.cluster_reports([each.id for each in clusters])
+    return clusters, reports, [line async for line in kb.dump()]
+
+
+class Dying:
+    """A store whose process dies when it is to commit once more than `n_left` times."""
+
+    def __init__(self, store: Store, n_left: int) -> None:
+        self._store = store
+        self.n_left = n_left
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def commit(self, delta: Delta) -> Committed:
+        """Commit, or die."""
+        self.n_left -= 1
+        if self.n_left < 0:
+            raise KeyboardInterrupt
+        return await self._store.commit(delta)
+
+
+class Meanwhile:
+    """A store to which something is done just before communities are adopted, once or the first few times."""
+
+    def __init__(self, store: Store, do: Callable[[], Awaitable[object]], n_times: int = 1) -> None:
+        self._store = store
+        self._todo = [do] * n_times
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def commit(self, delta: Delta) -> Committed:
+        """Commit, after what is done meanwhile."""
+        if delta.partition is not None and self._todo:
+            await self._todo.pop()()
+        return await self._store.commit(delta)
 
 
 async def test_an_import_brings_documents_entities_communities_and_reports(tmp_path: Path) -> None:
@@ -119,3 +173,127 @@ async def test_every_strategy_runs_on_an_imported_graph(tmp_path: Path) -> None:
             evidence = answer.trace.evidence
             if strategy.looks_up:
                 assert evidence.chunks or evidence.reports, name
+
+
+async def test_an_import_that_died_anywhere_is_finished_by_the_same_again(tmp_path: Path) -> None:
+    run = _write(tmp_path / "run")
+    async with quipu.open(tmp_path / "whole") as kb:
+        await kb.import_graph(run)
+        whole = await _told(kb)
+    n_died = 0
+    while True:
+        async with quipu.open(tmp_path / str(n_died)) as kb:
+            dying = Quipu(replace(kb._parts, store=Dying(kb._store, n_died)))
+            try:
+                await dying.import_graph(run)
+            except KeyboardInterrupt:
+                await kb.import_graph(run)
+            else:
+                break
+            assert await _told(kb) == whole
+            assert await kb.verify() == []
+        n_died += 1
+    assert n_died > 3
+
+
+async def test_a_removed_document_that_comes_back_brings_its_reports_though_the_first_try_dies(tmp_path: Path) -> None:
+    run = _write(tmp_path / "run")
+    async with quipu.open(tmp_path / "k") as kb:
+        await kb.import_graph(run)
+        whole = await _told(kb)
+        await kb.remove(["p1"])
+        assert "Alice Kober" not in {each.title for each in (await _told(kb))[1]}
+        dying = Quipu(replace(kb._parts, store=Dying(kb._store, 1)))
+        with pytest.raises(KeyboardInterrupt):
+            await dying.import_graph(run)
+        again = await kb.import_graph(run)
+        assert (again.n_unchanged, again.n_reports) == (3, 2)
+        assert (await _told(kb))[:2] == whole[:2]
+
+
+async def test_the_same_again_leaves_what_has_grown_since(tmp_path: Path) -> None:
+    run = _write(tmp_path / "run")
+    async with quipu.open(tmp_path / "k") as kb:
+        await kb.import_graph(run)
+        await kb.add_text("Emmett Bennett sorted the signs of Pylos. Emmett Bennett taught at Yale.", id="later")
+        grown = await _told(kb)
+        again = await kb.import_graph(run)
+        assert (again.n_communities, again.n_reports) == (0, 0)
+        assert await _told(kb) == grown
+
+
+async def test_communities_that_were_dropped_are_adopted_again(tmp_path: Path) -> None:
+    run = _write(tmp_path / "run")
+    async with quipu.open(tmp_path / "k") as kb:
+        await kb.import_graph(run)
+        whole = await _told(kb)
+        await kb.drop(["communities"])
+        again = await kb.import_graph(run)
+        assert (again.n_unchanged, again.n_communities, again.n_reports) == (3, 4, 2)
+        assert (await _told(kb))[:2] == whole[:2]
+
+
+async def test_communities_alone_are_adopted_onto_the_documents_that_are_there(tmp_path: Path) -> None:
+    alone = _write(tmp_path / "alone", only=("communities", "reports"))
+    async with quipu.open(tmp_path / "whole") as kb:
+        await kb.import_graph(_write(tmp_path / "run"))
+        whole = await _told(kb)
+    async with quipu.open(tmp_path / "k") as kb:
+        await kb.import_graph(_write(tmp_path / "graph", only=("graph",)))
+        report = await kb.import_graph(alone)
+        assert (report.n_added, report.n_communities, report.n_reports, report.unknown) == (0, 4, 2, ("NOBODY",))
+        assert (await _told(kb))[:2] == whole[:2]
+        again = await kb.import_graph(alone)
+        assert (again.n_communities, again.n_reports) == (0, 0)
+
+
+async def test_communities_of_which_nothing_is_there_are_refused(tmp_path: Path) -> None:
+    alone = _write(tmp_path / "alone", only=("communities", "reports"))
+    async with quipu.open(tmp_path / "k") as kb:
+        await kb.add_text("Emmett Bennett sorted the signs of Pylos with Alice Brown.", id="other")
+        await kb.refresh(["communities"])
+        before = await _told(kb)
+        with pytest.raises(InvalidInput, match="None of the entities in the communities is in the index"):
+            await kb.import_graph(alone)
+        assert await _told(kb) == before
+
+
+async def test_communities_are_adopted_while_nothing_else_is_derived(tmp_path: Path) -> None:
+    seen: list[bool] = []
+
+    async def look() -> None:
+        seen.append(importing._deriving.locked())
+
+    async with quipu.open(tmp_path / "k") as kb:
+        importing = Quipu(replace(kb._parts, store=Meanwhile(kb._store, look)))
+        await importing.import_graph(_write(tmp_path / "run"))
+        assert seen == [True]
+
+
+async def test_what_another_process_adds_while_communities_are_adopted_costs_no_report(tmp_path: Path) -> None:
+    graph = read_graph([_write(tmp_path / "run")])
+    async with quipu.open(tmp_path / "k") as kb:
+        await kb.import_graph(_write(tmp_path / "graph", only=("graph",)))
+        bench = kb._parts.bench()
+        add = partial(kb.add_text, "Alice Kober wrote of Linear B to John Myres.", id="later")
+        adopted = await adopt(replace(bench, store=Meanwhile(bench.store, add)), graph)
+        assert (adopted.n_communities, adopted.n_reports) == (4, 2)
+        assert {each.title for each in (await _told(kb))[1]} == {"Alice Kober", "Readers of Linear B"}
+
+
+async def test_where_others_never_stop_the_reports_are_not_taken_for_adopted(tmp_path: Path) -> None:
+    graph = read_graph([_write(tmp_path / "run")])
+    numbers = count()
+    async with quipu.open(tmp_path / "k") as kb:
+        await kb.import_graph(_write(tmp_path / "graph", only=("graph",)))
+        bench = kb._parts.bench()
+
+        async def add() -> object:
+            return await kb.add_text(f"Alice Kober wrote of Linear B to John Myres in 19{next(numbers)}.", id="later")
+
+        with pytest.raises(Busy) as caught:
+            await adopt(replace(bench, store=Meanwhile(bench.store, add, MAX_TRIES)), graph)
+        assert caught.value.remedy
+        assert not await is_adopted(graph, bench.store)
+        assert (await adopt(bench, graph)).n_reports == 2
+        assert await is_adopted(graph, bench.store)

@@ -26,6 +26,14 @@ class Ending(ScriptedEmbedder):
         return await super().embed(texts)
 
 
+async def test_vectors_computed_while_something_is_derived_are_counted(tmp_path: Path) -> None:
+    async with scripted_engine(tmp_path, ScriptedLLM(script())) as kb:
+        await kb.add(*(travels(f"n{n}.md") for n in range(3)))
+        before = (await kb.status()).n_vectors
+        report = await kb.refresh(["names", "sentences", "hierarchy"])
+        assert report.n_embedded == (await kb.status()).n_vectors - before > 0
+
+
 @pytest.mark.parametrize("error", [OverBudget("All is spent."), Overloaded("Too busy."), Unavailable("It is gone.")])
 async def test_vectors_that_were_kept_before_a_stop_are_counted(tmp_path: Path, error: QuipuError) -> None:
     embedder = Ending(error)

@@ -13,10 +13,12 @@ import numpy.typing as npt
 from quipu.derive import names, sentences, synonyms
 from quipu.derive.derivation import Bench
 from quipu.model.chat import ChatRequest
-from quipu.model.delta import DocumentFacts
+from quipu.model.delta import Delta, DocumentFacts
+from quipu.model.evidence import Evidence
 from quipu.model.ids import relation_id
+from quipu.model.query import Query
 from quipu.ports.store import ReadView, Space
-from quipu.retrieve.strategy import Tools
+from quipu.retrieve.strategy import Retrieve, Tools
 from quipu.text.names import entity_key
 from tests.unit.retrieve.fakes import Library, page
 
@@ -164,6 +166,24 @@ def relations_of(found: Dense) -> list[str]:
     """Return the ids of all relations."""
     pairs = zip(*np.nonzero(found.mentions), strict=True)
     return sorted({relation_id(found.keys[int(one)], found.keys[int(other)]) for one, other in pairs})
+
+
+async def found_in_order(retrieve: Retrieve, query: Query, folder: Path, seed: int) -> Evidence:
+    """Return what a strategy finds in a world published in another order, in parts, with a page that goes again."""
+    library = library_in(folder)
+    await library.open()
+    pages = world(5)
+    random.Random(seed).shuffle(pages)
+    await library.publish(*pages[:3], page("gone", "Amber Falk left.", names={"Amber Falk": "Person"}))
+    await derive(library)
+    await library.commit(Delta(remove=["gone"]))
+    for each in pages[3:]:
+        await library.publish(each)
+    await derive(library)
+    async with library.view() as view:
+        found = await retrieve(query, view, library.tools)
+    await library.close()
+    return found
 
 
 class Replies:

@@ -18,6 +18,7 @@ from quipu.testing.scripted.script import Script
 from tests.unit.retrieve.communities import (
     CARAVANS,
     SALT,
+    TRADES,
     WEAVERS,
     Telling,
     divide,
@@ -148,6 +149,31 @@ async def test_a_report_is_kept_where_nothing_beneath_it_is_of_use_and_no_level_
             chosen,
             sum(rounds) + 1,
         )
+
+
+async def test_a_report_is_rated_once_though_its_level_is_reached_twice(library: Library) -> None:
+    await trades(library)
+    model = Telling('{"rating": 0}')
+    async with library.view(Filter(exclude=("Weavers",))) as view:  # carrying is looked at beneath silk, which is bare
+        found = await retrieve(Query(text="Who?", dynamic_selection=True), view, replace(library.tools, model=model))
+    assert found.notes[0] == "a model rated 2 reports and chose 0"
+    assert len(model.asked) == 2
+
+
+async def test_what_lies_beneath_a_report_too_long_to_be_rated_is_rated(library: Library) -> None:
+    await library.publish(WEAVERS, CARAVANS, SALT)
+    await divide(library, TRADES)
+    await report_on(
+        library, report("silk", "Silk. " * 2_000), *(report(each, "Of it.") for each in TRADES if each != "silk")
+    )
+    model = Telling(*['{"rating": 4}'] * 3, '{"points": [{"text": "x", "score": 9}]}')
+    query = Query(text="Who?", dynamic_selection=True, budget=Budget(total=3_000))
+    async with library.view() as view:
+        found = await retrieve(query, view, replace(library.tools, model=model))
+    assert found.notes[:2] == (
+        "a model rated 3 reports and chose 3",
+        "1 reports are too long for the budget and were not rated",
+    )
 
 
 async def test_reports_that_say_nothing_of_it_are_no_evidence(library: Library) -> None:

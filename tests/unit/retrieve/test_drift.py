@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from quipu.model.chat import ChatRequest
-from quipu.model.query import Filter, Query
+from quipu.model.query import Budget, Filter, Query
 from quipu.ports.store import Space
 from quipu.prompts import drift_follow_up, drift_hyde, drift_primer
 from quipu.retrieve.drift import STRATEGY, retrieve
@@ -15,7 +15,17 @@ from quipu.testing.llm import ScriptedLLM
 from quipu.testing.scripted.fault import Fault, FaultName
 from quipu.testing.scripted.kind import Kind
 from quipu.testing.scripted.script import Script
-from tests.unit.retrieve.communities import CARAVANS, Telling, chunk_of, divide, report, report_on, trades, with_model
+from tests.unit.retrieve.communities import (
+    CARAVANS,
+    WEAVERS,
+    Telling,
+    chunk_of,
+    divide,
+    report,
+    report_on,
+    trades,
+    with_model,
+)
 from tests.unit.retrieve.fakes import Library, page, titles
 from tests.unit.retrieve.random_world import QUESTION, cosines, settle, world
 
@@ -111,6 +121,32 @@ async def test_a_point_rests_on_the_sources_it_names_else_on_all_it_was_shown(li
     assert all(each.reports and not each.chunks for each in (by_text["Named."], by_text["Unnamed."]))
     (followed,) = [point for text, point in by_text.items() if text.startswith("follow")]
     assert followed.chunks and not followed.reports  # passages stand first in what it is shown
+
+
+async def test_what_does_not_fit_and_what_was_not_found_is_said(library: Library) -> None:
+    await library.publish(CARAVANS, WEAVERS)
+    await divide(library, {"long": ("", ("dara", "tabriz")), "short": ("", ("anna", "bursa"))})
+    await report_on(library, report("long", "Silk of Bursa. " * 2_000), report("short", "Silk of Bursa."))
+    primer = ({"answer": "Much.", "score": 90, "sources": [1], "follow_ups": ["Zzz?"]},)
+    query = replace(SILK, min_similarity=0.3, budget=Budget(total=3_000))
+    async with library.view() as view:
+        found = await retrieve(query, view, replace(library.tools, model=Answering(primer=primer, n_more=0)))
+    assert "1 reports do not fit the budget and were not read" in found.notes
+    assert "for 1 questions nothing was found that fits the budget" in found.notes
+    assert not any("could not be had" in note for note in found.notes)
+
+
+async def test_where_no_question_is_followed_up_no_passages_are_ranked(library: Library) -> None:
+    await trades(library)
+    async with library.view() as view:
+        tools = replace(library.tools, model=Answering())
+        found = await retrieve(replace(SILK, drift_follow_ups=0), view, tools)
+        followed = await retrieve(SILK, view, tools)
+    assert (found.chunks, found.ranks_passages) == ((), False)
+    assert followed.ranks_passages
+    assert [hit.score for hit in followed.chunks[:3]] == pytest.approx(
+        [1, 1 / 2, 1 / 3][: len(followed.chunks)], abs=1e-6
+    )
 
 
 async def test_without_a_model_reports_and_local_searches_stand_in(library: Library) -> None:

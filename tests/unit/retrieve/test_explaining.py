@@ -8,6 +8,7 @@ from quipu.model.explanation import Chain, Explanation, Step
 from quipu.model.query import Filter, Query
 from quipu.retrieve import STRATEGIES
 from quipu.retrieve.explaining import explaining
+from tests.unit.retrieve.communities import divide, report, report_on
 from tests.unit.retrieve.fakes import Library
 
 TIMING = Timing(stage="retrieve", ms=1.0)
@@ -118,12 +119,35 @@ async def test_chunks_are_chosen_by_rank_by_id_or_the_first_three(travels: Libra
     assert (named.id, named.rank) == (ids[1], 2)
 
 
+async def test_a_report_that_a_seed_found_has_its_title(travels: Library) -> None:
+    await divide(travels, {"c0": ("", ("marco polo", "venice"))})
+    await report_on(travels, report("c0", "He was born there."))
+    evidence = Evidence(seeds=(Seed(text="?", kind="vector", found=(Scored(id="c0", score=0.5),)),))
+    assert dict((await _explain(travels, evidence)).names)["c0"] == "On c0"
+
+
 async def test_a_chunk_that_was_not_found_is_told_with_what_leads_to_it(travels: Library) -> None:
     chunk = await _chunk(travels, "Venice")
     evidence = Evidence(entities=(Hit(id="venice", score=0.9, reason="a city"),))
     (told,) = (await _explain(travels, evidence, chunk=chunk)).chunks
     assert (told.rank, told.reason) == (0, "not among the evidence")
     assert [each.name for each in told.grounds] == ["Venice"]
+
+
+async def test_what_was_found_beside_passages_is_counted(travels: Library) -> None:
+    evidence = Evidence(
+        reports=(Hit(id="dead", score=1.0, reason=""),), points=(Point(text="He ruled.", score=60.0),), looks_up=False
+    )
+    told = await _explain(travels, evidence)
+    assert (told.n_chunks, told.n_reports, told.n_points, told.looks_up) == (0, 1, 1, False)
+
+
+async def test_a_chunk_the_filter_leaves_out_is_not_said_not_to_exist(travels: Library) -> None:
+    chunk = await _chunk(travels, "Venice")
+    allowed = Filter(exclude=("Venice",))
+    async with travels.view(allowed) as view:
+        with pytest.raises(NotFound, match=r"There is no chunk .* that the filter leaves"):
+            await explaining(Query(text="Who?", filter=allowed), chunk=chunk)(Evidence(), TIMING, view)
 
 
 async def test_what_is_not_there_is_not_found(travels: Library) -> None:

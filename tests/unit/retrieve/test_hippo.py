@@ -1,13 +1,11 @@
 """Tests of hippo against its formulas, on full matrices and by hand."""
 
+from dataclasses import replace
 from pathlib import Path
-from random import Random
 
 import numpy as np
 import pytest
 
-from quipu.model.delta import Delta
-from quipu.model.evidence import Evidence
 from quipu.model.ids import relation_ends
 from quipu.model.query import Filter, Query
 from quipu.ports.store import ReadView, Space
@@ -20,6 +18,7 @@ from tests.unit.retrieve.dense import (
     cosines,
     dense,
     derive,
+    found_in_order,
     library_in,
     page_rank,
     relations_of,
@@ -119,6 +118,41 @@ async def test_where_no_fact_is_of_use_the_nearest_passages_stand_in(library: Li
     assert any("nearest passages stand in" in note for note in found.notes)
 
 
+async def test_how_much_a_fact_counts_does_not_hang_on_how_many_are_searched_for(library: Library) -> None:
+    await library.publish(*world(2))
+    await derive(library)
+    async with library.view() as view:
+        found = await hippo.retrieve(_QUERY, view, library.tools)
+        few = await hippo.retrieve(replace(_QUERY, top_k=5), view, library.tools)
+        (near,) = await library.tools.vectors.nearest(
+            view, Space.RELATION, await library.embedder.embed_queries([QUESTION]), k=3
+        )
+        far = await hippo.retrieve(replace(_QUERY, min_similarity=near[2].score), view, library.tools)
+    assert few == found
+    assert far.relations == found.relations[:3]
+
+
+async def test_it_says_what_synonyms_would_add(library: Library) -> None:
+    await library.publish(*world(1))
+    async with library.view() as view:
+        without = await hippo.retrieve(_QUERY, view, library.tools)
+    await derive(library)
+    async with library.view() as view:
+        found = await hippo.retrieve(_QUERY, view, library.tools)
+    assert "`quipu refresh synonyms`" in without.notes[-1]
+    assert not any("synonyms" in note for note in found.notes)
+
+
+async def test_a_passage_is_told_by_the_way_the_walk_came(library: Library) -> None:
+    await library.publish(*world(1))
+    await derive(library)
+    async with library.view() as view:
+        found = await hippo.retrieve(_QUERY, view, library.tools)
+    (first, *_) = found.chunks
+    assert first.reason.startswith(f"the walk is here, {first.score:.4f}, by ")
+    assert any(f"by {phrase.id}" in first.reason for phrase in found.entities)
+
+
 async def test_a_small_graph_by_hand(library: Library) -> None:
     """One fact, A — B, in the passage of both; a third passage stands for itself.
 
@@ -142,24 +176,8 @@ async def test_a_small_graph_by_hand(library: Library) -> None:
 
 
 async def test_the_order_and_batches_of_documents_do_not_show(tmp_path: Path) -> None:
-    assert await _in_order(tmp_path / "a", 1) == await _in_order(tmp_path / "b", 2)
-
-
-async def _in_order(folder: Path, seed: int) -> Evidence:
-    library = library_in(folder)
-    await library.open()
-    pages = world(5)
-    Random(seed).shuffle(pages)
-    await library.publish(*pages[:3], page("gone", "Amber Falk left.", names={"Amber Falk": "Person"}))
-    await derive(library)
-    await library.commit(Delta(remove=["gone"]))
-    for each in pages[3:]:
-        await library.publish(each)
-    await derive(library)
-    async with library.view() as view:
-        found = await hippo.retrieve(_QUERY, view, library.tools)
-    await library.close()
-    return found
+    first, second = [await found_in_order(hippo.retrieve, _QUERY, tmp_path / str(seed), seed) for seed in (1, 2)]
+    assert first == second
 
 
 async def test_a_filter_gives_what_the_allowed_documents_alone_give(library: Library, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from quipu.derive.catalog import CATALOG
 from quipu.errors import NotFound
 from quipu.retrieve import STRATEGIES, strategy_named
 
@@ -28,9 +29,17 @@ def test_every_strategy_says_what_it_is_and_when_to_use_it() -> None:
 
 
 def test_the_strategies_that_search_the_graph_want_keywords() -> None:
-    assert [s.name for s in STRATEGIES.values() if s.wants_keywords] == ["local", "global", "hybrid", "mix"]
+    assert [s.name for s in STRATEGIES.values() if s.wants_keywords] == ["local", "global", "hybrid", "mix", "ppr"]
 
 
 def test_only_bypass_looks_nothing_up_and_only_one_more_ranks_no_passages() -> None:
     assert [s.name for s in STRATEGIES.values() if not s.looks_up] == ["bypass"]
     assert [s.name for s in STRATEGIES.values() if not s.ranks_passages] == ["bypass", "community_global"]
+
+
+def test_what_a_strategy_is_better_with_is_made_on_demand_and_not_needed() -> None:
+    gaining = {s.name: s.better_with for s in STRATEGIES.values() if s.better_with}
+    assert gaining == {"hippo": ("synonyms",), "linear": ("names",), "ppr": ("synonyms",)}
+    for name, better in gaining.items():
+        assert {each.name for each in CATALOG}.issuperset(better)
+        assert not set(better) & set(STRATEGIES[name].needs)

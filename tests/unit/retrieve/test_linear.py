@@ -2,12 +2,10 @@
 
 from math import log, log1p
 from pathlib import Path
-from random import Random
 
 import numpy as np
 import pytest
 
-from quipu.model.evidence import Evidence
 from quipu.model.ids import sentence_id
 from quipu.model.query import Filter, Query
 from quipu.ports.store import ReadView, Space
@@ -22,6 +20,7 @@ from tests.unit.retrieve.dense import (
     cosines,
     dense,
     derive,
+    found_in_order,
     key_of,
     library_in,
     page_rank,
@@ -150,6 +149,15 @@ async def test_an_unknown_spelling_leads_to_the_nearest_name(library: Library) -
     assert library.embedder.calls == [("Where did Old Amber Falk sit?", "Old Amber Falk")]
 
 
+async def test_an_unknown_name_is_said_to_be_left_out_where_no_names_are_kept(library: Library) -> None:
+    await library.publish(page("One", "Amber Falk sat.", names={"Amber Falk": "Person"}))
+    async with library.view() as view:
+        found = await linear.retrieve(Query(text="Where did Amber Falk and Dorn Hale sit?"), view, library.tools)
+    assert found.notes == (
+        "names that are not known, left out: Dorn Hale; `quipu refresh names` makes what finds them",
+    )
+
+
 async def test_a_question_that_names_nothing_finds_the_nearest_passages(library: Library) -> None:
     await library.publish(*world(1))
     await derive(library)
@@ -176,23 +184,8 @@ async def test_of_a_hub_only_the_nearest_passages_are_read_and_it_is_said(
 
 
 async def test_the_order_and_batches_of_documents_do_not_show(tmp_path: Path) -> None:
-    assert await _in_order(tmp_path / "a", 1) == await _in_order(tmp_path / "b", 2)
-
-
-async def _in_order(folder: Path, seed: int) -> Evidence:
-    library = library_in(folder)
-    await library.open()
-    pages = world(5)
-    Random(seed).shuffle(pages)
-    await library.publish(*pages[:3])
-    await derive(library)
-    for each in pages[3:]:
-        await library.publish(each)
-    await derive(library)
-    async with library.view() as view:
-        found = await linear.retrieve(_QUERY, view, library.tools)
-    await library.close()
-    return found
+    first, second = [await found_in_order(linear.retrieve, _QUERY, tmp_path / str(seed), seed) for seed in (1, 2)]
+    assert first == second
 
 
 async def test_a_filter_gives_what_the_allowed_documents_alone_give(library: Library, tmp_path: Path) -> None:

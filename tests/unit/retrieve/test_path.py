@@ -2,11 +2,9 @@
 
 from itertools import pairwise
 from pathlib import Path
-from random import Random
 
 import pytest
 
-from quipu.model.evidence import Evidence
 from quipu.model.ids import relation_ends, relation_id
 from quipu.model.query import Filter, Query
 from quipu.ports.store import ReadView, Space
@@ -20,6 +18,7 @@ from tests.unit.retrieve.dense import (
     cosines,
     dense,
     derive,
+    found_in_order,
     library_in,
     relations_of,
     world,
@@ -189,23 +188,8 @@ async def test_hubs_are_cut_and_it_is_said(library: Library, monkeypatch: pytest
 
 
 async def test_the_order_and_batches_of_documents_do_not_show(tmp_path: Path) -> None:
-    assert await _in_order(tmp_path / "a", 1) == await _in_order(tmp_path / "b", 2)
-
-
-async def _in_order(folder: Path, seed: int) -> Evidence:
-    library = library_in(folder)
-    await library.open()
-    pages = world(5)
-    Random(seed).shuffle(pages)
-    await library.publish(*pages[:3])
-    await derive(library)
-    for each in pages[3:]:
-        await library.publish(each)
-    await derive(library)
-    async with library.view() as view:
-        found = await path.retrieve(_QUERY, view, library.tools)
-    await library.close()
-    return found
+    first, second = [await found_in_order(path.retrieve, _QUERY, tmp_path / str(seed), seed) for seed in (1, 2)]
+    assert first == second
 
 
 async def test_a_filter_sees_the_graph_of_the_allowed_documents_alone(library: Library, tmp_path: Path) -> None:

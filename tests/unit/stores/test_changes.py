@@ -1,11 +1,16 @@
 """The log of what commits changed, and the numbers by which it is told."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
+import pytest
 from sqlalchemy import create_engine
 
+from quipu.model.cluster import Cluster, Hierarchy, Partition
 from quipu.model.delta import Delta
 from quipu.ports.derived import Changed
+from quipu.stores.relational import changes
 from quipu.stores.relational.store import RelationalStore
 from quipu.testing.facts import alias, document, entity, passage
 from tests.unit.stores.opening import open_index
@@ -69,3 +74,19 @@ async def test_an_index_of_an_earlier_version_does_not_know_what_changed(databas
             assert await view.seal(view.revision) is not None
         await store.commit(Delta(publish=[document("b", passage("Bob.", BOB))]))
         assert (await changed(store, 1)).chunks.tolist() == [2]
+
+
+async def test_what_is_said_of_entities_is_forgotten_apart(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(changes, "MAX_ROWS", 200)
+    several = [entity(f"E{n}") for n in range(10)]
+    async with open_index(database) as store:
+        await store.commit(Delta(publish=[document("a", passage("All.", *several))]))
+        members = tuple(f"E{n}" for n in range(10))
+        cluster = Cluster(id="all", hierarchy=Hierarchy.COMMUNITIES, level=0, members=members, inputs_hash="x")
+        await store.commit(Delta(partition=Partition(hierarchy=cluster.hierarchy, clusters=[cluster], revision=1)))
+        for n in range(64):
+            await store.commit(Delta(publish=[document(f"b{n}", passage(f"More {n}.", *several))]))
+        assert len((await changed(store, 0)).chunks) == 65
+        with closing(sqlite3.connect(database)) as connection:
+            kept = dict(connection.execute("SELECT kind, min(revision) FROM change GROUP BY kind").fetchall())
+    assert (kept["c"], kept["m"] > 3) == (1, True)

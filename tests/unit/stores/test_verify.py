@@ -203,6 +203,9 @@ _LIKENESS_FAULTS = {
     "a cosine": ("UPDATE synonym SET similarity = similarity + 1", "synonyms of rows 1 and 2: kept"),
     "a synonym of nothing": ("UPDATE synonym SET second = 99", "has no vector"),
     "a sentence of no chunk": ("UPDATE sentence SET chunk = 99 WHERE ordinal = 1", "its chunk is not there"),
+    "synonyms nobody keeps": ("DELETE FROM derivation WHERE name = 'synonyms'", "synonyms: there are some"),
+    "sentences nobody keeps": ("DELETE FROM derivation WHERE name = 'sentences'", "sentences: there are some"),
+    "a chunk's sentences": ("DELETE FROM sentence", "it is taken for divided"),
     "a sentence gone": ("DELETE FROM sentence WHERE ordinal = 0", "sentence 1 of chunk row"),
     "a sentence over another": ("UPDATE sentence SET start_char = 0 WHERE ordinal = 1", "its place is not behind"),
 }
@@ -217,7 +220,7 @@ async def test_tampering_with_names_synonyms_and_sentences_is_found(database: Pa
         await store.use_embedder(MODEL, DIMENSION)
         await publish(store, facts)
         await store.commit(
-            Delta(made=[Made(name=name, identity="test/1", revision=1) for name in ("names", "synonyms")])
+            Delta(made=[Made(name=name, identity="test/1", revision=1) for name in ("names", "synonyms", "sentences")])
         )
         await embed(store)
         async with store.view() as view:

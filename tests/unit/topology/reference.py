@@ -1,7 +1,6 @@
 """The topology, told slowly: read from a view's own answers, as dictionaries of what links to what."""
 
 from collections import Counter
-from itertools import pairwise
 
 import numpy as np
 
@@ -20,13 +19,15 @@ async def told(view: ReadView, keys: list[str]) -> dict[str, Pairs]:
     relations = await view.incident(shown)
     named = await view.chunks_of_entities(shown, ALL)
     synonyms = await view.synonyms(shown)
+    said = await view.entity_mentions([chunk for of_document in chunks for chunk in of_document])
+    mentioned = Counter((mention.key, chunk) for chunk, mentions in said.items() for mention in mentions)
     return {
         Measure.ONE: _both({(r.source, r.target): 1.0 for r in relations}),
         Measure.WEIGHT: _both({(r.source, r.target): r.weight for r in relations}),
         Measure.MENTIONS: _both({(r.source, r.target): float(r.n_mentions) for r in relations}),
         "appearances": {(key, chunk): float(n) for key, counts in named.items() for chunk, n in counts.items()},
+        "mentions in chunks": {pair: float(n) for pair, n in mentioned.items()},
         "synonyms": {(key, other): cosine for key, others in synonyms.items() for other, cosine in others},
-        "successions": _both({pair: 1.0 for of_document in chunks for pair in pairwise(of_document)}),
     }
 
 
@@ -41,8 +42,8 @@ async def read(topology: Topology, view: ReadView) -> dict[str, Pairs]:
     return {
         **read,
         "appearances": appearances,
+        "mentions in chunks": links(topology.mentions(), entities, chunks),
         "synonyms": links(topology.synonyms(), entities, entities),
-        "successions": links(topology.successions(), chunks, chunks),
     }
 
 

@@ -1,6 +1,8 @@
 """LocalTopologies: what is read anew, what is followed, which files count."""
 
+import asyncio
 import shutil
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import pairwise
@@ -92,6 +94,33 @@ async def test_a_file_that_is_up_to_date_is_not_written_again(store: RelationalS
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "topology").iterdir()}
     assert await save(topologies(tmp_path), store) == []
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "topology").iterdir()} == before
+
+
+@pytest.mark.parametrize("step", ["save", "is_intact"])
+async def test_no_question_waits_while_a_file_is_written_or_looked_over(
+    step: str, store: RelationalStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, end = threading.Event(), threading.Event()
+    original = getattr(files, step)
+
+    def held(*arguments: Any) -> Any:
+        begun.set()
+        end.wait(60)
+        return original(*arguments)
+
+    await save(topologies(tmp_path), store)
+    await store.commit(Delta(publish=[SECOND]))
+    monkeypatch.setattr(files, step, held)
+    found = topologies(tmp_path)
+    writing = asyncio.create_task(save(found, store))
+    try:
+        assert await asyncio.to_thread(begun.wait, 60)
+        assert await asyncio.wait_for(check(found, store), 30) is not None
+        assert not writing.done()
+    finally:
+        end.set()
+        await writing
+    assert await check(topologies(tmp_path), store) == []
 
 
 async def test_a_file_stays_until_enough_has_changed(store: RelationalStore, tmp_path: Path) -> None:

@@ -1,10 +1,13 @@
 """Tables with replaced rows are the tables built anew."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quipu.ports.topology import Floats, Ints
 from quipu.topology import table
 from quipu.topology.table import Entries, Layered, Table, table_of
 
@@ -72,3 +75,19 @@ def test_the_matrix_of_a_base_is_made_once_for_all_revisions() -> None:
         base.replaced(np.array([n]), entries_of({(n, 0): 1})).links(weigh, (n + 1, n + 1))
     assert len(calls) == 1 + 3  # the base once, each patch
     assert before.shape == (3, 3)
+
+
+def test_links_of_a_table_are_laid_out_once_however_many_numbers_there_are_by_now() -> None:
+    layered = Layered(table_of(entries_of({(0, 1): 2, (1, 0): 3})))
+
+    def weigh(values: Sequence[Ints]) -> Floats:
+        return values[0].astype(np.float64)
+
+    for n in range(2, 6):
+        found = layered.links(weigh, (n, n))
+        assert found.shape == (n, n)
+        assert found.sums().tolist() == [2, 3] + [0] * (n - 2)
+        assert found.gather(np.arange(n, dtype=np.float64)).tolist() == [2, 0] + [0] * (n - 2)
+        assert found.of(np.arange(n)).to.tolist() == [1, 0]
+        assert found.n_links == 2
+    assert len(layered.base._matrices) == 1

@@ -338,7 +338,8 @@ async def test_a_reply_of_the_revision_holds_from_the_moment_the_model_is_asked_
     await cached.complete(replace(request("a"), lifetime=Lifetime.REVISION))
     await cached.complete(replace(request("b"), lifetime=Lifetime.REVISION, revision=3))
     await cached.complete(request("c"))
-    assert [each.revision for each in shelf.requests] == [7, 3, None]
+    await cached.complete(replace(request("d"), lifetime=Lifetime.ALL_DOCUMENTS))
+    assert [each.revision for each in shelf.requests] == [7, 3, None, 10]
 
 
 async def test_the_reply_of_a_fallback_is_kept_as_such() -> None:

@@ -14,7 +14,6 @@ from quipu.cli.asking import (
     filter_options,
     keyword_options,
     options,
-    parse_filter,
     parse_query,
     prepared,
     search_options,
@@ -28,7 +27,7 @@ from quipu.cli.texts import text_or_file
 from quipu.cli.watching import Watcher, watching
 from quipu.model.answer import Answer
 from quipu.model.chat import Role
-from quipu.model.query import Query
+from quipu.model.query import Filter, Query
 
 if TYPE_CHECKING:
     from quipu.engine import Quipu
@@ -92,11 +91,7 @@ def command(
     has_no_model: bool,
     output: str | None,
     has_trace: bool,
-    documents: tuple[str, ...],
-    exclude: tuple[str, ...],
-    conditions: tuple[str, ...],
-    after: str,
-    before: str,
+    allowed: Filter,
     **given: str | None,
 ) -> None:
     """Answer a question, with citations.
@@ -106,7 +101,6 @@ def command(
     your documents that answer, quoted. The prompts are texts, or @FILE; the rules about evidence and citations stay.
     """
     settings = load_settings(has_no_model=has_no_model, **given)
-    allowed = parse_filter(documents=documents, exclude=exclude, conditions=conditions, after=after, before=before)
     query = replace(
         parse_query(settings, question, keywords=keywords, themes=themes, allowed=allowed),
         system_prompt=system_prompt,

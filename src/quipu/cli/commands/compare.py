@@ -8,7 +8,6 @@ from quipu.cli.asking import (
     context_options,
     filter_options,
     keyword_options,
-    parse_filter,
     parse_query,
     search_options,
 )
@@ -18,6 +17,7 @@ from quipu.cli.options import QuipuCommand, shared
 from quipu.cli.output import emit
 from quipu.cli.session import load_settings, with_engine
 from quipu.model.comparison import Comparison
+from quipu.model.query import Filter
 
 
 @click.command(
@@ -52,11 +52,7 @@ def command(
     keywords: tuple[str, ...],
     themes: tuple[str, ...],
     has_no_model: bool,
-    documents: tuple[str, ...],
-    exclude: tuple[str, ...],
-    conditions: tuple[str, ...],
-    after: str,
-    before: str,
+    allowed: Filter,
     **given: str | None,
 ) -> int:
     """Ask the same by several strategies, side by side.
@@ -66,9 +62,10 @@ def command(
     one that was named failed.
     """
     settings = load_settings(has_no_model=has_no_model, **given)
-    allowed = parse_filter(documents=documents, exclude=exclude, conditions=conditions, after=after, before=before)
     query = parse_query(settings, question, keywords=keywords, themes=themes, allowed=allowed)
     names = [name.strip() for each in listed for name in each.split(",") if name.strip()]
+    if listed and not names:
+        raise click.UsageError("--strategies names no strategy; leave it out to ask all that can be run.")
     found = with_engine(lambda engine: engine.compare(query, names), settings)
     emit(_lean(found) if shared().as_json else found, render_comparison)
     return 1 if any(row.error for row in found.compared) else 0

@@ -4,14 +4,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from quipu.cli.asking import filter_options, keyword_options, parse_filter, parse_query, prepared, search_options
+from quipu.cli.asking import filter_options, keyword_options, parse_query, prepared, search_options
 from quipu.cli.budget import budget_option, no_model_option
 from quipu.cli.explanations import render_explanation
 from quipu.cli.options import QuipuCommand
 from quipu.cli.output import emit
 from quipu.cli.session import load_settings, with_engine
 from quipu.model.explanation import Explanation
-from quipu.model.query import Query
+from quipu.model.query import Filter, Query
 
 if TYPE_CHECKING:
     from quipu.engine import Quipu
@@ -43,11 +43,7 @@ def command(
     keywords: tuple[str, ...],
     themes: tuple[str, ...],
     has_no_model: bool,
-    documents: tuple[str, ...],
-    exclude: tuple[str, ...],
-    conditions: tuple[str, ...],
-    after: str,
-    before: str,
+    allowed: Filter,
     **given: str | None,
 ) -> None:
     """Show why a passage is there: the way from the question to it.
@@ -58,7 +54,6 @@ def command(
     if chunk and rank is not None:
         raise click.UsageError("Say --chunk or --rank, not both.")
     settings = load_settings(has_no_model=has_no_model, **given)
-    allowed = parse_filter(documents=documents, exclude=exclude, conditions=conditions, after=after, before=before)
     query = parse_query(settings, question, keywords=keywords, themes=themes, allowed=allowed)
     found = with_engine(lambda engine: _explain(engine, query, chunk, rank), settings)
     emit(found, render_explanation)

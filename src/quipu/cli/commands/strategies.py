@@ -19,6 +19,7 @@ def command() -> None:
             "after": strategy.after,
             "when": strategy.when,
             "needs": list(strategy.needs),
+            "better_with": list(strategy.better_with),
             "n_model_calls": strategy.n_model_calls,
             "model_calls": strategy.model_calls,
             "ranks_passages": strategy.ranks_passages,
@@ -32,17 +33,21 @@ def _render(console: Console, rows: list[dict[str, object]]) -> None:
     listing = table("name", "what it does", "after", "needs", "calls", "when to choose it", right=["calls"])
     for row in rows:
         name, summary, after, when = (str(row[key]) for key in ("name", "summary", "after", "when"))
-        listing.add_row(name, summary, after, _made_on_demand(row["needs"]), _calls(row), when)
+        needs = ", ".join(
+            [*_made_on_demand(row["needs"]), *(f"({each})" for each in _made_on_demand(row["better_with"]))]
+        )
+        listing.add_row(name, summary, after, needs, _calls(row), when)
     console.print(listing)
-    console.print("needs: what `quipu refresh NAME` makes. calls: of a language model, at most, before the answer.")
+    console.print("needs: what `quipu refresh NAME` makes; with what stands in brackets it finds more.")
+    console.print("calls: of a language model, at most, before the answer.")
 
 
 def _calls(row: dict[str, object]) -> str:
     return str(row["model_calls"] or row["n_model_calls"]).replace("`", "")
 
 
-def _made_on_demand(needs: object) -> str:
+def _made_on_demand(needs: object) -> list[str]:
     from quipu.derive.catalog import CATALOG
 
     names = {each.name for each in CATALOG}
-    return ", ".join(need for need in needs if need in names) if isinstance(needs, list) else ""
+    return [need for need in needs if need in names] if isinstance(needs, list) else []

@@ -10,7 +10,7 @@ from functools import partial
 from quipu.algo.mixture import MEMBERS, Grouping, nearest_centres
 from quipu.derive.derivation import Bench, Derivation
 from quipu.derive.embedding import embed_stale
-from quipu.derive.hierarchy.planning import EXTRACTIVE, NAME, is_made_by, make_plan
+from quipu.derive.hierarchy.planning import CUT, EXTRACTIVE, NAME, is_made_by, make_plan
 from quipu.derive.hierarchy.refreshing import Refresh
 from quipu.model.cluster import Hierarchy
 from quipu.model.derivation import DerivationReport, DerivationState, Freshness, RefreshCost
@@ -23,30 +23,36 @@ _INPUT_TOKENS, _OUTPUT_TOKENS = 2_500, 600  # of a call, about
 
 
 async def state(view: ReadView, bench: Bench, grouping: Grouping = nearest_centres) -> DerivationState:
-    """Return how many aggregates there are, and how many hold something that has changed or are not told."""
+    """Return how many aggregates there are, and how many hold something that has changed or are not told.
+
+    Relations between them that a model has yet to sum up wait too.
+    """
     made = (await view.derivations()).get(NAME)
     counts = await view.cluster_counts(Hierarchy.AGGREGATES)
     n = sum(each.n_clusters for each in counts)
     n_layers = len(counts)
     if made is None:
-        n_expected = (await view.counts()).entities // (MEMBERS - 1) + 1
+        n_entities = (await view.counts()).entities
+        n_expected = -(-n_entities // (MEMBERS - 1))
         return DerivationState(name=NAME, freshness=Freshness.MISSING, cost=_cost(n_expected, bench))
     waiting = await view.unreported(Hierarchy.AGGREGATES, EXTRACTIVE if bench.llm else "")
-    is_stale = bool(waiting) or await _has_changed(view, made, bench, grouping)
+    n_cut = await view.n_cluster_relations(CUT) if bench.llm else 0
+    is_stale = bool(waiting) or n_cut > 0 or await _has_changed(view, made, bench, grouping)
     return DerivationState(
         name=NAME,
         freshness=Freshness.STALE if is_stale else Freshness.FRESH,
         holds=f"{n:,} aggregates in {n_layers} layer{'s' * (n_layers != 1)}",
-        n_items=n,
-        n_stale=len(waiting),
+        n_items=n + n_cut,
+        n_stale=len(waiting) + n_cut,
         n_bytes=n * _ROW_BYTES,
-        cost=_cost(len(waiting), bench),
+        cost=_cost(len(waiting), bench, n_relations=n_cut),
     )
 
 
 async def refresh(bench: Bench, rebuild: bool, grouping: Grouping = nearest_centres) -> DerivationReport:
     """Bring the hierarchy up to date, or tell all of it anew. Where facts change meanwhile it is planned again."""
-    await embed_stale(bench.store, bench.embedder, bench.on_event)  # what has no vector would be left out
+    # What has no vector would be left out.
+    await embed_stale(bench.store, bench.embedder, bench.on_event, bench.on_embedded)
     async with bench.store.view() as view:
         now = await state(view, bench, grouping)
     if now.freshness is Freshness.FRESH and not rebuild:
@@ -70,11 +76,14 @@ async def _has_changed(view: ReadView, made: Made, bench: Bench, grouping: Group
     )
 
 
-def _cost(n: int, bench: Bench) -> RefreshCost:
-    """Return what telling n aggregates takes, without relations: few of these are longer than their allowance."""
+def _cost(n: int, bench: Bench, *, n_relations: int = 0) -> RefreshCost:
+    """Return what telling n aggregates takes, and relations that are known to be longer than their allowance."""
     if bench.llm is None:
         return RefreshCost(n_texts=n)
-    return RefreshCost(n_calls=n, input_tokens=n * _INPUT_TOKENS, output_tokens=n * _OUTPUT_TOKENS, n_texts=n)
+    n_calls = n + n_relations
+    return RefreshCost(
+        n_calls=n_calls, input_tokens=n_calls * _INPUT_TOKENS, output_tokens=n_calls * _OUTPUT_TOKENS, n_texts=n
+    )
 
 
 def derivation(grouping: Grouping = nearest_centres) -> Derivation:

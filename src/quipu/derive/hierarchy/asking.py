@@ -1,14 +1,14 @@
 """Telling by a model: the requests for an aggregate and for what connects two, and what becomes of the replies."""
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from quipu.algo.budget import n_fitting
+from quipu.derive.asking import Ask, ask_for
 from quipu.derive.hierarchy.planning import Between, Material, note_of
 from quipu.derive.hierarchy.replying import read_reply
-from quipu.errors import Overloaded, Refused
-from quipu.model.chat import ChatRequest, Completion, Finish, Lifetime, Message, Role
+from quipu.model.chat import ChatRequest, Lifetime, Message, Role
 from quipu.model.cluster import ClusterRelation, ClusterReport
 from quipu.model.graph import Entity, Relation
 from quipu.ports.tokenizer import Tokenizer
@@ -17,35 +17,40 @@ from quipu.text.thinking import without_thinking
 
 MEMBER_TOKENS, RELATION_TOKENS = 6_000, 6_000  # of a request (LeanRAG)
 MAX_OUTPUT_TOKENS = 2_048
-MORE_OUTPUT = 2  # times as much room a reply gets, once, that was cut short
 WORDS_PER_LAYER = 30  # of a relation: LeanRAG asks for (layer + 1) · 40 tokens
 MAX_CHARS = 4_000
 
-Ask = Callable[[ChatRequest], Awaitable[Completion]]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Basis:
+    """What is told of the aggregates in one, or at both ends; `documents` are those whose words a text may hold."""
+
+    below: Sequence[ClusterReport]
+    documents: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Teller:
-    """Asks a model to tell of aggregates; `ask` names the model in each completion."""
+    """Asks a model to tell of aggregates as of a `revision`; `ask` names the model in each completion."""
 
     ask: Ask
     tokenizer: Tokenizer
+    revision: int | None = None
     language: str = ""
 
-    async def report(
-        self, material: Material, below: Sequence[ClusterReport], documents: Sequence[str]
-    ) -> ClusterReport:
-        """Return the report of an aggregate; `below` holds those of the aggregates in it.
+    async def report(self, material: Material, basis: Basis) -> ClusterReport:
+        """Return the report of an aggregate.
 
-        `documents` are those whose words it may hold. Raises Refused where no reply is of use, and what `ask` does.
+        Raises Refused where no reply is of use, Overloaded where one broke off, and what `ask` does.
         """
-        members = [(each.title, each.summary) for each in below]
+        members = [(each.title, each.summary) for each in basis.below]
         entities, relations = _ordered(material)
         members += [(entity.name, entity.description) for entity in entities]
         members = self._fitting(members, MEMBER_TOKENS)
         notes = self._fitting([(note_of(relation), "") for relation in relations], RELATION_TOKENS)
         messages = prompt.render(members, [note for note, _ in notes], language=self.language)
-        completion = await self._reply(self._request(messages, documents, schema=prompt.SCHEMA), _is_report)
+        request = self._request(messages, basis, schema=prompt.SCHEMA)
+        completion = await ask_for("a report on an aggregate", request, self.ask, _is_report)
         reply = read_reply(completion.text)
         assert reply is not None
         return ClusterReport(
@@ -58,18 +63,17 @@ class Teller:
             model=f"{completion.model} aggregate/{prompt.VERSION}",
         )
 
-    async def relation(
-        self, between: Between, ends: Sequence[ClusterReport], documents: Sequence[str]
-    ) -> ClusterRelation:
-        """Return the relation between two aggregates, of which `ends` are the reports. Raises as `report`."""
-        groups = [(each.title, each.summary) for each in ends]
+    async def relation(self, between: Between, basis: Basis) -> ClusterRelation:
+        """Return the relation between two aggregates. Raises as `report`."""
+        groups = [(each.title, each.summary) for each in basis.below]
         notes = list(dict.fromkeys(note_of(relation) for relation in between.relations))
         kept = self._fitting([(note, "") for note in notes], RELATION_TOKENS)
         max_words = WORDS_PER_LAYER * between.relation.level
         messages = prompt.render_between(
             groups, [note for note, _ in kept], language=self.language, max_words=max_words
         )
-        completion = await self._reply(self._request(messages, documents), _has_words)
+        request = self._request(messages, basis)
+        completion = await ask_for("a text on two aggregates", request, self.ask, _has_words)
         text = " ".join(without_thinking(completion.text).split())[:MAX_CHARS]
         return replace(between.relation, description=text, model=f"{completion.model} aggregate/{prompt.VERSION}")
 
@@ -77,30 +81,16 @@ class Teller:
         """Return as many as fit, from the first on, and at least the first."""
         return members[: max(n_fitting((self.tokenizer.count(f"{a}: {b}\n") for a, b in members), budget), 1)]
 
-    def _request(self, messages: tuple[Message, ...], documents: Sequence[str], schema: str = "") -> ChatRequest:
+    def _request(self, messages: tuple[Message, ...], basis: Basis, schema: str = "") -> ChatRequest:
         return ChatRequest(
             messages=messages,
             role=Role.REPORT,
             max_output_tokens=MAX_OUTPUT_TOKENS,
             schema=schema,
-            documents=tuple(documents),
+            documents=tuple(basis.documents),
             lifetime=Lifetime.ALL_DOCUMENTS,
+            revision=self.revision,
         )
-
-    async def _reply(self, request: ChatRequest, is_of_use: Callable[[str], bool]) -> Completion:
-        """Return a reply that can be read; a kept one that is of no use is asked for anew."""
-        while True:
-            completion = await self.ask(request)
-            if completion.finish is Finish.LENGTH and not is_of_use(completion.text):
-                longer = request.max_output_tokens * MORE_OUTPUT
-                completion = await self.ask(replace(request, max_output_tokens=longer))
-            if completion.finish is Finish.INTERRUPTED:
-                raise Overloaded("The reply on an aggregate broke off.")
-            if is_of_use(completion.text):
-                return completion
-            if not completion.is_reused:
-                raise Refused("A model's reply on an aggregate could not be read.")
-            request = replace(request, attempt=request.attempt + 1)
 
 
 def _ordered(material: Material) -> tuple[list[Entity], list[Relation]]:

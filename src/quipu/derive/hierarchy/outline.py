@@ -64,8 +64,12 @@ class Outline:
 
     @cached_property
     def chunks(self) -> dict[int, list[int]]:
-        """The chunks in which the entities of each aggregate stand most often, equal ones by id."""
-        seen = self.graph.appearances
+        """The chunks that mention the entities of each aggregate most often, equal ones by id.
+
+        Where a name merely stands does not count: a report goes when a mention of what is in it does, and with it all
+        it leads to.
+        """
+        seen = self.graph.mentions
 
         def ranked(node_of: Ints) -> dict[int, list[int]]:
             n_chunks = max(len(seen.ids), 1)

@@ -29,7 +29,7 @@ class Material:
     """What an aggregate is told from: what is directly in it, and what stands out of all that is in it.
 
     `entities` and `tops` begin with those that have the most relations, `relations` with the strongest. `groups` are
-    the aggregates directly in it, `chunks` where its entities stand most often.
+    the aggregates directly in it, `chunks` where its entities are mentioned most often.
     """
 
     cluster: Cluster
@@ -170,12 +170,15 @@ class _Work:
         return tuple(replace(each, inputs_hash=self._hashes[each.id]) for each in found)
 
     def betweens(self) -> tuple[Between, ...]:
-        """Return what each relation between aggregates is told from that is not what is kept."""
+        """Return what each relation between aggregates is told from that is not what is kept.
+
+        The hashes of `materials` are part of theirs: a model is told what is told of both ends.
+        """
         return tuple(map(self._between, self._crossed))
 
     def chunks_of(self, node: int) -> tuple[str, ...]:
         """Return the ids of the chunks an aggregate leads to."""
-        ids = self._outline.graph.appearances.ids
+        ids = self._outline.graph.mentions.ids
         return tuple(ids[place] for place in self._outline.chunks.get(node, ()))
 
     def _differs(self, ends: tuple[str, str], crossing: Crossing) -> bool:
@@ -219,14 +222,16 @@ class _Work:
     def _between(self, crossing: Crossing) -> Between:
         ids, depth = self._outline.ids, max_depth(self._outline.n)
         relations = self._related(crossing.strongest.tolist())
+        source, target = ids[crossing.source], ids[crossing.target]
+        told_from = str(depth - crossing.level), self._hashes[source], self._hashes[target], *map(note_of, relations)
         relation = ClusterRelation(
-            source=ids[crossing.source],
-            target=ids[crossing.target],
+            source=source,
+            target=target,
             level=crossing.level,
             description="",
             weight=thousandths_to_weight(crossing.weight),
             n=crossing.n,
-            inputs_hash=digest("between", VERSION, str(depth - crossing.level), *map(note_of, relations)),
+            inputs_hash=digest("between", VERSION, *told_from),
         )
         return Between(relation=relation, depth=depth, relations=relations)
 

@@ -1,4 +1,4 @@
-"""Reading: what a hierarchy is made from, as arrays: entities with vectors, their relations, the chunks they are in."""
+"""Reading: what a hierarchy is made from, as arrays: entities with vectors, relations, the chunks that mention them."""
 
 from dataclasses import dataclass
 
@@ -22,8 +22,8 @@ class Pairs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Appearances:
-    """Which entity stands in which chunk how often, each [m]; chunks are places among `ids`, which rise."""
+class Mentions:
+    """Which entity is mentioned in which chunk how often, each [m]; chunks are places among `ids`, which rise."""
 
     entities: Ints
     chunks: Ints
@@ -35,7 +35,7 @@ class Appearances:
 class Graph:
     """The entities of a view that have a vector, by rising key, and all that a hierarchy over them is made from.
 
-    `vectors` [n, d]; `degrees` [n] is how many of the others each is related to. Relations and appearances are of these
+    `vectors` [n, d]; `degrees` [n] is how many of the others each is related to. Relations and mentions are of these
     entities alone. Nothing here depends on when anything was added.
     """
 
@@ -44,7 +44,7 @@ class Graph:
     vectors: npt.NDArray[np.float16]
     degrees: Ints
     relations: Pairs
-    appearances: Appearances
+    mentions: Mentions
 
 
 async def read_graph(view: ReadView, topologies: Topologies) -> Graph:
@@ -64,7 +64,7 @@ async def read_graph(view: ReadView, topologies: Topologies) -> Graph:
         vectors=block.data[[place_by_key[key] for key in keys]],
         degrees=np.bincount(ends, minlength=len(keys)).astype(np.int64),
         relations=relations,
-        appearances=await _appearances(view, topology, numbers),
+        mentions=await _mentions(view, topology, numbers),
     )
 
 
@@ -78,8 +78,8 @@ def _relations(topology: Topology, numbers: Ints) -> Pairs:
     return Pairs(first=links.of[is_kept], second=ends[is_kept], weights=thousandths)
 
 
-async def _appearances(view: ReadView, topology: Topology, numbers: Ints) -> Appearances:
-    links = topology.appearances().of(numbers)
+async def _mentions(view: ReadView, topology: Topology, numbers: Ints) -> Mentions:
+    links = topology.mentions().of(numbers)
     present, chunk = np.unique(links.to, return_inverse=True)
     id_by_number = await view.chunk_ids(present.tolist())
     listed = [id_by_number.get(number, "") for number in present.tolist()]
@@ -88,7 +88,7 @@ async def _appearances(view: ReadView, topology: Topology, numbers: Ints) -> App
     place = np.array([rank.get(each, -1) for each in listed], dtype=np.int64)
     chunks = place[chunk] if len(place) else chunk.astype(np.int64)
     is_kept = chunks >= 0
-    return Appearances(
+    return Mentions(
         entities=links.of[is_kept],
         chunks=chunks[is_kept],
         counts=np.rint(links.weights[is_kept]).astype(np.int64),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from quipu.derive.derivation import Bench
-from quipu.derive.hierarchy.asking import Teller
+from quipu.derive.hierarchy.asking import Basis, Teller
 from quipu.derive.hierarchy.planning import CUT, EXTRACTIVE, NAME, REFUSED, Between, Material, Plan
 from quipu.derive.hierarchy.telling import told, told_between
 from quipu.derive.writing import Calls, Work, write_all
@@ -16,27 +16,21 @@ from quipu.model.event import Progress
 from quipu.model.made import Made
 from quipu.ports.llm import LLM
 
-Ends = tuple[str, str]
-
 
 @dataclass(frozen=True, slots=True)
 class Failure:
     """What could not be told, and why."""
 
-    what: str
+    of: Material | Between
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """Something to be told by a model: from what, with what is told of the aggregates it is about, or that are in it.
-
-    `documents` are those whose words it may hold. `below` is None where something in it is not told yet.
-    """
+    """Something to be told by a model: from what; `basis` is None where something in it is not told yet."""
 
     of: Material | Between
-    below: Sequence[ClusterReport] | None
-    documents: Sequence[str]
+    basis: Basis | None
 
 
 _Written = ClusterReport | ClusterRelation | Failure
@@ -79,14 +73,18 @@ class Refresh:
     def report(self) -> DerivationReport:
         """Return what was done."""
         calls, n_made = self.calls, len(self.told)
-        note = f"{self.n_refused:,} aggregates are told in sentences of the documents: no reply on them was of use"
+        n_untold = sum(isinstance(each.of, Material) for each in self.failed)
+        note = (
+            f"{self.n_refused:,} aggregates or relations between them are told in sentences of the documents:"
+            " no reply on them was of use"
+        )
         return DerivationReport(
             name=NAME,
             n_made=n_made,
-            n_kept=len(self.plan.partition.clusters) - n_made - len(self.failed),
+            n_kept=len(self.plan.partition.clusters) - n_made - n_untold,
             n_calls=calls.n_asked if calls else 0,
             n_reused=calls.n_reused if calls else 0,
-            failed=tuple(sorted((each.what, each.why) for each in self.failed)),
+            failed=tuple(sorted((_named(each.of), each.why) for each in self.failed)),
             stopped=str(calls.end) if calls and calls.end else "",
             notes=(note,) if self.n_refused else (),
         )
@@ -120,7 +118,12 @@ class Refresh:
     async def _ask(self, llm: LLM, materials: Sequence[Material], betweens: Sequence[Between]) -> None:
         """Have the model tell of aggregates, the lowest layer first, then of what connects them."""
         calls = self.calls = Calls(llm, 2 * self.bench.n_ahead)
-        teller = Teller(ask=calls.ask, tokenizer=self.bench.tokenizer, language=self.bench.language)
+        teller = Teller(
+            ask=calls.ask,
+            tokenizer=self.bench.tokenizer,
+            revision=self.plan.partition.revision,
+            language=self.bench.language,
+        )
         levels = sorted({each.cluster.level for each in materials})
         layers: list[list[Material | Between]] = [[m for m in materials if m.cluster.level == at] for at in levels]
         layers.append(list(betweens))
@@ -149,8 +152,12 @@ class Refresh:
         return [
             _Task(
                 each,
-                [current[name] for name in names] if current.keys() >= set(names) else None,
-                sorted({document for name in held for document in documents.get(name, ())}),
+                Basis(
+                    below=[current[name] for name in names],
+                    documents=sorted({document for name in held for document in documents.get(name, ())}),
+                )
+                if current.keys() >= set(names)
+                else None,
             )
             for each, names, held in zip(some, about, holding, strict=True)
         ]
@@ -161,7 +168,8 @@ class Refresh:
         relations = [each for each in arrived if isinstance(each, ClusterRelation)]
         self.failed += [each for each in arrived if isinstance(each, Failure)]
         self.told |= {each.cluster for each in reports}
-        self.n_refused += sum(each.model.startswith(REFUSED) for each in reports)
+        authors = [*(each.model for each in reports), *(each.model for each in relations)]
+        self.n_refused += sum(each.startswith(REFUSED) for each in authors)
         if reports or relations:
             crossings = Crossings(relations=relations, revision=self.plan.partition.revision) if relations else None
             await self._commit(Delta(reports=reports, cluster_relations=crossings))
@@ -180,23 +188,25 @@ class _Writing:
     async def write(self, task: _Task) -> _Written | None:
         """Return what was written, or why it was not; None where nothing is asked any more.
 
-        An aggregate no reply on which is of use is told by rule, so that those above it can be told.
+        What no reply on is of use is told by rule: so those above an aggregate can be told, and none is asked again.
         """
         of = task.of
         try:
+            if task.basis is None:
+                what = "one of its ends" if isinstance(of, Between) else "something in it"
+                return Failure(of, f"{what} could not be told")
             if isinstance(of, Between):
-                return await self.teller.relation(of, task.below or (), task.documents)
-            if task.below is None:
-                return Failure(_named(of), "something in it could not be told")
-            return await self.teller.report(of, task.below, task.documents)
+                return await self.teller.relation(of, task.basis)
+            return await self.teller.report(of, task.basis)
         except (Unavailable, OverBudget):
             return None
-        except Refused as error:
+        except Refused:
+            author = f"{REFUSED} {self.model}"
             if isinstance(of, Between):
-                return Failure(_named(of), str(error))
-            return replace(told(of), model=f"{REFUSED} {self.model}")
+                return replace(told_between(of, self.teller.tokenizer), model=author)
+            return replace(told(of), model=author)
         except QuipuError as error:
-            return Failure(_named(of), str(error))
+            return Failure(of, str(error))
 
 
 def _about(each: Material | Between) -> tuple[str, ...]:

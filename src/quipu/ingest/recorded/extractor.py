@@ -1,33 +1,39 @@
 """RecordedExtractor: what is recorded of a document, chunk by chunk, in place of reading it."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+import re
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
 
 from quipu.model.extraction import ChunkInput, Extraction, FoundEntity, FoundRelation
-from quipu.model.recording import RecordedEntity, Recording
+from quipu.model.ids import digest
+from quipu.model.recording import Recording
 from quipu.ports.extractor import Extracted
+from quipu.text.scripts import UNSPACED
+
+IDENTITY = "recorded/2"
+
+_UNSPACED_CHARACTER = re.compile(f"[{UNSPACED}]")
 
 
 class RecordedExtractor:
     """Answers with what is recorded of the document a chunk is of.
 
-    Of a document in several chunks each gets what its text holds: the entities it names, and the relations of which it
-    names an end. What none of them names is left out where `texts` does not tell that it stands nowhere in the
-    document, in which case every chunk has it.
+    Of a document in several chunks each gets the entities its text names; the first that names both ends of a relation
+    gets that, else the first that names one. What no chunk names goes with the first: nothing recorded is lost, and
+    nothing counts twice.
     """
 
     description = "a recorded graph"
     n_ahead = 0
 
-    def __init__(
-        self, recordings: Mapping[str, Recording], texts: Mapping[str, str] | None = None, identity: str = "recorded/1"
-    ) -> None:
+    def __init__(self, recordings: Mapping[str, Recording], identity: str = IDENTITY) -> None:
         self._identity = identity
         self._recordings = recordings
-        self._texts = texts or {}
 
     @property
     def identity(self) -> str:
-        """Name and version, with the digest of what is recorded."""
+        """Name and version, perhaps with the digest of what is recorded."""
         return self._identity
 
     def n_tokens_sent(self, chunk: ChunkInput) -> int:
@@ -38,44 +44,58 @@ class RecordedExtractor:
         """Return: what is recorded is there."""
 
     async def extract(self, inputs: Sequence[ChunkInput]) -> AsyncGenerator[Extracted, None]:
-        """Yield what is recorded for each chunk, in order."""
+        """Yield what is recorded for each chunk, in order; all chunks of a document should be among the inputs."""
+        places: dict[str, list[int]] = {}
         for index, chunk in enumerate(inputs):
-            yield Extracted(index=index, extraction=self._extraction(chunk))
+            places.setdefault(chunk.documents[0] if chunk.documents else "", []).append(index)
+        found: dict[int, Extraction] = {}
+        for document, indices in places.items():
+            recording = self._recordings.get(document, Recording(document=document))
+            found.update(zip(indices, _divided(recording, [inputs[index] for index in indices]), strict=True))
+        for index in range(len(inputs)):
+            yield Extracted(index=index, extraction=found[index])
 
-    def _extraction(self, chunk: ChunkInput) -> Extraction:
-        document = chunk.documents[0] if chunk.documents else ""
-        recording = self._recordings.get(document)
-        if recording is None:
-            return Extraction()
-        here = f"{chunk.title}\n{chunk.text}".casefold()
-        everywhere = self._texts.get(document, "").casefold()
 
-        def is_here(*names: str) -> bool:
-            forms = [name.casefold() for name in names]
-            return any(form in here for form in forms) or bool(
-                everywhere and not any(form in everywhere for form in forms)
-            )
+def identity_of(recording: Recording | None) -> str:
+    """Return the identity of an extractor that knows this recording alone: it changes with anything recorded."""
+    return f"{IDENTITY} {digest('recorded', repr(recording))[:12]}"
 
-        entities = {entity.name: entity for entity in recording.entities if is_here(entity.name)}
-        return Extraction(
-            entities=tuple(_found(entity, chunk.text) for entity in entities.values()),
-            relations=tuple(
-                FoundRelation(
-                    source=each.source,
-                    target=each.target,
-                    keywords=each.keywords,
-                    description=each.description,
-                    weight=each.weight,
-                )
-                for each in recording.relations
-                if is_here(each.source, each.target)
-            ),
+
+def _divided(recording: Recording, chunks: Sequence[ChunkInput]) -> Iterator[Extraction]:
+    """Yield what each chunk of a document gets of what is recorded."""
+    texts = [f"{chunk.title}\n{chunk.text}".casefold() for chunk in chunks]
+    entities = list({entity.name: entity for entity in recording.entities}.values())
+    named_in = {entity.name: [i for i, text in enumerate(texts) if _names(text, entity.name)] for entity in entities}
+    stated_in = [_first_statement(each, texts) for each in recording.relations]
+    for index, chunk in enumerate(chunks):
+        here = [entity for entity in entities if index in (named_in[entity.name] or [0])]
+        yield Extraction(
+            entities=tuple(_found(entity, chunk.text) for entity in here),
+            relations=tuple(each for each, place in zip(recording.relations, stated_in, strict=True) if place == index),
         )
 
 
-def _found(entity: RecordedEntity, text: str) -> FoundEntity:
-    start = text.find(entity.name)
-    if start < 0 and len(text.casefold()) == len(text):
-        start = text.casefold().find(entity.name.casefold())
-    span = (start, start + len(entity.name)) if start >= 0 else (0, 0)
-    return FoundEntity(name=entity.name, type=entity.type, description=entity.description, start=span[0], end=span[1])
+def _first_statement(relation: FoundRelation, texts: Sequence[str]) -> int:
+    """Return the place of the first text that names both ends, else of the first that names one, else 0."""
+    counts = [_names(text, relation.source) + _names(text, relation.target) for text in texts]
+    return counts.index(max(counts))
+
+
+def _names(text: str, name: str) -> bool:
+    """Say whether a casefolded text has a name in it, not within other words."""
+    return _pattern(name).search(text) is not None
+
+
+@lru_cache(maxsize=16_384)
+def _pattern(name: str) -> re.Pattern[str]:
+    folded = name.casefold()
+    before = "" if _UNSPACED_CHARACTER.match(folded[:1]) else r"(?<!\w)"
+    after = "" if _UNSPACED_CHARACTER.match(folded[-1:]) else r"(?!\w)"
+    return re.compile(f"{before}{re.escape(folded)}{after}")
+
+
+def _found(entity: FoundEntity, text: str) -> FoundEntity:
+    folded = text.casefold()
+    match = _pattern(entity.name).search(folded) if len(folded) == len(text) else None
+    span = match.span() if match else (0, 0)
+    return replace(entity, start=span[0], end=span[1])

@@ -98,11 +98,7 @@ class _Found:
                 remedy='Give the file with its text, too: {"id": …, "title": …, "text": …}.',
             )
         for community in self.communities.values():
-            if community.parent and community.parent not in self.communities:
-                raise InvalidInput(
-                    f"Community {community.id} lies in community {community.parent}, which is recorded nowhere.",
-                    remedy="Give all communities, or leave `parent` out.",
-                )
+            self._check_parent(community)
         for name in sorted(self.reports.keys() - self.communities.keys()):
             raise InvalidInput(
                 f"There is a report of community {name}, which is recorded nowhere.",
@@ -118,6 +114,22 @@ class _Found:
                 reports=tuple(self.reports.values()),
             )
         )
+
+    def _check_parent(self, community: RecordedCommunity) -> None:
+        if not community.parent:
+            return
+        parent = self.communities.get(community.parent)
+        if parent is None:
+            raise InvalidInput(
+                f"Community {community.id} lies in community {community.parent}, which is recorded nowhere.",
+                remedy="Give all communities, or leave `parent` out.",
+            )
+        if parent.level >= community.level:
+            raise InvalidInput(
+                f"Community {community.id} of level {community.level} lies in community {parent.id} of level "
+                f"{parent.level}.",
+                remedy="Level 0 is the coarsest: a community lies in one of a lower level.",
+            )
 
 
 def _once(known: dict[str, T], name: str, value: T, where: str) -> None:

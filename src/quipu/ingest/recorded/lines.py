@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_validator
 
 from quipu.model.cluster import Finding
+from quipu.model.extraction import FoundEntity, FoundRelation
 from quipu.model.graph import OTHER_TYPE
-from quipu.model.recording import RecordedCommunity, RecordedEntity, RecordedRelation, RecordedReport
+from quipu.model.recording import RecordedCommunity, RecordedReport
 
 Id = str | int
 
@@ -24,9 +25,9 @@ class EntityLine(_Line):
     type: str = OTHER_TYPE
     description: str = ""
 
-    def entity(self) -> RecordedEntity:
+    def entity(self) -> FoundEntity:
         """Return it as a recorded entity."""
-        return RecordedEntity(name=self.name, type=_type(self.type), description=self.description)
+        return FoundEntity(name=self.name, type=_type(self.type), description=self.description)
 
 
 class RelationLine(_Line):
@@ -38,11 +39,11 @@ class RelationLine(_Line):
     keywords: list[str] | str = []
     weight: float = Field(default=1.0, gt=0, allow_inf_nan=False)
 
-    def relation(self) -> RecordedRelation:
+    def relation(self) -> FoundRelation:
         """Return it as a recorded relation."""
         words = self.keywords.split(",") if isinstance(self.keywords, str) else self.keywords
         keywords = tuple(word for word in (each.strip() for each in words) if word)
-        return RecordedRelation(
+        return FoundRelation(
             source=self.source, target=self.target, keywords=keywords, description=self.description, weight=self.weight
         )
 
@@ -65,13 +66,13 @@ class PassageLine(_Line):
             [{"name": each} if isinstance(each, str) else each for each in value] if isinstance(value, list) else value
         )
 
-    def all_relations(self) -> Iterator[RecordedRelation]:
+    def all_relations(self) -> Iterator[FoundRelation]:
         """Yield the relations, and of each whole triple one: its middle the keyword, all of it the description."""
         yield from (line.relation() for line in self.relations)
         for triple in self.triples:
             if len(triple) == 3 and all(part.strip() for part in triple):
                 source, how, target = (part.strip() for part in triple)
-                yield RecordedRelation(
+                yield FoundRelation(
                     source=source, target=target, keywords=(how,), description=f"{source} {how} {target}"
                 )
 

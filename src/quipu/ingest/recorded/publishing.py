@@ -11,8 +11,9 @@ from quipu.errors import QuipuError
 from quipu.ingest.facts import chunk_facts
 from quipu.ingest.likeness import similarities
 from quipu.ingest.reading import Recipe, content_hash, cut, draft
-from quipu.ingest.recorded.extractor import RecordedExtractor
+from quipu.ingest.recorded.extractor import RecordedExtractor, identity_of
 from quipu.model.delta import ChunkFacts, Delta, DocumentFacts
+from quipu.model.derivation import ADOPTED
 from quipu.model.document import SourceDocument, Status
 from quipu.model.event import Progress
 from quipu.model.extraction import ChunkInput
@@ -36,10 +37,10 @@ class Published:
 
 
 async def publish_graph(graph: RecordedGraph, store: Store, recipe: Recipe, on_event: Sink) -> Published:
-    """Publish the documents that are not there as they stand, each with what is recorded of it."""
-    texts = {source.id: source.data.decode(errors="replace") for source in graph.documents}
-    extractor = RecordedExtractor(graph.recordings, texts, graph.identity)
-    recipe = replace(recipe, extractor=extractor)
+    """Publish the documents that are not there as they stand, each with what is recorded of it.
+
+    With the first goes the note that the graph's communities are those there are: they are to be adopted after this.
+    """
     done = Published()
     for start in range(0, len(graph.documents), AT_ONCE):
         batch = graph.documents[start : start + AT_ONCE]
@@ -47,22 +48,29 @@ async def publish_graph(graph: RecordedGraph, store: Store, recipe: Recipe, on_e
             live = {document.id: document for document in await view.documents([source.id for source in batch])}
         facts: list[DocumentFacts] = []
         for source in batch:
-            before = live.get(source.id)
-            if before and before.status is Status.READY and before.content_hash == content_hash(source, recipe):
+            before, own = live.get(source.id), _recipe_of(source, graph, recipe)
+            if before and before.status is Status.READY and before.content_hash == content_hash(source, own):
                 done.n_unchanged += 1
                 continue
             try:
-                facts.append(await _facts(source, recipe))
+                facts.append(await _facts(source, own))
             except QuipuError as error:
                 done.failed += ((source.id, str(error)),)
                 continue
             done.n_updated += bool(before and before.version)
             done.n_added += not (before and before.version)
         if facts:
-            await store.commit(Delta(publish=facts))
+            await store.commit(Delta(publish=facts, drop=[ADOPTED] if graph.communities else []))
         done.n_chunks += sum(len(each.chunks) for each in facts)
         on_event(Progress(stage="import", done=start + len(batch), total=len(graph.documents)))
     return done
+
+
+def _recipe_of(source: SourceDocument, graph: RecordedGraph, recipe: Recipe) -> Recipe:
+    """Return how a document is read: by what is recorded of it alone, so that others may come without touching it."""
+    recording = graph.recordings.get(source.id)
+    known = {source.id: recording} if recording else {}
+    return replace(recipe, extractor=RecordedExtractor(known, identity_of(recording)))
 
 
 async def _facts(source: SourceDocument, recipe: Recipe) -> DocumentFacts:

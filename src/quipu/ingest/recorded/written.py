@@ -4,7 +4,8 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from quipu.model.recording import RecordedEntity, RecordedGraph, RecordedRelation, Recording
+from quipu.model.extraction import FoundEntity, FoundRelation
+from quipu.model.recording import RecordedGraph, Recording
 
 MIN_SHARE = 0.9  # of all names: systems that fold case write every name in capitals
 
@@ -64,11 +65,11 @@ def _reworded(recording: Recording, wording: Callable[[str], str]) -> Recording:
     )
 
 
-def _entity(entity: RecordedEntity, wording: Callable[[str], str]) -> RecordedEntity:
+def _entity(entity: FoundEntity, wording: Callable[[str], str]) -> FoundEntity:
     return replace(entity, name=wording(entity.name))
 
 
-def _relation(relation: RecordedRelation, wording: Callable[[str], str]) -> RecordedRelation:
+def _relation(relation: FoundRelation, wording: Callable[[str], str]) -> FoundRelation:
     return replace(relation, source=wording(relation.source), target=wording(relation.target))
 
 

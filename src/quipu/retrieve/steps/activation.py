@@ -1,4 +1,4 @@
-"""Bridging: from entities by the sentences they stand in, as far as these are near the question, to other entities."""
+"""Activation: from entities by the sentences they stand in, if these are near the question, to other entities."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ MAX_FRONTIER = 20  # entities gone on from at once, the most active
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
-    """How far bridging goes: to entities as active as `least`, by `n_sentences` of each, in `n_steps`."""
+    """How far activity spreads: to entities as active as `least`, by `n_sentences` of each, in `n_steps`."""
 
     least: float
     n_sentences: int
@@ -38,7 +38,7 @@ class Active:
 
 
 @dataclass(slots=True, kw_only=True)
-class Bridge:
+class Spread:
     """One question's way from sentence to sentence. `prior` is the nearness of each chunk, [n_chunks]."""
 
     vector: Vector
@@ -49,7 +49,7 @@ class Bridge:
     n_unread: int = 0  # chunks of hubs that were not looked at, and entities that were not gone on from
     _used: set[str] = field(default_factory=set)  # sentences of earlier steps
 
-    async def spread(self, seeds: Mapping[str, float], reach: Reach) -> dict[str, Active]:
+    async def from_seeds(self, seeds: Mapping[str, float], reach: Reach) -> dict[str, Active]:
         """Return every entity that is reached: as active as the best way to it, and at least `reach.least`.
 
         The activity of an entity times the cosine of a sentence with the question is that of the others in it.

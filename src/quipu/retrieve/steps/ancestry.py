@@ -12,17 +12,17 @@ from quipu.ports.store import ReadView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Paths:
+class TreePaths:
     """What lies on the tree paths between each two starts: aggregates, with how many steps each start is below them.
 
-    A start is on its own paths; one that is an aggregate is so with 0 steps.
+    A start is on its own paths; one that is an aggregate is so with 0 steps, also where it is alone.
     """
 
     clusters: Mapping[str, Cluster]
     steps: Mapping[str, Mapping[str, int]]  # of an aggregate, from each start whose path reaches it
 
 
-async def paths_between(starts: Sequence[str], view: ReadView) -> Paths:
+async def paths_between(starts: Sequence[str], view: ReadView) -> TreePaths:
     """Return the paths between entities and aggregates by way of their lowest common ancestors.
 
     What came since the hierarchy was made is in none. LeanRAG walks names, where promoted members lose their ancestors.
@@ -45,7 +45,10 @@ async def paths_between(starts: Sequence[str], view: ReadView) -> Paths:
                 if at == top:
                     break
                 at, n = parents[at], n + 1
-    return Paths(clusters={node: clusters[node] for node in steps}, steps=steps)
+    for at in known:
+        if nodes[at] in clusters:
+            steps.setdefault(nodes[at], {})[nodes[at]] = 0
+    return TreePaths(clusters={node: clusters[node] for node in steps}, steps=steps)
 
 
 async def _ancestors(starts: Sequence[str], view: ReadView) -> tuple[dict[str, str], dict[str, Cluster]]:

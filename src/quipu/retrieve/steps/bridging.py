@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import numpy as np
 
@@ -12,12 +12,13 @@ from quipu.model.evidence import Hit
 from quipu.model.ids import relation_id
 from quipu.ports.store import ReadView
 from quipu.ports.topology import Floats, Ints, Measure, Topology
+from quipu.retrieve.steps.found import by_place
 
 MAX_RELATIONS = 400  # a budget of 8,000 tokens holds fewer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bridge:
+class Ways:
     """Relations, those on the ways first; `n_apart` entities of the chain have no way to the next."""
 
     relations: tuple[Hit, ...]
@@ -33,7 +34,7 @@ class _Beside:
     weight: float
 
 
-async def bridge(keys: Sequence[str], view: ReadView, topology: Topology) -> Bridge:
+async def bridge(keys: Sequence[str], view: ReadView, topology: Topology) -> Ways:
     """Return what connects each entity with the next in the list."""
     numbers = await view.entity_numbers(keys)
     chain = [numbers[key] for key in keys if key in numbers]
@@ -41,15 +42,15 @@ async def bridge(keys: Sequence[str], view: ReadView, topology: Topology) -> Bri
     nodes = sorted({number for route in routes if route for number in route.nodes()})
     names = await view.entity_keys(nodes)
     ways = [route.way(names.__getitem__) for route in routes if route and route.nodes() <= names.keys()]
-    steps: dict[str, Hit] = {}
+    reasons: dict[str, str] = {}
     for way in ways:
         reason = f"on the way from {names[way[0]]} to {names[way[-1]]}"
         for left, right in pairwise(way):
-            identifier = relation_id(names[left], names[right])
-            steps.setdefault(identifier, Hit(id=identifier, score=1.0, reason=reason))
+            reasons.setdefault(relation_id(names[left], names[right]), reason)
     beside = _beside({number for way in ways for number in way}, names, degrees, topology)
-    hits = [*steps.values(), *(_hit(each) for each in beside if each.id not in steps)]
-    return Bridge(relations=tuple(hits[:MAX_RELATIONS]), n_apart=routes.count(None))
+    reasons |= {each.id: _reason(each) for each in beside if each.id not in reasons}
+    hits = by_place(Hit(id=i, score=0.0, reason=reason) for i, reason in islice(reasons.items(), MAX_RELATIONS))
+    return Ways(relations=hits, n_apart=routes.count(None))
 
 
 def _routes(chain: Sequence[int], topology: Topology) -> tuple[list[Route | None], Floats]:
@@ -77,6 +78,5 @@ def _beside(nodes: set[int], names: Mapping[int, str], degrees: Floats, topology
     return sorted(found, key=lambda each: (-each.degree_sum, -each.weight, each.id))
 
 
-def _hit(beside: _Beside) -> Hit:
-    reason = f"between two entities of the ways; its ends have {beside.degree_sum:g} relations"
-    return Hit(id=beside.id, score=0.5, reason=reason)
+def _reason(beside: _Beside) -> str:
+    return f"between two entities of the ways; its ends have {beside.degree_sum:g} relations"

@@ -23,32 +23,38 @@ UNREADABLE = 1  # what a reply without a rating counts for: rather too much than
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """The reports that are of use, by the ids of their communities, and how many were rated."""
+    """The reports that are of use, by the ids of their communities, how many were rated, and were too long for it."""
 
     reports: tuple[ClusterReport, ...]
     n_rated: int
+    n_too_long: int
 
 
 async def choose_reports(query: Query, tree: Tree, view: ReadView, tools: Tools, model: Model) -> Chosen:
     """Return the reports a model finds of use, none finer than the query's level."""
     useful: dict[str, ClusterReport] = {}
-    level, n_rated = 0, 0
+    rated: set[str] = set()
+    too_long: set[str] = set()
+    level = 0
     sought: Sequence[str] = tree.at(0)
     while sought:
         reports = {report.cluster: report for report in await view.cluster_reports(sought)}
         ratings = await _ratings(list(reports.values()), query, tools, model)
-        n_rated += len(ratings)
+        rated |= ratings.keys()
+        too_long |= reports.keys() - ratings.keys()
         kept = [cluster for cluster, rating in ratings.items() if rating >= LEAST]
         for cluster in kept:
             useful.pop(tree.by_id[cluster].parent, None)
             useful[cluster] = reports[cluster]
-        # What has no report that may be shown is looked through.
-        through = kept + [cluster for cluster in sought if cluster not in reports]
+        # What has no report that may be shown, or one too long for a call, is looked through.
+        through = kept + [cluster for cluster in sought if cluster not in ratings]
         sought = [c for each in through for c in tree.beneath(each) if tree.by_id[c].level <= query.community_level]
-        if not sought and not useful and level < query.community_level:
+        while not sought and not useful and level < query.community_level:
             level += 1
-            sought = tree.at(level)
-    return Chosen(reports=tuple(useful[cluster] for cluster in sorted(useful)), n_rated=n_rated)
+            sought = [cluster for cluster in tree.at(level) if cluster not in rated]
+    return Chosen(
+        reports=tuple(useful[cluster] for cluster in sorted(useful)), n_rated=len(rated), n_too_long=len(too_long)
+    )
 
 
 async def _ratings(reports: Sequence[ClusterReport], query: Query, tools: Tools, model: Model) -> dict[str, float]:

@@ -1,7 +1,7 @@
 """Communities: the reports that stand for all of an index, and the communities that entities belong to."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,8 @@ from quipu.retrieve.steps.search import Vector
 from quipu.retrieve.strategy import Tools
 
 OVERSAMPLE = 4
+
+Near = Sequence[tuple[Scored, ClusterReport]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,20 +92,30 @@ def _upwards(cluster: str, known: Mapping[str, Cluster]) -> list[Cluster]:
     return above
 
 
-async def nearest_reports(
-    vector: Vector, n: int, level: int, view: ReadView, tools: Tools
-) -> list[tuple[Scored, ClusterReport]]:
+async def nearest_reports(vector: Vector, n: int, level: int, view: ReadView, tools: Tools) -> Near:
     """Return the n reports nearest to a vector, best first, on communities no finer than `level`.
 
     Reports on finer communities, and on other groups of entities, have vectors in the same space and are passed over.
     """
+    reports: dict[str, ClusterReport] = {}
+
+    async def are_shown(ids: Sequence[str]) -> Set[str]:
+        allowed = [each.id for each in await view.clusters(Hierarchy.COMMUNITIES, ids) if each.level <= level]
+        reports.update({report.cluster: report for report in await view.cluster_reports(allowed)})
+        return reports.keys()
+
+    return [(each, reports[each.id]) for each in await nearest_reports_that(are_shown, vector, n, view, tools)]
+
+
+async def nearest_reports_that(
+    are_sought: Callable[[Sequence[str]], Awaitable[Set[str]]], vector: Vector, n: int, view: ReadView, tools: Tools
+) -> list[Scored]:
+    """Return the n nearest to a vector, best first, of what has a report and is among those `are_sought` keeps."""
     k = OVERSAMPLE * n
     while True:
         (near,) = await tools.vectors.nearest(view, Space.REPORT, vector[np.newaxis, :], k=k)
-        ids = [each.id for each in near]
-        allowed = [each.id for each in await view.clusters(Hierarchy.COMMUNITIES, ids) if each.level <= level]
-        reports = {report.cluster: report for report in await view.cluster_reports(allowed)}
-        found = [(each, reports[each.id]) for each in near if each.id in reports]
+        sought = await are_sought([each.id for each in near])
+        found = [each for each in near if each.id in sought]
         if len(found) >= n or len(near) < k:
             return found[:n]
         k *= OVERSAMPLE

@@ -1,6 +1,6 @@
 """Following up: questions answered from what lies around the entities near to them, each with what to ask next."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +22,7 @@ MAX_READ = 60  # passages that are read to fill a call
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Searched:
     """What a local search for one question found: where it started, passages and reports, best first."""
 
     seed: Seed
@@ -32,14 +32,18 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partial:
-    """What a model made of some material: a point, None where it is worth nothing, and the questions it led to."""
+    """What a model made of some material: a point, None where it is worth nothing, and the questions it led to.
 
-    point: Point | None
-    score: float
-    follow_ups: tuple[str, ...]
+    Where there is nothing to show it is not asked.
+    """
+
+    point: Point | None = None
+    score: float = 0.0
+    follow_ups: tuple[str, ...] = ()
+    is_asked: bool = True
 
 
-async def search_for(questions: Sequence[str], query: Query, view: ReadView, tools: Tools) -> list[Found]:
+async def search_for(questions: Sequence[str], query: Query, view: ReadView, tools: Tools) -> list[Searched]:
     """Return what a local search finds for each question; all are embedded in one call."""
     if not questions:
         return []
@@ -56,7 +60,7 @@ async def search_for(questions: Sequence[str], query: Query, view: ReadView, too
         around = await read_around(entities, view)
         reports = await reports_of([entity.id for entity in entities], query.community_level, view)
         found.append(
-            Found(
+            Searched(
                 seed=Seed(text=question, kind="vector", found=entities),
                 chunks=await passages_of(around, view),
                 reports=tuple(report.cluster for report, _ in reports),
@@ -66,20 +70,28 @@ async def search_for(questions: Sequence[str], query: Query, view: ReadView, too
 
 
 async def follow(
-    found: Sequence[Found], query: Query, view: ReadView, tools: Tools, model: Model
+    found: Sequence[Searched], query: Query, view: ReadView, tools: Tools, model: Model
 ) -> list[Partial | None]:
     """Return what a model answers to each question from what was found, one call each, all at once.
 
-    None stands for a reply that could not be read. A question for which nothing was found is not asked.
+    None stands for a reply that could not be read. A question for which nothing was found that fits is not asked.
     """
     shown = [await _shown(each, query, view, tools) for each in found]
     requests = [
-        asking(drift_follow_up.render(each.seed.text, query.text, [one.item for one in texts]), query)
+        request_for(drift_follow_up.render(each.seed.text, query.text, [one.item for one in texts]), query)
         for each, texts in zip(found, shown, strict=True)
         if texts
     ]
     replies = iter(await model.ask(requests) if requests else [])
-    return [partial_of(next(replies), texts) if texts else None for texts in shown]
+    return [partial_of(next(replies), texts) if texts else Partial(is_asked=False) for texts in shown]
+
+
+def troubles(partials: Sequence[Partial | None]) -> Iterator[str]:
+    """Yield what the trace should say of answers that could not be had, and of questions that were not asked."""
+    if n_failed := partials.count(None):
+        yield f"{n_failed:,} partial answers could not be had"
+    if n_unasked := sum(not each.is_asked for each in partials if each):
+        yield f"for {n_unasked:,} questions nothing was found that fits the budget"
 
 
 def open_questions(partials: Sequence[Partial | None], asked: set[str]) -> list[str]:
@@ -97,7 +109,7 @@ def open_questions(partials: Sequence[Partial | None], asked: set[str]) -> list[
     return list(open_questions.values())
 
 
-def asking(messages: tuple[Message, ...], query: Query) -> ChatRequest:
+def request_for(messages: tuple[Message, ...], query: Query) -> ChatRequest:
     """Return the request for a partial answer."""
     return ChatRequest(
         messages=messages,
@@ -129,7 +141,7 @@ def _point(said: SaidPoint, shown: Sequence[Shown]) -> Point:
     )
 
 
-async def _shown(found: Found, query: Query, view: ReadView, tools: Tools) -> list[Shown]:
+async def _shown(found: Searched, query: Query, view: ReadView, tools: Tools) -> list[Shown]:
     """Return passages and reports that fit a call: reports a tenth of it, passages what is left."""
     frame = drift_follow_up.render(found.seed.text, query.text, ())
     room = room_of(query, frame, tools.tokenizer)

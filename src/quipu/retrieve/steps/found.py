@@ -43,3 +43,8 @@ def join(first: Found, second: Found, weights: Sequence[float] = ()) -> Found:
         seeds=first.seeds + second.seeds,
         notes=first.notes + second.notes,
     )
+
+
+def by_place(hits: Iterable[Hit]) -> tuple[Hit, ...]:
+    """Return hits whose order alone says how good they are, each with one over its place as its score."""
+    return tuple(replace(hit, score=round(1 / place, 6)) for place, hit in enumerate(hits, 1))

@@ -32,7 +32,7 @@ async def points_in(reports: Sequence[ClusterReport], query: Query, model: Model
     weight = {report.cluster: (-len(report.chunks), -report.rating, report.cluster) for report in reports}
     runs = [
         sorted(run, key=lambda each: weight[each.id])
-        for run in batches((each for each in shown if each), room.n_tokens)
+        for run in batches([each for each in shown if each], room.n_tokens)
     ]
     replies = await model.ask([_request(query, run) for run in runs]) if runs else []
     read = [read_points(reply, len(run)) for reply, run in zip(replies, runs, strict=True)]

@@ -31,7 +31,9 @@ async def nearest(
 async def nearest_passages(query: Query, vector: Vector, view: ReadView, tools: Tools) -> tuple[tuple[Hit, ...], Seed]:
     """Return the `chunk_top_k` chunks nearest to the question, whose vector is `vector`, and the search as a seed."""
     found = await nearest(Space.CHUNK, vector, query=query, k=query.chunk_top_k, view=view, tools=tools)
-    hits = tuple(
-        Hit(id=scored.id, score=scored.score, reason=f"cosine {scored.score:.3f} to the question") for scored in found
-    )
-    return hits, Seed(text=query.text, kind="vector", found=found)
+    return near_hits(found), Seed(text=query.text, kind="vector", found=found)
+
+
+def near_hits(found: Iterable[Scored]) -> tuple[Hit, ...]:
+    """Return what was found by its nearness to the question as evidence."""
+    return tuple(Hit(id=each.id, score=each.score, reason=f"cosine {each.score:.3f} to the question") for each in found)

@@ -1,18 +1,20 @@
 """Shown: reports and passages as a model is shown them on the way to an answer, within so many tokens a call."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from quipu.algo.budget import n_fitting
 from quipu.model.chat import Message
 from quipu.model.cluster import ClusterReport, report_text
 from quipu.model.graph import Chunk, chunk_text
+from quipu.model.ids import digest
 from quipu.model.query import Query
 from quipu.ports.tokenizer import Tokenizer
 from quipu.prompts.numbered import Item
 
 CALL_TOKENS = 12_000  # of material in one call (Microsoft GraphRAG)
 FRAME_TOKENS = 40  # of a number and the mark before it
+LEAST_FILLED = 0.6  # of a call, where another follows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,19 +58,29 @@ def room_of(query: Query, frame: Sequence[Message], tokenizer: Tokenizer) -> Roo
     return Room(n_tokens=min(CALL_TOKENS, query.budget.total - spent), tokenizer=tokenizer)
 
 
-def batches(shown: Iterable[Shown], n_tokens: int) -> list[list[Shown]]:
-    """Return the items in their order, in as few runs as hold `n_tokens` each when filled one after the other."""
+def batches(shown: Sequence[Shown], n_tokens: int) -> list[list[Shown]]:
+    """Return the items in their order, in runs that hold at most `n_tokens` each; one that is larger is alone.
+
+    Of the places from which on a run is more than `LEAST_FILLED` full the one that the items' ids choose ends it
+    (content-defined chunking). So one item that changes leaves most runs as they were, and what a model was paid to say
+    of them; that takes a sixth more runs than to fill each.
+    """
     runs: list[list[Shown]] = []
-    left = 0
-    for each in shown:
-        if not runs or each.n_tokens > left:
-            runs.append([])
-            left = n_tokens
-        runs[-1].append(each)
-        left -= each.n_tokens
+    place = 0
+    while place < len(shown):
+        end = place + max(_n_fitting(shown, place, n_tokens), 1)
+        if end < len(shown):
+            first = min(place + _n_fitting(shown, place, int(LEAST_FILLED * n_tokens)) + 1, end)
+            end = min(range(first, end + 1), key=lambda at: (digest("batch", shown[at].id), at))
+        runs.append(list(shown[place:end]))
+        place = end
     return runs
 
 
 def first_that_fit(shown: Sequence[Shown], n_tokens: int) -> list[Shown]:
     """Return as many of the items, from the first on, as `n_tokens` hold."""
-    return list(shown[: n_fitting([each.n_tokens for each in shown], n_tokens)])
+    return list(shown[: _n_fitting(shown, 0, n_tokens)])
+
+
+def _n_fitting(shown: Sequence[Shown], start: int, n_tokens: int) -> int:
+    return n_fitting((shown[place].n_tokens for place in range(start, len(shown))), n_tokens)

@@ -9,9 +9,8 @@ from quipu.model.evidence import Hit, Scored
 from quipu.model.ids import relation_id
 from quipu.ports.store import ReadView
 from quipu.ports.topology import Floats, Measure, Topology
+from quipu.retrieve.steps.passages import MAX_CHUNKS_PER_ENTITY
 from quipu.retrieve.steps.walk import SCORE_DECIMALS
-
-MAX_CHUNKS_PER_ENTITY = 200
 
 
 async def spread_to_relations(
@@ -19,7 +18,8 @@ async def spread_to_relations(
 ) -> tuple[tuple[Hit, ...], list[Scored]]:
     """Return the k relations with the highest sum of ranks at their ends, and the entities that have none.
 
-    Of `ranks` ([n_entities]) only those of `entities` count; where these are equal, those of the other ends tell relations apart, then ids.
+    Of `ranks` ([n_entities]) only those of `entities` count; where these are equal, those of the other ends tell
+    relations apart, then ids.
     """
     number_by_key = await view.entity_numbers([entity.id for entity in entities])
     numbers = np.array([number_by_key[entity.id] for entity in entities], dtype=np.int64)

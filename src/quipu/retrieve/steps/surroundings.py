@@ -9,10 +9,10 @@ from quipu.model.evidence import Hit, Scored
 from quipu.model.graph import IncidentRelation
 from quipu.ports.store import ReadView
 from quipu.retrieve.steps.communities import branches
+from quipu.retrieve.steps.passages import MAX_CHUNKS_PER_ENTITY
 
 OUTGOING = 10  # relations kept for each entity that lead to what is not among the entities
 MAX_INCIDENT = 2_000  # relations looked at, those between the best connected first
-MAX_CHUNKS_PER_ENTITY = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

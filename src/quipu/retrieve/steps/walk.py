@@ -8,6 +8,7 @@ import numpy as np
 
 from quipu.algo.ppr import page_rank
 from quipu.algo.walk import Block, Walk
+from quipu.model.derivation import SYNONYMS
 from quipu.model.evidence import Scored
 from quipu.ports.store import ReadView
 from quipu.ports.topology import Floats, Ints, Measure, Topology
@@ -20,7 +21,6 @@ class Naming(StrEnum):
 
     ONE = "one"  # 1, however often it is named (HippoRAG)
     SHARE = "share"  # the entity's share of all the names in the passage (LinearRAG)
-    COUNT = "count"  # how often it is named
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,14 +28,13 @@ class Weights:
     """What links weigh in a walk over entities and passages; 0 or None leaves a kind out.
 
     A related pair weighs `pairs`, and `facts` for each mention of the relation; synonyms weigh `synonyms` times their
-    cosine, neighbouring passages of one document `successions`.
+    cosine.
     """
 
     facts: float = 0.0
     pairs: float = 0.0
     naming: Naming | None = None
     synonyms: float = 0.0
-    successions: float = 0.0
 
 
 def walk_over(topology: Topology, weights: Weights) -> Walk:
@@ -50,17 +49,21 @@ def walk_over(topology: Topology, weights: Weights) -> Walk:
         blocks.append(Block(links=topology.synonyms(), weight=weights.synonyms))
     if weights.naming is not None:
         blocks += _namings(topology, weights.naming, first_chunk)
-    if weights.successions:
-        successions = topology.successions()
-        blocks.append(Block(links=successions, rows=first_chunk, columns=first_chunk, weight=weights.successions))
-    has_chunks = weights.naming is not None or weights.successions > 0
-    return Walk(blocks=blocks, n_entities=first_chunk, n_chunks=topology.n_chunks if has_chunks else 0)
+    n_chunks = topology.n_chunks if weights.naming is not None else 0
+    return Walk(blocks=blocks, n_entities=first_chunk, n_chunks=n_chunks)
 
 
 def ranked(walk: Walk, reset: Floats, damping: float) -> Floats:
     """Return the PageRank of each node, [n_nodes], for a reset [n_nodes] of any mass; zeros where it has none."""
     total = float(reset.sum())
     return page_rank(walk, reset / total, damping=damping).round(SCORE_DECIMALS) if total else np.zeros(len(reset))
+
+
+async def without_synonyms(view: ReadView) -> tuple[str, ...]:
+    """Return what the trace should say of a walk over synonyms where these have not been made."""
+    if SYNONYMS in await view.derivations():
+        return ()
+    return (f"names spelt otherwise are not taken together: that is made by `quipu refresh {SYNONYMS}`",)
 
 
 async def top_chunks(scores: Floats, k: int, view: ReadView) -> tuple[Scored, ...]:

@@ -42,6 +42,16 @@ def chunks_of_entities(snapshot: Snapshot, keys: Sequence[str], k: int) -> dict[
     return {key: found[key] for key in dict.fromkeys(keys) if found.get(key)}
 
 
+def chunks_mentioning(snapshot: Snapshot, keys: Sequence[str], k: int) -> dict[str, list[str]]:
+    """Return the first `k` chunks that mention each entity, by id."""
+    rid_by_key = entity_rids(snapshot, keys) if k > 0 else {}
+    entities, chunks = _SAID_IN.ints(snapshot, sorted(rid_by_key.values()))
+    said = {key: np.unique(chunks[entities == rid]) for key, rid in rid_by_key.items()}
+    candidates = {key: _Candidates(_NONE, _NONE, here, 1) for key, here in said.items() if len(here)}
+    chunk_ids = _ids(snapshot, list(candidates.values()), k)
+    return {key: list(candidates[key].ranked(chunk_ids, k)) for key in dict.fromkeys(keys) if key in candidates}
+
+
 def chunks_of_relations(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Return the chunks that state each relation, ordered by id."""
     id_by_rid = relation_rids(snapshot, ids)

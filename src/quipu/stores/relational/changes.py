@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Collection
 
 import numpy as np
-from sqlalchemy import Connection, bindparam, func, select
+from sqlalchemy import ColumnElement, Connection, bindparam, func, select
 
 from quipu.ports.derived import Changed
 from quipu.stores.relational import derived_schema as d
@@ -25,9 +25,9 @@ from quipu.stores.relational.sql import Upsert
 MAX_ROWS = 200_000
 _REVISIONS_BETWEEN_CHECKS = 64
 
-_CHUNK, _ENTITY, _SEAL = "c", "e", "s"
+_CHUNK, _ENTITY, _SAID, _SEAL = "c", "e", "m", "s"
 _SEAL_BITS = 31
-_SINCE = "changes_since"  # the log tells what changed after this revision
+_SINCE, _SAID_SINCE = "changes_since", "said_since"  # the log tells what changed after these revisions
 
 _g = d.change.c
 _NOTE = Upsert(d.change)
@@ -38,6 +38,7 @@ _LAST_SEAL = (
     .order_by(_g.revision.desc(), _g.row.desc())
     .limit(1)
 )
+_is_said = _g.kind == _SAID  # forgotten apart: there are ten times as many, and arrays are not read by them
 _N_ROWS = select(func.count()).select_from(d.change)
 _REVISION_AT = select(_g.revision).order_by(_g.revision).offset(bindparam("n")).limit(1)
 _DROP = d.change.delete().where(_g.revision < bindparam("before"))
@@ -58,8 +59,24 @@ def note(
     noted = [(_CHUNK, chunks), (_ENTITY, entities), (_SEAL, [_random()])]
     rows = [{"revision": revision, "kind": kind, "row": row} for kind, changed in noted for row in sorted(changed)]
     _NOTE.run(connection, backend, rows)
-    if revision % _REVISIONS_BETWEEN_CHECKS == 0 and (connection.scalar(_N_ROWS) or 0) > MAX_ROWS:
-        _forget_half(connection, revision)
+    if revision % _REVISIONS_BETWEEN_CHECKS == 0:
+        if (kept := _revision_to_keep(connection, ~_is_said, revision)) is not None:
+            _forget_changes(connection, kept)
+        if (kept := _revision_to_keep(connection, _is_said, revision)) is not None:
+            _forget_said(connection, kept)
+
+
+def note_said(connection: Connection, backend: Backend, revision: int, entities: Collection[int]) -> None:
+    """Note that something else is said of entities."""
+    _NOTE.run(connection, backend, [{"revision": revision, "kind": _SAID, "row": row} for row in sorted(entities)])
+
+
+def said_since(connection: Connection, revision: int) -> frozenset[int] | None:
+    """Return the entities so noted after `revision`, None where that is no longer known."""
+    if revision < meta.number(connection, _SAID_SINCE):
+        return None
+    rows = connection.execute(_ROWS, {"revision": revision, "kind": _SAID}).all()
+    return frozenset(from_texts(rows, 1)[0].tolist())
 
 
 def since(snapshot: Snapshot, revision: int) -> Changed | None:
@@ -82,15 +99,28 @@ def seal(snapshot: Snapshot, revision: int) -> int | None:
 
 def forget(connection: Connection, revision: int) -> None:
     """Forget what changed before `revision`: arrays of an earlier one are then built anew."""
-    connection.execute(_DROP, {"before": revision})
+    _forget_changes(connection, revision)
+    _forget_said(connection, revision)
+
+
+def _forget_changes(connection: Connection, revision: int) -> None:
+    connection.execute(_DROP.where(~_is_said), {"before": revision})
     if connection.scalar(_LAST_SEAL, {"revision": revision}) is None:
         connection.execute(d.change.insert(), {"revision": revision, "kind": _SEAL, "row": _random()})
     meta.put(connection, _SINCE, revision)
 
 
-def _forget_half(connection: Connection, revision: int) -> None:
-    kept = connection.scalar(_REVISION_AT, {"n": MAX_ROWS // 2})
-    forget(connection, revision if kept is None else kept)
+def _forget_said(connection: Connection, revision: int) -> None:
+    connection.execute(_DROP.where(_is_said), {"before": revision})
+    meta.put(connection, _SAID_SINCE, revision)
+
+
+def _revision_to_keep(connection: Connection, kinds: ColumnElement[bool], revision: int) -> int | None:
+    """Return since when changes of these kinds are kept where there are too many of them, None where not."""
+    if (connection.scalar(_N_ROWS.where(kinds)) or 0) <= MAX_ROWS:
+        return None
+    kept: int | None = connection.scalar(_REVISION_AT.where(kinds), {"n": MAX_ROWS // 2})
+    return revision if kept is None else kept
 
 
 def _random() -> int:

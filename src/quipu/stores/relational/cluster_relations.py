@@ -3,13 +3,12 @@
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, select, tuple_
+from sqlalchemy import Connection, Row, bindparam, func, select, tuple_
 
-from quipu.model.cluster import ClusterRelation, Crossings
+from quipu.model.cluster import ClusterRelation, Crossings, Hierarchy
 from quipu.model.fold import thousandths_to_weight, weight_to_thousandths
 from quipu.stores.relational import derived_schema as d
-from quipu.stores.relational import meta, reports
-from quipu.stores.relational.partitions import TOUCHED
+from quipu.stores.relational import partitions, reports
 from quipu.stores.relational.snapshot import Snapshot
 from quipu.stores.relational.sql import ByValues, insert_rows, next_rid
 
@@ -22,6 +21,8 @@ _RELATION = (
 )
 _FROM = ByValues(_RELATION, _r.source)
 _RIDS = ByValues(select(_k.rid, _k.id), _k.id)
+_ENDS = ByValues(select(_k.rid, _k.id, _k.inputs_hash), _k.id)
+_N_BY = select(func.count()).where(_r.model == bindparam("by"))
 _DROP_PAIRS = ByValues(d.cluster_relation.delete(), tuple_(_r.source, _r.target))
 _DROP_FROM, _DROP_TO = (ByValues(d.cluster_relation.delete(), end) for end in (_r.source, _r.target))
 
@@ -34,14 +35,22 @@ def read(snapshot: Snapshot, ids: Sequence[str]) -> list[ClusterRelation]:
     return sorted(map(_relation, rows), key=lambda each: (each.source, each.target))
 
 
+def n_by(snapshot: Snapshot, by: str) -> int:
+    """Return how many relations are by this model, whatever the filter."""
+    return snapshot.connection.scalar(_N_BY, {"by": by}) or 0
+
+
 def write(connection: Connection, crossings: Crossings) -> int:
     """Put relations in the place of those with the same ends; return how many were of what has changed since."""
-    pairs = [*crossings.gone, *((each.source, each.target) for each in crossings.relations)]
-    rid = {name: rid for rid, name in _RIDS.rows(connection, sorted({end for pair in pairs for end in pair}))}
-    if meta.number(connection, TOUCHED) > crossings.revision:
+    if crossings.revision < partitions.revision_of(connection, Hierarchy.AGGREGATES):
         return len(crossings.relations)
+    pairs = [*crossings.gone, *((each.source, each.target) for each in crossings.relations)]
+    ends = _ENDS.rows(connection, sorted({end for pair in pairs for end in pair}))
+    rid = {name: rid for rid, name, _ in ends}
+    settled = {name for _, name, inputs_hash in ends if inputs_hash}
+    kept = [each for each in crossings.relations if {each.source, each.target} <= settled]
+    pairs = [*crossings.gone, *((each.source, each.target) for each in kept)]
     _DROP_PAIRS.run(connection, sorted({(rid[a], rid[b]) for a, b in pairs if a in rid and b in rid}))
-    kept = [each for each in crossings.relations if each.source in rid and each.target in rid]
     first = next_rid(connection, d.cluster_relation)
     insert_rows(
         connection,

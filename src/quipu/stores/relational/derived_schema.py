@@ -16,7 +16,8 @@ from sqlalchemy import (
 from quipu.stores.relational.schema import metadata
 
 # What commits changed, so that arrays outside the database catch up at the cost of the change. No canonical state.
-# `kind`: "c" a chunk that came or went, "e" an entity whose names, and so its links, or whose synonyms changed.
+# `kind`: "c" a chunk that came or went, "e" an entity whose names, and so its links, or whose synonyms changed,
+# "m" an entity in a cluster of which something else is said, "s" a seal.
 change = Table(
     "change",
     metadata,
@@ -91,6 +92,7 @@ cluster_relation = Table(
     Column("model", Text, nullable=False),
     UniqueConstraint("source", "target"),
     Index("cluster_relation_target", "target"),
+    Index("cluster_relation_model", "model"),
 )
 
 # Pairs of entities, the smaller row first, whose names are much alike.

@@ -87,6 +87,9 @@ class DerivedReads(ABC):
     async def cluster_relations(self, ids: Sequence[str]) -> list[ClusterRelation]:
         return await self._read(cluster_relations.read, ids)
 
+    async def n_cluster_relations(self, by: str) -> int:
+        return await self._read(cluster_relations.n_by, by)
+
     async def synonyms(self, keys: Sequence[str]) -> dict[str, list[tuple[str, float]]]:
         return await self._read(synonyms.read, keys)
 

@@ -51,12 +51,22 @@ class ChunkChanges:
         return here.union(self.unsaid, self.moved, (row for row, _ in self.said))
 
 
+@dataclass(frozen=True, slots=True)
+class _Stamp:
+    """When documents are written, and which of them no longer say something they said before."""
+
+    revision: int
+    now: str
+    retracted: frozenset[str]
+
+
 def publish(
     connection: Connection,
     documents: Sequence[DocumentFacts],
     changes: ChunkChanges,
     vectors: VectorChanges,
     *,
+    revision: int,
     now: str,
 ) -> None:
     """Put each document in place of its earlier version; chunks that stay as they are cost nothing."""
@@ -68,13 +78,11 @@ def publish(
     new = [document.id for document in documents if document.id not in known]
     first = next_rid(connection, s.document)
     row_by_id.update({document_id: first + i for i, document_id in enumerate(new)})
-    _write_documents(connection, documents, known, row_by_id, now)
     old_chunks: dict[int, dict[str, Row[Any]]] = {}
     for row in _CHUNKS.rows(connection, [row.rid for row in known.values()]):
         old_chunks.setdefault(row.document, {})[row.id] = row
     next_chunk = next_rid(connection, s.chunk)
-    inserted: list[dict[str, Any]] = []
-    moved: list[dict[str, Any]] = []
+    inserted, moved = list[dict[str, Any]](), list[dict[str, Any]]()
     for document in documents:
         rid = row_by_id[document.id]
         old = old_chunks.get(rid, {})
@@ -98,6 +106,7 @@ def publish(
             _drop(row, old_title, changes, vectors)
         if len(changes.unsaid) > n_unsaid:
             changes.retracted.append(document.id)
+    _write_documents(connection, documents, known, row_by_id, _Stamp(revision, now, frozenset(changes.retracted)))
     _DROP_CHUNKS.run(connection, [chunk.rid for chunk in changes.removed])
     insert_rows(connection, s.chunk, inserted)
     _move(connection, moved)
@@ -143,7 +152,7 @@ def _write_documents(
     documents: Sequence[DocumentFacts],
     known: Mapping[str, Row[Any]],
     row_by_id: Mapping[str, int],
-    now: str,
+    stamp: _Stamp,
 ) -> None:
     rids = [row.rid for row in known.values()]
     _DROP_DOCUMENTS.run(connection, rids)
@@ -152,6 +161,7 @@ def _write_documents(
     values: list[dict[str, Any]] = []
     for document in documents:
         before = known.get(document.id)
+        stands = before is not None and document.id not in stamp.retracted
         has_failed = any(facts.chunk.error for facts in document.chunks)
         rows.append(
             {
@@ -164,8 +174,9 @@ def _write_documents(
                 "media_type": document.media_type,
                 "metadata": to_json(document.metadata),
                 "content_hash": document.content_hash,
-                "added_at": before.added_at if before else now,
-                "updated_at": now,
+                "added_at": before.added_at if before else stamp.now,
+                "updated_at": stamp.now,
+                "stands_since": before.stands_since if before is not None and stands else stamp.revision,
             }
         )
         values += metadata_rows(row_by_id[document.id], document.metadata)

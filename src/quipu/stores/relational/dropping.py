@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, Table, delete, select
 
 from quipu.model.cluster import Hierarchy, Partition
-from quipu.model.derivation import NAMES, SENTENCES, SYNONYMS
+from quipu.model.derivation import NAMES, REPORTS, SENTENCES, SYNONYMS
 from quipu.ports.store import Space
 from quipu.stores.relational import derived_schema as d
-from quipu.stores.relational import partitions, reports, synonyms
+from quipu.stores.relational import partitions, reports, sentences, synonyms
 from quipu.stores.relational.vector_rows import VectorChanges
 
 _HIERARCHIES = {"communities": Hierarchy.COMMUNITIES, "hierarchy": Hierarchy.AGGREGATES}
@@ -16,15 +16,15 @@ _EMBEDDED: dict[str, tuple[Space, Table]] = {
     NAMES: (Space.NAME, d.entity_name),
     SENTENCES: (Space.SENTENCE, d.sentence),
 }
-_REPORTS = "reports"  # of communities
 _k = d.cluster.c
 
 
 def drop(connection: Connection, names: Sequence[str], revision: int, vectors: VectorChanges) -> frozenset[int]:
-    """Forget these derivations and what they hold; return the entities that lost synonyms."""
+    """Forget these derivations and what they hold; return the entities that lost synonyms: these go with names."""
+    names = [*names, SYNONYMS] if NAMES in names else names
     connection.execute(delete(d.derivation).where(d.derivation.c.name.in_(names)))
     for name in names:
-        if name == _REPORTS:
+        if name == REPORTS:  # of communities
             of = select(_k.rid).where(_k.hierarchy == Hierarchy.COMMUNITIES.value)
             reports.drop(connection, connection.execute(of).scalars().all(), vectors)
         elif name in _HIERARCHIES:
@@ -34,6 +34,8 @@ def drop(connection: Connection, names: Sequence[str], revision: int, vectors: V
             connection.execute(delete(relation).where(relation.c.source.not_in(select(_k.rid))))
         elif name in _EMBEDDED:
             _drop_embedded(connection, *_EMBEDDED[name], vectors)
+    if SENTENCES in names:
+        sentences.restart(connection)
     return synonyms.restart(connection, revision) if SYNONYMS in names else frozenset()
 
 

@@ -1,7 +1,7 @@
 """Graph rows: what chunks say, as row numbers, all of it or what there is now of what changed.
 
-How often a chunk names an entity is counted as in `appearances`: its mentions there or the places of its names, whichever
-are more.
+How often a chunk names an entity is counted as in `appearances`: its mentions there or the places of its names,
+whichever are more.
 """
 
 from collections.abc import Sequence

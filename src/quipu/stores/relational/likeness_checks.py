@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 from sqlalchemy import Connection, select
 
-from quipu.model.derivation import NAMES
+from quipu.model.derivation import NAMES, SENTENCES, SYNONYMS
 from quipu.stores.relational import derived_schema as d
-from quipu.stores.relational import made
+from quipu.stores.relational import made, sentences
 from quipu.stores.relational import schema as s
 
 _MILLIONTHS = 1_000_000
@@ -16,6 +16,8 @@ _MILLIONTHS = 1_000_000
 def differences(connection: Connection) -> Iterator[str]:
     """Yield what is wrong, in words. That a name's or sentence's vector is of its text is checked with all vectors."""
     yield from _names(connection)
+    yield from _unkept(connection)
+    yield from (f"chunk row {rid}: it is taken for divided into sentences" for rid in sentences.skipped(connection))
     yield from _synonyms(connection)
     yield from _sentences(connection)
 
@@ -26,6 +28,13 @@ def _names(connection: Connection) -> Iterator[str]:
     expected = entities if made.is_kept(connection, NAMES) else set()
     yield from (f"entity row {rid}: it has no row for its name" for rid in sorted(expected - named))
     yield from (f"name of entity row {rid}: nobody has or keeps it" for rid in sorted(named - expected))
+
+
+def _unkept(connection: Connection) -> Iterator[str]:
+    """Find what is there of derivations that nobody keeps."""
+    for name, table in ((SYNONYMS, d.synonym), (SENTENCES, d.sentence)):
+        if not made.is_kept(connection, name) and connection.execute(select(table).limit(1)).first():
+            yield f"{name}: there are some, but they are not kept"
 
 
 def _synonyms(connection: Connection) -> Iterator[str]:

@@ -46,6 +46,7 @@ def _add_usage_and_summaries(connection: Connection) -> None:
 def _add_derivations(connection: Connection) -> None:
     for table in derived_schema.TABLES:
         table.create(connection, checkfirst=True)
+    _add_column(connection, s.document.c.stands_since)
     changes.forget(connection, meta.number(connection, "revision"))
 
 

@@ -12,15 +12,17 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, select, tuple_
 
 from quipu.errors import InvalidDelta
-from quipu.model.cluster import Cluster, Partition
+from quipu.model.cluster import Cluster, Hierarchy, Partition
 from quipu.model.summary import Owner, OwnerKind
+from quipu.stores.relational import changes, meta, reports
 from quipu.stores.relational import derived_schema as d
-from quipu.stores.relational import meta, reports
 from quipu.stores.relational import schema as s
+from quipu.stores.relational.backend import Backend
 from quipu.stores.relational.sql import ByValues, execute_rows, insert_rows, next_rid
 from quipu.stores.relational.vector_rows import VectorChanges
 
-TOUCHED = "entities"  # the revision of the last change of what is said of an entity
+_TOUCHED = "entities"  # the revision of the last change of what is said of an entity
+_MADE_FROM, _WRITTEN_AT = "divided as of ", "divided at "  # with a hierarchy: revisions
 
 _k, _m, _e = d.cluster.c, d.membership.c, s.entity.c
 _HOLDING = ByValues(select(_m.entity, _m.cluster), _m.entity)
@@ -49,6 +51,7 @@ class Touched:
 
 def follow(
     connection: Connection,
+    backend: Backend,
     changed: Collection[int],
     taken_back: Collection[int],
     gone: Collection[int],
@@ -57,12 +60,14 @@ def follow(
     """Note which entities, by row, are described by more or other words, or by fewer, and which are gone."""
     if not changed:
         return Touched()
-    meta.put(connection, TOUCHED, meta.number(connection, "revision"))
+    revision = meta.number(connection, "revision")
+    meta.put(connection, _TOUCHED, revision)
     holding: dict[int, set[int]] = {}
     for entity, cluster in _HOLDING.rows(connection, sorted(changed)):
         holding.setdefault(entity, set()).add(cluster)
     if not holding:
         return Touched()
+    changes.note_said(connection, backend, revision, holding)
     touched = Touched(
         unsettled=_with_all_above(connection, set().union(*holding.values())),
         robbed=_with_all_above(connection, set().union(*(holding.get(each, ()) for each in taken_back))),
@@ -73,18 +78,23 @@ def follow(
     return touched
 
 
-def unsettle(connection: Connection, owners: Sequence[Owner]) -> None:
+def unsettle(connection: Connection, backend: Backend, owners: Sequence[Owner]) -> None:
     """Note that entities and relations are described in other words, which take nothing back."""
     keys = {key for each in owners for key in (each.id.split(" -- ") if each.kind is OwnerKind.RELATION else [each.id])}
     rids = [rid for _, rid in _ENTITIES.rows(connection, sorted(keys))]
-    follow(connection, rids, (), (), VectorChanges())
+    follow(connection, backend, rids, (), (), VectorChanges())
+
+
+def revision_of(connection: Connection, hierarchy: Hierarchy) -> int:
+    """Return the revision whose graph was divided last."""
+    return meta.number(connection, _MADE_FROM + hierarchy.value)
 
 
 def write(connection: Connection, partition: Partition, vectors: VectorChanges) -> set[int]:
     """Put all clusters of a hierarchy in place of those there are; return the rows whose reports went.
 
-    A report stays with its cluster unless an entity it may tell of has left. Where what is said of entities has changed
-    since the partition was made, what reports are made from is left to be worked out.
+    A report stays with its cluster unless an entity it may tell of has left. Of clusters that hold an entity of which
+    something else is said since the partition was made, what reports are made from is left to be worked out.
     """
     _check(partition.clusters)
     of = {"of": partition.hierarchy.value}
@@ -94,8 +104,8 @@ def write(connection: Connection, partition: Partition, vectors: VectorChanges) 
     sizes = _sizes(partition.clusters, entity_by_key)
     clusters = [each for each in partition.clusters if sizes[each.id]]
     rids = _rows_of(connection, clusters, {row.id: row.rid for row in before.values()})
-    is_current = meta.number(connection, TOUCHED) <= partition.revision
-    after = {each.id: _row(each, rids, sizes[each.id], is_current=is_current) for each in clusters}
+    unsettled = _unsettled(connection, partition, entity_by_key, held_before)
+    after = {each.id: _row(each, rids, sizes[each.id], is_current=each.id not in unsettled) for each in clusters}
     held = {entity_by_key[key]: rids[c.id] for c in clusters for key in c.members if key in entity_by_key}
     parents_before = {row.rid: row.parent for row in before.values()}
     left = _left(held_before, held, parents_before, {row["rid"]: row["parent"] for row in after.values()})
@@ -106,7 +116,32 @@ def write(connection: Connection, partition: Partition, vectors: VectorChanges) 
     insert_rows(
         connection, d.membership, [{"entity": e, "cluster": c} for e, c in sorted(held.items() - held_before.items())]
     )
+    meta.put(connection, _MADE_FROM + partition.hierarchy.value, partition.revision)
+    meta.put(connection, _WRITTEN_AT + partition.hierarchy.value, meta.number(connection, "revision"))
     return left | gone
+
+
+def _unsettled(
+    connection: Connection, partition: Partition, entity_by_key: Mapping[str, int], held_before: Collection[int]
+) -> set[str]:
+    """Return the clusters that hold something of which something else is said, or may be, since they were made.
+
+    Changes are noted of entities in clusters: of one that was in none before they are not known.
+    """
+    if meta.number(connection, _TOUCHED) <= partition.revision:
+        return set()
+    said = changes.said_since(connection, partition.revision)
+    if said is None or partition.revision < meta.number(connection, _WRITTEN_AT + partition.hierarchy.value):
+        return {each.id for each in partition.clusters}
+    same = {key for key, rid in entity_by_key.items() if rid in held_before and rid not in said}
+    parents = {each.id: each.parent for each in partition.clusters}
+    found = set[str]()
+    for each in partition.clusters:
+        at = each.id if not same.issuperset(each.members) else ""
+        while at and at not in found:
+            found.add(at)
+            at = parents[at]
+    return found
 
 
 def _with_all_above(connection: Connection, rids: Collection[int]) -> set[int]:

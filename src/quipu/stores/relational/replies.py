@@ -45,7 +45,7 @@ _FORGET_DOCUMENTS = ByValues(s.reply_document.delete(), _u.document)
 _FORGET_USES = ByValues(s.reply_document.delete(), tuple_(_u.document, _u.input_hash))
 _DROP_PAYLOADS = ByValues(s.reply.delete(), _h)
 _DROP = [ByValues(table.delete(), table.c.input_hash) for table in (s.reply, s.reply_document, s.reply_source)]
-_LIVE = ByValues(select(s.document.c.id, s.document.c.version), s.document.c.id)
+_LIVE = ByValues(select(s.document.c.id, s.document.c.version, s.document.c.stands_since), s.document.c.id)
 _QUEUED = ByValues(select(s.job.c.document).where(s.job.c.data.is_not(None)), s.job.c.document)
 _OF_REVISION = sql_text(f"SELECT input_hash FROM reply WHERE lifetime = '{Lifetime.REVISION.value}'")
 
@@ -69,6 +69,11 @@ class CallReply:
         made_at = self.request.revision
         return self.request.lifetime is Lifetime.REVISION and made_at is not None and made_at < revision
 
+    def is_of_all(self, stands_since: Mapping[str, int]) -> bool:
+        """Say whether all its documents are live and still say what they said, given since when each does."""
+        made_at = self.request.revision
+        return all(each in stands_since and (made_at is None or stands_since[each] <= made_at) for each in self.owners)
+
 
 def record(connection: Connection, backend: Backend, replies: Sequence[Reply]) -> None:
     """Keep an extractor's replies, each for the document it was asked for, unless that is gone by now, or for none."""
@@ -81,9 +86,12 @@ def record(connection: Connection, backend: Backend, replies: Sequence[Reply]) -
 
 
 def keep(connection: Connection, backend: Backend, replies: Sequence[CallReply]) -> None:
-    """Keep replies to single calls; not those for documents, from replies, or of facts that are gone by now."""
+    """Keep replies to single calls; not those for documents, from replies, or of facts that are gone by now.
+
+    One made from what several documents say is of facts that are gone once one of them takes something back.
+    """
     since = meta.number(connection, FACTS)
-    live, version = _versions(connection, sorted({each for reply in replies for each in reply.owners}))
+    stands_since, version = _versions(connection, sorted({each for reply in replies for each in reply.owners}))
     sources = sorted({each for reply in replies for each in reply.request.made_from})
     there = {row.input_hash for row in _KEPT.rows(connection, sources)}
     uses: list[dict[str, Any]] = []
@@ -91,7 +99,7 @@ def keep(connection: Connection, backend: Backend, replies: Sequence[CallReply])
     payloads: dict[Lifetime, dict[str, str]] = {}
     for reply in replies:
         owners, lifetime = [each for each in reply.owners if each in version], reply.request.lifetime
-        is_wanted = live.issuperset(reply.owners) if lifetime is Lifetime.ALL_DOCUMENTS else bool(owners)
+        is_wanted = reply.is_of_all(stands_since) if lifetime is Lifetime.ALL_DOCUMENTS else bool(owners)
         is_wanted = (is_wanted or not reply.owners) and not reply.is_older_than(since)
         if is_wanted and there.issuperset(reply.request.made_from):
             payloads.setdefault(lifetime, {}).setdefault(reply.input_hash, reply.payload)
@@ -180,12 +188,16 @@ def _put(connection: Connection, payload_by_hash: Mapping[str, str], lifetime: L
     insert_rows(connection, s.reply, rows)
 
 
-def _versions(connection: Connection, document_ids: Sequence[str]) -> tuple[set[str], dict[str, int]]:
-    """Return which documents are live, and the version of each known one that is being made now, or was made last."""
-    live = {row.id: row.version for row in _LIVE.rows(connection, document_ids)}
+def _versions(connection: Connection, document_ids: Sequence[str]) -> tuple[dict[str, int], dict[str, int]]:
+    """Return since which revision each live document stands, and the version of each known one.
+
+    That is the version that is being made now, or was made last.
+    """
+    rows = _LIVE.rows(connection, document_ids)
+    live = {row.id: row.version for row in rows}
     queued = {row.document for row in _QUEUED.rows(connection, document_ids)}
     known: Iterable[str] = live.keys() | queued
-    return set(live), {each: live.get(each, 0) + (each in queued) for each in known}
+    return {row.id: row.stands_since for row in rows}, {each: live.get(each, 0) + (each in queued) for each in known}
 
 
 def _drop(connection: Connection, input_hashes: Collection[str]) -> int:

@@ -7,9 +7,11 @@ from typing import Any
 from sqlalchemy import Connection, Row, select
 
 from quipu.errors import InvalidDelta
-from quipu.model.cluster import ClusterReport, Finding, report_text
+from quipu.model.cluster import ClusterReport, Finding, Hierarchy, report_text
+from quipu.model.derivation import REPORTS
 from quipu.ports.store import Space
 from quipu.stores.relational import derived_schema as d
+from quipu.stores.relational import made
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.clusters import with_all_below
 from quipu.stores.relational.filters import is_allowed
@@ -22,7 +24,7 @@ _REPORT = select(d.report, _k.id.label("cluster")).join(d.cluster, _k.rid == _p.
 _BY_CLUSTER, _BY_RID = ByValues(_REPORT, _k.id), ByValues(_REPORT, _p.rid)
 _HASHES = ByValues(select(_p.rid, _p.vector_hash), _p.rid)
 _DROP = ByValues(d.report.delete(), _p.rid)
-_CLUSTERS = ByValues(select(_k.rid, _k.id, _k.inputs_hash), _k.id)
+_CLUSTERS = ByValues(select(_k.rid, _k.id, _k.inputs_hash, _k.hierarchy), _k.id)
 _elsewhere = select(1).where(_em.entity == _m.entity, ~is_allowed(_em.chunk)).correlate(d.membership).exists()
 _SAID_ELSEWHERE = ByValues(select(_m.cluster).distinct().where(_elsewhere), _m.cluster)
 
@@ -48,10 +50,18 @@ def readable(snapshot: Snapshot, rids: Collection[int]) -> frozenset[int]:
 
 
 def write(connection: Connection, reports: Sequence[ClusterReport], vectors: VectorChanges) -> int:
-    """Keep the reports of what is in their clusters now; return how many are of what was there before, or of none."""
+    """Keep the reports of what is in their clusters now; return how many are of what was there before, or of none.
+
+    Those on communities that arrive when reports are kept no longer count as of none.
+    """
     if any(not (report.title.strip() or report.summary.strip()) for report in reports):
         raise InvalidDelta("A report without words.")
-    rows = {row.id: row for row in _CLUSTERS.rows(connection, sorted({report.cluster for report in reports}))}
+    are_kept = made.is_kept(connection, REPORTS)  # those on communities, which stay when these are dropped
+    rows = {
+        row.id: row
+        for row in _CLUSTERS.rows(connection, sorted({report.cluster for report in reports}))
+        if are_kept or row.hierarchy != Hierarchy.COMMUNITIES
+    }
     current = {
         rows[report.cluster].rid: report
         for report in reports

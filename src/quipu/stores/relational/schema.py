@@ -39,6 +39,8 @@ document = Table(
     Column("content_hash", Text, nullable=False),
     Column("added_at", Text, nullable=False),
     Column("updated_at", Text, nullable=False),
+    # The revision that last took back something the document said, or by which it was added.
+    Column("stands_since", Integer, nullable=False, server_default="0"),
 )
 
 # Metadata again, a row a value, so that filters are plain comparisons. `text` is casefolded.

@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, bindparam, func, select
 
 from quipu.model.derivation import SENTENCES
 from quipu.model.sentences import ChunkSentences
 from quipu.ports.derived import Held, Sentence
 from quipu.ports.store import Space
 from quipu.stores.relational import derived_schema as d
-from quipu.stores.relational import made
+from quipu.stores.relational import made, meta
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.lookup import Lookup
 from quipu.stores.relational.snapshot import Snapshot
@@ -28,8 +28,16 @@ _OF = ByValues(select(_s.chunk, _s.ordinal, _s.start_char, _s.end_char), _s.chun
 _PLACES = ByValues(select(_s.rid, _s.chunk, _s.start_char, _s.end_char), _s.rid)
 _HASHES = ByValues(select(_s.vector_hash), _s.chunk)
 _DROP = ByValues(d.sentence.delete(), _s.chunk)
-_is_undivided = ~select(1).where(_s.chunk == _c.rid).exists() & (func.trim(_c.text, _SPACES) != "")
-_UNDIVIDED = select(_c.id).where(_is_undivided).order_by(_c.id)
+# Every chunk up to this row is divided: who looks for those that are not looks at none of these.
+_DIVIDED_TO = "sentences to"
+_is_undivided = (
+    (_c.rid > bindparam("divided_to"))
+    & ~select(1).where(_s.chunk == _c.rid).exists()
+    & (func.trim(_c.text, _SPACES) != "")
+)
+_UNDIVIDED = select(_c.id).where(_is_undivided).order_by(_c.rid)
+_FIRST_UNDIVIDED = select(_c.rid).where(_is_undivided).order_by(_c.rid).limit(1)
+_LAST_CHUNK = select(func.max(_c.rid))
 _SIZE_UNDIVIDED = select(func.count(), func.coalesce(func.sum(func.length(_c.text)), 0)).where(_is_undivided)
 
 
@@ -45,8 +53,8 @@ def read(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str, list[Sentenc
 
 
 def undivided(snapshot: Snapshot, limit: int) -> list[str]:
-    """Return chunks whose sentences are not known yet, by id."""
-    return list(snapshot.connection.execute(_UNDIVIDED.limit(limit)).scalars())
+    """Return chunks whose sentences are not known yet, the oldest first."""
+    return list(snapshot.connection.execute(_UNDIVIDED.limit(limit), _from(snapshot.connection)).scalars())
 
 
 def texts(connection: Connection, rids: Sequence[int]) -> Mapping[int, str]:
@@ -72,6 +80,8 @@ def write(connection: Connection, divided: Sequence[ChunkSentences]) -> VectorCh
             place = {"start_char": start, "end_char": end, "vector_hash": wanted}
             rows.append({"rid": rid + len(rows), "chunk": chunk.rid, "ordinal": ordinal, **place})
     insert_rows(connection, d.sentence, rows)
+    first = connection.scalar(_FIRST_UNDIVIDED, _from(connection))
+    meta.put(connection, _DIVIDED_TO, _last_chunk(connection) if first is None else first - 1)
     return vectors
 
 
@@ -82,10 +92,38 @@ def drop(connection: Connection, chunks: Sequence[int], vectors: VectorChanges) 
     _DROP.run(connection, chunks)
 
 
+def forget(connection: Connection, chunks: Sequence[int], vectors: VectorChanges) -> None:
+    """Drop the sentences of chunks that have gone: rows beyond the last may be those of other chunks later."""
+    if chunks:
+        drop(connection, chunks, vectors)
+        divided_to = meta.number(connection, _DIVIDED_TO)
+        if divided_to and (last := _last_chunk(connection)) < divided_to:
+            meta.put(connection, _DIVIDED_TO, last)
+
+
+def restart(connection: Connection) -> None:
+    """Note that no chunk is divided."""
+    meta.put(connection, _DIVIDED_TO, 0)
+
+
+def skipped(connection: Connection) -> list[int]:
+    """Return the rows of chunks that are taken for divided and are not."""
+    is_taken = select(_c.rid).where(_is_undivided, _c.rid <= meta.number(connection, _DIVIDED_TO)).order_by(_c.rid)
+    return list(connection.execute(is_taken, {"divided_to": -1}).scalars())
+
+
 def held(snapshot: Snapshot) -> Held:
     """Return how many sentences there are, in how many chunks they are not known, and what is to be embedded."""
     n_sentences = snapshot.connection.scalar(select(func.count()).select_from(d.sentence)) or 0
-    n_undivided, n_chars = snapshot.connection.execute(_SIZE_UNDIVIDED).one()
+    n_undivided, n_chars = snapshot.connection.execute(_SIZE_UNDIVIDED, _from(snapshot.connection)).one()
     n_texts = n_waiting(snapshot.connection, Space.SENTENCE) + -(-n_chars // _CHARS_PER_SENTENCE)
     is_kept = made.is_kept(snapshot.connection, SENTENCES)
     return Held(n_items=n_sentences if is_kept else 0, n_stale=n_undivided, n_texts=n_texts)
+
+
+def _from(connection: Connection) -> dict[str, int]:
+    return {"divided_to": meta.number(connection, _DIVIDED_TO)}
+
+
+def _last_chunk(connection: Connection) -> int:
+    return connection.scalar(_LAST_CHUNK) or 0

@@ -303,7 +303,7 @@ class RelationalStore:
         publish, superseded = jobs.still_wanted(connection, delta.publish)
         superseded += jobs.given_up(connection, delta.replies)
         changes, folded, tallies = ChunkChanges(), Folded(), Tallies()
-        documents.publish(connection, publish, changes, folded.vectors, now=now)
+        documents.publish(connection, publish, changes, folded.vectors, revision=revision, now=now)
         documents.remove(connection, removals, changes, folded.vectors)
         mentions.forget(connection, changes.unsaid, tallies)
         mentions.record(connection, changes.said, tallies)
@@ -316,10 +316,10 @@ class RelationalStore:
         entities = {*tallies.new_entities, *folded.gone_rids, *tallies.aliased}
         change_log.note(connection, backend, revision, chunks=changes.rows(), entities=entities)
         renamed = entity_names.follow(connection, folded.names, folded.gone_rids, folded.vectors, revision)
-        sentences.drop(connection, [chunk.rid for chunk in changes.removed], folded.vectors)
+        sentences.forget(connection, [chunk.rid for chunk in changes.removed], folded.vectors)
         synonyms.note(connection, backend, revision, synonyms.forget(connection, renamed))
         touched = partitions.follow(
-            connection, tallies.entity_mentions, tallies.entity_forgotten, folded.gone_rids, folded.vectors
+            connection, backend, tallies.entity_mentions, tallies.entity_forgotten, folded.gone_rids, folded.vectors
         )
         cluster_relations.drop(connection, touched.robbed)
         vector_rows.retarget(connection, folded.vectors, revision)
@@ -327,7 +327,7 @@ class RelationalStore:
         _settle(connection, backend, publish, removals, revision)
         replies.drop_joint(connection, changes.retracted)
         jobs.fail(connection, delta.fail)
-        n_outdated = _summarise(connection, delta.summaries, revision) if delta.summaries else 0
+        n_outdated = _summarise(connection, backend, delta.summaries, revision) if delta.summaries else 0
         n_outdated += deriving.write(connection, backend, delta, revision)
         vector_rows.write(connection, delta.vectors)
         usage_rows.add(connection, backend, delta.usage)
@@ -357,10 +357,10 @@ class RelationalStore:
         return memo if revision == memo.revision else Memo(revision)
 
 
-def _summarise(connection: Connection, written: Sequence[Summary], revision: int) -> int:
+def _summarise(connection: Connection, backend: Backend, written: Sequence[Summary], revision: int) -> int:
     """Show summaries in place of joins; return how many are of descriptions that are others now."""
     changes, n_outdated = summaries.write(connection, written)
-    partitions.unsettle(connection, [each.owner for each in written])
+    partitions.unsettle(connection, backend, [each.owner for each in written])
     vector_rows.retarget(connection, changes, revision)
     return n_outdated
 

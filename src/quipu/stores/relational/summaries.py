@@ -18,6 +18,7 @@ from quipu.model.graph import entity_text, relation_text
 from quipu.model.ids import relation_ends, relation_id
 from quipu.model.summary import Description, Owner, OwnerKind, Summary, SummaryTask
 from quipu.ports.store import Space
+from quipu.stores.relational import meta
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.sql import ByValues, execute_rows, insert_rows, texts_from_json
 from quipu.stores.relational.vector_rows import VectorChanges, vector_hash
@@ -114,6 +115,7 @@ def n_waiting(connection: Connection) -> int:
 def tasks(connection: Connection, owners: Sequence[Owner]) -> list[SummaryTask]:
     """Return what is to be summarised of these owners, in their order; those that no longer wait are left out."""
     found: dict[Owner, SummaryTask] = {}
+    revision = meta.number(connection, "revision")
     for kind in OwnerKind:
         rows = {row.rid: row for row in _rows(connection, kind, [owner.id for owner in owners if owner.kind == kind])}
         rids = sorted(rid for rid, row in rows.items() if row.described_by == s.WAITING)
@@ -125,7 +127,9 @@ def tasks(connection: Connection, owners: Sequence[Owner]) -> list[SummaryTask]:
             owner = Owner(kind, names[0] if kind is OwnerKind.ENTITY else relation_id(*names))
             ordered = tuple(description for _, description in sorted(ranked, key=lambda each: each[0]))
             inputs_hash = descriptions_hash(each.text for each in ordered)
-            found[owner] = SummaryTask(owner=owner, names=names, descriptions=ordered, inputs_hash=inputs_hash)
+            found[owner] = SummaryTask(
+                owner=owner, names=names, descriptions=ordered, inputs_hash=inputs_hash, revision=revision
+            )
     return [found[owner] for owner in owners if owner in found]
 
 

@@ -41,7 +41,7 @@ _TO_COMPARE = (
     .join_from(d.entity_name, s.entity, _e.rid == _n.rid)
     .join(s.vector, (_v.text_hash == _n.vector_hash) & (_v.model == _LIVE))
     .where(_is_new)
-    .order_by(_e.key)
+    .order_by(_n.rid)  # as the index has them: nothing that is found hangs on the order, and none is sorted
 )
 
 
@@ -74,7 +74,7 @@ def rows(snapshot: Snapshot, entities: Ints | None = None) -> SynonymRows:
 
 
 def to_compare(snapshot: Snapshot, limit: int) -> list[str]:
-    """Return entities whose names have a vector and have not been compared yet, by key."""
+    """Return entities whose names have a vector and have not been compared yet."""
     return list(snapshot.connection.execute(_TO_COMPARE.limit(limit)).scalars())
 
 

@@ -102,6 +102,9 @@ class RelationalView(DerivedReads):
     async def chunks_of_entities(self, keys: Sequence[str], k: int) -> dict[str, dict[str, int]]:
         return await self._read(appearances.chunks_of_entities, keys, k)
 
+    async def chunks_mentioning(self, keys: Sequence[str], k: int) -> dict[str, list[str]]:
+        return await self._read(appearances.chunks_mentioning, keys, k)
+
     async def chunks_of_relations(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
         return await self._read(appearances.chunks_of_relations, ids)
 

@@ -186,6 +186,35 @@ class Calls:
             assert await _kept(store, "now") == ["now"]
             assert (await store.usage())[0].n_calls == 3
 
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            [Delta(publish=[document("a", "Another one.")])],
+            [Delta(remove=["a"]), Delta(publish=[_ONE])],
+            [Delta(publish=[document("a", "Another one.")]), Delta(publish=[_ONE])],
+        ],
+        ids=["updated", "removed and added", "updated twice"],
+    )
+    async def test_a_reply_made_of_all_is_not_kept_once_one_has_taken_something_back_meanwhile(
+        self, open_store: OpenStore, changes: list[Delta]
+    ) -> None:
+        async with open_store() as store:
+            await publish(store, _ONE, _TWO)
+            async with store.view() as view:
+                asked = _request("a", "b", lifetime=Lifetime.ALL_DOCUMENTS)
+                asked = replace(asked, revision=view.revision)
+            await publish(store, document("a", "One.", "And more."), document("c", "Three."))
+            await store.keep("in time", "reply", asked, [])
+            assert await _kept(store, "in time") == ["in time"]
+            for change in changes:
+                await store.commit(change)
+            await store.keep("late", "reply", asked, [_COST])
+            async with store.view() as view:
+                await store.keep("anew", "reply", replace(asked, revision=view.revision), [])
+            assert await _kept(store, "in time", "late", "anew") == ["anew"]
+            assert (await store.usage())[0].n_calls == 1
+            assert await store.verify() == []
+
     async def test_keeping_a_reply_again_makes_it_one_of_other_documents_too(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await publish(store, _ONE, _TWO)

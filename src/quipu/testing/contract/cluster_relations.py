@@ -93,6 +93,16 @@ class ClusterRelations:
             await _fill(store)
             revision = await _revision(store)
             await publish(store, document("more", passage("More.", entity("left one", description="It grew."))))
+            related = [_relation("left", "right", "Old."), _relation("middle", "right", "New.")]
+            crossings = Crossings(relations=related, revision=revision)
+            assert (await store.commit(Delta(cluster_relations=crossings))).n_outdated == 1
+            lines = "".join(await dump(store))
+            assert ("Old." in lines, "New." in lines) == (False, True)
+
+    async def test_what_was_made_before_the_clusters_is_not_written(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            revision = await _revision(store)
+            await _fill(store)
             crossings = Crossings(relations=[_relation("left", "right", "Old.")], revision=revision)
             assert (await store.commit(Delta(cluster_relations=crossings))).n_outdated == 1
             assert "Old." not in "".join(await dump(store))

@@ -5,6 +5,7 @@ import pytest
 from quipu.errors import InvalidDelta
 from quipu.model.cluster import Cluster, ClusterCount, ClusterReport, Finding, Hierarchy, Partition, report_text
 from quipu.model.delta import Delta
+from quipu.model.derivation import REPORTS
 from quipu.model.made import Made
 from quipu.model.query import Filter
 from quipu.ports.store import Space, Store
@@ -53,7 +54,8 @@ def _report(name: str, told: str = "", *, inputs: str = "", chunks: tuple[str, .
 async def _divide(store: Store, *clusters: Cluster, hierarchy: Hierarchy = _COMMUNITIES) -> None:
     async with store.view() as view:
         revision = view.revision
-    await store.commit(Delta(partition=Partition(hierarchy=hierarchy, clusters=clusters, revision=revision)))
+    partition = Partition(hierarchy=hierarchy, clusters=clusters, revision=revision)
+    await store.commit(Delta(partition=partition, made=[Made(name=REPORTS, identity="test/1", revision=revision)]))
 
 
 async def _clusters(
@@ -183,6 +185,50 @@ class Clusters:
             async with store.view() as view:
                 revision = view.revision
             await publish(store, document("more", passage("Ada sang.", entity("Ada", description="A singer."))))
+            await store.commit(Delta(partition=Partition(hierarchy=_COMMUNITIES, clusters=_TREE, revision=revision)))
+            assert {each.inputs_hash for each in (await _clusters(store)).values()} == {""}
+
+    @pytest.mark.parametrize("change", ["more", "gone", "back"])
+    async def test_only_clusters_with_something_that_has_changed_since_are_unsettled(
+        self, open_store: OpenStore, change: str
+    ) -> None:
+        async with open_store() as store:
+            await _fill(store)
+            async with store.view() as view:
+                revision = view.revision
+            if change == "more":
+                await publish(store, document("more", passage("Di sang.", entity("Di", description="A singer."))))
+            else:
+                await remove(store, "west")
+            if change == "back":
+                await publish(store, _WEST)
+            await publish(store, document("late", passage("Eve came.", entity("Eve"))))
+            await store.commit(Delta(partition=Partition(hierarchy=_COMMUNITIES, clusters=_TREE, revision=revision)))
+            found = await _clusters(store)
+            assert {name for name, each in found.items() if not each.inputs_hash} == {"all", "right"}
+            assert await store.verify() == []
+
+    async def test_what_changed_before_it_was_in_a_cluster_unsettles_it(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await _fill(store)
+            await publish(store, document("late", passage("Eve came.", entity("Eve"))))
+            async with store.view() as view:
+                revision = view.revision
+            await publish(store, document("more", passage("Eve sang.", entity("Eve", description="A singer."))))
+            clusters = [*_TREE, _cluster("new", "eve")]
+            await store.commit(Delta(partition=Partition(hierarchy=_COMMUNITIES, clusters=clusters, revision=revision)))
+            found = await _clusters(store)
+            assert {name for name, each in found.items() if not each.inputs_hash} == {"new"}
+
+    async def test_a_partition_of_an_earlier_revision_than_the_one_there_is_is_unsettled(
+        self, open_store: OpenStore
+    ) -> None:
+        async with open_store() as store:
+            await _fill(store)
+            async with store.view() as view:
+                revision = view.revision
+            await publish(store, document("late", passage("Eve came.", entity("Eve"))))
+            await _divide(store, *_TREE)
             await store.commit(Delta(partition=Partition(hierarchy=_COMMUNITIES, clusters=_TREE, revision=revision)))
             assert {each.inputs_hash for each in (await _clusters(store)).values()} == {""}
 

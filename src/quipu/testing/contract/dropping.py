@@ -2,7 +2,7 @@
 
 from quipu.model.cluster import Cluster, ClusterReport, Hierarchy, Partition
 from quipu.model.delta import Delta
-from quipu.model.derivation import NAMES, SENTENCES, SYNONYMS
+from quipu.model.derivation import NAMES, REPORTS, SENTENCES, SYNONYMS
 from quipu.model.made import Made
 from quipu.model.sentences import ChunkSentences
 from quipu.model.synonyms import Compared
@@ -73,6 +73,51 @@ class Dropping:
                 await _make(store)
                 assert await _held(store) == whole
                 assert await dump(store) == kept
+
+    async def test_what_arrives_after_a_drop_is_not_kept(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await store.use_embedder(MODEL, DIMENSION)
+            await publish(store, _FACTS)
+            await _make(store)
+            pair = await pair_of(store, "ada", "ida")
+            async with store.view() as view:
+                revision = view.revision
+            await store.commit(Delta(drop=[SENTENCES, SYNONYMS]))
+            late = ChunkSentences(chunk=_FACTS.chunks[0].chunk.id, spans=[(0, 12), (13, 26)])
+            found = Compared(revision=revision, names=["ada", "ida", "bo"], pairs=[pair])
+            await store.commit(Delta(sentences=[late], synonyms=found))
+            held = await _held(store)
+            assert (held[SENTENCES], held[SYNONYMS]) == (0, 0)
+            assert await embed(store) == []
+            assert await store.verify() == []
+
+    async def test_a_report_that_arrives_when_reports_are_kept_no_longer_is_left_out(
+        self, open_store: OpenStore
+    ) -> None:
+        async with open_store() as store:
+            await store.use_embedder(MODEL, DIMENSION)
+            await publish(store, _FACTS)
+            await _make(store)
+            await store.commit(Delta(drop=[REPORTS]))
+            hashes = Hierarchy.COMMUNITIES, Hierarchy.AGGREGATES
+            late = [ClusterReport(cluster=f"the {of}", title="Ada", summary="Late.", inputs_hash=of) for of in hashes]
+            assert (await store.commit(Delta(reports=late))).n_outdated == 1
+            held = await _held(store)
+            assert (held[REPORTS], held["hierarchy"]) == (0, 2)
+            noted = Made(name=REPORTS, identity="test/2", revision=1)
+            assert (await store.commit(Delta(reports=late, made=[noted]))).n_outdated == 0
+            assert (await _held(store))[REPORTS] == 1
+
+    async def test_synonyms_go_with_names(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await store.use_embedder(MODEL, DIMENSION)
+            await publish(store, _FACTS)
+            await _make(store)
+            await store.commit(Delta(drop=[NAMES]))
+            held = await _held(store)
+            assert (held[NAMES], held[SYNONYMS]) == (0, 0)
+            async with store.view() as view:
+                assert set(await view.derivations()) == set(_MADE) - {NAMES, SYNONYMS}
 
     async def test_no_vector_stays_of_what_is_dropped(self, open_store: OpenStore) -> None:
         async with open_store() as store:

@@ -146,6 +146,23 @@ class Mentions:
         expected = sorted((-n, i) for i, n in counts.items() if n)[:k]
         assert list(found.get("acre", {}).items()) == [(i, -n) for n, i in expected]
 
+    @pytest.mark.parametrize("k", [0, 1, 3, 30])
+    async def test_the_chunks_that_mention_an_entity_come_by_id_and_those_that_only_name_it_do_not(
+        self, open_store: OpenStore, k: int
+    ) -> None:
+        told = [passage(f"{n}: Acre.", entity("Acre"), entity("Acre")) for n in range(12)]
+        named = [f"{n}: Acre! Acre! Acre!" for n in range(12)]
+        facts, other = document("a", *told, *named), document("b", passage("Acre!", entity("Acre")))
+        here, there = (sorted(each.chunk.id for each in chunks) for chunks in (facts.chunks[:12], other.chunks))
+        async with open_store() as store:
+            await publish(store, facts, other)
+            async with store.view() as view:
+                found = await view.chunks_mentioning(["acre", "nowhere"], k)
+            async with store.view(Filter(documents=("b",))) as view:
+                shown = await view.chunks_mentioning(["acre"], k)
+        assert found == ({"acre": sorted(here + there)[:k]} if k else {})
+        assert shown == ({"acre": there} if k else {})
+
     async def test_an_entity_that_is_only_mentioned_names_its_chunk(self, open_store: OpenStore) -> None:
         facts = document("a", passage("It is a road.", entity("road")))
         async with open_store() as store:

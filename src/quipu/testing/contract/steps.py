@@ -127,6 +127,7 @@ async def everything(view: ReadView, asked: Asked) -> dict[str, object]:
             for k in (1, 2, 1_000)
             for key, counts in (await view.chunks_of_entities(asked.keys, k)).items()
         ],
+        "chunks mentioning": [list((await view.chunks_mentioning(asked.keys, k)).items()) for k in (1, 2, 1_000)],
         "chunks of relations": list((await view.chunks_of_relations(asked.relations)).items()),
         "entity mentions": list((await view.entity_mentions(asked.chunks)).items()),
         "relation mentions": list((await view.relation_mentions(asked.chunks)).items()),

@@ -1,13 +1,14 @@
 """Tests of the hierarchy as a derivation: made by rules, kept up to date, the same however it came about."""
 
 from dataclasses import replace
+from pathlib import Path
 
 from quipu.derive import hierarchy
 from quipu.derive.derivation import Bench
 from quipu.derive.hierarchy.planning import EXTRACTIVE
 from quipu.model.cluster import Hierarchy
 from quipu.model.delta import Delta
-from quipu.model.derivation import DerivationState, Freshness
+from quipu.model.derivation import DerivationState, Freshness, RefreshCost
 from quipu.model.query import Filter
 from quipu.testing.facts import document, entity, passage, relation
 from tests.unit.derive.hierarchy.guilds import (
@@ -21,12 +22,17 @@ from tests.unit.derive.hierarchy.guilds import (
     with_model,
     words,
 )
-from tests.unit.derive.workshop import dump, publish, remove
+from tests.unit.derive.workshop import dump, open_bench, publish, remove
 
 
 async def _state(bench: Bench) -> DerivationState:
     async with bench.store.view() as view:
         return await hierarchy.DERIVATION.state(view, bench)
+
+
+async def test_of_nothing_there_is_nothing_to_tell(tmp_path: Path) -> None:
+    async with open_bench(tmp_path) as bench:
+        assert (await _state(bench)).cost == RefreshCost()
 
 
 async def test_all_of_a_new_hierarchy_is_told_and_nothing_of_it_again(guilds: Bench) -> None:
@@ -117,31 +123,31 @@ async def test_one_document_more_leaves_most_aggregates_as_they_are(guilds: Benc
     assert len(same) < len(after)
 
 
-async def test_reports_lead_to_the_chunks_that_name_most_of_what_is_in_them(guilds: Bench) -> None:
+async def test_reports_lead_to_the_chunks_that_mention_most_of_what_is_in_them(guilds: Bench) -> None:
     await refresh(guilds)
     found, reports = await aggregates(guilds), await told(guilds)
     for name, each in found.items():
         below = [key for other in found.values() for key in other.members if name in (other.id, other.parent)]
         async with guilds.store.view() as view:
             named = await view.chunks_of_entities(below, 1_000)
-        counts: dict[str, int] = {}
-        for chunks in named.values():
-            for chunk, n in chunks.items():
-                counts[chunk] = counts.get(chunk, 0) + n
+            said = await view.entity_mentions(sorted({chunk for chunks in named.values() for chunk in chunks}))
+        counts = {chunk: sum(mention.key in below for mention in mentions) for chunk, mentions in said.items()}
+        counts = {chunk: n for chunk, n in counts.items() if n}
         ranked = sorted(counts, key=lambda chunk: (-counts[chunk], chunk))
         assert reports[name].chunks == tuple(ranked[:20]), each
 
 
-async def test_a_report_follows_names_that_occur_where_nothing_is_said_of_them(guilds: Bench) -> None:
-    """Smith N2 is found in the new chunk by its name alone: what it is told from stays, what it leads to does not."""
-    await refresh(guilds)
+async def test_a_report_leads_to_nothing_where_a_name_merely_stands_or_that_is_gone(guilds: Bench) -> None:
     await publish(guilds, document("bare", passage("Smith N2. " * 40, entity("Cartwright Q"))))
     await refresh(guilds)
     async with guilds.store.view() as view:
         (chunk,) = await view.document_chunks("bare")
         finest = (await view.clusters_of(Hierarchy.AGGREGATES, ["smith n2"]))["smith n2"]
+        own = (await view.clusters_of(Hierarchy.AGGREGATES, ["cartwright q"]))["cartwright q"]
         (report,) = await view.cluster_reports([finest])
-    assert report.chunks[0] == chunk.id
+    assert finest == own or chunk.id not in report.chunks
+    await remove(guilds, "bare")
+    assert await guilds.store.verify() == []
 
 
 async def test_under_a_filter_only_what_is_told_of_allowed_documents_is_shown(guilds: Bench) -> None:

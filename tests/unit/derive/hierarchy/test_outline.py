@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from quipu.derive.hierarchy.outline import MAX_CHUNKS, MAX_TOPS, Outline
-from quipu.derive.hierarchy.reading import Appearances, Graph, Pairs
+from quipu.derive.hierarchy.reading import Graph, Mentions, Pairs
 
 
 def _graph(n: int, n_relations: int, seed: int = 0) -> Graph:
@@ -22,7 +22,7 @@ def _graph(n: int, n_relations: int, seed: int = 0) -> Graph:
         vectors=vectors.astype(np.float16),
         degrees=np.bincount(ends.ravel(), minlength=n).astype(np.int64),
         relations=Pairs(first=ends[:, 0], second=ends[:, 1], weights=chance.integers(1, 4, len(ends)) * 500),
-        appearances=Appearances(
+        mentions=Mentions(
             entities=seen[:, 0],
             chunks=seen[:, 1],
             counts=chance.integers(1, 4, len(seen)),
@@ -53,7 +53,7 @@ def test_tops_and_chunks_are_those_of_all_that_is_in_an_aggregate(outline: Outli
         ranked = sorted(entities, key=lambda each: (-graph.degrees[each], each))
         assert outline.tops[node] == ranked[:MAX_TOPS]
         counts: dict[int, int] = defaultdict(int)
-        seen = graph.appearances
+        seen = graph.mentions
         for entity, chunk, n in zip(seen.entities.tolist(), seen.chunks.tolist(), seen.counts.tolist(), strict=True):
             if entity in entities:
                 counts[chunk] += n
@@ -112,7 +112,7 @@ def test_ids_are_of_what_is_inside_and_of_nothing_else() -> None:
         vectors=graph.vectors,
         degrees=again.graph.degrees,
         relations=again.graph.relations,
-        appearances=graph.appearances,
+        mentions=graph.mentions,
     )
     assert Outline(same_vectors).ids == first.ids
 
@@ -136,5 +136,5 @@ def _nothing() -> Graph:
         vectors=np.empty((0, 4), dtype=np.float16),
         degrees=empty,
         relations=Pairs(first=empty, second=empty, weights=empty),
-        appearances=Appearances(entities=empty, chunks=empty, counts=empty, ids=()),
+        mentions=Mentions(entities=empty, chunks=empty, counts=empty, ids=()),
     )

@@ -5,11 +5,13 @@ from dataclasses import replace
 
 import pytest
 
+from quipu.derive import hierarchy
 from quipu.derive.derivation import Bench
 from quipu.derive.hierarchy.planning import CUT, EXTRACTIVE, REFUSED
 from quipu.errors import OverBudget, Overloaded, QuipuError, Refused, Unavailable
 from quipu.model.chat import ChatRequest, Lifetime, Role
 from quipu.model.cluster import Hierarchy
+from quipu.model.derivation import Freshness
 from quipu.model.ids import digest
 from quipu.testing.facts import document, entity, passage, relation
 from tests.unit.derive.hierarchy.guilds import (
@@ -105,11 +107,40 @@ async def test_where_no_call_is_made_any_more_the_rest_waits_and_is_made_up_for(
     assert (healed.stopped, healed.n_made) == ("", len(await aggregates(guilds)) - 5)
 
 
+async def test_relations_no_call_was_left_for_wait_and_are_made_up_for(guilds: Bench) -> None:
+    llm = Narrator()
+    llm.reply = lambda _: OverBudget("Enough.") if len(llm.about_relations) > 3 else None
+    await refresh(with_model(guilds, llm))
+    n_cut = sum(each.model == CUT for each in await between(guilds))
+    assert n_cut > 0
+    after = with_model(guilds, Narrator())
+    async with guilds.store.view() as view:
+        state = await hierarchy.DERIVATION.state(view, after)
+        assert (await hierarchy.DERIVATION.state(view, guilds)).freshness is Freshness.FRESH, "rules have told all"
+    assert (state.freshness, state.n_stale, state.cost.n_calls) == (Freshness.STALE, n_cut, n_cut)
+    assert (await refresh(after)).n_calls == n_cut
+    assert CUT not in {each.model for each in await between(guilds)}
+    assert (await refresh(after)).n_calls == 0
+
+
+async def test_a_relation_is_not_asked_for_before_both_its_ends_are_told(guilds: Bench) -> None:
+    llm = Narrator()
+    llm.reply = lambda _: Overloaded("Busy.") if len(llm.requests) == 1 else None
+    report = await refresh(with_model(guilds, llm))
+    assert "one of its ends could not be told" in {why for _, why in report.failed}
+    assert (report.n_made, report.n_kept) == (len(await told(guilds)), 0)
+    assert all(material_of(each).count("- Guild ") >= 2 for each in llm.about_relations)
+    await refresh(with_model(guilds, llm))
+    assert all(material_of(each).count("- Guild ") >= 2 for each in llm.about_relations)
+    assert CUT not in {each.model for each in await between(guilds)}
+
+
 async def test_one_that_fails_leaves_those_above_it_untold_until_it_does_not(guilds: Bench) -> None:
     llm = Narrator()
     llm.reply = lambda _: Overloaded("Busy.") if len(llm.requests) == 1 else None
     report = await refresh(with_model(guilds, llm))
-    assert sorted(why for _, why in report.failed) == ["Busy.", "something in it could not be told"]
+    of_aggregates = [why for what, why in report.failed if what.startswith("aggregate")]
+    assert sorted(of_aggregates) == ["Busy.", "something in it could not be told"]
     found = await aggregates(guilds)
     untold = found.keys() - (await told(guilds)).keys()
     assert {found[each].parent for each in untold} <= untold | {""}
@@ -120,7 +151,7 @@ async def test_one_that_fails_leaves_those_above_it_untold_until_it_does_not(gui
 @pytest.mark.parametrize("reply", ["I cannot say.", '{"name": "", "description": "x"}', Refused("No.")])
 async def test_rules_stand_in_where_no_reply_is_of_use(guilds: Bench, reply: str | QuipuError) -> None:
     llm = Narrator()
-    llm.reply = lambda _: reply if len(llm.requests) == 1 else None
+    llm.reply = lambda each: reply if each.messages == llm.requests[0].messages else None
     report = await refresh(with_model(guilds, llm))
     assert (report.failed, len(report.notes)) == ((), 1)
     by_rule = [each for each in (await told(guilds)).values() if each.model.startswith(REFUSED)]
@@ -131,8 +162,10 @@ async def test_rules_stand_in_where_no_reply_is_of_use(guilds: Bench, reply: str
 async def test_a_relation_no_reply_on_which_is_of_use_keeps_what_the_documents_say(guilds: Bench) -> None:
     llm = Narrator(lambda each: Refused("No.") if is_between(each) else None)
     report = await refresh(with_model(guilds, llm))
-    assert {why for _, why in report.failed} == {"No."}
+    assert (report.failed, len(report.notes)) == ((), 1)
     assert all(each.description for each in await between(guilds))
+    assert f"{REFUSED} fake/narrator" in {each.model for each in await between(guilds)}
+    assert (await refresh(with_model(guilds, Narrator()))).n_calls == 0
 
 
 async def test_what_is_removed_while_the_model_tells_of_it_is_told_nowhere(guilds: Bench) -> None:
@@ -175,6 +208,21 @@ async def test_told_by_a_model_it_is_the_same_however_it_came_about(guilds: Benc
     await remove(guilds, "ledger07")
     await refresh(with_model(guilds, Narrator()))
     await publish(other, ledger("more"), *(each for each in reversed(shelf()) if each.id != "ledger07"))
+    await refresh(with_model(other, Narrator()))
+    assert await dump(guilds) == await dump(other)
+
+
+async def test_a_relation_is_told_again_where_one_of_its_ends_is(guilds: Bench, other: Bench) -> None:
+    """The new document says something of one entity, and nothing of its relations."""
+    new = document("new", passage("Potter N2 was seen.", entity("Potter N2", "Person", "Potter N2 is in ledger00.")))
+    await refresh(with_model(guilds, Narrator()))
+    shape = (await aggregates(guilds)).keys()
+    await publish(guilds, new)
+    llm = Narrator()
+    await refresh(with_model(guilds, llm))
+    assert shape == (await aggregates(guilds)).keys()
+    assert len(llm.about_relations) > 0
+    await publish(other, *shelf(), new)
     await refresh(with_model(other, Narrator()))
     assert await dump(guilds) == await dump(other)
 

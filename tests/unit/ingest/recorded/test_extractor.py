@@ -1,52 +1,71 @@
 """Each chunk gets what its text holds; nothing recorded is lost."""
 
-from quipu.ingest.recorded import RecordedExtractor
-from quipu.model.extraction import ChunkInput, Extraction
-from quipu.model.recording import RecordedEntity, RecordedRelation, Recording
+from quipu.ingest.recorded.extractor import RecordedExtractor, identity_of
+from quipu.model.extraction import ChunkInput, Extraction, FoundEntity, FoundRelation
+from quipu.model.recording import Recording
 
-TEXT = "Alice Kober counted signs. Michael Ventris read them."
 RECORDING = Recording(
     document="d1",
     entities=(
-        RecordedEntity(name="Alice Kober", type="Person", description="A classicist."),
-        RecordedEntity(name="michael ventris", type="Person"),
-        RecordedEntity(name="Sign groups"),
+        FoundEntity(name="Alice Kober", type="Person", description="A classicist."),
+        FoundEntity(name="michael ventris", type="Person"),
+        FoundEntity(name="Sign groups", type="Other"),
     ),
     relations=(
-        RecordedRelation(source="Alice Kober", target="Sign groups", description="counted", weight=2.0),
-        RecordedRelation(source="Linear A", target="Linear B", description="resemble"),
+        FoundRelation(source="Alice Kober", target="Sign groups", description="counted", weight=2.0),
+        FoundRelation(source="Linear A", target="Linear B", description="resemble"),
     ),
 )
 
 
-async def _extract(text: str, document: str = "d1", texts: dict[str, str] | None = None) -> Extraction:
-    extractor = RecordedExtractor({"d1": RECORDING}, texts)
-    outcomes = [each async for each in extractor.extract([ChunkInput(text=text, documents=(document,))])]
-    assert len(outcomes) == 1
-    assert outcomes[0].extraction is not None
-    return outcomes[0].extraction
+async def _extract(*texts: str, document: str = "d1") -> list[Extraction]:
+    inputs = [ChunkInput(text=text, documents=(document,)) for text in texts]
+    outcomes = [each async for each in RecordedExtractor({"d1": RECORDING}).extract(inputs)]
+    assert [outcome.index for outcome in outcomes] == list(range(len(texts)))
+    return [outcome.extraction for outcome in outcomes if outcome.extraction is not None]
 
 
 async def test_a_chunk_gets_the_names_it_holds_however_they_are_spelt() -> None:
-    found = await _extract("Michael Ventris read them.")
-    assert [(each.name, each.type, each.start, each.end) for each in found.entities] == [
-        ("michael ventris", "Person", 0, 15)
+    first, second = await _extract("Nothing.", "Michael Ventris read sign groups.")
+    assert [(each.name, each.type, each.start, each.end) for each in second.entities] == [
+        ("michael ventris", "Person", 0, 15),
+        ("Sign groups", "Other", 21, 32),
     ]
-    assert found.relations == ()
+    assert [each.name for each in first.entities] == ["Alice Kober"]  # named nowhere: with the first
 
 
-async def test_a_relation_goes_with_the_end_that_is_named() -> None:
-    found = await _extract("Alice Kober counted signs.")
-    assert [(each.source, each.target, each.weight) for each in found.relations] == [
-        ("Alice Kober", "Sign groups", 2.0)
+async def test_a_relation_is_stated_once_where_both_ends_are_named_else_where_one_is() -> None:
+    named = ("Alice Kober was born.", "Alice Kober counted sign groups.", "Alice Kober, sign groups. Linear B.")
+    found = await _extract(*named)
+    assert [[each.description for each in extraction.relations] for extraction in found] == [
+        [],
+        ["counted"],
+        ["resemble"],
     ]
+    assert found[1].relations[0].weight == 2.0
 
 
-async def test_what_the_whole_document_never_names_goes_with_each_chunk() -> None:
-    found = await _extract("Michael Ventris read them.", texts={"d1": TEXT})
-    assert [each.name for each in found.entities] == ["michael ventris", "Sign groups"]
-    assert [each.description for each in found.relations] == ["resemble"]
+async def test_what_no_chunk_names_goes_with_the_first() -> None:
+    first, second = await _extract("One.", "Two.")
+    assert [each.name for each in first.entities] == ["Alice Kober", "michael ventris", "Sign groups"]
+    assert [each.description for each in first.relations] == ["counted", "resemble"]
+    assert second == Extraction()
+
+
+async def test_a_name_within_another_word_is_not_named() -> None:
+    recording = Recording(
+        document="d1", entities=(FoundEntity(name="AID", type="Other"), FoundEntity(name="维基", type="Other"))
+    )
+    inputs = [ChunkInput(text=text, documents=("d1",)) for text in ("He said so.", "Food aid came.", "在维基百科上。")]
+    outcomes = [each async for each in RecordedExtractor({"d1": recording}).extract(inputs)]
+    names = [[each.name for each in outcome.extraction.entities] for outcome in outcomes if outcome.extraction]
+    assert names == [[], ["AID"], ["维基"]]
 
 
 async def test_another_document_says_nothing() -> None:
-    assert await _extract(TEXT, document="d2") == Extraction()
+    assert await _extract("Alice Kober counted signs.", document="d2") == [Extraction()]
+
+
+def test_the_identity_follows_what_is_recorded() -> None:
+    assert identity_of(RECORDING) == identity_of(RECORDING)
+    assert identity_of(RECORDING) != identity_of(Recording(document="d1")) != identity_of(None)

@@ -8,7 +8,8 @@ import pytest
 from quipu.errors import InvalidInput, NotFound
 from quipu.ingest.recorded import read_graph
 from quipu.model.cluster import Finding
-from quipu.model.recording import RecordedCommunity, RecordedEntity, RecordedRelation, RecordedReport
+from quipu.model.extraction import FoundEntity, FoundRelation
+from quipu.model.recording import RecordedCommunity, RecordedReport
 
 TEXT = {"id": "d1", "title": "Scripts", "text": "Alice Kober studied Linear B at Brooklyn College."}
 RECORD = {
@@ -46,12 +47,12 @@ def test_a_folder_is_read_with_texts_records_communities_and_reports(tmp_path: P
         ("d1", "Scripts", TEXT["text"])
     ]
     assert graph.recordings["d1"].entities == (
-        RecordedEntity(name="Alice Kober", type="Person", description="A classicist."),
-        RecordedEntity(name="Linear B"),
+        FoundEntity(name="Alice Kober", type="Person", description="A classicist."),
+        FoundEntity(name="Linear B", type="Other"),
     )
     assert graph.recordings["d1"].relations == (
-        RecordedRelation(source="Alice Kober", target="Linear B", keywords=("study", "script"), weight=3.0),
-        RecordedRelation(
+        FoundRelation(source="Alice Kober", target="Linear B", keywords=("study", "script"), weight=3.0),
+        FoundRelation(
             source="Alice Kober",
             target="Brooklyn College",
             keywords=("taught at",),
@@ -109,6 +110,11 @@ def test_names_in_mixed_case_stay_as_they_are(tmp_path: Path) -> None:
         ([TEXT, TEXT], r"line 2: 'd1' is recorded a second time"),
         ([TEXT, REPORT], r"a report of community 0, which is recorded nowhere"),
         ([TEXT, {**COMMUNITY, "parent": 9}], r"lies in community 9, which is recorded nowhere"),
+        (
+            [TEXT, {**COMMUNITY, "level": 1, "parent": 5}, {**COMMUNITY, "community": 5, "level": 1}],
+            r"Community 0 of level 1 lies in community 5 of level 1",
+        ),
+        ([TEXT, {**COMMUNITY, "level": 0, "parent": 0}], r"Community 0 of level 0 lies in community 0 of level 0"),
         ([TEXT, COMMUNITY, {**REPORT, "rank": 11}], r"line 3: rank"),
         ([{"question": "Who?"}], r"line 1 is no passage"),
     ],

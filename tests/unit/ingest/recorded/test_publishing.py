@@ -1,11 +1,13 @@
 """A recorded graph's documents are published with their records, once."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from quipu.ingest.reading import Recipe
 from quipu.ingest.recorded.publishing import publish_graph
 from quipu.model.document import SourceDocument
-from quipu.model.recording import RecordedEntity, RecordedGraph, RecordedRelation, Recording
+from quipu.model.extraction import FoundEntity, FoundRelation
+from quipu.model.recording import RecordedGraph, Recording
 from quipu.parse import MEDIA_TYPE_BY_SUFFIX, parse
 from quipu.ports.sink import no_sink
 from quipu.providers.local import ByteTokenizer
@@ -30,8 +32,8 @@ def _graph(
     )
     recording = Recording(
         document="d1",
-        entities=(RecordedEntity(name="Kober", type="Person", description="A classicist."),),
-        relations=(RecordedRelation(source="Kober", target="Linear B", description="studied", weight=weight),),
+        entities=(FoundEntity(name="Kober", type="Person", description="A classicist."),),
+        relations=(FoundRelation(source="Kober", target="Linear B", description="studied", weight=weight),),
     )
     return RecordedGraph(identity=identity, documents=(source,), recordings={"d1": recording})
 
@@ -86,4 +88,14 @@ async def test_a_document_that_cannot_be_read_fails_alone(tmp_path: Path) -> Non
     done = await publish_graph(graph, store, _recipe(), no_sink)
     assert done.n_added == 1
     assert [document for document, _ in done.failed] == ["d0"]
+    await store.close()
+
+
+async def test_a_document_more_leaves_the_others_as_they_are(tmp_path: Path) -> None:
+    store = await _open(tmp_path)
+    await publish_graph(_graph(), store, _recipe(), no_sink)
+    more = SourceDocument(id="d2", title="More", data=b"Evans dug.", media_type="text/markdown", source="d2")
+    both = replace(_graph("recorded/1 b"), documents=(*_graph().documents, more))
+    done = await publish_graph(both, store, _recipe(), no_sink)
+    assert (done.n_added, done.n_updated, done.n_unchanged) == (1, 0, 1)
     await store.close()

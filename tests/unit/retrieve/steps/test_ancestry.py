@@ -41,3 +41,9 @@ async def test_what_stands_alone_or_twice_or_nowhere_is_on_no_path(library: Libr
     assert await _steps(library, "ada") == {}
     assert await _steps(library, "ada", "ada") == {}
     assert await _steps(library, "ada", "fay", "nobody") == {}
+
+
+async def test_an_aggregate_that_stands_alone_is_on_its_own_path(library: Library) -> None:
+    await library.publish(page("all", "All.", names=dict.fromkeys(_NAMES, "P")))
+    await aggregate(library, _TREE)
+    assert await _steps(library, "two") == {"two": {"two": 0}}

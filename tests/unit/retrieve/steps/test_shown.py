@@ -1,11 +1,23 @@
 """What a model is shown in one call: within its tokens, in order."""
 
+from dataclasses import replace
+from random import Random
+
 import pytest
 
 from quipu.model.chat import Message
 from quipu.model.query import Budget, Query
 from quipu.providers.local import ByteTokenizer
-from quipu.retrieve.steps.shown import CALL_TOKENS, FRAME_TOKENS, Room, Shown, batches, first_that_fit, room_of
+from quipu.retrieve.steps.shown import (
+    CALL_TOKENS,
+    FRAME_TOKENS,
+    LEAST_FILLED,
+    Room,
+    Shown,
+    batches,
+    first_that_fit,
+    room_of,
+)
 from tests.unit.retrieve.communities import report
 
 TOKENS = ByteTokenizer()
@@ -19,10 +31,30 @@ def _ids(runs: list[list[Shown]]) -> list[list[str]]:
     return [[each.id for each in run] for run in runs]
 
 
-def test_batches_are_filled_one_after_the_other_in_order() -> None:
-    assert _ids(batches(_shown(4, 6, 1, 9, 2), 10)) == [["0", "1"], ["2", "3"], ["4"]]
+def test_batches_hold_all_items_in_order_each_within_its_tokens() -> None:
+    assert _ids(batches(_shown(4, 6), 10)) == [["0", "1"]]
+    assert _ids(batches(_shown(9, 9, 9), 10)) == [["0"], ["1"], ["2"]]
     assert batches([], 10) == []
     assert _ids(batches(_shown(50, 1), 10)) == [["0"], ["1"]]
+    costs = Random("batches").choices(range(1, 9), k=300)
+    runs = batches(_shown(*costs), 100)
+    assert [each for run in _ids(runs) for each in run] == [str(n) for n in range(300)]
+    filled = [sum(each.n_tokens for each in run) for run in runs]
+    assert max(filled) <= 100
+    assert min(filled[:-1]) > 100 * LEAST_FILLED
+
+
+def test_a_report_that_grows_or_goes_leaves_most_batches_as_they_were() -> None:
+    reports = _shown(*Random("reports").choices(range(300, 1_500), k=200))
+    before = batches(reports, 11_500)
+    n_changed = []
+    for place in range(0, 200, 10):
+        grown = replace(reports[place], n_tokens=reports[place].n_tokens + 900)
+        for now in ([grown], []):
+            changed = batches([*reports[:place], *now, *reports[place + 1 :]], 11_500)
+            n_changed.append(sum(run not in before for run in changed))
+    assert len(before) > 15
+    assert sum(n_changed) / len(n_changed) < 2.5  # 5 if each were filled
 
 
 def test_nothing_overtakes_what_does_not_fit() -> None:

@@ -1,19 +1,13 @@
 """Tests of walks over entities and passages: what links weigh, and what is met most."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from quipu.algo.walk import Walk
-from quipu.model.delta import Delta
 from quipu.ports.topology import Floats
 from quipu.retrieve.steps.walk import Naming, Weights, ranked, top_chunks, top_entities, walk_over
-from quipu.testing.facts import document
-from quipu.topology import LocalTopologies
 from tests.unit.retrieve.dense import Dense, dense, derive, world
 from tests.unit.retrieve.fakes import Library
-from tests.unit.stores.opening import open_index
 
 
 def weighed(found: Dense, weights: Weights) -> Floats:
@@ -23,7 +17,7 @@ def weighed(found: Dense, weights: Weights) -> Floats:
     full[:n, :n] = weights.facts * found.mentions + weights.pairs * np.sign(found.mentions)
     full[:n, :n] += weights.synonyms * found.synonyms
     shares = found.appearances / np.maximum(found.appearances.sum(axis=0), 1)
-    named = {Naming.ONE: np.sign(found.appearances), Naming.SHARE: shares, Naming.COUNT: found.appearances}
+    named = {Naming.ONE: np.sign(found.appearances), Naming.SHARE: shares}
     if weights.naming is not None:
         full[:n, n:] = named[weights.naming]
         full[n:, :n] = full[:n, n:].T
@@ -37,7 +31,7 @@ def weighed(found: Dense, weights: Weights) -> Floats:
         Weights(facts=2.0, synonyms=0.5),
         Weights(facts=1.0, naming=Naming.ONE),
         Weights(naming=Naming.SHARE),
-        Weights(facts=0.5, pairs=0.25, naming=Naming.COUNT, synonyms=1.0),
+        Weights(facts=0.5, pairs=0.25, naming=Naming.ONE, synonyms=1.0),
     ],
 )
 async def test_links_weigh_what_was_asked_for(library: Library, weights: Weights) -> None:
@@ -58,19 +52,6 @@ async def test_links_weigh_what_was_asked_for(library: Library, weights: Weights
     assert np.allclose(full[:, places], expected)
     assert full.sum() == pytest.approx(expected.sum())
     assert np.allclose(walk.degrees[places], expected.sum(axis=1))
-
-
-async def test_neighbouring_passages_are_linked(tmp_path: Path) -> None:
-    async with open_index(tmp_path / "index.sqlite") as store:
-        await store.commit(Delta(publish=[document("a", "One.", "Two.", "Three."), document("b", "Four.")]))
-        async with store.view() as view:
-            walk = walk_over(await LocalTopologies(tmp_path / "topology").of(view), Weights(successions=0.5))
-            one, two, three = [chunk.id for chunk in await view.document_chunks("a")]
-            numbers = await view.chunk_numbers([one, two, three])
-    links = walk.of(np.array([walk.n_entities + numbers[two]]))
-    assert sorted(links.to.tolist()) == sorted(walk.n_entities + numbers[chunk] for chunk in (one, three))
-    assert links.weights.tolist() == [0.5, 0.5]
-    assert walk.degrees.sum() == 2.0
 
 
 def test_a_reset_of_any_mass_gives_shares() -> None:

@@ -1,0 +1,120 @@
+"""Law of the one derivation with a memory: communities stay what they are, and stay about as good as new ones."""
+
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+from quipu.algo.pairs import Pairs
+from quipu.derive import communities
+from quipu.derive.derivation import Bench
+from quipu.derive.pair_graph import read_pair_graph
+from quipu.model.cluster import Cluster, Hierarchy
+from quipu.model.delta import Delta, DocumentFacts
+from quipu.testing.facts import document, entity, passage, relation
+from tests.laws.test_reports import _open
+
+N_DOCUMENTS, N_CHANGES = 220, 12
+GUILDS, PEOPLE = 30, 10
+LEAST_KEPT, LEAST_QUALITY = 0.95, 0.99
+
+
+def letter(number: int) -> DocumentFacts:
+    """Return a document about some people of a guild, and now and then one of another."""
+    random = Random(f"letter {number}")
+    guild = random.randrange(GUILDS)
+    names = [f"Person {guild} {each}" for each in random.sample(range(PEOPLE), 4)]
+    if random.random() < 0.3:
+        names.append(f"Person {random.randrange(GUILDS)} {random.randrange(PEOPLE)}")
+    said = [entity(name, "Person", f"{name} was there.") for name in names]
+    ties = [relation(one, other, "They met.") for one, other in zip(names, names[1:] + names[:1], strict=True)]
+    return document(f"letter{number}", passage(f"Letter {number}: {', '.join(names)}.", *said, *ties))
+
+
+def keys_of(facts: DocumentFacts) -> set[str]:
+    """Return the keys of the entities a document tells of."""
+    return {mention.key for chunk in facts.chunks for mention in chunk.entities}
+
+
+async def clusters_of(bench: Bench) -> dict[str, Cluster]:
+    """Return the communities by id."""
+    async with bench.store.view() as view:
+        return {each.id: each for each in await view.clusters(Hierarchy.COMMUNITIES)}
+
+
+def inside(clusters: dict[str, Cluster]) -> dict[str, set[str]]:
+    """Return the keys of all entities in each community and below it."""
+    held: dict[str, set[str]] = {name: set() for name in clusters}
+    for each in clusters.values():
+        at = each.id
+        while at:
+            held[at].update(each.members)
+            at = clusters[at].parent
+    return held
+
+
+def kept(before: dict[str, set[str]], after: dict[str, set[str]], touched: set[str]) -> tuple[int, int]:
+    """Return how many of the communities nothing happened to still hold the same entities, and of how many."""
+    untouched = [name for name, keys in before.items() if not keys & touched]
+    return sum(after.get(name) == before[name] for name in untouched), len(untouched)
+
+
+async def quality(bench: Bench) -> float:
+    """Return the modularity of the coarsest communities: Σ w_in / m − (Σ degree / 2m)² (Newman and Girvan, 2004)."""
+    clusters = await clusters_of(bench)
+    async with bench.store.view() as view:
+        graph = await read_pair_graph(view, await bench.topology.of(view))
+    held = inside(clusters)
+    community = {key: name for name, each in clusters.items() if not each.parent for key in held[name]}
+    return modularity(graph.tied, [community[key] for key in graph.keys])
+
+
+def modularity(pairs: Pairs, names: list[str]) -> float:
+    """Return the modularity of a division; `names` are the communities of the nodes."""
+    _, of = np.unique(names, return_inverse=True)
+    m = pairs.weights.sum()
+    is_inside = of[pairs.sources] == of[pairs.targets]
+    degrees = np.bincount(of[pairs.sources], pairs.weights, of.max() + 1)
+    degrees += np.bincount(of[pairs.targets], pairs.weights, of.max() + 1)
+    return float(pairs.weights[is_inside].sum() / m - ((degrees / (2 * m)) ** 2).sum())
+
+
+async def changed_one_by_one(folder: Path, *, rebuild: bool = False) -> tuple[float, float]:
+    """Add and remove single documents; return the share of untouched communities kept, and how good they are.
+
+    That is their modularity at the end by that of communities found anew.
+    """
+    n_kept, n_untouched = 0, 0
+    async with _open(folder, asks=False) as bench:
+        await bench.store.commit(Delta(publish=[letter(number) for number in range(N_DOCUMENTS)]))
+        await communities.refresh(bench, False)
+        before = inside(await clusters_of(bench))
+        for number in range(N_CHANGES):
+            facts = letter(number) if number % 3 == 2 else letter(N_DOCUMENTS + number)
+            change = Delta(remove=[f"letter{number}"]) if number % 3 == 2 else Delta(publish=[facts])
+            await bench.store.commit(change)
+            await communities.refresh(bench, rebuild)
+            after = inside(await clusters_of(bench))
+            same, of = kept(before, after, keys_of(facts))
+            n_kept, n_untouched, before = n_kept + same, n_untouched + of, after
+        ended = await quality(bench)
+        await communities.refresh(bench, True)
+        return n_kept / n_untouched, ended / await quality(bench)
+
+
+async def test_untouched_communities_stay_and_all_are_as_good_as_new_ones(tmp_path: Path) -> None:
+    share, ratio = await changed_one_by_one(tmp_path)
+    assert share >= LEAST_KEPT
+    assert ratio >= LEAST_QUALITY
+
+
+async def test_the_law_fails_where_communities_forget(tmp_path: Path) -> None:
+    share, _ = await changed_one_by_one(tmp_path, rebuild=True)
+    assert share < LEAST_KEPT
+
+
+def test_modularity_of_two_triangles_and_a_bridge() -> None:
+    sources, targets = np.array([0, 0, 1, 3, 3, 4, 2]), np.array([1, 2, 2, 4, 5, 5, 3])
+    pairs = Pairs(n=6, sources=sources, targets=targets, weights=np.ones(7))
+    assert modularity(pairs, list("aaabbb")) == pytest.approx(6 / 7 - 0.5)

@@ -1,0 +1,125 @@
+"""Laws of derivations where several work at once: they end in one state, pay once, and readers see one snapshot."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from quipu import engine as engines
+from quipu.engine import Quipu, turn
+from quipu.engine.models import Models
+from quipu.model.chat import ChatRequest
+from quipu.model.cluster import Hierarchy
+from quipu.model.evidence import Evidence
+from quipu.model.query import Query
+from quipu.ports.store import ReadView, Store
+from quipu.retrieve import STRATEGIES, Tools
+from quipu.testing.llm import ScriptedLLM
+from quipu.testing.scripted.script import Latency
+from tests.laws.derived_world import DERIVATIONS, NAMES, QUESTIONS, communities_anew, keep_all, story, told_of
+from tests.laws.model_world import dump_of, script, scripted_engine
+from tests.laws.world import engine
+
+SLOW = Latency(mean_s=0.01)
+
+
+@pytest.fixture(autouse=True)
+def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have each look often what the other does."""
+    for module in (engines, turn):
+        monkeypatch.setattr(module, "POLL_S", 0.002)
+
+
+async def ended(kb: Quipu) -> object:
+    """Return the state of a sound index: the dump, aggregates, and communities found anew."""
+    assert await kb.verify() == []
+    assert await kb.plan() == ()
+    return await dump_of(kb), await told_of(kb, Hierarchy.AGGREGATES), await communities_anew(kb)
+
+
+async def test_two_that_refresh_at_once_end_in_the_state_of_one(tmp_path: Path) -> None:
+    """Without a model nothing is paid for, and neither waits for the other."""
+    async with engine(tmp_path / "kb") as one, engine(tmp_path / "kb") as other:
+        await one.add(*(story(name, 0) for name in NAMES[:4]))
+        await asyncio.gather(keep_all(one), keep_all(other))
+        await asyncio.gather(one.add(story(NAMES[4], 0)), other.remove(NAMES[:1]))
+        await asyncio.gather(one.refresh(), other.refresh())
+        together = await ended(other)
+    async with engine(tmp_path / "alone") as kb:
+        await kb.add(*(story(name, 0) for name in NAMES[1:5]))
+        await keep_all(kb)
+        assert await ended(kb) == together
+
+
+async def asked_by_both(folder: Path) -> list[ChatRequest]:
+    """Have two engines make all derivations of one index at once; return what the model was asked of documents."""
+    llm = ScriptedLLM(script(latency=SLOW))
+    async with scripted_engine(folder, llm) as one, scripted_engine(folder, llm) as other:
+        await one.add(*(story(name, 0) for name in NAMES[:3]))
+        n_before = len(llm.answered)
+        await asyncio.gather(keep_all(one), keep_all(other))
+        asked = [call.request for call in llm.answered[n_before:] if call.request.documents or call.request.made_from]
+        assert await one.verify() == []
+        assert await other.plan() == ()
+        return asked
+
+
+async def test_two_that_refresh_at_once_pay_once(tmp_path: Path) -> None:
+    asked = await asked_by_both(tmp_path / "kb")
+    assert len(asked) == len(set(asked)) > 3
+
+
+async def test_the_law_fails_where_nobody_waits_for_the_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    @asynccontextmanager
+    async def at_once(_store: Store, _models: Models) -> AsyncIterator[None]:
+        yield
+
+    monkeypatch.setattr(engines, "turn_to_derive", at_once)
+    asked = await asked_by_both(tmp_path / "kb")
+    assert len(asked) > len(set(asked))
+
+
+async def found_in(view: ReadView, kb: Quipu) -> list[Evidence]:
+    """Return what every strategy finds in a view."""
+    parts = kb._parts
+    tools = Tools(
+        vectors=parts.vectors, embedder=parts.embedder, topology=parts.topology, tokenizer=parts.recipe.tokenizer
+    )
+    return [
+        await strategy.retrieve(Query(text=question, strategy=strategy.name), view, tools)
+        for strategy in STRATEGIES.values()
+        for question in QUESTIONS
+    ]
+
+
+async def test_a_reader_sees_one_snapshot_while_others_refresh(tmp_path: Path) -> None:
+    async with engine(tmp_path / "kb") as kb, engine(tmp_path / "kb") as other:
+        await kb.add(*(story(name, 0) for name in NAMES[:4]))
+        await keep_all(kb)
+        async with kb._store.view() as view:
+            before = await found_in(view, kb)
+            await other.add(story(NAMES[4], 0), story(NAMES[0], 1))
+            await other.remove([NAMES[1]])
+            await other.refresh(DERIVATIONS, rebuild=True)
+            async with kb._store.view() as new:
+                assert all(a != b for a, b in zip(before[2:], (await found_in(new, kb))[2:], strict=True))
+            assert await found_in(view, kb) == before
+
+
+async def test_readers_are_answered_soundly_all_the_while_a_model_writes(tmp_path: Path) -> None:
+    llm = ScriptedLLM(script(latency=SLOW))
+    async with scripted_engine(tmp_path / "kb", llm) as kb:
+        await kb.add(*(story(name, 0) for name in NAMES[:2]))
+        await keep_all(kb)
+        work = asyncio.create_task(kb.add(story(NAMES[2], 0)))
+        n_asked = 0
+        while not work.done():
+            name = list(STRATEGIES)[n_asked % len(STRATEGIES)]
+            answer = await kb.query(QUESTIONS[0], strategy=name, with_answer=False)
+            assert name in ("bypass", "community_global") or answer.trace.evidence.chunks, name
+            n_asked += 1
+        await work
+        assert n_asked > 3
+        assert await kb.verify() == []

@@ -1,0 +1,76 @@
+"""Tests of tracing: the way by which most of a walk came to a passage, by hand."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from quipu.model.evidence import Scored
+from quipu.ports.store import ReadView
+from quipu.retrieve.steps import tracing
+from quipu.retrieve.steps.tracing import Trail, ways_to
+from quipu.retrieve.steps.walk import Naming, Weights, ranked, walk_over
+from quipu.topology import LocalTopologies
+from tests.unit.retrieve.fakes import Library, page
+
+_PAGES = [
+    page("One", "Ada met Bob.", names={"Ada": "Person", "Bob": "Person"}, relations=[("Ada", "Bob", "They met.")]),
+    page("Two", "Bob met Cyril.", names={"Bob": "Person", "Cyril": "Person"}),
+    page("Three", "Cyril left Dorn.", names={"Cyril": "Person", "Dorn": "Location"}),
+    page("Four", "Nothing here."),
+]
+
+
+async def _ways(library: Library, folder: Path, starts: dict[str, float], near: dict[str, float]) -> dict[str, str]:
+    """Return the way to each page by its title, of a walk that starts again at entities and near pages."""
+    async with library.view() as view:
+        topology = await LocalTopologies(folder / "topology").of(view)
+        walk = walk_over(topology, Weights(facts=1.0, naming=Naming.ONE))
+        reset = np.zeros(walk.n_nodes)
+        for key, number in (await view.entity_numbers(list(starts))).items():
+            reset[number] = starts[key]
+        title_by_id = await _titles(view)
+        for chunk, number in (await view.chunk_numbers(list(title_by_id))).items():
+            reset[walk.n_entities + number] = near.get(title_by_id[chunk], 0.0)
+        trail = Trail(walk=walk, reset=reset, ranks=ranked(walk, reset, 0.5), damping=0.5)
+        ways = await ways_to([Scored(id=each, score=1.0) for each in title_by_id], trail, view)
+    return {title_by_id[chunk]: way for chunk, way in ways.items()}
+
+
+async def _titles(view: ReadView) -> dict[str, str]:
+    documents = await view.documents()
+    return {chunk.id: chunk.title for each in documents for chunk in await view.document_chunks(each.id)}
+
+
+async def test_a_passage_some_steps_away_is_told_with_all_steps(library: Library, tmp_path: Path) -> None:
+    await library.publish(*_PAGES)
+    ways = await _ways(library, tmp_path, {"ada": 1.0}, {"Four": 0.1, "Two": 0.001})
+    two = _PAGES[1].chunks[0].chunk.id
+    assert ways == {
+        "One": "by ada",
+        "Two": "by ada → bob",
+        "Three": f"by ada → bob → passage {two} → cyril",
+        "Four": "as it is near to the question itself",
+    }
+
+
+async def test_a_way_too_long_to_follow_is_told_by_its_last_step(
+    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tracing, "MAX_STEPS", 3)
+    await library.publish(*_PAGES)
+    ways = await _ways(library, tmp_path, {"ada": 1.0}, {})
+    assert ways["Three"] == "by … → cyril"
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2)])
+async def test_of_equal_ways_the_first_by_id_is_told(library: Library, tmp_path: Path, order: tuple[int, ...]) -> None:
+    pages = [
+        page("Both", "Ada met Bob.", names={"Ada": "Person", "Bob": "Person"}),
+        page("Ada", "Ada slept.", names={"Ada": "Person"}),
+        page("Bob", "Bob slept.", names={"Bob": "Person"}),
+    ]
+    for place in order:
+        await library.publish(pages[place])
+    ways = await _ways(library, tmp_path, {"ada": 1.0, "bob": 1.0}, {})
+    assert ways == {"Both": "by ada", "Ada": "by ada", "Bob": "by bob"}
