@@ -145,7 +145,7 @@ class ReadView(DerivedView, Protocol):
         ...
 
     async def chunks_mentioning(self, keys: Sequence[str], k: int) -> dict[str, list[str]]:
-        """Return, for each entity, the first k chunks that mention it, by id: that its name stands there is not enough."""
+        """Return, for each entity, the first k chunks, by id, that mention it: its name alone is no mention."""
         ...
 
     async def chunks_of_relations(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:

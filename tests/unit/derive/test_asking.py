@@ -56,7 +56,7 @@ async def test_what_is_of_no_use_is_asked_for_once_more_and_what_was_kept_of_it_
 async def test_two_replies_of_no_use_are_a_refusal_that_says_what_came_and_what_to_do(
     replies: list[Completion],
 ) -> None:
-    with pytest.raises(Refused, match="not a yes \\(stop\\): 'No.'") as caught:
+    with pytest.raises(Refused, match=r"not a yes \(stop\): 'No\.'") as caught:
         await _ask(*replies)
     assert caught.value.remedy
 
