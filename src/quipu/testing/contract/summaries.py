@@ -194,9 +194,7 @@ class Summaries:
             assert await store.summary_tasks(owners) == []
             assert await dump(store) == before
 
-    async def test_a_task_tells_its_revision_and_a_summary_without_words_is_refused(
-        self, open_store: OpenStore
-    ) -> None:
+    async def test_a_task_has_its_revision_and_a_summary_without_words_is_refused(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await publish(store, _saying("a", *_MANY))
             (task,) = await store.summary_tasks([_ACRE])
