@@ -19,6 +19,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -201,7 +202,10 @@ def _sources(n_chunks: int) -> list[SourceDocument]:
 
 
 def _save(runs: Sequence[Run]) -> None:
-    command = shlex.join(["python", "benchmarks/pipeline.py", *sys.argv[1:]])
+    given = [
+        "PYTHON" if before == "--peer" else each for before, each in pairwise(sys.argv)
+    ]  # no place of this machine
+    command = shlex.join(["python", "benchmarks/pipeline.py", *given])
     where = {**machine(), "commit": commit(), **versions()}
     date = datetime.now(UTC).date().isoformat()
     kept = {"command": command, "date": date, "where": where, "runs": [asdict(run) for run in runs]}
