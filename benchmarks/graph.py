@@ -36,7 +36,9 @@ from quipu.algo.lca import Forest
 from quipu.algo.leiden import leiden
 from quipu.algo.links import Matrix, matrix_of
 from quipu.algo.pairs import Pairs, modularity, pairs_of
+from quipu.algo.paths import Ground, best_paths, pair_codes
 from quipu.algo.ppr import page_rank
+from quipu.algo.routes import Routes
 from quipu.algo.walk import Block, Walk
 from quipu.model.delta import Delta
 from quipu.model.query import Filter
@@ -200,7 +202,27 @@ async def hierarchies(world: World) -> AsyncIterator[Figure]:
     yield Figure("lca, paths between ten entities in a store", "quipu", _middle(asked))
 
 
-CASES: tuple[Callable[[World], AsyncIterator[Figure]], ...] = (walks, topologies, divisions, hierarchies)
+async def ways(world: World) -> AsyncIterator[Figure]:
+    """Shortest ways between two entities, and the best paths of two links from many."""
+    chance = np.random.default_rng(6)
+    degrees = np.diff(world.matrix.starts).astype(np.float64)
+    routes = Routes(world.matrix.of, degrees)
+    pairs = 1 + chance.integers(0, world.n_entities, (100, 2))
+    took = _median(lambda: [routes.between(int(a), int(b)) for a, b in pairs])
+    yield Figure("way between two entities, a hundred pairs", "quipu", took, f"{took.ms / len(pairs):.2f} ms each")
+    n = world.n_entities + 1
+    marked = np.unique(pair_codes(world.sources[:200], world.targets[:200], n))
+    ground = Ground(links=world.matrix, order=np.arange(n), is_answer=chance.random(n) < 0.2, marked=marked)
+    for kind, starts in (
+        ("40 entities", 1 + chance.choice(world.n_entities, 40, replace=False)),
+        ("the 200 best connected", np.argsort(-degrees, kind="stable")[:200]),
+    ):
+        worth = np.ones(len(starts))
+        took = _median(lambda: best_paths(starts, worth, ground, n=30, max_links=32))  # noqa: B023
+        yield Figure(f"paths of two links from {kind}", "quipu", took)
+
+
+CASES: tuple[Callable[[World], AsyncIterator[Figure]], ...] = (walks, ways, topologies, divisions, hierarchies)
 
 
 def _before(n: int, found: Sequence[Community], n_levels: int) -> Before:
@@ -255,7 +277,8 @@ def _peers(world: World, damping: float) -> Iterator[tuple[str, Callable[[], obj
 
 @asynccontextmanager
 async def _store(world: World) -> AsyncIterator[RelationalStore]:
-    backend = SqliteBackend(world.folder / "index.sqlite", busy_timeout_s=30)
+    folder = Path(tempfile.mkdtemp(dir=world.folder))  # a store of its own for each case
+    backend = SqliteBackend(folder / "index.sqlite", busy_timeout_s=30)
     store = RelationalStore(backend, lease_s=600)
     try:
         await store.prepare()
