@@ -8,17 +8,15 @@ counts, whoever wrote it. What is missing, damaged or of another index reads as 
 import contextlib
 import json
 import mmap
-import os
-import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import BinaryIO
 from uuid import uuid4
 
 import numpy as np
 
+from quipu.durable import remove, replacing
 from quipu.topology.graph import Graph, Tables
 from quipu.topology.table import Layered, Table
 
@@ -111,7 +109,8 @@ def save(directory: Path, graph: Graph, seal: int | None) -> Saved:
     )
     path = directory / f"graph-{graph.revision:012d}.arrays"
     remove(directory.glob("*.unfinished"))
-    with _replacing(path) as file:
+    # Another process may write the same revision: each has a name of its own until it is done.
+    with replacing(path, path.with_name(f"{path.stem}-{uuid4().hex}.unfinished")) as file:
         file.write(_rendered(header))
         for array in _arrays(tables):
             file.write(array)
@@ -154,27 +153,3 @@ def _header(mapped: mmap.mmap) -> tuple[Header, int]:
         raise ValueError("another format")
     n_rows, n_entries = tuple(content.pop("n_rows")), tuple(content.pop("n_entries"))
     return Header(n_rows=n_rows, n_entries=n_entries, **content), len(checksum) + len(body)
-
-
-@contextlib.contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
-    """Write a file that takes the place of `path`, complete and on disk, when the block ends well."""
-    unfinished = path.with_name(f"{path.stem}-{uuid4().hex}.unfinished")
-    with unfinished.open("wb") as file:
-        yield file
-        file.flush()
-        os.fsync(file.fileno())
-    unfinished.replace(path)
-    if sys.platform != "win32":
-        descriptor = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)  # makes the new name last through a power failure
-        finally:
-            os.close(descriptor)
-
-
-def remove(paths: Iterable[Path]) -> None:
-    """Remove files, as far as the system lets go of them."""
-    for path in paths:
-        with contextlib.suppress(PermissionError):  # Windows keeps a mapped file; the next writer removes it
-            path.unlink(missing_ok=True)

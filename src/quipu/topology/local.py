@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
+from quipu.durable import remove
 from quipu.model.query import Filter
 from quipu.ports.derived import Changed, GraphRows
 from quipu.ports.store import ReadView
@@ -78,7 +79,7 @@ class LocalTopologies:
         if await asyncio.to_thread(files.is_intact, saved):
             self._intact.add(saved.path)
             return saved
-        await asyncio.to_thread(files.remove, [saved.path])
+        await asyncio.to_thread(remove, [saved.path])
         async with self._lock:  # what is known may have been made from it
             self._known.clear()
             self._restricted.clear()

@@ -16,7 +16,7 @@ from quipu.model.chat import ChatRequest
 from quipu.model.delta import Delta, DocumentFacts
 from quipu.model.evidence import Evidence
 from quipu.model.ids import relation_id
-from quipu.model.query import Query
+from quipu.model.query import Filter, Query
 from quipu.ports.store import ReadView, Space
 from quipu.retrieve.strategy import Retrieve, Tools
 from quipu.text.names import entity_key
@@ -184,6 +184,26 @@ async def found_in_order(retrieve: Retrieve, query: Query, folder: Path, seed: i
         found = await retrieve(query, view, library.tools)
     await library.close()
     return found
+
+
+async def filtered_and_alone(retrieve: Retrieve, query: Query, folder: Path) -> tuple[Evidence, Evidence, set[str]]:
+    """Return what a strategy finds of the first pages of a world: by a filter, and where there are no others.
+
+    The third are the chunks of these pages.
+    """
+    pages = world(3)
+    found: list[Evidence] = []
+    few = Filter(documents=tuple(each.id for each in pages[:5]))
+    for name, published, allowed in (("all", pages, few), ("alone", pages[:5], Filter())):
+        library = library_in(folder / name)
+        await library.open()
+        await library.publish(*published)
+        await derive(library)
+        async with library.view(allowed) as view:
+            found.append(await retrieve(query, view, library.tools))
+        await library.close()
+    filtered, alone = found
+    return filtered, alone, {facts.chunk.id for each in pages[:5] for facts in each.chunks}
 
 
 class Replies:

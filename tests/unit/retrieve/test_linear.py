@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from quipu.model.ids import sentence_id
-from quipu.model.query import Filter, Query
+from quipu.model.query import Query
 from quipu.ports.store import ReadView, Space
 from quipu.retrieve import linear
 from quipu.retrieve.steps import activation
@@ -20,9 +20,9 @@ from tests.unit.retrieve.dense import (
     cosines,
     dense,
     derive,
+    filtered_and_alone,
     found_in_order,
     key_of,
-    library_in,
     page_rank,
     scaled,
     world,
@@ -188,21 +188,11 @@ async def test_the_order_and_batches_of_documents_do_not_show(tmp_path: Path) ->
     assert first == second
 
 
-async def test_a_filter_gives_what_the_allowed_documents_alone_give(library: Library, tmp_path: Path) -> None:
-    pages = world(3)
-    await library.publish(*pages)
-    await derive(library)
-    alone = library_in(tmp_path / "alone")
-    await alone.open()
-    await alone.publish(*pages[:5])
-    await derive(alone)
-    async with library.view(Filter(documents=tuple(each.id for each in pages[:5]))) as view:
-        filtered = await linear.retrieve(_QUERY, view, library.tools)
-    async with alone.view() as view:
-        expected = await linear.retrieve(_QUERY, view, alone.tools)
-    await alone.close()
-    assert [hit.id for hit in filtered.chunks] == [hit.id for hit in expected.chunks]
-    assert filtered.entities == expected.entities
+async def test_a_filter_gives_what_the_allowed_documents_alone_give(tmp_path: Path) -> None:
+    filtered, alone, allowed = await filtered_and_alone(linear.retrieve, _QUERY, tmp_path)
+    assert [hit.id for hit in filtered.chunks] == [hit.id for hit in alone.chunks]
+    assert {hit.id for hit in filtered.chunks} <= allowed
+    assert filtered.entities == alone.entities
 
 
 async def test_russian_and_chinese(library: Library) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from quipu.model.ids import relation_ends, relation_id
-from quipu.model.query import Filter, Query
+from quipu.model.query import Query
 from quipu.ports.store import ReadView, Space
 from quipu.retrieve import path
 from quipu.retrieve.strategy import Tools
@@ -18,8 +18,8 @@ from tests.unit.retrieve.dense import (
     cosines,
     dense,
     derive,
+    filtered_and_alone,
     found_in_order,
-    library_in,
     relations_of,
     world,
 )
@@ -192,21 +192,10 @@ async def test_the_order_and_batches_of_documents_do_not_show(tmp_path: Path) ->
     assert first == second
 
 
-async def test_a_filter_sees_the_graph_of_the_allowed_documents_alone(library: Library, tmp_path: Path) -> None:
-    pages = world(3)
-    await library.publish(*pages)
-    await derive(library)
-    alone = library_in(tmp_path / "alone")
-    await alone.open()
-    await alone.publish(*pages[:5])
-    await derive(alone)
-    async with library.view(Filter(documents=tuple(each.id for each in pages[:5]))) as view:
-        filtered = await path.retrieve(_QUERY, view, library.tools)
-    async with alone.view() as view:
-        expected = await path.retrieve(_QUERY, view, alone.tools)
-    await alone.close()
-    assert {hit.id for hit in filtered.chunks} <= {facts.chunk.id for each in pages[:5] for facts in each.chunks}
-    assert {hit.id for hit in filtered.entities} == {hit.id for hit in expected.entities}
+async def test_a_filter_sees_the_graph_of_the_allowed_documents_alone(tmp_path: Path) -> None:
+    filtered, alone, allowed = await filtered_and_alone(path.retrieve, _QUERY, tmp_path)
+    assert {hit.id for hit in filtered.chunks} <= allowed
+    assert {hit.id for hit in filtered.entities} == {hit.id for hit in alone.entities}
 
 
 async def test_russian_and_chinese(library: Library) -> None:

@@ -5,18 +5,15 @@ Rows and sketches are guarded by a checksum, data by the file's size. What is mi
 store has it all.
 """
 
-import contextlib
 import mmap
-import os
-import sys
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
+from quipu.durable import remove, replacing
 from quipu.vectors.local.manifest import Manifest, SegmentFile, parse, render
 from quipu.vectors.local.state import State, Sync
 from quipu.vectors.local.table import Pages, Segment, Table
@@ -116,7 +113,7 @@ class SpaceFiles:
         splits = np.cumsum([len(segment) for segment in segments])[:-1]
         kept = list(zip(segments, np.split(mask, splits), strict=True))
         checksum = 0
-        with _replacing(path) as file:
+        with replacing(path, _unfinished(path)) as file:
             for part in _rows_and_sketches(kept):
                 checksum = zlib.crc32(part, checksum)
                 file.write(part)
@@ -133,17 +130,14 @@ class SpaceFiles:
             segments=segments,
             gone=tuple(gone.tolist()),
         )
-        with _replacing(self._manifest_path) as file:
+        with replacing(self._manifest_path, _unfinished(self._manifest_path)) as file:
             file.write(render(manifest).encode())
         self._remove_all_but(frozenset(segment.name for segment in segments))
         return manifest
 
     def _remove_all_but(self, names: frozenset[str]) -> None:
         """Remove segments no manifest names, also those a killed process left unfinished."""
-        for path in self._directory.glob(f"{self._name}-*"):
-            if path.name not in names:
-                with contextlib.suppress(PermissionError):  # Windows keeps a mapped file; the next writer removes it
-                    path.unlink(missing_ok=True)
+        remove(path for path in self._directory.glob(f"{self._name}-*") if path.name not in names)
 
 
 _Kept = tuple[Segment, npt.NDArray[np.bool_]]  # a segment, and which of its rows are written
@@ -165,18 +159,5 @@ def _data(kept: Sequence[_Kept]) -> Iterator[bytes]:
             segment.release()
 
 
-@contextlib.contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
-    """Write a file beside `path` that takes its place, complete and on disk, when the block ends well."""
-    unfinished = path.with_name(f"{path.name}.unfinished")
-    with unfinished.open("wb") as file:
-        yield file
-        file.flush()
-        os.fsync(file.fileno())
-    unfinished.replace(path)
-    if sys.platform != "win32":
-        descriptor = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)  # makes the new name last through a power failure
-        finally:
-            os.close(descriptor)
+def _unfinished(path: Path) -> Path:
+    return path.with_name(f"{path.name}.unfinished")  # one process writes at a time
