@@ -84,9 +84,9 @@ async def _reset(seeds: Sequence[Seed], topology: Topology, view: ReadView) -> F
     reset = np.zeros(topology.n_entities)
     for seed in seeds:
         weights = {scored.id: (1 + scored.score) / 2 for scored in seed.found}
+        total = sum(weights.values())
         for key, weight in weights.items():
-            share = weight / sum(weights.values())
-            reset[numbers[key]] = max(reset[numbers[key]], share)
+            reset[numbers[key]] = max(reset[numbers[key]], weight / total)
     return reset
 
 
