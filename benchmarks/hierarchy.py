@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from quipu.algo.mixture import MEMBERS, gaussian_mixture, nearest_centres, on_grid
 from quipu.derive.hierarchy.outline import Outline
-from quipu.derive.hierarchy.reading import Graph, Mentions, Pairs
+from quipu.derive.hierarchy.reading import EntityGraph, Mentions, RelationPairs
 from quipu.model.cluster import Cluster, Hierarchy, Partition
 from quipu.providers.local import WordLlamaEmbedder
 from quipu.text.names import entity_key
@@ -37,7 +37,7 @@ N_MORE = 60  # entities added, one at a time
 MAX_UMAP = 4_000
 
 
-def graph_of(n: int, sources: Ints, targets: Ints) -> Graph:
+def graph_of(n: int, sources: Ints, targets: Ints) -> EntityGraph:
     """Return a graph of n entities with clustered vectors [n, 256]; relations are pairs of numbers from 1."""
     chance = np.random.default_rng(6)
     places = chance.normal(size=(n // 15 + 1, 256)).astype(np.float32)
@@ -51,17 +51,17 @@ def graph_of(n: int, sources: Ints, targets: Ints) -> Graph:
         counts=np.ones(4 * n, dtype=np.int64),
         ids=tuple(f"c{i:07}" for i in range(n)),
     )
-    return Graph(
+    return EntityGraph(
         revision=1,
         keys=tuple(f"e{i:07}" for i in range(n)),
         vectors=vectors.astype(np.float16),
         degrees=degrees.astype(np.int64),
-        relations=Pairs(first=first, second=second, weights=np.full(len(first), 1_000)),
+        relations=RelationPairs(first=first, second=second, weights=np.full(len(first), 1_000)),
         mentions=seen,
     )
 
 
-def outlined(graph: Graph) -> tuple[Outline, int]:
+def outlined(graph: EntityGraph) -> tuple[Outline, int]:
     """Return the outline of a graph with all that is worked out for a plan, and how many aggregates are related."""
     outline = Outline(graph)
     _ = outline.tops, outline.chunks, outline.relations
@@ -149,12 +149,12 @@ def changed(keys: Sequence[str], vectors: Vectors, n: int) -> str:
 
 def _ids(keys: Sequence[str], vectors: Vectors, rows: Ints) -> set[str]:
     nothing = np.empty(0, dtype=np.int64)
-    graph = Graph(
+    graph = EntityGraph(
         revision=1,
         keys=tuple(keys[row] for row in rows.tolist()),
         vectors=vectors[rows],
         degrees=np.zeros(len(rows), dtype=np.int64),
-        relations=Pairs(first=nothing, second=nothing, weights=nothing),
+        relations=RelationPairs(first=nothing, second=nothing, weights=nothing),
         mentions=Mentions(entities=nothing, chunks=nothing, counts=nothing, ids=()),
     )
     outline = Outline(graph)

@@ -23,6 +23,7 @@ def sections(evidence: Evidence) -> dict[str, tuple[Hit, ...]]:
         "chunks": evidence.chunks,
         "entities": evidence.entities,
         "relations": evidence.relations,
+        "claims": evidence.claims,
         "reports": evidence.reports,
     }
 

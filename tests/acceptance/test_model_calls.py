@@ -16,6 +16,7 @@ from quipu.retrieve.steps import shown
 from quipu.testing.scripted.kind import CHATS, Kind
 from quipu.testing.server.process import ServerHandle
 from tests.laws.derived_world import keep_all
+from tests.laws.model_counts import differences, spent_since
 from tests.laws.model_world import model_engine, model_settings, script
 
 ASKED = "Who travelled with Marco Polo to the court of Kublai Khan, says the book of {}?"
@@ -117,6 +118,25 @@ async def test_dynamic_selection_asks_once_more_for_each_report_it_rates(index: 
 async def test_drift_asks_three_times_as_often_as_it_may_follow_up(n: int, index: Path, server: ServerHandle) -> None:
     calls = await calls_of("drift", f"{n} questions", index, server, drift_follow_ups=n)
     assert calls == Counter({Kind.IMAGINE: 1, Kind.PRIMER: 5}) + Counter({Kind.FOLLOW_UP: 3 * n})
+
+
+async def test_a_hierarchy_asks_once_for_each_aggregate_and_reports_once_for_each_community(
+    server: ServerHandle, tmp_path: Path
+) -> None:
+    server.configure(script())
+    async with model_engine(model_settings(tmp_path / "kb", server.base_url)) as kb:
+        await kb.add(*map(letter, TOWNS))
+        before = await kb.usage()
+        server.reset()
+        await keep_all(kb)
+        served = (await asyncio.to_thread(server.settled)).requests
+        assert differences(spent_since(before, await kb.usage()), served) == []
+        async with kb._store.view() as view:
+            sizes = {each: len(await view.clusters(each)) for each in Hierarchy}
+    kinds = Counter(each.kind for each in served if each.kind in CHATS)
+    assert kinds.keys() <= {Kind.REPORT, Kind.AGGREGATE, Kind.CONNECT}
+    assert kinds[Kind.AGGREGATE] == sizes[Hierarchy.AGGREGATES] > 0
+    assert 0 < kinds[Kind.REPORT] <= sizes[Hierarchy.COMMUNITIES]
 
 
 @pytest.mark.parametrize("name", ["mix", "community_global", "drift", "hippo", "path"])

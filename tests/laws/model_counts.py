@@ -17,6 +17,7 @@ KINDS_BY_STAGE: Mapping[Stage, tuple[Kind, ...]] = {
     Stage.EXTRACT: (Kind.EXTRACT, Kind.GLEAN, Kind.CONTINUE, Kind.OTHER),
     Stage.KEYWORDS: (Kind.KEYWORDS, Kind.REWRITE),
     Stage.SUMMARISE: (Kind.SUMMARISE,),
+    Stage.REPORT: (Kind.REPORT, Kind.AGGREGATE, Kind.CONNECT),
     Stage.ANSWER: (Kind.ANSWER,),
     Stage.EMBED: (Kind.EMBED,),
     Stage.RERANK: (Kind.RERANK,),

@@ -10,7 +10,6 @@ import pytest
 from quipu import engine as engines
 from quipu.engine import Quipu, turn
 from quipu.engine.models import Models
-from quipu.model.chat import ChatRequest
 from quipu.model.cluster import Hierarchy
 from quipu.model.evidence import Evidence
 from quipu.model.query import Query
@@ -53,14 +52,18 @@ async def test_two_that_refresh_at_once_end_in_the_state_of_one(tmp_path: Path) 
         assert await ended(kb) == together
 
 
-async def asked_by_both(folder: Path) -> list[ChatRequest]:
-    """Have two engines make all derivations of one index at once; return what the model was asked of documents."""
+async def asked_by_both(folder: Path) -> list[str]:
+    """Have two engines make all derivations of one index at once; return the hashes of what was asked of documents.
+
+    They are of what the model sees: the same may be asked of another revision.
+    """
     llm = ScriptedLLM(script(latency=SLOW))
     async with scripted_engine(folder, llm) as one, scripted_engine(folder, llm) as other:
         await one.add(*(story(name, 0) for name in NAMES[:3]))
         n_before = len(llm.answered)
         await asyncio.gather(keep_all(one), keep_all(other))
-        asked = [call.request for call in llm.answered[n_before:] if call.request.documents or call.request.made_from]
+        requests = [call.request for call in llm.answered[n_before:]]
+        asked = [each.hash(llm.identity) for each in requests if each.documents or each.made_from]
         assert await one.verify() == []
         assert await other.plan() == ()
         return asked

@@ -9,6 +9,7 @@ import pytest
 
 from quipu.errors import InvalidInput, Mismatch, Unavailable
 from quipu.model.graph import ClaimMention
+from quipu.model.ids import claim_id
 from quipu.settings import Settings
 from quipu.wiring import EMBEDDERS, open_embedder, open_engine
 from quipu.wiring.extraction import make_llm_extractor
@@ -75,7 +76,8 @@ async def test_claims_are_asked_for_where_they_are_set_and_shown_with_chunk_and_
         dates="1999",
         description="Ann Lee robbed Acme.",
     )
-    assert (facts.claims, subject.claims, other.claims) == ((claim,), ((chunk.id, claim),), ())
+    assert (facts.claims, other.claims) == ((claim,), ())
+    assert [(each.id, each.description) for each in subject.claims] == [(claim_id(chunk.id, 0), claim.description)]
     assert "claim<|>" in llm.requests[0].messages[0].text
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from quipu.ports.topology import Floats, Ints
 
-MAX_LENGTH = 64  # of rows that are laid side by side
+MAX_LENGTH = 64  # of rows that are laid side by side, below 255
 MIN_LINKS = 50_000  # fewer are summed row by row in less time
 _LINKS_AT_ONCE = 65_536  # what they add stays in a processor's cache
 
@@ -73,8 +73,9 @@ class Layout:
 def laid_out(starts: Ints, columns: Ints, weights: Floats | None) -> Layout:
     """Return the layout of compressed rows, see `quipu.algo.links.Matrix`."""
     lengths = np.diff(starts)
-    rows = np.argsort(lengths, kind="stable")
-    n_by_length = np.bincount(np.minimum(lengths, MAX_LENGTH + 1), minlength=MAX_LENGTH + 2).tolist()
+    sorts = np.minimum(lengths, MAX_LENGTH + 1).astype(np.uint8)  # which are sorted by counting
+    rows = np.argsort(sorts, kind="stable")
+    n_by_length = np.bincount(sorts, minlength=MAX_LENGTH + 2).tolist()
     sides: list[_Side] = []
     parts: list[Ints] = []
     row, start = n_by_length[0], 0
@@ -91,8 +92,8 @@ def laid_out(starts: Ints, columns: Ints, weights: Floats | None) -> Layout:
     order = np.concatenate([*parts, places(starts[long_rows], n)])
     return Layout(
         rows=rows,
-        columns=columns[order],
-        weights=None if weights is None else weights[order],
+        columns=columns.take(order, mode="clip"),
+        weights=None if weights is None else weights.take(order, mode="clip"),
         sides=sides,
         long_start=start,
         long_row=row,

@@ -44,7 +44,7 @@ class Matrix:
         return self._sums.copy()
 
     def ones(self) -> "Matrix":
-        return replace(self, weights=None)
+        return self if self.weights is None else self._ones
 
     def _ranges(self, numbers: Ints) -> tuple[Ints, Ints]:
         """Return where each row starts, and how many links it has."""
@@ -63,6 +63,10 @@ class Matrix:
     @cached_property
     def _layout(self) -> Layout:
         return laid_out(self.starts, self.columns, self.weights)
+
+    @cached_property
+    def _ones(self) -> "Matrix":
+        return replace(self, weights=None)  # made once, as its layout is
 
     @cached_property
     def _sums(self) -> Floats:

@@ -5,6 +5,7 @@ so coarse that float32 adds their products without rounding, in whatever order a
 """
 
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -92,14 +93,25 @@ def gaussian_mixture(keys: Sequence[str], grid: Grid, _layer: int) -> Ints:
     return np.asarray(firsts[members], dtype=np.int64)
 
 
+def check_gaussian_mixture() -> None:
+    """Raise Unavailable where scikit-learn is not installed; it is not imported, for that takes a second or two."""
+    if find_spec("sklearn") is None:
+        raise _not_installed()
+
+
 def _gaussian_mixture_class() -> Any:
     try:
         from sklearn.mixture import GaussianMixture  # noqa: PLC0415 - optional driver
     except ImportError as error:
-        raise Unavailable(
-            "scikit-learn is not installed.", remedy="pip install 'quipu-rag[mixture]', or leave the grouping as it is."
-        ) from error
+        raise _not_installed(f" ({error})") from error
     return GaussianMixture
+
+
+def _not_installed(why: str = "") -> Unavailable:
+    return Unavailable(
+        f"scikit-learn is not installed{why}: it fits Gaussian mixtures.",
+        remedy="Run pip install 'quipu-rag[mixture]', or set hierarchy_grouping to nearest.",
+    )
 
 
 def _settled(grid: Grid, centres: Grid, n_rounds: int) -> Grid:

@@ -1,8 +1,9 @@
 """Personalised PageRank on an undirected graph: where a walk is found that now and then starts again.
 
-r = d M r + (1 - d) p, M = A D⁻¹ (Haveliwala, "Topic-Sensitive PageRank", 2002). M is similar to a symmetric matrix:
-its eigenvalues are real and in [-1, 1], and Chebyshev's semi-iteration applies (Golub and Varga, 1961). Its error falls
-by d / (1 + √(1 - d²)) a step, that of plain power iteration by d. At d = 0.85 that is 0.56: 3.6 times fewer steps.
+r = d M r + (1 - d) p, M = A D⁻¹ (Haveliwala, "Topic-Sensitive PageRank", 2002). With r = D y that is (D - d A) y =
+(1 - d) p, whose matrix is symmetric and positive: conjugate gradients solve it (Hestenes and Stiefel, 1952; scaled by
+D: Concus, Golub and O'Leary, 1976). Their error falls by d / (1 + √(1 - d²)) a step or faster, that of plain power
+iteration by d. At d = 0.85 that is 0.56: 3.6 times fewer steps, and fewer still where the graph is well connected.
 """
 
 import numpy as np
@@ -22,30 +23,42 @@ def page_rank(walk: Walk, reset: Floats, *, damping: float, tolerance: float = T
     the mass. Raises ValueError for a negative weight or a damping outside [0, 1).
     """
     _check(reset, damping)
-    mass = float(reset.sum())
     is_linked = walk.degrees > 0
     start = np.where(is_linked, reset, 0.0)
     linked_mass = float(start.sum())
     if not linked_mass:
         return reset.copy()
-    ranks = np.maximum(_solved(walk, start, damping, tolerance * mass), 0.0)
+    ranks = np.maximum(_solved(walk, start / linked_mass, damping, tolerance), 0.0)
     ranks *= linked_mass / ranks.sum()
     return np.where(is_linked, ranks, reset)
 
 
 def _solved(walk: Walk, start: Floats, damping: float, tolerance: float) -> Floats:
-    inverse = _inverse(walk.degrees) * damping
-    restart = (1 - damping) * start
-    before, ranks = start, walk.gather(start * inverse) + restart
-    factor = 2.0
+    """Return the ranks, some of which may be below 0 by less than `tolerance`, for a start of mass 1."""
+    degrees, inverse = walk.degrees, _inverse(walk.degrees)
+    visits = start * inverse  # y: of each node, by its degree
+    residual = (walk.gather(visits) - start) * damping
+    direction, spare, squared = np.zeros(len(start)), np.empty(len(start)), 1.0
     for _ in range(_MAX_STEPS):
-        stepped = walk.gather(ranks * inverse) + restart
         # The error is at most the residual / (1 - d): M neither makes nor loses mass.
-        if np.abs(stepped - ranks).sum() <= tolerance * (1 - damping):
+        if np.abs(residual, out=spare).sum() <= tolerance * (1 - damping):
             break
-        factor = 1 / (1 - damping**2 * factor / 4)
-        before, ranks = ranks, before + factor * (stepped - before)
-    return stepped
+        np.multiply(residual, inverse, out=spare)
+        before, squared = squared, _dot(residual, spare)
+        direction *= squared / before
+        direction += spare
+        image = walk.gather(direction)
+        image *= -damping
+        image += np.multiply(degrees, direction, out=spare)
+        step = squared / _dot(direction, image)
+        visits += np.multiply(direction, step, out=spare)
+        residual -= np.multiply(image, step, out=spare)
+    return visits * degrees
+
+
+def _dot(one: Floats, other: Floats) -> float:
+    # Not by BLAS: its threads wait for each other longer than one takes.
+    return float(np.einsum("i,i", one, other))
 
 
 def _inverse(degrees: Floats) -> Floats:

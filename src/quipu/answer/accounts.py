@@ -1,13 +1,14 @@
-"""Accounts: reports, and points made of them, in the context under numbers; what they rest on is what gets cited."""
+"""Accounts: reports, points made of them, and claims, under numbers; what they rest on is what gets cited."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from quipu.algo.budget import n_fitting
 from quipu.algo.fusion import round_robin
-from quipu.answer.render import point_block, report_block
+from quipu.answer.render import point_block, titled_block
 from quipu.model.cluster import ClusterReport, report_text
 from quipu.model.evidence import Dropped, Hit, Point
+from quipu.model.graph import Claim, claim_title
 from quipu.ports.store import ReadView
 from quipu.ports.tokenizer import Tokenizer
 from quipu.prompts.fence import boundary_of
@@ -19,7 +20,7 @@ _ANY_BOUNDARY = boundary_of("")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """A report (it has a title) or a point in the context under its number: what a model or a rule wrote of chunks.
+    """A point (without a title), a report or a claim in the context: what a model or a rule wrote of chunks.
 
     It is never cited itself: a citation of its number leads to the `chunks` it rests on. `score` is that of a point.
     """
@@ -33,7 +34,7 @@ class Account:
     def block(self, boundary: str = "") -> str:
         """Return it as it is shown; `boundary` opens its first line."""
         if self.title:
-            return report_block(self.number, self.title, self.text, boundary)
+            return titled_block(self.number, self.title, self.text, boundary)
         return point_block(self.number, self.score, self.text, boundary)
 
 
@@ -70,6 +71,11 @@ async def pack_accounts(
         n_tokens=sum(costs[:n_points]) + sum(_cost(account, tokenizer) for account in written),
         dropped=tuple(each for each in dropped if each.ids),
     )
+
+
+def account_of_claim(number: int, claim: Claim) -> Account:
+    """Return a claim as an account: it rests on the chunk that makes it."""
+    return Account(number=number, text=claim.description, title=claim_title(claim), chunks=(claim.chunk_id,))
 
 
 def chunks_of(accounts: Iterable[Account], limit: int) -> list[str]:

@@ -12,14 +12,14 @@ from quipu.model.query import Query
 from quipu.ports.store import ReadView
 from quipu.ports.tokenizer import Tokenizer
 
-MAX_BASIS = 400  # chunks beneath reports and points that are read, to cite them
+MAX_BASIS = 400  # chunks beneath points, reports and claims that are read, to cite them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Material:
     """The packed evidence, what its passages mention, where their documents come from, and as of which revision.
 
-    `basis` are chunks that packed reports and points rest on, by id.
+    `basis` are chunks that packed points, reports and claims rest on, by id.
     """
 
     packed: Packed

@@ -6,12 +6,12 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from quipu.algo.budget import n_fitting
-from quipu.answer.accounts import Account, pack_accounts
+from quipu.answer.accounts import Account, account_of_claim, pack_accounts
 from quipu.answer.between import read_relations
-from quipu.answer.render import entity_line, passage_block, relation_line, sections
+from quipu.answer.render import Sections, entity_line, passage_block, relation_line
 from quipu.model.chat import Message
 from quipu.model.evidence import Dropped, Evidence, Hit
-from quipu.model.graph import Chunk, Entity, Relation
+from quipu.model.graph import Chunk, Claim, Entity, Relation
 from quipu.model.query import Query
 from quipu.ports.store import ReadView
 from quipu.ports.tokenizer import Tokenizer
@@ -40,24 +40,25 @@ class Packed:
     reports: tuple[Account, ...] = ()
     entities: tuple[Entity, ...] = ()
     relations: tuple[Relation, ...] = ()
+    claims: tuple[Account, ...] = ()
     passages: tuple[Passage, ...] = ()
     dropped: tuple[Dropped, ...] = ()
 
     @property
     def accounts(self) -> tuple[Account, ...]:
-        """Points and reports, in the order of their numbers, which come before those of passages."""
-        return self.points + self.reports
+        """Points, reports and claims, in the order of their numbers, which come before those of passages."""
+        return self.points + self.reports + self.claims
 
     def context(self, boundary: str = "") -> str:
         """Return the evidence as numbered text; `boundary` opens each of its headings."""
-        return sections(
-            [entity_line(entity) for entity in self.entities],
-            [relation_line(relation) for relation in self.relations],
-            [passage_block(passage.number, passage.chunk, boundary) for passage in self.passages],
-            boundary,
+        return Sections(
             points=[account.block(boundary) for account in self.points],
             reports=[account.block(boundary) for account in self.reports],
-        )
+            entities=[entity_line(entity) for entity in self.entities],
+            relations=[relation_line(relation) for relation in self.relations],
+            claims=[account.block(boundary) for account in self.claims],
+            passages=[passage_block(passage.number, passage.chunk, boundary) for passage in self.passages],
+        ).text(boundary)
 
     def messages(self, query: Query) -> tuple[Message, ...]:
         """Return what a model is sent."""
@@ -75,11 +76,11 @@ def as_text(messages: Sequence[Message]) -> str:
 
 
 async def pack(query: Query, evidence: Evidence, view: ReadView, tokenizer: Tokenizer) -> Packed:
-    """Return what the budgets of `query` hold: points, reports, entities, relations, and passages with what is left.
+    """Return what the budgets hold: points, reports, entities, relations, claims, and passages with what is left.
 
-    The total includes the prompt, the question and the history. Each section is cut at the first thing that does not
-    fit, so that nothing overtakes what was ranked above it. Where there are no passages, points and reports may take
-    all of the total.
+    Claims have what the relations leave of their budget. The total includes the prompt, the question and the history.
+    Each section is cut at the first thing that does not fit, so that nothing overtakes what was ranked above it. Where
+    there are no passages, points and reports may take all of the total.
     """
     left = query.budget.total - tokenizer.count(as_text(_frame(query, evidence)))
     room = min(query.budget.reports, left) if evidence.chunks else left
@@ -89,14 +90,19 @@ async def pack(query: Query, evidence: Evidence, view: ReadView, tokenizer: Toke
     left -= entities.n_tokens
     relations = await _fill(_relations(view), evidence.relations, min(query.budget.relations, left), tokenizer)
     left -= relations.n_tokens
-    first = 1 + len(accounts.points) + len(accounts.reports)
+    number = 1 + len(accounts.points) + len(accounts.reports)
+    room = min(query.budget.relations - relations.n_tokens, left)
+    claims = await _fill(_claims(view), evidence.claims, room, tokenizer, first=number)
+    left -= claims.n_tokens
+    first = number + len(claims.items)
     chunks = await _fill(_chunks(view), evidence.chunks, left, tokenizer, first=first)
-    filled = tuple(each.dropped for each in (entities, relations, chunks) if each.dropped.ids)
+    filled = tuple(each.dropped for each in (entities, relations, claims, chunks) if each.dropped.ids)
     return Packed(
         points=accounts.points,
         reports=accounts.reports,
         entities=entities.items,
         relations=relations.items,
+        claims=tuple(account_of_claim(place, claim) for place, claim in enumerate(claims.items, number)),
         passages=tuple(Passage(number=number, chunk=chunk) for number, chunk in enumerate(chunks.items, first)),
         dropped=accounts.dropped + filled,
     )
@@ -104,8 +110,15 @@ async def pack(query: Query, evidence: Evidence, view: ReadView, tokenizer: Toke
 
 def _frame(query: Query, evidence: Evidence) -> tuple[Message, ...]:
     """Return what is sent beside the evidence: rules, headings, history, question."""
-    points, reports = (" " if found else "" for found in (evidence.points, evidence.reports))
-    headings = sections(" ", " ", " ", _ANY_BOUNDARY, points=points, reports=reports)
+    nothing = [" "]
+    headings = Sections(
+        points=nothing if evidence.points else (),
+        reports=nothing if evidence.reports else (),
+        entities=nothing,
+        relations=nothing,
+        claims=nothing if evidence.claims else (),
+        passages=nothing,
+    ).text(_ANY_BOUNDARY)
     return prompt.render(query, headings, boundary=_ANY_BOUNDARY)
 
 
@@ -132,6 +145,13 @@ def _entities(view: ReadView) -> _Section[Entity]:
 
 def _relations(view: ReadView) -> _Section[Relation]:
     return _Section("relations", partial(read_relations, view), lambda each: each.id, lambda _, r: relation_line(r))
+
+
+def _claims(view: ReadView) -> _Section[Claim]:
+    def block(number: int, claim: Claim) -> str:
+        return account_of_claim(number, claim).block(_ANY_BOUNDARY)
+
+    return _Section("claims", view.claims, lambda claim: claim.id, block)
 
 
 def _chunks(view: ReadView) -> _Section[Chunk]:

@@ -41,7 +41,7 @@ def _joined(citations: Sequence[Citation]) -> str:
 
 def _nothing_found(query: Query, material: Material) -> str:
     packed = material.packed
-    n_accounts = {"point": len(packed.points), "report": len(packed.reports)}
+    n_accounts = {"point": len(packed.points), "report": len(packed.reports), "claim": len(packed.claims)}
     found = [_counted(n, noun) for noun, n in n_accounts.items() if n]
     if packed.passages or not found:
         found.append(_counted(len(packed.passages), "passage") if packed.passages else "no passage")

@@ -1,8 +1,33 @@
 """Render: evidence as numbered text, for people and for a model's prompt."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from quipu.model.graph import Chunk, Entity, Relation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sections:
+    """Rendered evidence by kind, in the order in which it is shown."""
+
+    points: Sequence[str] = ()
+    reports: Sequence[str] = ()
+    entities: Sequence[str] = ()
+    relations: Sequence[str] = ()
+    claims: Sequence[str] = ()
+    passages: Sequence[str] = ()
+
+    def text(self, boundary: str = "") -> str:
+        """Return all under their headings, without those that are empty; `boundary` opens each heading."""
+        parts = (
+            ("Points", "\n\n".join(self.points)),
+            ("Reports", "\n\n".join(self.reports)),
+            ("Entities", "\n".join(self.entities)),
+            ("Relations", "\n".join(self.relations)),
+            ("Claims (what is alleged or reported)", "\n\n".join(self.claims)),
+            ("Passages", "\n\n".join(self.passages)),
+        )
+        return "\n\n".join(f"{boundary}{heading}\n{text}" for heading, text in parts if text)
 
 
 def entity_line(entity: Entity) -> str:
@@ -27,34 +52,14 @@ def passage_block(number: int, chunk: Chunk, boundary: str = "") -> str:
     return f"{boundary}[{number}] {_one_line(place)}{page}\n{text}"
 
 
-def report_block(number: int, title: str, text: str, boundary: str = "") -> str:
-    """Return a report under a line with its number and title; `boundary` opens that line."""
+def titled_block(number: int, title: str, text: str, boundary: str = "") -> str:
+    """Return a report or a claim under a line with its number and title; `boundary` opens that line."""
     return f"{boundary}[{number}] {_one_line(title)}\n{text.strip()}"
 
 
 def point_block(number: int, score: float, text: str, boundary: str = "") -> str:
     """Return a point under a line with its number and its score of 100; `boundary` opens that line."""
     return f"{boundary}[{number}] importance {score:g} of 100\n{text.strip()}"
-
-
-def sections(
-    entities: Iterable[str],
-    relations: Iterable[str],
-    passages: Iterable[str],
-    boundary: str = "",
-    *,
-    points: Iterable[str] = (),
-    reports: Iterable[str] = (),
-) -> str:
-    """Return the rendered parts under their headings, without those that are empty; `boundary` opens each heading."""
-    parts = (
-        ("Points", "\n\n".join(points)),
-        ("Reports", "\n\n".join(reports)),
-        ("Entities", "\n".join(entities)),
-        ("Relations", "\n".join(relations)),
-        ("Passages", "\n\n".join(passages)),
-    )
-    return "\n\n".join(f"{boundary}{heading}\n{text}" for heading, text in parts if text)
 
 
 def _line(head: str, description: str) -> str:

@@ -1,4 +1,4 @@
-"""Sources: what each number of the context leads to, a passage, or the passages that a report or point rests on."""
+"""Sources: what each number leads to, a passage, or the passages that a point, a report or a claim rests on."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from quipu.answer.accounts import chunks_of
 from quipu.answer.material import Material
 from quipu.answer.pack import Passage
 
-MAX_QUOTABLE = 40  # chunks beneath reports and points that quotes are looked for in, as many as passages fill a context
+MAX_QUOTABLE = 40  # chunks beneath accounts that quotes are looked for in, as many as passages fill a context
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class Source:
 
 
 def sources_by_number(material: Material) -> Mapping[int, Source]:
-    """Return the source of each number; a report or point whose passages are not at hand has none."""
+    """Return the source of each number; a point, report or claim whose passages are not at hand has none."""
     sources = {passage.number: Source(passages=(passage,)) for passage in material.packed.passages}
     for account in material.packed.accounts:
         passages = tuple(
@@ -32,7 +32,7 @@ def sources_by_number(material: Material) -> Mapping[int, Source]:
 
 
 def quotable_passages(material: Material) -> list[Passage]:
-    """Return the passages to quote from: those packed, then those beneath points and reports, the first of each first.
+    """Return the passages to quote from: those packed, then those beneath accounts, the first of each first.
 
     Each chunk stands once, under the number of the first that rests on it.
     """

@@ -34,10 +34,10 @@ class Sourced:
 
 
 def source(text: str, material: Material) -> Sourced:
-    """Return what `text` claims with its sources among the passages of `material`, or beneath its reports and points.
+    """Return what `text` claims with its sources among the passages of `material`, or beneath its accounts.
 
-    A report or a point stands for the passages it rests on: that a model said so on the way is no support. Numbers that
-    lead to nothing are left out.
+    A report, a point or a claim stands for the passages it rests on: that a model said so on the way is no support.
+    Numbers that lead to nothing are left out.
     """
     sources = sources_by_number(material)
     found = [(claim, [number for number in claim.numbers if number in sources]) for claim in claims(text)]

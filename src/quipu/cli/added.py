@@ -59,7 +59,7 @@ def _render(console: Console, report: AddReport, headline: str) -> None:
     _render_work(console, report)
     if report.skipped:
         kinds = ", ".join(f"{n:,} {suffix or 'without suffix'}" for suffix, n in report.skipped)
-        console.print(styled(f"Skipped, of a kind Quipu does not read: {kinds}.", "yellow"))
+        console.print(styled(f"Skipped, no documents Quipu reads: {kinds}.", "yellow"))
     _render_troubles(console, "Failed", report.failed)
     _render_troubles(console, "In part", report.partial)
     if report.failed:

@@ -126,7 +126,7 @@ def _render_trace(console: Console, trace: Trace) -> None:
     console.print(styled(f"\nTrace of {trace.strategy}, revision {trace.revision}", "bold"))
     console.print(Columns([f"{timing.stage} {timing.ms:,.1f} ms" for timing in trace.timings], padding=(0, 2)))
     _render_seeds(console, trace.evidence)
-    for section in ("chunks", "entities", "relations", "reports"):
+    for section in ("chunks", "entities", "relations", "claims", "reports"):
         _render_hits(console, section, getattr(trace.evidence, section))
     for dropped in trace.dropped:
         shown = ", ".join(clean(each) for each in dropped.ids[:_MAX_HITS])

@@ -53,7 +53,7 @@ search_options = options(
 
 context_options = options(
     click.option("--entity-tokens", metavar="N", help="Most tokens of entities in the context."),
-    click.option("--relation-tokens", metavar="N", help="Most tokens of relations in the context."),
+    click.option("--relation-tokens", metavar="N", help="Most tokens of relations and claims in the context."),
     click.option("--report-tokens", metavar="N", help="Most tokens of reports, where passages stand beside them."),
     click.option("--total-tokens", metavar="N", help="Most tokens of prompt and context together."),
 )

@@ -38,17 +38,30 @@ def render_comparison(console: Console, found: Comparison) -> None:
 
 
 def _figures(found: Comparison) -> Table:
-    numbers = ("passages", "entities", "relations", "reports", "context tokens", "calls", "ms")
+    is_claimed = any(row.n_claims for row in found.compared)
+    counts = [name for name in _counts(Compared(strategy="")) if name != "claims" or is_claimed]
+    numbers = (*counts, "ms")
     listing = table("strategy", *numbers, "answer by", right=numbers, title="Figures")
     for row in found.compared:
         if row.answer is None:
             listing.add_row(row.strategy, *("–" for _ in numbers), styled("failed", "yellow"))
             continue
-        counts = (row.n_chunks, row.n_entities, row.n_relations, row.n_reports, row.n_context_tokens, row.n_calls)
         supported = "" if row.answer.is_supported else ", unsupported"
         generator = styled(f"{row.answer.generator}{supported}")
-        listing.add_row(row.strategy, *(f"{count:,}" for count in counts), f"{row.ms:,.0f}", generator)
+        listing.add_row(row.strategy, *(f"{_counts(row)[name]:,}" for name in counts), f"{row.ms:,.0f}", generator)
     return listing
+
+
+def _counts(row: Compared) -> dict[str, int]:
+    return {
+        "passages": row.n_chunks,
+        "entities": row.n_entities,
+        "relations": row.n_relations,
+        "claims": row.n_claims,
+        "reports": row.n_reports,
+        "context tokens": row.n_context_tokens,
+        "calls": row.n_calls,
+    }
 
 
 def _overlaps(found: Comparison) -> Table:

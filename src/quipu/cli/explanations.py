@@ -11,7 +11,7 @@ from quipu.model.explanation import Chain, ExplainedChunk, Explanation
 _MAX_FOUND = 5
 _TEXT_CELLS = 200
 _DESCRIPTION_CELLS = 100
-_NO_GROUND = "no entity, relation or report of the evidence leads to it: it was found as said above"
+_NO_GROUND = "no entity, relation, claim or report of the evidence leads to it: it was found as said above"
 
 
 def render_explanation(console: Console, explanation: Explanation) -> None:
@@ -27,7 +27,7 @@ def render_explanation(console: Console, explanation: Explanation) -> None:
 
 
 def _found(explanation: Explanation) -> str:
-    beside = {"report": explanation.n_reports, "point": explanation.n_points}
+    beside = {"claim": explanation.n_claims, "report": explanation.n_reports, "point": explanation.n_points}
     passages = counted(explanation.n_chunks, "passage")
     return ", ".join([passages, *(counted(n, noun) for noun, n in beside.items() if n)])
 

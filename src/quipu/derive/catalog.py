@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
+from quipu.algo.mixture import Grouping, nearest_centres
 from quipu.derive import communities, hierarchy, names, reports, sentences, synonyms
 from quipu.derive.derivation import Derivation
 from quipu.errors import NotFound
@@ -33,16 +34,21 @@ def in_order_of_need(derivations: Iterable[Derivation]) -> tuple[Derivation, ...
     return tuple(ordered.values())
 
 
-_LISTED: tuple[Derivation, ...] = (
-    names.DERIVATION,
-    synonyms.DERIVATION,
-    sentences.DERIVATION,
-    communities.DERIVATION,
-    reports.DERIVATION,
-    hierarchy.DERIVATION,
-)
+def make_catalog(grouping: Grouping = nearest_centres) -> tuple[Derivation, ...]:
+    """Return all there are, in order of need; `grouping` is that of the hierarchy's layers."""
+    return in_order_of_need(
+        (
+            names.DERIVATION,
+            synonyms.DERIVATION,
+            sentences.DERIVATION,
+            communities.DERIVATION,
+            reports.DERIVATION,
+            hierarchy.derivation(grouping),
+        )
+    )
 
-CATALOG = in_order_of_need(_LISTED)
+
+CATALOG = make_catalog()
 
 
 def derivation_named(name: str, catalog: Sequence[Derivation] = CATALOG) -> Derivation:

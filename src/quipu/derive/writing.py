@@ -1,15 +1,17 @@
 """Writing: many texts by a language model side by side, read a little ahead of it and kept as they come."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from quipu.errors import OverBudget, Unavailable
+from quipu.errors import OverBudget, QuipuError, Unavailable
 from quipu.model.chat import ChatRequest, Completion
 from quipu.ports.llm import LLM
 
 READ_AT_ONCE = 16  # pieces of work whose inputs are read together
+MAX_CAUSES = 3  # of failures, that are named
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -20,10 +22,15 @@ class Calls:
     """Asks the model, a bounded number of requests at once, until it says that nothing more will be answered."""
 
     def __init__(self, llm: LLM, n_at_once: int) -> None:
-        self.end: Unavailable | OverBudget | None = None
         self.n_asked, self.n_reused = 0, 0
+        self._failures: list[QuipuError] = []
         self._llm = llm
         self._room = asyncio.Semaphore(n_at_once)
+
+    @property
+    def end(self) -> QuipuError | None:
+        """Unavailable or OverBudget with all causes, once nothing more will be answered."""
+        return joined(self._failures, "calls of a model failed") if self._failures else None
 
     async def ask(self, request: ChatRequest) -> Completion:
         """Return the completion with the name of its model; what is under way when calls end is still waited for."""
@@ -33,7 +40,7 @@ class Calls:
             try:
                 completion = await self._llm.complete(request)
             except (Unavailable, OverBudget) as error:
-                self.end = self.end or error
+                self._failures.append(error)
                 raise
         self.n_asked += not completion.is_reused
         self.n_reused += completion.is_reused
@@ -45,7 +52,7 @@ class Work(Generic[K, T, O]):
     """How texts are written: `read` what some are made from, `write` one of them, `keep` those that are written.
 
     What is no longer wanted `read` leaves out, and `write` returns None for what was not tried. None of them raises but
-    for what ends the run.
+    for what ends the run: then nothing is begun, and what is under way is ended and kept.
     """
 
     read: Callable[[Sequence[K]], Awaitable[Sequence[T]]]
@@ -54,7 +61,10 @@ class Work(Generic[K, T, O]):
 
 
 async def write_all(keys: Sequence[K], work: Work[K, T, O], *, n_at_once: int, on_done: Callable[[int], None]) -> None:
-    """Write what all `keys` stand for, `n_at_once` at a time; `on_done` is told how many are done."""
+    """Write what all `keys` stand for, `n_at_once` at a time; `on_done` is told how many are done.
+
+    Raises the QuipuError that ended it, or one of the same class that tells of all there were.
+    """
     run = _Run(work, n_at_once)
     try:
         async with asyncio.TaskGroup() as tasks:
@@ -64,6 +74,23 @@ async def write_all(keys: Sequence[K], work: Work[K, T, O], *, n_at_once: int, o
             await run.collect(len(keys), on_done)
     except ExceptionGroup as failures:
         raise failures.exceptions[0] from None
+    if run.failures:
+        raise joined(run.failures, "texts could not be written")
+
+
+def joined(failures: Sequence[QuipuError], what: str) -> QuipuError:
+    """Return an error like the first that tells of all, each cause once: "3 calls failed: it is gone (2 times); …".
+
+    Where all have one cause that is the first: how many were under way when it came up says nothing.
+    """
+    n_by_cause = Counter(each.message.rstrip(".") for each in failures)
+    if len(n_by_cause) == 1:
+        return failures[0]
+    causes = [f"{cause} ({n} times)" if n > 1 else cause for cause, n in n_by_cause.items()]
+    if len(causes) > MAX_CAUSES:
+        causes = [*causes[:MAX_CAUSES], f"and {len(causes) - MAX_CAUSES:,} other causes"]
+    remedies = dict.fromkeys(each.remedy for each in failures if each.remedy)
+    return type(failures[0])(f"{len(failures):,} {what}: {'; '.join(causes)}.", remedy=" ".join(remedies))
 
 
 class _Run(Generic[K, T, O]):
@@ -72,6 +99,7 @@ class _Run(Generic[K, T, O]):
     def __init__(self, work: Work[K, T, O], n_at_once: int) -> None:
         self._work = work
         self._n_at_once = n_at_once
+        self.failures: list[QuipuError] = []
         self._tasks: asyncio.Queue[tuple[T] | None] = asyncio.Queue(maxsize=READ_AT_ONCE)
         self._outcomes: asyncio.Queue[O | None] = asyncio.Queue()
 
@@ -79,7 +107,7 @@ class _Run(Generic[K, T, O]):
         """Read what is to be written, a few pieces ahead of the workers."""
         for start in range(0, len(keys), READ_AT_ONCE):
             some = keys[start : start + READ_AT_ONCE]
-            tasks = await self._work.read(some)
+            tasks = await self._read(some)
             for task in tasks:
                 await self._tasks.put((task,))
             for _ in range(len(some) - len(tasks)):
@@ -90,7 +118,21 @@ class _Run(Generic[K, T, O]):
     async def write(self) -> None:
         """Write until there is nothing more to read."""
         while task := await self._tasks.get():
-            self._outcomes.put_nowait(await self._work.write(task[0]))
+            self._outcomes.put_nowait(await self._written(task[0]))
+
+    async def _read(self, keys: Sequence[K]) -> Sequence[T]:
+        try:
+            return [] if self.failures else await self._work.read(keys)
+        except QuipuError as error:
+            self.failures.append(error)
+            return []
+
+    async def _written(self, task: T) -> O | None:
+        try:
+            return None if self.failures else await self._work.write(task)
+        except QuipuError as error:
+            self.failures.append(error)
+            return None
 
     async def collect(self, total: int, on_done: Callable[[int], None]) -> None:
         """Keep what has been written, as much at once as has come."""

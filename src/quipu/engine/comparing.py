@@ -70,6 +70,7 @@ class Comparer:
             n_chunks=len(evidence.chunks),
             n_entities=len(evidence.entities),
             n_relations=len(evidence.relations),
+            n_claims=len(evidence.claims),
             n_reports=len(evidence.reports),
             n_context_tokens=self.asker.tokenizer.count(answer.context),
             n_calls=answer.trace.n_calls,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from quipu.errors import InvalidDocument, NotFound
+from quipu.ingest.ours import INDEX, TAPE, is_tape, of_index
 from quipu.model.document import Metadata, MetadataValue, SourceDocument
 from quipu.model.ids import digest_bytes
 from quipu.text.metadata import flat_metadata
@@ -32,7 +33,7 @@ class UnreadableSource:
 
 @dataclass(frozen=True, slots=True)
 class SkippedFiles:
-    """How many files of the folders no parser reads, by suffix ("" where there is none), in order of suffix."""
+    """How many files of the folders are no documents, by suffix ("" where there is none) or by what they are."""
 
     n_by_suffix: Mapping[str, int]
 
@@ -54,8 +55,9 @@ def find_sources(
     `media_types` says which suffixes are read, and as what. The id of a file is its path below `root`, or its whole
     path. `metadata` goes to every document and wins over that of a sidecar, NAME.meta.json or NAME.EXT.meta.json.
     A file is read when its turn comes, and once, however often it is named. Hidden files, sidecars and links that lead
-    out of their folder are left out. What cannot be read is an UnreadableSource; last, where files of folders were
-    passed over, come the SkippedFiles. Raises NotFound at once for a path that does not exist.
+    out of their folder are left out, and in folders what Quipu has written: an index, recorded calls of models. What
+    cannot be read is an UnreadableSource; last, where files of folders were passed over, come the SkippedFiles. Raises
+    NotFound at once for a path that does not exist.
     """
     for path in paths:
         if not _exists(path):
@@ -118,11 +120,13 @@ def _files(folder: Path, media_types: Mapping[str, str], skipped: Counter[str]) 
     closed: list[OSError] = []
     top = folder.resolve()
     for base, folders, names in os.walk(folder, onerror=closed.append):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        own = of_index(Path(base), (*folders, *names))
+        skipped.update([INDEX] if own else ())
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in own)
         skipped.update(_LINK for name in folders if Path(base, name).is_symlink())
         for name in sorted(names):
             file = Path(base, name)
-            if name.startswith(".") or name.endswith(SIDECAR_SUFFIX):
+            if name.startswith(".") or name.endswith(SIDECAR_SUFFIX) or name in own:
                 continue
             if file.suffix.lower() not in media_types:
                 skipped[file.suffix.lower()] += 1
@@ -134,7 +138,7 @@ def _files(folder: Path, media_types: Mapping[str, str], skipped: Counter[str]) 
 
 
 def _not_read(file: Path, top: Path) -> str:
-    """Return what a file is that is passed over: a link out of the folder `top`, a pipe or device; "" for others."""
+    """Return what a file is that is passed over: a link out of the folder `top`, a pipe, a tape; "" for others."""
     is_link = False
     try:
         is_link = file.is_symlink()
@@ -143,7 +147,9 @@ def _not_read(file: Path, top: Path) -> str:
             return _LINK
     except OSError:  # a link that leads nowhere; or the file is gone, or its folder closed: reading it will tell
         return _LINK if is_link else ""
-    return "" if is_regular else _SPECIAL
+    if not is_regular:
+        return _SPECIAL
+    return TAPE if is_tape(file) else ""
 
 
 def _id(path: Path, root: Path) -> str:

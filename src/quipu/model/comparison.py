@@ -32,6 +32,7 @@ class Compared:
     n_chunks: int = 0
     n_entities: int = 0
     n_relations: int = 0
+    n_claims: int = 0
     n_reports: int = 0
     n_context_tokens: int = 0
     n_calls: int = 0

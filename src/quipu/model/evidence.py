@@ -15,7 +15,7 @@ class Scored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """One piece of evidence: the id of a chunk, entity or relation, its score, and why it is here."""
+    """One piece of evidence: the id of a chunk, entity, relation, claim or report, its score, and why it is here."""
 
     id: str
     score: float
@@ -46,7 +46,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What a strategy found, best first: ids of chunks, entities, relations and cluster reports; never their text.
+    """What a strategy found, best first: ids of chunks, entities, relations, claims and cluster reports, never text.
 
     `points` are what a model made of some of it where the method has one do so.
 
@@ -57,6 +57,7 @@ class Evidence:
     chunks: tuple[Hit, ...] = ()
     entities: tuple[Hit, ...] = ()
     relations: tuple[Hit, ...] = ()
+    claims: tuple[Hit, ...] = ()
     reports: tuple[Hit, ...] = ()
     points: tuple[Point, ...] = ()
     seeds: tuple[Seed, ...] = ()
@@ -71,7 +72,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dropped:
-    """What a budget cut away: `section` is points, reports, entities, relations or chunks; `ids` in order."""
+    """What a budget cut away: `section` is points, reports, entities, relations, claims or chunks; `ids` in order."""
 
     section: str
     budget: int

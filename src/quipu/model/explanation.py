@@ -7,12 +7,12 @@ from quipu.model.evidence import Seed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
-    """A piece of evidence that leads to a chunk: an entity it names, a relation it states, a report it stands behind.
+    """A piece of evidence that leads to a chunk: an entity it names, a relation or claim it states, a report of it.
 
     `rank` is its place among the evidence of its kind, from 1; `how` says what joins it to the chunk.
     """
 
-    kind: str  # "entity" | "relation" | "report" | "point"
+    kind: str  # "entity" | "relation" | "claim" | "report" | "point"
     id: str
     name: str
     rank: int
@@ -74,6 +74,7 @@ class Explanation:
     strategy: str
     revision: int
     n_chunks: int
+    n_claims: int = 0
     n_reports: int = 0
     n_points: int = 0
     looks_up: bool = True

@@ -140,6 +140,25 @@ class IncidentRelation:
     degree_sum: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A claim as a view shows it: what one chunk alleges or reports of `subject`, and of `object` if not "".
+
+    Claims are not folded: each stands for itself, and is no truer than its chunk.
+    """
+
+    id: str
+    chunk_id: str
+    subject: str
+    object: str
+    subject_name: str
+    object_name: str
+    type: str
+    status: str
+    dates: str
+    description: str
+
+
 def chunk_text(title: str, header: str, text: str) -> str:
     """Return the text by which a chunk is found: its document's title, its table's header, then its words."""
     return "\n".join(part for part in (title, header, text) if part)
@@ -157,3 +176,18 @@ def relation_text(keywords: Sequence[str], source: str, target: str, description
     """
     words = ", ".join(keywords)
     return f"{words}\n{source}\n{target}\n{description}"
+
+
+def claim_title(claim: Claim) -> str:
+    """Return the line a claim stands under: who it is about, then its type, status and dates as far as they are known.
+
+    As in "Genoa — Acre (arson, suspected, 1258)".
+    """
+    names = " — ".join(name for name in (claim.subject_name, claim.object_name) if name)
+    told = ", ".join(part for part in (claim.type, claim.status, claim.dates) if part)
+    return f"{names} ({told})" if told else names
+
+
+def claim_text(claim: Claim) -> str:
+    """Return a claim as it is shown: its title, then what is claimed."""
+    return f"{claim_title(claim)}\n{claim.description}"

@@ -31,6 +31,11 @@ def sentence_id(chunk: str, ordinal: int) -> str:
     return f"{chunk}#{ordinal}"
 
 
+def claim_id(chunk: str, ordinal: int) -> str:
+    """Return the id of the claim at this place among those of a chunk, counted from 0."""
+    return f"{chunk}:{ordinal}"
+
+
 def relation_id(left: str, right: str) -> str:
     """Return the public id of the relation between two entity keys: unordered, so both orders give one id.
 

@@ -38,6 +38,7 @@ class Filter:
 class Budget:
     """Token budgets. `total` is what a model is sent: prompt, history, reports, entities, relations and passages.
 
+    `relations` is for relations, and for claims where these leave room.
     `reports` is for reports and for points drawn from them; where no passage stands beside them they have the rest of
     `total`. `answer` is what a model may write beside that: a context window must hold both.
     """

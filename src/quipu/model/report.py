@@ -6,7 +6,7 @@ from quipu.model.delta import ChunkFacts
 from quipu.model.derivation import DerivationReport, DerivationState
 from quipu.model.document import Document
 from quipu.model.evidence import Scored
-from quipu.model.graph import Chunk, ClaimMention, Entity, Relation
+from quipu.model.graph import Chunk, Claim, Entity, Relation
 from quipu.model.summary import SummaryFailure
 from quipu.model.usage import UsageRow
 
@@ -33,7 +33,7 @@ class AddReport:
     n_extracted: int = 0
     n_reused: int = 0
     n_embedded: int = 0
-    skipped: tuple[tuple[str, int], ...] = ()  # (suffix, files) inside folders, of types that cannot be read
+    skipped: tuple[tuple[str, int], ...] = ()  # (suffix, or what it is; files) inside folders, that are no documents
     n_summarised: int = 0
     unsummarised: tuple[SummaryFailure, ...] = ()
     extractor: str = ""
@@ -143,15 +143,12 @@ class DocumentReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntityReport:
-    """An entity, its relations (heaviest first) and the chunks that name it with their counts (most first).
-
-    `claims` are those about it, each with the id of its chunk.
-    """
+    """An entity, its relations (heaviest first), the chunks that name it with their counts (most first), its claims."""
 
     entity: Entity
     relations: tuple[Relation, ...]
     chunks: tuple[tuple[Chunk, int], ...]
-    claims: tuple[tuple[str, ClaimMention], ...] = ()
+    claims: tuple[Claim, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -70,13 +70,28 @@ class TuningCost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """What a suggestion was made from: equal ones, and equal replies of a model, make equal suggestions.
+
+    `revision` is that of the index whose documents were looked at, None where others were named; `sample` is a digest
+    of the chunks that were chosen, `settings` are names and values of all that has a say in what becomes of them.
+    """
+
+    revision: int | None
+    n_documents: int
+    sample: str
+    settings: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TuningReport:
     """What `tune` worked out.
 
     `file` is the text of an ontology file that says `ontology`, "" where it was only asked what it would take; `by`
     says who worked it out. `type_counts` and `glossary`, a suggestion, are what rules found in some of all chunks.
     `prompt_diff` is a unified diff of what a model is told of every text, as before and as tuned. `stopped` is why
-    tuning ended before all was done, "" where it did not. `usage` is what models were asked for it.
+    tuning ended before all was done, "" where it did not. `usage` is what models were asked for it. `origin` stands in
+    the file too.
     """
 
     file: str
@@ -94,3 +109,4 @@ class TuningReport:
     notes: tuple[str, ...] = ()
     stopped: str = ""
     usage: tuple[UsageRow, ...] = ()
+    origin: Origin | None = None

@@ -15,6 +15,7 @@ from quipu.model.evidence import Scored
 from quipu.model.graph import (
     AliasMention,
     Chunk,
+    Claim,
     ClaimMention,
     Entity,
     EntityMention,
@@ -168,8 +169,12 @@ class ReadView(DerivedView, Protocol):
         """Return what each chunk claims, in the order it was said."""
         ...
 
-    async def claims_of_entities(self, keys: Sequence[str], k: int) -> dict[str, list[tuple[str, ClaimMention]]]:
-        """Return, for each entity, the first k claims of which it is the subject, each with the id of its chunk.
+    async def claims(self, ids: Sequence[str]) -> list[Claim]:
+        """Return the given claims, in the given order."""
+        ...
+
+    async def claims_of_entities(self, keys: Sequence[str], k: int) -> dict[str, list[Claim]]:
+        """Return, for each entity, the first k claims of which it is the subject.
 
         Ordered by chunk id, then as they were said.
         """

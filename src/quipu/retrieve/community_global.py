@@ -8,14 +8,14 @@ tokens, and one for each report rated. Without a model the reports themselves ar
 question and rated highest first.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from quipu.model.cluster import ClusterReport
 from quipu.model.evidence import Evidence, Hit
 from quipu.model.query import Query
 from quipu.ports.store import ReadView, Space
 from quipu.retrieve.steps.choosing import choose_reports
-from quipu.retrieve.steps.communities import Tree, read_tree, reports_at
+from quipu.retrieve.steps.communities import Tree, read_tree, reported_at
 from quipu.retrieve.steps.points import points_in
 from quipu.retrieve.steps.search import embed
 from quipu.retrieve.strategy import Model, Strategy, Tools
@@ -27,14 +27,15 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     """Return the points that a model finds in the reports, or without one the reports."""
     tree = await read_tree(view)
     if tools.model is None:
-        reports, notes = await reports_at(query.community_level, tree, view)
+        ratings, notes = await reported_at(query.community_level, tree, view)
         left_out = "without a language model no points are drawn from the reports: they are shown as they are"
-        return await _reports_alone(reports, (*notes, left_out), query=query, view=view, tools=tools)
+        return await _reports_alone(ratings, (*notes, left_out), query=query, view=view, tools=tools)
     chosen, notes = await _to_read(query, tree, view, tools, tools.model)
     found = await points_in(chosen, query, tools.model, tools.tokenizer)
     notes = (*notes, *found.notes)
     if not found.points and found.n_failed:
-        return await _reports_alone(chosen, notes, query=query, view=view, tools=tools)
+        ratings = {report.cluster: report.rating for report in chosen}
+        return await _reports_alone(ratings, notes, query=query, view=view, tools=tools)
     read = f"a model read {len(chosen):,} reports in {found.n_batches:,} calls and found {len(found.points):,} points"
     return Evidence(points=found.points, notes=(*notes, read), ranks_passages=False)
 
@@ -43,7 +44,8 @@ async def _to_read(
     query: Query, tree: Tree, view: ReadView, tools: Tools, model: Model
 ) -> tuple[Sequence[ClusterReport], tuple[str, ...]]:
     if not query.dynamic_selection:
-        return await reports_at(query.community_level, tree, view)
+        ratings, notes = await reported_at(query.community_level, tree, view)
+        return await view.cluster_reports(list(ratings)), notes
     chosen = await choose_reports(query, tree, view, tools, model)
     rated = f"a model rated {chosen.n_rated:,} reports and chose {len(chosen.reports):,}"
     too_long = f"{chosen.n_too_long:,} reports are too long for the budget and were not rated"
@@ -51,21 +53,22 @@ async def _to_read(
 
 
 async def _reports_alone(
-    reports: Sequence[ClusterReport], notes: tuple[str, ...], *, query: Query, view: ReadView, tools: Tools
+    ratings: Mapping[str, float], notes: tuple[str, ...], *, query: Query, view: ReadView, tools: Tools
 ) -> Evidence:
     """Return the reports by cosine to the question and rating; one that has no vector yet counts as unrelated."""
-    ids = [report.cluster for report in reports]
     vectors = await embed([query.text], tools.embedder)
-    cosines = await tools.vectors.similarities(view, Space.REPORT, vectors[query.text], ids)
-    hits = (_hit(report, cosines.get(report.cluster, 0.0)) for report in reports)
-    ranked = sorted(hits, key=lambda hit: (-hit.score, hit.id))
-    return Evidence(reports=tuple(ranked[: query.top_k]), notes=notes, ranks_passages=False)
-
-
-def _hit(report: ClusterReport, cosine: float) -> Hit:
-    score = round(cosine + RATING_WEIGHT * report.rating / 10, 6)
-    reason = f"cosine {cosine:.3f} to the question, rated {report.rating:g} of 10"
-    return Hit(id=report.cluster, score=score, reason=reason)
+    cosines = await tools.vectors.similarities(view, Space.REPORT, vectors[query.text], list(ratings))
+    worth = {each: round(cosines.get(each, 0.0) + RATING_WEIGHT * ratings[each] / 10, 6) for each in ratings}
+    best = sorted(worth, key=lambda each: (-worth[each], each))[: query.top_k]
+    hits = (
+        Hit(
+            id=each,
+            score=worth[each],
+            reason=f"cosine {cosines.get(each, 0.0):.3f} to the question, rated {ratings[each]:g} of 10",
+        )
+        for each in best
+    )
+    return Evidence(reports=tuple(hits), notes=notes, ranks_passages=False)
 
 
 STRATEGY = Strategy(

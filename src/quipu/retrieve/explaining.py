@@ -37,6 +37,7 @@ def explaining(query: Query, *, chunk: str = "", rank: int | None = None) -> Exp
             strategy=query.strategy,
             revision=view.revision,
             n_chunks=len(evidence.chunks),
+            n_claims=len(evidence.claims),
             n_reports=len(evidence.reports),
             n_points=len(evidence.points),
             looks_up=evidence.looks_up,

@@ -2,25 +2,27 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from quipu.model.evidence import Evidence, Hit
 from quipu.model.explanation import Ground
-from quipu.model.graph import Entity, Relation
+from quipu.model.graph import Claim, Entity, Relation
 from quipu.model.ids import relation_ends
 from quipu.ports.store import ReadView
 
-MAX_GROUNDS = 10  # entities, and relations
+MAX_GROUNDS = 10  # entities, relations and claims, each
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """What the graph says of evidence: entities by key, relations by id, which chunks name, state or bear them out."""
+    """What the graph says of evidence: entities by key, relations and claims by id, which chunks name or state them."""
 
     evidence: Evidence
     entities: Mapping[str, Entity]
     relations: Mapping[str, Relation]
     named_in: Mapping[str, Mapping[str, int]]
     stated_in: Mapping[str, frozenset[str]]
+    claims: Mapping[str, Claim]
     reports: Mapping[str, tuple[str, frozenset[str]]]  # title and chunks
     names: Mapping[str, str]
 
@@ -43,6 +45,7 @@ async def read_known(evidence: Evidence, view: ReadView) -> Known:
         entities=entities,
         relations=relations,
         named_in=await view.chunks_of_entities(list(entities), await view.n_chunks()),
+        claims={each.id: each for each in await view.claims([hit.id for hit in evidence.claims])},
         stated_in={relation: frozenset(chunks) for relation, chunks in stated.items()},
         reports={each.cluster: (each.title, frozenset(each.chunks)) for each in reports},
         names={**names, **{each.key: each.name for each in entities.values()}},
@@ -67,6 +70,9 @@ def grounds(chunk: str, known: Known) -> Iterator[Ground]:
     ]
     yield from entities[:MAX_GROUNDS]
     yield from relations[:MAX_GROUNDS]
+    claimed = {claim.id: claim.description for claim in known.claims.values() if claim.chunk_id == chunk}
+    for place, hit in islice(_in(evidence.claims, claimed), MAX_GROUNDS):
+        yield _ground("claim", place, hit, known, "claimed here", name=claimed[hit.id])
     for place, hit in _in(evidence.reports, resting):
         yield _ground("report", place, hit, known, "rests on it", name=resting[hit.id])
     for place, point in enumerate(evidence.points, 1):

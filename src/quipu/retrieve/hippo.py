@@ -112,10 +112,10 @@ async def _walked(
     for key, number in (await view.entity_numbers(list(phrases))).items():
         reset[number] = phrases[key]
     reset[walk.n_entities :] = PASSAGE_WEIGHT * await passage_prior(vector, topology, view, tools)
-    ranks = ranked(walk, reset, DAMPING)
+    ranks = await ranked(walk, reset, DAMPING)
     found = await top_chunks(ranks[walk.n_entities :], query.chunk_top_k, view)
     ways = await ways_to(found, Trail(walk=walk, reset=reset, ranks=ranks, damping=DAMPING), view)
-    return tuple(Hit(id=s.id, score=s.score, reason=f"the walk is here, {s.score:.4f}, {ways[s.id]}") for s in found)
+    return tuple(Hit(id=s.id, score=s.score, reason=f"the walk is here, {s.score:.4g}, {ways[s.id]}") for s in found)
 
 
 async def _dense(query: Query, vector: Vector, notes: tuple[str, ...], view: ReadView, tools: Tools) -> Evidence:

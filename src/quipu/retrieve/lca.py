@@ -2,12 +2,14 @@
 
 Source: Y. Zhang et al., LeanRAG: Knowledge-Graph-Based Generation with Semantic Aggregation and Hierarchical Retrieval
 (2025), section 3.3. Ids are walked instead of names. A passage counts for each seed in it, as much as the seed is near
-to the question, and for its share of what is directly in each aggregate on the paths, half as much for each step up.
+to the question, and for its share of what is directly in each aggregate on the paths, half as much for each step up;
+each entity by the root of how many passages name it, so that those that stand everywhere do not decide.
 """
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import combinations
+from math import sqrt
 
 from quipu.model.cluster import Hierarchy
 from quipu.model.evidence import Evidence, Hit, Scored, Seed
@@ -36,7 +38,7 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     weights = {name: _weight(steps, scores) for name, steps in paths.steps.items()}
     shown = {report.cluster for report in await view.cluster_reports(sorted(weights))}
     return Evidence(
-        chunks=(await _passages(near, paths, weights, view))[: query.chunk_top_k],
+        chunks=await _passages(near, paths, weights, query.chunk_top_k, view),
         entities=near_hits(near),
         relations=tuple(await _relations(near, weights, view)),
         reports=tuple(hit for hit in _reports(paths, weights, groups) if hit.id in shown),
@@ -49,7 +51,7 @@ async def _nearest_aggregates(vector: Vector, k: int, query: Query, view: ReadVi
     """Return the k aggregates nearest to the question; reports on communities are passed over."""
 
     async def are_aggregates(ids: Sequence[str]) -> set[str]:
-        return {each.id for each in await view.clusters(Hierarchy.AGGREGATES, ids)}
+        return {each.id for each in await view.clusters(Hierarchy.AGGREGATES, ids, with_members=False)}
 
     near = await nearest_reports_that(are_aggregates, vector, k, view, tools)
     return [each for each in near if each.score >= query.min_similarity]
@@ -61,9 +63,9 @@ def _weight(steps: Mapping[str, int], scores: Mapping[str, float]) -> float:
 
 
 async def _passages(
-    seeds: Sequence[Scored], paths: TreePaths, weights: Mapping[str, float], view: ReadView
+    seeds: Sequence[Scored], paths: TreePaths, weights: Mapping[str, float], k: int, view: ReadView
 ) -> tuple[Hit, ...]:
-    """Return the chunks that name seeds, or what is in the aggregates on the paths, those that name most first."""
+    """Return the k chunks that name most of the seeds and of what is in the aggregates on the paths."""
     keys = {seed.id for seed in seeds}
     members = {name: [m for m in each.members if m not in keys] for name, each in paths.clusters.items()}
     wanted = sorted(keys.union(*members.values()))
@@ -71,14 +73,14 @@ async def _passages(
     scores, naming = defaultdict[str, float](float), defaultdict[str, list[str]](list)
     for seed in seeds:
         for chunk in named.get(seed.id, ()):
-            scores[chunk] += seed.score
+            scores[chunk] += seed.score / sqrt(len(named[seed.id]))
             naming[chunk].append(seed.id)
     for name, inside in sorted(members.items()):
         for key in inside:
             for chunk in named.get(key, ()):
-                scores[chunk] += weights[name] / len(inside)
-    ranked = sorted(((round(score, _DECIMALS), chunk) for chunk, score in scores.items()), key=lambda s: (-s[0], s[1]))
-    return tuple(Hit(id=chunk, score=score, reason=_why(naming.get(chunk, ()))) for score, chunk in ranked)
+                scores[chunk] += weights[name] / len(inside) / sqrt(len(named[key]))
+    ranked = sorted((-round(score, _DECIMALS), chunk) for chunk, score in scores.items())[:k]
+    return tuple(Hit(id=chunk, score=-score, reason=_why(naming.get(chunk, ()))) for score, chunk in ranked)
 
 
 def _why(names: Sequence[str]) -> str:

@@ -90,10 +90,10 @@ async def _walked(
     worth = np.array([active[key].score / active[key].tier for key in numbers])
     bonus = np.bincount(standing.to, worth[standing.of] * np.log1p(standing.weights), minlength=topology.n_chunks)
     reset[walk.n_entities :] = PASSAGE_WEIGHT * (NEARNESS_WEIGHT * prior + np.log1p(bonus))
-    ranks = ranked(walk, reset, DAMPING)
+    ranks = await ranked(walk, reset, DAMPING)
     found = await top_chunks(ranks[walk.n_entities :], query.chunk_top_k, view)
     ways = await ways_to(found, Trail(walk=walk, reset=reset, ranks=ranks, damping=DAMPING), view)
-    return tuple(Hit(id=s.id, score=s.score, reason=f"the walk is here, {s.score:.4f}, {ways[s.id]}") for s in found)
+    return tuple(Hit(id=s.id, score=s.score, reason=f"the walk is here, {s.score:.4g}, {ways[s.id]}") for s in found)
 
 
 def _reason(active: Active) -> str:

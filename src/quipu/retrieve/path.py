@@ -3,10 +3,12 @@
 Source: Y. Fan et al., "MiniRAG" (2025), sections 3.2 and 3.3. A model tells what the question names and of which types
 its answer may be; without one, known names and the question's words do. Paths of up to two links from entities named
 alike are worth ω_p = s(start) · (1 + α + ε): α candidates for the answer are on them, ε relations near the question.
-Not copied from the authors' code: types that are never found, the last path of a start deciding for all, relations
-told by their direction, every path of a hub.
+What is on a path shares its worth among its passages; the authors drop some of a hub's, by the spelling of what is
+said of it. Not copied from their code: types that are never found, the last path of a start deciding for all,
+relations told by their direction, every path of a hub.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -113,7 +115,8 @@ async def _paths(aim: _Aim, topology: Topology, view: ReadView) -> Paths:
     marked = np.unique(pair_codes(one, other, n))
     ground = Ground(links=topology.relations(Measure.WEIGHT), order=order, is_answer=is_answer, marked=marked)
     numbers = np.array(list(starts), dtype=np.int64)
-    return best_paths(numbers, np.array(list(starts.values())), ground, n=N_PATHS, max_links=MAX_LINKS)
+    worth = np.array(list(starts.values()))
+    return await asyncio.to_thread(best_paths, numbers, worth, ground, n=N_PATHS, max_links=MAX_LINKS)
 
 
 def _passage(found: Scored, ways: Mapping[str, str], *, is_near: bool) -> Hit:

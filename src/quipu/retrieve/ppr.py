@@ -52,9 +52,9 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
         chunks, seed = await nearest_passages(query, vectors[query.text], view, tools)
         note = "no entity is named or near: the passages nearest to the question stand in"
         return Evidence(chunks=chunks, seeds=(seed,), notes=(*notes, note))
-    ranks = ranked(walk_over(topology, WEIGHTS), reset, DAMPING)
+    ranks = await ranked(walk_over(topology, WEIGHTS), reset, DAMPING)
     if (highest := float(ranks.max())) < LEAST_RANK:
-        notes += (f"the walk is nowhere often, at most {highest:.4f}: the entities it meets most count",)
+        notes += (f"the walk is nowhere often, at most {highest:.4g}: the entities it meets most count",)
     is_often = ranks >= LEAST_RANK if highest >= LEAST_RANK else ranks > 0
     entities = await top_entities(np.where(is_often, ranks, 0.0), MAX_ENTITIES, view)
     relations, isolated = await spread_to_relations(entities, ranks, MAX_RELATIONS, topology=topology, view=view)
@@ -93,7 +93,7 @@ async def _reset(seeds: Sequence[Seed], topology: Topology, view: ReadView) -> F
 def _hit(entity: Scored, seeds: Sequence[Seed]) -> Hit:
     started = [seed.text for seed in seeds if any(found.id == entity.id for found in seed.found)]
     whence = f"a walk that starts here, by '{started[0]}'" if started else "a walk from the seeds"
-    return Hit(id=entity.id, score=entity.score, reason=f"{whence}, is here {entity.score:.4f} of the time")
+    return Hit(id=entity.id, score=entity.score, reason=f"{whence}, is here {entity.score:.4g} of the time")
 
 
 STRATEGY = Strategy(

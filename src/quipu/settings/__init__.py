@@ -171,8 +171,15 @@ class Settings(BaseSettings):
     from_aggregates: bool = Field(
         False, description="Whether lca begins with the aggregates nearest to the question, too."
     )
+    hierarchy_grouping: Literal["nearest", "mixture"] = Field(
+        "nearest",
+        description="What the hierarchy groups entities by; mixture: Gaussian mixtures, as LeanRAG has them "
+        "(quipu-rag[mixture]).",
+    )
     entity_tokens: int = Field(6_000, ge=0, le=2_000_000, description="Most tokens of entities in the context.")
-    relation_tokens: int = Field(8_000, ge=0, le=2_000_000, description="Most tokens of relations in the context.")
+    relation_tokens: int = Field(
+        8_000, ge=0, le=2_000_000, description="Most tokens of relations and claims in the context."
+    )
     report_tokens: int = Field(
         8_000,
         ge=0,

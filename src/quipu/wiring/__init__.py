@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from quipu.algo.mixture import Grouping, check_gaussian_mixture, gaussian_mixture, nearest_centres
+from quipu.derive.catalog import make_catalog
 from quipu.derive.summarising import SummaryOptions
 from quipu.engine import Parts, Quipu
 from quipu.engine.models import Models
@@ -59,6 +61,7 @@ EMBEDDERS: Mapping[str, Callable[[str], Embedder]] = {
     "sentence-transformers": _open_sentence_transformers,
     "fastembed": _open_fastembed,
 }
+GROUPINGS: Mapping[str, Grouping] = {"nearest": nearest_centres, "mixture": gaussian_mixture}
 
 
 async def open_engine(
@@ -124,11 +127,17 @@ def _parts(
         ask=settings.query,
         models=models,
         summaries=SummaryOptions(language=settings.language or "", n_ahead=models.n_ahead),
+        catalog=make_catalog(GROUPINGS[settings.hierarchy_grouping]),
     )
 
 
 def _check(settings: Settings) -> None:
-    """Raise InvalidInput where the settings name models that cannot be: it must leave no empty index behind."""
+    """Raise InvalidInput where the settings name models that cannot be: it must leave no empty index behind.
+
+    Raises Unavailable where what a refresh will need is not installed, before anything is paid for.
+    """
+    if settings.hierarchy_grouping == "mixture":
+        check_gaussian_mixture()
     if settings.extractor == "llm" and settings.model_of(Role.EXTRACT) is None:
         raise InvalidInput(
             "extractor = 'llm' needs a language model.", remedy='Set llm, as in QUIPU_LLM="ollama/qwen3:8b".'

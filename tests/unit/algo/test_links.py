@@ -67,3 +67,9 @@ def test_weights_a_caller_was_given_are_its_own() -> None:
     matrix = sparse(np.array([[1.0, 2.0]]))
     matrix.sums()[0] = 9.0
     assert matrix.sums().tolist() == [3.0]
+
+
+def test_a_matrix_of_ones_is_made_once_so_that_its_layout_is() -> None:
+    matrix = sparse(np.array([[1.0, 2.0]]))
+    patched = Patched(matrix=matrix, rows=np.array([0]), patch=matrix, shape=(1, 2))
+    assert matrix.ones() is patched.ones().matrix is matrix.ones().ones()

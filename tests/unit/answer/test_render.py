@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from quipu.answer.render import entity_line, passage_block, relation_line, sections
+from quipu.answer.render import Sections, entity_line, passage_block, relation_line
 from quipu.model.graph import Entity, Relation
 from tests.unit.answer.fakes import chunk
 
@@ -51,5 +51,16 @@ def test_a_passage_without_title_shows_its_document() -> None:
 
 
 def test_empty_sections_are_left_out() -> None:
-    assert sections([], ["- a — b"], ["[1] T\nx", "[2] U\ny"]) == "Relations\n- a — b\n\nPassages\n[1] T\nx\n\n[2] U\ny"
-    assert sections([], [], []) == ""
+    some = Sections(relations=["- a — b"], passages=["[1] T\nx", "[2] U\ny"])
+    assert some.text() == "Relations\n- a — b\n\nPassages\n[1] T\nx\n\n[2] U\ny"
+    assert Sections().text() == ""
+
+
+def test_sections_stand_in_a_fixed_order_each_behind_the_mark() -> None:
+    every = Sections(
+        passages=["[4]"], claims=["[3]"], relations=["- r", "- s"], entities=["- e"], reports=["[2]"], points=["[1]"]
+    )
+    assert every.text("#x#") == (
+        "#x#Points\n[1]\n\n#x#Reports\n[2]\n\n#x#Entities\n- e\n\n#x#Relations\n- r\n- s\n\n"
+        "#x#Claims (what is alleged or reported)\n[3]\n\n#x#Passages\n[4]"
+    )

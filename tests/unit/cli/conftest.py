@@ -22,7 +22,7 @@ from quipu.model.estimate import Estimate, Range
 from quipu.model.event import Event, Progress
 from quipu.model.evidence import Dropped, Evidence, Hit, Scored, Seed, Timing, Trace
 from quipu.model.explanation import Chain, ExplainedChunk, Explanation, Ground, Step
-from quipu.model.graph import Chunk, ClaimMention, Entity, EntityMention, Relation, RelationMention
+from quipu.model.graph import Chunk, Claim, ClaimMention, Entity, EntityMention, Relation, RelationMention
 from quipu.model.ontology import Example, Ontology, RelationRule, TypeRule
 from quipu.model.query import Query
 from quipu.model.report import (
@@ -75,6 +75,13 @@ CLAIM = ClaimMention(
     status="suspected",
     dates="1946",
     description="It is said that she praised it.\x1b[31m [bold]",
+)
+SEEN = Claim(
+    id="c0ffee:0",
+    chunk_id="c0ffee",
+    subject_name="Alice Kober",
+    object_name="Brooklyn College",
+    **{name: getattr(CLAIM, name) for name in ClaimMention.__dataclass_fields__},
 )
 SAID = RelationMention(source="alice kober", target="brooklyn college", keywords=("taught",))
 REPORT = AddReport(n_added=2, n_chunks=4, n_extracted=3, n_reused=1, extractor="local rules", seconds=2)
@@ -323,6 +330,7 @@ class FakeEngine:
         self.queries.append(query)
         evidence = Evidence(
             chunks=(Hit(id="c0ffee", score=0.5, reason="names Alice Kober"),),
+            claims=(Hit(id="c0ffee:0", score=0.4, reason="is about alice kober"),),
             seeds=(Seed(text="Alice Kober", kind="name", found=(Scored(id="alice kober", score=1.0),)),),
         )
         trace = Trace(
@@ -378,7 +386,7 @@ class FakeEngine:
         return ChunkFacts(chunk=CHUNK, entities=(MENTION,), relations=(SAID,), claims=(CLAIM,))
 
     async def entity(self, name: str) -> EntityReport:
-        return EntityReport(entity=KOBER, relations=(TAUGHT,), chunks=((CHUNK, 2),), claims=(("c0ffee", CLAIM),))
+        return EntityReport(entity=KOBER, relations=(TAUGHT,), chunks=((CHUNK, 2),), claims=(SEEN,))
 
     async def relation(self, first: str, second: str) -> RelationReport:
         self.calls.append(("relation", first, second))

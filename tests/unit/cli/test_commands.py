@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -188,6 +189,7 @@ def test_json_answers_carry_citations_and_trace_for_each_strategy(cli: Cli) -> N
     asked = cli("ask", "Who?", "--json", "-s", "naive", "-s", "mix").json
     assert [answer["trace"]["strategy"] for answer in asked["answers"]] == ["naive", "mix"]
     assert asked["answers"][0]["citations"][0]["document_id"] == "kober.md"
+    assert [hit["id"] for hit in asked["answers"][0]["trace"]["evidence"]["claims"]] == ["c0ffee:0"]
 
 
 def test_the_trace_shows_seeds_scores_reasons_and_what_was_dropped(cli: Cli) -> None:
@@ -195,6 +197,7 @@ def test_the_trace_shows_seeds_scores_reasons_and_what_was_dropped(cli: Cli) -> 
     for part in ("alice kober 1.000", "0.5000", "names Alice Kober", "dropped 2 chunks over the budget of 10 tokens"):
         assert part in out
     assert "note: a note" in out and "stale: 2 vectors" in out and "retrieve 1.5 ms" in out
+    assert re.search(r"1 +c0ffee:0 +0\.4000 +is about alice kober", out)
 
 
 @pytest.mark.parametrize(

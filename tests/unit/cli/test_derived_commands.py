@@ -1,5 +1,7 @@
 """Tests of what is derived on the command line: refresh, the table of status, auto-refresh, compare and explain."""
 
+from dataclasses import replace
+
 import pytest
 
 from quipu.model.comparison import Compared
@@ -7,7 +9,7 @@ from quipu.model.derivation import DerivationReport
 from quipu.model.explanation import ExplainedChunk, Explanation
 from quipu.model.query import MixWeights
 from quipu.model.report import AddReport, RefreshReport
-from tests.unit.cli.conftest import READ, STATES, Cli, FakeEngine
+from tests.unit.cli.conftest import COMPARISON, READ, STATES, Cli, FakeEngine
 
 MADE = DerivationReport(
     name="reports",
@@ -157,6 +159,14 @@ def test_a_comparison_shows_figures_overlap_evidence_and_answers(cli: Cli) -> No
     assert out.count("She taught classics. [1]") == 2
 
 
+def test_a_comparison_has_a_column_of_claims_only_where_some_were_found(cli: Cli, engine: FakeEngine) -> None:
+    assert "claims" not in cli("compare", "Who?").out
+    engine.also_compared = (replace(COMPARISON.compared[0], strategy="community_local", n_claims=7),)
+    lines = [" ".join(line.split()) for line in cli("compare", "Who?").out.splitlines()]
+    assert "strategy passages entities relations claims reports context tokens calls ms answer by" in lines
+    assert {"naive 1 0 0 0 0 1,234 2 8 extractive", "community_local 1 0 0 7 0 1,234 2 8 extractive"} <= set(lines)
+
+
 def test_a_strategy_that_failed_is_told_and_ends_with_1(cli: Cli, engine: FakeEngine) -> None:
     engine.also_compared = (Compared(strategy="lca", error="It needs hierarchy. Run `quipu refresh hierarchy`."),)
     ran = cli("compare", "Who?")
@@ -223,10 +233,10 @@ def test_a_passage_found_by_a_walk_alone_is_not_said_to_be_found_by_nothing(cli:
 
 def test_an_explanation_without_seeds_tells_what_was_found_and_no_lie(cli: Cli, engine: FakeEngine) -> None:
     engine.explanation = Explanation(
-        question="Who?", strategy="community_global", revision=3, n_chunks=0, n_reports=40, n_points=1
+        question="Who?", strategy="community_global", revision=3, n_chunks=0, n_claims=2, n_reports=40, n_points=1
     )
     out = cli("explain", "Who?").out
-    assert "community_global, revision 3: 0 passages, 40 reports, 1 point" in out
+    assert "community_global, revision 3: 0 passages, 2 claims, 40 reports, 1 point" in out
     assert "with no entity or passage" in out
     engine.explanation = Explanation(question="Who?", strategy="bypass", revision=3, n_chunks=0, looks_up=False)
     assert "nowhere: nothing was looked up" in cli("explain", "Who?").out

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from quipu.derive.writing import READ_AT_ONCE, Calls, Work, write_all
-from quipu.errors import Unavailable
+from quipu.derive.writing import READ_AT_ONCE, Calls, Work, joined, write_all
+from quipu.errors import Overloaded, Refused, Unavailable
 from quipu.model.chat import ChatRequest, Message, Role
 from tests.unit.derive.writer import Writer
 
@@ -64,6 +64,47 @@ async def test_what_a_step_raises_ends_the_run(step: str) -> None:
     steps = {"read": desk.read, "write": desk.write, "keep": desk.keep, step: fail}
     with pytest.raises(LookupError, match=step):
         await write_all(range(20), Work(**steps), n_at_once=2, on_done=lambda _: None)  # type: ignore[arg-type]
+
+
+async def test_several_failures_are_told_together_and_what_succeeded_is_kept() -> None:
+    """Two fail while others are under way, which are ended and kept; nothing more is begun."""
+    causes = {3: Overloaded("It is busy.", remedy="Wait."), 4: Refused("It says no.", remedy="Ask another.")}
+    begun: list[int] = []
+    desk = _Desk()
+
+    async def write(number: int) -> int:
+        begun.append(number)
+        await asyncio.sleep(0)
+        if number in causes:
+            raise causes[number]
+        await asyncio.sleep(0)
+        return number
+
+    async def read(numbers: Sequence[int]) -> Sequence[int]:
+        return numbers
+
+    with pytest.raises(Overloaded) as caught:
+        await write_all(range(40), Work(read=read, write=write, keep=desk.keep), n_at_once=6, on_done=lambda _: None)
+    assert caught.value.message == "2 texts could not be written: It is busy; It says no."
+    assert caught.value.remedy == "Wait. Ask another."
+    assert sorted(desk.kept) == [each for each in begun if each not in causes] == [0, 1, 2, 5]
+
+
+async def test_calls_that_fail_side_by_side_are_counted_by_their_cause() -> None:
+    replies = iter([Unavailable("A is gone.", remedy="Start A."), *(Unavailable("B is gone.") for _ in range(2))])
+    calls = Calls(Writer(reply=lambda _: next(replies)), 3)
+    outcomes = await asyncio.gather(*(calls.ask(_REQUEST) for _ in range(5)), return_exceptions=True)
+    assert all(isinstance(each, Unavailable) for each in outcomes)
+    assert isinstance(calls.end, Unavailable)
+    assert str(calls.end) == "3 calls of a model failed: A is gone; B is gone (2 times). Start A."
+
+
+def test_of_many_causes_the_first_are_named() -> None:
+    failures = [Refused(f"Cause {n}.") for n in range(9)]
+    assert joined(failures, "calls failed").message == (
+        "9 calls failed: Cause 0; Cause 1; Cause 2; and 6 other causes."
+    )
+    assert joined([failures[0], Refused("Cause 0.")], "calls failed") is failures[0]
 
 
 async def test_calls_end_with_the_first_that_says_so() -> None:

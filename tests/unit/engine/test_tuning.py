@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from quipu.engine import Quipu
-from quipu.engine.tuning import NO_MODEL
 from quipu.errors import InvalidInput, OverBudget, Unavailable
 from quipu.ingest.llm import LlmExtractor
 from quipu.ingest.llm.ontology_file import load_ontology
+from quipu.ingest.tuning.working import NO_MODEL
 from quipu.model.document import SourceDocument
 from quipu.model.ontology import Ontology
 from quipu.model.tuning import TuningReport
@@ -144,6 +144,43 @@ async def test_calls_are_those_foretold_counted_and_not_paid_for_twice(server: S
     assert 0 < spent.cost <= cost.money.high
     assert {row.subject for row in kept} == {"tuning"}
     assert (total(again.usage).n_calls, again.file) == (1, report.file)
+
+
+async def test_the_file_tells_of_which_revision_and_by_which_settings_it_was_made(
+    server: ServerHandle, tmp_path: Path
+) -> None:
+    async with _engine(tmp_path, server, chunk_tokens=800) as kb:
+        named = await kb.tune(*_documents(4), n_compare=1)
+        await kb.add(*_documents(4))
+        indexed = await kb.tune(n_compare=1)
+        revision = (await kb.status()).revision
+        await kb.add_text("A text of its own, of which nobody knew.", id="late.md")
+        later = await kb.tune(n_compare=1, n_sample=2)
+        identity = kb._parts.recipe.extractor.identity
+    assert named.origin is not None and indexed.origin is not None and later.origin is not None
+    assert (named.origin.revision, indexed.origin.revision) == (None, revision)
+    assert revision < (later.origin.revision or 0)
+    assert named.origin.sample == indexed.origin.sample != later.origin.sample
+    told = dict(indexed.origin.settings)
+    assert told["extractor"] == identity
+    assert (told["sample"], told["compare"], told["chunking"]) == (
+        "12",
+        "1",
+        '{"max_tokens": 800, "method": "structure"}',
+    )
+    assert "# Made from 4 documents that were named, sample " in named.file
+    assert (
+        f"# Made from 4 documents of the index at revision {revision}, sample {indexed.origin.sample}." in indexed.file
+    )
+    assert f"extractor = {identity}" in indexed.file
+
+
+async def test_another_setting_is_told_in_the_file(server: ServerHandle, tmp_path: Path) -> None:
+    files = []
+    for value in (1, 0):
+        async with _engine(tmp_path, server, max_gleaning=value) as kb:
+            files.append((await kb.tune(*_documents(2), n_compare=0)).file)
+    assert files[0] != files[1] and "max_gleaning = 0" in files[1]
 
 
 async def test_nothing_is_added(server: ServerHandle, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from quipu.derive.embedding import embed_stale
 from quipu.model.delta import ChunkFacts, Delta, DocumentFacts
 from quipu.model.evidence import Hit
-from quipu.model.graph import AliasMention, Chunk, EntityMention, RelationMention
+from quipu.model.graph import AliasMention, Chunk, ClaimMention, EntityMention, RelationMention
 from quipu.model.ids import chunk_id, digest
 from quipu.model.query import Filter
 from quipu.ports.sink import no_sink
@@ -59,8 +59,9 @@ def page(
     names: Mapping[str, str] | None = None,
     relations: Sequence[tuple[str, str, str]] = (),
     aliases: Mapping[str, str] | None = None,
+    claims: Sequence[ClaimMention] = (),
 ) -> DocumentFacts:
-    """Return a document of one chunk: `names` to types, `relations` as (source, target, description), `aliases`."""
+    """Return a document of one chunk: `names` to types, `relations` as (source, target, description), and so on."""
     names = names or {}
     text_hash = digest(text)
     chunk = Chunk(
@@ -85,6 +86,7 @@ def page(
             AliasMention(key=entity_key(name), alias=entity_key(alias), surface=alias)
             for alias, name in (aliases or {}).items()
         ),
+        claims=tuple(claims),
     )
     return DocumentFacts(id=title, title=title, content_hash=digest(title, text), chunks=(facts,), source=f"{title}.md")
 

@@ -1,14 +1,16 @@
 """Small random worlds, and plain readings of them: what dense references of strategies are computed from."""
 
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
 
 from quipu.model.cluster import ClusterReport
 from quipu.model.delta import DocumentFacts
+from quipu.model.graph import ClaimMention
 from quipu.model.ids import relation_id
 from quipu.ports.store import ReadView, Space
+from quipu.testing.facts import claim
 from tests.unit.retrieve.communities import Tree, chunk_of, divide, report, report_on
 from tests.unit.retrieve.fakes import Library, page
 
@@ -19,13 +21,14 @@ QUESTION = "Which red gate and blue tower belong to the white harbour?"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """What a world says: pages by title with the entities each names and the pairs it relates, and its communities."""
+    """What a world says: pages by title with the entities each names, relates and claims; and its communities."""
 
     pages: tuple[DocumentFacts, ...]
     names: dict[str, tuple[str, ...]]
     pairs: dict[str, tuple[tuple[str, str], ...]]
     tree: Tree
     reports: tuple[ClusterReport, ...]
+    claims: dict[str, tuple[ClaimMention, ...]] = field(default_factory=dict)
 
     @property
     def keys(self) -> list[str]:
@@ -67,12 +70,14 @@ def world(seed: int) -> World:
     everything = [f"{colour} {thing}" for colour in COLOURS for thing in THINGS]
     names = {f"p{n}": tuple(chance.sample(everything, 4)) for n in range(9)}
     pairs = {title: tuple(chance.sample(list(combinations(named, 2)), 3)) for title, named in names.items()}
+    claims = {title: tuple(_claims(random.Random(f"{seed} {title}"), named)) for title, named in names.items()}
     pages = tuple(
         page(
             title,
             f"Of {', of '.join(_name(key) for key in named)}.",
             names={_name(key): "Location" for key in named},
             relations=[(_name(left), _name(right), f"It is {title}.") for left, right in pairs[title]],
+            claims=claims[title],
         )
         for title, named in names.items()
     )
@@ -87,7 +92,14 @@ def world(seed: int) -> World:
         for cluster in tree
         if chance.random() < 0.8
     )
-    return World(pages=pages, names=names, pairs=pairs, tree=tree, reports=reports)
+    return World(pages=pages, names=names, pairs=pairs, tree=tree, reports=reports, claims=claims)
+
+
+def _claims(chance: random.Random, named: Sequence[str]) -> Iterator[ClaimMention]:
+    """Yield up to 60 claims, so that of some entities more are made than any strategy takes."""
+    for n in range(chance.choice([0, 3, 60])):
+        subject, other = chance.sample(named, 2)
+        yield claim(subject, f"It is said {n} times.", chance.choice(["", other]), status=chance.choice(["", "false"]))
 
 
 def _tree(chance: random.Random, keys: Sequence[str]) -> Tree:

@@ -1,17 +1,24 @@
-"""community_local: entities, the reports on their communities, relations within before those outside, passages."""
+"""community_local: entities, the reports on their communities, what is related and claimed of them, passages."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from quipu.model.cluster import report_text
-from quipu.model.graph import entity_text, relation_text
+from quipu.model.delta import Delta
+from quipu.model.evidence import Scored
+from quipu.model.graph import claim_text, entity_text, relation_text
+from quipu.model.ids import claim_id
 from quipu.model.query import Budget, Filter, Query
 from quipu.ports.store import ReadView, Space
 from quipu.providers.local import ByteTokenizer
 from quipu.retrieve.community_local import retrieve
+from quipu.retrieve.steps.brought import those_that_fit
+from quipu.retrieve.steps.surroundings import read_around
+from quipu.testing.facts import claim
 from tests.unit.retrieve.communities import trades
 from tests.unit.retrieve.fakes import Library, page, titles
 from tests.unit.retrieve.random_world import QUESTION, World, cosines, settle, world
@@ -24,11 +31,26 @@ async def _dense(library: Library, view: ReadView, made: World, query: Query) ->
     near = await cosines(library, view, Space.ENTITY, made.keys, query.text)
     ranked = sorted((key for key in near if near[key] >= query.min_similarity), key=lambda key: (-near[key], key))
     keys = ranked[: min(10, query.top_k)]
+    fitting = _dense_fit(made, keys, await _texts(view, made), 0.35 * query.budget.total)
     return {
-        "chunks": _dense_chunks(made, keys),
+        "chunks": _dense_chunks(made, keys, await _near_chunks(library, view, made, query.text)),
         "reports": _dense_reports(made, keys, query),
-        "relations": _dense_relations(made, keys),
-        "entities": keys,
+        "relations": _dense_relations(made, fitting),
+        "claims": _dense_claims(made, fitting),
+        "entities": fitting,
+    }
+
+
+async def _texts(view: ReadView, made: World) -> dict[str, str]:
+    """Return the text of every entity, relation and claim there is, by id."""
+    claims = await view.claims([each for key in made.keys for each in _every_claim(made, key)])
+    return {
+        **{each.key: entity_text(each.name, each.description) for each in await view.entities(made.keys)},
+        **{
+            each.id: relation_text(each.keywords, each.source, each.target, each.description)
+            for each in await view.relations(list(made.relations()))
+        },
+        **{each.id: claim_text(each) for each in claims},
     }
 
 
@@ -67,25 +89,58 @@ def _dense_relations(made: World, keys: list[str]) -> list[str]:
     )
 
 
-def _dense_chunks(made: World, keys: list[str]) -> list[str]:
-    order: list[tuple[int, int, str]] = []
+def _every_claim(made: World, key: str) -> list[str]:
+    return [
+        claim_id(chunk, place)
+        for chunk, title in sorted((chunk, title) for title, chunk in made.chunk_by_page.items())
+        for place, claim in enumerate(made.claims[title])
+        if claim.subject == key
+    ]
+
+
+def _dense_claims(made: World, keys: list[str]) -> list[str]:
+    return [claim for key in keys for claim in _every_claim(made, key)[:20]]
+
+
+def _dense_fit(made: World, keys: list[str], texts: dict[str, str], room: float) -> list[str]:
+    """Return the first of the entities whose texts fit with those of all they bring, and fit with all before them."""
+    for n in range(1, len(keys) + 1):
+        brought = [*keys[:n], *_dense_relations(made, keys[:n]), *_dense_claims(made, keys[:n])]
+        if sum(TOKENS.count(texts[each]) for each in brought) > room:
+            return keys[: n - 1]
+    return keys
+
+
+async def _near_chunks(library: Library, view: ReadView, made: World, text: str) -> dict[str, float]:
+    return await cosines(library, view, Space.CHUNK, sorted(made.chunk_by_page.values()), text)
+
+
+def _dense_chunks(made: World, keys: list[str], near: Mapping[str, float]) -> list[str]:
+    order: list[tuple[int, int, float, str]] = []
     for place, key in enumerate(keys):
         for title, names in made.names.items():
             if key in names:
                 n_stated = sum(key in pair for pair in made.pairs[title])
-                order.append((place, -n_stated, made.chunk_by_page[title]))
-    return list(dict.fromkeys(chunk for _, _, chunk in sorted(order)))
+                chunk = made.chunk_by_page[title]
+                order.append((place, -n_stated, -near[chunk], chunk))
+    return list(dict.fromkeys(chunk for *_, chunk in sorted(order)))
 
 
+@pytest.mark.parametrize("total", [30_000, 4_000, 1_500])
 @pytest.mark.parametrize("seed", range(6))
-async def test_the_evidence_is_that_of_a_dense_reading(library: Library, seed: int) -> None:
+async def test_the_evidence_is_that_of_a_dense_reading(library: Library, seed: int, total: int) -> None:
     made = world(seed)
     await settle(library, made)
-    query = Query(text=QUESTION, min_similarity=0.05, community_level=seed % 3, top_k=3 + 4 * (seed % 2))
+    query = Query(
+        text=QUESTION,
+        min_similarity=0.05,
+        community_level=seed % 3,
+        top_k=3 + 4 * (seed % 2),
+        budget=Budget(total=total),
+    )
     async with library.view() as view:
         dense = await _dense(library, view, made, query)
         found = await retrieve(query, view, library.tools)
-    assert len(found.entities) == query.top_k
     assert {section: [hit.id for hit in getattr(found, section)] for section in dense} == dense
 
 
@@ -123,6 +178,70 @@ async def test_entities_are_added_while_they_and_their_relations_fit_their_share
         for budget, kept in ((total, ["bursa"]), (total - 4, [])):
             tight = replace(query, budget=Budget(total=budget))
             assert [hit.id for hit in (await retrieve(tight, view, library.tools)).entities] == kept
+
+
+ACCUSED = page(
+    "Trial",
+    "Anna says that Basil stole silk. Basil says that Anna lied.",
+    names={"Anna": "Person", "Basil": "Person"},
+    relations=[("Anna", "Basil", "They met at court.")],
+    claims=[
+        claim("Basil", "He stole silk.", "Anna", kind="theft", status="suspected", dates="1301"),
+        claim("Anna", "She lied.", kind="lie"),
+        claim("Basil", "He fled."),
+    ],
+)
+BEFORE = page("Before", "Basil wove.", names={"Basil": "Person"}, claims=[claim("Basil", "He wove badly.")])
+
+
+async def test_an_entity_brings_the_claims_about_it_and_fits_with_all_of_them_or_not_at_all(library: Library) -> None:
+    await library.publish(ACCUSED, BEFORE)
+    trial, before = (each.chunks[0].chunk.id for each in (ACCUSED, BEFORE))
+    of_anna, of_trial, of_before = [f"{trial}:1"], [f"{trial}:0", f"{trial}:2"], [f"{before}:0"]
+    of_basil = [*of_trial, *of_before] if trial < before else [*of_before, *of_trial]
+    # In tokens of four bytes Anna is 1, their relation "\nanna\nbasil\nThey met at court." 8, and what is said of her
+    # "Anna (lie)\nShe lied." 5. Basil is 2, "Basil — Anna (theft, suspected, 1301)\nHe stole silk." 14,
+    # "Basil\nHe fled." 4, "Basil\nHe wove badly." 5.
+    by_room = {
+        39: (["anna", "basil"], [*of_anna, *of_basil]),
+        38: (["anna"], of_anna),
+        14: (["anna"], of_anna),
+        13: ([], []),
+    }
+    async with library.view() as view:
+        around = await read_around((Scored(id="anna", score=0.7), Scored(id="basil", score=0.6)), view)
+        for room, (entities, claims) in by_room.items():
+            found = await those_that_fit(around, room, view, TOKENS)
+            assert [hit.id for hit in found.entities] == entities
+            assert [hit.id for hit in found.claims] == claims
+            assert [hit.id for hit in found.relations] == ["anna -- basil"][: len(entities)]
+            note = f"with the relations and claims they bring {len(entities)} of 2 entities fit"
+            assert found.notes == ((note,) if len(entities) < 2 else ())
+
+
+async def test_a_claim_says_why_it_is_there_and_goes_with_its_document(library: Library) -> None:
+    await library.publish(ACCUSED, BEFORE)
+    query = Query(text="Basil?", min_similarity=0.05)
+    before = f"{BEFORE.chunks[0].chunk.id}:0"
+    async with library.view() as view:
+        found = await retrieve(query, view, library.tools)
+    assert len(found.claims) == 3
+    assert {(hit.score, hit.reason) for hit in found.claims} == {(found.entities[0].score, "is about basil")}
+    async with library.view(Filter(exclude=("Trial",))) as view:
+        assert [hit.id for hit in (await retrieve(query, view, library.tools)).claims] == [before]
+    await library.commit(Delta(remove=["Trial"]))
+    async with library.view() as view:
+        assert [hit.id for hit in (await retrieve(query, view, library.tools)).claims] == [before]
+
+
+async def test_of_an_entity_much_is_claimed_about_the_first_claims_are_taken_and_it_is_noted(library: Library) -> None:
+    claims = [claim("Basil", f"Charge {n}.") for n in range(21)]
+    await library.publish(page("Trial", "Basil.", names={"Basil": "Person"}, claims=claims))
+    async with library.view() as view:
+        found = await retrieve(Query(text="Basil?", min_similarity=0.05), view, library.tools)
+        said = [each.description for each in await view.claims([hit.id for hit in found.claims])]
+    assert said == [f"Charge {n}." for n in range(20)]
+    assert found.notes[-1] == "only the first 20 claims each are taken about basil"
 
 
 async def test_what_a_filter_leaves_out_takes_its_reports_along(library: Library) -> None:

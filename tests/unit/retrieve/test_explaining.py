@@ -8,8 +8,9 @@ from quipu.model.explanation import Chain, Explanation, Step
 from quipu.model.query import Filter, Query
 from quipu.retrieve import STRATEGIES
 from quipu.retrieve.explaining import explaining
+from quipu.testing.facts import claim
 from tests.unit.retrieve.communities import divide, report, report_on
-from tests.unit.retrieve.fakes import Library
+from tests.unit.retrieve.fakes import Library, page
 
 TIMING = Timing(stage="retrieve", ms=1.0)
 POLO_VENICE, POLO_KHAN, KHAN_DADU = "marco polo -- venice", "kublai khan -- marco polo", "dadu -- kublai khan"
@@ -108,6 +109,21 @@ async def test_grounds_are_the_evidence_the_chunk_names_states_or_was_drawn_from
         ("relation", "Dadu – Kublai Khan", 2, "stated here"),
         ("point", "He ruled.", 1, "drawn from it"),
     ]
+
+
+async def test_a_claim_of_the_evidence_leads_to_the_chunk_that_makes_it(travels: Library) -> None:
+    said = [claim("Basil", f"Charge {n}.") for n in range(12)]
+    await travels.publish(page("Trial", "Basil.", names={"Basil": "Person"}, claims=said))
+    chunk, other = await _chunk(travels, "Trial"), await _chunk(travels, "Venice")
+    claims = tuple(Hit(id=f"{chunk}:{n}", score=0.5, reason="is about basil") for n in range(11, -1, -1))
+    evidence = Evidence(chunks=tuple(Hit(id=each, score=0.7, reason="near") for each in (chunk, other)), claims=claims)
+    told = await _explain(travels, evidence)
+    assert told.n_claims == 12
+    first, second = told.chunks
+    assert [(each.kind, each.name, each.rank, each.how) for each in first.grounds] == [
+        ("claim", f"Charge {11 - n}.", n + 1, "claimed here") for n in range(10)
+    ]
+    assert second.grounds == ()
 
 
 async def test_chunks_are_chosen_by_rank_by_id_or_the_first_three(travels: Library) -> None:

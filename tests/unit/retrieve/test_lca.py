@@ -102,13 +102,13 @@ async def test_one_seed_leads_nowhere(tree: Library) -> None:
 
 
 async def test_passages_count_seeds_and_their_share_of_the_aggregates(tree: Library) -> None:
-    """b names both seeds; a one of them and all else that is north; c all else that is south."""
+    """b names both seeds; a one of them, which both name, and all else that is north; c all else of the south."""
     found = await _ask(tree, "venice tyre")
     cosine = round(2**-0.5, 6)
     assert await _titles(tree, found) == ["b", "a", "c"]
     assert [hit.score for hit in found.chunks] == [
-        pytest.approx(2 * cosine, abs=1e-5),
-        pytest.approx(1.5 * cosine, abs=1e-5),
+        pytest.approx((1 + 2**-0.5) * cosine, abs=1e-5),
+        pytest.approx((0.5 + 2**-0.5) * cosine, abs=1e-5),
         pytest.approx(0.5 * cosine, abs=1e-5),
     ]
     assert found.chunks[0].reason == "names tyre, venice"
@@ -238,12 +238,12 @@ async def _plainly(query: Query, view: ReadView, library: Library) -> _Plain:
     named = await view.chunks_of_entities([e.key for e in entities], 1_000)
     for key in seeds:
         for chunk in named[key]:
-            score[chunk] += cosines[key]
+            score[chunk] += cosines[key] / len(named[key]) ** 0.5
     for node, value in sorted(weight.items()):
         inside = [key for key in clusters[node].members if key not in seeds]
         for key in inside:
             for chunk in named[key]:
-                score[chunk] += value / len(inside)
+                score[chunk] += value / len(inside) / len(named[key]) ** 0.5
     ranked = sorted(((chunk, round(value, 6)) for chunk, value in score.items()), key=lambda each: (-each[1], each[0]))
     pairs = {relation_id(a, b) for a in seeds for b in seeds if a != b}
     known = {relation.id for relation in await view.relations(sorted(pairs))}

@@ -76,13 +76,12 @@ async def _expected(view: ReadView, tools: Tools) -> tuple[dict[str, float], lis
     worth = dict.fromkeys(found.chunks, 0.0)
     for negative, _, walk, steps in sorted(scored)[: path.N_PATHS]:
         naming = [
-            chunk
+            [chunk for chunk, n in zip(found.chunks, found.appearances[found.place(key)], strict=True) if n]
             for key in walk
-            for chunk, n in zip(found.chunks, found.appearances[found.place(key)], strict=True)
-            if n
         ]
-        for chunk in [*naming, *(chunk for step in steps for chunk in found.stated[step])]:
-            worth[chunk] -= negative
+        for sharing in [*naming, *(found.stated[step] for step in steps)]:
+            for chunk in sharing:
+                worth[chunk] -= negative / len(sharing)
     closest = await cosines(view, tools, Space.CHUNK, QUESTION, found.chunks)
     for _, chunk in sorted(zip((-closest).tolist(), found.chunks, strict=True))[: _QUERY.chunk_top_k]:
         worth[chunk] *= path.BOOST
@@ -107,8 +106,8 @@ async def test_evidence_is_what_the_formulas_give_to_the_id(library: Library, se
 async def test_a_small_graph_by_hand(library: Library) -> None:
     """Ada — Bob — Cyril; Ada is named, a person is asked for, and "Bob paid Cyril" is the relation near the question.
 
-    The one path of Ada is worth 1 · (1 + 3 persons + 1 relation) = 5. Of the passages, one names Ada and Bob and states
-    their relation: 5 + 5 + 5; the other likewise 15. The one on Dan is on no path.
+    The one path of Ada is worth 1 · (1 + 3 persons + 1 relation) = 5. Of the passages, one names Ada, shares Bob with
+    the other, and states their relation: 5 + 5 / 2 + 5; the other likewise. The one on Dan is on no path.
     """
     await library.publish(
         page("One", "Ada knew Bob.", names={"Ada": "Person", "Bob": "Person"}, relations=[("Ada", "Bob", "knew")]),
@@ -127,7 +126,7 @@ async def test_a_small_graph_by_hand(library: Library) -> None:
         assert sorted(await titles(view, found.chunks)) == ["One", "Two"]
     assert {hit.id: hit.score for hit in found.entities} == {"ada": 5.0, "bob": 5.0, "cyril": 5.0}
     assert {hit.id: hit.score for hit in found.relations} == {"ada -- bob": 5.0, "bob -- cyril": 5.0}
-    assert [hit.score for hit in found.chunks] == [15.0, 15.0]
+    assert [hit.score for hit in found.chunks] == [12.5, 12.5]
     assert all(hit.reason == "along ada → bob → cyril" for hit in found.chunks)
 
 

@@ -116,7 +116,7 @@ async def test_two_related_entities_by_hand(library: Library) -> None:
     async with library.view() as view:
         found = await ppr.retrieve(Query(text="Ada?"), view, library.tools)
         assert await titles(view, found.chunks) == ["Pair"]
-    assert [(hit.id, hit.score) for hit in found.entities] == [("ada", 0.52027), ("bob", 0.47973)]
+    assert [(hit.id, hit.score) for hit in found.entities] == [("ada", 0.5202703), ("bob", 0.4797297)]
     assert [(hit.id, hit.score) for hit in found.relations] == [("ada -- bob", 1.0)]
     assert found.chunks[0].score == 1.0
     assert found.chunks[0].reason == "states ada -- bob"

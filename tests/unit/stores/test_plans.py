@@ -11,8 +11,12 @@ import pytest
 from sqlalchemy import event
 
 from quipu.model.chat import ChatRequest, Lifetime, Role
+from quipu.model.cluster import Cluster, ClusterReport, Hierarchy, Partition
 from quipu.model.delta import Delta
+from quipu.model.derivation import REPORTS
 from quipu.model.fold import MAX_DESCRIPTIONS
+from quipu.model.ids import claim_id
+from quipu.model.made import Made
 from quipu.model.query import Filter
 from quipu.model.summary import Owner, OwnerKind
 from quipu.ports.store import Space
@@ -46,17 +50,20 @@ def _recorded(backend: SqliteBackend) -> Iterator[_Executed]:
 
 def _scans(database: Path, executed: _Executed) -> list[str]:
     """Return the steps of the statements' plans that read something long from end to end, each with its statement."""
-    found: list[str] = []
+    steps = _steps(database, executed)
+    return [f"{step}: {statement}" for step, statement in steps if step.startswith("SCAN") and not _SHORT.match(step)]
+
+
+def _steps(database: Path, executed: _Executed) -> list[tuple[str, str]]:
+    """Return the steps of the statements' plans, each with its statement."""
+    found: list[tuple[str, str]] = []
     with closing(sqlite3.connect(database)) as connection:
         for name in ("allowed_document", "allowed_chunk"):
             connection.execute(f"CREATE TEMP TABLE {name} (rid INTEGER PRIMARY KEY)")
         for statement, parameters in executed:
             if statement.lstrip().upper().startswith(("SELECT", "UPDATE", "DELETE", "INSERT", "WITH")):
                 plan = connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters)
-                steps = [step for *_, step in plan]
-                found += [
-                    f"{step}: {statement}" for step in steps if step.startswith("SCAN") and not _SHORT.match(step)
-                ]
+                found += [(step, statement) for *_, step in plan]
     return found
 
 
@@ -174,6 +181,7 @@ async def test_reads_go_through_indexes(database: Path, backend: SqliteBackend, 
                 await view.relation_mentions(chunks)
                 await view.claim_mentions(chunks)
                 await view.claims_of_entities(keys, 10)
+                await view.claims([claim_id(chunk, 0) for chunk in chunks])
                 await view.full_text("geneva 长城", 10)
                 for space, wanted in ((Space.CHUNK, chunks), (Space.ENTITY, keys), (Space.RELATION, ids)):
                     rows = (await view.vectors_after(space, 0)).rows.tolist()
@@ -182,6 +190,34 @@ async def test_reads_go_through_indexes(database: Path, backend: SqliteBackend, 
                     if allowed.is_empty():
                         await view.vector_owners(space, rows)
     # A filter has to look at every document once.
+    assert [step for step in _scans(database, executed) if "INSERT INTO allowed_document" not in step] == []
+
+
+async def test_a_few_clusters_are_read_without_looking_at_the_others(
+    database: Path, backend: SqliteBackend, store: RelationalStore
+) -> None:
+    hierarchy = Hierarchy.COMMUNITIES
+    parts = [
+        Cluster(id="all", hierarchy=hierarchy, level=0, inputs_hash="all"),
+        Cluster(id="x", hierarchy=hierarchy, level=1, parent="all", members=("geneva", "长城"), inputs_hash="x"),
+    ]
+    async with store.view() as view:
+        partition = Partition(hierarchy=hierarchy, clusters=parts, revision=view.revision)
+    await store.commit(Delta(partition=partition, made=[Made(name=REPORTS, identity="test/1", revision=1)]))
+    await store.commit(Delta(reports=[ClusterReport(cluster="x", title="X", summary="It is.", inputs_hash="x")]))
+    await embed(store)
+    with _recorded(backend) as executed:
+        for allowed in (Filter(), Filter(documents=("a*",))):
+            async with store.view(allowed) as view:
+                for with_members in (True, False):
+                    assert await view.clusters(hierarchy, ["x"], with_members=with_members)
+                assert await view.clusters_of(hierarchy, ["geneva"])
+                await view.cluster_reports(["all", "x"])
+                await view.report_ratings(["all", "x"])
+                await view.cluster_relations(["all", "x"])
+                await view.vectors_allowed(Space.REPORT)
+                await view.vector_rows(Space.REPORT, ["x"])
+    assert [step for step, _ in _steps(database, executed) if "cluster_hierarchy" in step] == []
     assert [step for step in _scans(database, executed) if "INSERT INTO allowed_document" not in step] == []
 
 

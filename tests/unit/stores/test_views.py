@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection
 
+from quipu.model.query import Filter
+from quipu.ports.store import Space
 from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
-from quipu.testing.contract.steps import publish
+from quipu.testing.contract.steps import DIMENSION, MODEL, embed, publish, remove
+from quipu.testing.facts import document, entity, passage
 from tests.unit.stores.opening import EXAMPLE
 
 
@@ -85,3 +88,31 @@ async def test_many_views_may_be_open_at_once(database: Path) -> None:
 
     assert await asyncio.gather(*(count() for _ in range(40))) == [2] * 40
     await store.close()
+
+
+async def test_what_is_remembered_under_a_filter_ends_with_the_commit_of_another_process(database: Path) -> None:
+    ours, theirs = (RelationalStore(SqliteBackend(database, busy_timeout_s=5.0), lease_s=60.0) for _ in range(2))
+    some = Filter(documents=("a", "b"))
+    await ours.prepare()
+    await ours.use_embedder(MODEL, DIMENSION)
+    await publish(ours, document("a", passage("Ada met Bo.", entity("Ada", "person"), entity("Bo", "person"))))
+    await embed(ours)
+
+    async def seen() -> tuple[list[str], int, int, tuple[str, ...]]:
+        async with ours.view(some) as view:
+            types, rows = await view.entity_types(), await view.vectors_allowed(Space.ENTITY)
+            chunks = await view.chunks_allowed()
+            assert rows is not None
+            assert chunks is not None
+            keys = await view.entity_keys(types.numbers.tolist())
+            return sorted(keys.values()), len(rows), len(chunks), types.types
+
+    before = await seen()
+    assert before == await seen() == (["ada", "bo"], 2, 1, ("person",))
+    await publish(theirs, document("b", passage("Bo saw Rome.", entity("Bo", "person"), entity("Rome", "place"))))
+    await embed(theirs)
+    assert await seen() == (["ada", "bo", "rome"], 3, 2, ("person", "place"))
+    await remove(theirs, "a")
+    assert await seen() == (["bo", "rome"], 2, 1, ("person", "place"))
+    await ours.close()
+    await theirs.close()

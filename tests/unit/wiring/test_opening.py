@@ -1,10 +1,18 @@
 """Tests of opening: what is found wrong before there is an index, and what an index knows without asking."""
 
+import sys
+from importlib.machinery import ModuleSpec
+from itertools import pairwise
 from pathlib import Path
+from types import ModuleType
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 
+from quipu.engine import Quipu
 from quipu.errors import InvalidInput, Unavailable
+from quipu.model.derivation import Freshness
 from quipu.settings import Settings
 from quipu.testing.scripted.kind import Kind
 from quipu.testing.server import ServerHandle, serving
@@ -61,4 +69,66 @@ async def test_a_wrong_file_for_the_model_that_reads_leaves_no_index_behind(
     settings = Settings(index=tmp_path / "kb", llm="custom/own", llm_base_url=server.base_url, **{name: wrong})
     with pytest.raises(InvalidInput, match=r"wrong\.yaml"):
         await open_engine(settings)
+    assert not (tmp_path / "kb").exists()
+
+
+class _OfTwo:
+    """Stands in for scikit-learn's mixture: vectors are of two kinds, by their first number."""
+
+    def __init__(self, n_components: int, **_: object) -> None:
+        self._n = n_components
+
+    def fit(self, _vectors: npt.NDArray[np.float64]) -> "_OfTwo":
+        return self
+
+    def bic(self, _vectors: npt.NDArray[np.float64]) -> float:
+        return abs(self._n - 2.0)
+
+    def predict(self, vectors: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+        return (vectors[:, 0] > 0).astype(np.int64)
+
+
+@pytest.fixture
+def mixture(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have scikit-learn installed, as far as it is used."""
+    package, module = ModuleType("sklearn"), ModuleType("sklearn.mixture")
+    package.__spec__, module.GaussianMixture = ModuleSpec("sklearn", None), _OfTwo  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "sklearn", package)
+    monkeypatch.setitem(sys.modules, "sklearn.mixture", module)
+
+
+@pytest.mark.usefixtures("mixture")
+async def test_the_grouping_that_is_set_is_what_the_hierarchy_is_made_by(tmp_path: Path) -> None:
+    names = [f"{town} {kind}" for town in ("Alba", "Bari", "Corfu", "Delos") for kind in ("Light", "Road", "Gate")]
+    text = " ".join(f"Captain {one} met Clerk {other}." for one, other in pairwise(names))
+    settings = Settings(index=tmp_path / "kb")
+    async with await open_engine(settings) as kb:
+        await kb.add_text(text, id="a")
+        await kb.refresh(["hierarchy"])
+    async with await open_engine(Settings(index=tmp_path / "kb", hierarchy_grouping="mixture")) as kb:
+        assert await _freshness(kb) is Freshness.STALE
+        await kb.refresh()
+        assert await _freshness(kb) is Freshness.FRESH
+        async with kb._store.view() as view:
+            assert "gaussian_mixture" in (await view.derivations())["hierarchy"].identity
+    async with await open_engine(settings) as kb:
+        assert await _freshness(kb) is Freshness.STALE
+
+
+async def _freshness(kb: Quipu) -> Freshness:
+    return {each.name: each.freshness for each in (await kb.status()).derivations}["hierarchy"]
+
+
+async def test_a_grouping_whose_library_is_missing_is_told_before_anything_is_asked_or_made(
+    tmp_path: Path, server: ServerHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    server.reset()
+    settings = Settings(
+        index=tmp_path / "kb", llm="custom/own", llm_base_url=server.base_url, hierarchy_grouping="mixture"
+    )
+    with pytest.raises(Unavailable, match="scikit-learn is not installed") as caught:
+        await open_engine(settings)
+    assert "pip install 'quipu-rag[mixture]'" in caught.value.remedy and "hierarchy_grouping" in caught.value.remedy
+    assert server.stats().requests == ()
     assert not (tmp_path / "kb").exists()

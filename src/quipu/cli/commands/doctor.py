@@ -36,6 +36,7 @@ _EXTRAS = {
     "sentence_transformers": "quipu-rag[sentence-transformers]",
     "fastembed": "quipu-rag[fastembed]",
     "litellm": "quipu-rag[litellm]",
+    "sklearn": "quipu-rag[mixture]",
 }
 
 

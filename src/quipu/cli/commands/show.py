@@ -9,7 +9,7 @@ from quipu.cli.options import QuipuGroup
 from quipu.cli.output import counted, emit, one_line, styled, table
 from quipu.cli.session import with_engine
 from quipu.model.delta import ChunkFacts
-from quipu.model.graph import Chunk, ClaimMention, Relation
+from quipu.model.graph import Chunk, Claim, ClaimMention, Relation
 from quipu.model.report import DocumentReport, EntityReport, RelationReport
 
 _EXCERPT_CELLS = 200
@@ -115,7 +115,7 @@ def _render_entity(console: Console, found: EntityReport) -> None:
         f" {counted(entity.degree, 'relation')}"
     )
     _print_relations(console, found.relations, entity.key)
-    _print_claims(console, "chunk", found.claims)
+    _print_claims(console, "chunk", [(claim.chunk_id, claim) for claim in found.claims])
     passages = table("times", "document", "chunk", "text", right=["times"], title="Named in")
     for chunk, count in found.chunks[:_MAX_ROWS]:
         passages.add_row(str(count), styled(chunk.document_id), chunk.id, styled(one_line(chunk.text, _EXCERPT_CELLS)))
@@ -140,7 +140,7 @@ def _print_relations(console: Console, relations: tuple[Relation, ...], key: str
     _print_rest(console, len(relations), "relation")
 
 
-def _print_claims(console: Console, first: str, claims: Sequence[tuple[str, ClaimMention]]) -> None:
+def _print_claims(console: Console, first: str, claims: Sequence[tuple[str, Claim | ClaimMention]]) -> None:
     """Print claims, each behind its value of the column `first`."""
     if not claims:
         return

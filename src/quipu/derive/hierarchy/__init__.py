@@ -32,16 +32,25 @@ async def state(view: ReadView, bench: Bench, grouping: Grouping = nearest_centr
     n = sum(each.n_clusters for each in counts)
     n_layers = len(counts)
     if made is None:
-        n_entities = (await view.counts()).entities
-        n_expected = -(-n_entities // (MEMBERS - 1))
-        return DerivationState(name=NAME, freshness=Freshness.MISSING, cost=_cost(n_expected, bench))
+        return DerivationState(name=NAME, freshness=Freshness.MISSING, cost=_cost(await _n_expected(view), bench))
+    holds = f"{n:,} aggregates in {n_layers} layer{'s' * (n_layers != 1)}"
+    if not is_made_by(made.identity, bench.embedder.identity, grouping):
+        return DerivationState(
+            name=NAME,
+            freshness=Freshness.STALE,
+            holds=f"{holds}, made another way",
+            n_items=n,
+            n_stale=n,
+            n_bytes=n * _ROW_BYTES,
+            cost=_cost(await _n_expected(view), bench),
+        )
     waiting = await view.unreported(Hierarchy.AGGREGATES, EXTRACTIVE if bench.llm else "")
     n_cut = await view.n_cluster_relations(CUT) if bench.llm else 0
-    is_stale = bool(waiting) or n_cut > 0 or await _has_changed(view, made, bench, grouping)
+    is_stale = bool(waiting) or n_cut > 0 or await _has_changed(view, made)
     return DerivationState(
         name=NAME,
         freshness=Freshness.STALE if is_stale else Freshness.FRESH,
-        holds=f"{n:,} aggregates in {n_layers} layer{'s' * (n_layers != 1)}",
+        holds=holds,
         n_items=n + n_cut,
         n_stale=len(waiting) + n_cut,
         n_bytes=n * _ROW_BYTES,
@@ -68,12 +77,15 @@ async def refresh(bench: Bench, rebuild: bool, grouping: Grouping = nearest_cent
     return run.report()
 
 
-async def _has_changed(view: ReadView, made: Made, bench: Bench, grouping: Grouping) -> bool:
-    """Say whether chunks came or went since, or what hierarchies are made by is another."""
+async def _has_changed(view: ReadView, made: Made) -> bool:
+    """Say whether chunks came or went since."""
     changed = await view.changed_since(made.revision)
-    return (
-        changed is None or len(changed.chunks) > 0 or not is_made_by(made.identity, bench.embedder.identity, grouping)
-    )
+    return changed is None or len(changed.chunks) > 0
+
+
+async def _n_expected(view: ReadView) -> int:
+    """Return about how many aggregates a hierarchy of all entities has."""
+    return -(-(await view.counts()).entities // (MEMBERS - 1))
 
 
 def _cost(n: int, bench: Bench, *, n_relations: int = 0) -> RefreshCost:

@@ -9,7 +9,7 @@ import numpy as np
 from quipu.algo.layers import Layers, layers_of
 from quipu.algo.lca import Forest
 from quipu.algo.mixture import Grouping, nearest_centres
-from quipu.derive.hierarchy.reading import Graph, Ints
+from quipu.derive.hierarchy.reading import EntityGraph, Ints
 from quipu.model.ids import digest
 
 Ranked = Callable[[Ints], dict[int, list[int]]]
@@ -34,7 +34,7 @@ class Crossing:
 class Outline:
     """A hierarchy over a graph. Nodes are its entities, by their places, then the aggregates, lower layers first."""
 
-    def __init__(self, graph: Graph, grouping: Grouping = nearest_centres) -> None:
+    def __init__(self, graph: EntityGraph, grouping: Grouping = nearest_centres) -> None:
         self.graph = graph
         self.layers: Layers = layers_of(graph.keys, graph.vectors, grouping)
         self.n = len(graph.keys)

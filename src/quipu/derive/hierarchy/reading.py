@@ -13,7 +13,7 @@ Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pairs:
+class RelationPairs:
     """Relations, each [m]: places of both entities in the order of their keys, weights in thousandths."""
 
     first: Ints
@@ -32,7 +32,7 @@ class Mentions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Graph:
+class EntityGraph:
     """The entities of a view that have a vector, by rising key, and all that a hierarchy over them is made from.
 
     `vectors` [n, d]; `degrees` [n] is how many of the others each is related to. Relations and mentions are of these
@@ -43,11 +43,11 @@ class Graph:
     keys: tuple[str, ...]
     vectors: npt.NDArray[np.float16]
     degrees: Ints
-    relations: Pairs
+    relations: RelationPairs
     mentions: Mentions
 
 
-async def read_graph(view: ReadView, topologies: Topologies) -> Graph:
+async def read_graph(view: ReadView, topologies: Topologies) -> EntityGraph:
     """Return the graph of a view; entities that wait for a vector are left out."""
     block = await view.vectors_after(Space.ENTITY, -1)
     owners = await view.vector_owners(Space.ENTITY, block.rows.tolist())
@@ -58,7 +58,7 @@ async def read_graph(view: ReadView, topologies: Topologies) -> Graph:
     topology = await topologies.of(view)
     relations = _relations(topology, numbers)
     ends = np.concatenate([relations.first, relations.second])
-    return Graph(
+    return EntityGraph(
         revision=view.revision,
         keys=keys,
         vectors=block.data[[place_by_key[key] for key in keys]],
@@ -68,14 +68,14 @@ async def read_graph(view: ReadView, topologies: Topologies) -> Graph:
     )
 
 
-def _relations(topology: Topology, numbers: Ints) -> Pairs:
+def _relations(topology: Topology, numbers: Ints) -> RelationPairs:
     place = np.full(max(topology.n_entities, int(numbers.max(initial=-1)) + 1), -1, dtype=np.int64)
     place[numbers] = np.arange(len(numbers))
     links = topology.relations(Measure.WEIGHT).of(numbers)
     ends = place[links.to]
     is_kept = links.of < ends  # each once; an end that is not there has place -1
     thousandths = np.rint(links.weights[is_kept] * weight_to_thousandths(1.0)).astype(np.int64)
-    return Pairs(first=links.of[is_kept], second=ends[is_kept], weights=thousandths)
+    return RelationPairs(first=links.of[is_kept], second=ends[is_kept], weights=thousandths)
 
 
 async def _mentions(view: ReadView, topology: Topology, numbers: Ints) -> Mentions:

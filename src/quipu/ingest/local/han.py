@@ -6,15 +6,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 
-from quipu.ingest.local.han_phrases import names_of_phrase
+from quipu.ingest.local.han_phrases import has_surname, names_of_phrase
 from quipu.ingest.local.han_suffixes import BY_SUFFIX
-from quipu.ingest.local.han_words import HanWord, Sort, cut_words
+from quipu.ingest.local.han_words import HanWord, Sort, cut_words, sort_of
 from quipu.ingest.local.lexicon import word_set, words
 from quipu.ingest.local.occurrence import Cue, Occurrence
 
 # A name that begins several stretches is likelier than any one of them: 毕昇 in 毕昇用, 毕昇死.
 MIN_SHARED = 3
 MAX_RUN = 200
+MAX_WORD = 6  # characters of a common word
 
 _HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
 _RUN = re.compile(f"[{_HAN}][{_HAN}0-9]{{1,{MAX_RUN}}}")
@@ -34,7 +35,7 @@ def find_han(text: str) -> list[Occurrence]:
     names = list(dotted)
     for start, end in _runs_between(text, dotted):
         names += _names_of_run(text, start, end)
-    return _cut_to_shared_names(names)
+    return _cut_to_shared_names([_lengthened(name, text) for name in names])
 
 
 def _dotted_names(text: str) -> list[Occurrence]:
@@ -142,6 +143,30 @@ def _is_sound(word: HanWord) -> bool:
 def _is_lone(run: Sequence[HanWord], position: int) -> bool:
     around = (*run[max(position - 1, 0) : position], *run[position + 1 : position + 2])
     return run[position].sort is Sort.UNKNOWN and all(word.sort is Sort.HARD for word in around)
+
+
+def _lengthened(name: Occurrence, text: str) -> Occurrence:
+    """Return a person's name with the character it never stands without, where a common word has taken that.
+
+    In 崔守正在洛阳 longest match reads 正在, "just now"; 崔守正 and "in" is as good. What else the text has decides, as
+    崔守正画, and no 崔守 alone. Source: H. Feng et al., Accessor Variety Criteria for Chinese Word Extraction (2004).
+    """
+    longer = text[name.start : name.end + 1]
+    is_person = name.kind in ("", "Person") and 2 <= len(name.name) < len(longer) and has_surname(longer)
+    if not is_person:
+        return name
+    word = cut_words(text, name.end, min(name.end + MAX_WORD, len(text)))[0]
+    if word.sort is not Sort.HARD or not _is_two_words(word.text):
+        return name
+    n_longer = text.count(longer)
+    if n_longer < text.count(name.name) or n_longer == text.count(name.name + word.text):
+        return name
+    return replace(name, name=longer, end=name.end + 1)
+
+
+def _is_two_words(word: str) -> bool:
+    """Say whether a common word without its first character, which alone is none, is another: 正在, 成就, 信奉."""
+    return len(word) > 1 and sort_of(word[0]) is None and sort_of(word[1:]) is Sort.HARD
 
 
 def _cut_to_shared_names(names: Sequence[Occurrence]) -> list[Occurrence]:

@@ -51,6 +51,11 @@ def _dictionary() -> dict[str, Sort]:
     }
 
 
+def sort_of(word: str) -> Sort | None:
+    """Return what a word is; None where it is not known."""
+    return _dictionary().get(word)
+
+
 @cache
 def _longest_from() -> dict[str, int]:
     """Return, for each first character, the length of the longest word it begins."""

@@ -16,6 +16,7 @@ from quipu.text.languages import are_different
 from quipu.text.names import entity_key
 from quipu.text.sentences import sentence_spans
 
+MAX_EXAMPLES = 2
 LEAST, MOST = 100, 500  # characters of a short text; a third in scripts whose characters are words
 MAX_ENTITIES, MAX_RELATIONS = 6, 5  # of an example
 LEAST_ENTITIES = 2

@@ -2,12 +2,12 @@
 
 import asyncio
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from quipu.errors import InvalidDocument
+from quipu.errors import InvalidDocument, InvalidInput
 from quipu.ingest.likeness import similarities
 from quipu.ingest.reading import Recipe, cut, draft
 from quipu.ingest.sources import FoundSource, UnreadableSource
@@ -15,6 +15,7 @@ from quipu.model.document import Document, SourceDocument, Status
 from quipu.model.event import Progress
 from quipu.model.graph import Chunk
 from quipu.model.ids import digest, digest_bytes
+from quipu.model.tuning import Sampled
 from quipu.ports.sink import Sink
 from quipu.ports.store import ReadView
 from quipu.text.terms import terms_of
@@ -26,13 +27,40 @@ SHORT = 40  # tokens: a chunk below says little, and is taken last
 ALIKE = 0.5  # Jaccard index of the terms of two chunks from which on one of them is enough
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes:
+    """How many chunks to learn from, and how many others to compare on; `dry_run` only asks what it would cost."""
+
+    n_sample: int = 12
+    n_compare: int = 2
+    dry_run: bool = False
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> "Sizes":
+        """Return what was asked for. Raises InvalidInput for an option there is none of, or a size out of range."""
+        try:
+            made = cls(**options)
+        except TypeError as error:
+            raise InvalidInput(f"Unknown option ({error}).", remedy=f"There are: {', '.join(cls.__slots__)}.") from None
+        if made.n_sample < 1 or made.n_compare < 0:
+            raise InvalidInput(
+                f"n_sample = {made.n_sample} and n_compare = {made.n_compare} cannot be.",
+                remedy="Take a sample of at least one chunk, and compare on none or more.",
+            )
+        return made
+
+
 @dataclass(slots=True)
 class Pool:
-    """The chunks a sample is taken from, of at most MAX_DOCUMENTS of the documents there are."""
+    """The chunks a sample is taken from, of at most MAX_DOCUMENTS of the documents there are.
+
+    `revision` is that of the index they are of, None where they are of documents that were named.
+    """
 
     chunks: list[Chunk]
     n_documents: int = 0
     n_unreadable: int = 0
+    revision: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +69,10 @@ class Sample:
 
     read: tuple[Chunk, ...]
     compared: tuple[Chunk, ...]
+
+    def listed(self) -> tuple[Sampled, ...]:
+        """Return all of them as they are reported."""
+        return (*(_sampled(each) for each in self.read), *(_sampled(each, True) for each in self.compared))
 
 
 async def pool_of_sources(sources: Iterable[FoundSource], recipe: Recipe, on_event: Sink) -> Pool:
@@ -63,7 +95,7 @@ async def pool_of_index(view: ReadView, on_event: Sink) -> Pool:
     """Return chunks of what is in the index."""
     documents = [each for each in await view.documents() if each.status in (Status.READY, Status.PARTIAL)]
     found = _lowest(documents, _document_digest)
-    pool = Pool([], len(documents))
+    pool = Pool([], len(documents), revision=view.revision)
     for done, document in enumerate(found, 1):
         pool.chunks += await view.document_chunks(document.id)
         on_event(Progress(stage="read", done=done, total=len(found)))
@@ -90,6 +122,16 @@ def spread(chunks: Sequence[Chunk]) -> Iterator[Chunk]:
         queues.sort(key=lambda queue: (queue[0][0], queue[0][1].id))
         for turn in range(max(map(len, queues), default=0)):
             yield from (queue[turn][1] for queue in queues if turn < len(queue))
+
+
+def _sampled(chunk: Chunk, is_compared: bool = False) -> Sampled:
+    return Sampled(
+        chunk_id=chunk.id,
+        document_id=chunk.document_id,
+        title=chunk.title,
+        n_tokens=chunk.n_tokens,
+        is_compared=is_compared,
+    )
 
 
 def _unlike(chunks: Iterator[Chunk]) -> Iterator[Chunk]:

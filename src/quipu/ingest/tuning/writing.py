@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from quipu.model.ontology import Example, Ontology, RelationRule, Term, TypeRule
-from quipu.model.tuning import TypeCount
+from quipu.model.tuning import Origin, TypeCount
 
 _PLAIN = re.compile(r"[^\W\d_](?:[\w '’/&().-]*[\w).])?")
 _WORDS_OF_YAML = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
@@ -39,10 +39,18 @@ _SUGGESTED = """\
 # glossary:"""
 
 
-def file_text(ontology: Ontology, *, by: str, counts: Sequence[TypeCount] = (), suggested: Sequence[Term] = ()) -> str:
+def file_text(
+    ontology: Ontology,
+    *,
+    by: str,
+    origin: Origin | None = None,
+    counts: Sequence[TypeCount] = (),
+    suggested: Sequence[Term] = (),
+) -> str:
     """Return the file; `counts` stand beside the types they are of, `suggested` names in a comment at its end."""
     parts = [
         [_HEAD.format(by=_comment(by))],
+        *([list(_origin_lines(origin))] if origin else []),
         [_DOMAIN, f"domain: {_quoted(ontology.domain)}"],
         [_TYPES, "types:", *_type_lines(ontology.types, counts)],
         [_RELATIONS, "relations:", *_relation_lines(ontology.relations)] if ontology.relations else [_NO_RELATIONS],
@@ -53,6 +61,13 @@ def file_text(ontology: Ontology, *, by: str, counts: Sequence[TypeCount] = (), 
     if suggested and not ontology.glossary:
         parts.append([_SUGGESTED, *(f"# {line}" for line in _term_lines(suggested))])
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
+
+
+def _origin_lines(origin: Origin) -> Iterator[str]:
+    where = "that were named" if origin.revision is None else f"of the index at revision {origin.revision}"
+    documents = f"{origin.n_documents:,} document{'s' * (origin.n_documents != 1)}"
+    yield f"# Made from {documents} {where}, sample {origin.sample}."
+    yield from (f"# {name} = {_comment(value)}" for name, value in origin.settings)
 
 
 def _type_lines(types: Iterable[TypeRule], counts: Iterable[TypeCount]) -> Iterator[str]:

@@ -126,7 +126,7 @@ def _load(files: ModelFiles) -> _Model:
     return model
 
 
-def _source(files: ModelFiles) -> graph.Graph | Path:
+def _source(files: ModelFiles) -> graph.OnnxGraph | Path:
     if files.is_onnx:
         return files.weights
     return graph.build(read_tensors(files.weights, graph.tensor_shapes(SHAPE)), SHAPE)

@@ -34,7 +34,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Graph:
+class OnnxGraph:
     """A model in ONNX format, and its weights by name."""
 
     model: bytes
@@ -62,7 +62,7 @@ def tensor_shapes(shape: Shape) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-def build(tensors: Mapping[str, Floats], shape: Shape) -> Graph:
+def build(tensors: Mapping[str, Floats], shape: Shape) -> OnnxGraph:
     """Return the encoder as a graph from token ids, int32 [n, length], to token vectors, float32 [n, length, d].
 
     Every text of a batch has the same length, so that there is no padding and no mask.
@@ -87,7 +87,7 @@ def build(tensors: Mapping[str, Floats], shape: Shape) -> Graph:
         outputs=[Tensor(name=_OUTPUT, kind=FLOAT, shape=("n", "length", shape.dimension))],
         weights=[Tensor(name=name, kind=FLOAT, shape=array.shape) for name, array in weights.items()],
     )
-    return Graph(model=encoded, weights=weights)
+    return OnnxGraph(model=encoded, weights=weights)
 
 
 def _embedding_weights(tensors: Mapping[str, Floats]) -> dict[str, Floats]:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from quipu.errors import Unavailable
 from quipu.providers.minilm.files import REMEDY
-from quipu.providers.minilm.graph import Graph
+from quipu.providers.minilm.graph import OnnxGraph
 from quipu.providers.minilm.onnx_format import FLOAT
 
 _ERRORS_ONLY = 3
@@ -27,7 +27,7 @@ class Session:
     With a thread of its own for each run the sums inside a matrix product are the same on any number of processors.
     """
 
-    def __init__(self, source: Graph | Path) -> None:
+    def __init__(self, source: OnnxGraph | Path) -> None:
         import onnxruntime  # noqa: PLC0415 - optional driver
         from onnxruntime.capi import onnxruntime_pybind11_state as native  # noqa: PLC0415
 
@@ -36,14 +36,14 @@ class Session:
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = _ERRORS_ONLY
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        self._weights = source.weights if isinstance(source, Graph) else {}  # shared with the runtime, not copied
-        if isinstance(source, Graph):
+        self._weights = source.weights if isinstance(source, OnnxGraph) else {}  # shared with the runtime, not copied
+        if isinstance(source, OnnxGraph):
             wrap = onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type
             values = [wrap(array, FLOAT) for array in source.weights.values()]
             options.add_external_initializers(list(source.weights), values)
             # The graph is as it should be: the runtime would fuse sums and normalisations, which makes them slower.
             options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
-        model = source.model if isinstance(source, Graph) else str(source)
+        model = source.model if isinstance(source, OnnxGraph) else str(source)
         try:
             self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         except (*refusals, native.NotImplemented, native.RuntimeException) as error:
@@ -61,5 +61,5 @@ class Session:
         return vectors
 
 
-def _named(source: Graph | Path) -> str:
-    return "the graph made for it" if isinstance(source, Graph) else str(source)
+def _named(source: OnnxGraph | Path) -> str:
+    return "the graph made for it" if isinstance(source, OnnxGraph) else str(source)

@@ -1,4 +1,7 @@
-"""Along: passages that name the entities of paths, or state the relations on them."""
+"""Along: passages that name the entities of paths, or state the relations on them.
+
+What an entity or relation is worth is shared among its passages, so that no hub lifts every passage that names it.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +29,7 @@ class Along:
 
 
 async def look_along(paths: Paths, topology: Topology, view: ReadView) -> Along:
-    """Return the entities, relations and chunks of paths: a chunk counts for each node and relation of each path."""
+    """Return the entities, relations and chunks of paths: a chunk has its share of each node and relation of each."""
     numbers = np.unique(paths.nodes[paths.nodes != NOTHING])
     key_by_number = await view.entity_keys(numbers.tolist())
     entities: dict[str, float] = {}
@@ -41,14 +44,15 @@ async def look_along(paths: Paths, topology: Topology, view: ReadView) -> Along:
             relation = relation_id(one, other)
             relations[relation] = relations.get(relation, 0.0) + score
     standing = topology.appearances().of(numbers)
-    worth = np.array([entities.get(key_by_number.get(number, ""), 0.0) for number in numbers.tolist()])
-    chunks = np.bincount(standing.to, worth[standing.of], minlength=topology.n_chunks).astype(np.float64)
+    n_chunks = np.maximum(np.bincount(standing.of, minlength=len(numbers)), 1)
+    shares = np.array([entities.get(key_by_number.get(number, ""), 0.0) for number in numbers.tolist()]) / n_chunks
+    chunks = np.bincount(standing.to, shares[standing.of], minlength=topology.n_chunks).astype(np.float64)
     stating = await view.chunks_of_relations(list(relations))
     number_by_id = await view.chunk_numbers(sorted({chunk for each in stating.values() for chunk in each}))
     for relation, stated_in in stating.items():
         for chunk in stated_in:
             if chunk in number_by_id:
-                chunks[number_by_id[chunk]] += relations[relation]
+                chunks[number_by_id[chunk]] += relations[relation] / len(stated_in)
     return Along(entities=entities, relations=relations, chunks=chunks.round(6), ways=tuple(ways))
 
 

@@ -46,7 +46,7 @@ class Tree:
 
 async def read_tree(view: ReadView) -> Tree:
     """Return all communities of a view."""
-    clusters = sorted(await view.clusters(Hierarchy.COMMUNITIES), key=lambda each: (each.level, each.id))
+    clusters = await view.clusters(Hierarchy.COMMUNITIES, with_members=False)
     children: defaultdict[str, list[str]] = defaultdict(list)
     for each in clusters:
         if each.parent:
@@ -54,18 +54,18 @@ async def read_tree(view: ReadView) -> Tree:
     return Tree(by_id={each.id: each for each in clusters}, children=children)
 
 
-async def reports_at(level: int, tree: Tree, view: ReadView) -> tuple[list[ClusterReport], tuple[str, ...]]:
-    """Return the reports of the finest communities no finer than `level`, and notes on what has none.
+async def reported_at(level: int, tree: Tree, view: ReadView) -> tuple[dict[str, float], tuple[str, ...]]:
+    """Return the finest communities no finer than `level` with the ratings of their reports, and notes on the others.
 
     Where a report may not be shown, because the filter leaves out some of what it was made from, or is not written yet,
     those of the communities beneath stand in.
     """
-    found: list[ClusterReport] = []
+    found: dict[str, float] = {}
     sought, n_without = tree.finest(level), 0
     while sought:
-        reports = {report.cluster: report for report in await view.cluster_reports(sought)}
-        found += reports.values()
-        bare = [cluster for cluster in sought if cluster not in reports]
+        ratings = await view.report_ratings(sought)
+        found |= ratings
+        bare = [cluster for cluster in sought if cluster not in ratings]
         n_without += sum(not tree.beneath(cluster) for cluster in bare)
         sought = [child for cluster in bare for child in tree.beneath(cluster)]
     notes = (f"{n_without:,} communities have no report that may be shown",) if n_without else ()
@@ -78,7 +78,7 @@ async def branches(keys: Sequence[str], view: ReadView) -> dict[str, tuple[Clust
     known: dict[str, Cluster] = {}
     sought = set(finest.values())
     while sought:
-        read = await view.clusters(Hierarchy.COMMUNITIES, sorted(sought))
+        read = await view.clusters(Hierarchy.COMMUNITIES, sorted(sought), with_members=False)
         known |= {each.id: each for each in read}
         sought = {each.parent for each in read if each.parent} - known.keys()
     return {key: tuple(reversed(_upwards(finest[key], known))) for key in keys if key in finest}
@@ -97,14 +97,14 @@ async def nearest_reports(vector: Vector, n: int, level: int, view: ReadView, to
 
     Reports on finer communities, and on other groups of entities, have vectors in the same space and are passed over.
     """
-    reports: dict[str, ClusterReport] = {}
 
     async def are_shown(ids: Sequence[str]) -> Set[str]:
-        allowed = [each.id for each in await view.clusters(Hierarchy.COMMUNITIES, ids) if each.level <= level]
-        reports.update({report.cluster: report for report in await view.cluster_reports(allowed)})
-        return reports.keys()
+        clusters = await view.clusters(Hierarchy.COMMUNITIES, ids, with_members=False)
+        return (await view.report_ratings([each.id for each in clusters if each.level <= level])).keys()
 
-    return [(each, reports[each.id]) for each in await nearest_reports_that(are_shown, vector, n, view, tools)]
+    near = await nearest_reports_that(are_shown, vector, n, view, tools)
+    reports = {report.cluster: report for report in await view.cluster_reports([each.id for each in near])}
+    return [(each, reports[each.id]) for each in near]
 
 
 async def nearest_reports_that(

@@ -17,7 +17,7 @@ from quipu.retrieve.steps.surroundings import passages_of, read_around, reports_
 from quipu.retrieve.strategy import Model, Tools
 
 MAX_ENTITIES = 10
-PASSAGE_SHARE = 0.9  # of a call; reports have the rest, entities and relations nothing (DRIFT)
+PASSAGE_SHARE = 0.9  # of a call; reports have the rest, entities, relations and claims nothing (DRIFT)
 MAX_READ = 60  # passages that are read to fill a call
 
 
@@ -62,7 +62,7 @@ async def search_for(questions: Sequence[str], query: Query, view: ReadView, too
         found.append(
             Searched(
                 seed=Seed(text=question, kind="vector", found=entities),
-                chunks=await passages_of(around, view),
+                chunks=await passages_of(around, vectors[question], view, tools),
                 reports=tuple(report.cluster for report, _ in reports),
             )
         )

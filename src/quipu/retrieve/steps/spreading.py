@@ -10,7 +10,7 @@ from quipu.model.ids import relation_id
 from quipu.ports.store import ReadView
 from quipu.ports.topology import Floats, Measure, Topology
 from quipu.retrieve.steps.passages import MAX_CHUNKS_PER_ENTITY
-from quipu.retrieve.steps.walk import SCORE_DECIMALS
+from quipu.retrieve.steps.walk import rounded
 
 
 async def spread_to_relations(
@@ -28,7 +28,7 @@ async def spread_to_relations(
     links = topology.relations(Measure.ONE).of(numbers)
     ends = np.sort(np.stack([numbers[links.of], links.to], axis=1), axis=1)
     ends = np.unique(ends, axis=0) if len(ends) else ends
-    sums, of_all = (each[ends].sum(axis=1).round(SCORE_DECIMALS) for each in (counted, ranks))
+    sums, of_all = (rounded(each[ends].sum(axis=1)) for each in (counted, ranks))
     order = np.lexsort((-of_all, -sums))
     if len(order) > k:
         last = order[k - 1]
@@ -37,7 +37,7 @@ async def spread_to_relations(
     hits = [
         (
             -total,
-            Hit(id=relation_id(keys[a], keys[b]), score=score, reason=f"its ends have ranks that sum to {total:.4f}"),
+            Hit(id=relation_id(keys[a], keys[b]), score=score, reason=f"its ends have ranks that sum to {total:.4g}"),
         )
         for (a, b), score, total in zip(ends[order].tolist(), sums[order].tolist(), of_all[order].tolist(), strict=True)
     ]
@@ -61,9 +61,9 @@ async def spread_to_chunks(
         for chunk in chunks:
             scores[chunk] += score
             reasons[chunk].append(f"{verb} {i}")
-    rounded = {chunk: round(score, SCORE_DECIMALS) for chunk, score in scores.items()}
-    best = sorted(rounded, key=lambda chunk: (-rounded[chunk], chunk))[:k]
-    return tuple(Hit(id=chunk, score=rounded[chunk], reason=_all_of(reasons[chunk])) for chunk in best)
+    sums = dict(zip(scores, rounded(np.array(list(scores.values()))).tolist(), strict=True))
+    best = sorted(sums, key=lambda chunk: (-sums[chunk], chunk))[:k]
+    return tuple(Hit(id=chunk, score=sums[chunk], reason=_all_of(reasons[chunk])) for chunk in best)
 
 
 def _all_of(reasons: Sequence[str]) -> str:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from quipu.model.cluster import Cluster, ClusterReport
 from quipu.model.evidence import Hit, Scored
 from quipu.model.graph import IncidentRelation
-from quipu.ports.store import ReadView
+from quipu.ports.store import ReadView, Space
 from quipu.retrieve.steps.communities import branches
 from quipu.retrieve.steps.passages import MAX_CHUNKS_PER_ENTITY
+from quipu.retrieve.steps.search import Vector
+from quipu.retrieve.strategy import Tools
 
 OUTGOING = 10  # relations kept for each entity that lead to what is not among the entities
 MAX_INCIDENT = 2_000  # relations looked at, those between the best connected first
@@ -47,16 +49,21 @@ def relations_of(keys: Sequence[str], incident: Sequence[IncidentRelation]) -> l
     return within + without[: OUTGOING * len(chosen)]
 
 
-async def passages_of(around: Around, view: ReadView) -> tuple[Hit, ...]:
-    """Return the passages that name the entities: of the first entity first, those that state most of its relations."""
+async def passages_of(around: Around, vector: Vector, view: ReadView, tools: Tools) -> tuple[Hit, ...]:
+    """Return the passages that name the entities: of the first entity first, those that state most of its relations.
+
+    Of those that state as many the nearest to the question, whose vector is `vector`, comes first.
+    """
     keys = [entity.id for entity in around.entities]
     chunks = await view.chunks_of_entities(keys, MAX_CHUNKS_PER_ENTITY) if keys else {}
     stated = await view.chunks_of_relations([r.id for r in around.incident]) if around.incident else {}
     n_stated = _count_stated(around.incident, stated)
+    named = sorted({chunk for each in chunks.values() for chunk in each})
+    near = await tools.vectors.similarities(view, Space.CHUNK, vector, named)
     hits: dict[str, Hit] = {}
     for entity in around.entities:
         counts = n_stated[entity.id]
-        for chunk in sorted(chunks.get(entity.id, ()), key=lambda each: (-counts[each], each)):
+        for chunk in sorted(chunks.get(entity.id, ()), key=lambda each: (-counts[each], -near.get(each, 0.0), each)):
             reason = f"names {entity.id}, states {counts[chunk]} of its relations"
             hits.setdefault(chunk, Hit(id=chunk, score=entity.score, reason=reason))
     return tuple(hits.values())

@@ -11,7 +11,7 @@ from quipu.ports.store import ReadView
 from quipu.ports.topology import Floats, Ints
 
 MAX_STEPS = 6
-_DECIMALS = 9  # ranks are rounded, so that what follows from them differs below this only
+_ALIKE = 1 - 1e-7  # of each other: ranks are rounded, so that what equally much comes by differs by less
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,12 +50,12 @@ def _sources(ways: Sequence[Sequence[int]], trail: Trail) -> list[list[int]]:
     ends: Ints = np.array([way[-1] for way in ways], dtype=np.int64)
     found = trail.walk.of(ends)
     degrees = trail.walk.degrees[found.to]
-    flows = np.round(trail.ranks[found.to] / degrees * found.weights, _DECIMALS)
+    flows = trail.ranks[found.to] / degrees * found.weights
     sources: list[list[int]] = []
     for place, way in enumerate(ways):
         is_open = (found.of == place) & ~np.isin(found.to, way) & (flows > 0)
         most = flows[is_open].max(initial=0.0)
-        sources.append(np.unique(found.to[is_open & (flows == most)]).tolist())
+        sources.append(np.unique(found.to[is_open & (flows >= most * _ALIKE)]).tolist())
     return sources
 
 

@@ -1,5 +1,6 @@
 """Walk: a random walk over entities and passages, and what it finds most often."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,7 +14,9 @@ from quipu.model.evidence import Scored
 from quipu.ports.store import ReadView
 from quipu.ports.topology import Floats, Ints, Measure, Topology
 
-SCORE_DECIMALS = 6  # sums of floats differ below this with the order of their terms
+N_DIGITS = 7  # of a score: sums of floats differ below these with the order of their terms
+MAX_DECIMALS = 12  # what is less is noise
+_POWERS = np.array([float(f"1e{n}") for n in range(MAX_DECIMALS + 1)])
 
 
 class Naming(StrEnum):
@@ -53,10 +56,26 @@ def walk_over(topology: Topology, weights: Weights) -> Walk:
     return Walk(blocks=blocks, n_entities=first_chunk, n_chunks=n_chunks)
 
 
-def ranked(walk: Walk, reset: Floats, damping: float) -> Floats:
-    """Return the PageRank of each node, [n_nodes], for a reset [n_nodes] of any mass; zeros where it has none."""
+async def ranked(walk: Walk, reset: Floats, damping: float) -> Floats:
+    """Return the PageRank of each node, [n_nodes], for a reset [n_nodes] of any mass; zeros where it has none.
+
+    Another thread does it: in a large graph it takes long.
+    """
     total = float(reset.sum())
-    return page_rank(walk, reset / total, damping=damping).round(SCORE_DECIMALS) if total else np.zeros(len(reset))
+    if not total:
+        return np.zeros(len(reset))
+    return await asyncio.to_thread(lambda: rounded(page_rank(walk, reset / total, damping=damping)))
+
+
+def rounded(scores: Floats) -> Floats:
+    """Return scores of any shape, at least 0, as the nearest decimals of `N_DIGITS` digits.
+
+    Of many shares each is small, so that a fixed number of decimals would make them all equal.
+    """
+    n_before = np.floor(np.log10(np.maximum(scores, 1 / _POWERS[-1]))) + 1
+    power = _POWERS.take((N_DIGITS - n_before).astype(np.int64), mode="clip")
+    nearest: Floats = np.rint(scores * power) / power
+    return nearest
 
 
 async def without_synonyms(view: ReadView) -> tuple[str, ...]:

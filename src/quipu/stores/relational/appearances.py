@@ -10,16 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 from sqlalchemy import bindparam, func, select
 
+from quipu.stores.relational import numbers
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.columns import Ints
 from quipu.stores.relational.lookup import Lookup
-from quipu.stores.relational.memo import remembered
 from quipu.stores.relational.rids import entity_rids, relation_rids
 from quipu.stores.relational.snapshot import Snapshot
 
 _c, _l = s.chunk.c, s.link.c
 _em, _rm, _am = s.entity_mention.c, s.relation_mention.c, s.alias_mention.c
-_CHUNK_IDS = Lookup(select(_c.rid, _c.id), _c.rid)
 _SAID_IN = Lookup(select(_em.entity, _em.chunk), _em.entity, said_in=_em.chunk)
 _STATED_IN = Lookup(select(_rm.relation, _rm.chunk), _rm.relation, said_in=_rm.chunk)
 _ALIASES = Lookup(select(_am.entity, _am.alias).distinct(), _am.entity, said_in=_am.chunk)
@@ -56,7 +55,7 @@ def chunks_of_relations(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, tup
     """Return the chunks that state each relation, ordered by id."""
     id_by_rid = relation_rids(snapshot, ids)
     relations, chunks = (column.tolist() for column in _STATED_IN.ints(snapshot, sorted(id_by_rid)))
-    chunk_ids = _chunk_ids(snapshot, set(chunks))
+    chunk_ids = numbers.chunk_ids(snapshot, set(chunks))
     found: dict[str, set[str]] = {}
     for relation, chunk in zip(relations, chunks, strict=True):
         found.setdefault(id_by_rid[relation], set()).add(chunk_ids[chunk])
@@ -135,7 +134,7 @@ def _ids(snapshot: Snapshot, candidates: Sequence[_Candidates], k: int) -> dict[
         ids.update(first[place] for place in here.tolist())
         if len(here) < k:
             wanted.update(each.tied.tolist())
-    return ids | _chunk_ids(snapshot, wanted)
+    return ids | numbers.chunk_ids(snapshot, wanted)
 
 
 def _first_of_all(snapshot: Snapshot, n_tied: int, k: int) -> list[tuple[int, str]]:
@@ -149,8 +148,3 @@ def _first_of_all(snapshot: Snapshot, n_tied: int, k: int) -> list[tuple[int, st
         return []
     limit = k * n_chunks * 4 // (n_tied * 3)
     return [(rid, chunk_id) for rid, chunk_id in snapshot.connection.execute(_FIRST_CHUNKS, {"n": limit})]
-
-
-def _chunk_ids(snapshot: Snapshot, rids: set[int]) -> dict[int, str]:
-    memo = snapshot.memo.chunk_ids if snapshot.memo is not None else None
-    return remembered(memo, rids, lambda missing: dict(_CHUNK_IDS.rows(snapshot, sorted(missing))))

@@ -1,13 +1,14 @@
 """Clusters in tables: which there are, who is in them, and what has yet to be written of them."""
 
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
-from sqlalchemy import Connection, Row, and_, bindparam, case, func, or_, select
+from sqlalchemy import Connection, and_, bindparam, case, func, or_, select
 
 from quipu.model.cluster import Cluster, ClusterCount, Hierarchy
 from quipu.stores.relational import derived_schema as d
 from quipu.stores.relational import schema as s
+from quipu.stores.relational.allowed_clusters import clusters_within
+from quipu.stores.relational.memo import once
 from quipu.stores.relational.snapshot import Snapshot
 from quipu.stores.relational.sql import ByValues
 
@@ -17,16 +18,17 @@ _CLUSTER = select(
     _k.rid, _k.id, _k.level, _k.n_entities, _k.inputs_hash, func.coalesce(_holder.c.id, "").label("parent")
 ).outerjoin(_holder, _holder.c.rid == _k.parent)
 _of = _k.hierarchy == bindparam("of")
+_is_of = _k.hierarchy.concat("") == bindparam("of")  # so that the planner does not start with all clusters
 _ALL = _CLUSTER.where(_of)
-_SOME = ByValues(_ALL, _k.id)
+_SOME = ByValues(_CLUSTER.where(_is_of), _k.id)
 _MEMBER = select(_m.cluster, _m.entity, _e.key).join(s.entity, _e.rid == _m.entity)
 _ALL_MEMBERS = _MEMBER.join(d.cluster, _k.rid == _m.cluster).where(_of)
-_MEMBERS = ByValues(_MEMBER, _m.cluster)
+_MEMBERS = ByValues(_MEMBER.join(d.cluster, _k.rid == _m.cluster).where(_is_of), _k.id)
 _FINEST = ByValues(
     select(_e.rid, _e.key, _k.id)
     .join_from(s.entity, d.membership, _m.entity == _e.rid)
     .join(d.cluster, _k.rid == _m.cluster)
-    .where(_k.hierarchy.concat("") == bindparam("of")),  # so that the planner does not start with all clusters
+    .where(_is_of),
     _e.key,
 )
 _HELD = ByValues(select(_k.rid, _k.parent), _k.parent)
@@ -61,28 +63,20 @@ _DOCUMENTS = ByValues(
 _RIDS = ByValues(select(_k.rid, _k.id), _k.id)
 
 
-def read(snapshot: Snapshot, hierarchy: Hierarchy, ids: Sequence[str] | None = None) -> list[Cluster]:
+def read(
+    snapshot: Snapshot, hierarchy: Hierarchy, ids: Sequence[str] | None = None, *, with_members: bool = True
+) -> list[Cluster]:
     """Return these clusters in their order, or all of a hierarchy by level and id; under a filter, what is allowed."""
-    connection, of = snapshot.connection, {"of": hierarchy.value}
-    rows = connection.execute(_ALL, of).all() if ids is None else _SOME.rows(connection, ids, **of)
-    rids = [row.rid for row in rows]
-    said = connection.execute(_ALL_MEMBERS, of).all() if ids is None else _MEMBERS.rows(connection, rids)
-    allowed = None if snapshot.allowed is None else frozenset(snapshot.allowed.entities.tolist())
-    members: dict[int, list[str]] = {}
-    for rid, entity, key in said:
-        if allowed is None or entity in allowed:
-            members.setdefault(rid, []).append(key)
-    sizes = {row.rid: row.n_entities for row in rows} if allowed is None else _n_allowed(connection, rids, allowed)
-    found = {row.id: _cluster(row, hierarchy, members.get(row.rid, ()), sizes[row.rid]) for row in rows}
-    ordered = sorted(found, key=lambda each: (found[each].level, each)) if ids is None else dict.fromkeys(ids)
-    return [found[each] for each in ordered if each in found and found[each].n_entities]
+    if ids is None and not with_members:
+        return once(snapshot.memo.clusters, hierarchy, lambda: _read(snapshot, hierarchy, None, {})).copy()
+    return _read(snapshot, hierarchy, ids, _members(snapshot, hierarchy, ids) if with_members else {})
 
 
 def of_entities(snapshot: Snapshot, hierarchy: Hierarchy, keys: Sequence[str]) -> dict[str, str]:
     """Return the finest cluster of each of these entities."""
     rows = _FINEST.rows(snapshot.connection, sorted(set(keys)), of=hierarchy.value)
-    allowed = None if snapshot.allowed is None else frozenset(snapshot.allowed.entities.tolist())
-    found = {key: cluster for rid, key, cluster in rows if allowed is None or rid in allowed}
+    seen = snapshot.allowed.among({rid for rid, *_ in rows}) if snapshot.allowed is not None else None
+    found = {key: cluster for rid, key, cluster in rows if seen is None or rid in seen}
     return {key: found[key] for key in dict.fromkeys(keys) if key in found}
 
 
@@ -132,25 +126,38 @@ def with_all_below(connection: Connection, rids: Iterable[int]) -> dict[int, int
     return parents
 
 
-def _n_allowed(connection: Connection, rids: Collection[int], allowed: frozenset[int]) -> dict[int, int]:
-    """Return how many allowed entities are in each cluster and below it."""
-    parents = with_all_below(connection, rids)
-    sizes = dict.fromkeys(parents, 0)
-    for rid, entity, _ in _MEMBERS.rows(connection, list(parents)):
-        sizes[rid] += entity in allowed
-    for rid, parent in reversed(parents.items()):
-        if parent in sizes:
-            sizes[parent] += sizes[rid]
-    return sizes
+def _read(
+    snapshot: Snapshot, hierarchy: Hierarchy, ids: Sequence[str] | None, members: Mapping[int, Sequence[str]]
+) -> list[Cluster]:
+    connection, of = snapshot.connection, {"of": hierarchy.value}
+    rows = connection.execute(_ALL, of).all() if ids is None else _SOME.rows(connection, ids, **of)
+    sizes = [row.n_entities for row in rows]
+    if snapshot.is_filtered:
+        sizes = clusters_within(snapshot).sizes_of([row.rid for row in rows])
+    found = {
+        name: Cluster(
+            id=name,
+            hierarchy=hierarchy,
+            level=level,
+            parent=parent,
+            members=tuple(sorted(members.get(rid, ()))),
+            n_entities=size,
+            inputs_hash=inputs_hash,
+        )
+        for (rid, name, level, _, inputs_hash, parent), size in zip(rows, sizes, strict=True)
+        if size
+    }
+    ordered = sorted(found, key=lambda each: (found[each].level, each)) if ids is None else dict.fromkeys(ids)
+    return [found[each] for each in ordered if each in found]
 
 
-def _cluster(row: Row[*tuple[Any, ...]], hierarchy: Hierarchy, members: Iterable[str], n_entities: int) -> Cluster:
-    return Cluster(
-        id=row.id,
-        hierarchy=hierarchy,
-        level=row.level,
-        parent=row.parent,
-        members=tuple(sorted(members)),
-        n_entities=n_entities,
-        inputs_hash=row.inputs_hash,
-    )
+def _members(snapshot: Snapshot, hierarchy: Hierarchy, ids: Sequence[str] | None) -> dict[int, list[str]]:
+    """Return the entities that are directly in each of these clusters, by row; under a filter, those allowed."""
+    connection, of = snapshot.connection, {"of": hierarchy.value}
+    said = connection.execute(_ALL_MEMBERS, of).all() if ids is None else _MEMBERS.rows(connection, ids, **of)
+    seen = snapshot.allowed.among({entity for _, entity, _ in said}) if snapshot.allowed is not None else None
+    members: dict[int, list[str]] = {}
+    for rid, entity, key in said:
+        if seen is None or entity in seen:
+            members.setdefault(rid, []).append(key)
+    return members

@@ -66,14 +66,19 @@ class DerivedReads(ABC):
     async def derivations(self) -> Mapping[str, Made]:
         return await self._read(made.read)
 
-    async def clusters(self, hierarchy: Hierarchy, ids: Sequence[str] | None = None) -> list[Cluster]:
-        return await self._read(clusters.read, hierarchy, ids)
+    async def clusters(
+        self, hierarchy: Hierarchy, ids: Sequence[str] | None = None, *, with_members: bool = True
+    ) -> list[Cluster]:
+        return await self._read(clusters.read, hierarchy, ids, with_members=with_members)
 
     async def clusters_of(self, hierarchy: Hierarchy, keys: Sequence[str]) -> dict[str, str]:
         return await self._read(clusters.of_entities, hierarchy, keys)
 
     async def cluster_reports(self, ids: Sequence[str]) -> list[ClusterReport]:
         return await self._read(reports.read, ids)
+
+    async def report_ratings(self, ids: Sequence[str]) -> dict[str, float]:
+        return await self._read(reports.ratings, ids)
 
     async def cluster_counts(self, hierarchy: Hierarchy) -> list[ClusterCount]:
         return await self._read(clusters.counts, hierarchy)

@@ -3,29 +3,27 @@
 An entity named in every third chunk has thousands of relations, of which a question sees a few hundred.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from sqlalchemy import select
 
-from quipu.model.fold import display_name, thousandths_to_weight
+from quipu.model.fold import thousandths_to_weight
 from quipu.model.graph import IncidentRelation
 from quipu.model.ids import relation_id
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.allowed import find
 from quipu.stores.relational.columns import Ints
+from quipu.stores.relational.display_names import keys_and_names
 from quipu.stores.relational.lookup import Lookup
 from quipu.stores.relational.rids import entity_rids
 from quipu.stores.relational.snapshot import Snapshot
 
-_e, _r, _m = s.entity.c, s.relation.c, s.entity_mention.c
+_e, _r = s.entity.c, s.relation.c
 _FROM = Lookup(select(_r.rid, _r.source, _r.target, _r.weight), _r.source)
 _TO = Lookup(select(_r.rid, _r.source, _r.target, _r.weight), _r.target)
 _DEGREES = Lookup(select(_e.rid, _e.degree), _e.rid)
-_NAMES = Lookup(select(_e.rid, _e.key, _e.name), _e.rid)
-_SURFACES = Lookup(select(_m.entity, _m.surface), _m.entity, said_in=_m.chunk)
 
 
 def strongest_relations(snapshot: Snapshot, keys: Sequence[str], k: int) -> tuple[list[IncidentRelation], int]:
@@ -38,7 +36,8 @@ def strongest_relations(snapshot: Snapshot, keys: Sequence[str], k: int) -> tupl
     # Equal ones are told apart by id: all that equal the last are looked at.
     is_equal = (found.sums == found.sums[last]) & (found.weights >= found.weights[last])
     near = np.flatnonzero((found.sums > found.sums[last]) | is_equal)
-    names = _names(snapshot, np.unique(np.concatenate([found.sources[near], found.targets[near]])))
+    ends = np.unique(np.concatenate([found.sources[near], found.targets[near]]))
+    names = keys_and_names(snapshot, ends.tolist())
     columns = (column[near].tolist() for column in (found.sources, found.targets, found.weights, found.sums))
     ranked = [
         IncidentRelation(
@@ -85,14 +84,3 @@ def _degrees(snapshot: Snapshot, entities: Ints) -> Ints:
         return snapshot.allowed.degrees(entities)
     rids, degrees = _DEGREES.ints(snapshot, entities.tolist())
     return degrees[np.argsort(rids)]
-
-
-def _names(snapshot: Snapshot, entities: Ints) -> dict[int, tuple[str, str]]:
-    """Return the key and the display name of each entity; under a filter, the name the allowed chunks give it."""
-    rows = _NAMES.rows(snapshot, entities.tolist())
-    if snapshot.allowed is None:
-        return {rid: (key, name) for rid, key, name in rows}
-    surfaces: dict[int, Counter[str]] = {}
-    for rid, surface in _SURFACES.rows(snapshot, entities.tolist()):
-        surfaces.setdefault(rid, Counter())[surface] += 1
-    return {rid: (key, display_name(surfaces[rid])) for rid, key, _ in rows}

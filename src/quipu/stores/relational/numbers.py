@@ -3,7 +3,7 @@
 Under a filter, entities that no allowed chunk mentions and chunks that are not allowed have none.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from sqlalchemy import select
@@ -11,8 +11,6 @@ from sqlalchemy import select
 from quipu.ports.derived import Ints
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.allowed import find
-from quipu.stores.relational.columns import as_texts, from_texts
-from quipu.stores.relational.filters import ALLOWED_CHUNK
 from quipu.stores.relational.lookup import Lookup
 from quipu.stores.relational.memo import remembered
 from quipu.stores.relational.rids import entity_rids
@@ -22,7 +20,6 @@ _c, _e = s.chunk.c, s.entity.c
 _KEYS = Lookup(select(_e.rid, _e.key), _e.rid)
 _CHUNK_RIDS = Lookup(select(_c.id, _c.rid), _c.id, said_in=_c.rid)
 _CHUNK_IDS = Lookup(select(_c.rid, _c.id), _c.rid, said_in=_c.rid)
-_ALLOWED = as_texts(select(ALLOWED_CHUNK.c.rid))
 
 
 def entity_numbers(snapshot: Snapshot, keys: Sequence[str]) -> dict[str, int]:
@@ -44,18 +41,18 @@ def chunk_numbers(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, int]:
     return {chunk_id: rid_by_id[chunk_id] for chunk_id in dict.fromkeys(ids) if chunk_id in rid_by_id}
 
 
-def chunk_ids(snapshot: Snapshot, rids: Sequence[int]) -> dict[int, str]:
+def chunk_ids(snapshot: Snapshot, rids: Collection[int]) -> dict[int, str]:
     """Return the id of each of these rows."""
-    memo = snapshot.memo.chunk_ids if snapshot.memo is not None else None
-    id_by_rid = remembered(memo, set(rids), lambda missing: dict(_CHUNK_IDS.rows(snapshot, sorted(missing))))
+    memo, wanted = snapshot.memo.chunk_ids, set(rids)
+    id_by_rid = remembered(memo, wanted, lambda missing: dict(_CHUNK_IDS.rows(snapshot, sorted(missing))))
     return {rid: id_by_rid[rid] for rid in dict.fromkeys(rids) if rid in id_by_rid}
 
 
 def chunks_allowed(snapshot: Snapshot) -> Ints | None:
     """Return the rows of the chunks the filter allows, None where there is no filter."""
-    if not snapshot.is_filtered:
+    if snapshot.allowed is None:
         return None
-    return np.sort(from_texts(snapshot.connection.execute(_ALLOWED).all(), 1)[0])
+    return snapshot.allowed.chunks
 
 
 def _allowed(snapshot: Snapshot, rids: Sequence[int]) -> list[int]:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
+import numpy as np
 from sqlalchemy import Connection, Row, select
 
 from quipu.errors import InvalidDelta
@@ -12,21 +13,19 @@ from quipu.model.derivation import REPORTS
 from quipu.ports.store import Space
 from quipu.stores.relational import derived_schema as d
 from quipu.stores.relational import made
-from quipu.stores.relational import schema as s
-from quipu.stores.relational.clusters import with_all_below
-from quipu.stores.relational.filters import is_allowed
+from quipu.stores.relational.allowed import find
+from quipu.stores.relational.allowed_clusters import clusters_within
 from quipu.stores.relational.snapshot import Snapshot
 from quipu.stores.relational.sql import ByValues, insert_rows, texts_from_json, to_json
 from quipu.stores.relational.vector_rows import VectorChanges, vector_hash
 
-_k, _m, _p, _em = d.cluster.c, d.membership.c, d.report.c, s.entity_mention.c
+_k, _p = d.cluster.c, d.report.c
 _REPORT = select(d.report, _k.id.label("cluster")).join(d.cluster, _k.rid == _p.rid)
 _BY_CLUSTER, _BY_RID = ByValues(_REPORT, _k.id), ByValues(_REPORT, _p.rid)
+_RATINGS = ByValues(select(_p.rid, _k.id, _p.rating).join(d.cluster, _k.rid == _p.rid), _k.id)
 _HASHES = ByValues(select(_p.rid, _p.vector_hash), _p.rid)
 _DROP = ByValues(d.report.delete(), _p.rid)
 _CLUSTERS = ByValues(select(_k.rid, _k.id, _k.inputs_hash, _k.hierarchy), _k.id)
-_elsewhere = select(1).where(_em.entity == _m.entity, ~is_allowed(_em.chunk)).correlate(d.membership).exists()
-_SAID_ELSEWHERE = ByValues(select(_m.cluster).distinct().where(_elsewhere), _m.cluster)
 
 
 def read(snapshot: Snapshot, ids: Sequence[str]) -> list[ClusterReport]:
@@ -37,16 +36,20 @@ def read(snapshot: Snapshot, ids: Sequence[str]) -> list[ClusterReport]:
     return [found[each] for each in dict.fromkeys(ids) if each in found]
 
 
+def ratings(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, float]:
+    """Return the rating of each report that `read` would return."""
+    rows = _RATINGS.tuples(snapshot.connection, sorted(set(ids)))
+    shown = readable(snapshot, [rid for rid, _, _ in rows])
+    found = {cluster: rating for rid, cluster, rating in rows if rid in shown}
+    return {each: found[each] for each in dict.fromkeys(ids) if each in found}
+
+
 def readable(snapshot: Snapshot, rids: Collection[int]) -> frozenset[int]:
     """Return which of these clusters a filter lets be read of: allowed chunks alone speak of what is in them."""
     if not snapshot.is_filtered:
         return frozenset(rids)
-    parents = with_all_below(snapshot.connection, rids)
-    hidden = {rid for (rid,) in _SAID_ELSEWHERE.rows(snapshot.connection, list(parents))}
-    for rid, parent in reversed(parents.items()):
-        if rid in hidden and parent is not None:
-            hidden.add(parent)
-    return frozenset(rids) - hidden
+    wanted = np.array(list(rids), dtype=np.int64)
+    return frozenset(wanted[find(clusters_within(snapshot).told, wanted)[1]].tolist())
 
 
 def write(connection: Connection, reports: Sequence[ClusterReport], vectors: VectorChanges) -> int:

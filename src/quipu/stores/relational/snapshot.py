@@ -14,14 +14,14 @@ from quipu.text.analyzer import Analyzer
 class Snapshot:
     """A connection inside a read transaction; `allowed` where its temporary tables restrict what may be seen.
 
-    `memo` holds what other snapshots of the same revision have looked up; there is none under a filter.
+    `memo` holds what other snapshots of the same revision and filter have looked up.
     """
 
     connection: Connection
     backend: Backend
     analyzer: Analyzer
+    memo: Memo
     allowed: AllowedGraph | None = None
-    memo: Memo | None = None
 
     @property
     def is_filtered(self) -> bool:

@@ -48,7 +48,7 @@ from quipu.stores.relational.documents import ChunkChanges
 from quipu.stores.relational.fold import Folded
 from quipu.stores.relational.grouped import Grouped
 from quipu.stores.relational.lease import new_owner
-from quipu.stores.relational.memo import Memo
+from quipu.stores.relational.memo import Memos
 from quipu.stores.relational.mentions import Tallies
 from quipu.stores.relational.name_sieve import NameSieve
 from quipu.stores.relational.replies import CallReply
@@ -71,7 +71,7 @@ class RelationalStore:
         self._owner = new_owner()
         self._lock = asyncio.Lock()
         self._is_closed = False
-        self._memo = Memo(revision=-1)
+        self._memos = Memos()
         self._embedder: tuple[str, int] | None = None  # until something is added: it may yet become another's
         self._found = Grouped(self._find)
         self._kept = Grouped(self._keep)
@@ -340,21 +340,15 @@ class RelationalStore:
             filters.allow(connection, allowed)
         schema, revision = meta.numbers(connection, "schema", "revision")
         migrations.check_schema(schema)
+        memo = self._memos.at(revision, allowed)
         snapshot = Snapshot(
             connection=connection,
             backend=self._backend,
             analyzer=self._analyzer,
-            allowed=AllowedGraph(connection) if is_filtered else None,
-            memo=None if is_filtered else self._memo_at(revision),
+            memo=memo,
+            allowed=AllowedGraph(connection, memo.arrays) if is_filtered else None,
         )
         return RelationalView(snapshot, revision=revision, allowed=allowed)
-
-    def _memo_at(self, revision: int) -> Memo:
-        """Return what is remembered of the newest revision; of an older one nothing is."""
-        memo = self._memo  # read once: views open in threads
-        if revision > memo.revision:
-            memo = self._memo = Memo(revision)
-        return memo if revision == memo.revision else Memo(revision)
 
 
 def _summarise(connection: Connection, backend: Backend, written: Sequence[Summary], revision: int) -> int:

@@ -13,10 +13,11 @@ from quipu.stores.relational import derived_schema as d
 from quipu.stores.relational import meta, reports
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.allowed import find
+from quipu.stores.relational.allowed_clusters import clusters_within
 from quipu.stores.relational.columns import Ints, as_texts, from_texts
 from quipu.stores.relational.filters import ALLOWED_CHUNK
 from quipu.stores.relational.lookup import Lookup
-from quipu.stores.relational.memo import remembered
+from quipu.stores.relational.memo import once, remembered
 from quipu.stores.relational.rids import relation_rids
 from quipu.stores.relational.snapshot import Snapshot
 
@@ -65,6 +66,7 @@ _OWNERS = {
     Space.REPORT: Lookup(_reports_owned, _v.rid),
 }
 _CHUNK_ROWS = Lookup(_owned(_c.vector_hash, _c.id), _c.id, said_in=_c.rid)
+_REPORT_ROWS = Lookup(_owned(_p.vector_hash, _p.rid), _p.rid)
 _RELATION_ROWS = Lookup(_owned(_r.vector_hash, _r.rid), _r.rid)
 _SENTENCE_ROWS = Lookup(_sentences_owned, _c.id, said_in=_s.chunk)
 _ROWS_BY_ID = {  # of what has its id in a column
@@ -72,7 +74,6 @@ _ROWS_BY_ID = {  # of what has its id in a column
     Space.NAME: Lookup(_names_owned, _e.key),
     Space.REPORT: Lookup(_reports_owned, d.cluster.c.id),
 }
-_CHUNK_ROWS_KEY = "rows of chunks"
 _ROWS_OF_CHUNKS = as_texts(_owned(_c.vector_hash, _c.rid))
 
 _chunks = select(ALLOWED_CHUNK.c.rid)
@@ -122,23 +123,38 @@ def allowed(snapshot: Snapshot, space: Space) -> npt.NDArray[np.int64] | None:
     """Return the rows whose owner the filter allows, None without a filter."""
     if not snapshot.is_filtered:
         return None
-    if space is Space.REPORT:
-        every = after(snapshot, space, -1).rows
-        return every[np.isin(every, list(owners(snapshot, space, every.tolist())))]
-    return np.sort(from_texts(snapshot.connection.execute(_ALLOWED[space]).all(), 1)[0])
+    return once(snapshot.memo.arrays, f"rows of {space}", lambda: (_allowed(snapshot, space),))[0]
 
 
 def owners(snapshot: Snapshot, space: Space, rows: Sequence[int]) -> dict[int, tuple[str, ...]]:
     """Return the allowed ids each row stands for, ordered by id."""
-    memo = snapshot.memo.owners[space] if snapshot.memo is not None else None
-    return remembered(memo, rows, lambda missing: _owners(snapshot, space, missing))
+    return remembered(snapshot.memo.owners[space], rows, lambda missing: _owners(snapshot, space, missing))
 
 
 def rows_of(snapshot: Snapshot, space: Space, ids: Sequence[str]) -> dict[str, int]:
     """Return the rows of the vectors of the given ids."""
+    memo = snapshot.memo.vector_rows[space]
+    return remembered(memo, ids, lambda missing: _rows_of(snapshot, space, missing))
+
+
+def rows_of_chunks(snapshot: Snapshot) -> tuple[Ints, Ints]:
+    """Return the numbers of the chunks that have a vector, rising, and the row of each, both [n]; whatever the filter.
+
+    Read once a revision: it is asked for whenever all chunks are scored.
+    """
+    numbers, rows = once(snapshot.memo.of_all, "rows of chunks", lambda: _rows_of_chunks(snapshot))
+    return numbers, rows
+
+
+def _allowed(snapshot: Snapshot, space: Space) -> Ints:
+    if space is Space.REPORT:
+        return np.unique(_REPORT_ROWS.ints(snapshot, clusters_within(snapshot).told.tolist())[0])
+    return np.sort(from_texts(snapshot.connection.execute(_ALLOWED[space]).all(), 1)[0])
+
+
+def _rows_of(snapshot: Snapshot, space: Space, ids: Sequence[str]) -> dict[str, int]:
     if space is Space.CHUNK:
-        memo = snapshot.memo.chunk_vectors if snapshot.memo is not None else None
-        return remembered(memo, ids, lambda missing: {i: row for row, i in _CHUNK_ROWS.rows(snapshot, missing)})
+        return {i: row for row, i in _CHUNK_ROWS.rows(snapshot, ids)}
     if space is Space.SENTENCE:
         return _rows_of_sentences(snapshot, ids)
     if space in _ROWS_BY_ID:
@@ -148,15 +164,6 @@ def rows_of(snapshot: Snapshot, space: Space, ids: Sequence[str]) -> dict[str, i
         owned = [(row, rid, id_by_rid[rid]) for row, rid in _RELATION_ROWS.rows(snapshot, sorted(id_by_rid))]
     visible = _visible(snapshot, space, [rid for _, rid, _ in owned])
     return {i: row for row, rid, i in owned if rid in visible}
-
-
-def rows_of_chunks(snapshot: Snapshot) -> tuple[Ints, Ints]:
-    """Return the numbers of the chunks that have a vector, rising, and the row of each, both [n]; whatever the filter.
-
-    Read once a revision: it is asked for whenever all chunks are scored.
-    """
-    memo = snapshot.memo.arrays if snapshot.memo is not None else None
-    return remembered(memo, [_CHUNK_ROWS_KEY], lambda _: {_CHUNK_ROWS_KEY: _rows_of_chunks(snapshot)})[_CHUNK_ROWS_KEY]
 
 
 def _rows_of_chunks(snapshot: Snapshot) -> tuple[Ints, Ints]:
@@ -204,7 +211,7 @@ def _visible(snapshot: Snapshot, space: Space, rids: Collection[int]) -> frozens
         return frozenset(rids)
     if space is Space.REPORT:
         return reports.readable(snapshot, rids)
-    is_entity = space in (Space.ENTITY, Space.NAME)
-    known: Ints = snapshot.allowed.entities if is_entity else snapshot.allowed.relations.rids
+    if space in (Space.ENTITY, Space.NAME):
+        return snapshot.allowed.among(rids)
     wanted = np.array(list(rids), dtype=np.int64)
-    return frozenset(wanted[find(known, wanted)[1]].tolist())
+    return frozenset(wanted[find(snapshot.allowed.relations.rids, wanted)[1]].tolist())

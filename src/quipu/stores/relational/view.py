@@ -14,6 +14,7 @@ from quipu.model.evidence import Scored
 from quipu.model.graph import (
     AliasMention,
     Chunk,
+    Claim,
     ClaimMention,
     Entity,
     EntityMention,
@@ -120,7 +121,10 @@ class RelationalView(DerivedReads):
     async def claim_mentions(self, chunk_ids: Sequence[str]) -> dict[str, list[ClaimMention]]:
         return await self._read(claims.claim_mentions, chunk_ids)
 
-    async def claims_of_entities(self, keys: Sequence[str], k: int) -> dict[str, list[tuple[str, ClaimMention]]]:
+    async def claims(self, ids: Sequence[str]) -> list[Claim]:
+        return await self._read(claims.claims, ids)
+
+    async def claims_of_entities(self, keys: Sequence[str], k: int) -> dict[str, list[Claim]]:
         return await self._read(claims.claims_of_entities, keys, k)
 
     async def full_text(self, text: str, k: int) -> list[Scored]:

@@ -1,5 +1,7 @@
 """Clusters and their reports: partitions written whole, reports that go with what they tell of, filters over both."""
 
+from dataclasses import replace
+
 import pytest
 
 from quipu.errors import InvalidDelta
@@ -92,6 +94,9 @@ class Clusters:
                 some = await view.clusters(_COMMUNITIES, ["right", "nowhere", "all"])
                 assert [each.id for each in some] == ["right", "all"]
                 assert await view.clusters_of(_COMMUNITIES, ["di", "eve", "ada"]) == {"di": "right", "ada": "left"}
+                bare = [replace(each, members=()) for each in found.values()]
+                assert await view.clusters(_COMMUNITIES, with_members=False) == bare
+                assert await view.clusters(_COMMUNITIES, ["left"], with_members=False) == [bare[1]]
                 assert await view.clusters(_AGGREGATES) == []
                 assert await view.clusters_of(_AGGREGATES, ["ada"]) == {}
                 documents = await view.cluster_documents(["right", "all"])
@@ -295,6 +300,9 @@ class Clusters:
             assert found["right"].members == ("cy",)
             assert await _reported(store, allowed) == ["left"]
             async with store.view(allowed) as view:
+                assert await view.report_ratings(["right", "all", "left", "nowhere"]) == {"left": 4.5}
+                bare = [replace(each, members=()) for each in found.values()]
+                assert await view.clusters(_COMMUNITIES, with_members=False) == bare
                 assert await view.clusters_of(_COMMUNITIES, ["cy", "di"]) == {"cy": "right"}
                 rows = await view.vectors_allowed(Space.REPORT)
                 assert rows is not None
@@ -303,6 +311,40 @@ class Clusters:
             only = await _clusters(store, allowed=Filter(documents=("east",)))
             assert {name: each.members for name, each in only.items()} == {"all": (), "left": ("ada", "bo")}
             assert await _reported(store, Filter(documents=("east",))) == []
+
+    async def test_reports_are_rated(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await _fill(store)
+            await store.commit(Delta(reports=[replace(_report("all"), rating=9.0)]))
+            async with store.view() as view:
+                ratings = await view.report_ratings(["right", "nowhere", "all"])
+            assert list(ratings.items()) == [("right", 4.5), ("all", 9.0)]
+
+    async def test_a_filter_sees_clusters_of_several_depths_and_what_is_committed_meanwhile(
+        self, open_store: OpenStore
+    ) -> None:
+        allowed = Filter(exclude=("west",))
+        async with open_store() as store:
+            await _fill(store)
+            await _divide(
+                store,
+                *_TREE[:2],
+                _cluster("right", parent="all", level=1),
+                _cluster("deep", parent="right", level=2),
+                _cluster("di", "di", parent="right", level=2),
+                _cluster("cy", "cy", parent="deep", level=3),
+            )
+            sizes = {name: each.n_entities for name, each in (await _clusters(store, allowed=allowed)).items()}
+            assert sizes == {"all": 3, "left": 2, "right": 1, "deep": 1, "cy": 1}
+            await remove(store, "west")
+            sizes = {name: each.n_entities for name, each in (await _clusters(store, allowed=allowed)).items()}
+            assert sizes == {"all": 3, "left": 2, "right": 1, "deep": 1, "cy": 1}
+            await _divide(store, *_TREE[:2], _cluster("new", "cy", parent="all", level=1))
+            await store.commit(Delta(reports=[_report("all"), _report("new")]))
+            sizes = {name: each.n_entities for name, each in (await _clusters(store, allowed=allowed)).items()}
+            assert sizes == {"all": 3, "left": 2, "new": 1}
+            async with store.view(allowed) as view:
+                assert set(await view.report_ratings(["all", "left", "new"])) == {"all", "left", "new"}
 
     async def test_clusters_are_no_part_of_the_canonical_state(self, open_store: OpenStore) -> None:
         async with open_store() as store, open_store("second") as other:

@@ -2,6 +2,8 @@
 
 import pytest
 
+from quipu.model.graph import Claim, ClaimMention
+from quipu.model.ids import claim_id
 from quipu.model.query import Filter
 from quipu.testing.contract.steps import OpenStore, publish, remove
 from quipu.testing.facts import alias, claim, document, entity, passage, relation
@@ -67,27 +69,62 @@ class Mentions:
             async with store.view() as view:
                 assert await view.claim_mentions([chunk]) == {}
                 assert await view.claims_of_entities(["genoa"], 10) == {}
+                assert await view.claims([claim_id(chunk, 0)]) == []
             await remove(store, "a")
             assert await store.verify() == []
 
     @pytest.mark.parametrize("k", [0, 1, 3, 4, 100])
-    async def test_the_first_claims_about_an_entity_come_with_their_chunks(self, open_store: OpenStore, k: int) -> None:
+    async def test_the_first_claims_about_an_entity_come_by_chunk_in_the_order_they_were_said(
+        self, open_store: OpenStore, k: int
+    ) -> None:
         claims = claim("Genoa", "It lied.", "Acre"), claim("Genoa", "It burnt.")
         facts = [
             document(name, passage(f"Genoa {name}.", entity("Genoa"), entity("Acre"), *claims), "None.")
             for name in "ab"
         ]
-        expected = sorted((each.chunks[0].chunk.id, n, each.chunks[0].claims[n]) for each in facts for n in range(2))
+        first, second = (each.chunks[0].chunk.id for each in facts)
+        expected = [_seen(each, n, said) for each in sorted((first, second)) for n, said in enumerate(claims)]
         async with open_store() as store:
             await publish(store, *facts)
             async with store.view() as view:
                 found = await view.claims_of_entities(["nowhere", "genoa", "acre"], k)
             async with store.view(Filter(documents=("a",))) as view:
                 allowed = await view.claims_of_entities(["genoa"], k)
-        first = facts[0].chunks[0]
-        assert found.get("genoa", []) == [(chunk, claimed) for chunk, _, claimed in expected][:k]
-        assert allowed.get("genoa", []) == [(first.chunk.id, claimed) for claimed in first.claims][:k]
+        assert found.get("genoa", []) == expected[:k]
+        assert allowed.get("genoa", []) == [each for each in expected if each.chunk_id == first][:k]
         assert found.keys() == ({"genoa"} if k else set())
+
+    async def test_claims_are_read_by_id_in_the_order_asked_for_and_what_is_no_id_is_left_out(
+        self, open_store: OpenStore
+    ) -> None:
+        claims = claim("Genoa", "It lied.", "Acre"), claim("Acre", "It burnt.")
+        facts = [
+            document(name, passage(f"Genoa {name}.", entity("Genoa"), entity("Acre"), *claims)) for name in ("a", "b")
+        ]
+        first, second = (each.chunks[0].chunk.id for each in facts)
+        wanted = [claim_id(second, 1), claim_id(first, 0), claim_id(first, 2), "nonsense", f"{first}:x", "nowhere:0"]
+        async with open_store() as store:
+            await publish(store, *facts)
+            async with store.view() as view:
+                found = await view.claims(wanted)
+            async with store.view(Filter(exclude=("b",))) as view:
+                allowed = await view.claims(wanted)
+        assert found == [_seen(second, 1, claims[1]), _seen(first, 0, claims[0])]
+        assert allowed == found[1:]
+
+    async def test_under_a_filter_the_names_in_a_claim_are_those_the_allowed_chunks_give(
+        self, open_store: OpenStore
+    ) -> None:
+        facts = document("a", passage("Acre!", entity("Acre!"), claim("Acre", "It burnt.", "Acre")))
+        other = document("b", passage("Acre, Acre.", entity("Acre"), entity("Acre")))
+        wanted = [claim_id(facts.chunks[0].chunk.id, 0)]
+        async with open_store() as store:
+            await publish(store, facts, other)
+            names = []
+            for allowed in (Filter(), Filter(documents=("a",))):
+                async with store.view(allowed) as view:
+                    names += [(each.subject_name, each.object_name) for each in await view.claims(wanted)]
+        assert names == [("Acre", "Acre"), ("Acre!", "Acre!")]
 
     async def test_a_weight_is_kept_to_three_decimals(self, open_store: OpenStore) -> None:
         facts = document("a", passage("x", entity("Tyre"), entity("Jaffa"), relation("Tyre", "Jaffa", weight=1.23456)))
@@ -169,3 +206,19 @@ class Mentions:
             await publish(store, facts)
             async with store.view() as view:
                 assert await view.chunks_of_entities(["road"], 10) == {"road": {facts.chunks[0].chunk.id: 1}}
+
+
+def _seen(chunk: str, ordinal: int, said: ClaimMention) -> Claim:
+    """Return a claim as a view shows it where names are spelt as `str.title` does."""
+    return Claim(
+        id=claim_id(chunk, ordinal),
+        chunk_id=chunk,
+        subject=said.subject,
+        object=said.object,
+        subject_name=said.subject.title(),
+        object_name=said.object.title(),
+        type=said.type,
+        status=said.status,
+        dates=said.dates,
+        description=said.description,
+    )

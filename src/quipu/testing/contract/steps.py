@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from quipu.model.delta import Committed, Delta, DocumentFacts, VectorRow
 from quipu.model.graph import Entity, Relation
-from quipu.model.ids import digest
+from quipu.model.ids import claim_id, digest
 from quipu.model.query import Filter
 from quipu.model.summary import Summary, SummaryTask
 from quipu.model.synonyms import SynonymPair
@@ -134,6 +134,7 @@ async def everything(view: ReadView, asked: Asked) -> dict[str, object]:
         "alias mentions": list((await view.alias_mentions(asked.chunks)).items()),
         "claim mentions": list((await view.claim_mentions(asked.chunks)).items()),
         "claims of entities": [list((await view.claims_of_entities(asked.keys, k)).items()) for k in (1, 3, 1_000)],
+        "claims": await view.claims([claim_id(chunk, n) for chunk in asked.chunks for n in range(3)]),
     }
 
 

@@ -93,6 +93,22 @@ def _write_report(asked: Asked, _lot: Lot) -> str:
     return json.dumps(report, ensure_ascii=False)
 
 
+def _write_aggregate(asked: Asked, _lot: Lot) -> str:
+    """Return an aggregate called by the first things, with a mark of all: another input, another aggregate."""
+    notes = [line.removeprefix("- ") for line in asked.text.splitlines() if line.startswith("- ")]
+    names = [note.partition(":")[0] for note in notes]
+    findings = [{"summary": note, "explanation": f"One of {len(notes)} notes."} for note in notes[:3]]
+    mark = f"(Aggregate {digest(asked.text)[:8]} of {len(notes)} notes.)"
+    said = {"name": " and ".join(names[:2]) or "Nothing", "description": f"{'; '.join(notes)[:400]}. {mark}"}
+    return json.dumps({**said, "findings": findings}, ensure_ascii=False)
+
+
+def _write_connection(asked: Asked, _lot: Lot) -> str:
+    """Return the first notes in a line, with a mark of all."""
+    notes = [line.removeprefix("- ") for line in asked.text.splitlines() if line.startswith("- ")]
+    return f"{'; '.join(notes)[:200]}. (Connection {digest(asked.text)[:8]}.)"
+
+
 def _write_answer(asked: Asked, lot: Lot) -> str:
     """Return the first sentence of each of the first two passages with its number."""
     passage = re.compile(
@@ -149,6 +165,8 @@ _WRITERS: Mapping[Kind, Callable[[Asked, Lot], str]] = {
     Kind.KEYWORDS: _write_keywords,
     Kind.SUMMARISE: _write_summary,
     Kind.REPORT: _write_report,
+    Kind.AGGREGATE: _write_aggregate,
+    Kind.CONNECT: _write_connection,
     Kind.ANSWER: _write_answer,
     Kind.REWRITE: _write_question,
     Kind.JUDGE: _write_judgement,
@@ -156,5 +174,6 @@ _WRITERS: Mapping[Kind, Callable[[Asked, Lot], str]] = {
     **community_answers.WRITERS,
 }
 _ALWAYS_JSON = frozenset(
-    {Kind.KEYWORDS, Kind.REPORT, Kind.REWRITE, Kind.JUDGE, Kind.TUNE, *community_answers.WRITERS} - {Kind.IMAGINE}
+    {Kind.KEYWORDS, Kind.REPORT, Kind.AGGREGATE, Kind.REWRITE, Kind.JUDGE, Kind.TUNE, *community_answers.WRITERS}
+    - {Kind.IMAGINE}
 )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from quipu.model.chat import Message
 from quipu.prompts import (
+    aggregate,
     community_map,
     community_rate,
     drift_follow_up,
@@ -36,6 +37,8 @@ _KIND_BY_OPENING = {
     drift_follow_up.TITLE: Kind.FOLLOW_UP,
     fact_filter.TITLE: Kind.FACTS,
     path_terms.TITLE: Kind.TERMS,
+    aggregate.TITLE: Kind.AGGREGATE,
+    aggregate.BETWEEN_TITLE: Kind.CONNECT,
     tune.TITLE: Kind.TUNE,
 }
 _GO_ON = (extract.rest_text("lines"), extract.rest_text("json"))

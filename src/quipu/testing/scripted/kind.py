@@ -8,7 +8,8 @@ class Kind(StrEnum):
 
     Of reports on communities: `points` they hold, how to `rate` one, to `imagine` one, `primer` for a first answer from
     some, `follow-up` for an answer to a question that led to. `facts`: which have to do with a question. `terms`: what
-    a question names, and the types of its answer. `tune`: how documents should be read.
+    a question names, and the types of its answer. `aggregate`: what things that are alike are together; `connect`: what
+    two such groups have to do with each other. `tune`: how documents should be read.
     """
 
     EXTRACT = "extract"
@@ -27,6 +28,8 @@ class Kind(StrEnum):
     FOLLOW_UP = "follow-up"
     FACTS = "facts"
     TERMS = "terms"
+    AGGREGATE = "aggregate"
+    CONNECT = "connect"
     TUNE = "tune"
     OTHER = "other"
     EMBED = "embed"

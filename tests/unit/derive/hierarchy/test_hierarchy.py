@@ -1,8 +1,12 @@
 """Tests of the hierarchy as a derivation: made by rules, kept up to date, the same however it came about."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
+from quipu.algo.mixture import Grid, Ints
 from quipu.derive import hierarchy
 from quipu.derive.derivation import Bench
 from quipu.derive.hierarchy.planning import EXTRACTIVE
@@ -51,6 +55,27 @@ async def test_all_of_a_new_hierarchy_is_told_and_nothing_of_it_again(guilds: Be
     again = await refresh(guilds)
     assert (again.n_made, again.n_kept) == (0, len(found))
     assert await dump(guilds) == lines
+
+
+async def test_another_grouping_makes_all_of_it_stale_and_is_what_it_is_then_made_by(guilds: Bench) -> None:
+    def by_place(keys: Sequence[str], _grid: Grid, _layer: int) -> Ints:
+        return np.arange(len(keys), dtype=np.int64) // 10 * 10
+
+    await refresh(guilds)
+    n_before = len(await aggregates(guilds))
+    other = hierarchy.derivation(by_place)
+    async with guilds.store.view() as view:
+        state = await other.state(view, guilds)
+        with_a_model = await other.state(view, with_model(guilds, Narrator()))
+    assert (state.freshness, state.n_items, state.n_stale) == (Freshness.STALE, n_before, n_before)
+    assert state.cost.n_calls == 0 < state.cost.n_texts
+    assert with_a_model.cost.n_calls == state.cost.n_texts
+    await other.refresh(guilds, False)
+    async with guilds.store.view() as view:
+        assert (await other.state(view, guilds)).freshness is Freshness.FRESH
+        assert (await hierarchy.DERIVATION.state(view, guilds)).freshness is Freshness.STALE
+        made = (await view.derivations())[hierarchy.NAME]
+    assert "by_place" in made.identity
 
 
 async def test_every_entity_is_in_one_aggregate_and_all_are_under_one_root(guilds: Bench) -> None:

@@ -6,22 +6,22 @@ import numpy as np
 import pytest
 
 from quipu.derive.hierarchy.outline import MAX_CHUNKS, MAX_TOPS, Outline
-from quipu.derive.hierarchy.reading import Graph, Mentions, Pairs
+from quipu.derive.hierarchy.reading import EntityGraph, Mentions, RelationPairs
 
 
-def _graph(n: int, n_relations: int, seed: int = 0) -> Graph:
+def _graph(n: int, n_relations: int, seed: int = 0) -> EntityGraph:
     chance = np.random.default_rng(seed)
     ends = np.sort(chance.integers(0, n, (n_relations, 2)), axis=1)
     ends = np.unique(ends[ends[:, 0] < ends[:, 1]], axis=0)
     vectors = chance.normal(size=(n, 12)) + 2 * chance.normal(size=(12, 12))[chance.integers(0, 12, n)]
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     seen = np.unique(chance.integers(0, (n, 60), (n * 4, 2)), axis=0)
-    return Graph(
+    return EntityGraph(
         revision=1,
         keys=tuple(f"entity {i:04}" for i in range(n)),
         vectors=vectors.astype(np.float16),
         degrees=np.bincount(ends.ravel(), minlength=n).astype(np.int64),
-        relations=Pairs(first=ends[:, 0], second=ends[:, 1], weights=chance.integers(1, 4, len(ends)) * 500),
+        relations=RelationPairs(first=ends[:, 0], second=ends[:, 1], weights=chance.integers(1, 4, len(ends)) * 500),
         mentions=Mentions(
             entities=seen[:, 0],
             chunks=seen[:, 1],
@@ -106,7 +106,7 @@ def test_ids_are_of_what_is_inside_and_of_nothing_else() -> None:
     graph = _graph(500, 2_000)
     first, again = Outline(graph), Outline(_graph(500, 4_000))
     assert len(set(first.ids)) == len(first.ids)
-    same_vectors = Graph(
+    same_vectors = EntityGraph(
         revision=9,
         keys=graph.keys,
         vectors=graph.vectors,
@@ -128,13 +128,13 @@ def test_an_empty_graph_has_an_empty_outline() -> None:
     )
 
 
-def _nothing() -> Graph:
+def _nothing() -> EntityGraph:
     empty = np.empty(0, dtype=np.int64)
-    return Graph(
+    return EntityGraph(
         revision=1,
         keys=(),
         vectors=np.empty((0, 4), dtype=np.float16),
         degrees=empty,
-        relations=Pairs(first=empty, second=empty, weights=empty),
+        relations=RelationPairs(first=empty, second=empty, weights=empty),
         mentions=Mentions(entities=empty, chunks=empty, counts=empty, ids=()),
     )

@@ -34,6 +34,23 @@ def test_a_name_that_begins_several_stretches_is_cut_out_of_them() -> None:
     assert set(_names("毕昇用泥。毕昇懂火。毕昇胶泥做好了。")) == {"毕昇"}
 
 
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("水渠的图纸是工匠崔守正画的。崔守正在洛阳学过测量。", ["崔守正", "崔守正"]),
+        ("刘志成就在洛阳。刘志成，河南人。", ["刘志成", "刘志成"]),
+        ("陈守信奉命去了扬州。农民为陈守信立了石碑。", ["陈守信", "陈守信"]),
+        ("崔守正在洛阳。崔守，河南人。", ["崔守", "崔守"]),
+        ("李明正在开会。李明说他很忙。工人张三丰正在家里。", ["李明", "李明", "张三丰"]),
+        ("李明正在开会。", ["李明"]),
+    ],
+)
+def test_a_name_has_the_character_it_is_never_seen_without(text: str, names: list[str]) -> None:
+    """Where a common word that follows may give its first character to the name, other places decide."""
+    found = [name.name for name in find_han(text)]
+    assert [name for name in found if name[0] in "崔刘陈李张"] == names
+
+
 def test_a_place_before_a_person_is_a_name_of_its_own() -> None:
     assert _names("法国总统马克龙") == ["法国", "马克龙"]
 

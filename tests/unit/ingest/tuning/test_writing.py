@@ -9,7 +9,7 @@ from quipu.ingest.llm.ontology_file import load_ontology
 from quipu.ingest.tuning.writing import file_text
 from quipu.model.extraction import FoundEntity, FoundRelation
 from quipu.model.ontology import Example, Ontology, RelationRule, Term, TypeRule
-from quipu.model.tuning import TypeCount
+from quipu.model.tuning import Origin, TypeCount
 
 ODD = "yes: \"no\" #1\\ 'x' | > & * !\t{a: [b]}, % @ ` \u2028 \ufeff \x85 \x07 👩‍🚀 郑和 Ёж"
 ONTOLOGY = Ontology(
@@ -55,6 +55,19 @@ def test_each_part_has_a_comment_that_says_what_it_does() -> None:
         assert above.startswith("# "), part
     bare = file_text(Ontology(types=(TypeRule(name="Ship"),)), by="rules")
     assert "# relations:" in bare and "# Up to three examples" in bare
+
+
+def test_what_it_was_made_from_stands_at_its_head(tmp_path: Path) -> None:
+    settings = (("sample", "12"), ("language", "a\nb\u2028"))
+    origin = Origin(revision=1_234, n_documents=1, sample="c0ffee", settings=settings)
+    text = file_text(ONTOLOGY, by="rules", origin=origin)
+    assert (
+        "# Made from 1 document of the index at revision 1234, sample c0ffee.\n# sample = 12\n# language = a b\n"
+        in text
+    )
+    assert _read(tmp_path, text) == ONTOLOGY
+    named = file_text(ONTOLOGY, by="rules", origin=replace(origin, revision=None, n_documents=1_000))
+    assert "# Made from 1,000 documents that were named, sample c0ffee.\n" in named
 
 
 def test_counts_stand_beside_types(tmp_path: Path) -> None:

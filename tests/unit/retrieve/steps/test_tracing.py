@@ -21,8 +21,13 @@ _PAGES = [
 ]
 
 
-async def _ways(library: Library, folder: Path, starts: dict[str, float], near: dict[str, float]) -> dict[str, str]:
-    """Return the way to each page by its title, of a walk that starts again at entities and near pages."""
+async def _ways(
+    library: Library, folder: Path, starts: dict[str, float], near: dict[str, float], *, share: float = 1.0
+) -> dict[str, str]:
+    """Return the way to each page by its title, of a walk that starts again at entities and near pages.
+
+    Of all walks it is this share: the others are elsewhere.
+    """
     async with library.view() as view:
         topology = await LocalTopologies(folder / "topology").of(view)
         walk = walk_over(topology, Weights(facts=1.0, naming=Naming.ONE))
@@ -32,7 +37,7 @@ async def _ways(library: Library, folder: Path, starts: dict[str, float], near: 
         title_by_id = await _titles(view)
         for chunk, number in (await view.chunk_numbers(list(title_by_id))).items():
             reset[walk.n_entities + number] = near.get(title_by_id[chunk], 0.0)
-        trail = Trail(walk=walk, reset=reset, ranks=ranked(walk, reset, 0.5), damping=0.5)
+        trail = Trail(walk=walk, reset=reset, ranks=share * await ranked(walk, reset, 0.5), damping=0.5)
         ways = await ways_to([Scored(id=each, score=1.0) for each in title_by_id], trail, view)
     return {title_by_id[chunk]: way for chunk, way in ways.items()}
 
@@ -74,3 +79,9 @@ async def test_of_equal_ways_the_first_by_id_is_told(library: Library, tmp_path:
         await library.publish(pages[place])
     ways = await _ways(library, tmp_path, {"ada": 1.0, "bob": 1.0}, {})
     assert ways == {"Both": "by ada", "Ada": "by ada", "Bob": "by bob"}
+
+
+async def test_of_many_passages_too_the_way_by_which_more_comes_is_told(library: Library, tmp_path: Path) -> None:
+    await library.publish(page("Both", "Ada met Bob.", names={"Ada": "Person", "Bob": "Person"}))
+    ways = await _ways(library, tmp_path, {"ada": 1.0, "bob": 1.01}, {}, share=1e-7)
+    assert ways == {"Both": "by bob"}

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from quipu.algo.walk import Walk
+from quipu.algo.links import matrix_of
+from quipu.algo.walk import Block, Walk
 from quipu.ports.topology import Floats
-from quipu.retrieve.steps.walk import Naming, Weights, ranked, top_chunks, top_entities, walk_over
+from quipu.retrieve.steps.walk import Naming, Weights, ranked, rounded, top_chunks, top_entities, walk_over
 from tests.unit.retrieve.dense import Dense, dense, derive, world
 from tests.unit.retrieve.fakes import Library
 
@@ -54,10 +55,45 @@ async def test_links_weigh_what_was_asked_for(library: Library, weights: Weights
     assert np.allclose(walk.degrees[places], expected.sum(axis=1))
 
 
-def test_a_reset_of_any_mass_gives_shares() -> None:
+async def test_a_reset_of_any_mass_gives_shares() -> None:
     walk = Walk(blocks=[], n_entities=3)
-    assert ranked(walk, np.array([2.0, 0.0, 6.0]), 0.5).tolist() == [0.25, 0.0, 0.75]
-    assert ranked(walk, np.zeros(3), 0.5).tolist() == [0.0, 0.0, 0.0]
+    assert (await ranked(walk, np.array([2.0, 0.0, 6.0]), 0.5)).tolist() == [0.25, 0.0, 0.75]
+    assert (await ranked(walk, np.zeros(3), 0.5)).tolist() == [0.0, 0.0, 0.0]
+
+
+async def test_of_many_passages_the_near_ones_are_told_apart() -> None:
+    n = 50_000  # entities, each named in one passage
+    entities = np.arange(n)
+    named = matrix_of(entities, entities, None, (n, n))
+    walk = Walk(blocks=[Block(links=named, columns=n), Block(links=named, rows=n)], n_entities=n, n_chunks=n)
+    near = np.ones(n)
+    near[[7, 40_000, 3]] = [1.03, 1.02, 1.01]
+    ranks = (await ranked(walk, np.concatenate([np.zeros(n), near]), 0.5))[n:]
+    assert np.argsort(-ranks, kind="stable")[:5].tolist() == [7, 40_000, 3, 0, 1]
+    assert ranks[0] == ranks[1] == 1.333332e-05  # 2/3 of a share of 50,000.06
+
+
+def test_what_sums_differ_by_is_rounded_away() -> None:
+    one, other = rounded(np.array([[0.1 + 0.2, 1e-5 + 2e-5], [0.3, 3e-5]]))
+    assert one.tolist() == other.tolist() == [0.3, 3e-05]
+
+
+@pytest.mark.parametrize(
+    ("score", "expected"),
+    [
+        (2 / 3, 0.6666667),
+        (0.0999999999, 0.1),
+        (12.345678912, 12.34568),
+        (123456789.7, 123456790.0),
+        (1.23456789e-5, 1.234568e-05),
+        (1.23456789e-9, 1.235e-09),
+        (4e-13, 0.0),
+        (0.0, 0.0),
+        (1.0, 1.0),
+    ],
+)
+def test_scores_are_short(score: float, expected: float) -> None:
+    assert rounded(np.array([score])).tolist() == [expected]
 
 
 @pytest.mark.parametrize(("k", "expected"), [(0, 0), (1, 1), (3, 3), (9, 4)])

@@ -6,7 +6,7 @@ import pytest
 
 from quipu.model.chat import Message
 from quipu.model.query import Query, Turn
-from quipu.prompts import answer, keywords, rewrite, summarise
+from quipu.prompts import aggregate, answer, keywords, rewrite, summarise
 from quipu.testing.scripted.answering import Answerer
 from quipu.testing.scripted.asked import understand
 from quipu.testing.scripted.fate import Lot
@@ -134,3 +134,13 @@ def test_a_reply_of_ones_own_comes_first() -> None:
     own = Answering(replies=(Reply(text="no", kinds=(Kind.ANSWER,)), Reply(text="yes", containing="OK")))
     assert say((Message("user", "Reply with OK."),), answering=own) == "yes"
     assert say((Message("user", "Anything else?"),), answering=own) == "You said: Anything else?"
+
+
+def test_an_aggregate_and_a_connection_are_functions_of_what_is_shown() -> None:
+    things = [("Kober", "She taught."), ("Ventris", "He read it.")]
+    replies = [say(aggregate.render(each, ["A saw B."]), schema=aggregate.SCHEMA) for each in (things, things[:1])]
+    told = json.loads(replies[0])
+    assert told["name"] == "Kober and Ventris" and told["findings"][0]["summary"] == "Kober: She taught."
+    assert replies[0] == say(aggregate.render(things, ["A saw B."])) != replies[1]
+    connected = [say(aggregate.render_between(things, [note], max_words=30)) for note in ("They met.", "No.")]
+    assert "They met." in connected[0] != connected[1]

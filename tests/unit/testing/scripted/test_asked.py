@@ -1,10 +1,15 @@
 """Tests of understanding what a prompt asks."""
 
+from importlib import import_module
+from pkgutil import iter_modules
+
 import pytest
 
+import quipu.prompts
 from quipu.model.chat import Message
 from quipu.model.query import Query, Turn
 from quipu.prompts import (
+    aggregate,
     answer,
     community_map,
     community_rate,
@@ -37,11 +42,21 @@ def test_the_prompts_of_quipu_are_known() -> None:
         Kind.IMAGINE: drift_hyde.render(QUESTION, ("Kober", "She taught.")),
         Kind.PRIMER: drift_primer.render(QUESTION, [("Kober", "She taught.")]),
         Kind.FOLLOW_UP: drift_follow_up.render(QUESTION, "Who was Kober?", [("Kober", "She taught.")]),
+        Kind.AGGREGATE: aggregate.render([("Kober", "She taught.")], ["She taught classics."]),
+        Kind.CONNECT: aggregate.render_between([("A", ""), ("B", "")], ["A saw B."], max_words=30),
         Kind.TUNE: tune.render([tune.Passage(text="She taught.")], ["Person"]),
         Kind.ANSWER: answer.render(asking, "Passages", boundary=answer.boundary_for(asking, "Passages")),
     }
     assert {kind: understand(messages).kind for kind, messages in kinds.items()} == {kind: kind for kind in kinds}
     assert understand(answer.render_bare(asking, boundary="#0123456789ab#")).kind is Kind.ANSWER
+
+
+def test_no_prompt_with_a_title_is_of_no_kind() -> None:
+    modules = [import_module(f"quipu.prompts.{each.name}") for each in iter_modules(quipu.prompts.__path__)]
+    titles = {title for module in modules for name, title in vars(module).items() if name.endswith("TITLE")}
+    kinds = {title: understand((Message("system", title), Message("user", "x"))).kind for title in titles}
+    assert len(titles) > 10
+    assert [title for title, kind in kinds.items() if kind is Kind.OTHER] == []
 
 
 def test_the_text_is_what_stands_between_the_boundary_lines() -> None:

@@ -1,0 +1,239 @@
+"""Measures every strategy on a large index: what a question takes, the whole index allowed and a tenth of it.
+
+    python benchmarks/strategies_at_scale.py [--full] [--only STRATEGY…] [--keep DIR] [--json FILE]
+
+The index is made up, from a fixed seed: as many chunks as entities, four times as many relations, in groups of fifty
+with every seventh relation leading anywhere, to some entities by the thousand. It is made by commits, with every
+derivation, of vectors of 64 hashed words; no language model is asked. At 10⁴ entities, with --full at 10⁵ too: to make
+that takes half an hour, so --keep keeps it, and takes it where it is there. A figure is the median of a few questions,
+by the clock and of the process's own time, from opening the view to evidence; `first` is that of the first question,
+for which arrays are read, under a filter of which nothing is known yet.
+"""
+
+import argparse
+import asyncio
+import json
+import re
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass, replace
+from itertools import chain
+from pathlib import Path
+from statistics import median
+from zlib import crc32
+
+import numpy as np
+import numpy.typing as npt
+
+from quipu.derive.catalog import CATALOG
+from quipu.engine import Parts, Quipu
+from quipu.ingest.local import LocalExtractor
+from quipu.ingest.reading import Recipe
+from quipu.model.delta import Delta, DocumentFacts
+from quipu.model.query import Condition, Filter, Query
+from quipu.parse import MEDIA_TYPE_BY_SUFFIX, parse
+from quipu.providers.local import ByteTokenizer
+from quipu.retrieve import STRATEGIES
+from quipu.stores.relational.sql import blocks
+from quipu.stores.relational.sqlite import SqliteBackend
+from quipu.stores.relational.store import RelationalStore
+from quipu.testing.facts import document, entity, passage, relation
+from quipu.topology import LocalTopologies
+from quipu.vectors.local import LocalVectors
+
+Ints = npt.NDArray[np.int64]
+Vectors = npt.NDArray[np.float32]
+
+SIZES = (10_000, 100_000)
+RELATIONS_PER_ENTITY, CHUNKS_PER_DOCUMENT, GROUP = 4, 10, 50
+N_QUESTIONS = 5
+DOCUMENTS_PER_COMMIT = 200
+TYPES = ("person", "place", "organization", "event", "work", "date", "concept", "object")
+TENTH = Filter(where=(Condition(field="part", comparison="=", value="3"),))
+DIMENSION, N_BUCKETS, N_WORDS = 64, 1 << 15, 2_000
+_SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprstvz" for vowel in "aeiou"]
+_WORD = re.compile(r"[a-z]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """What a question takes, in milliseconds: the first, and the median of others by the clock and of the processor."""
+
+    strategy: str
+    allowed: str
+    first_ms: float
+    ms: float
+    cpu_ms: float
+    n_chunks: int
+
+
+class HashedWords:
+    """Embeds a text as the sum of fixed random vectors of its words, at a microsecond a word."""
+
+    identity, dimension = "hashed-words/1", DIMENSION
+
+    def __init__(self) -> None:
+        self._table = np.random.default_rng(7).normal(size=(N_BUCKETS, DIMENSION)).astype(np.float32)
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return one unit vector a text; zeros for one without words."""
+        vectors = np.zeros((len(texts), DIMENSION), dtype=np.float32)
+        for vector, text in zip(vectors, texts, strict=True):
+            places = [crc32(word.encode()) % N_BUCKETS for word in _WORD.findall(text.casefold())]
+            vector[:] = self._table[places].sum(axis=0)
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return (vectors / np.where(lengths, lengths, 1)).astype(np.float32)
+
+    embed_queries = embed
+
+
+def documents(n: int) -> Iterator[DocumentFacts]:
+    """Yield the documents of an index of n entities: each chunk introduces one and states the relations it is given."""
+    chance = np.random.default_rng(0)
+    names = _names(n, chance)
+    sources, targets, by_chunk = _relations(n, chance)
+    words = [word.lower() for word in _names(N_WORDS, chance)]
+    for number, chunks in enumerate(blocks(range(n), CHUNKS_PER_DOCUMENT)):
+        passages = []
+        for chunk in chunks:
+            pairs = [(names[sources[i]], names[targets[i]]) for i in by_chunk[chunk] if sources[i] != targets[i]]
+            verbs = [words[(chunk + at) % N_WORDS] for at in range(len(pairs))]
+            ways = [words[each] for each in chance.integers(N_WORDS, size=len(pairs)).tolist()]
+            told = [f"{a} {verb} {b} by the {way}" for (a, b), verb, way in zip(pairs, verbs, ways, strict=True)]
+            kind = TYPES[chunk % len(TYPES)]
+            about = f"{names[chunk]} is a {kind} of {words[chunk // GROUP % N_WORDS]}"
+            ends = [entity(each) for each in dict.fromkeys(chain(*pairs)) if each != names[chunk]]
+            said = [relation(a, b, text) for (a, b), text in zip(pairs, told, strict=True)]
+            text = " ".join(f"{each}." for each in (about, *told))
+            passages.append(passage(text, entity(names[chunk], kind, about, is_definition=True), *ends, *said))
+        part = str(10 * number * CHUNKS_PER_DOCUMENT // n)
+        yield document(f"d{number:06}", *passages, title=f"Document {number}", metadata={"part": part})
+
+
+def questions(n: int) -> list[str]:
+    """Return questions on entities of the part of the documents that a filter allows."""
+    names = _names(n, np.random.default_rng(0))
+    pairs = ((3 * n // 10 + 7 * i + 1, 3 * n // 10 + 7 * i + 5) for i in range(N_QUESTIONS + 1))
+    return [f"How is {names[one]} connected to {names[other]}?" for one, other in pairs]
+
+
+async def fill(kb: Quipu, store: RelationalStore, n: int) -> None:
+    """Make an index of n entities with every derivation."""
+    begun = time.perf_counter()
+    for some in blocks(documents(n), DOCUMENTS_PER_COMMIT):
+        await store.commit(Delta(publish=some))
+    print(f"  {time.perf_counter() - begun:,.0f} s: documents", flush=True)
+    for name in ("", *(each.name for each in CATALOG)):
+        await kb.refresh([name] if name else [])
+        print(f"  {time.perf_counter() - begun:,.0f} s: {name or 'vectors'}", flush=True)
+
+
+async def measure(kb: Quipu, n: int, strategies: Sequence[str]) -> AsyncIterator[Figure]:
+    """Yield what each strategy takes."""
+    asked = questions(n)
+    for of in ("all", "a tenth"):
+        for strategy in strategies:
+            # A filter nobody has asked with: what was worked out for another strategy is not found again.
+            allowed = Filter() if of == "all" else replace(TENTH, exclude=(f"for {strategy}",))
+            taken = []
+            for text in asked:
+                start, cpu = time.perf_counter(), time.process_time()
+                found = await kb.retrieve(Query(text=text, strategy=strategy, filter=allowed))
+                taken.append(((time.perf_counter() - start) * 1e3, (time.process_time() - cpu) * 1e3))
+            (first_ms, _), *others = taken
+            yield Figure(
+                strategy=strategy,
+                allowed=of,
+                first_ms=first_ms,
+                ms=median(ms for ms, _ in others),
+                cpu_ms=median(cpu_ms for _, cpu_ms in others),
+                n_chunks=len(found.chunks),
+            )
+
+
+@asynccontextmanager
+async def opened(folder: Path) -> AsyncIterator[tuple[Quipu, RelationalStore]]:
+    """Open an engine with the local embedder above over an index in a folder."""
+    store = RelationalStore(SqliteBackend(folder / "index.sqlite", busy_timeout_s=30), lease_s=600)
+    await store.prepare()
+    embedder = HashedWords()
+    await store.use_embedder(embedder.identity, embedder.dimension)
+    parts = Parts(
+        path=folder,
+        store=store,
+        vectors=LocalVectors(folder / "vectors"),
+        topology=LocalTopologies(folder / "topology"),
+        embedder=embedder,
+        recipe=Recipe(
+            parse=parse,
+            media_types=MEDIA_TYPE_BY_SUFFIX,
+            extractor=LocalExtractor(),
+            tokenizer=ByteTokenizer(),
+            embedder=embedder,
+        ),
+        ask=lambda text: Query(text=text),
+    )
+    async with Quipu(parts) as kb:
+        yield kb, store
+
+
+def _relations(n: int, chance: np.random.Generator) -> tuple[Ints, Ints, list[Ints]]:
+    """Return the sources and targets of relations, and which of them each chunk states, [n]."""
+    sources = np.repeat(np.arange(n), RELATIONS_PER_ENTITY)
+    near = sources // GROUP * GROUP + chance.integers(0, GROUP, len(sources))
+    anywhere = chance.permutation(n)[(n * chance.random(len(sources)) ** 3).astype(np.int64)]
+    targets = np.minimum(np.where(chance.random(len(sources)) < 1 / 7, anywhere, near), n - 1)
+    stated_in = np.minimum(sources // GROUP * GROUP + chance.integers(0, GROUP, len(sources)), n - 1)
+    order = np.argsort(stated_in, kind="stable")
+    return sources, targets, np.split(order, np.searchsorted(stated_in[order], np.arange(1, n)))
+
+
+def _names(n: int, chance: np.random.Generator) -> list[str]:
+    """Return n different names."""
+    base = len(_SYLLABLES)
+    codes = (base**3 + chance.permutation(max(n, base**3))[:n]).tolist()
+    spelt = ("".join(_SYLLABLES[code // base**at % base] for at in range(4) if code >= base**at) for code in codes)
+    return [word.title() for word in spelt]
+
+
+async def _measure_all(sizes: Sequence[int], strategies: Sequence[str], folder: Path) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = []
+    for n in sizes:
+        print(f"\n{n:,} entities and chunks, {RELATIONS_PER_ENTITY * n:,} relations", flush=True)
+        place = folder / str(n)
+        is_made = (place / "made").exists()
+        place.mkdir(parents=True, exist_ok=True)
+        if not is_made:
+            async with opened(place) as (kb, store):
+                await fill(kb, store, n)
+            (place / "made").touch()
+        async with opened(place) as (kb, _):
+            async for figure in measure(kb, n, strategies):
+                print(
+                    f"  {figure.strategy:<18}{figure.allowed:<9}{figure.ms:>10,.1f} ms, cpu {figure.cpu_ms:>8,.1f} ms"
+                    f"   first {figure.first_ms:>10,.1f} ms   {figure.n_chunks} chunks",
+                    flush=True,
+                )
+                found.append({"n_entities": n, **asdict(figure)})
+    return found
+
+
+def main() -> None:
+    """Measure, print, and write what was found."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--full", action="store_true", help="also at 10⁵ entities")
+    parser.add_argument("--only", nargs="+", choices=sorted(STRATEGIES), help="strategies to measure (default: all)")
+    parser.add_argument("--keep", type=Path, help="a folder where the indexes are kept, and taken from")
+    parser.add_argument("--json", type=Path, help="where to write the figures")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        sizes = SIZES if given.full else SIZES[:1]
+        found = asyncio.run(_measure_all(sizes, given.only or list(STRATEGIES), given.keep or Path(folder)))
+    if given.json:
+        given.json.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()

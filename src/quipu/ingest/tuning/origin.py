@@ -1,0 +1,52 @@
+"""Origin: what a suggestion is made from, in words a reader of the file can compare with an index and its settings."""
+
+from quipu.ingest.reading import Recipe
+from quipu.ingest.tuning.means import Means
+from quipu.ingest.tuning.sampling import Pool, Sample, Sizes
+from quipu.model.ids import digest
+from quipu.model.tuning import Origin
+
+_DIGITS = 12  # of a digest that is shown
+
+
+def origin_of(sample: Sample, pool: Pool, sizes: Sizes, means: Means) -> Origin:
+    """Return what is made from a sample of a pool with these means."""
+    chosen = [f"{chunk.document_id} {chunk.text_hash}" for chunk in (*sample.read, *sample.compared)]
+    return Origin(
+        revision=pool.revision,
+        n_documents=pool.n_documents,
+        sample=digest("sample", str(len(sample.read)), *chosen)[:_DIGITS],
+        settings=(
+            ("sample", str(sizes.n_sample)),
+            ("compare", str(sizes.n_compare)),
+            *_settings(means),
+            ("chunking", _chunking(means.recipe)),
+        ),
+    )
+
+
+def _settings(means: Means) -> tuple[tuple[str, str], ...]:
+    """Return what reads chunks, with a digest of all it depends on, and what of that is set by a user."""
+    if means.reader is None:
+        return (("extractor", means.recipe.extractor.identity),)
+    options = means.options
+    ontology = options.ontology
+    return (
+        ("extractor", means.recipe.extractor.identity),
+        ("extraction_format", options.format),
+        ("max_gleaning", str(options.max_gleaning)),
+        ("always_glean", str(options.always_glean).lower()),
+        ("claims", str(options.with_claims).lower()),
+        ("language", options.language or "that of the text"),
+        (
+            "ontology",
+            f"{len(ontology.types)} types, {len(ontology.relations)} relations, {len(ontology.glossary)} terms",
+        ),
+        ("ontology_mode", "strict" if ontology.is_strict else "soft"),
+    )
+
+
+def _chunking(recipe: Recipe) -> str:
+    return "; ".join(
+        (*(f"{rule.match}: {rule.chunking.to_json()}" for rule in recipe.rules), recipe.chunking.to_json())
+    )

@@ -1,0 +1,21 @@
+"""Measuring every strategy, on a made-up index of two hundred entities."""
+
+from pathlib import Path
+
+from benchmarks.strategies_at_scale import fill, measure, opened
+from quipu.retrieve import STRATEGIES
+
+N = 200
+
+
+async def test_every_strategy_is_measured_on_the_whole_index_and_on_a_tenth(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (kb, store):
+        await fill(kb, store, N)
+        assert await store.verify() == []
+        figures = [figure async for figure in measure(kb, N, list(STRATEGIES))]
+    assert [(each.strategy, each.allowed) for each in figures] == [
+        (name, allowed) for allowed in ("all", "a tenth") for name in STRATEGIES
+    ]
+    assert all(each.ms > 0 and each.first_ms > 0 for each in figures)
+    found = {each.strategy for each in figures if each.n_chunks}
+    assert found == {name for name in STRATEGIES if name not in ("bypass", "community_global")}

@@ -1,0 +1,70 @@
+"""What Quipu has written into a folder is not taken for a document; what merely looks a little like it is."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from quipu.ingest.ours import INDEX, TAPE, is_tape, of_index
+from quipu.model.chat import ChatRequest, Message, Role
+from quipu.settings import Settings
+from quipu.testing.llm import ScriptedLLM
+from quipu.wiring import open_engine
+from quipu.wrap.recorded import RecordedLLM
+
+REQUEST = ChatRequest(messages=(Message("user", "Say OK. " * 99),), role=Role.EXTRACT, max_output_tokens=9)
+
+
+async def test_a_tape_and_an_index_in_the_folder_are_left_out_and_reported(tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text("Alice Kober taught classics at Brooklyn College.")
+    (tmp_path / "own.jsonl").write_text('{"model": "T", "colour": "black"}\n')
+    await RecordedLLM(ScriptedLLM(), tmp_path / "tape").complete(REQUEST)
+    settings = Settings(index=tmp_path / "kb", exact_below=0)
+    async with await open_engine(settings) as kb:
+        await kb.add_text("Alice Kober taught.", id="kober")
+        await kb.retrieve("Who taught?")
+        assert list((tmp_path / "kb").rglob("*.json")), "an index holds files that a parser would read"
+        report = await kb.add(tmp_path)
+        found = {each.id for each in await kb.documents()}
+    assert found == {"kober", "notes.md", "own.jsonl"}
+    assert report.skipped == ((INDEX, 1), (TAPE, 1))
+    assert report.failed == ()
+
+
+async def test_a_tape_that_is_named_is_added(tmp_path: Path) -> None:
+    await RecordedLLM(ScriptedLLM(), tmp_path / "tape").complete(REQUEST)
+    async with await open_engine(Settings(index=tmp_path / "kb")) as kb:
+        await kb.add(tmp_path / "tape" / "extract.jsonl")
+        assert [each.id for each in await kb.documents()] == ["tape/extract.jsonl"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "no json", "[]", '{"model": "x"}', '{"model": "x", "messages": [], "reply": ""}', "[" * 100_000, '{"model": '],
+)
+def test_other_lines_are_no_tape(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_text(text)
+    assert not is_tape(file)
+
+
+async def test_only_lines_of_json_are_looked_at(tmp_path: Path) -> None:
+    await RecordedLLM(ScriptedLLM(), tmp_path).complete(REQUEST)
+    tape = tmp_path / "extract.jsonl"
+    assert is_tape(tape) and "reply" in json.loads(tape.read_text())
+    assert not is_tape(tape.rename(tmp_path / "extract.md"))
+    assert not is_tape(tmp_path / "gone.jsonl")
+
+
+def test_a_folder_beside_something_called_as_an_index_is_the_users_own(tmp_path: Path) -> None:
+    names = ("index.sqlite", "vectors", "notes.md")
+    assert of_index(tmp_path, names) == frozenset()  # it is gone
+    (tmp_path / "index.sqlite").write_text("no database")
+    assert of_index(tmp_path, names) == frozenset()
+    (tmp_path / "index.sqlite").write_bytes(b"SQLite format 3\x00")
+    assert of_index(tmp_path, names) == {"index.sqlite", "vectors"}
+    assert of_index(tmp_path, names[1:]) == frozenset()
+    (tmp_path / "index.sqlite").unlink()
+    os.mkfifo(tmp_path / "index.sqlite")
+    assert of_index(tmp_path, names) == frozenset()
