@@ -149,7 +149,7 @@ async def test_a_passage_is_told_by_the_way_the_walk_came(library: Library) -> N
     async with library.view() as view:
         found = await hippo.retrieve(_QUERY, view, library.tools)
     (first, *_) = found.chunks
-    assert first.reason.startswith(f"the walk is here, {first.score:.4f}, by ")
+    assert first.reason.startswith(f"the walk is here, {first.score:.4g}, by ")
     assert any(f"by {phrase.id}" in first.reason for phrase in found.entities)
 
 
