@@ -21,7 +21,7 @@ from quipu.retrieve import STRATEGIES
 from quipu.settings import Settings
 from quipu.wiring import make_analyzer, open_embedder, open_engine, open_store
 
-RECALLS_AT = (2, 5, 10)
+RECALLS_AT = (2, 5, 10, 20)
 _TOKENIZER = ByteTokenizer()
 ALL_AT = 8
 

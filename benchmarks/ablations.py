@@ -1,0 +1,137 @@
+"""Measure what parts of a method are worth: `python benchmarks/ablations.py [--set NAME …] [--embedder NAME …]`.
+
+Each line is one strategy with one constant of its module, or one step, set otherwise. "perfect filter" is HippoRAG 2's
+recognition memory as a model would do it that never errs: of the facts near the question it keeps those that a passage
+of the gold states, and where none is left the nearest passages stand in. R@20 is what a reranker has to work with.
+"""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))  # so that it runs as a file, too
+
+from benchmarks.retrieval import CACHE, DATA  # noqa: E402
+from quipu.bench.datasets import Dataset, read_dataset  # noqa: E402
+from quipu.bench.recorded import read_recorded  # noqa: E402
+from quipu.bench.retrieval import Score, measure  # noqa: E402
+from quipu.errors import QuipuError  # noqa: E402
+from quipu.model.evidence import Scored  # noqa: E402
+from quipu.model.query import Query  # noqa: E402
+from quipu.ports.store import ReadView  # noqa: E402
+from quipu.retrieve.strategy import Tools  # noqa: E402
+
+SETS = ("musique_train100", "hotpotqa_train100", "2wiki101")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """A strategy, and the constants of its module that are set otherwise."""
+
+    strategy: str
+    constants: Mapping[str, float] = field(default_factory=dict)
+    has_perfect_filter: bool = False
+
+    def __str__(self) -> str:
+        changes = [f"{name} {value:g}" for name, value in self.constants.items()]
+        return ", ".join([self.strategy, *(["perfect filter"] if self.has_perfect_filter else []), *changes])
+
+
+VARIANTS = (
+    Variant(strategy="naive"),
+    Variant(strategy="hippo"),
+    Variant(strategy="hippo", has_perfect_filter=True),
+    Variant(strategy="hippo", has_perfect_filter=True, constants={"N_FACTS": 20}),
+    *(Variant(strategy="hippo", constants={"N_FACTS": n}) for n in (2, 10)),
+    *(Variant(strategy="hippo", constants={"PASSAGE_WEIGHT": weight}) for weight in (0.0, 1.0)),
+    Variant(strategy="path"),
+    *(Variant(strategy="path", constants={"N_PATHS": n}) for n in (10, 100)),
+    Variant(strategy="path", constants={"BOOST": 1.0}),
+    Variant(strategy="community_local"),
+    Variant(strategy="community_local", constants={"MAX_ENTITIES": 20}),
+    Variant(strategy="bridge"),
+    Variant(strategy="lca"),
+    *(Variant(strategy="lca", constants={"MAX_SEEDS": n}) for n in (5, 20)),
+    Variant(strategy="lca", constants={"DECAY": 0.0}),
+    Variant(strategy="drift"),
+)
+
+
+def main() -> int:
+    """Print a line for each variant, set and embedder; return 1 where a set named does not exist."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=DATA, help="folder of the data sets (default: QUIPU_DATA)")
+    parser.add_argument("--cache", type=Path, default=CACHE, help="folder of the indexes, kept between runs")
+    parser.add_argument("--set", action="append", dest="sets", metavar="NAME", help=f"default: {', '.join(SETS)}")
+    parser.add_argument("--embedder", action="append", dest="embedders", metavar="NAME", help="default: wordllama")
+    parser.add_argument("--strategy", action="append", dest="strategies", metavar="NAME", help="default: all below")
+    given = parser.parse_args()
+    try:
+        for embedder in given.embedders or ["wordllama"]:
+            for name in given.sets or SETS:
+                _compare(name, embedder, given)
+    except QuipuError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    return 0
+
+
+def _compare(name: str, embedder: str, given: argparse.Namespace) -> None:
+    dataset = read_dataset((given.data / name).resolve())
+    recorded = read_recorded(given.data / name)
+    for extractor in (None, recorded) if recorded else (None,):
+        print(f"\n{name}, {embedder}, read by {extractor.identity if extractor else 'local rules'}", flush=True)
+        for variant in VARIANTS:
+            if given.strategies and variant.strategy not in given.strategies:
+                continue
+            with _changed(variant, dataset):
+                work = measure(dataset, given.cache, [variant.strategy], embedder=embedder, extractor=extractor)
+                (score,) = asyncio.run(work).scores
+            print(f"  {variant!s:<40}{_told(score)}", flush=True)
+
+
+def _told(score: Score) -> str:
+    recalls = (f"R@{k} {mean.value:5.1f}" for k, mean in score.recall.items())
+    return "  ".join([*recalls, f"All@8 {score.all_found.value:5.1f}"])
+
+
+@contextmanager
+def _changed(variant: Variant, dataset: Dataset) -> Iterator[None]:
+    """Set what a variant has otherwise in the strategy's module, and afterwards back."""
+    module = import_module(f"quipu.retrieve.{variant.strategy}")
+    changes: dict[str, Any] = dict(variant.constants)
+    if variant.has_perfect_filter:
+        changes["_recognised"] = _perfect_filter(dataset)
+    before = {name: getattr(module, name) for name in changes}
+    try:
+        for name, value in changes.items():
+            setattr(module, name, type(before[name])(value) if isinstance(value, float) else value)
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(module, name, value)
+
+
+def _perfect_filter(dataset: Dataset) -> Any:
+    gold = {question.text: frozenset().union(*question.gold) for question in dataset.questions}
+
+    async def recognised(
+        facts: Sequence[Scored], query: Query, view: ReadView, _tools: Tools
+    ) -> tuple[list[Scored], tuple[str, ...]]:
+        stated = await view.chunks_of_relations([fact.id for fact in facts])
+        chunks = await view.chunks(sorted({chunk for each in stated.values() for chunk in each}))
+        good = {chunk.id for chunk in chunks if chunk.document_id in gold[query.text]}
+        return [fact for fact in facts if good.intersection(stated.get(fact.id, ()))], ()
+
+    return recognised
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
