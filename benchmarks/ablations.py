@@ -1,8 +1,9 @@
 """Measure what parts of a method are worth: `python benchmarks/ablations.py [--set NAME …] [--embedder NAME …]`.
 
-Each line is one strategy with one constant of its module, or one step, set otherwise. "perfect filter" is HippoRAG 2's
-recognition memory as a model would do it that never errs: of the facts near the question it keeps those that a passage
-of the gold states, and where none is left the nearest passages stand in. R@20 is what a reranker has to work with.
+Each line is one strategy with one constant of its module, or one step, set otherwise. Of the facts near the question
+`hippo` keeps those about what it names; "the nearest n" is HippoRAG 2 without its recognition memory, "the nearest n of
+use" with one that never errs: it keeps those that a passage of the gold states, and where there are none the nearest
+passages stand in. R@20 is what a reranker has to work with.
 """
 
 import argparse
@@ -26,30 +27,34 @@ from quipu.errors import QuipuError  # noqa: E402
 from quipu.model.evidence import Scored  # noqa: E402
 from quipu.model.query import Query  # noqa: E402
 from quipu.ports.store import ReadView  # noqa: E402
-from quipu.retrieve.strategy import Tools  # noqa: E402
+from quipu.retrieve.steps.recognition import Recognised  # noqa: E402
+from quipu.retrieve.strategy import Model  # noqa: E402
 
 SETS = ("musique_train100", "hotpotqa_train100", "2wiki101")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
-    """A strategy, and the constants of its module that are set otherwise."""
+    """A strategy, the constants of its module that are set otherwise, and how `hippo` chooses among facts.
+
+    The first `n_facts` are kept, where given; with `is_perfect` those of them that are stated by the gold.
+    """
 
     strategy: str
     constants: Mapping[str, float] = field(default_factory=dict)
-    has_perfect_filter: bool = False
+    n_facts: int = 0
+    is_perfect: bool = False
 
     def __str__(self) -> str:
-        changes = [f"{name} {value:g}" for name, value in self.constants.items()]
-        return ", ".join([self.strategy, *(["perfect filter"] if self.has_perfect_filter else []), *changes])
+        chosen = f"the nearest {self.n_facts}{' of use' if self.is_perfect else ''}" if self.n_facts else ""
+        return ", ".join(filter(None, [self.strategy, chosen, *(f"{n} {v:g}" for n, v in self.constants.items())]))
 
 
 VARIANTS = (
     Variant(strategy="naive"),
     Variant(strategy="hippo"),
-    Variant(strategy="hippo", has_perfect_filter=True),
-    Variant(strategy="hippo", has_perfect_filter=True, constants={"N_FACTS": 20}),
-    *(Variant(strategy="hippo", constants={"N_FACTS": n}) for n in (2, 10)),
+    *(Variant(strategy="hippo", n_facts=n) for n in (2, 5, 10)),
+    *(Variant(strategy="hippo", n_facts=n, is_perfect=True) for n in (5, 20)),
     *(Variant(strategy="hippo", constants={"PASSAGE_WEIGHT": weight}) for weight in (0.0, 1.0)),
     Variant(strategy="path"),
     *(Variant(strategy="path", constants={"N_PATHS": n}) for n in (10, 100)),
@@ -71,7 +76,8 @@ def main() -> int:
     parser.add_argument("--cache", type=Path, default=CACHE, help="folder of the indexes, kept between runs")
     parser.add_argument("--set", action="append", dest="sets", metavar="NAME", help=f"default: {', '.join(SETS)}")
     parser.add_argument("--embedder", action="append", dest="embedders", metavar="NAME", help="default: wordllama")
-    parser.add_argument("--strategy", action="append", dest="strategies", metavar="NAME", help="default: all below")
+    known = list(dict.fromkeys(variant.strategy for variant in VARIANTS))
+    parser.add_argument("--strategy", action="append", dest="strategies", choices=known, help="default: all")
     given = parser.parse_args()
     try:
         for embedder in given.embedders or ["wordllama"]:
@@ -107,8 +113,8 @@ def _changed(variant: Variant, dataset: Dataset) -> Iterator[None]:
     """Set what a variant has otherwise in the strategy's module, and afterwards back."""
     module = import_module(f"quipu.retrieve.{variant.strategy}")
     changes: dict[str, Any] = dict(variant.constants)
-    if variant.has_perfect_filter:
-        changes["_recognised"] = _perfect_filter(dataset)
+    if variant.n_facts:
+        changes["recognise"] = _filter(variant, dataset)
     before = {name: getattr(module, name) for name in changes}
     try:
         for name, value in changes.items():
@@ -119,18 +125,19 @@ def _changed(variant: Variant, dataset: Dataset) -> Iterator[None]:
             setattr(module, name, value)
 
 
-def _perfect_filter(dataset: Dataset) -> Any:
+def _filter(variant: Variant, dataset: Dataset) -> Any:
     gold = {question.text: frozenset().union(*question.gold) for question in dataset.questions}
 
-    async def recognised(
-        facts: Sequence[Scored], query: Query, view: ReadView, _tools: Tools
-    ) -> tuple[list[Scored], tuple[str, ...]]:
+    async def recognise(facts: Sequence[Scored], query: Query, view: ReadView, _model: Model | None) -> Recognised:
+        facts = facts[: variant.n_facts]
+        if not variant.is_perfect:
+            return list(facts), ()
         stated = await view.chunks_of_relations([fact.id for fact in facts])
         chunks = await view.chunks(sorted({chunk for each in stated.values() for chunk in each}))
         good = {chunk.id for chunk in chunks if chunk.document_id in gold[query.text]}
         return [fact for fact in facts if good.intersection(stated.get(fact.id, ()))], ()
 
-    return recognised
+    return recognise
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
-"""hippo: facts near the question, those a model finds of use, and a walk from what these name to passages.
+"""hippo: facts near the question, those that are of use to it, and a walk from what these name to passages.
 
 Source: B. J. Gutiérrez et al., "From RAG to Memory" (HippoRAG 2, 2025), sections 3.2 to 3.4. A relation with all that
-is said of it stands for the triples between its ends. The paper scales the scores of facts by those of all facts, here
-by those of the nearest 40. Every passage is a node: it is linked to the entities that stand in it, and the walk
-starts again at it too, if rarely, so that a question without facts still finds passages. Synonyms are walked over where
-they are kept. Not copied: weights of synonyms in the place of those of facts, facts told by their spelling.
+is said of it stands for the triples between its ends. Of the nearest five a model says which are of use; without one
+the first five of the nearest 40 that tell of something the question names are. The paper scales the scores of facts by
+those of all facts, here by those of the nearest 40. Every passage is a node: it is linked to the entities that stand in
+it, and the walk starts again at it too, if rarely, so that a question without facts still finds passages. Synonyms are
+walked over where they are kept. Not copied: weights of synonyms in the place of those of facts, facts told by their
+spelling.
 """
 
 from collections import defaultdict
@@ -13,23 +15,20 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from quipu.algo.similarity import minmax
-from quipu.model.chat import ChatRequest, Lifetime, Role
 from quipu.model.derivation import SYNONYMS
 from quipu.model.evidence import Evidence, Hit, Scored, Seed
 from quipu.model.ids import relation_ends
 from quipu.model.query import Query
 from quipu.ports.store import ReadView, Space
 from quipu.ports.topology import Topology
-from quipu.prompts import fact_filter
 from quipu.retrieve.steps.prior import passage_prior
-from quipu.retrieve.steps.said import read_numbers
+from quipu.retrieve.steps.recognition import recognise
 from quipu.retrieve.steps.search import Vector, embed, nearest_passages
 from quipu.retrieve.steps.tracing import Trail, ways_to
 from quipu.retrieve.steps.walk import Naming, Weights, ranked, top_chunks, walk_over, without_synonyms
 from quipu.retrieve.strategy import Strategy, Tools
 
-N_FACTS = 5
-N_SCALED = 40  # nearest facts, between the first and last of which a score is told
+N_NEAR = 40  # facts that are searched for; a score is told between the first and the last of them
 N_PHRASES = 5
 LEAST_FACT = 0.01  # of the score of a fact that is kept: the farthest would count for nothing
 PASSAGE_WEIGHT = 0.05
@@ -40,8 +39,8 @@ WEIGHTS = Weights(facts=1.0, naming=Naming.ONE, synonyms=1.0)
 async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     """Return the `chunk_top_k` passages a walk from the facts' phrases is at most often, with these and the facts."""
     vector = (await embed([query.text], tools.embedder))[query.text]
-    (near,) = await tools.vectors.nearest(view, Space.RELATION, vector[np.newaxis, :], k=N_SCALED)
-    facts, notes = await _recognised(_facts(near, query.min_similarity), query, view, tools)
+    (near,) = await tools.vectors.nearest(view, Space.RELATION, vector[np.newaxis, :], k=N_NEAR)
+    facts, notes = await recognise(_facts(near, query.min_similarity), query, view, tools.model)
     if not facts:
         return await _dense(query, vector, (*notes, "no fact is of use: the nearest passages stand in"), view, tools)
     topology = await tools.topology.of(view)
@@ -57,32 +56,8 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
 
 def _facts(near: Sequence[Scored], least: float) -> list[Scored]:
     """Return the nearest facts of a cosine of at least `least`, scored from 0, the farthest of all near, to 1."""
-    scores = minmax(np.array([each.score for each in near]))[:N_FACTS].round(6).clip(LEAST_FACT).tolist()
-    return [Scored(id=n.id, score=score) for n, score in zip(near, scores, strict=False) if n.score >= least]
-
-
-async def _recognised(
-    facts: list[Scored], query: Query, view: ReadView, tools: Tools
-) -> tuple[list[Scored], tuple[str, ...]]:
-    """Return the facts a model finds of use (recognition memory); all of them where there is none to ask."""
-    if tools.model is None or not facts:
-        return facts, ("no language model: every fact near the question counts",) if facts else ()
-    relations = await view.relations([fact.id for fact in facts])
-    items = [(f"{r.source_name} – {r.target_name}", r.description or ", ".join(r.keywords)) for r in relations]
-    request = ChatRequest(
-        messages=fact_filter.render(query.text, items),
-        role=Role.KEYWORDS,
-        max_output_tokens=fact_filter.MAX_OUTPUT_TOKENS,
-        schema=fact_filter.SCHEMA,
-        lifetime=Lifetime.REVISION,
-        subject=query.text,
-    )
-    (reply,) = await tools.model.ask([request])
-    numbers = read_numbers(reply, "relevant", len(items))
-    if numbers is None:
-        return facts, ("the model did not say which facts are of use: every one near the question counts",)
-    kept = {relations[number - 1].id for number in numbers}
-    return [fact for fact in facts if fact.id in kept], (f"facts of use, says the model: {len(kept)} of {len(facts)}",)
+    scores = minmax(np.array([each.score for each in near])).round(6).clip(LEAST_FACT).tolist()
+    return [Scored(id=n.id, score=score) for n, score in zip(near, scores, strict=True) if n.score >= least]
 
 
 async def _phrases(facts: Sequence[Scored], topology: Topology, view: ReadView) -> dict[str, float]:

@@ -3,7 +3,7 @@
 Source: Y. Zhang et al., LeanRAG: Knowledge-Graph-Based Generation with Semantic Aggregation and Hierarchical Retrieval
 (2025), section 3.3. Ids are walked instead of names. A passage counts for each seed in it, as much as the seed is near
 to the question, and for its share of what is directly in each aggregate on the paths, half as much for each step up;
-each entity by the root of how many passages name it, so that those that stand everywhere do not decide.
+each entity by the root of how many passages name it, of 200 at most, so that those that stand everywhere do not decide.
 """
 
 from collections import defaultdict

@@ -31,10 +31,15 @@ _QUERY = Query(text=QUESTION, min_similarity=0.0, chunk_top_k=5)
 
 
 def _facts(keys: list[str], similarity: np.ndarray[tuple[int], np.dtype[np.float64]]) -> dict[str, float]:
-    """Return the five nearest facts, with their place between the nearest and the farthest of all there are."""
+    """Return all facts, nearest first, with their place between the nearest and the farthest."""
     order = sorted(range(len(keys)), key=lambda n: (-similarity[n], keys[n]))
     share = scaled(similarity)
-    return {keys[n]: max(round(float(share[n]), 6), 0.01) for n in order[:5]}
+    return {keys[n]: max(round(float(share[n]), 6), 0.01) for n in order}
+
+
+def _about_what_is_named(facts: list[str]) -> list[str]:
+    """Return the first five facts an end of which stands in the question."""
+    return [fact for fact in facts if any(end in QUESTION.casefold() for end in relation_ends(fact))][:5]
 
 
 async def _expected(view: ReadView, tools: Tools, kept: set[str] | None = None) -> tuple[list[str], dict[str, float]]:
@@ -42,8 +47,7 @@ async def _expected(view: ReadView, tools: Tools, kept: set[str] | None = None) 
     found = await dense(view)
     relations = relations_of(found)
     facts = _facts(relations, await cosines(view, tools, Space.RELATION, QUESTION, relations))
-    if kept is not None:
-        facts = {fact: score for fact, score in facts.items() if fact in kept}
+    facts = {fact: score for fact, score in facts.items() if fact in (kept or _about_what_is_named(list(facts)))}
     scores: dict[str, list[float]] = {}
     for fact, score in facts.items():
         for end in relation_ends(fact):
@@ -75,6 +79,7 @@ async def test_evidence_is_what_the_formulas_give_to_the_id(library: Library, se
     assert [hit.id for hit in found.chunks] == chunks
     assert {hit.id: hit.score for hit in found.entities} == pytest.approx(phrases)
     assert len(found.relations) == 5
+    assert found.notes == ("no language model: the nearest facts about what the question names count",)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -82,10 +87,12 @@ async def test_a_model_says_which_facts_count(library: Library, seed: int) -> No
     await library.publish(*world(seed))
     await derive(library)
     async with library.view() as view:
-        every = await hippo.retrieve(_QUERY, view, library.tools)
+        (near,) = await library.tools.vectors.nearest(
+            view, Space.RELATION, await library.embedder.embed_queries([QUESTION]), k=5
+        )
         tools, model = asked_with(library.tools, '{"relevant": [2, 4, 99, 2, "4"]}')
         found = await hippo.retrieve(_QUERY, view, tools)
-        kept = {every.relations[place].id for place in (1, 3)}
+        kept = {near[place].id for place in (1, 3)}
         chunks, phrases = await _expected(view, library.tools, kept)
     assert {hit.id for hit in found.relations} == kept
     assert [hit.id for hit in found.chunks] == chunks
@@ -95,7 +102,7 @@ async def test_a_model_says_which_facts_count(library: Library, seed: int) -> No
 
 
 @pytest.mark.parametrize("reply", ["", "None of them.", '{"relevant": "2"}'])
-async def test_a_reply_that_tells_nothing_leaves_all_facts(library: Library, reply: str) -> None:
+async def test_a_reply_that_tells_nothing_leaves_it_to_the_names(library: Library, reply: str) -> None:
     await library.publish(*world(1))
     await derive(library)
     async with library.view() as view:
@@ -104,6 +111,19 @@ async def test_a_reply_that_tells_nothing_leaves_all_facts(library: Library, rep
     assert found.chunks == without.chunks
     assert "did not say" in found.notes[0]
     assert "no language model" in without.notes[0]
+
+
+async def test_of_a_question_that_names_nothing_the_nearest_facts_count(library: Library) -> None:
+    await library.publish(*world(1))
+    await derive(library)
+    query = replace(_QUERY, text="which river is left at night")
+    async with library.view() as view:
+        found = await hippo.retrieve(query, view, library.tools)
+        (near,) = await library.tools.vectors.nearest(
+            view, Space.RELATION, await library.embedder.embed_queries([query.text]), k=5, min_score=0.0
+        )
+    assert [hit.id for hit in found.relations] == [each.id for each in near]
+    assert "no fact near tells of what the question names" in found.notes[0]
 
 
 async def test_where_no_fact_is_of_use_the_nearest_passages_stand_in(library: Library) -> None:

@@ -13,6 +13,7 @@ from quipu.algo.paths import NOTHING, Paths
 from quipu.model.ids import relation_id
 from quipu.ports.store import ReadView
 from quipu.ports.topology import Floats, Topology
+from quipu.retrieve.steps.walk import rounded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +54,7 @@ async def look_along(paths: Paths, topology: Topology, view: ReadView) -> Along:
         for chunk in stated_in:
             if chunk in number_by_id:
                 chunks[number_by_id[chunk]] += relations[relation] / len(stated_in)
-    return Along(entities=entities, relations=relations, chunks=chunks.round(6), ways=tuple(ways))
+    return Along(entities=entities, relations=relations, chunks=rounded(chunks), ways=tuple(ways))
 
 
 async def best_ways(chunk_ids: Sequence[str], along: Along, topology: Topology, view: ReadView) -> dict[str, str]:

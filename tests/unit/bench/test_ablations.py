@@ -1,0 +1,34 @@
+"""The ablations set what there is, and put it back."""
+
+from importlib import import_module
+
+import pytest
+
+from benchmarks.ablations import VARIANTS, Variant, _changed
+from quipu.bench.datasets import Dataset
+from quipu.retrieve import hippo
+
+_EMPTY = Dataset(name="none", passages=(), questions=())
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+def test_each_variant_sets_a_constant_there_is_and_puts_it_back(variant: Variant) -> None:
+    module = import_module(f"quipu.retrieve.{variant.strategy}")
+    before = dict(vars(module))
+    with _changed(variant, _EMPTY):
+        assert {name: vars(module)[name] for name in variant.constants} == variant.constants
+        assert bool(variant.n_facts) == (vars(module).get("recognise") is not before.get("recognise"))
+    assert dict(vars(module)) == before
+
+
+def test_what_fails_leaves_nothing_set() -> None:
+    before = hippo.PASSAGE_WEIGHT
+    changes = _changed(Variant(strategy="hippo", constants={"PASSAGE_WEIGHT": 0.5}), _EMPTY)
+    with pytest.raises(RuntimeError), changes:
+        raise RuntimeError
+    assert before == hippo.PASSAGE_WEIGHT
+
+
+def test_a_variant_is_told_in_words() -> None:
+    assert [str(each) for each in VARIANTS[:3]] == ["naive", "hippo", "hippo, the nearest 2"]
+    assert str(Variant(strategy="hippo", n_facts=5, is_perfect=True)) == "hippo, the nearest 5 of use"
