@@ -6,8 +6,9 @@ The index is made up, from a fixed seed: as many chunks as entities, four times 
 with every seventh relation leading anywhere, to some entities by the thousand. It is made by commits, with every
 derivation, of vectors of 64 hashed words; no language model is asked. At 10⁴ entities, with --full at 10⁵ too: to make
 that takes half an hour, so --keep keeps it, and takes it where it is there. A figure is the median of a few questions,
-by the clock and of the process's own time, from opening the view to evidence; `first` is that of the first question,
-for which arrays are read, under a filter of which nothing is known yet.
+by the clock and of the process's own time, from opening the view to evidence; `first` is that of the first question.
+Of the whole index the first strategy reads arrays that those after it find in memory: to see what another takes, ask
+for it alone, with --only. Under a filter each has one of its own, of which nothing is known yet.
 """
 
 import argparse

@@ -13,6 +13,7 @@ from quipu.ports.topology import Floats
 
 TOLERANCE = 1e-8
 _MAX_STEPS = 1_000
+_SMALLEST = np.finfo(float).tiny  # below it a double has fewer digits, at last none to divide by
 
 
 def page_rank(walk: Walk, reset: Floats, *, damping: float, tolerance: float = TOLERANCE) -> Floats:
@@ -20,7 +21,8 @@ def page_rank(walk: Walk, reset: Floats, *, damping: float, tolerance: float = T
 
     It goes on with probability `damping`, in [0, 1), by the weights of the links. The result is linear in `reset` and
     has its mass; a node without links keeps what starts there. The sum of absolute errors is at most `tolerance` times
-    the mass. Raises ValueError for a negative weight or a damping outside [0, 1).
+    the mass, for a tolerance of 1e-12 or more and a damping of 0.999 or less; beyond these, what doubles and
+    `_MAX_STEPS` steps give. Raises ValueError for a negative weight or a damping outside [0, 1).
     """
     _check(reset, damping)
     is_linked = walk.degrees > 0
@@ -45,6 +47,8 @@ def _solved(walk: Walk, start: Floats, damping: float, tolerance: float) -> Floa
             break
         np.multiply(residual, inverse, out=spare)
         before, squared = squared, _dot(residual, spare)
+        if squared < _SMALLEST:
+            break
         direction *= squared / before
         direction += spare
         image = walk.gather(direction)

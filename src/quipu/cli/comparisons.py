@@ -1,5 +1,6 @@
 """How a comparison looks: figures of each strategy, what they share, what each found, what each said."""
 
+from collections.abc import Callable
 from itertools import zip_longest
 
 from rich.console import Console
@@ -13,6 +14,15 @@ from quipu.model.comparison import Compared, Comparison, FoundChunk
 _SHOWN = 5
 _TITLE_CELLS = 60
 _MIN_COLUMN = 24
+_COUNTS: dict[str, Callable[[Compared], int]] = {
+    "passages": lambda row: row.n_chunks,
+    "entities": lambda row: row.n_entities,
+    "relations": lambda row: row.n_relations,
+    "claims": lambda row: row.n_claims,
+    "reports": lambda row: row.n_reports,
+    "context tokens": lambda row: row.n_context_tokens,
+    "calls": lambda row: row.n_calls,
+}
 
 
 def render_comparison(console: Console, found: Comparison) -> None:
@@ -39,7 +49,7 @@ def render_comparison(console: Console, found: Comparison) -> None:
 
 def _figures(found: Comparison) -> Table:
     is_claimed = any(row.n_claims for row in found.compared)
-    counts = [name for name in _counts(Compared(strategy="")) if name != "claims" or is_claimed]
+    counts = {name: of for name, of in _COUNTS.items() if name != "claims" or is_claimed}
     numbers = (*counts, "ms")
     listing = table("strategy", *numbers, "answer by", right=numbers, title="Figures")
     for row in found.compared:
@@ -48,20 +58,8 @@ def _figures(found: Comparison) -> Table:
             continue
         supported = "" if row.answer.is_supported else ", unsupported"
         generator = styled(f"{row.answer.generator}{supported}")
-        listing.add_row(row.strategy, *(f"{_counts(row)[name]:,}" for name in counts), f"{row.ms:,.0f}", generator)
+        listing.add_row(row.strategy, *(f"{of(row):,}" for of in counts.values()), f"{row.ms:,.0f}", generator)
     return listing
-
-
-def _counts(row: Compared) -> dict[str, int]:
-    return {
-        "passages": row.n_chunks,
-        "entities": row.n_entities,
-        "relations": row.n_relations,
-        "claims": row.n_claims,
-        "reports": row.n_reports,
-        "context tokens": row.n_context_tokens,
-        "calls": row.n_calls,
-    }
 
 
 def _overlaps(found: Comparison) -> Table:

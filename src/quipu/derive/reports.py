@@ -136,10 +136,10 @@ class _Run:
             notes=notes if self.done["made"] else (),
         )
 
-    async def _read(self, ids: Sequence[str]) -> Sequence[Material]:
+    async def _read(self, ids: Sequence[str]) -> Sequence[Material] | None:
         """Return what some reports are made from; what has changed meanwhile would be outdated when it is written."""
         if self.calls is not None and self.calls.end is not None:
-            return []
+            return None
         async with self.bench.store.view() as view:
             now = {each.id: each.inputs_hash for each in await view.clusters(Hierarchy.COMMUNITIES, ids)}
             same = [each for each in ids if now.get(each) and now[each] == self.tree.by_id[each].inputs_hash]

@@ -47,9 +47,9 @@ class _Run:
     options: SummaryOptions
     report: SummaryReport = field(default_factory=SummaryReport)
 
-    async def read(self, owners: Sequence[Owner]) -> Sequence[SummaryTask]:
-        """Read what is to be summed up; nothing once no call is made any more."""
-        return await self.store.summary_tasks(owners) if self.calls.end is None else []
+    async def read(self, owners: Sequence[Owner]) -> Sequence[SummaryTask] | None:
+        """Read what is to be summed up; None once no call is made any more."""
+        return await self.store.summary_tasks(owners) if self.calls.end is None else None
 
     async def write(self, task: SummaryTask) -> Summary | SummaryFailure | None:
         """Write one summary."""

@@ -51,11 +51,11 @@ class Calls:
 class Work(Generic[K, T, O]):
     """How texts are written: `read` what some are made from, `write` one of them, `keep` those that are written.
 
-    What is no longer wanted `read` leaves out, and `write` returns None for what was not tried. None of them raises but
-    for what ends the run: then nothing is begun, and what is under way is ended and kept.
+    What is no longer wanted `read` leaves out; for what is not tried any more `read` and `write` return None. None of
+    them raises but for what ends the run: then nothing is begun, and what is under way is ended and kept.
     """
 
-    read: Callable[[Sequence[K]], Awaitable[Sequence[T]]]
+    read: Callable[[Sequence[K]], Awaitable[Sequence[T] | None]]
     write: Callable[[T], Awaitable[O | None]]
     keep: Callable[[Sequence[O]], Awaitable[None]]
 
@@ -63,7 +63,8 @@ class Work(Generic[K, T, O]):
 async def write_all(keys: Sequence[K], work: Work[K, T, O], *, n_at_once: int, on_done: Callable[[int], None]) -> None:
     """Write what all `keys` stand for, `n_at_once` at a time; `on_done` is told how many are done.
 
-    Raises the QuipuError that ended it, or one of the same class that tells of all there were.
+    What was not tried is not done, so that only a run that came to its end has done all. Raises the QuipuError
+    that ended it, or one of the same class that tells of all there were.
     """
     run = _Run(work, n_at_once)
     try:
@@ -81,16 +82,25 @@ async def write_all(keys: Sequence[K], work: Work[K, T, O], *, n_at_once: int, o
 def joined(failures: Sequence[QuipuError], what: str) -> QuipuError:
     """Return an error like the first that tells of all, each cause once: "3 calls failed: it is gone (2 times); …".
 
-    Where all have one cause that is the first: how many were under way when it came up says nothing.
+    Where all have one cause that is the first: how many were under way when it came up says nothing. What a budget did
+    not allow has not failed, and is one cause, whatever each would have needed: the first stands behind the failures.
     """
-    n_by_cause = Counter(each.message.rstrip(".") for each in failures)
-    if len(n_by_cause) == 1:
+    n_by_cause = Counter(each.message.rstrip(".") for each in failures if not isinstance(each, OverBudget))
+    refused = [each for each in failures if isinstance(each, OverBudget)][:1]
+    if len(n_by_cause) + len(refused) == 1:
         return failures[0]
+    messages = [_told(n_by_cause, what), *(each.message for each in refused)]
+    remedies = dict.fromkeys(each.remedy for each in failures if each.remedy)
+    return type(failures[0])(" ".join(messages), remedy=" ".join(remedies))
+
+
+def _told(n_by_cause: Counter[str], what: str) -> str:
+    if len(n_by_cause) == 1:
+        return f"{next(iter(n_by_cause))}."
     causes = [f"{cause} ({n} times)" if n > 1 else cause for cause, n in n_by_cause.items()]
     if len(causes) > MAX_CAUSES:
         causes = [*causes[:MAX_CAUSES], f"and {len(causes) - MAX_CAUSES:,} other causes"]
-    remedies = dict.fromkeys(each.remedy for each in failures if each.remedy)
-    return type(failures[0])(f"{len(failures):,} {what}: {'; '.join(causes)}.", remedy=" ".join(remedies))
+    return f"{n_by_cause.total():,} {what}: {'; '.join(causes)}."
 
 
 class _Run(Generic[K, T, O]):
@@ -101,31 +111,35 @@ class _Run(Generic[K, T, O]):
         self._n_at_once = n_at_once
         self.failures: list[QuipuError] = []
         self._tasks: asyncio.Queue[tuple[T] | None] = asyncio.Queue(maxsize=READ_AT_ONCE)
-        self._outcomes: asyncio.Queue[O | None] = asyncio.Queue()
+        self._outcomes: asyncio.Queue[tuple[O | None, bool]] = (
+            asyncio.Queue()
+        )  # what was written, and whether it is done
 
     async def feed(self, keys: Sequence[K]) -> None:
         """Read what is to be written, a few pieces ahead of the workers."""
         for start in range(0, len(keys), READ_AT_ONCE):
             some = keys[start : start + READ_AT_ONCE]
-            tasks = await self._read(some)
+            found = await self._read(some)
+            tasks = found or []
             for task in tasks:
                 await self._tasks.put((task,))
             for _ in range(len(some) - len(tasks)):
-                self._outcomes.put_nowait(None)
+                self._outcomes.put_nowait((None, found is not None))
         for _ in range(self._n_at_once):
             await self._tasks.put(None)
 
     async def write(self) -> None:
         """Write until there is nothing more to read."""
         while task := await self._tasks.get():
-            self._outcomes.put_nowait(await self._written(task[0]))
+            written = await self._written(task[0])
+            self._outcomes.put_nowait((written, written is not None))
 
-    async def _read(self, keys: Sequence[K]) -> Sequence[T]:
+    async def _read(self, keys: Sequence[K]) -> Sequence[T] | None:
         try:
-            return [] if self.failures else await self._work.read(keys)
+            return None if self.failures else await self._work.read(keys)
         except QuipuError as error:
             self.failures.append(error)
-            return []
+            return None
 
     async def _written(self, task: T) -> O | None:
         try:
@@ -136,12 +150,13 @@ class _Run(Generic[K, T, O]):
 
     async def collect(self, total: int, on_done: Callable[[int], None]) -> None:
         """Keep what has been written, as much at once as has come."""
-        n_left = total
+        n_left, n_done = total, 0
         while n_left:
             arrived = [await self._outcomes.get()]
             while not self._outcomes.empty():
                 arrived.append(self._outcomes.get_nowait())
             n_left -= len(arrived)
-            if written := [each for each in arrived if each is not None]:
+            if written := [each for each, _ in arrived if each is not None]:
                 await self._work.keep(written)
-            on_done(total - n_left)
+            n_done += sum(is_done for _, is_done in arrived)
+            on_done(n_done)

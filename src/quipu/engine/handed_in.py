@@ -19,6 +19,7 @@ def handed_in(
         root=Path(root) if root else parts.path.parent,
         media_types=parts.recipe.media_types,
         metadata=metadata,
+        is_index=parts.is_index,
     )
     given = (_with_metadata(source, metadata) for source in sources if isinstance(source, SourceDocument))
     return chain(given, files)

@@ -21,7 +21,10 @@ from quipu.wrap.meter import Meter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """Everything an engine is made of; `quipu.wiring` puts it together from settings."""
+    """Everything an engine is made of; `quipu.wiring` puts it together from settings.
+
+    `is_index` says whether a file is the database of an index, which is no document where a folder is added.
+    """
 
     path: Path
     store: Store
@@ -33,6 +36,7 @@ class Parts:
     models: Models = field(default_factory=Models)
     summaries: SummaryOptions = field(default_factory=SummaryOptions)
     catalog: tuple[Derivation, ...] = CATALOG
+    is_index: Callable[[Path], bool] = lambda _: False
 
     def bench(self, on_event: Sink = no_sink) -> Bench:
         """Return what derivations are made with."""

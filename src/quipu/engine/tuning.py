@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Iterable
 from dataclasses import replace
-from itertools import islice
 
 from quipu.engine.estimating import UnaskedEmbedder
 from quipu.engine.parts import Parts
@@ -14,7 +13,7 @@ from quipu.ingest.tuning.costing import cost_of
 from quipu.ingest.tuning.counting import count
 from quipu.ingest.tuning.means import Means
 from quipu.ingest.tuning.origin import origin_of
-from quipu.ingest.tuning.sampling import Pool, Sample, Sizes, choose, pool_of_index, pool_of_sources, spread
+from quipu.ingest.tuning.sampling import Pool, Sample, Sizes, choose, pool_of_index, pool_of_sources
 from quipu.ingest.tuning.working import Work, work_out
 from quipu.model.chat import Role
 from quipu.model.document import Status
@@ -25,7 +24,6 @@ from quipu.ports.sink import Sink
 __all__ = ["Sizes", "tune"]
 
 SUBJECT = "tuning"  # under which its cost is counted
-MAX_COUNTED = 100  # chunks that rules look at
 
 
 async def tune(sources: Iterable[FoundSource] | None, wanted: Sizes, parts: Parts, on_event: Sink) -> TuningReport:
@@ -41,7 +39,7 @@ async def tune(sources: Iterable[FoundSource] | None, wanted: Sizes, parts: Part
         raise InvalidInput(
             "There is no text to take a sample of.", remedy="Name files or folders with text, or add documents first."
         )
-    counted = await asyncio.to_thread(lambda: count(list(islice(spread(pool.chunks), MAX_COUNTED))))
+    counted = await asyncio.to_thread(count, sample.counted)
     means = await _means(sample, parts) if asks_model else Means(recipe=parts.recipe)
     work = Work(sample=sample, counted=counted, means=means, origin=origin_of(sample, pool, wanted, means))
     report = await (_costed if wanted.dry_run else _worked_out)(work, parts, on_event)

@@ -4,7 +4,7 @@ import json
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,21 +48,26 @@ FoundSource = SourceDocument | UnreadableSource | SkippedFiles
 
 
 def find_sources(
-    paths: Sequence[Path], *, root: Path, media_types: Mapping[str, str], metadata: Metadata | None = None
+    paths: Sequence[Path],
+    *,
+    root: Path,
+    media_types: Mapping[str, str],
+    metadata: Metadata | None = None,
+    is_index: Callable[[Path], bool] = lambda _: False,
 ) -> Iterator[FoundSource]:
     """Yield a document for each file of `paths` and each readable file in folders among them, in order of name.
 
     `media_types` says which suffixes are read, and as what. The id of a file is its path below `root`, or its whole
     path. `metadata` goes to every document and wins over that of a sidecar, NAME.meta.json or NAME.EXT.meta.json.
     A file is read when its turn comes, and once, however often it is named. Hidden files, sidecars and links that lead
-    out of their folder are left out, and in folders what Quipu has written: an index, recorded calls of models. What
-    cannot be read is an UnreadableSource; last, where files of folders were passed over, come the SkippedFiles. Raises
-    NotFound at once for a path that does not exist.
+    out of their folder are left out, and in folders what Quipu has written: an index, whose database `is_index` knows,
+    and recorded calls of models. What cannot be read is an UnreadableSource; last, where files of folders were passed
+    over, come the SkippedFiles. Raises NotFound at once for a path that does not exist.
     """
     for path in paths:
         if not _exists(path):
             raise NotFound(f"There is no file or folder {path}.", remedy="Check its spelling, or give its full path.")
-    return _find(paths, root.resolve(), media_types, metadata or {})
+    return _find(paths, root.resolve(), media_types, metadata or {}, is_index)
 
 
 def text_source(
@@ -97,13 +102,17 @@ def _exists(path: Path) -> bool:
 
 
 def _find(
-    paths: Sequence[Path], root: Path, media_types: Mapping[str, str], metadata: Metadata
+    paths: Sequence[Path],
+    root: Path,
+    media_types: Mapping[str, str],
+    metadata: Metadata,
+    is_index: Callable[[Path], bool],
 ) -> Iterator[FoundSource]:
     skipped: Counter[str] = Counter()
     seen: dict[str, bytes] = {}
     for path in paths:
         is_folder = path.is_dir()
-        for file in _files(path, media_types, skipped) if is_folder else [path]:
+        for file in _files(path, media_types, skipped, is_index) if is_folder else [path]:
             name = _id(file, root)
             if name not in seen:
                 seen[name] = os.fsencode(file.name)
@@ -115,12 +124,14 @@ def _find(
         yield SkippedFiles(dict(sorted(skipped.items())))
 
 
-def _files(folder: Path, media_types: Mapping[str, str], skipped: Counter[str]) -> Iterator[Path]:
+def _files(
+    folder: Path, media_types: Mapping[str, str], skipped: Counter[str], is_index: Callable[[Path], bool]
+) -> Iterator[Path]:
     """Yield the readable files of `folder` and of those below it, and folders that cannot be opened."""
     closed: list[OSError] = []
     top = folder.resolve()
     for base, folders, names in os.walk(folder, onerror=closed.append):
-        own = of_index(Path(base), (*folders, *names))
+        own = of_index(Path(base), (*folders, *names), is_index)
         skipped.update([INDEX] if own else ())
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in own)
         skipped.update(_LINK for name in folders if Path(base, name).is_symlink())

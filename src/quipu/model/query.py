@@ -1,7 +1,10 @@
 """Questions: what to ask, how, within which budgets and over which documents."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal, Self
+
+from quipu.errors import InvalidInput
 
 Comparison = Literal["=", "!=", "<", "<=", ">", ">=", "in", "contains", "exists"]
 
@@ -14,13 +17,25 @@ class Condition:
     comparison: Comparison
     value: str = ""
 
+    def __post_init__(self) -> None:
+        """Raise InvalidInput for a value that is no text."""
+        if not isinstance(self.value, str):
+            raise InvalidInput(
+                f"The value of a condition is a text, not {self.value!r}.",
+                remedy="Write value='1500', or with `in` value='Asia, Europe'.",
+            )
+
+
+_EXAMPLES = {str: "'letters/1', 'notes/*'", Condition: "Condition(field='year', comparison='>=', value='1500')"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
     """Which documents a query may see; all parts must hold. Applied before any search or expansion.
 
     `documents` and `exclude` take ids or shell patterns (`letters/*`). `after` and `before` compare the metadata field
-    `date` (ISO 8601; both inclusive); a document without one is left out when either is given.
+    `date` (ISO 8601; both inclusive); a document without one is left out when either is given. Lists are taken, and
+    kept as tuples. Raises InvalidInput for a text in the place of several, and for what is no id or no condition.
     """
 
     documents: tuple[str, ...] = ()
@@ -28,6 +43,20 @@ class Filter:
     where: tuple[Condition, ...] = ()
     after: str = ""
     before: str = ""
+
+    def __post_init__(self) -> None:
+        """Make tuples of what was given: a filter is a key to what is remembered of it."""
+        for part, kind in (("documents", str), ("exclude", str), ("where", Condition)):
+            given: object = getattr(self, part)
+            taken: tuple[object, ...] | None = None
+            if isinstance(given, Iterable) and not isinstance(given, str):
+                taken = tuple(given)
+            if taken is None or not all(isinstance(each, kind) for each in taken):
+                raise InvalidInput(
+                    f"`{part}` of a filter takes a list of {kind.__name__}, not {given!r}.",
+                    remedy=f"Write {part}=[{_EXAMPLES[kind]}].",
+                )
+            object.__setattr__(self, part, taken)
 
     def is_empty(self) -> bool:
         """Say whether the filter lets every document through."""

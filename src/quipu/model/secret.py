@@ -1,7 +1,6 @@
 """Secret: a key that cannot be shown by accident."""
 
 import html
-import re
 from collections.abc import Iterator
 from itertools import groupby
 from operator import itemgetter
@@ -9,7 +8,7 @@ from urllib.parse import quote
 
 _MASK = "***"
 _MIN_RUN = 8  # characters of a key in a row that are masked wherever they stand; a shorter key only as a whole
-_MIN_KEY = 4  # a shorter one is masked only where it stands alone: it may be part of any word
+_MIN_KEY = 4  # nothing shorter is a secret: "no", "na" and "12" are what servers at home are given, and ordinary words
 
 
 class Secret:
@@ -27,15 +26,14 @@ class Secret:
     def mask(self, text: str) -> str:
         """Return `text` with the key, and every longer piece of it, replaced by stars.
 
-        A key of one to three characters is replaced where no letter, digit, hyphen or underscore is next to it.
+        A key of one to three characters hides nothing, and would take its letters out of any message: it is left.
         """
-        if not self._value:
+        if len(self._value) < _MIN_KEY:
             return text
         forms = dict.fromkeys((self._value, quote(self._value, safe=""), html.escape(self._value)))
         covered = [False] * len(text)
         for form in forms:
-            is_short = len(self._value) < _MIN_KEY
-            for start, end in _alone(text, form) if is_short else _runs(text, form, min(_MIN_RUN, len(form))):
+            for start, end in _runs(text, form, min(_MIN_RUN, len(form))):
                 covered[start:end] = [True] * (end - start)
         pieces = groupby(zip(text, covered, strict=True), key=itemgetter(1))
         return "".join(_MASK if is_secret else "".join(each for each, _ in pairs) for is_secret, pairs in pieces)
@@ -57,11 +55,6 @@ class Secret:
 
     def __reduce__(self) -> str:
         raise TypeError("a secret is not written down")
-
-
-def _alone(text: str, key: str) -> Iterator[tuple[int, int]]:
-    """Yield the places in `text` where the key stands as a word of its own."""
-    return (match.span() for match in re.finditer(rf"(?<![\w-]){re.escape(key)}(?![\w-])", text))
 
 
 def _runs(text: str, key: str, n: int) -> Iterator[tuple[int, int]]:

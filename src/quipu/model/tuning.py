@@ -74,7 +74,8 @@ class Origin:
     """What a suggestion was made from: equal ones, and equal replies of a model, make equal suggestions.
 
     `revision` is that of the index whose documents were looked at, None where others were named; `sample` is a digest
-    of the chunks that were chosen, `settings` are names and values of all that has a say in what becomes of them.
+    of the chunks that were chosen and of those rules counted in, `settings` are names and values of all that has a say
+    in what becomes of them.
     """
 
     revision: int | None

@@ -148,7 +148,7 @@ class DerivedView(Protocol):
     ) -> list[Cluster]:
         """Return these clusters in their order, or all, by level and id. Under a filter, members are the allowed ones.
 
-        A cluster none of whose entities is allowed is left out. Without members reading many takes a third of the time.
+        A cluster none of whose entities is allowed is left out.
         """
         ...
 

@@ -19,6 +19,7 @@ from quipu.ports.embedder import Embedder
 from quipu.ports.extractor import Extractor
 from quipu.providers.local import ByteTokenizer, WordLlamaEmbedder
 from quipu.settings import Settings
+from quipu.stores.relational.recognised import is_index
 from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
 from quipu.text.analyzer import Analyzer
@@ -128,6 +129,7 @@ def _parts(
         models=models,
         summaries=SummaryOptions(language=settings.language or "", n_ahead=models.n_ahead),
         catalog=make_catalog(GROUPINGS[settings.hierarchy_grouping]),
+        is_index=is_index,
     )
 
 

@@ -145,6 +145,22 @@ def test_a_negative_reset_is_refused() -> None:
         page_rank(walk_on(np.ones((2, 2))), np.array([1.0, -1.0]), damping=0.5)
 
 
+@pytest.mark.parametrize("damping", [0.5, 0.999, 1 - 1e-12])
+@pytest.mark.parametrize("full", [np.ones((2, 2)) - np.eye(2), random_graph(30, 60)], ids=["pair", "many"])
+def test_no_tolerance_at_all_gives_what_doubles_give(full: Full, damping: float) -> None:
+    reset = np.linspace(1, 2, len(full))
+    ranks = page_rank(walk_on(full), reset, damping=damping, tolerance=0)
+    assert np.abs(ranks - solved(full, reset, damping)).sum() <= reset.sum() * 1e-15 / (1 - damping)
+
+
+@pytest.mark.parametrize("n", [2, 1_200])
+def test_the_error_is_small_at_the_ends_of_the_range_too(n: int) -> None:
+    way = np.diag(np.ones(n - 1), 1)  # a long way, where a walk takes most steps
+    full, reset = way + way.T, np.eye(n)[0]
+    ranks = page_rank(walk_on(full), reset, damping=0.999, tolerance=1e-12)
+    assert np.abs(ranks - solved(full, reset, 0.999)).sum() <= 1e-12
+
+
 def test_few_steps_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     walk, calls = walk_on(random_graph(300, 900)), 0
     gather = Walk.gather

@@ -224,9 +224,11 @@ async def test_where_calls_end_the_rest_is_left(tmp_path: Path, error: QuipuErro
         writer = _writer()
         writer.reply = lambda request: _reply(request) if len(writer.asked) <= 3 else error
         await publish(bench, *shelf())
-        report = await _refresh(_asking(bench, writer, n_ahead=1))
+        events: list[Event] = []
+        report = await _refresh(replace(_asking(bench, writer, n_ahead=1), on_event=events.append))
         n_written = len(await written(bench))
         assert 0 < n_written <= 3
+        assert [each.done for each in events if isinstance(each, Progress)][-1] == n_written
         assert (report.n_made, report.stopped, report.failed) == (n_written, str(error), ())
         state = await _state(_asking(bench, writer))
         assert (state.freshness, state.n_stale) == (Freshness.STALE, len(await communities(bench)) - n_written)

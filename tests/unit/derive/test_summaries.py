@@ -159,10 +159,11 @@ async def test_when_no_call_is_made_any_more_all_that_was_done_is_kept(store: Re
         n_asked += 1
         return end if n_asked > 20 else None
 
-    writer = Writer(reply=reply)
+    writer, events = Writer(reply=reply), list[Event]()
     await publish(store, _saying("a", *names))
     with pytest.raises(type(end), match=str(end)):
-        await _run(store, writer)
+        await _run(store, writer, events.append)
+    assert [each.done for each in events if isinstance(each, Progress)][-1] == 20
     assert len(await store.unsummarised()) == 40
     assert len(writer.asked) <= 20 + 2 * OPTIONS.n_ahead
     assert await store.verify() == []

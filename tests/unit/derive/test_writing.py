@@ -6,8 +6,10 @@ from collections.abc import Sequence
 import pytest
 
 from quipu.derive.writing import READ_AT_ONCE, Calls, Work, joined, write_all
-from quipu.errors import Overloaded, Refused, Unavailable
+from quipu.errors import OverBudget, Overloaded, Refused, Unavailable
 from quipu.model.chat import ChatRequest, Message, Role
+from quipu.model.usage import Spending
+from quipu.wrap.budget import Amount, SpendingBudget
 from tests.unit.derive.writer import Writer
 
 _REQUEST = ChatRequest(messages=(Message("user", "#a#\n- x\n#a#"),), role=Role.REPORT, max_output_tokens=9)
@@ -44,7 +46,7 @@ async def test_all_is_written_but_what_is_gone_and_what_was_not_tried() -> None:
     await write_all(range(50), desk.work(), n_at_once=4, on_done=done.append)
     assert sorted(desk.kept) == [2 * n for n in range(50) if n % 10 not in (3, 7)]
     assert done == sorted(done)
-    assert done[-1] == 50
+    assert done[-1] == len(desk.kept) + 5  # what was not tried is not done
     assert desk.peak == 4
     assert max(map(len, desk.read_blocks)) == READ_AT_ONCE
 
@@ -105,6 +107,69 @@ def test_of_many_causes_the_first_are_named() -> None:
         "9 calls failed: Cause 0; Cause 1; Cause 2; and 6 other causes."
     )
     assert joined([failures[0], Refused("Cause 0.")], "calls failed") is failures[0]
+
+
+@pytest.mark.parametrize("step", ["read", "write"])
+async def test_what_is_not_tried_after_a_failure_is_not_told_as_done(step: str) -> None:
+    desk, done = _Desk(), list[int]()
+
+    async def fail_in_the_second_block(numbers: Sequence[int]) -> Sequence[int]:
+        if desk.read_blocks:
+            raise OverBudget("It is spent.")
+        return await desk.read(numbers)
+
+    async def fail_on_the_second(number: int) -> int | None:
+        if number == 1:
+            raise OverBudget("It is spent.")
+        return await desk.write(number)
+
+    read = fail_in_the_second_block if step == "read" else desk.read
+    write = fail_on_the_second if step == "write" else desk.write
+    with pytest.raises(OverBudget):
+        await write_all(range(100), Work(read=read, write=write, keep=desk.keep), n_at_once=2, on_done=done.append)
+    assert done == sorted(done)
+    n_not_wanted = sum(number % 10 == 3 for block in desk.read_blocks for number in block)
+    assert 0 < done[-1] == len(desk.kept) + n_not_wanted < 50
+
+
+async def test_what_is_not_read_any_more_is_not_told_as_done() -> None:
+    """As summaries and reports do where their calls have ended: they raise nothing."""
+    desk, done = _Desk(), list[int]()
+
+    async def read(numbers: Sequence[int]) -> Sequence[int] | None:
+        return None if desk.read_blocks else await desk.read(numbers)
+
+    await write_all(range(100), Work(read=read, write=desk.write, keep=desk.keep), n_at_once=2, on_done=done.append)
+    assert done[-1] == len(desk.kept) + 2  # 3 and 13 are not wanted
+
+
+async def test_a_spent_budget_is_told_once_whatever_each_call_would_have_needed() -> None:
+    budget = SpendingBudget(Spending(tokens=10_000))
+    needed = iter(range(3_000, 4_000, 17))
+
+    async def pay(_: ChatRequest) -> None:
+        most = Amount(tokens=next(needed), calls=1)
+        await budget.reserve(most)
+        await asyncio.sleep(0)
+        budget.settle(most, Amount(tokens=2_600, calls=1))
+
+    calls = Calls(Writer(work=pay), 8)
+    outcomes = await asyncio.gather(*(calls.ask(_REQUEST) for _ in range(20)), return_exceptions=True)
+    refused = [each for each in outcomes if isinstance(each, OverBudget)]
+    assert len({each.message for each in refused}) > 1
+    assert calls.end is refused[0]
+    assert str(calls.end).startswith("The budget of 10,000 tokens does not allow another call: ")
+
+
+def test_a_spent_budget_stands_behind_the_calls_that_failed() -> None:
+    spent = [OverBudget(f"It is spent: {n}.", remedy="Raise it.") for n in range(3)]
+    gone = [Unavailable("A is gone.", remedy="Start A."), Unavailable("A is gone."), Unavailable("B is gone.")]
+    one = joined([gone[0], *spent, gone[1]], "calls failed")
+    assert isinstance(one, Unavailable)
+    assert str(one) == "A is gone. It is spent: 0. Start A. Raise it."
+    several = joined([*spent, *gone], "calls failed")
+    assert isinstance(several, OverBudget)
+    assert str(several) == "3 calls failed: A is gone (2 times); B is gone. It is spent: 0. Raise it. Start A."
 
 
 async def test_calls_end_with_the_first_that_says_so() -> None:

@@ -17,6 +17,7 @@ from quipu.model.ontology import Ontology
 from quipu.model.tuning import TuningReport
 from quipu.model.usage import Price, total
 from quipu.prompts.extract import system_text
+from quipu.settings import Settings
 from quipu.settings.roles import ModelPrice
 from quipu.testing.scripted.fault import Fault, FaultName
 from quipu.testing.scripted.kind import Kind
@@ -173,6 +174,23 @@ async def test_the_file_tells_of_which_revision_and_by_which_settings_it_was_mad
         f"# Made from 4 documents of the index at revision {revision}, sample {indexed.origin.sample}." in indexed.file
     )
     assert f"extractor = {identity}" in indexed.file
+
+
+async def test_chunks_that_rules_alone_look_at_have_a_say_in_the_origin(tmp_path: Path) -> None:
+    long = "Alice Kober taught classics at Brooklyn College in New York, where she worked on Linear B. " * 8
+    reports = []
+    async with await open_engine(Settings(index=tmp_path / "kb")) as kb:
+        for title, said in (
+            ("", "Ventris lived in London"),
+            ("", "Evans lived in Knossos"),
+            ("A", "Evans lived in Knossos"),
+        ):
+            short = SourceDocument(id="b.md", title=title, data=f"Mr. {said}.".encode(), media_type="text/plain")
+            of_long = SourceDocument(id="a.md", data=long.encode(), media_type="text/plain")
+            reports.append(await kb.tune(of_long, short, n_sample=1, n_compare=0))
+    assert len({each.sample for each in reports}) == 1
+    assert len({each.file.replace(f"{each.origin and each.origin.sample}", "") for each in reports}) == 3
+    assert len({each.origin for each in reports}) == 3
 
 
 async def test_another_setting_is_told_in_the_file(server: ServerHandle, tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """What Quipu has written into a folder is not taken for a document; what merely looks a little like it is."""
 
 import json
-import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,15 @@ async def test_a_tape_that_is_named_is_added(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "no json", "[]", '{"model": "x"}', '{"model": "x", "messages": [], "reply": ""}', "[" * 100_000, '{"model": '],
+    [
+        "",
+        "no json",
+        "[]",
+        '{"model": "x"}',
+        '{"model": "x", "messages": [], "reply": ""}',
+        '{"model": ' + "[" * 100_000,
+        '{"model": ',
+    ],
 )
 def test_other_lines_are_no_tape(text: str, tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
@@ -57,14 +66,31 @@ async def test_only_lines_of_json_are_looked_at(tmp_path: Path) -> None:
     assert not is_tape(tmp_path / "gone.jsonl")
 
 
-def test_a_folder_beside_something_called_as_an_index_is_the_users_own(tmp_path: Path) -> None:
-    names = ("index.sqlite", "vectors", "notes.md")
-    assert of_index(tmp_path, names) == frozenset()  # it is gone
-    (tmp_path / "index.sqlite").write_text("no database")
-    assert of_index(tmp_path, names) == frozenset()
-    (tmp_path / "index.sqlite").write_bytes(b"SQLite format 3\x00")
-    assert of_index(tmp_path, names) == {"index.sqlite", "vectors"}
-    assert of_index(tmp_path, names[1:]) == frozenset()
-    (tmp_path / "index.sqlite").unlink()
-    os.mkfifo(tmp_path / "index.sqlite")
-    assert of_index(tmp_path, names) == frozenset()
+def test_only_what_an_index_is_made_of_is_left_out_beside_it(tmp_path: Path) -> None:
+    own = {"index.sqlite", "index.sqlite-wal", "index.sqlite-shm", "index.sqlite-journal", "vectors", "topology"}
+    names = (*own, "index.sqlite.md", "index.sqlite-notes.md", "vectors.md", "notes.md")
+    asked: list[Path] = []
+
+    def is_index(file: Path) -> bool:
+        asked.append(file)
+        return True
+
+    assert of_index(tmp_path, names, is_index) == own
+    assert asked == [tmp_path / "index.sqlite"]
+    assert of_index(tmp_path, names, lambda _: False) == frozenset()
+    assert of_index(tmp_path, ("vectors", "index.sqlite-wal"), is_index) == frozenset()
+    assert len(asked) == 1
+
+
+async def test_folders_beside_a_database_of_the_users_own_are_read(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    for name in ("vectors/algebra.md", "topology/sets.md", "index.sqlite.md"):
+        (notes / name).parent.mkdir(parents=True, exist_ok=True)
+        (notes / name).write_text(f"Felix Hausdorff taught {name}.")
+    with closing(sqlite3.connect(notes / "index.sqlite")) as connection:
+        connection.execute("CREATE TABLE mine (x)")
+    async with await open_engine(Settings(index=tmp_path / "kb")) as kb:
+        report = await kb.add(notes)
+        found = {each.id for each in await kb.documents()}
+    assert found == {"notes/vectors/algebra.md", "notes/topology/sets.md", "notes/index.sqlite.md"}
+    assert report.skipped == ((".sqlite", 1),)

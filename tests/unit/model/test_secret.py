@@ -44,18 +44,11 @@ def test_a_long_piece_of_a_key_is_masked_and_a_short_one_is_not() -> None:
     assert Secret(KEY).mask("the project sk-pro") == "the project sk-pro"
 
 
-@pytest.mark.parametrize("key", ["x", "k1", "abc", "a&b", "-"])
-def test_a_key_of_a_few_characters_is_masked_where_it_stands_alone(key: str) -> None:
-    for form in (key, quote(key, safe=""), html.escape(key)):
-        for said in ("Wrong key: {}.", "{} is wrong", "key='{}'", "Bearer {}", 'they sent "{}", sorry', "{}"):
-            assert Secret(key).mask(said.format(form)) == said.format("***")
+@pytest.mark.parametrize("key", ["", "a", "no", "na", "12", "abc", "a&b"])
+def test_a_key_of_a_few_characters_is_any_word_and_masks_nothing(key: str) -> None:
+    said = "No: a cat has no key a&amp;b of 12.5 characters, na, abc, a%26b."
+    assert Secret(key).mask(said) == said
 
 
-def test_a_key_of_a_few_characters_leaves_the_words_it_is_part_of() -> None:
-    assert Secret("x").mask("the next text of xbox, x_1 and x-ray") == "the next text of xbox, x_1 and x-ray"
-    assert Secret("abc").mask("abcd, dabc, 1abc and abc-d but abc") == "abcd, dabc, 1abc and abc-d but ***"
-
-
-def test_no_key_masks_nothing_and_one_of_four_characters_is_masked_anywhere() -> None:
-    assert Secret("").mask("text") == "text"
+def test_a_key_of_four_characters_is_masked_anywhere() -> None:
     assert Secret("abcd").mask("abcdabc") == "***abc"

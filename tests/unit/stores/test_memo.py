@@ -2,11 +2,16 @@
 
 from collections.abc import Mapping
 
+import numpy as np
 import pytest
 
+from quipu.model.cluster import Cluster, Hierarchy
 from quipu.model.query import Filter
+from quipu.ports.derived import EntityTypes
+from quipu.ports.store import Space
 from quipu.stores.relational import memo
-from quipu.stores.relational.memo import Memos, once, remembered
+from quipu.stores.relational.columns import Ints
+from quipu.stores.relational.memo import Memo, Memos, arrays_once, once, remembered
 
 
 class _Source:
@@ -40,6 +45,15 @@ def test_what_is_worked_out_once_is_not_worked_out_again() -> None:
     assert once(known, "answer", lambda: 43) == 42
 
 
+def test_arrays_that_are_shared_cannot_be_written_into() -> None:
+    known = dict[str, tuple[Ints, ...]]()
+    arrays = arrays_once(known, "some", lambda: (np.arange(3), np.arange(3)[1:]))
+    assert arrays is arrays_once(known, "some", lambda: ())
+    for array in arrays:
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 7
+
+
 def test_views_of_one_revision_and_filter_share_a_memo() -> None:
     memos, some = Memos(), Filter(documents=("a",))
     assert memos.at(1, some) is memos.at(1, Filter(documents=("a",)))
@@ -68,6 +82,43 @@ def test_of_filters_the_last_used_are_remembered_and_the_whole_index_always() ->
     assert memos.at(1, some[0]) is first
     assert memos.at(1, some[1]) is not others[0]
     assert memos.at(1, Filter()) is whole
+
+
+def test_filters_of_which_too_much_is_remembered_are_forgotten_but_for_the_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(memo, "_MAX_BYTES", 2_000)  # 256 MB would take long
+    memos, some = Memos(), [Filter(documents=(name,)) for name in "abc"]
+    whole = memos.at(1, Filter())
+    whole.arrays["large"] = (np.zeros(10_000, dtype=np.int64),)
+    first, second = memos.at(1, some[0]), memos.at(1, some[1])
+    first.arrays["half"] = second.arrays["half"] = (np.zeros(125, dtype=np.int64),)
+    assert memos.at(1, some[0]) is first
+    assert memos.at(1, some[1]) is second
+    second.arrays["more"] = (np.zeros(1, dtype=np.int64),)
+    assert memos.at(1, some[1]) is second
+    assert memos.at(1, some[0]) is not first
+    second.arrays["much more"] = (np.zeros(1_000, dtype=np.int64),)
+    assert memos.at(1, some[1]) is second
+    memos.at(1, some[2])
+    assert memos.at(1, some[1]) is not second
+    assert memos.at(1, Filter()) is whole
+
+
+def test_all_that_is_remembered_under_a_filter_is_counted() -> None:
+    empty, array = Memo(), np.zeros(10, dtype=np.int64)
+    assert empty.n_bytes() == 0
+    one_id = Memo(chunk_ids={1: "a"}).n_bytes()
+    assert one_id >= 100
+    assert Memo(arrays={"some": (array, array)}).n_bytes() == 160
+    assert Memo(types={"types": EntityTypes(numbers=array, types=("person",), codes=array)}).n_bytes() == 160
+    cluster = Cluster(id="c", hierarchy=Hierarchy.COMMUNITIES, level=0)
+    assert Memo(clusters={Hierarchy.COMMUNITIES: [cluster, cluster]}).n_bytes() == 2 * one_id
+    for space in Space:
+        known = Memo()
+        known.vector_rows[space]["a"] = 1
+        known.owners[space][1] = ("a",)
+        assert known.n_bytes() == 2 * one_id
 
 
 def test_a_full_memo_starts_again(monkeypatch: pytest.MonkeyPatch) -> None:

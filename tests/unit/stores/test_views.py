@@ -90,6 +90,23 @@ async def test_many_views_may_be_open_at_once(database: Path) -> None:
     await store.close()
 
 
+@pytest.mark.parametrize("allowed", [Filter(), Filter(documents=("a",))])
+async def test_what_views_share_cannot_be_written_into(database: Path, allowed: Filter) -> None:
+    store = RelationalStore(SqliteBackend(database, busy_timeout_s=5.0), lease_s=60.0)
+    await store.prepare()
+    await store.use_embedder(MODEL, DIMENSION)
+    await publish(store, document("a", passage("Ada met Bo.", entity("Ada", "person"), entity("Bo", "person"))))
+    await embed(store)
+    async with store.view(allowed) as view:
+        types = await view.entity_types()
+        found = [await view.chunks_allowed(), *[await view.vectors_allowed(space) for space in Space]]
+        shared = [each for each in found if each is not None] if not allowed.is_empty() else []
+        for array in (types.numbers, types.codes, *await view.chunk_vector_rows(), *shared):
+            with pytest.raises(ValueError, match="read-only"):
+                array.fill(7)
+    await store.close()
+
+
 async def test_what_is_remembered_under_a_filter_ends_with_the_commit_of_another_process(database: Path) -> None:
     ours, theirs = (RelationalStore(SqliteBackend(database, busy_timeout_s=5.0), lease_s=60.0) for _ in range(2))
     some = Filter(documents=("a", "b"))

@@ -129,6 +129,8 @@ class Refresh:
         layers.append(list(betweens))
         total, done = sum(map(len, layers)), 0
         for layer in layers:
+            if calls.end is not None:
+                return
             steps: _Steps = Work(read=self._read, write=_Writing(teller, llm.identity).write, keep=self._keep)
 
             def on_done(n: int, before: int = done) -> None:
@@ -137,10 +139,10 @@ class Refresh:
             await write_all(layer, steps, n_at_once=2 * self.bench.n_ahead, on_done=on_done)
             done += len(layer)
 
-    async def _read(self, some: Sequence[Material | Between]) -> Sequence[_Task]:
-        """Read what is told below, or at both ends, and whose words it is; nothing once no call is made any more."""
+    async def _read(self, some: Sequence[Material | Between]) -> Sequence[_Task] | None:
+        """Read what is told below, or at both ends, and whose words it is; None once no call is made any more."""
         if self.calls is None or self.calls.end is not None:
-            return []
+            return None
         about = [_about(each) for each in some]
         holding = [_clusters(each) for each in some]
         async with self.bench.store.view() as view:

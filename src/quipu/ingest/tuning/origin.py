@@ -3,6 +3,7 @@
 from quipu.ingest.reading import Recipe
 from quipu.ingest.tuning.means import Means
 from quipu.ingest.tuning.sampling import Pool, Sample, Sizes
+from quipu.model.graph import Chunk
 from quipu.model.ids import digest
 from quipu.model.tuning import Origin
 
@@ -11,11 +12,11 @@ _DIGITS = 12  # of a digest that is shown
 
 def origin_of(sample: Sample, pool: Pool, sizes: Sizes, means: Means) -> Origin:
     """Return what is made from a sample of a pool with these means."""
-    chosen = [f"{chunk.document_id} {chunk.text_hash}" for chunk in (*sample.read, *sample.compared)]
+    looked_at = (_told(chunk) for chunk in (*sample.read, *sample.compared, *sample.counted))
     return Origin(
         revision=pool.revision,
         n_documents=pool.n_documents,
-        sample=digest("sample", str(len(sample.read)), *chosen)[:_DIGITS],
+        sample=digest("sample", str(len(sample.read)), str(len(sample.compared)), *looked_at)[:_DIGITS],
         settings=(
             ("sample", str(sizes.n_sample)),
             ("compare", str(sizes.n_compare)),
@@ -23,6 +24,11 @@ def origin_of(sample: Sample, pool: Pool, sizes: Sizes, means: Means) -> Origin:
             ("chunking", _chunking(means.recipe)),
         ),
     )
+
+
+def _told(chunk: Chunk) -> str:
+    """Return what identifies a chunk and all that is read of it, which is more than its text."""
+    return digest(chunk.document_id, chunk.text_hash, chunk.title, chunk.header, *chunk.headings)
 
 
 def _settings(means: Means) -> tuple[tuple[str, str], ...]:

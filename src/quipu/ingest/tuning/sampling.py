@@ -23,6 +23,7 @@ from quipu.text.terms import terms_of
 T = TypeVar("T")
 
 MAX_DOCUMENTS = 200  # that are read, of however many there are
+MAX_COUNTED = 100  # chunks that rules count in
 SHORT = 40  # tokens: a chunk below says little, and is taken last
 ALIKE = 0.5  # Jaccard index of the terms of two chunks from which on one of them is enough
 
@@ -65,13 +66,14 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Chunks to learn from, and others to compare readings of."""
+    """Chunks to learn from, others to compare readings of, and those rules count in, which may be any."""
 
     read: tuple[Chunk, ...]
     compared: tuple[Chunk, ...]
+    counted: tuple[Chunk, ...]
 
     def listed(self) -> tuple[Sampled, ...]:
-        """Return all of them as they are reported."""
+        """Return those that are learnt from or compared as they are reported."""
         return (*(_sampled(each) for each in self.read), *(_sampled(each, True) for each in self.compared))
 
 
@@ -105,9 +107,10 @@ async def pool_of_index(view: ReadView, on_event: Sink) -> Pool:
 def choose(chunks: Sequence[Chunk], n_read: int, n_compared: int) -> Sample:
     """Return a sample: of few chunks at most a quarter is kept apart to compare. The same chunks give the same."""
     found = list(islice(_unlike(spread(chunks)), n_read + n_compared))
+    counted = tuple(islice(spread(chunks), MAX_COUNTED))
     n_apart = min(n_compared, max(len(found) - n_read, len(found) // 4))
     n = len(found) - n_apart
-    return Sample(tuple(found[:n]), tuple(found[n:]))
+    return Sample(tuple(found[:n]), tuple(found[n:]), counted)
 
 
 def spread(chunks: Sequence[Chunk]) -> Iterator[Chunk]:

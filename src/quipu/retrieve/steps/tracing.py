@@ -9,9 +9,11 @@ from quipu.algo.walk import Walk
 from quipu.model.evidence import Scored
 from quipu.ports.store import ReadView
 from quipu.ports.topology import Floats, Ints
+from quipu.retrieve.steps.walk import MAX_DECIMALS, N_DIGITS
 
 MAX_STEPS = 6
-_ALIKE = 1 - 1e-7  # of each other: ranks are rounded, so that what equally much comes by differs by less
+# By how much rounding may change a rank: by a part of it, and a small one by half of the last decimal.
+_ROUNDED_BY, _ROUNDED_BY_LEAST = 0.5 * 10.0 ** (1 - N_DIGITS), 0.5 * 10.0**-MAX_DECIMALS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,16 +48,16 @@ async def ways_to(chunks: Sequence[Scored], trail: Trail, view: ReadView) -> dic
 
 
 def _sources(ways: Sequence[Sequence[int]], trail: Trail) -> list[list[int]]:
-    """Return, for each way, the nodes from which equally most comes to its end, none that is on it."""
+    """Return, for each way, the nodes from which most may come to its end, as ranks are rounded; none that is on it."""
     ends: Ints = np.array([way[-1] for way in ways], dtype=np.int64)
     found = trail.walk.of(ends)
-    degrees = trail.walk.degrees[found.to]
-    flows = trail.ranks[found.to] / degrees * found.weights
+    shares, ranks = found.weights / trail.walk.degrees[found.to], trail.ranks[found.to]
+    flows, errors = ranks * shares, np.maximum(ranks * _ROUNDED_BY, _ROUNDED_BY_LEAST) * shares
     sources: list[list[int]] = []
     for place, way in enumerate(ways):
         is_open = (found.of == place) & ~np.isin(found.to, way) & (flows > 0)
-        most = flows[is_open].max(initial=0.0)
-        sources.append(np.unique(found.to[is_open & (flows >= most * _ALIKE)]).tolist())
+        least = (flows - errors)[is_open].max(initial=0.0)
+        sources.append(np.unique(found.to[is_open & (flows + errors >= least)]).tolist())
     return sources
 
 

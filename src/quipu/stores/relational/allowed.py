@@ -1,4 +1,4 @@
-"""The part of the graph that a filter allows: worked out from the mentions of the allowed chunks, once a snapshot."""
+"""The part of the graph that a filter allows, by the mentions of its chunks: worked out once a revision and filter."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Select, select
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.columns import Ints, as_texts, from_texts
 from quipu.stores.relational.filters import ALLOWED_CHUNK
-from quipu.stores.relational.memo import once
+from quipu.stores.relational.memo import arrays_once
 
 _em, _rm, _r, _e = s.entity_mention.c, s.relation_mention.c, s.relation.c, s.entity.c
 _chunks = select(ALLOWED_CHUNK.c.rid)
@@ -47,22 +47,22 @@ class AllowedGraph:
     @property
     def chunks(self) -> Ints:
         """The allowed chunks, rising."""
-        return once(self._arrays, "chunks", lambda: (np.sort(self._read(_CHUNKS, 1)[0]),))[0]
+        return arrays_once(self._arrays, "chunks", lambda: (np.sort(self._read(_CHUNKS, 1)[0]),))[0]
 
     @property
     def entities(self) -> Ints:
         """The entities that an allowed chunk mentions, rising."""
-        return once(self._arrays, "entities", self._mentioned)[0]
+        return arrays_once(self._arrays, "entities", self._mentioned)[0]
 
     @property
     def is_theirs(self) -> Ints:
         """Whether allowed chunks alone mention each of `entities`, [n], 0 or 1."""
-        return once(self._arrays, "entities", self._mentioned)[1]
+        return arrays_once(self._arrays, "entities", self._mentioned)[1]
 
     @cached_property
     def relations(self) -> AllowedRelations:
         """The relations that an allowed chunk states, with the weight that the allowed chunks give them."""
-        return AllowedRelations(*once(self._arrays, "relations", self._stated))
+        return AllowedRelations(*arrays_once(self._arrays, "relations", self._stated))
 
     def among(self, entities: Collection[int]) -> frozenset[int]:
         """Return those of some entities that an allowed chunk mentions."""

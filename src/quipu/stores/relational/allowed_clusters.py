@@ -12,7 +12,7 @@ from quipu.stores.relational.allowed import AllowedGraph, find
 from quipu.stores.relational.columns import Ints, as_texts, from_texts
 from quipu.stores.relational.filters import ALLOWED_CHUNK
 from quipu.stores.relational.lookup import Lookup
-from quipu.stores.relational.memo import once
+from quipu.stores.relational.memo import arrays_once
 from quipu.stores.relational.snapshot import Snapshot
 
 _NOTHING = -1  # above a cluster of the coarsest level
@@ -45,7 +45,7 @@ def clusters_within(snapshot: Snapshot) -> AllowedClusters:
     """Return the clusters that a filtered snapshot may see."""
     allowed = snapshot.allowed
     assert allowed is not None, "a snapshot with a filter"
-    return AllowedClusters(*once(snapshot.memo.arrays, "clusters", lambda: _counted(snapshot, allowed)))
+    return AllowedClusters(*arrays_once(snapshot.memo.arrays, "clusters", lambda: _counted(snapshot, allowed)))
 
 
 def _counted(snapshot: Snapshot, allowed: AllowedGraph) -> tuple[Ints, Ints, Ints]:

@@ -8,7 +8,7 @@ from quipu.ports.derived import EntityTypes
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.columns import as_texts, from_texts
 from quipu.stores.relational.filters import ALLOWED_CHUNK
-from quipu.stores.relational.memo import once
+from quipu.stores.relational.memo import fixed, once
 from quipu.stores.relational.snapshot import Snapshot
 from quipu.stores.relational.sql import driver_rows
 
@@ -25,8 +25,13 @@ _SAID = select(_m.entity, _m.type, func.count()).where(_is_allowed).group_by(_m.
 
 def read(snapshot: Snapshot) -> EntityTypes:
     """Return the types of all entities the snapshot may see, in the order of their keys; read once a revision."""
-    work_out = _filtered if snapshot.is_filtered else _all
-    return once(snapshot.memo.types, _KEY, lambda: work_out(snapshot))
+    return once(snapshot.memo.types, _KEY, lambda: _worked_out(snapshot))
+
+
+def _worked_out(snapshot: Snapshot) -> EntityTypes:
+    found = _filtered(snapshot) if snapshot.is_filtered else _all(snapshot)
+    fixed(found.numbers, found.codes)
+    return found
 
 
 def _all(snapshot: Snapshot) -> EntityTypes:

@@ -1,8 +1,9 @@
 """Memo: what was looked up at one revision of an index, which never changes; so that a server reads it once."""
 
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sized
 from dataclasses import dataclass, field
+from itertools import accumulate, chain
 from typing import TypeVar
 
 from quipu.model.cluster import Cluster, Hierarchy
@@ -14,8 +15,10 @@ from quipu.stores.relational.columns import Ints
 K = TypeVar("K")
 V = TypeVar("V")
 
-_MAX_REMEMBERED = 100_000  # of each kind: at most some 20 MB
+_MAX_REMEMBERED = 100_000  # ids of each kind in a memo, which has 13 of them
+_BYTES_EACH = 200  # that an id takes with what it is found by, measured: 260 MB of ids at most in a memo
 _MAX_FILTERS = 4  # of which anything is remembered: those of late
+_MAX_BYTES = 256_000_000  # of all these filters together
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +37,20 @@ class Memo:
     clusters: dict[Hierarchy, list[Cluster]] = field(default_factory=dict)
     owners: Mapping[Space, dict[int, tuple[str, ...]]] = field(default_factory=lambda: {space: {} for space in Space})
 
+    def n_bytes(self) -> int:
+        """Return about how much memory it takes, without `of_all`."""
+        types = self.types.copy().values()  # copies: other threads may add meanwhile
+        arrays = chain(*self.arrays.copy().values(), *((each.numbers, each.codes) for each in types))
+        ids: list[Sized] = [self.chunk_ids, *self.vector_rows.values(), *self.owners.values()]
+        n_kept = sum(map(len, [*ids, *self.clusters.copy().values()]))
+        return sum(array.nbytes for array in arrays) + _BYTES_EACH * n_kept
+
 
 class Memos:
-    """The memos of the newest revision that was seen: that of the whole index, and those of the filters of late."""
+    """The memos of the newest revision that was seen: that of the whole index, and those of the filters of late.
+
+    Of filters the one asked with last is kept whatever it takes, and of others what fits `_MAX_BYTES` with it.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()  # views open in threads
@@ -53,10 +67,27 @@ class Memos:
                 self._revision, self._of_all, self._by_filter = revision, {}, {}
             memo = self._by_filter.pop(allowed, None) or Memo(of_all=self._of_all)
             self._by_filter[allowed] = memo  # behind all that were used before
-            filters = [each for each in self._by_filter if not each.is_empty()]
-            for each in filters[:-_MAX_FILTERS]:
-                del self._by_filter[each]
+            self._forget()
             return memo
+
+    def _forget(self) -> None:
+        filters = [each for each in reversed(self._by_filter) if not each.is_empty()]
+        sums = accumulate(self._by_filter[each].n_bytes() for each in filters)
+        for n_later, (each, n_bytes) in enumerate(zip(filters, list(sums), strict=True)):
+            if n_later >= _MAX_FILTERS or (n_later and n_bytes > _MAX_BYTES):
+                del self._by_filter[each]
+
+
+def fixed(*arrays: Ints) -> tuple[Ints, ...]:
+    """Return arrays as they are, which can no longer be written into: many views share them."""
+    for array in arrays:
+        array.setflags(write=False)
+    return arrays
+
+
+def arrays_once(memo: dict[str, tuple[Ints, ...]], key: str, read: Callable[[], tuple[Ints, ...]]) -> tuple[Ints, ...]:
+    """Return the arrays at a key, which are read where they are not remembered yet, and cannot be written into."""
+    return once(memo, key, lambda: fixed(*read()))
 
 
 def once(memo: dict[K, V], key: K, read: Callable[[], V]) -> V:

@@ -17,7 +17,7 @@ from quipu.stores.relational.allowed_clusters import clusters_within
 from quipu.stores.relational.columns import Ints, as_texts, from_texts
 from quipu.stores.relational.filters import ALLOWED_CHUNK
 from quipu.stores.relational.lookup import Lookup
-from quipu.stores.relational.memo import once, remembered
+from quipu.stores.relational.memo import arrays_once, remembered
 from quipu.stores.relational.rids import relation_rids
 from quipu.stores.relational.snapshot import Snapshot
 
@@ -123,7 +123,7 @@ def allowed(snapshot: Snapshot, space: Space) -> npt.NDArray[np.int64] | None:
     """Return the rows whose owner the filter allows, None without a filter."""
     if not snapshot.is_filtered:
         return None
-    return once(snapshot.memo.arrays, f"rows of {space}", lambda: (_allowed(snapshot, space),))[0]
+    return arrays_once(snapshot.memo.arrays, f"rows of {space}", lambda: (_allowed(snapshot, space),))[0]
 
 
 def owners(snapshot: Snapshot, space: Space, rows: Sequence[int]) -> dict[int, tuple[str, ...]]:
@@ -142,7 +142,7 @@ def rows_of_chunks(snapshot: Snapshot) -> tuple[Ints, Ints]:
 
     Read once a revision: it is asked for whenever all chunks are scored.
     """
-    numbers, rows = once(snapshot.memo.of_all, "rows of chunks", lambda: _rows_of_chunks(snapshot))
+    numbers, rows = arrays_once(snapshot.memo.of_all, "rows of chunks", lambda: _rows_of_chunks(snapshot))
     return numbers, rows
 
 

@@ -99,8 +99,10 @@ async def test_where_no_call_is_made_any_more_the_rest_waits_and_is_made_up_for(
 ) -> None:
     llm = Narrator()
     llm.reply = lambda _: error if len(llm.requests) > 5 else None
-    report = await refresh(with_model(guilds, llm))
+    seen: list[int] = []
+    report = await refresh(replace(with_model(guilds, llm), on_event=lambda each: seen.append(each.done)))  # type: ignore[union-attr]
     assert report.stopped == str(error)
+    assert seen[-1] == 5
     assert (report.n_made, len(await told(guilds))) == (5, 5)
     assert len(await between(guilds)) > 0
     healed = await refresh(with_model(guilds, Narrator()))

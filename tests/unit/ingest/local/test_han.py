@@ -43,12 +43,18 @@ def test_a_name_that_begins_several_stretches_is_cut_out_of_them() -> None:
         ("崔守正在洛阳。崔守，河南人。", ["崔守", "崔守"]),
         ("李明正在开会。李明说他很忙。工人张三丰正在家里。", ["李明", "李明", "张三丰"]),
         ("李明正在开会。", ["李明"]),
+        ("李明接到任务。李明接着出发去上海。", ["李明", "李明"]),
+        ("王伟听到消息以后很高兴。王伟听说公司要搬走。", ["王伟", "王伟"]),
+        ("李明现在住在北京。李明现有三个孩子。", ["李明", "李明"]),
+        ("王芳正在开会。王芳正是负责人。", ["王芳", "王芳"]),
+        ("张丽成为教师。张丽成就很高。", ["张丽", "张丽"]),
+        ("张丽成为教师。张丽成就很高。张丽成，河南人。", ["张丽成", "张丽成", "张丽成"]),
     ],
 )
 def test_a_name_has_the_character_it_is_never_seen_without(text: str, names: list[str]) -> None:
     """Where a common word that follows may give its first character to the name, other places decide."""
     found = [name.name for name in find_han(text)]
-    assert [name for name in found if name[0] in "崔刘陈李张"] == names
+    assert [name for name in found if name[0] in "崔刘陈李张王"] == names
 
 
 def test_a_place_before_a_person_is_a_name_of_its_own() -> None:

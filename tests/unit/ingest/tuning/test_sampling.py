@@ -62,7 +62,7 @@ def test_of_few_chunks_at_most_a_quarter_is_kept_apart(n_chunks: int, n_read: in
 
 
 def test_of_no_chunk_there_is_no_sample() -> None:
-    assert choose([], 12, 2) == sampling.Sample((), ())
+    assert choose([], 12, 2) == sampling.Sample((), (), ())
 
 
 async def test_documents_are_cut_for_real_and_what_cannot_be_read_is_counted(
