@@ -30,7 +30,7 @@ from quipu.ports.store import ReadView  # noqa: E402
 from quipu.retrieve.steps.recognition import Recognised  # noqa: E402
 from quipu.retrieve.strategy import Model  # noqa: E402
 
-SETS = ("musique_train100", "hotpotqa_train100", "2wiki101")
+DEFAULT_SET = "musique_train100"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,14 +74,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the data sets (default: QUIPU_DATA)")
     parser.add_argument("--cache", type=Path, default=CACHE, help="folder of the indexes, kept between runs")
-    parser.add_argument("--set", action="append", dest="sets", metavar="NAME", help=f"default: {', '.join(SETS)}")
+    parser.add_argument("--set", action="append", dest="sets", metavar="NAME", help=f"default: {DEFAULT_SET}")
     parser.add_argument("--embedder", action="append", dest="embedders", metavar="NAME", help="default: wordllama")
     known = list(dict.fromkeys(variant.strategy for variant in VARIANTS))
     parser.add_argument("--strategy", action="append", dest="strategies", choices=known, help="default: all")
     given = parser.parse_args()
+    if not given.sets and not (given.data / DEFAULT_SET).is_dir():
+        print(f"{DEFAULT_SET} is not in the folder of data sets: left out. Name it: --data DIR or QUIPU_DATA.")
+        return 0
     try:
         for embedder in given.embedders or ["wordllama"]:
-            for name in given.sets or SETS:
+            for name in given.sets or [DEFAULT_SET]:
                 _compare(name, embedder, given)
     except QuipuError as error:
         sys.stderr.write(f"{error}\n")

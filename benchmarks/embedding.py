@@ -19,7 +19,7 @@ N_CHUNKS, N_TITLES, N_CHARS = 64, 600, 960  # about 241 tokens of English prose,
 
 
 def main() -> int:
-    """Print one table; return 1 where the data set is not there."""
+    """Print one table, or say that the data sets are not there."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the data sets (default: QUIPU_DATA)")
     parser.add_argument("--embedder", action="append", dest="embedders", metavar="NAME", help="default: all there are")
@@ -28,8 +28,8 @@ def main() -> int:
         novels = read_dataset((options.data / "graphragbench_novel8").resolve())
         pages = read_dataset((options.data / "musique_train100").resolve())
     except QuipuError as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
+        sys.stdout.write(f"Left out: {error}\n")
+        return 0
     prose = " ".join(passage.text for passage in novels.passages[:400])
     chunks = [prose[start : start + N_CHARS] for start in range(0, N_CHUNKS * N_CHARS, N_CHARS)]
     titles = list(dict.fromkeys(passage.title for passage in pages.passages))[:N_TITLES]

@@ -168,6 +168,9 @@ def main() -> None:
     parser.add_argument("--set", default="musique_train100", help="one with a recorded extraction")
     parser.add_argument("--sizes", type=int, nargs="*", default=[1_000, 4_000, 10_000])
     given = parser.parse_args()
+    if not (given.data / given.set / "extraction.jsonl").is_file():
+        print(f"{given.set} with its extraction.jsonl is not in the folder of data sets: left out.")
+        return
     keys, vectors = asyncio.run(entities_of(given.data / given.set))
     print(f"{given.set}: {len(keys):,} entities")
     for n in [size for size in given.sizes if size < len(keys)]:

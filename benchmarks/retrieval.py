@@ -24,7 +24,7 @@ from benchmarks.speed.machine import commit, machine, versions  # noqa: E402
 from quipu.bench.datasets import read_dataset  # noqa: E402
 from quipu.bench.recorded import read_recorded  # noqa: E402
 from quipu.bench.retrieval import Measured, measure, ranking_strategies, table  # noqa: E402
-from quipu.errors import NotFound, QuipuError, Unavailable  # noqa: E402
+from quipu.errors import QuipuError, Unavailable  # noqa: E402
 from quipu.ingest.recorded import RecordedExtractor  # noqa: E402
 from quipu.settings import Settings  # noqa: E402
 from quipu.wiring import open_embedder  # noqa: E402
@@ -53,7 +53,7 @@ def main() -> int:
     except QuipuError as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    if options.save:
+    if options.save and measured:
         _save(measured, options.save)
     return 0 if all(agreement.holds for each in measured for agreement in each.agreements) else 1
 
@@ -92,12 +92,12 @@ def _available() -> list[str]:
 
 
 def _present(data: Path) -> list[str]:
-    """Return the sets that are there, and say which are not. Raises NotFound where none is."""
+    """Return the sets that are there, and say which are not."""
     found = [name for name in SETS if (data / name).is_dir()]
     if missing := [name for name in SETS if name not in found]:
         _say(f"Without {', '.join(missing)}: not in the folder of data sets.", "")
     if not found:
-        raise NotFound("There is no data set to measure.", remedy="Name their folder: --data DIR or QUIPU_DATA.")
+        _say("There is no data set to measure. Name their folder: --data DIR or QUIPU_DATA.")
     return found
 
 
