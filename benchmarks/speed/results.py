@@ -73,13 +73,13 @@ def section(run: Run) -> str:
     return "\n\n".join([*parts, f"{READING} `{run.command}`: {run.where()}.", *run.notes])
 
 
-def with_section(readme: str, text: str) -> str:
+def with_section(readme: str, text: str, marks: tuple[str, str] = (BEGIN, END)) -> str:
     """Return the README with `text` between its marks. Raises ValueError where there are none."""
-    before, begin, rest = readme.partition(BEGIN)
-    _, end, after = rest.partition(END)
+    before, begin, rest = readme.partition(marks[0])
+    _, end, after = rest.partition(marks[1])
     if not (begin and end):
-        raise ValueError(f"The README has no place for figures, between {BEGIN!r} and {END!r}.")
-    return f"{before}{BEGIN}\n{text}\n{END}{after}"
+        raise ValueError(f"The README has no place for figures, between {marks[0]!r} and {marks[1]!r}.")
+    return f"{before}{begin}\n{text}\n{end}{after}"
 
 
 def write_readme() -> None:

@@ -92,6 +92,9 @@ def test_a_value_out_of_range_names_setting_value_origin_and_range(monkeypatch: 
     [
         ("top_k", "many"),
         ("top_k", 1.5),
+        ("community_level", True),
+        ("min_similarity", False),
+        ("chunk_tokens", True),
         ("min_similarity", float("nan")),
         ("chunk_tokens", 3),
         ("strategy", ""),
@@ -114,6 +117,12 @@ def test_auto_chunk_tokens_undo_a_number_in_the_file(monkeypatch: pytest.MonkeyP
 def test_an_unknown_key_in_the_file_names_the_line_and_the_closest_setting() -> None:
     Path("quipu.toml").write_text("top_k = 3\n\nchunk-top-k = 4\n")
     with pytest.raises(InvalidInput, match=r"no setting chunk-top-k \(quipu\.toml:3\)\. Did you mean chunk_top_k\?"):
+        Settings()
+
+
+def test_an_option_that_is_several_settings_names_them_all() -> None:
+    Path("quipu.toml").write_text("mix_weights = 2\n")
+    with pytest.raises(InvalidInput, match=r"mix_weights .*Set entity_weight, relation_weight and vector_weight\.$"):
         Settings()
 
 
@@ -310,6 +319,8 @@ def test_a_role_may_have_a_model_of_its_own() -> None:
     ("old", "new", "complaint"),
     [
         ("[role.extract]", "[role.extrakt]", r"no role extrakt \(quipu\.toml:3\)\. Did you mean extract"),
+        ("concurrency = 2", "concurrency = true", r"^concurrency = True \(quipu\.toml:3\) is not allowed"),
+        ("input = 0", "input = true", r"^input = True \(quipu\.toml:11\) is not allowed"),
         ("concurrency = 2", "concurrency = 0", r"^concurrency = 0 \(quipu\.toml:3\) is not allowed"),
         ("concurrency = 2", "concurency = 2", r"no role setting concurency \(quipu\.toml:3\)\. Did you mean"),
         ("input = 0", "", r"^A price needs input \(quipu\.toml:11\)"),

@@ -9,13 +9,13 @@ from quipu.answer.material import Material
 from quipu.answer.pack import as_text
 from quipu.answer.quoted import EXTRACTIVE, quote
 from quipu.answer.written import Written, messages_for, write
-from quipu.errors import Overloaded, QuipuError, Refused, TooLong, Unavailable
+from quipu.errors import OverBudget, Overloaded, QuipuError, Refused, TooLong, Unavailable
 from quipu.model.answer import Answer
 from quipu.model.evidence import Timing, Trace
 from quipu.model.query import Query
 from quipu.ports.llm import LLM, TextSink, no_text
 
-_NO_ANSWER = (Overloaded, Refused, TooLong, Unavailable)  # what quotes can stand in for; a budget is not
+_NO_ANSWER = (OverBudget, Overloaded, Refused, TooLong, Unavailable)  # what quotes can stand in for
 
 
 async def compose(
@@ -29,8 +29,8 @@ async def compose(
     """Return the answer that `material` gives: a model's, checked, or without one quotes, or that nothing was found.
 
     `on_text` is given the text in pieces, in order, as they come. Where there is no evidence no model is asked, unless
-    nothing was looked up on purpose. Where the model cannot answer, quotes stand in for it and a note says why; with
-    `query.may_fall_back` off its error is raised, as OverBudget is always.
+    nothing was looked up on purpose. Where the model cannot answer, or the budget allows no call, quotes stand in for
+    it and a note says why; with `query.may_fall_back` off the error is raised.
     """
     begun = clock()
     written = await _answered(query, material, llm, on_text)

@@ -8,7 +8,7 @@ from quipu.answer.accounts import chunks_of
 from quipu.answer.pack import Packed, pack
 from quipu.model.evidence import Evidence, Timing
 from quipu.model.graph import Chunk, EntityMention
-from quipu.model.query import Query
+from quipu.model.query import Filter, Query
 from quipu.ports.store import ReadView
 from quipu.ports.tokenizer import Tokenizer
 
@@ -19,7 +19,8 @@ MAX_BASIS = 400  # chunks beneath points, reports and claims that are read, to c
 class Material:
     """The packed evidence, what its passages mention, where their documents come from, and as of which revision.
 
-    `basis` are chunks that packed points, reports and claims rest on, by id.
+    `basis` are chunks that packed points, reports and claims rest on, by id. `has_text` is False where the view shows
+    no chunk at all.
     """
 
     packed: Packed
@@ -30,6 +31,7 @@ class Material:
     stale: tuple[str, ...] = ()
     timings: tuple[Timing, ...] = ()
     basis: Mapping[str, Chunk] = field(default_factory=dict)
+    has_text: bool = True
 
     @property
     def documents(self) -> tuple[str, ...]:
@@ -61,5 +63,13 @@ async def gather(
         revision=view.revision,
         stale=await view.stale(),
         basis={chunk.id: chunk for chunk in beneath},
+        has_text=bool(chunks) or await _has_text(query, view),
         timings=(*timings, Timing(stage="pack", ms=(clock() - begun) * 1000)),
     )
+
+
+async def _has_text(query: Query, view: ReadView) -> bool:
+    """Return whether the view shows any chunk."""
+    if query.filter == Filter():
+        return await view.n_chunks() > 0
+    return any(document.n_chunks for document in await view.documents())

@@ -8,10 +8,12 @@ from quipu.answer.extractive import Extract, extract
 from quipu.answer.material import Material
 from quipu.answer.sources import quotable_passages
 from quipu.model.answer import Citation
-from quipu.model.query import Query
+from quipu.model.query import Filter, Query
+from quipu.text.counted import counted
 
 EXTRACTIVE = "extractive"
 NOTHING_FOUND = "I found nothing about this."
+_NOUNS = {"points": "point", "reports": "report", "claims": "claim", "chunks": "passage"}  # what can be cited
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,23 +42,41 @@ def _joined(citations: Sequence[Citation]) -> str:
 
 
 def _nothing_found(query: Query, material: Material) -> str:
+    if why := _why_nothing(query, material):
+        return f"{NOTHING_FOUND} {why}"
     packed = material.packed
     n_accounts = {"point": len(packed.points), "report": len(packed.reports), "claim": len(packed.claims)}
-    found = [_counted(n, noun) for noun, n in n_accounts.items() if n]
+    found = [counted(n, noun) for noun, n in n_accounts.items() if n]
     if packed.passages or not found:
-        found.append(_counted(len(packed.passages), "passage") if packed.passages else "no passage")
+        found.append(counted(len(packed.passages), "passage") if packed.passages else "no passage")
     brought = f"{NOTHING_FOUND} The strategy '{query.strategy}' brought back {' and '.join(found)}"
     passages = quotable_passages(material)
     if not passages:
         return f"{brought}."
     n_documents = len({passage.chunk.document_id for passage in passages})
     return (
-        f"{brought} from {_counted(n_documents, 'document')}, first '{passages[0].chunk.title}', but none says enough."
+        f"{brought} from {counted(n_documents, 'document')}, first '{passages[0].chunk.title}', but none says enough."
     )
 
 
-def _counted(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+def _why_nothing(query: Query, material: Material) -> str:
+    """Return why nothing was brought back, "" where something was, or the search itself found nothing."""
+    packed = material.packed
+    if not material.evidence.looks_up:
+        return f"The strategy '{query.strategy}' looks nothing up, and no language model answered."
+    if packed.passages or packed.accounts:
+        return ""
+    if not material.has_text:
+        return (
+            "The filter matches no document that has been read."
+            if query.filter != Filter()
+            else "No document has been read yet."
+        )
+    found = [counted(len(each.ids), _NOUNS[each.section]) for each in packed.dropped if each.section in _NOUNS]
+    if not found:
+        return ""
+    room = f"no room for them (total_tokens is {query.budget.total:,})"
+    return f"The strategy '{query.strategy}' found {' and '.join(found)}, but the budgets of tokens leave {room}."
 
 
 def _support_note(found: Extract) -> str:

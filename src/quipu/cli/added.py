@@ -6,11 +6,12 @@ from rich.console import Console
 
 from quipu.cli.amounts import spent
 from quipu.cli.derivations import render_derivations
-from quipu.cli.output import counted, emit, named, styled
+from quipu.cli.output import emit, named, styled
 from quipu.cli.session import command_line
 from quipu.model.document import Document
 from quipu.model.report import AddReport
 from quipu.model.summary import SummaryFailure
+from quipu.text.counted import counted
 
 _MAX_FAILURES = 5
 

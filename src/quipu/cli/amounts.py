@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from quipu.cli.output import counted
 from quipu.model.usage import MICRO, UsageRow, total
+from quipu.text.counted import counted
 
 
 def money(micro: int) -> str:

@@ -16,6 +16,7 @@ from quipu.cli.terminal import clean
 from quipu.model.answer import Answer, Citation
 from quipu.model.evidence import Evidence, Hit, Trace
 from quipu.model.usage import UsageRow
+from quipu.text.counted import counted
 
 _MIN_COLUMN = 32
 _MAX_HITS = 10
@@ -130,9 +131,9 @@ def _render_trace(console: Console, trace: Trace) -> None:
         _render_hits(console, section, getattr(trace.evidence, section))
     for dropped in trace.dropped:
         shown = ", ".join(clean(each) for each in dropped.ids[:_MAX_HITS])
-        console.print(
-            f"dropped {len(dropped.ids):,} {dropped.section} over the budget of {dropped.budget:,} tokens: {shown}"
-        )
+        noun = "entity" if dropped.section == "entities" else dropped.section.removesuffix("s")
+        what = counted(len(dropped.ids), noun)
+        console.print(f"dropped {what} over the budget of {counted(dropped.budget, 'token')}: {shown}")
     for note in (*trace.evidence.notes, *trace.notes):
         console.print(styled(f"note: {note}"))
     for stale in trace.stale:

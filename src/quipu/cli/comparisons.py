@@ -9,6 +9,7 @@ from rich.text import Text
 
 from quipu.cli.answers import render_panels
 from quipu.cli.output import named, one_line, styled, table
+from quipu.cli.wide import Column, print_wide
 from quipu.model.comparison import Compared, Comparison, FoundChunk
 
 _SHOWN = 5
@@ -20,7 +21,7 @@ _COUNTS: dict[str, Callable[[Compared], int]] = {
     "relations": lambda row: row.n_relations,
     "claims": lambda row: row.n_claims,
     "reports": lambda row: row.n_reports,
-    "context tokens": lambda row: row.n_context_tokens,
+    "tokens": lambda row: row.n_context_tokens,
     "calls": lambda row: row.n_calls,
 }
 
@@ -29,7 +30,7 @@ def render_comparison(console: Console, found: Comparison) -> None:
     """Draw the figures, the overlap, the first passages and entities, and the answers."""
     console.print(styled(found.question, "bold"))
     console.print()
-    console.print(_figures(found))
+    print_wide(console, [row.strategy for row in found.compared], _figures(found), heading="strategy")
     for row in found.compared:
         if row.error:
             console.print(styled(f"{row.strategy}: {row.error}", "yellow"))
@@ -37,7 +38,8 @@ def render_comparison(console: Console, found: Comparison) -> None:
         console.print(styled(f"not asked: {name}. {why}", "dim"))
     if found.overlaps:
         console.print()
-        console.print(_overlaps(found))
+        console.print(styled("Passages shared, of those either found", "italic"))
+        print_wide(console, *_overlaps(found))
     rows = [row for row in found.compared if row.answer is not None]
     n_beside = max(console.width // _MIN_COLUMN, 1)
     for start in range(0, len(rows), n_beside):
@@ -47,30 +49,31 @@ def render_comparison(console: Console, found: Comparison) -> None:
     render_panels(console, [row.answer for row in rows if row.answer is not None])
 
 
-def _figures(found: Comparison) -> Table:
+def _figures(found: Comparison) -> list[Column]:
     is_claimed = any(row.n_claims for row in found.compared)
     counts = {name: of for name, of in _COUNTS.items() if name != "claims" or is_claimed}
-    numbers = (*counts, "ms")
-    listing = table("strategy", *numbers, "answer by", right=numbers, title="Figures")
-    for row in found.compared:
-        if row.answer is None:
-            listing.add_row(row.strategy, *("–" for _ in numbers), styled("failed", "yellow"))
-            continue
-        supported = "" if row.answer.is_supported else ", unsupported"
-        generator = styled(f"{row.answer.generator}{supported}")
-        listing.add_row(row.strategy, *(f"{of(row):,}" for of in counts.values()), f"{row.ms:,.0f}", generator)
-    return listing
+    columns = [
+        Column(name, tuple(Text(f"{of(row):,}" if row.answer else "–") for row in found.compared))
+        for name, of in counts.items()
+    ]
+    took = Column("ms", tuple(Text(f"{row.ms:,.0f}" if row.answer else "–") for row in found.compared))
+    return [*columns, took, Column("answer by", tuple(map(_generator, found.compared)), is_right=False)]
 
 
-def _overlaps(found: Comparison) -> Table:
-    """Return a matrix of what two strategies share: passages in both of those in either."""
+def _generator(row: Compared) -> Text:
+    if row.answer is None:
+        return styled("failed", "yellow")
+    return styled(f"{row.answer.generator}{'' if row.answer.is_supported else ', unsupported'}")
+
+
+def _overlaps(found: Comparison) -> tuple[list[str], list[Column]]:
+    """Return the rows and columns of what two strategies share: passages in both of those in either."""
     names = list(dict.fromkeys(name for each in found.overlaps for name in (each.first, each.second)))
-    jaccard = {(each.first, each.second): each.jaccard for each in found.overlaps}
-    listing = table("", *names[1:], right=names[1:], title="Passages shared (of those either found)")
-    for place, first in enumerate(names[:-1]):
-        cells = [f"{jaccard[first, second]:.2f}" if column >= place else "" for column, second in enumerate(names[1:])]
-        listing.add_row(styled(first), *cells)
-    return listing
+    jaccard = {(each.first, each.second): f"{each.jaccard:.2f}" for each in found.overlaps}
+    columns = [
+        Column(second, tuple(Text(jaccard.get((first, second), "")) for first in names[:-1])) for second in names[1:]
+    ]
+    return names[:-1], columns
 
 
 def _evidence(rows: list[Compared]) -> Table:

@@ -5,20 +5,24 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from quipu.cli.output import counted, styled, table
+from quipu.cli.output import styled, table
 from quipu.model.derivation import DerivationReport, DerivationState, Freshness
+from quipu.text.counted import counted
 
 _STYLES = {Freshness.FRESH: "green", Freshness.STALE: "yellow", Freshness.MISSING: "dim"}
 _MAX_FAILURES = 5
 
 
 def render_derivations(console: Console, reports: Sequence[DerivationReport]) -> None:
-    """Print a line for each derivation with anything to tell, and what failed."""
+    """Print a line for each derivation with anything to tell, and what failed.
+
+    Why the work stopped is told once, of all: what was not begun for it has nothing to tell.
+    """
     for report in reports:
-        if not (report.n_made or report.n_kept or report.failed or report.stopped or report.notes):
+        if not (report.n_made or report.n_kept or report.failed or report.notes):
             continue
         calls = [counted(report.n_calls, "call")] if report.n_calls else []
-        calls += [f"{report.n_reused:,} replies known before"] if report.n_reused else []
+        calls += [f"{counted(report.n_reused, 'reply')} known before"] if report.n_reused else []
         told = f"{report.name}: {report.n_made:,} made, {report.n_kept:,} as they were"
         told += f" ({', '.join(calls)})" if calls else ""
         console.print(styled(f"{told}{'; stopped' if report.stopped else ''}."))

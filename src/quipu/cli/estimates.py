@@ -5,8 +5,9 @@ from collections.abc import Callable
 from rich.console import Console
 
 from quipu.cli.amounts import duration, money, tokens
-from quipu.cli.output import counted, styled, table
+from quipu.cli.output import styled, table
 from quipu.model.estimate import Estimate, Range
+from quipu.text.counted import counted
 
 
 def render_estimate(console: Console, estimate: Estimate) -> None:

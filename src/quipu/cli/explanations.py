@@ -1,12 +1,15 @@
 """How an explanation looks: a tree from the question to each passage."""
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
-from quipu.cli.output import counted, one_line, styled
+from quipu.cli.output import one_line, styled
 from quipu.model.evidence import Seed
-from quipu.model.explanation import Chain, ExplainedChunk, Explanation
+from quipu.model.explanation import Chain, ExplainedChunk, Explanation, Ground
+from quipu.text.counted import counted
 
 _MAX_FOUND = 5
 _TEXT_CELLS = 200
@@ -22,14 +25,31 @@ def render_explanation(console: Console, explanation: Explanation) -> None:
     for chunk in explanation.chunks:
         console.print()
         console.print(_tree(chunk))
+    if not (explanation.ranks_passages or explanation.chunks):
+        console.print()
+        console.print(_beside(explanation))
     for note in explanation.notes:
         console.print(styled(f"note: {note}", "dim"))
 
 
 def _found(explanation: Explanation) -> str:
     beside = {"claim": explanation.n_claims, "report": explanation.n_reports, "point": explanation.n_points}
-    passages = counted(explanation.n_chunks, "passage")
-    return ", ".join([passages, *(counted(n, noun) for noun, n in beside.items() if n)])
+    passages = [counted(explanation.n_chunks, "passage")] if explanation.ranks_passages else []
+    return ", ".join([*passages, *(counted(n, noun) for noun, n in beside.items() if n)]) or "nothing"
+
+
+def _beside(explanation: Explanation) -> Tree:
+    """Return the first points and reports of a strategy that ranks no passages."""
+    if explanation.beside:
+        tree = Tree(styled(f"{explanation.strategy} ranks no passages; what it found instead"))
+        _add_grounds(tree, explanation.beside, "{}s")
+        return tree
+    why = (
+        "ranks no passages, and found nothing else"
+        if explanation.looks_up
+        else "looks nothing up: there is no evidence"
+    )
+    return Tree(styled(f"{explanation.strategy} {why}"))
 
 
 def _seeds(explanation: Explanation) -> Tree:
@@ -57,16 +77,20 @@ def _tree(chunk: ExplainedChunk) -> Tree:
     tree.add(styled(one_line(chunk.text, _TEXT_CELLS), "dim"))
     for chain in chunk.chains:
         _add_chain(tree, chain)
-    by_kind: dict[str, Tree] = {}
-    for ground in chunk.grounds:
-        if ground.kind not in by_kind:
-            by_kind[ground.kind] = tree.add(f"by {ground.kind}")
-        told = f"#{ground.rank} {one_line(ground.name, _DESCRIPTION_CELLS)}, {ground.how}"
-        reason = f" ({ground.reason})" if ground.reason else ""
-        by_kind[ground.kind].add(styled(f"{told}; score {ground.score:.4f}{reason}"))
+    _add_grounds(tree, chunk.grounds)
     if not (chunk.chains or chunk.grounds):
         tree.add(styled(_NO_GROUND if chunk.rank else "no evidence of this strategy leads to it", "yellow"))
     return tree
+
+
+def _add_grounds(tree: Tree, grounds: Sequence[Ground], heading: str = "by {}") -> None:
+    by_kind: dict[str, Tree] = {}
+    for ground in grounds:
+        if ground.kind not in by_kind:
+            by_kind[ground.kind] = tree.add(heading.format(ground.kind))
+        told = f"#{ground.rank} {one_line(ground.name, _DESCRIPTION_CELLS)}, {ground.how}"
+        reason = f" ({ground.reason})" if ground.reason else ""
+        by_kind[ground.kind].add(styled(f"{told}; score {ground.score:.4f}{reason}"))
 
 
 def _add_chain(tree: Tree, chain: Chain) -> None:

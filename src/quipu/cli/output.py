@@ -72,12 +72,6 @@ def table(*columns: str, right: Iterable[str] = (), title: str = "") -> Table:
     return made
 
 
-def counted(n: int, noun: str) -> str:
-    """Return a count with its noun, as in "1 document" or "2,000 documents"."""
-    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{n:,} {noun if n == 1 else plural}"
-
-
 def _console(*, is_stderr: bool) -> Console:
     stream = sys.stderr if is_stderr else sys.stdout
     width = None if stream.isatty() else shutil.get_terminal_size((_PIPE_WIDTH, 24)).columns

@@ -5,8 +5,8 @@ from rich.console import Console
 from quipu.cli.added import render_unfinished
 from quipu.cli.amounts import spent
 from quipu.cli.derivations import render_derivations
-from quipu.cli.output import counted
 from quipu.model.report import RefreshReport
+from quipu.text.counted import counted
 
 
 def render_refreshed(console: Console, report: RefreshReport) -> None:

@@ -10,7 +10,7 @@ import click
 
 from quipu.cli.errors import Stopped
 from quipu.cli.options import shared
-from quipu.cli.output import counted
+from quipu.text.counted import counted
 
 if TYPE_CHECKING:
     from quipu.engine import Quipu

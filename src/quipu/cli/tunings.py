@@ -6,9 +6,10 @@ from rich.console import Console
 from rich.text import Text
 
 from quipu.cli.amounts import money, spent, tokens
-from quipu.cli.output import counted, named, styled, table
+from quipu.cli.output import named, styled, table
 from quipu.model.estimate import Range
 from quipu.model.tuning import ComparedReading, Named, TuningReport
+from quipu.text.counted import counted
 from quipu.text.names import entity_key
 
 _MAX_ROWS = 15

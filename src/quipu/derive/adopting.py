@@ -4,8 +4,9 @@ They are kept from then on like any others: what comes later finds its place amo
 only when what it is made from has changed.
 """
 
+import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,7 +15,7 @@ from quipu.algo.communities import Community
 from quipu.derive import communities, reports
 from quipu.derive.community_hashes import plan_clusters
 from quipu.derive.derivation import Bench
-from quipu.derive.pair_graph import read_pair_graph
+from quipu.derive.pair_graph import PairGraph, read_pair_graph
 from quipu.errors import Busy
 from quipu.model.cluster import Cluster, ClusterReport, Hierarchy, Partition
 from quipu.model.delta import Delta
@@ -49,15 +50,16 @@ async def is_adopted(graph: RecordedGraph, store: Store) -> bool:
 async def adopt(bench: Bench, graph: RecordedGraph) -> Adopted:
     """Put a graph's communities in place of those there are, with the reports on them; where none is known, nothing.
 
-    That they are adopted is noted last: what is cut short before is done again. What belongs to none of them, as an
-    entity without relations may, gets its place when documents are added: at once, it would change communities whose
-    reports have just come. Raises Busy where others never stop changing what is said of the entities.
+    What belongs to none of them, as the entities of other documents, is divided among itself, from the communities it
+    was in before: within the graph's own, it would change those whose reports have just come. That they are adopted is
+    noted last: what is cut short before is done again. Raises Busy where others never stop changing what is said of the
+    entities.
     """
     for _ in range(MAX_TRIES):
         async with bench.store.view() as view:
-            partition, told, unknown = await _planned(graph, view, bench)
-        if not partition.clusters:
-            return Adopted(unknown=unknown)
+            partition, told, adopted = await _planned(graph, view, bench)
+        if not adopted.n_communities:
+            return adopted
         committed = await bench.store.commit(Delta(partition=partition, reports=told, made=_notes(partition, told)))
         if not committed.n_outdated:
             break  # else something was said of the entities meanwhile, and reports were not taken
@@ -69,8 +71,7 @@ async def adopt(bench: Bench, graph: RecordedGraph) -> Adopted:
         )
     made = Made(name=ADOPTED, identity=graph.identity, revision=partition.revision)
     await bench.store.commit(Delta(made=[made]))
-    n_reports = len(told) - committed.n_outdated
-    return Adopted(n_communities=len(partition.clusters), n_reports=n_reports, unknown=unknown)
+    return adopted
 
 
 def _notes(partition: Partition, told: Sequence[ClusterReport]) -> list[Made]:
@@ -80,21 +81,35 @@ def _notes(partition: Partition, told: Sequence[ClusterReport]) -> list[Made]:
 
 async def _planned(
     graph: RecordedGraph, view: ReadView, bench: Bench
-) -> tuple[Partition, list[ClusterReport], tuple[str, ...]]:
-    """Return the communities of which entities are known, the reports on them, and the names that are unknown."""
+) -> tuple[Partition, list[ClusterReport], Adopted]:
+    """Return the communities of which entities are known with those of all else, the reports, and what these make."""
     pairs = await read_pair_graph(view, await bench.topology.of(view))
     place = {key: at for at, key in enumerate(pairs.keys)}
     names = {name for each in graph.communities for name in each.entities if entity_key(name) not in place}
     found = _communities(graph.communities, place)
-    plan = plan_clusters(pairs.keys, pairs.relations, list(found.values()), [])
+    kept = (await view.derivations()).get(communities.NAME)
+    is_kept = kept is not None and kept.identity == communities.identity()
+    stored = await view.clusters(Hierarchy.COMMUNITIES) if is_kept else []
+    rest = await asyncio.to_thread(_rest, pairs, found.values(), stored)
+    plan = plan_clusters(pairs.keys, pairs.relations, [*found.values(), *rest], stored)
     clusters = plan.clusters(await plan.read(view))
-    cluster_by_id = dict(zip(found, clusters, strict=True))
+    cluster_by_id = dict(zip(found, clusters[: len(found)], strict=True))
     taken = [each for each in graph.reports if each.community in cluster_by_id]
     keys = {each.community: [pairs.keys[node] for node in found[each.community].nodes.tolist()] for each in taken}
     chunks = {community: await _chunks(view, members) for community, members in keys.items()}
     partition = Partition(hierarchy=Hierarchy.COMMUNITIES, clusters=clusters, revision=view.revision)
     told = [_report(each, cluster_by_id[each.community], chunks[each.community]) for each in taken]
-    return partition, told, tuple(sorted(names))
+    adopted = Adopted(n_communities=len(found), n_reports=len(told), unknown=tuple(sorted(names)))
+    return partition, told, adopted
+
+
+def _rest(pairs: PairGraph, found: Collection[Community], stored: Sequence[Cluster]) -> list[Community]:
+    """Return the communities of what is in none of those that were found, to stand behind these."""
+    is_rest = np.ones(len(pairs.keys), dtype=np.bool_)
+    for each in found:
+        is_rest[each.nodes] = False
+    divided = communities.divide_rest(pairs, np.flatnonzero(is_rest), stored)
+    return [replace(each, parent=each.parent + len(found)) if each.parent >= 0 else each for each in divided]
 
 
 def _communities(recorded: Sequence[RecordedCommunity], place: Mapping[str, int]) -> dict[str, Community]:

@@ -7,12 +7,14 @@ community keeps its identity, and its report, while documents come and go. Made 
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import version
 
 import numpy as np
 
-from quipu.algo.communities import Before, divide
+from quipu.algo.communities import Before, Community, divide
 from quipu.algo.leiden import VERSION
+from quipu.algo.pairs import Ints, inside
 from quipu.derive.community_hashes import Plan, plan_clusters
 from quipu.derive.derivation import Bench, Derivation
 from quipu.derive.pair_graph import PairGraph, read_pair_graph
@@ -21,6 +23,7 @@ from quipu.model.delta import Delta
 from quipu.model.derivation import DerivationReport, DerivationState, Freshness
 from quipu.model.made import Made
 from quipu.ports.store import ReadView
+from quipu.text.counted import counted
 
 NAME = "communities"
 MAX_SIZE = 10  # entities: larger communities are divided again, as in Microsoft GraphRAG
@@ -43,7 +46,7 @@ async def state(view: ReadView, _bench: Bench) -> DerivationState:
     return DerivationState(
         name=NAME,
         freshness=freshness,
-        holds=f"{n:,} communities in {n_levels} level{'s' * (n_levels != 1)}" if made is not None else "",
+        holds=f"{counted(n, 'community')} in {counted(n_levels, 'level')}" if made is not None else "",
         n_items=n,
         n_stale=sum(each.n_unsettled for each in counts),
         n_bytes=_ROW_BYTES * (n + (await view.counts()).entities) if n else 0,
@@ -74,6 +77,14 @@ async def _is_stale(view: ReadView, made: Made) -> bool:
         return True
     changed = await view.changed_since(made.revision)
     return changed is None or len(changed.chunks) > 0
+
+
+def divide_rest(graph: PairGraph, rest: Ints, stored: Sequence[Cluster]) -> list[Community]:
+    """Return the communities of the entities at these places [n] among themselves, from those they were in before."""
+    (within,) = inside(graph.tied, [rest])
+    before = _before(stored, [graph.keys[place] for place in rest.tolist()])
+    found = divide(within, max_size=MAX_SIZE, before=before)
+    return [replace(each, nodes=rest[each.nodes]) for each in found]
 
 
 def _divided(graph: PairGraph, stored: Sequence[Cluster], *, is_anew: bool) -> Plan:

@@ -6,16 +6,17 @@ from quipu.model.made import Made
 from quipu.model.synonyms import Compared
 from quipu.ports.derived import Held
 from quipu.ports.store import ReadView, Store
+from quipu.text.counted import counted
 
 
 async def state_of(view: ReadView, name: str, identity: str, *, what: str, n_bytes_each: int = 0) -> DerivationState:
-    """Return the state of a derivation that `view.held` knows; `what` names its items, as in "names"."""
+    """Return the state of a derivation that `view.held` knows; `what` names its items, as in "name"."""
     made, held = (await view.derivations()).get(name), await view.held(name)
     is_stale = held.n_stale > 0 or (made is not None and made.identity != identity)
     return DerivationState(
         name=name,
         freshness=Freshness.MISSING if made is None else Freshness.STALE if is_stale else Freshness.FRESH,
-        holds=f"{held.n_items:,} {what}" if made is not None else "",
+        holds=counted(held.n_items, what) if made is not None else "",
         n_items=held.n_items,
         n_stale=held.n_stale,
         n_bytes=held.n_items * n_bytes_each,

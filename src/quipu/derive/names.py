@@ -15,7 +15,7 @@ _IDENTITY = "names/1"
 async def state(view: ReadView, bench: Bench) -> DerivationState:
     """Return how many names there are, and how many have no vector yet."""
     n_bytes = 2 * await view.vector_dimension(Space.NAME)
-    return await state_of(view, NAMES, _IDENTITY, what="names", n_bytes_each=n_bytes)
+    return await state_of(view, NAMES, _IDENTITY, what="name", n_bytes_each=n_bytes)
 
 
 async def refresh(bench: Bench, rebuild: bool) -> DerivationReport:

@@ -23,6 +23,7 @@ from quipu.model.event import Progress
 from quipu.model.made import Made
 from quipu.ports.store import ReadView
 from quipu.prompts.report import VERSION
+from quipu.text.counted import counted
 
 NAME = "reports"
 IDENTITY = f"reports/1 prompt {VERSION} {QUOTED}"
@@ -54,7 +55,7 @@ async def state(view: ReadView, bench: Bench) -> DerivationState:
     return DerivationState(
         name=NAME,
         freshness=Freshness.MISSING if made is None else freshness,
-        holds=f"{n_reports:,} reports" if made is not None else "",
+        holds=counted(n_reports, "report") if made is not None else "",
         n_items=n_reports,
         n_stale=len(clusters),
         n_bytes=_REPORT_BYTES * n_reports,

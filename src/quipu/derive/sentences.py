@@ -23,7 +23,7 @@ _IDENTITY = "sentences/1"
 async def state(view: ReadView, bench: Bench) -> DerivationState:
     """Return how many sentences there are, and how many chunks are not divided yet."""
     n_bytes = 2 * await view.vector_dimension(Space.SENTENCE)
-    return await state_of(view, SENTENCES, _IDENTITY, what="sentences", n_bytes_each=n_bytes)
+    return await state_of(view, SENTENCES, _IDENTITY, what="sentence", n_bytes_each=n_bytes)
 
 
 async def refresh(bench: Bench, rebuild: bool) -> DerivationReport:

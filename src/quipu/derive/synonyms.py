@@ -24,7 +24,7 @@ _PAIR_BYTES = 30  # of a row and its place in the index
 
 async def state(view: ReadView, bench: Bench) -> DerivationState:
     """Return how many pairs there are, and how many names have not been compared."""
-    return await state_of(view, SYNONYMS, _IDENTITY, what="pairs", n_bytes_each=_PAIR_BYTES)
+    return await state_of(view, SYNONYMS, _IDENTITY, what="pair", n_bytes_each=_PAIR_BYTES)
 
 
 async def refresh(bench: Bench, rebuild: bool) -> DerivationReport:

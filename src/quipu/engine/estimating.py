@@ -22,6 +22,7 @@ from quipu.ports.embedder import Embedder
 from quipu.ports.sink import Sink
 from quipu.ports.store import Store
 from quipu.ports.tokenizer import Tokenizer
+from quipu.text.counted import counted
 
 MAX_DOCUMENTS = 100  # of those read before, that an estimate looks at
 
@@ -108,7 +109,7 @@ async def _sampled(
         rows=rows,
         size_by_subject=_sizes(chunks),
         seconds_a_call=seconds * at_once / n_calls if n_calls else None,
-        basis=f"a sample of {len(chunks):,} chunks, just read",
+        basis=f"a sample of {counted(len(chunks), 'chunk')}, just read",
     )
     return measured, {input_hash: each.error for input_hash, each in asked.outcomes.items() if each.error}
 
@@ -123,7 +124,7 @@ async def _remembered(store: Store) -> Measured | None:
             chunks += await view.document_chunks(document.id)
     if not chunks:
         return None
-    basis = f"what reading {len(chunks):,} chunks of this index took"
+    basis = f"what reading {counted(len(chunks), 'chunk')} of this index took"
     return Measured(rows=rows, size_by_subject=_sizes(chunks), seconds_a_call=None, basis=basis)
 
 

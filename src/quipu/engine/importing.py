@@ -43,6 +43,7 @@ async def import_recorded(
         n_communities=adopted.n_communities,
         n_reports=adopted.n_reports,
         unknown=adopted.unknown,
+        left_out=graph.left_out,
         refreshed=await refresh(),
         seconds=run.seconds,
         usage=parts.models.meter.rows(),

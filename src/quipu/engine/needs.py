@@ -94,5 +94,5 @@ def priced(cost: RefreshCost, price: Price | None) -> RefreshCost:
 
 
 def _stale_in_words(state: DerivationState) -> str:
-    behind = f" ({state.n_stale:,} of {state.n_items:,} to be renewed)" if state.n_stale and state.n_items else ""
+    behind = f" ({state.n_stale:,} to do)" if state.n_stale else ""  # not all of it is there already: no share of it
     return f"not up to date: {state.name}{behind}"

@@ -12,6 +12,7 @@ from quipu.model.chat import Role
 from quipu.model.derivation import DerivationState, Freshness, RefreshCost
 from quipu.model.report import StatusReport
 from quipu.ports.store import Counts
+from quipu.text.counted import counted
 
 _FLOAT16 = 2  # bytes of a number in the store
 
@@ -95,7 +96,7 @@ def _kept_always(parts: Parts, counts: Counts) -> tuple[DerivationState, ...]:
         DerivationState(
             name="topology",
             freshness=Freshness.FRESH,  # whatever it lacks is read from the store when it is used
-            holds=f"{counts.entities:,} entities in {counts.chunks:,} chunks",
+            holds=f"{counted(counts.entities, 'entity')} in {counted(counts.chunks, 'chunk')}",
             n_items=counts.entities,
             n_bytes=n_bytes(parts.path / "topology"),
         ),

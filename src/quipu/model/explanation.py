@@ -67,6 +67,7 @@ class ExplainedChunk:
 class Explanation:
     """Why chunks are among the evidence of a strategy. `names` are those of the ids the seeds found.
 
+    Where a strategy ranks no passages, `beside` are the first points and reports it found instead.
     `looks_up` is False where nothing was searched; there are strategies that read all reports and begin with no seed.
     """
 
@@ -77,8 +78,10 @@ class Explanation:
     n_claims: int = 0
     n_reports: int = 0
     n_points: int = 0
+    ranks_passages: bool = True
     looks_up: bool = True
     seeds: tuple[Seed, ...] = ()
     chunks: tuple[ExplainedChunk, ...] = ()
+    beside: tuple[Ground, ...] = ()
     names: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()

@@ -42,7 +42,7 @@ class RecordedReport:
 class RecordedGraph:
     """Documents with what is recorded of them, by id; perhaps communities and their reports.
 
-    `identity` changes with anything that is recorded.
+    `identity` changes with anything that is recorded. `left_out` says where something was that cannot be taken over.
     """
 
     identity: str
@@ -50,3 +50,4 @@ class RecordedGraph:
     recordings: Mapping[str, Recording] = field(default_factory=dict)
     communities: tuple[RecordedCommunity, ...] = ()
     reports: tuple[RecordedReport, ...] = ()
+    left_out: tuple[str, ...] = ()

@@ -80,7 +80,8 @@ class RemoveReport:
 class ImportReport:
     """What importing a recorded graph did: to documents, to communities and reports, and what was brought up to date.
 
-    `failed` are (document, why); `unknown` are names in communities that no document has.
+    `failed` are (document, why); `unknown` are names in communities that no document has; `left_out` says where in the
+    files something was that cannot be taken over.
     """
 
     n_added: int
@@ -92,6 +93,7 @@ class ImportReport:
     n_communities: int = 0
     n_reports: int = 0
     unknown: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     seconds: float = 0.0
     usage: tuple[UsageRow, ...] = ()
 

@@ -24,6 +24,7 @@ from quipu.retrieve.steps.communities import branches
 from quipu.retrieve.steps.passages import MAX_CHUNKS_PER_ENTITY
 from quipu.retrieve.steps.search import embed, near_hits, nearest
 from quipu.retrieve.strategy import Strategy, Tools
+from quipu.text.counted import counted
 
 MAX_ENTITIES, WIDER = 20, 10
 MAX_COMMUNITIES, KEYS_PER_COMMUNITY = 10, 10
@@ -108,7 +109,8 @@ async def _passages(near: Sequence[Scored], topology: Topology, view: ReadView) 
         named = namings.of(np.array([chunks[chunk] for chunk in own], dtype=np.int64))
         shared = np.bincount(named.of[np.isin(named.to, neighbours)], minlength=len(own))
         for n, chunk in sorted(zip((-shared).tolist(), own, strict=True)):
-            reason = f"names {entity.id} and {-n} entities related to it"
+            related = f" and {counted(-n, 'entity')} related to it" if n else ""
+            reason = f"names {entity.id}{related}"
             hits.setdefault(chunk, Hit(id=chunk, score=entity.score, reason=reason))
     return tuple(hits.values())
 

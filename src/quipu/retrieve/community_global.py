@@ -19,6 +19,7 @@ from quipu.retrieve.steps.communities import Tree, read_tree, reported_at
 from quipu.retrieve.steps.points import points_in
 from quipu.retrieve.steps.search import embed
 from quipu.retrieve.strategy import Model, Strategy, Tools
+from quipu.text.counted import counted
 
 RATING_WEIGHT = 0.1  # what the highest rating, 10, is worth in cosine, where no model reads the reports
 
@@ -36,7 +37,8 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     if not found.points and found.n_failed:
         ratings = {report.cluster: report.rating for report in chosen}
         return await _reports_alone(ratings, notes, query=query, view=view, tools=tools)
-    read = f"a model read {len(chosen):,} reports in {found.n_batches:,} calls and found {len(found.points):,} points"
+    calls, points = counted(found.n_batches, "call"), counted(len(found.points), "point")
+    read = f"a model read {counted(len(chosen), 'report')} in {calls} and found {points}"
     return Evidence(points=found.points, notes=(*notes, read), ranks_passages=False)
 
 
@@ -47,7 +49,7 @@ async def _to_read(
         ratings, notes = await reported_at(query.community_level, tree, view)
         return await view.cluster_reports(list(ratings)), notes
     chosen = await choose_reports(query, tree, view, tools, model)
-    rated = f"a model rated {chosen.n_rated:,} reports and chose {len(chosen.reports):,}"
+    rated = f"a model rated {counted(chosen.n_rated, 'report')} and chose {len(chosen.reports):,}"
     too_long = f"{chosen.n_too_long:,} reports are too long for the budget and were not rated"
     return chosen.reports, (rated, too_long) if chosen.n_too_long else (rated,)
 

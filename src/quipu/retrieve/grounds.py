@@ -9,8 +9,9 @@ from quipu.model.explanation import Ground
 from quipu.model.graph import Claim, Entity, Relation
 from quipu.model.ids import relation_ends
 from quipu.ports.store import ReadView
+from quipu.text.counted import counted
 
-MAX_GROUNDS = 10  # entities, relations and claims, each
+MAX_GROUNDS = 10  # entities, relations and claims, each; points and reports where no passage is ranked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +82,17 @@ def grounds(chunk: str, known: Known) -> Iterator[Ground]:
             yield Ground(
                 kind="point", id=str(place), name=point.text, rank=place, score=point.score, reason="", how=how
             )
+
+
+def found_beside(known: Known) -> Iterator[Ground]:
+    """Yield the first points, then the first reports of the evidence, each with what it was drawn from."""
+    for place, point in enumerate(known.evidence.points[:MAX_GROUNDS], 1):
+        n, noun = (len(point.reports), "report") if point.reports else (len(point.chunks), "passage")
+        how = f"drawn from {counted(n, noun)}"
+        yield Ground(kind="point", id=str(place), name=point.text, rank=place, score=point.score, reason="", how=how)
+    for place, hit in enumerate(known.evidence.reports[:MAX_GROUNDS], 1):
+        title, chunks = known.reports.get(hit.id, ("", frozenset()))
+        yield _ground("report", place, hit, known, f"rests on {counted(len(chunks), 'passage')}", name=title)
 
 
 def _in(hits: Sequence[Hit], ids: Mapping[str, object] | set[str]) -> Iterator[tuple[int, Hit]]:

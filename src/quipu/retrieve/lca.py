@@ -21,6 +21,7 @@ from quipu.retrieve.steps.communities import nearest_reports_that
 from quipu.retrieve.steps.passages import MAX_CHUNKS_PER_ENTITY
 from quipu.retrieve.steps.search import Vector, embed, near_hits, nearest
 from quipu.retrieve.strategy import Strategy, Tools
+from quipu.text.counted import counted
 
 MAX_SEEDS = 10
 DECAY = 0.5  # for each step from a seed up to an aggregate
@@ -95,7 +96,12 @@ async def _relations(seeds: Sequence[Scored], weights: Mapping[str, float], view
     worth = {**weights, **{seed.id: seed.score for seed in seeds}}
     found = [(r.id, r.source, r.target, "between two of the entities") for r in among_seeds]
     found += [
-        (relation_id(r.source, r.target), r.source, r.target, f"{r.n} relations between two aggregates on the paths")
+        (
+            relation_id(r.source, r.target),
+            r.source,
+            r.target,
+            f"{counted(r.n, 'relation')} between two aggregates on the paths",
+        )
         for r in among_aggregates
     ]
     hits = [Hit(id=i, score=round(worth[a] + worth[b], _DECIMALS), reason=reason) for i, a, b, reason in found]

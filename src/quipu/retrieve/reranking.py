@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from quipu.errors import OverBudget, QuipuError
+from quipu.errors import QuipuError
 from quipu.model.evidence import Evidence, Hit
 from quipu.model.graph import Chunk, chunk_text
 from quipu.model.query import Query
@@ -28,8 +28,6 @@ async def rerank(query: Query, evidence: Evidence, chunks: Sequence[Chunk], rera
         return evidence
     try:
         scores = await reranker.score(query.search_text or query.text, [text_by_id[hit.id] for hit in hits])
-    except OverBudget:
-        raise
     except QuipuError as error:
         note = f"not reranked: {error.message}"
         return replace(evidence, chunks=tuple(hits[: query.chunk_top_k]), notes=(*evidence.notes, note))

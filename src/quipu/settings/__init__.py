@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, InstanceOf, PrivateAttr, ValidationError
+from pydantic import Field, InstanceOf, PrivateAttr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from quipu.model.chat import Role
@@ -32,6 +32,7 @@ from quipu.settings.values import (
     SettingValue,
     SpendingText,
     Words,
+    refuse_flag,
     without_secrets,
 )
 
@@ -69,6 +70,8 @@ class Settings(BaseSettings):
     """
 
     model_config = SettingsConfigDict(env_prefix=ENVIRONMENT_PREFIX, env_ignore_empty=True, frozen=True, extra="forbid")
+
+    _no_flag = field_validator("*", mode="before")(classmethod(refuse_flag))
 
     index: FilePath = Field(Path(".quipu"), description="Directory of the index.")
     config: FilePath | None = Field(

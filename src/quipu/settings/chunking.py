@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from quipu.model.chunking import TAKES, Chunking, ChunkingRule
 from quipu.settings.complaints import allowed
 from quipu.settings.tables import lines_of_tables, parse_table, saying_where, values_given
-from quipu.settings.values import AutoOverlap, AutoPercentile, AutoTokens, ChunkerName, Separator
+from quipu.settings.values import AutoOverlap, AutoPercentile, AutoTokens, ChunkerName, Separator, refuse_flag
 
 RULES = "[[chunking]] tables in quipu.toml, each with match and chunker"
 
@@ -29,6 +29,8 @@ class _RuleTable(BaseModel):
     """A [[chunking]] table of a settings file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    _no_flag = field_validator("*", mode="before")(classmethod(refuse_flag))
 
     match: str = Field(min_length=1)
     chunker: ChunkerName

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -11,9 +12,15 @@ from pydantic_core import ErrorDetails
 from quipu.errors import InvalidInput
 from quipu.settings.values import Given, without_secrets
 
+# Options of a question that are several settings.
+_SPLIT = MappingProxyType({"mix_weights": "entity_weight, relation_weight and vector_weight"})
+
 
 def unknown(name: str, origin: str, known: Sequence[str], what: str) -> InvalidInput:
     """Return the error for a name that nothing has, with the closest that something has."""
+    if name.replace("-", "_") in _SPLIT and what == "setting":
+        parts = _SPLIT[name.replace("-", "_")]
+        return InvalidInput(f"There is no {what} {name} ({origin}).", remedy=f"Set {parts}.")
     near = closest(name, known)
     remedy = f"Did you mean {near}?" if near else "`quipu config` lists every setting."
     return InvalidInput(f"There is no {what} {name} ({origin}).", remedy=remedy)

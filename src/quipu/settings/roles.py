@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from quipu.errors import InvalidInput
 from quipu.model.chat import Role
@@ -22,6 +22,7 @@ from quipu.settings.values import (
     ModelName,
     Money,
     Words,
+    refuse_flag,
 )
 
 ROLES = "[role.NAME] tables in quipu.toml, as in [role.extract]"
@@ -63,6 +64,8 @@ class _RoleTable(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
+    _no_flag = field_validator("*", mode="before")(classmethod(refuse_flag))
+
     llm: ModelName = None
     llm_base_url: Address = None
     llm_api_version: Words = None
@@ -80,6 +83,8 @@ class _PriceTable(BaseModel):
     """A [[price]] table of a settings file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    _no_flag = field_validator("*", mode="before")(classmethod(refuse_flag))
 
     model: str = Field(min_length=1)
     input: Money

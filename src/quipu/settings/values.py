@@ -3,10 +3,10 @@
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationInfo
 
 from quipu.model.chunking import MAX_CHUNK_TOKENS, MAX_SEPARATOR
 from quipu.settings.spending import SPENDING, parse_spending
@@ -45,6 +45,15 @@ def _check_spending(value: str) -> str:
 
 def _check_address(value: str) -> str:
     _ = urlsplit(value).port  # raises ValueError for what is no port, or no IPv6 address
+    return value
+
+
+def refuse_flag(kind: type[BaseModel], value: object, info: ValidationInfo) -> object:
+    """Return a value not yet validated; raise ValueError for true or false where a number is meant."""
+    if isinstance(value, bool) and info.field_name:
+        annotation = kind.model_fields[info.field_name].annotation
+        if bool not in (annotation, *get_args(annotation)):
+            raise ValueError("true or false, not a number")
     return value
 
 

@@ -86,11 +86,37 @@ async def test_an_unsupported_question_says_what_was_searched_and_cites_nothing(
     assert answer.context
 
 
-async def test_bypass_and_empty_indexes_bring_nothing_back(library: Library) -> None:
-    for strategy in ("bypass", "mix"):
-        answer = await _ask(library, Query(text="Who was Marco Polo?", strategy=strategy))
-        assert answer.text == f"{NOTHING_FOUND} The strategy '{strategy}' brought back no passage."
-        assert not answer.is_supported
+@pytest.mark.parametrize(
+    ("query", "why"),
+    [
+        (
+            Query(text="Who was Marco Polo?", strategy="bypass"),
+            "The strategy 'bypass' looks nothing up, and no language model answered.",
+        ),
+        (
+            Query(text="Who was Marco Polo?", filter=Filter(documents=("nothing*",))),
+            "The filter matches no document that has been read.",
+        ),
+        (
+            Query(text="Who was Marco Polo?", budget=Budget(total=1)),
+            "The strategy 'mix' found 1 passage, but the budgets of tokens leave no room for them (total_tokens is 1).",
+        ),
+        (
+            Query(text="Kepler?", strategy="lexical"),
+            "The strategy 'lexical' brought back no passage.",
+        ),
+    ],
+)
+async def test_where_nothing_is_brought_back_the_answer_says_why(library: Library, query: Query, why: str) -> None:
+    await library.publish(PAGE)
+    answer = await _ask(library, query)
+    assert answer.text == f"{NOTHING_FOUND} {why}"
+    assert not answer.is_supported
+
+
+async def test_an_empty_index_brings_nothing_back(library: Library) -> None:
+    answer = await _ask(library, Query(text="Who was Marco Polo?"))
+    assert answer.text == f"{NOTHING_FOUND} No document has been read yet."
 
 
 async def test_text_a_filter_excludes_is_never_quoted(library: Library) -> None:
@@ -160,7 +186,14 @@ async def test_bypass_asks_the_model_alone(library: Library) -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [Overloaded("It is busy."), Unavailable("It is gone."), TooLong("Too long."), Refused("It will not.")]
+    "error",
+    [
+        Overloaded("It is busy."),
+        Unavailable("It is gone."),
+        TooLong("Too long."),
+        Refused("It will not."),
+        OverBudget("The budget of 1 call is used up."),
+    ],
 )
 async def test_quotes_stand_in_for_a_model_that_does_not_answer(library: Library, error: QuipuError) -> None:
     await library.publish(PAGE, EMPTY_PAGE)
@@ -171,13 +204,12 @@ async def test_quotes_stand_in_for_a_model_that_does_not_answer(library: Library
     assert answer.notes == (f"Quoted, as the model did not answer: {error}",)
 
 
-async def test_a_model_that_does_not_answer_can_be_an_error_and_a_spent_budget_always_is(library: Library) -> None:
+@pytest.mark.parametrize("error", [Overloaded("busy"), OverBudget("poor")])
+async def test_a_model_that_does_not_answer_can_be_an_error(library: Library, error: QuipuError) -> None:
     await library.publish(PAGE, EMPTY_PAGE)
-    query = Query(text="Where was Marco Polo born?")
-    with pytest.raises(Overloaded):
-        await _asked(library, Talker(Overloaded("busy")), replace(query, may_fall_back=False))
-    with pytest.raises(OverBudget):
-        await _asked(library, Talker(OverBudget("poor")), query)
+    query = Query(text="Where was Marco Polo born?", may_fall_back=False)
+    with pytest.raises(type(error)):
+        await _asked(library, Talker(error), query)
 
 
 async def test_a_reply_that_is_all_thought_is_no_answer(library: Library) -> None:

@@ -259,6 +259,7 @@ class FakeEngine:
     report: AddReport = REPORT
     refreshed: RefreshReport = REFRESHED
     planned: tuple[DerivationState, ...] = ()
+    comparison: Comparison = COMPARISON
     also_compared: tuple[Compared, ...] = ()
     explanation: Explanation = EXPLANATION
     estimated: Estimate = ESTIMATE
@@ -439,7 +440,7 @@ class FakeEngine:
     async def compare(self, query: Query, strategies: Sequence[str]) -> Comparison:
         self.queries.append(query)
         self.calls.append(("compare", tuple(strategies)))
-        return replace(COMPARISON, compared=(*COMPARISON.compared, *self.also_compared))
+        return replace(self.comparison, compared=(*self.comparison.compared, *self.also_compared))
 
     async def explain(self, query: Query, *, chunk: str, rank: int | None) -> Explanation:
         self.queries.append(query)

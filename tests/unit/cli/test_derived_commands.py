@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from quipu.model.comparison import Compared
+from quipu.model.comparison import Compared, Overlap
 from quipu.model.derivation import DerivationReport
-from quipu.model.explanation import ExplainedChunk, Explanation
+from quipu.model.explanation import ExplainedChunk, Explanation, Ground
 from quipu.model.query import MixWeights
 from quipu.model.report import AddReport, RefreshReport
 from tests.unit.cli.conftest import COMPARISON, READ, STATES, Cli, FakeEngine
@@ -57,8 +57,32 @@ def test_refresh_tells_of_each_derivation_and_fails_where_something_is_left(cli:
     assert ran.out.count("ab: too\ufffd long") == 5
     assert "… and 2 more." in ran.out
     assert "3 calls: 3,000 tokens in" in ran.out
+    assert ran.out.startswith("Not finished; 0 texts embedded.")
     assert "idle" not in ran.out
     assert cli("refresh", "--json").json["derivations"][0]["n_kept"] == 38
+
+
+@pytest.mark.parametrize(
+    ("report", "headline"),
+    [
+        (RefreshReport(n_embedded=1), "Up to date; 1 text embedded.\n"),
+        (RefreshReport(derivations=(DerivationReport(name="names", failed=(("Oslo", "No."),)),)), "Not finished; "),
+        (RefreshReport(stopped="It is gone."), "Stopped; 0 texts embedded.\n"),
+    ],
+)
+def test_refresh_says_up_to_date_only_of_what_is(
+    cli: Cli, engine: FakeEngine, report: RefreshReport, headline: str
+) -> None:
+    engine.refreshed = report
+    ran = cli("refresh")
+    assert ran.out.startswith(headline)
+    assert ran.code == (0 if report.is_whole else 1)
+
+
+def test_of_what_was_not_begun_only_the_cause_is_told(cli: Cli, engine: FakeEngine) -> None:
+    left_out = tuple(DerivationReport(name=name, stopped="It is gone.") for name in ("names", "reports"))
+    engine.refreshed = RefreshReport(derivations=left_out, stopped="It is gone.")
+    assert cli("refresh").out == "Stopped; 0 texts embedded.\nStopped: It is gone.\n"
 
 
 def test_a_plan_is_a_table_of_costs(cli: Cli, engine: FakeEngine) -> None:
@@ -80,7 +104,7 @@ def test_adding_and_removing_tell_what_they_brought_up_to_date(cli: Cli, engine:
     assert "reports: 3 made, 38 as they were" in cli("add", "--text", "x").out
     engine.refreshed = RefreshReport(n_summarised=2, derivations=(MADE,), usage=(READ,), stopped="All is spent.")
     out = cli("remove", "kober.md").out
-    assert "1 document removed, with everything they said." in out
+    assert "1 document removed, with everything it said." in out
     assert "2 summaries written." in out
     assert "reports: 3 made, 38 as they were" in out
     assert "3 calls: 3,000 tokens in" in out
@@ -163,8 +187,30 @@ def test_a_comparison_has_a_column_of_claims_only_where_some_were_found(cli: Cli
     assert "claims" not in cli("compare", "Who?").out
     engine.also_compared = (replace(COMPARISON.compared[0], strategy="community_local", n_claims=7),)
     lines = [" ".join(line.split()) for line in cli("compare", "Who?").out.splitlines()]
-    assert "strategy passages entities relations claims reports context tokens calls ms answer by" in lines
+    assert "strategy passages entities relations claims reports tokens calls ms answer by" in lines
     assert {"naive 1 0 0 0 0 1,234 2 8 extractive", "community_local 1 0 0 7 0 1,234 2 8 extractive"} <= set(lines)
+
+
+@pytest.mark.parametrize("width", [80, 110, 140])
+@pytest.mark.parametrize("n", [5, 15])
+def test_a_comparison_breaks_no_name_and_no_number(cli: Cli, engine: FakeEngine, width: int, n: int) -> None:
+    first = COMPARISON.compared[0]
+    names = [f"community_{place:06d}" for place in range(n)]
+    engine.comparison = replace(
+        COMPARISON,
+        compared=tuple(replace(first, strategy=name, n_relations=123_456) for name in names),
+        overlaps=tuple(
+            Overlap(first=a, second=b, jaccard=0.39, n_both=1)
+            for place, a in enumerate(names)
+            for b in names[place + 1 :]
+        ),
+    )
+    lines = cli("compare", "Who?", env={"COLUMNS": str(width)}).out.splitlines()
+    words = " ".join(lines).split()
+    assert words.count("0.39") == n * (n - 1) // 2
+    assert words.count("123,456") == n
+    assert {"passages", "entities", "relations", "tokens", *names} <= set(words)
+    assert max(map(len, lines)) <= width
 
 
 def test_a_strategy_that_failed_is_told_and_ends_with_1(cli: Cli, engine: FakeEngine) -> None:
@@ -229,6 +275,21 @@ def test_a_passage_found_by_a_walk_alone_is_not_said_to_be_found_by_nothing(cli:
     out = cli("explain", "Who?").out
     assert "no evidence of this strategy leads to it" not in out
     assert "it was found as said above" in out
+
+
+def test_where_no_passage_is_ranked_reports_are_shown_instead(cli: Cli, engine: FakeEngine) -> None:
+    report = Ground(kind="report", id="c0", name="On\x1b roads", rank=1, score=0.75, reason="rated 7", how="rests on 2")
+    engine.explanation = Explanation(
+        question="Who?", strategy="global", revision=3, n_chunks=0, n_reports=40, ranks_passages=False, beside=(report,)
+    )
+    out = cli("explain", "Who?").out
+    assert "global, revision 3: 40 reports" in out
+    assert "global ranks no passages; what it found instead" in out
+    assert "#1 On\ufffd roads, rests on 2; score 0.7500 (rated 7)" in out
+    engine.explanation = Explanation(
+        question="Who?", strategy="bypass", revision=3, n_chunks=0, ranks_passages=False, looks_up=False
+    )
+    assert "bypass looks nothing up: there is no evidence" in cli("explain", "Who?").out
 
 
 def test_an_explanation_without_seeds_tells_what_was_found_and_no_lie(cli: Cli, engine: FakeEngine) -> None:

@@ -84,7 +84,11 @@ def test_a_recorded_graph_is_imported_and_asked_by_every_way_it_allows(quipu: Qu
         "title": "Scripts",
         "text": "Alice Kober studied Linear B at Brooklyn College.",
         "entities": ["Alice Kober", "Linear B", "Brooklyn College"],
-        "triples": [["Alice Kober", "studied", "Linear B"], ["Alice Kober", "taught at", "Brooklyn College"]],
+        "triples": [
+            ["Alice Kober", "studied", "Linear B"],
+            ["Alice Kober", "taught at", "Brooklyn College"],
+            ["Alice"],
+        ],
     }
     community = {"community": 0, "level": 0, "entities": ["Alice Kober", "Linear B", "Brooklyn College"]}
     report = {"community": 0, "title": "Alice Kober", "summary": "She studied Linear B.", "rank": 8}
@@ -94,6 +98,7 @@ def test_a_recorded_graph_is_imported_and_asked_by_every_way_it_allows(quipu: Qu
     told = quipu("import", "run")
     assert "1 document added" in told
     assert "1 community and 1 report adopted." in told
+    assert 'line 1: ["Alice"] is no triple.' in " ".join(told.split())
     assert "1 unchanged" in quipu("import", "run")
     (asked,) = json.loads(quipu("ask", "--json", "-s", "community_global", "Who studied Linear B?"))["answers"]
     assert len(asked["trace"]["evidence"]["reports"]) == 1

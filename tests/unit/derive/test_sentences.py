@@ -111,7 +111,19 @@ async def test_before_the_first_refresh_the_state_tells_what_it_would_cost(tmp_p
         async with bench.store.view() as view:
             state = await sentences.state(view, bench)
         assert (state.freshness, state.holds, state.n_items, state.n_stale) == (Freshness.MISSING, "", 0, 2)
-        assert state.cost.n_texts == 1  # of a hundred characters each
+        assert state.cost.n_texts == 4
+
+
+async def test_what_many_chunks_would_cost_is_told_from_some_of_them(tmp_path: Path) -> None:
+    async with open_bench(tmp_path) as bench:
+        short = document("short", *(f"Yes {n}. No. Why?" for n in range(400)))
+        long = document("long", *(f"She went {'on and ' * (n % 5)}on." for n in range(200)))
+        await bench.store.commit(Delta(publish=[short, long]))
+        async with bench.store.view() as view:
+            expected = (await sentences.state(view, bench)).cost.n_texts
+        report = await sentences.refresh(bench, False)
+        assert report.n_made == 1_400
+        assert expected == pytest.approx(1_400, rel=0.1)
 
 
 async def test_by_other_rules_all_chunks_are_divided_anew_even_where_that_is_cut_short(

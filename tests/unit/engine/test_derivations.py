@@ -203,7 +203,7 @@ async def test_what_is_stale_answers_and_the_trace_says_so(
     await kb.add(travels("b.md"))
     shelves[2].n_states = 0
     n_chunks = (await kb.status()).n_chunks
-    stale = f"not up to date: shed ({n_chunks} of {n_chunks} to be renewed)"
+    stale = f"not up to date: shed ({n_chunks} to do)"
     assert (await kb.query("Who?", strategy="talkative")).trace.stale == (stale,)
     assert stale in (await kb.retrieve("Who?", strategy="talkative")).notes
     assert shelves[2].n_states == 1, "the state of a revision is worked out once"

@@ -164,6 +164,60 @@ async def test_what_is_added_later_finds_its_place_and_imported_reports_stay(tmp
         assert any("emmett bennett" in cluster.members for cluster in clusters)
 
 
+@pytest.mark.parametrize("kept", [(), ("reports",)])
+async def test_documents_that_were_there_are_in_communities_at_once(tmp_path: Path, kept: tuple[str, ...]) -> None:
+    async with quipu.open(tmp_path / "k") as kb:
+        await kb.add_text("Emmett Bennett taught Alice Brown at Yale. Alice Brown met Arthur Evans.", id="before")
+        await kb.refresh(kept)
+        report = await kb.import_graph(_write(tmp_path / "run"))
+        assert (report.n_communities, report.n_reports) == (4, 2)
+        clusters, reports, _ = await _told(kb)
+        keys = [key for cluster in clusters for key in cluster.members]
+        assert len(keys) == len(set(keys)) == (await kb.status()).n_entities
+        assert {each.title for each in reports if each.model == MODEL} == {"Alice Kober", "Readers of Linear B"}
+        states = {state.name: state for state in (await kb.status()).derivations}
+        assert states["communities"].freshness is states["reports"].freshness is Freshness.FRESH
+        answer = await kb.query("Who was at Yale with Emmett Bennett?", strategy="community_global")
+        own = {each.cluster for each in reports if "Emmett Bennett" in each.title + each.summary}
+        assert own & {hit.id for hit in answer.trace.evidence.reports}
+        assert await kb.verify() == []
+
+
+async def test_communities_that_an_import_does_not_touch_keep_their_reports(tmp_path: Path) -> None:
+    async with quipu.open(tmp_path / "k") as kb:
+        await kb.add_text("Emmett Bennett taught Alice Brown at Yale. Alice Brown met Emmett Bennett.", id="before")
+        await kb.refresh(["reports"])
+        before = {each.cluster: each for each in (await _told(kb))[1]}
+        assert before
+        await kb.import_graph(_write(tmp_path / "run"))
+        after = {each.cluster: each for each in (await _told(kb))[1]}
+        assert before == {name: each for name, each in after.items() if name in before}
+
+
+async def test_what_an_import_leaves_out_is_told_and_its_entities_stay(tmp_path: Path) -> None:
+    record = {"id": "p1", "text": "Pylos is in Greece.", "triples": [["Pylos", "is", "Pylos"], ["Alice", "knew"]]}
+    file = tmp_path / "graph.jsonl"
+    file.write_text(json.dumps(record))
+    async with quipu.open(tmp_path / "k") as kb:
+        report = await kb.import_graph(file)
+        assert report.left_out == (
+            f'{file}, line 1: ["Alice", "knew"] is no triple',
+            f'{file}, line 1: "Pylos" is related to itself',
+        )
+        assert (await kb.entity("Pylos")).entity.name == "Pylos"
+
+
+@pytest.mark.parametrize("text", ["A\0B", ""])
+async def test_a_passage_that_cannot_be_read_is_refused_before_others_are_added(tmp_path: Path, text: str) -> None:
+    folder = _write(tmp_path / "run")
+    with (folder / "graph.jsonl").open("a") as file:
+        file.write(json.dumps({"id": "p4", "text": text}))
+    async with quipu.open(tmp_path / "k") as kb:
+        with pytest.raises(InvalidInput, match=r"graph.jsonl, line 4: `text` holds"):
+            await kb.import_graph(folder)
+        assert await kb.documents() == []
+
+
 async def test_every_strategy_runs_on_an_imported_graph(tmp_path: Path) -> None:
     async with quipu.open(tmp_path / "k") as kb:
         await kb.import_graph(_write(tmp_path / "run"))

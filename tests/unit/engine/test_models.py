@@ -148,10 +148,15 @@ async def test_a_budget_ends_the_work_with_a_report_and_more_goes_on(tmp_path: P
     assert len(asked) - len(set(asked)) <= 1  # only the check of the model is asked by each process
 
 
-async def test_a_question_over_the_budget_is_told_so(tmp_path: Path, server: ServerHandle, kb: Quipu) -> None:
+async def test_a_question_over_the_budget_is_answered_by_quotes_that_say_why(
+    tmp_path: Path, server: ServerHandle, kb: Quipu
+) -> None:
     async with await open_engine(_settings(tmp_path, server.base_url, budget="1 call")) as poor:
+        answer = await poor.query("Who founded the Yuan dynasty?")
+        assert (answer.generator, total(answer.usage).n_calls) == ("extractive", 1)
+        assert "The budget of 1 call is used up" in answer.notes[0]
         with pytest.raises(OverBudget, match="The budget of 1 call is used up"):
-            await poor.query("Who founded the Yuan dynasty?")
+            await poor.query("Who founded the Yuan dynasty?", may_fall_back=False)
 
 
 # ---- what is counted, by whom

@@ -141,6 +141,7 @@ async def test_two_ends_of_a_road_are_connected_by_all_of_it(library: Library) -
     async with library.view() as view:
         found = await retrieve(Query(text="From Aleppo to Damascus"), view, library.tools)
         assert await titles(view, found.chunks) == ["r1", "r3"]
+    assert found.chunks[0].reason.endswith(" and 1 entity related to it")
     assert [(hit.id, hit.reason) for hit in found.relations] == [
         (each, "on the way from aleppo to damascus")
         for each in ("aleppo -- basra", "basra -- cairo", "cairo -- damascus")

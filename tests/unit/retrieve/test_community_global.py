@@ -83,7 +83,7 @@ async def test_a_model_reads_all_reports_in_one_call_a_batch(library: Library) -
         ("Dara led caravans to Tabriz.", ("carrying",)),
     ]
     assert found.reports == () and not found.ranks_passages
-    assert found.notes == ("a model read 3 reports in 1 calls and found 2 points",)
+    assert found.notes == ("a model read 3 reports in 1 call and found 2 points",)
     (request,) = [each.request for each in llm.answered]
     assert (request.role, request.lifetime, request.subject) == (Role.ANSWER, Lifetime.REVISION, SILK.text)
 

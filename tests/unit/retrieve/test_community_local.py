@@ -157,6 +157,13 @@ async def test_the_order_of_documents_does_not_matter(tmp_path: Path) -> None:
     assert found[0] == found[1]
 
 
+async def test_a_passage_that_states_no_relation_of_an_entity_is_only_said_to_name_it(library: Library) -> None:
+    await library.publish(page("Alone", "Aleppo stands alone.", names={"Aleppo": "Location"}))
+    async with library.view() as view:
+        found = await retrieve(Query(text="Aleppo"), view, library.tools)
+    assert [hit.reason for hit in found.chunks] == ["names aleppo"]
+
+
 async def test_no_more_than_ten_entities_are_taken_however_many_are_near(library: Library) -> None:
     await library.publish(*(page(f"P{n}", f"Port {n}.", names={f"Port {n}": "Location"}) for n in range(14)))
     async with library.view() as view:

@@ -1,5 +1,7 @@
 """Tests of explaining: the grounds of a chunk, and the shortest way from a seed to it."""
 
+from dataclasses import replace
+
 import pytest
 
 from quipu.errors import InvalidInput, NotFound
@@ -158,6 +160,32 @@ async def test_what_was_found_beside_passages_is_counted(travels: Library) -> No
     assert (told.n_chunks, told.n_reports, told.n_points, told.looks_up) == (0, 1, 1, False)
 
 
+async def test_where_no_passage_is_ranked_the_points_and_reports_are_told(travels: Library) -> None:
+    await divide(travels, {"c0": ("", ("marco polo", "venice"))})
+    await report_on(travels, report("c0", "He was born there."))
+    evidence = Evidence(
+        reports=(Hit(id="c0", score=0.8, reason="rated 7 of 10"),),
+        points=(Point(text="He ruled.", score=60.0, reports=("c0",)),),
+        ranks_passages=False,
+    )
+    told = await _explain(travels, evidence)
+    assert not told.ranks_passages
+    assert [(each.kind, each.name, each.rank, each.score, each.reason) for each in told.beside] == [
+        ("point", "He ruled.", 1, 60.0, ""),
+        ("report", "On c0", 1, 0.8, "rated 7 of 10"),
+    ]
+    ranked = await _explain(travels, replace(evidence, ranks_passages=True))
+    assert (ranked.ranks_passages, ranked.beside) == (True, ())
+
+
+async def test_a_rank_of_a_strategy_that_ranks_no_passages_is_refused_with_what_to_do(travels: Library) -> None:
+    evidence = Evidence(reports=(Hit(id="c0", score=0.8, reason=""),), ranks_passages=False)
+    with pytest.raises(NotFound, match=r"'mix' ranks no passages\. Leave out the rank to see what it found instead"):
+        await _explain(travels, evidence, rank=1)
+    with pytest.raises(NotFound, match=r"looks nothing up"):
+        await _explain(travels, replace(evidence, reports=(), looks_up=False), rank=1)
+
+
 async def test_a_chunk_the_filter_leaves_out_is_not_said_not_to_exist(travels: Library) -> None:
     chunk = await _chunk(travels, "Venice")
     allowed = Filter(exclude=("Venice",))
@@ -167,7 +195,7 @@ async def test_a_chunk_the_filter_leaves_out_is_not_said_not_to_exist(travels: L
 
 
 async def test_what_is_not_there_is_not_found(travels: Library) -> None:
-    with pytest.raises(NotFound, match=r"no passage of rank 1\. No passage was found"):
+    with pytest.raises(NotFound, match=r"no passage of rank 1: none was found\. Leave out the rank to see where"):
         await _explain(travels, Evidence(), rank=1)
     with pytest.raises(NotFound, match="There is no chunk 'dead'"):
         await _explain(travels, Evidence(), chunk="dead")

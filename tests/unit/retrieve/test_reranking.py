@@ -82,16 +82,11 @@ async def test_without_passages_nobody_is_asked() -> None:
     assert scorer.asked == []
 
 
-@pytest.mark.parametrize("error", [Unavailable("It is gone."), Overloaded("Too many requests.")])
+@pytest.mark.parametrize("error", [Unavailable("It is gone."), Overloaded("Too many requests."), OverBudget("Spent.")])
 async def test_a_reranker_that_cannot_be_had_leaves_the_order_and_a_note(error: QuipuError) -> None:
     found = await rerank(QUERY, EVIDENCE, CHUNKS, Scorer(error=error))
     assert _ids(found) == ["a", "b"]
     assert found.notes == ("before", f"not reranked: {error.message}")
-
-
-async def test_a_budget_that_is_used_up_is_not_hidden() -> None:
-    with pytest.raises(OverBudget):
-        await rerank(QUERY, EVIDENCE, CHUNKS, Scorer(error=OverBudget("The budget is used up.")))
 
 
 async def test_a_passage_that_is_gone_meanwhile_is_left_out() -> None:

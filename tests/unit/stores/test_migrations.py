@@ -1,12 +1,13 @@
 """Tests of migrations: an index that an old version left behind opens as if it had been made today."""
 
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from quipu.errors import Mismatch
+from quipu.errors import Mismatch, Unavailable
 from quipu.model.fold import MAX_DESCRIPTIONS
 from quipu.stores.relational.migrations import MIGRATIONS, SCHEMA
 from quipu.testing.contract.steps import DIMENSION, MODEL, dump, publish, remove
@@ -149,6 +150,19 @@ async def test_a_process_that_an_upgrade_overtakes_is_told_and_writes_nothing(tm
             connection.execute("UPDATE meta SET value = ? WHERE key = 'schema'", [SCHEMA])
         async with store.view() as view:
             assert (view.revision, len(await view.documents())) == (1, 2)
+
+
+async def test_an_old_index_that_cannot_be_written_says_how_to_bring_it_up_to_date(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = tmp_path / "index.sqlite"
+    _restore(_FILES[-1], database)
+    monkeypatch.setattr(os, "access", lambda *_: False)  # a test run as root could write anywhere
+    with pytest.raises(Unavailable, match=f"has schema {SCHEMA - 1}.*attempt to write a readonly") as raised:
+        async with open_index(database):
+            pass
+    assert "quipu status" in raised.value.remedy
+    assert _number_in(database) == SCHEMA - 1
 
 
 async def test_full_text_made_with_a_segmenter_is_not_replaced_by_one_without(tmp_path: Path) -> None:

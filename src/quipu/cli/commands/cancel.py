@@ -7,9 +7,10 @@ import click
 from rich.console import Console
 
 from quipu.cli.options import QuipuCommand
-from quipu.cli.output import counted, emit
+from quipu.cli.output import emit
 from quipu.cli.session import with_engine
 from quipu.model.document import Status
+from quipu.text.counted import counted
 
 if TYPE_CHECKING:
     from quipu.engine import Quipu

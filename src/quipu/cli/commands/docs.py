@@ -4,9 +4,10 @@ import click
 from rich.console import Console
 
 from quipu.cli.options import QuipuCommand
-from quipu.cli.output import counted, emit, named, styled, table
+from quipu.cli.output import emit, named, styled, table
 from quipu.cli.session import with_engine
 from quipu.model.document import Document, Status
+from quipu.text.counted import counted
 
 _STYLE_BY_STATUS = {Status.READY: "green", Status.FAILED: "red", Status.PARTIAL: "yellow"}
 

@@ -8,11 +8,12 @@ from rich.console import Console
 from quipu.cli.amounts import spent
 from quipu.cli.budget import budget_option, no_model_option
 from quipu.cli.options import QuipuCommand
-from quipu.cli.output import counted, emit, named, styled
+from quipu.cli.output import emit, named, styled
 from quipu.cli.progress import progress
 from quipu.cli.refreshed import render_refreshed
 from quipu.cli.session import load_settings, with_engine
 from quipu.model.report import ImportReport
+from quipu.text.counted import counted
 
 _SHOWN = 5
 
@@ -60,6 +61,10 @@ def _render(console: Console, report: ImportReport) -> None:
         names = ", ".join(report.unknown[:_SHOWN])
         more = f" and {len(report.unknown) - _SHOWN:,} more" if len(report.unknown) > _SHOWN else ""
         console.print(styled(f"Names in communities that no document has, left out: {names}{more}.", "yellow"))
+    for what in report.left_out[:_SHOWN]:
+        console.print(styled(f"Left out: {what}.", "yellow"))
+    if len(report.left_out) > _SHOWN:
+        console.print(styled(f"Left out besides: {len(report.left_out) - _SHOWN:,} more of the kind.", "yellow"))
     for document, why in report.failed[:_SHOWN]:
         console.print(styled(f"Failed: {named(document)}: {why}", "red"))
     render_refreshed(console, report.refreshed)

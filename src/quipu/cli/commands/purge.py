@@ -4,8 +4,9 @@ import click
 from rich.console import Console
 
 from quipu.cli.options import QuipuCommand
-from quipu.cli.output import counted, emit
+from quipu.cli.output import emit
 from quipu.cli.session import with_engine
+from quipu.text.counted import counted
 
 
 @click.command("purge", cls=QuipuCommand, examples=("quipu purge",))

@@ -5,9 +5,10 @@ from rich.console import Console
 
 from quipu.cli.budget import budget_option
 from quipu.cli.options import QuipuCommand
-from quipu.cli.output import counted, emit
+from quipu.cli.output import emit
 from quipu.cli.progress import progress
 from quipu.cli.session import load_settings, with_engine
+from quipu.text.counted import counted
 
 
 @click.command("reembed", cls=QuipuCommand, examples=("quipu reembed",))

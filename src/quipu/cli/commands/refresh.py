@@ -8,12 +8,13 @@ from rich.console import Console
 from quipu.cli.budget import budget_option, no_model_option
 from quipu.cli.derivations import render_states
 from quipu.cli.options import QuipuCommand
-from quipu.cli.output import counted, emit, styled
+from quipu.cli.output import emit, styled
 from quipu.cli.progress import progress
 from quipu.cli.refreshed import render_refreshed
 from quipu.cli.session import load_settings, with_engine
 from quipu.model.derivation import DerivationState
 from quipu.model.report import RefreshReport
+from quipu.text.counted import counted
 
 
 @click.command(
@@ -74,7 +75,8 @@ def command(
 
 
 def _render(console: Console, report: RefreshReport) -> None:
-    console.print(f"{'Stopped' if report.stopped else 'Up to date'}; {counted(report.n_embedded, 'text')} embedded.")
+    outcome = "Stopped" if report.stopped else "Up to date" if report.is_whole else "Not finished"
+    console.print(f"{outcome}; {counted(report.n_embedded, 'text')} embedded.")
     render_refreshed(console, report)
 
 

@@ -10,11 +10,12 @@ from rich.console import Console
 
 from quipu.cli.budget import budget_option, no_model_option
 from quipu.cli.options import QuipuCommand
-from quipu.cli.output import counted, emit, named, stderr
+from quipu.cli.output import emit, named, stderr
 from quipu.cli.progress import progress
 from quipu.cli.refreshed import render_refreshed
 from quipu.cli.session import load_settings, with_engine
 from quipu.model.report import RemoveReport
+from quipu.text.counted import counted
 
 if TYPE_CHECKING:
     from quipu.engine import Quipu
@@ -77,5 +78,6 @@ def _confirm(chosen: Sequence[str]) -> None:
 def _render(console: Console, report: RemoveReport) -> None:
     for each in report.removed[:_SHOWN]:
         console.print(named(f"removed {each}"))
-    console.print(f"{counted(len(report.removed), 'document')} removed, with everything they said.")
+    who = "it" if len(report.removed) == 1 else "they"
+    console.print(f"{counted(len(report.removed), 'document')} removed, with everything {who} said.")
     render_refreshed(console, report.refreshed)

@@ -6,11 +6,12 @@ import click
 from rich.console import Console
 
 from quipu.cli.options import QuipuGroup
-from quipu.cli.output import counted, emit, one_line, styled, table
+from quipu.cli.output import emit, one_line, styled, table
 from quipu.cli.session import with_engine
 from quipu.model.delta import ChunkFacts
 from quipu.model.graph import Chunk, Claim, ClaimMention, Relation
 from quipu.model.report import DocumentReport, EntityReport, RelationReport
+from quipu.text.counted import counted
 
 _EXCERPT_CELLS = 200
 _MAX_ROWS = 20

@@ -7,11 +7,12 @@ from rich.console import Console
 
 from quipu.cli.derivations import render_states
 from quipu.cli.options import QuipuCommand
-from quipu.cli.output import counted, emit, styled
+from quipu.cli.output import emit, styled
 from quipu.cli.session import command_line, with_engine
 from quipu.cli.work import work_in_words
 from quipu.model.document import Status
 from quipu.model.report import StatusReport
+from quipu.text.counted import counted
 
 
 @click.command("status", cls=QuipuCommand, examples=("quipu status", "quipu --index ./kb status --json"))

@@ -10,9 +10,10 @@ from rich.console import Console
 from quipu.cli.amounts import money, tokens
 from quipu.cli.metadata import parse_date
 from quipu.cli.options import QuipuCommand
-from quipu.cli.output import counted, emit, one_line, styled, table
+from quipu.cli.output import emit, one_line, styled, table
 from quipu.cli.session import with_engine
 from quipu.model.usage import UsageRow, total
+from quipu.text.counted import counted
 
 _MAX_NAME_CELLS = 60
 

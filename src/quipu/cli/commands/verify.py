@@ -4,8 +4,9 @@ import click
 from rich.console import Console
 
 from quipu.cli.options import QuipuCommand
-from quipu.cli.output import counted, emit, styled
+from quipu.cli.output import emit, styled
 from quipu.cli.session import with_engine
+from quipu.text.counted import counted
 
 
 @click.command("verify", cls=QuipuCommand, examples=("quipu verify", "quipu verify --json"))

@@ -16,6 +16,7 @@ from quipu.model.cluster import Hierarchy
 from quipu.model.derivation import DerivationReport, DerivationState, Freshness, RefreshCost
 from quipu.model.made import Made
 from quipu.ports.store import ReadView
+from quipu.text.counted import counted
 
 MAX_TRIES = 3  # where facts change while it is told of them
 _ROW_BYTES = 1_500  # of an aggregate with its report, of its relations, and its entities' places
@@ -33,7 +34,7 @@ async def state(view: ReadView, bench: Bench, grouping: Grouping = nearest_centr
     n_layers = len(counts)
     if made is None:
         return DerivationState(name=NAME, freshness=Freshness.MISSING, cost=_cost(await _n_expected(view), bench))
-    holds = f"{n:,} aggregates in {n_layers} layer{'s' * (n_layers != 1)}"
+    holds = f"{counted(n, 'aggregate')} in {counted(n_layers, 'layer')}"
     if not is_made_by(made.identity, bench.embedder.identity, grouping):
         return DerivationState(
             name=NAME,

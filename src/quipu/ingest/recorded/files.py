@@ -9,11 +9,13 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from quipu.errors import InvalidInput, NotFound
+from quipu.ingest.recorded.faults import fault_in_words
 from quipu.ingest.recorded.lines import CommunityLine, Line, PassageLine, ReportLine, kind_of
 from quipu.ingest.recorded.written import as_written
 from quipu.model.document import SourceDocument
 from quipu.model.ids import digest
 from quipu.model.recording import RecordedCommunity, RecordedGraph, RecordedReport, Recording
+from quipu.text.halves import with_half
 
 T = TypeVar("T")
 
@@ -35,7 +37,7 @@ def read_graph(paths: Sequence[Path]) -> RecordedGraph:
     if not graph.documents and not graph.communities:
         raise InvalidInput(
             f"Nothing recorded was found in {', '.join(str(path) for path in paths)}.",
-            remedy="Give JSON Lines files: see the documentation of imports.",
+            remedy="Give JSON Lines files as docs/importing.md shows them.",
         )
     return graph
 
@@ -49,7 +51,7 @@ def read_recordings(file: Path) -> dict[str, Recording] | None:
     try:
         for _, line in _lines(file, is_named=True):
             if isinstance(line, PassageLine):
-                recording = _recording(line)
+                recording, _ = line.recorded()
                 recordings[recording.document] = recording
     except InvalidInput:
         if not recordings:
@@ -68,6 +70,7 @@ class _Found:
     reports: dict[str, RecordedReport] = field(default_factory=dict)
     where: dict[str, str] = field(default_factory=dict)
     digests: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
 
     def take(self, where: str, line: Line) -> None:
         """Note a line. Raises InvalidInput where something is recorded twice."""
@@ -87,8 +90,10 @@ class _Found:
             )
             _once(self.documents, name, source, where)
         if line.entities or line.relations or line.triples:
-            _once(self.recordings, name, _recording(line), where)
+            recording, left_out = line.recorded()
+            _once(self.recordings, name, recording, where)
             self.where[name] = where
+            self.left_out += (f"{where}: {each}" for each in left_out)
 
     def graph(self) -> RecordedGraph:
         """Return all of it. Raises InvalidInput for records of documents and communities that are nowhere."""
@@ -112,6 +117,7 @@ class _Found:
                 recordings=self.recordings,
                 communities=tuple(self.communities.values()),
                 reports=tuple(self.reports.values()),
+                left_out=tuple(self.left_out),
             )
         )
 
@@ -138,14 +144,6 @@ def _once(known: dict[str, T], name: str, value: T, where: str) -> None:
     known[name] = value
 
 
-def _recording(line: PassageLine) -> Recording:
-    return Recording(
-        document=str(line.id),
-        entities=tuple(each.entity() for each in line.entities),
-        relations=tuple(line.all_relations()),
-    )
-
-
 def _files(paths: Iterable[Path]) -> Iterator[tuple[Path, bool]]:
     """Yield each file, and whether it was named itself."""
     for path in paths:
@@ -159,26 +157,40 @@ def _files(paths: Iterable[Path]) -> Iterator[tuple[Path, bool]]:
 
 def _lines(file: Path, *, is_named: bool) -> Iterator[tuple[str, Line]]:
     """Yield the lines of a file that are known, each with its place."""
-    with file.open(encoding="utf-8-sig", errors="replace") as text:
+    with file.open(encoding="utf-8-sig", errors="surrogateescape") as text:
         for number, written in enumerate(text, 1):
             if not written.strip():
                 continue
             where = f"{file}, line {number}"
-            try:
-                fields = json.loads(written)
-            except ValueError as error:
-                raise InvalidInput(f"{where} is no JSON object ({error}).", remedy="Mend the line.") from None
-            kind = kind_of(fields) if isinstance(fields, dict) else None
-            if kind is None:
-                if is_named:
-                    raise InvalidInput(
-                        f"{where} is no passage, record, community or report.",
-                        remedy="See the documentation of imports for the fields of each.",
-                    )
-                continue
-            try:
-                yield where, kind.model_validate(fields)
-            except ValidationError as error:
-                first = error.errors()[0]
-                place = ".".join(str(part) for part in first["loc"])
-                raise InvalidInput(f"{where}: {place}: {first['msg']}.", remedy="Mend the line.") from None
+            value = _value(where, written)
+            line = _line(where, value) if isinstance(value, dict) else None
+            if line is not None:
+                yield where, line
+            elif is_named:
+                raise InvalidInput(
+                    f"{where} is no passage, record, community or report.",
+                    remedy="docs/importing.md shows the fields of each.",
+                )
+
+
+def _value(where: str, written: str) -> object:
+    """Return what a line holds. Raises InvalidInput where it is no JSON in UTF-8."""
+    if with_half([written]):
+        raise InvalidInput(f"{where} is not valid UTF-8.", remedy="Convert the file to UTF-8.")
+    try:
+        return json.loads(written.rstrip())
+    except json.JSONDecodeError as error:
+        fault = f"column {error.pos + 1}: {error.msg}"
+    except (ValueError, RecursionError):
+        fault = "a number of too many digits, or too many brackets"
+    raise InvalidInput(f"{where} is no JSON object ({fault}).", remedy="Mend the line.")
+
+
+def _line(where: str, fields: dict[str, object]) -> Line | None:
+    """Return the line with these fields, None for one of another kind. Raises InvalidInput for what cannot be meant."""
+    kind = kind_of(fields)
+    try:
+        return kind.model_validate(fields) if kind else None
+    except ValidationError as error:
+        remedy = "Mend the line; docs/importing.md shows its fields."
+        raise InvalidInput(f"{where}: {fault_in_words(error)}.", remedy=remedy) from None

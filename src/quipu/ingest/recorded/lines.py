@@ -1,15 +1,25 @@
 """Lines of recorded graphs: the JSON objects they are made of, each known by its fields."""
 
-from collections.abc import Iterator
+import json
+from typing import Annotated
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_validator
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
 from quipu.model.cluster import Finding
 from quipu.model.extraction import FoundEntity, FoundRelation
-from quipu.model.graph import OTHER_TYPE
-from quipu.model.recording import RecordedCommunity, RecordedReport
+from quipu.model.graph import OTHER_TYPE, UNKNOWN_TYPE
+from quipu.model.recording import RecordedCommunity, RecordedReport, Recording
+from quipu.text.names import entity_key
 
-Id = str | int
+
+def _is_an_id(value: object) -> object:
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    if not is_number and not (isinstance(value, str) and value.strip()):
+        raise ValueError("should be a text that is not empty, or a whole number")
+    return value
+
+
+Id = Annotated[str | int, BeforeValidator(_is_an_id)]
 
 
 class _Line(BaseModel):
@@ -66,15 +76,42 @@ class PassageLine(_Line):
             [{"name": each} if isinstance(each, str) else each for each in value] if isinstance(value, list) else value
         )
 
-    def all_relations(self) -> Iterator[FoundRelation]:
-        """Yield the relations, and of each whole triple one: its middle the keyword, all of it the description."""
-        yield from (line.relation() for line in self.relations)
-        for triple in self.triples:
-            if len(triple) == 3 and all(part.strip() for part in triple):
-                source, how, target = (part.strip() for part in triple)
-                yield FoundRelation(
-                    source=source, target=target, keywords=(how,), description=f"{source} {how} {target}"
-                )
+    @field_validator("id", "title", "text")
+    @classmethod
+    def _holds_no_nul(cls, value: object) -> object:
+        if isinstance(value, str) and "\0" in value:
+            raise ValueError("holds a NUL: it is no text")
+        return value
+
+    @field_validator("text")
+    @classmethod
+    def _says_something(cls, value: str | None) -> str | None:
+        if value is not None and not any(each.isprintable() and not each.isspace() for each in value):
+            raise ValueError("holds no text: there is nothing to index")
+        return value
+
+    def recorded(self) -> tuple[Recording, list[str]]:
+        """Return what is recorded of the passage, and in words what of it is left out.
+
+        Of a triple there is a relation: its middle the keyword, all of it the description. One that is not whole is
+        left out, and so is a relation of an entity with itself; the entity stays.
+        """
+        whole = [triple for triple in self.triples if _is_whole(triple)]
+        left_out = [f"{_quoted(each)} is no triple" for each in self.triples if not _is_whole(each)]
+        entities = [each.entity() for each in self.entities]
+        known = {entity_key(each.name) for each in entities}
+        relations: list[FoundRelation] = []
+        for each in (*(line.relation() for line in self.relations), *map(_stated, whole)):
+            key = entity_key(each.source)
+            if key != entity_key(each.target):
+                relations.append(each)
+                continue
+            left_out.append(f"{_quoted(each.source)} is related to itself")
+            if key not in known:
+                known.add(key)
+                entities.append(FoundEntity(name=each.source, type=UNKNOWN_TYPE))
+        recording = Recording(document=str(self.id), entities=tuple(entities), relations=tuple(relations))
+        return recording, left_out
 
 
 class CommunityLine(_Line):
@@ -82,7 +119,7 @@ class CommunityLine(_Line):
 
     community: Id
     level: int = Field(ge=0)
-    parent: Id | None = None
+    parent: str | int | None = None
     entities: list[str]
 
     def recorded(self) -> RecordedCommunity:
@@ -139,3 +176,16 @@ def kind_of(fields: dict[str, object]) -> type[Line] | None:
 def _type(written: str) -> str:
     """Return a type as Quipu writes types: "PERSON" is "Person"."""
     return written.capitalize() if written.isupper() else written or OTHER_TYPE
+
+
+def _is_whole(triple: list[str]) -> bool:
+    return len(triple) == 3 and all(part.strip() for part in triple)
+
+
+def _stated(triple: list[str]) -> FoundRelation:
+    source, how, target = (part.strip() for part in triple)
+    return FoundRelation(source=source, target=target, keywords=(how,), description=f"{source} {how} {target}")
+
+
+def _quoted(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -64,7 +64,8 @@ async def passages_of(around: Around, vector: Vector, view: ReadView, tools: Too
     for entity in around.entities:
         counts = n_stated[entity.id]
         for chunk in sorted(chunks.get(entity.id, ()), key=lambda each: (-counts[each], -near.get(each, 0.0), each)):
-            reason = f"names {entity.id}, states {counts[chunk]} of its relations"
+            stated_of = f", states {counts[chunk]} of its relations" if counts[chunk] else ""
+            reason = f"names {entity.id}{stated_of}"
             hits.setdefault(chunk, Hit(id=chunk, score=entity.score, reason=reason))
     return tuple(hits.values())
 

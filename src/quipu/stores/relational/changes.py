@@ -99,8 +99,9 @@ def seal(snapshot: Snapshot, revision: int) -> int | None:
 
 def forget(connection: Connection, revision: int) -> None:
     """Forget what changed before `revision`: arrays of an earlier one are then built anew."""
-    _forget_changes(connection, revision)
-    _forget_said(connection, revision)
+    changes_since, said_since = meta.number(connection, _SINCE), meta.number(connection, _SAID_SINCE)
+    _forget_changes(connection, max(revision, changes_since))  # what is forgotten already stays so
+    _forget_said(connection, max(revision, said_since))
 
 
 def _forget_changes(connection: Connection, revision: int) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, delete, func, select
 
 from quipu.model.made import Made
 from quipu.stores.relational import derived_schema as d
@@ -21,6 +21,12 @@ def read(snapshot: Snapshot) -> Mapping[str, Made]:
 def is_kept(connection: Connection, name: str) -> bool:
     """Say whether a derivation is kept."""
     return connection.execute(select(_c.name).where(_c.name == name)).first() is not None
+
+
+def oldest(connection: Connection) -> int | None:
+    """Return the earliest revision a derivation that is kept was made of, None where none is kept."""
+    revision: int | None = connection.scalar(select(func.min(_c.revision)))
+    return revision
 
 
 def write(connection: Connection, made: Sequence[Made]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Column, Connection, inspect
 from sqlalchemy.schema import CreateColumn
 
-from quipu.errors import Corrupt, Mismatch
+from quipu.errors import Corrupt, Mismatch, Unavailable
 from quipu.stores.relational import changes, derived_schema, fold, meta, text_index
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.backend import Backend
@@ -84,6 +84,15 @@ def prepare(connection: Connection, backend: Backend, analyzer: Analyzer) -> Non
     _migrate(connection, found)
     if found < _TEXT_SINCE and _segmenter(meta.get(connection, "tokenizer")) == _segmenter(analyzer.identity):
         text_index.rebuild(connection, backend, analyzer)
+
+
+def explain(connection: Connection, error: Unavailable) -> None:
+    """Raise Unavailable with its cause and a way out where an older index could not be brought up to date."""
+    if found := _found_schema(connection):
+        raise Unavailable(
+            f"The index has schema {found} and must be brought to {SCHEMA}, which failed: {error.message}",
+            remedy="Run `quipu status` once where and as someone who may write to it; then reading is enough.",
+        ) from error
 
 
 def _segmenter(tokenizer: str | None) -> str:

@@ -16,8 +16,9 @@ from quipu.stores.relational.lookup import Lookup
 from quipu.stores.relational.snapshot import Snapshot
 from quipu.stores.relational.sql import ByValues, insert_rows, next_rid
 from quipu.stores.relational.vector_rows import VectorChanges, n_waiting, vector_hash
+from quipu.text.sentences import sentence_spans
 
-_CHARS_PER_SENTENCE = 100  # of texts that are not divided yet, to tell what that will cost
+_SAMPLE = 100  # chunks that are divided to tell how many sentences those will have that are not divided yet
 _SPACES = "".join(character for character in map(chr, range(0x3001)) if character.isspace())
 
 _s, _c = d.sentence.c, s.chunk.c
@@ -38,7 +39,10 @@ _is_undivided = (
 _UNDIVIDED = select(_c.id).where(_is_undivided).order_by(_c.rid)
 _FIRST_UNDIVIDED = select(_c.rid).where(_is_undivided).order_by(_c.rid).limit(1)
 _LAST_CHUNK = select(func.max(_c.rid))
-_SIZE_UNDIVIDED = select(func.count(), func.coalesce(func.sum(func.length(_c.text)), 0)).where(_is_undivided)
+_PLACED = select(_c.rid, func.row_number().over(order_by=_c.rid).label("place")).where(_is_undivided).subquery()
+# From all over the index: documents are written in different ways.
+_SAMPLED = select(_c.text).join(_PLACED, _PLACED.c.rid == _c.rid).where(_PLACED.c.place % bindparam("step") == 0)
+_N_UNDIVIDED = select(func.count()).where(_is_undivided)
 
 
 def read(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str, list[Sentence]]:
@@ -113,12 +117,21 @@ def skipped(connection: Connection) -> list[int]:
 
 
 def held(snapshot: Snapshot) -> Held:
-    """Return how many sentences there are, in how many chunks they are not known, and what is to be embedded."""
+    """Return how many sentences there are, in how many chunks they are not known, and about what is to be embedded."""
     n_sentences = snapshot.connection.scalar(select(func.count()).select_from(d.sentence)) or 0
-    n_undivided, n_chars = snapshot.connection.execute(_SIZE_UNDIVIDED, _from(snapshot.connection)).one()
-    n_texts = n_waiting(snapshot.connection, Space.SENTENCE) + -(-n_chars // _CHARS_PER_SENTENCE)
+    n_undivided = snapshot.connection.scalar(_N_UNDIVIDED, _from(snapshot.connection)) or 0
+    n_texts = n_waiting(snapshot.connection, Space.SENTENCE) + _n_expected(snapshot.connection, n_undivided)
     is_kept = made.is_kept(snapshot.connection, SENTENCES)
     return Held(n_items=n_sentences if is_kept else 0, n_stale=n_undivided, n_texts=n_texts)
+
+
+def _n_expected(connection: Connection, n_undivided: int) -> int:
+    """Return about how many sentences the chunks that are not divided have, from a sample of them."""
+    if not n_undivided:
+        return 0
+    step = {"step": max(1, n_undivided // _SAMPLE)}
+    sample = connection.execute(_SAMPLED, _from(connection) | step).scalars().all()
+    return round(sum(len(sentence_spans(text)) for text in sample) / len(sample) * n_undivided)
 
 
 def _from(connection: Connection) -> dict[str, int]:

@@ -27,6 +27,7 @@ from quipu.stores.relational import (
     fold,
     jobs,
     links,
+    made,
     mentions,
     meta,
     migrations,
@@ -83,7 +84,12 @@ class RelationalStore:
         """
 
         if not await self._read(migrations.is_current):
-            await self._run(lambda connection: migrations.prepare(connection, self._backend, self._analyzer))
+            try:
+                await self._run(lambda connection: migrations.prepare(connection, self._backend, self._analyzer))
+            except Unavailable as error:
+                cause = error
+                await self._read(lambda connection: migrations.explain(connection, cause))
+                raise
         if not any_tokenizer:
             await self._read(lambda connection: migrations.check_tokenizer(connection, self._analyzer.identity))
 
@@ -218,7 +224,9 @@ class RelationalStore:
     async def purge(self) -> int:
         def run(connection: Connection) -> int:
             usage_rows.purge(connection, self._backend, datetime.now(UTC).date())
-            change_log.forget(connection, meta.number(connection, "revision"))
+            # Derivations tell by what changed since whether they are fresh: that is no leftover.
+            revision, oldest = meta.number(connection, "revision"), made.oldest(connection)
+            change_log.forget(connection, revision if oldest is None else min(revision, oldest))
             wiping.wipe(connection, self._backend)
             return replies.purge(connection) + vector_rows.purge(connection)
 

@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 
 from quipu.model.delta import Delta
+from quipu.model.made import Made
 from quipu.model.query import Filter
 from quipu.ports.derived import AliasRows, Changed, GraphRows, Ints
 from quipu.ports.store import ReadView, Store
@@ -161,6 +162,33 @@ class Numbers:
                 assert await view.changed_since(0) is None
                 assert await view.changed_since(view.revision) is not None
                 assert await view.seal(view.revision) is not None
+
+    async def test_a_purge_keeps_what_changed_since_a_derivation_was_made(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, PAGES[0])
+            async with store.view() as view:
+                old, revision = view.revision - 1, view.revision
+            await store.commit(Delta(made=[Made(name="shelf", identity="shelf/1", revision=revision)]))
+            await publish(store, PAGES[1])
+            async with store.view() as view:
+                before = await view.changed_since(revision)
+            for _ in range(2):
+                await store.purge()
+                async with store.view() as view:
+                    now = await view.changed_since(revision)
+                    assert before is not None
+                    assert now is not None
+                    assert now.chunks.tolist() == before.chunks.tolist() != []
+                    assert await view.changed_since(old) is None
+
+    async def test_what_a_purge_forgot_stays_forgotten(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, *PAGES)
+            await store.purge()
+            await store.commit(Delta(made=[Made(name="shelf", identity="shelf/1", revision=0)]))
+            await store.purge()
+            async with store.view() as view:
+                assert await view.changed_since(0) is None
 
     async def test_each_revision_has_a_seal_of_its_own(self, open_store: OpenStore) -> None:
         async with open_store() as store:

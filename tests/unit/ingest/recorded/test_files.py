@@ -9,6 +9,7 @@ from quipu.errors import InvalidInput, NotFound
 from quipu.ingest.recorded import read_graph
 from quipu.model.cluster import Finding
 from quipu.model.extraction import FoundEntity, FoundRelation
+from quipu.model.graph import OTHER_TYPE, UNKNOWN_TYPE
 from quipu.model.recording import RecordedCommunity, RecordedReport
 
 TEXT = {"id": "d1", "title": "Scripts", "text": "Alice Kober studied Linear B at Brooklyn College."}
@@ -103,9 +104,23 @@ def test_names_in_mixed_case_stay_as_they_are(tmp_path: Path) -> None:
     [
         (["{broken\n"], r"line 1 is no JSON object"),
         ([TEXT, {"question": "Who?"}], r"line 2 is no passage"),
-        ([TEXT, {"id": "d1", "entities": [{"name": ""}]}], r"line 2: entities.0.name: "),
-        ([TEXT, {"id": "d1", "relations": [{"source": "A", "target": "B", "weight": -1}]}], r"relations.0.weight"),
-        ([TEXT, {"id": "d1", "relations": [{"source": "A"}]}], r"relations.0.target"),
+        ([TEXT, {"id": "d1", "entities": [{"name": ""}]}], r"line 2: `name` of item 1 of `entities` is empty\."),
+        (
+            [TEXT, {"id": "d1", "relations": [{"source": "A", "target": "B", "weight": -1}]}],
+            r"`weight` of item 1 of `relations` should be greater than 0\.",
+        ),
+        ([TEXT, {"id": "d1", "relations": [{"source": "A"}]}], r"`target` of item 1 of `relations` is missing\."),
+        ([TEXT, {"id": "d1", "triples": [["A", 7, "B"]]}], r"item 2 of item 1 of `triples` should be a valid string\."),
+        ([TEXT, {**REPORT, "findings": [{"explanation": "x"}]}], r"2: `summary` of item 1 of `findings` is missing\."),
+        ([TEXT, {"id": "", "text": "A blank id."}], r"line 2: `id` should be a text that is not empty, or a whole"),
+        ([TEXT, {"id": "  ", "text": "A blank id."}], r"line 2: `id` should be a text that is not empty, or a whole"),
+        ([TEXT, {"id": True, "text": "No id."}], r"line 2: `id` should be a text that is not empty, or a whole"),
+        ([TEXT, {**COMMUNITY, "community": ""}], r"line 2: `community` should be a text that is not empty"),
+        ([TEXT, {"id": "d2", "text": "A\0B"}], r"line 2: `text` holds a NUL"),
+        ([TEXT, {"id": "d\0", "text": "A"}], r"line 2: `id` holds a NUL"),
+        ([TEXT, {"id": "d2", "text": ""}], r"line 2: `text` holds no text"),
+        ([TEXT, {"id": "d2", "text": " \u200b\x01"}], r"line 2: `text` holds no text"),
+        ([TEXT, "[" * 100_000 + "\n"], r"line 2 is no JSON object \(a number of too many digits, or too many brackets"),
         ([RECORD], r"line 1: something is recorded of 'd1', but its text is nowhere"),
         ([TEXT, TEXT], r"line 2: 'd1' is recorded a second time"),
         ([TEXT, REPORT], r"a report of community 0, which is recorded nowhere"),
@@ -115,13 +130,53 @@ def test_names_in_mixed_case_stay_as_they_are(tmp_path: Path) -> None:
             r"Community 0 of level 1 lies in community 5 of level 1",
         ),
         ([TEXT, {**COMMUNITY, "level": 0, "parent": 0}], r"Community 0 of level 0 lies in community 0 of level 0"),
-        ([TEXT, COMMUNITY, {**REPORT, "rank": 11}], r"line 3: rank"),
+        ([TEXT, COMMUNITY, {**REPORT, "rank": 11}], r"line 3: `rank` should be less than or equal to 10\."),
         ([{"question": "Who?"}], r"line 1 is no passage"),
     ],
 )
 def test_what_cannot_be_meant_is_named_with_its_line(tmp_path: Path, lines: list[object], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         read_graph([_write(tmp_path, "graph.jsonl", *lines)])
+
+
+def test_bytes_that_are_no_utf8_are_named_with_their_line(tmp_path: Path) -> None:
+    file = tmp_path / "graph.jsonl"
+    file.write_bytes(json.dumps(TEXT).encode() + '\n{"id": "d2", "text": "Sébastien"}\n'.encode("latin-1"))
+    with pytest.raises(InvalidInput, match=r"line 2 is not valid UTF-8\. Convert the file to UTF-8\."):
+        read_graph([file])
+
+
+def test_broken_json_is_told_by_its_column_alone(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        read_graph([_write(tmp_path, "graph.jsonl", TEXT, '{"id":\n')])
+    assert "line 2 is no JSON object (column 7: Expecting value)" in str(caught.value)
+
+
+def test_triples_that_are_not_whole_are_left_out_and_told(tmp_path: Path) -> None:
+    record = {**RECORD, "triples": [["Alice", "knew"], ["Alice", " ", "Bob"], ["Alice", "met", "Bob"]]}
+    file = _write(tmp_path, "graph.jsonl", TEXT, record)
+    graph = read_graph([file])
+    assert graph.left_out == (
+        f'{file}, line 2: ["Alice", "knew"] is no triple',
+        f'{file}, line 2: ["Alice", "", "Bob"] is no triple',
+    )
+    assert [each.target for each in graph.recordings["d1"].relations] == ["Linear B", "Bob"]
+
+
+def test_of_a_relation_with_itself_the_entity_stays_and_the_rest_is_told(tmp_path: Path) -> None:
+    relations = [{"source": "Linear B", "target": "the Linear B"}, {"source": "Knossos", "target": "Knossos"}]
+    record = {"id": "d1", "entities": ["Linear B"], "relations": relations}
+    file = _write(tmp_path, "graph.jsonl", TEXT, record)
+    graph = read_graph([file])
+    assert graph.recordings["d1"].entities == (
+        FoundEntity(name="Linear B", type=OTHER_TYPE),
+        FoundEntity(name="Knossos", type=UNKNOWN_TYPE),
+    )
+    assert graph.recordings["d1"].relations == ()
+    assert graph.left_out == (
+        f'{file}, line 2: "Linear B" is related to itself',
+        f'{file}, line 2: "Knossos" is related to itself',
+    )
 
 
 def test_a_path_that_is_not_there_is_named(tmp_path: Path) -> None:

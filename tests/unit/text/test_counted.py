@@ -1,0 +1,19 @@
+"""Tests of counts with their nouns."""
+
+import pytest
+
+from quipu.text.counted import counted
+
+
+@pytest.mark.parametrize(
+    ("n", "noun", "said"),
+    [
+        (0, "passage", "0 passages"),
+        (1, "pair", "1 pair"),
+        (1, "community", "1 community"),
+        (2, "entity", "2 entities"),
+        (2_000, "document", "2,000 documents"),
+    ],
+)
+def test_one_is_singular_and_all_else_plural(n: int, noun: str, said: str) -> None:
+    assert counted(n, noun) == said
