@@ -1,0 +1,31 @@
+"""The README's table of strategies."""
+
+import json
+from typing import Any
+
+from benchmarks.speed.results import README, RESULTS, with_section
+from scripts.retrieval_table import MARKS, section
+
+
+def _score(strategy: str, dataset: str, recall: float, *, embedder: str = "wordllama", by: str = "local/1") -> Any:
+    mean = {"value": recall, "low": 0.0, "high": 100.0, "n": 2}
+    place = {"dataset": dataset, "embedder": embedder, "extractor": by, "strategy": strategy}
+    return {**place, "recall": {"5": mean}, "all_found": {**mean, "value": 12.0}}
+
+
+def test_a_row_a_strategy_and_a_column_a_set_with_the_best_marked() -> None:
+    scores = [
+        _score("naive", "one", 41.5),
+        _score("linear", "one", 67.7),
+        _score("linear", "one", 99.0, embedder="minilm"),
+        _score("linear", "one", 98.0, by="recorded/2"),
+    ]
+    lines = section({"command": "run", "date": "today", "where": {"commit": "abc"}, "scores": scores}).splitlines()
+    assert lines[:4] == ["| strategy | one |", "| --- | ---: |", "| `naive` | 42 / 12 |", "| `linear` | **68 / 12** |"]
+    assert lines[-1].startswith("`run`: today, commit abc.")
+
+
+def test_the_readme_shows_the_run_that_is_kept() -> None:
+    readme = README.read_text("utf-8")
+    run = json.loads((RESULTS / "retrieval.json").read_text("utf-8"))
+    assert with_section(readme, section(run), MARKS) == readme
