@@ -15,10 +15,11 @@ import argparse
 import asyncio
 import json
 import re
+import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -28,6 +29,9 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # so that it runs as a file, too
+
+from benchmarks.speed.opening import opened
 from quipu.derive.catalog import CATALOG
 from quipu.engine import Parts, Quipu
 from quipu.ingest.local import LocalExtractor
@@ -35,14 +39,11 @@ from quipu.ingest.reading import Recipe
 from quipu.model.delta import Delta, DocumentFacts
 from quipu.model.query import Condition, Filter, Query
 from quipu.parse import MEDIA_TYPE_BY_SUFFIX, parse
+from quipu.ports.store import Store
 from quipu.providers.local import ByteTokenizer
 from quipu.retrieve import STRATEGIES
 from quipu.stores.relational.sql import blocks
-from quipu.stores.relational.sqlite import SqliteBackend
-from quipu.stores.relational.store import RelationalStore
 from quipu.testing.facts import document, entity, passage, relation
-from quipu.topology import LocalTopologies
-from quipu.vectors.local import LocalVectors
 
 Ints = npt.NDArray[np.int64]
 Vectors = npt.NDArray[np.float32]
@@ -120,7 +121,7 @@ def questions(n: int) -> list[str]:
     return [f"How is {names[one]} connected to {names[other]}?" for one, other in pairs]
 
 
-async def fill(kb: Quipu, store: RelationalStore, n: int) -> None:
+async def fill(kb: Quipu, store: Store, n: int) -> None:
     """Make an index of n entities with every derivation."""
     begun = time.perf_counter()
     for some in blocks(documents(n), DOCUMENTS_PER_COMMIT):
@@ -154,30 +155,17 @@ async def measure(kb: Quipu, n: int, strategies: Sequence[str]) -> AsyncIterator
             )
 
 
-@asynccontextmanager
-async def opened(folder: Path) -> AsyncIterator[tuple[Quipu, RelationalStore]]:
+def open_index(folder: Path) -> AbstractAsyncContextManager[tuple[Quipu, Parts]]:
     """Open an engine with the local embedder above over an index in a folder."""
-    store = RelationalStore(SqliteBackend(folder / "index.sqlite", busy_timeout_s=30), lease_s=600)
-    await store.prepare()
     embedder = HashedWords()
-    await store.use_embedder(embedder.identity, embedder.dimension)
-    parts = Parts(
-        path=folder,
-        store=store,
-        vectors=LocalVectors(folder / "vectors"),
-        topology=LocalTopologies(folder / "topology"),
+    recipe = Recipe(
+        parse=parse,
+        media_types=MEDIA_TYPE_BY_SUFFIX,
+        extractor=LocalExtractor(),
+        tokenizer=ByteTokenizer(),
         embedder=embedder,
-        recipe=Recipe(
-            parse=parse,
-            media_types=MEDIA_TYPE_BY_SUFFIX,
-            extractor=LocalExtractor(),
-            tokenizer=ByteTokenizer(),
-            embedder=embedder,
-        ),
-        ask=lambda text: Query(text=text),
     )
-    async with Quipu(parts) as kb:
-        yield kb, store
+    return opened(folder, recipe, embedder)
 
 
 def _relations(n: int, chance: np.random.Generator) -> tuple[Ints, Ints, list[Ints]]:
@@ -207,10 +195,10 @@ async def _measure_all(sizes: Sequence[int], strategies: Sequence[str], folder: 
         is_made = (place / "made").exists()
         place.mkdir(parents=True, exist_ok=True)
         if not is_made:
-            async with opened(place) as (kb, store):
-                await fill(kb, store, n)
+            async with open_index(place) as (kb, parts):
+                await fill(kb, parts.store, n)
             (place / "made").touch()
-        async with opened(place) as (kb, _):
+        async with open_index(place) as (kb, _):
             async for figure in measure(kb, n, strategies):
                 print(
                     f"  {figure.strategy:<18}{figure.allowed:<9}{figure.ms:>10,.1f} ms, cpu {figure.cpu_ms:>8,.1f} ms"

@@ -11,8 +11,8 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.speed import process, workload
+from benchmarks.speed.opening import opened
 from benchmarks.speed.process import Given, Meter
 from quipu.answer.pack import pack
 from quipu.derive.embedding import embed_stale
@@ -34,16 +35,11 @@ from quipu.model.delta import Delta, DocumentFacts
 from quipu.model.document import SourceDocument
 from quipu.model.event import Event, Progress
 from quipu.model.extraction import ChunkInput, Extraction, FoundEntity, FoundRelation
-from quipu.model.query import Query
 from quipu.parse import MEDIA_TYPE_BY_SUFFIX, parse
 from quipu.ports.extractor import Extracted
 from quipu.ports.sink import no_sink
 from quipu.retrieve import strategy_named
 from quipu.retrieve.strategy import Tools
-from quipu.stores.relational.sqlite import SqliteBackend
-from quipu.stores.relational.store import RelationalStore
-from quipu.topology import LocalTopologies
-from quipu.vectors.local import LocalVectors
 
 SYSTEM = "quipu"
 LAST_SHARE = 0.2  # of the chunks: what the last ones cost is measured on its own
@@ -227,31 +223,18 @@ async def remove(bench: Bench) -> None:
     bench.report("remove", values)
 
 
-@asynccontextmanager
-async def open_index(index: Path, given: Given) -> AsyncIterator[tuple[Quipu, Parts]]:
-    """Open an engine on a folder, as wiring does, with what the benchmark gives."""
+def open_index(index: Path, given: Given) -> AbstractAsyncContextManager[tuple[Quipu, Parts]]:
+    """Open an engine on a folder with what the benchmark gives."""
     embedder = GivenEmbedder(given)
-    store = RelationalStore(SqliteBackend(index / "index.sqlite", busy_timeout_s=5), lease_s=60)
-    await store.prepare()
-    await store.use_embedder(embedder.identity, embedder.dimension)
-    parts = Parts(
-        path=index,
-        store=store,
-        vectors=LocalVectors(index / "vectors"),
-        topology=LocalTopologies(index / "topology"),
+    recipe = Recipe(
+        parse=parse,
+        media_types=MEDIA_TYPE_BY_SUFFIX,
+        extractor=GivenExtractor(given),
+        tokenizer=WordTokenizer(),
         embedder=embedder,
-        recipe=Recipe(
-            parse=parse,
-            media_types=MEDIA_TYPE_BY_SUFFIX,
-            extractor=GivenExtractor(given),
-            tokenizer=WordTokenizer(),
-            embedder=embedder,
-            chunking=Chunking(method="fixed", max_tokens=workload.WINDOW, overlap=workload.OVERLAP),
-        ),
-        ask=lambda text: Query(text=text),
+        chunking=Chunking(method="fixed", max_tokens=workload.WINDOW, overlap=workload.OVERLAP),
     )
-    async with Quipu(parts) as kb:
-        yield kb, parts
+    return opened(index, recipe, embedder)
 
 
 def _said(text: str) -> Extraction:

@@ -111,9 +111,8 @@ class _Run(Generic[K, T, O]):
         self._n_at_once = n_at_once
         self.failures: list[QuipuError] = []
         self._tasks: asyncio.Queue[tuple[T] | None] = asyncio.Queue(maxsize=READ_AT_ONCE)
-        self._outcomes: asyncio.Queue[tuple[O | None, bool]] = (
-            asyncio.Queue()
-        )  # what was written, and whether it is done
+        # What was written, and whether it is done.
+        self._outcomes: asyncio.Queue[tuple[O | None, bool]] = asyncio.Queue()
 
     async def feed(self, keys: Sequence[K]) -> None:
         """Read what is to be written, a few pieces ahead of the workers."""

@@ -19,7 +19,7 @@ from quipu.ports.embedder import Embedder
 from quipu.ports.extractor import Extractor
 from quipu.providers.local import ByteTokenizer, WordLlamaEmbedder
 from quipu.settings import Settings
-from quipu.stores.relational.recognised import is_index
+from quipu.stores.relational.index_file import is_index
 from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
 from quipu.text.analyzer import Analyzer

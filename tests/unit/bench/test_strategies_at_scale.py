@@ -2,16 +2,16 @@
 
 from pathlib import Path
 
-from benchmarks.strategies_at_scale import fill, measure, opened
+from benchmarks.strategies_at_scale import fill, measure, open_index
 from quipu.retrieve import STRATEGIES
 
 N = 200
 
 
 async def test_every_strategy_is_measured_on_the_whole_index_and_on_a_tenth(tmp_path: Path) -> None:
-    async with opened(tmp_path) as (kb, store):
-        await fill(kb, store, N)
-        assert await store.verify() == []
+    async with open_index(tmp_path) as (kb, parts):
+        await fill(kb, parts.store, N)
+        assert await kb.verify() == []
         figures = [figure async for figure in measure(kb, N, list(STRATEGIES))]
     assert [(each.strategy, each.allowed) for each in figures] == [
         (name, allowed) for allowed in ("all", "a tenth") for name in STRATEGIES

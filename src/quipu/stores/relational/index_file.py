@@ -1,4 +1,4 @@
-"""Recognised: an index told from other databases without opening it as one, which would make it one."""
+"""Index file: that of an index told from other databases without opening it as one, which would make it one."""
 
 import sqlite3
 from contextlib import closing

@@ -1,0 +1,33 @@
+"""Opening: an engine on an index in a folder, as wiring opens one, with what a benchmark gives in place of settings."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from quipu.engine import Parts, Quipu
+from quipu.ingest.reading import Recipe
+from quipu.model.query import Query
+from quipu.ports.embedder import Embedder
+from quipu.stores.relational.sqlite import SqliteBackend
+from quipu.stores.relational.store import RelationalStore
+from quipu.topology import LocalTopologies
+from quipu.vectors.local import LocalVectors
+
+
+@asynccontextmanager
+async def opened(folder: Path, recipe: Recipe, embedder: Embedder) -> AsyncIterator[tuple[Quipu, Parts]]:
+    """Open an engine that reads by `recipe` and embeds with `embedder`; its parts are given beside it."""
+    store = RelationalStore(SqliteBackend(folder / "index.sqlite", busy_timeout_s=30), lease_s=600)
+    await store.prepare()
+    await store.use_embedder(embedder.identity, embedder.dimension)
+    parts = Parts(
+        path=folder,
+        store=store,
+        vectors=LocalVectors(folder / "vectors"),
+        topology=LocalTopologies(folder / "topology"),
+        embedder=embedder,
+        recipe=recipe,
+        ask=lambda text: Query(text=text),
+    )
+    async with Quipu(parts) as kb:
+        yield kb, parts
