@@ -1,16 +1,17 @@
 """Child processes of the laws: live through a fixed history, and die where they are told to.
 
-Run as `python -m tests.laws.child WORK FOLDER …`; see `main`.
+Run as `python -m tests.laws.child WORK …`; see `main`.
 """
 
 import asyncio
+import json
 import os
 import signal
 import sys
-import time
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -105,17 +106,12 @@ def _watch_files(fuse: Fuse) -> None:
 
 @contextmanager
 def _without_transaction(backend: SqliteBackend) -> Iterator[Connection]:
-    """Return a connection without a transaction; each statement takes a while, so that writers do meet."""
+    """Return a connection without a transaction: each statement is written at once."""
     with backend._engine.connect() as connection:
-        event.listen(connection, "after_cursor_execute", _dawdle)
         yield connection
 
 
-def _dawdle(*_: object) -> None:
-    time.sleep(0.001)
-
-
-def _seed_fault(name: str) -> None:
+def seed_fault(name: str) -> None:
     """Break the code under test, to show that the law's test notices."""
     if name == "no write transaction":
         SqliteBackend.writing = _without_transaction  # type: ignore[assignment, method-assign]
@@ -129,37 +125,49 @@ def _facts_in_set_order(chunk: Chunk, extraction: Extraction) -> ChunkFacts:
     return replace(facts, entities=tuple(by_key[key] for key in set(by_key)))
 
 
+def forked(work: Callable[[], None]) -> int:
+    """Do some work in a fork, which begins at once; return how that ended, negative where by a signal."""
+    pid = os.fork()
+    if pid:
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    try:
+        work()
+    except BaseException as error:
+        print(repr(error), file=sys.stderr)
+        os._exit(1)
+    os._exit(0)
+
+
+def _live_and_die(folder: Path, kind: str, n: int, fault: str) -> None:
+    seed_fault(fault)
+    fuse = Fuse(n)
+    {"statement": _watch_statements, "file": _watch_files}[kind](fuse)
+    beside = folder.parent
+    extractor = CountingExtractor(beside / f"{folder.name}.asked")
+    asyncio.run(live(folder, extractor=extractor, acknowledged=beside / f"{folder.name}.acks"))
+    (beside / f"{folder.name}.points").write_text(f"{n - fuse.n}")
+
+
 def main() -> None:
-    """`live FOLDER KIND N`: die at the N-th statement or file operation (N 0: count them and print).
-    `state FOLDER`: build everything once and print dump and rankings. `write FOLDER FIRST LAST`: add documents.
-    The environment variable LAWS_FAULT names a fault to seed.
+    """`live`: for each line of standard input, "FOLDER KIND N FAULT", live in a fork and die at the N-th statement or
+    file operation (N 0: count them and note how many), and say how that ended. `state FOLDER FAULT`: build everything
+    once without and once with a fault, and print dumps and rankings. A FAULT named is seeded, "sound" is none.
     """
-    work, folder = sys.argv[1], Path(sys.argv[2])
-    _seed_fault(os.environ.get("LAWS_FAULT", ""))
-    if work == "live":
-        fuse = Fuse(int(sys.argv[4]))
-        begun = fuse.n
-        {"statement": _watch_statements, "file": _watch_files}[sys.argv[3]](fuse)
-        log = folder.parent / f"{folder.name}.asked"
-        asyncio.run(live(folder, extractor=CountingExtractor(log), acknowledged=folder.parent / f"{folder.name}.acks"))
-        print(begun - fuse.n)
-    elif work == "state":
-        asyncio.run(_print_state(folder))
-    elif work == "write":
-        asyncio.run(_write(folder, int(sys.argv[3]), int(sys.argv[4])))
+    if sys.argv[1] == "live":
+        for line in sys.stdin:
+            folder, kind, n, fault = line.strip().split(" ", 3)
+            print(forked(partial(_live_and_die, Path(folder), kind, int(n), fault)), flush=True)
+    else:
+        folder = Path(sys.argv[2])
+        sound = asyncio.run(_built(folder / "sound"))
+        seed_fault(sys.argv[3])
+        print(json.dumps([sound, asyncio.run(_built(folder / "broken"))]))
 
 
-async def _print_state(folder: Path) -> None:
+async def _built(folder: Path) -> list[str]:
     async with engine(folder, exact_below=EXACT_BELOW) as kb:
         await kb.add(*(document(name, 3) for name in NAMES))
-        for lines in await state(kb):
-            print("\n".join(lines))
-
-
-async def _write(folder: Path, first: int, last: int) -> None:
-    async with engine(folder) as kb:
-        for number in range(first, last):
-            await kb.add(document(f"shared{number % 3}.md", 0), document(f"own{number}.md", number))
+        return [line for lines in await state(kb) for line in lines]
 
 
 if __name__ == "__main__":

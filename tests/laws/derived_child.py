@@ -1,13 +1,13 @@
 """Child processes of the laws of derivations: they live through a short history with a model, and die where told to.
 
 Run as `python -m tests.laws.derived_child`: each line of standard input is a job, "FOLDER BASE_URL POINT", as for
-`tests.laws.model_child`; a POINT below 0 is counted while reports and aggregates are written. Beside FOLDER the steps
-that are done are noted, and what each request asks.
+`tests.laws.model_child`; points of the kind "reporting" are those while reports and aggregates are written. Beside
+FOLDER the steps that are done are noted, and what each request asks.
 """
 
 import asyncio
-import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,25 +17,26 @@ from quipu.engine import Quipu
 from quipu.model.chat import ChatRequest, Role
 from quipu.providers.openai.chat import OpenAIChat
 from quipu.providers.openai.embeddings import OpenAIEmbedder
+from quipu.stores.relational.store import RelationalStore
 from quipu.testing.scripted.model import Call, ScriptedModel
+from tests.laws.child import forked
 from tests.laws.derived_world import DERIVATIONS
 from tests.laws.model_child import Counted
 from tests.laws.model_world import model_engine, model_settings, script, travels
 
 DOCUMENTS = tuple(travels(f"{letter}.md", n_sentences=1) for letter in "abcdef")
 N_STEPS = 4
-NEVER = 1 << 30
+REPORTING = "reporting"  # kind of point
 
 
 class Staged(Counted):
     """A fuse that may burn only while reports are written."""
 
-    is_waiting = False
-
     def burn(self, *rest: Any, **more: Any) -> None:
-        """Pass one point, if it counts."""
-        if not self.is_waiting or self._stage == Role.REPORT:
-            super().burn(*rest, **more)
+        """Pass one point, and one of reporting if it is."""
+        super().burn(*rest, **more)
+        if self._stage == Role.REPORT:
+            self.pass_one(REPORTING)
 
 
 async def step(kb: Quipu, number: int) -> None:
@@ -82,16 +83,8 @@ def note_keys(fuse: Staged, notes: list[Path]) -> None:
     OpenAIChat.complete = noted  # type: ignore[assignment, method-assign]
 
 
-def _forked(folder: Path, base_url: str, done: Path) -> int:
-    pid = os.fork()
-    if pid:
-        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    try:
-        asyncio.run(live(folder, base_url, done))
-    except BaseException as error:
-        print(repr(error), file=sys.stderr)
-        os._exit(1)
-    os._exit(0)
+def _run(folder: Path, base_url: str, done: Path) -> None:
+    asyncio.run(live(folder, base_url, done))
 
 
 def main() -> None:
@@ -100,16 +93,16 @@ def main() -> None:
     event.listen(Engine, "before_cursor_execute", fuse.burn)
     note_keys(fuse, keys)
     OpenAIEmbedder._batch = fuse.around(OpenAIEmbedder._batch)  # type: ignore[method-assign]
+    RelationalStore.keep = fuse.after_keeping(RelationalStore.keep)  # type: ignore[method-assign]
     for line in sys.stdin:
         folder, base_url, point = line.split()
         notes, done, code = Path(f"{folder}.notes"), Path(f"{folder}.done"), 0
         keys[0] = Path(f"{folder}.keys")
-        fuse.begin(abs(int(point)) or NEVER, notes)
-        fuse.is_waiting = int(point) < 0
-        if int(point):
-            code = _forked(Path(folder), base_url, done)
+        fuse.begin(point, notes)
+        if fuse.n:
+            code = forked(partial(_run, Path(folder), base_url, done))
         else:
-            asyncio.run(live(Path(folder), base_url, done))
+            _run(Path(folder), base_url, done)
             fuse.note()
         print(code, notes.read_text() if notes.exists() else "0 survived", flush=True)
 

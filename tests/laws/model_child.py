@@ -1,16 +1,16 @@
 """Child processes of the laws with models: they add documents over the scripted server, and die where they are told to.
 
 Run as `python -m tests.laws.model_child`: each line of standard input is a job, "FOLDER BASE_URL POINT". At that point
-of its work the process kills itself; it is a fork, so that it begins at once. With 0 for a point the job is done to its
-end by the process itself, which is then warm. The answer is how the job ended, how many points it passed, and the
-stage.
+of its work the process kills itself; it is a fork, so that it begins at once. "kept-ROLE:N" is when the N-th reply to
+that role has been kept. With 0 for a point the job is done to its end by the process itself, which is then warm. The
+answer is how the job ended, how many points it passed, and the stage.
 """
 
 import asyncio
-import os
 import sys
 import threading
 from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,13 @@ from sqlalchemy import Engine, event
 from quipu.model.chat import ChatRequest
 from quipu.providers.openai.chat import OpenAIChat
 from quipu.providers.openai.embeddings import OpenAIEmbedder
-from tests.laws.child import Fuse
+from quipu.stores.relational.store import RelationalStore
+from tests.laws.child import Fuse, forked
 from tests.laws.model_world import model_engine, model_settings, travels
 
 DOCUMENTS = tuple(travels(f"{letter}.md", n_sentences=1) for letter in "abcdefg")
 READING = "reading"
+ANY = ""  # kind of point
 BATCH_TOKENS = 40  # of descriptions in a call: summaries of several calls each
 
 Call = Callable[..., Coroutine[Any, Any, Any]]
@@ -34,20 +36,27 @@ class Counted(Fuse):
 
     def __init__(self) -> None:
         super().__init__(0)
-        self._stage, self._n_passed, self._notes = READING, 0, Path()
+        self._stage, self._n_passed, self._notes, self._counted = READING, 0, Path(), ANY
         self._lock = threading.Lock()
 
-    def begin(self, n: int, notes: Path) -> None:
-        """Burn anew, for `n` points."""
-        self.n, self._stage, self._n_passed, self._notes = n, READING, 0, notes
+    def begin(self, point: str, notes: Path) -> None:
+        """Burn anew: until the n-th point for "n", the n-th of a kind for "KIND:n"."""
+        self._counted, _, n = point.rpartition(":")
+        self.n, self._stage, self._n_passed, self._notes = int(n), READING, 0, notes
 
     def burn(self, *_: Any, **__: Any) -> None:
-        """Pass one point; statements are made in threads."""
+        """Pass one point of any kind; statements are made in threads."""
         with self._lock:
             self._n_passed += 1
-            if self.n == 1:
-                self.note()
-            super().burn()
+        self.pass_one(ANY)
+
+    def pass_one(self, kind: str) -> None:
+        """Pass one point of a kind."""
+        with self._lock:
+            if kind == self._counted:
+                if self.n == 1:
+                    self.note()
+                super().burn()
 
     def note(self) -> None:
         """Write down how many points were passed, and the stage."""
@@ -65,23 +74,25 @@ class Counted(Fuse):
 
         return watched
 
+    def after_keeping(self, keep: Call) -> Call:
+        """Return a `keep` of a store that passes a point when a reply is committed."""
+
+        async def watched(
+            store: RelationalStore, input_hash: str, payload: str, request: ChatRequest, usage: Any
+        ) -> None:
+            await keep(store, input_hash, payload, request, usage)
+            self.pass_one(f"kept-{request.role.value}")
+
+        return watched
+
 
 async def _add(folder: Path, base_url: str) -> None:
     async with model_engine(model_settings(folder, base_url), batch_tokens=BATCH_TOKENS) as kb:
         await kb.add(*DOCUMENTS)
 
 
-def _forked(folder: Path, base_url: str) -> int:
-    """Add the documents in a fork; return how that ended, negative where by a signal."""
-    pid = os.fork()
-    if pid:
-        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    try:
-        asyncio.run(_add(folder, base_url))
-    except BaseException as error:
-        print(repr(error), file=sys.stderr)
-        os._exit(1)
-    os._exit(0)
+def _run(folder: Path, base_url: str) -> None:
+    asyncio.run(_add(folder, base_url))
 
 
 def main() -> None:
@@ -90,14 +101,15 @@ def main() -> None:
     event.listen(Engine, "before_cursor_execute", fuse.burn)
     OpenAIChat.complete = fuse.around(OpenAIChat.complete)  # type: ignore[method-assign]
     OpenAIEmbedder._batch = fuse.around(OpenAIEmbedder._batch)  # type: ignore[method-assign]
+    RelationalStore.keep = fuse.after_keeping(RelationalStore.keep)  # type: ignore[method-assign]
     for line in sys.stdin:
         folder, base_url, point = line.split()
         notes, code = Path(f"{folder}.notes"), 0
-        fuse.begin(int(point), notes)
-        if int(point):
-            code = _forked(Path(folder), base_url)
+        fuse.begin(point, notes)
+        if fuse.n:
+            code = forked(partial(_run, Path(folder), base_url))
         else:
-            asyncio.run(_add(Path(folder), base_url))
+            _run(Path(folder), base_url)
             fuse.note()
         print(code, notes.read_text() if notes.exists() else "0 survived", flush=True)
 

@@ -12,6 +12,7 @@ from quipu.testing.server.process import ServerHandle
 from tests.laws.model_counts import asked_again, differences, spent_since
 from tests.laws.model_world import script
 
+HANGING = frozenset({FaultName.TIMEOUT, FaultName.STALL})  # a client notices nothing but that time passes
 FIRST, ALWAYS = "first attempts", "always"
 
 # One of each way a fault can go on for ever; with a larger scale all of them do.

@@ -38,6 +38,7 @@ from quipu.wrap.retry import RetryPolicy
 
 BATCH_TOKENS = 120  # of descriptions: a few, so that a summary takes several calls
 AT_ONCE = Latency()
+LONG_S, SHORT_S = 60.0, 2.0  # how long to wait for a reply: where none is to hang, and where one is to
 IMPATIENT = RetryPolicy(max_attempts=3, max_paid=2, first_wait_s=0.0, max_wait_s=0.0, patience_s=30.0)
 
 _NAMES = ("Marco Polo", "Kublai Khan", "Ibn Battuta", "Cai Lun", "Niccolo Polo", "Rustichello")
@@ -72,7 +73,7 @@ def model_settings(folder: Path, base_url: str, **values: Any) -> Settings:
         "index": folder,
         "llm": "custom/scripted",
         "llm_base_url": base_url,
-        "llm_timeout_s": 1.0,
+        "llm_timeout_s": LONG_S,
         "embedder": "openai",
         "embedder_model": "custom/words",
         "embedder_base_url": base_url,

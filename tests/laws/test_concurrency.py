@@ -1,8 +1,5 @@
 """Law 3: readers see only whole snapshots while a writer works, and two writers lose no update."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,42 +7,36 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection
 
-from quipu.model.document import SourceDocument
+from quipu.engine import Quipu
 from quipu.stores.relational.sqlite import SqliteBackend
 from tests.laws.world import chunk_texts, document, engine, fresh_state, state
+from tests.laws.writer import ENDED, MIDWAY, WAITING, end, go_on, heard, writing, written
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def writer(folder: Path, first: int, last: int, fault: str = "") -> subprocess.Popen[bytes]:
-    """Start a process that adds the documents `own{first}` … and, over and over, three that all writers share."""
-    command = [sys.executable, "-m", "tests.laws.child", "write", str(folder), str(first), str(last)]
-    environment = {**os.environ, "LAWS_FAULT": fault}
-    return subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL if fault else None)
+KNOWN = [document(f"known{number}.md", number) for number in range(8)]  # of every name there is
 
 
-def written(first: int, last: int) -> dict[str, SourceDocument]:
-    """Return what such a writer leaves behind."""
-    own = {f"own{number}.md": document(f"own{number}.md", number) for number in range(first, last)}
-    return own | {f"shared{number % 3}.md": document(f"shared{number % 3}.md", 0) for number in range(first, last)}
+async def sees_whole_documents(kb: Quipu, n_written: int) -> int:
+    """Assert that a reader sees each document a writer writes whole or not at all; return how many it knows of."""
+    assert await kb.verify() == []
+    documents = await kb.documents()
+    for known in documents:
+        texts = [chunk.text for chunk in (await kb.document(known.id)).chunks]
+        assert texts in ([], chunk_texts(written(0, n_written)[known.id]))
+    return len(documents)
 
 
 async def test_readers_see_only_whole_snapshots_while_another_process_writes(tmp_path: Path) -> None:
-    async with engine(tmp_path / "kb") as kb:
-        process = writer(tmp_path / "kb", 0, 40)
-        n_snapshots, sizes = 0, set[int]()
-        while process.poll() is None or n_snapshots == 0:
-            assert await kb.verify() == []
-            documents = await kb.documents()
-            for known in documents:
-                report = await kb.document(known.id)
-                texts = [chunk.text for chunk in report.chunks]
-                whole = chunk_texts(written(0, 40)[known.id])
-                assert texts in ([], whole)
-            n_snapshots += 1
-            sizes.add(len(documents))
-        assert process.returncode == 0
-        assert len(sizes) > 1, "the reader never saw the index grow"
+    n, n_stops = 40, 8
+    async with engine(tmp_path / "kb") as kb, writing(tmp_path / "kb", 0, n, n_stops) as writer:
+        sizes: list[int] = []
+        while await heard(writer) == MIDWAY:
+            sizes.append(await sees_whole_documents(kb, n))
+            await go_on(writer)
+            sizes.append(await sees_whole_documents(kb, n))  # at any point of what follows
+        assert await writer.wait() == 0
+        assert len(sizes) == 2 * n_stops
+        assert sizes == sorted(sizes)
+        assert sizes[0] < sizes[-1] < await sees_whole_documents(kb, n) == len(written(0, n))
 
 
 async def sees_a_write(folder: Path) -> bool:
@@ -54,7 +45,8 @@ async def sees_a_write(folder: Path) -> bool:
         await kb.add(document("before.md", 0))
         async with kb._store.view() as view:
             before = await view.documents()
-            assert writer(folder, 0, 5).wait() == 0
+            async with writing(folder, 0, 5) as writer:
+                assert await end(writer) == 0
             return await view.documents() != before
 
 
@@ -72,21 +64,30 @@ async def test_the_law_fails_where_a_view_is_no_snapshot(tmp_path: Path, monkeyp
     assert await sees_a_write(tmp_path)
 
 
-async def differ_after_two_writers(folder: Path, fault: str = "") -> bool:
-    """Say whether an index that two processes wrote to differs from one that was built alone."""
+async def differ_after_two_writers(folder: Path, n: int, fault: str = "") -> bool:
+    """Say whether an index that two processes wrote to differs from one that was built alone.
+
+    They meet: one is in the middle of its first commit when the other comes to write.
+    """
     async with engine(folder / "kb") as kb:
-        processes = [writer(folder / "kb", 0, 15, fault), writer(folder / "kb", 15, 30, fault)]
-        codes = [process.wait() for process in processes]
-        if any(codes):
-            return True
+        await kb.add(*KNOWN)
+        async with writing(folder / "kb", 0, n, 1, fault) as one:
+            assert await heard(one) == MIDWAY
+            async with writing(folder / "kb", n, 2 * n, 0, fault) as other:
+                assert await heard(other) == (ENDED if fault else WAITING)
+                await go_on(one)
+                assert [await end(one), await end(other)] == [0, 0]
         await kb.resume()
         together = await kb.verify(), await state(kb)
-    return together != ([], await fresh_state(folder / "fresh", list(written(0, 30).values())))
+    alone = await fresh_state(folder / "fresh", [*KNOWN, *written(0, 2 * n).values()])
+    return together != ([], alone)
 
 
 async def test_two_writers_lose_no_update(tmp_path: Path) -> None:
-    assert not await differ_after_two_writers(tmp_path)
+    assert not await differ_after_two_writers(tmp_path, 15)
 
 
 async def test_the_law_fails_where_writers_do_not_take_turns(tmp_path: Path) -> None:
-    assert await differ_after_two_writers(tmp_path, fault="no write transaction")
+    """One commit each, of nothing the other writes, so that neither waits for the other's work."""
+    assert not await differ_after_two_writers(tmp_path / "sound", 1)
+    assert await differ_after_two_writers(tmp_path / "broken", 1, fault="no write transaction")

@@ -1,9 +1,9 @@
 """Law 2: killed anywhere, nothing is lost, nothing half-done is visible, and finishing ends the same."""
 
-import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from random import Random
@@ -22,11 +22,30 @@ from tests.laws.world import chunk_texts, document, engine, fresh_state, run, st
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def child(folder: Path, kind: str, n: int, fault: str = "") -> subprocess.CompletedProcess[str]:
-    """Run the history in a child process that dies at the n-th point of a kind (0: never; it prints how many)."""
-    command = [sys.executable, "-m", "tests.laws.child", "live", str(folder), kind, str(n)]
-    environment = {**os.environ, "LAWS_FAULT": fault}
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+class Mortal:
+    """Lives through the history in a process that forks for each life."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+
+    def live(self, folder: Path, kind: str, n: int, fault: str = "sound") -> int:
+        """Live and die at the n-th point of a kind (0: never); return the exit code."""
+        assert self._process.stdin and self._process.stdout
+        self._process.stdin.write(f"{folder} {kind} {n} {fault}\n")
+        self._process.stdin.flush()
+        return int(self._process.stdout.readline())
+
+    def n_points(self, folder: Path, kind: str) -> int:
+        """Return how many points of a kind a life has."""
+        assert self.live(folder, kind, 0) == 0
+        return int(folder.with_name(f"{folder.name}.points").read_text())
+
+
+@pytest.fixture(scope="module")
+def mortal() -> Iterator[Mortal]:
+    command = [sys.executable, "-m", "tests.laws.child", "live"]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield Mortal(process)
 
 
 def survivors() -> list[SourceDocument]:
@@ -93,10 +112,9 @@ def asked(log: Path) -> set[str]:
     return set(log.read_text().split()) if log.exists() else set()
 
 
-def crash_and_recover(folder: Path, kind: str, point: int, expected: object) -> None:
+def crash_and_recover(mortal: Mortal, folder: Path, kind: str, point: int, expected: object) -> None:
     """Kill a run at one point, then check what it left and that its work can be finished."""
-    died = child(folder, kind, point)
-    assert died.returncode == -signal.SIGKILL, died.stderr
+    assert mortal.live(folder, kind, point) == -signal.SIGKILL
     run(lambda: check_recovery(folder, expected))
 
 
@@ -109,19 +127,21 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> object:
 
 @pytest.mark.parametrize(("kind", "n"), [("statement", 30), ("file", 8)])
 def test_a_killed_run_loses_nothing_and_finishes_as_if_never_killed(
-    kind: str, n: int, tmp_path: Path, laws_scale: int, expected: object
+    kind: str, n: int, mortal: Mortal, tmp_path: Path, laws_scale: int, expected: object
 ) -> None:
-    total = int(child(tmp_path / "count", kind, 0).stdout)
+    total = mortal.n_points(tmp_path / "count", kind)
     assert total >= n, f"only {total} points of kind {kind}"
     for point in sorted(Random(20).sample(range(1, total + 1), min(n * laws_scale, total))):
-        crash_and_recover(tmp_path / f"kill-{point}", kind, point, expected)
+        crash_and_recover(mortal, tmp_path / f"kill-{point}", kind, point, expected)
 
 
 @pytest.mark.parametrize("fault", ["no write transaction"])
-def test_the_law_fails_where_writes_are_not_one_transaction(fault: str, tmp_path: Path, expected: object) -> None:
+def test_the_law_fails_where_writes_are_not_one_transaction(
+    fault: str, mortal: Mortal, tmp_path: Path, expected: object
+) -> None:
     for point in range(150, 400, 9):
         folder = tmp_path / f"kill-{point}"
-        assert child(folder, "statement", point, fault).returncode == -signal.SIGKILL
+        assert mortal.live(folder, "statement", point, fault) == -signal.SIGKILL
         try:
             run(lambda folder=folder: check_recovery(folder, expected))  # type: ignore[misc]
         except (AssertionError, IntegrityError):

@@ -14,13 +14,15 @@ from quipu.model.cluster import Hierarchy
 from quipu.stores.relational.store import RelationalStore
 from quipu.testing.server.ledger import Served
 from quipu.testing.server.process import ServerHandle
-from tests.laws.derived_child import lines_of, live
+from tests.laws.derived_child import REPORTING, lines_of, live
 from tests.laws.derived_world import communities_anew, told_of
 from tests.laws.model_counts import completed
 from tests.laws.model_world import dump_of, model_engine, model_settings, script
 from tests.laws.test_model_crash import ROOT, Killer, kept_replies, points
 
-N_REPORTING = 250  # points of a run at which reports or aggregates are written
+N_REPORTING = 200  # points of a run at which reports or aggregates are written: now 270, now 340
+SURE = 0.9  # share of the points of one run that another, which writes more at once, has too
+ONE_KEPT = "kept-report:1"  # then it is not yet recorded what was reported
 
 
 @pytest.fixture(scope="module")
@@ -49,10 +51,10 @@ def undisturbed(server: ServerHandle, killer: Killer, tmp_path_factory: pytest.T
     return asyncio.run(ended(folder, server)), n_points
 
 
-async def kill_and_finish(folder: Path, server: ServerHandle, killer: Killer, point: int, whole: object) -> str:
-    """Kill a run at a point, finish it, and assert the law; return the stage of the kill."""
+async def kill_and_finish(folder: Path, server: ServerHandle, killer: Killer, point: int | str, whole: object) -> None:
+    """Kill a run at a point, finish it, and assert the law."""
     server.reset()
-    code, _, stage = killer.run(folder, server, point)
+    code, _, _ = killer.run(folder, server, point)
     assert code == -signal.SIGKILL
     before = (await asyncio.to_thread(server.settled)).requests
     asked_by_hash = dict(line.split() for line in lines_of(Path(f"{folder}.keys")))
@@ -66,7 +68,6 @@ async def kill_and_finish(folder: Path, server: ServerHandle, killer: Killer, po
     served = (await asyncio.to_thread(server.settled)).requests
     assert not kept & what(served[len(before) :]), "a reply that was kept was asked for again"
     assert await ended(folder, server) == whole
-    return stage
 
 
 def what(served: Sequence[Served]) -> set[str]:
@@ -79,9 +80,10 @@ async def test_killed_at_any_point_the_work_can_be_finished_and_nothing_kept_is_
 ) -> None:
     whole, n_points = undisturbed
     server.configure(script())
-    everywhere = points(2 * laws_scale, round(0.95 * n_points), "derived kills")
-    reporting = [-point for point in points(3 * laws_scale, N_REPORTING, "kills of reports")]
-    for number, point in enumerate((*everywhere, *reporting)):
+    everywhere = points(2 * laws_scale, round(SURE * n_points), "derived kills")
+    reporting = [f"{REPORTING}:{point}" for point in points(3 * laws_scale, N_REPORTING, "kills of reports")]
+    chosen: list[int | str] = [*everywhere, *reporting]
+    for number, point in enumerate(chosen):
         folder = tmp_path / str(number)
         await kill_and_finish(folder, server, killer, point, whole)
         shutil.rmtree(folder)
@@ -99,7 +101,7 @@ async def test_the_law_fails_where_kept_replies_are_not_looked_for(
 
     whole, _ = undisturbed
     server.configure(script())
+    await kill_and_finish(tmp_path / "sound", server, killer, ONE_KEPT, whole)
     monkeypatch.setattr(RelationalStore, "find", find)
     with pytest.raises(AssertionError, match="asked for again"):
-        for number in range(12):  # what is kept and not yet used when a run is killed hangs on how fast others are
-            await kill_and_finish(tmp_path / str(number), server, killer, number - N_REPORTING // 2, whole)
+        await kill_and_finish(tmp_path / "broken", server, killer, ONE_KEPT, whole)

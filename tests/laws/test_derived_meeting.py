@@ -10,18 +10,18 @@ import pytest
 from quipu import engine as engines
 from quipu.engine import Quipu, turn
 from quipu.engine.models import Models
+from quipu.model.chat import ChatRequest, Completion
 from quipu.model.cluster import Hierarchy
 from quipu.model.evidence import Evidence
 from quipu.model.query import Query
+from quipu.ports.llm import TextSink, no_text
 from quipu.ports.store import ReadView, Store
 from quipu.retrieve import STRATEGIES, Tools
 from quipu.testing.llm import ScriptedLLM
-from quipu.testing.scripted.script import Latency
 from tests.laws.derived_world import DERIVATIONS, NAMES, QUESTIONS, communities_anew, keep_all, story, told_of
+from tests.laws.held import PATIENCE_S, Held, open_when_waiting
 from tests.laws.model_world import dump_of, script, scripted_engine
 from tests.laws.world import engine
-
-SLOW = Latency(mean_s=0.01)
 
 
 @pytest.fixture(autouse=True)
@@ -52,14 +52,16 @@ async def test_two_that_refresh_at_once_end_in_the_state_of_one(tmp_path: Path) 
         assert await ended(kb) == together
 
 
-async def asked_by_both(folder: Path) -> list[str]:
+async def asked_by_both(folder: Path, llm: Held) -> list[str]:
     """Have two engines make all derivations of one index at once; return the hashes of what was asked of documents.
 
     They are of what the model sees: the same may be asked of another revision.
     """
-    llm = ScriptedLLM(script(latency=SLOW))
-    async with scripted_engine(folder, llm) as one, scripted_engine(folder, llm) as other:
+    async with asyncio.timeout(PATIENCE_S), scripted_engine(folder, llm) as one, scripted_engine(folder, llm) as other:
+        llm.reading.set()
+        llm.deriving.set()
         await one.add(*(story(name, 0) for name in NAMES[:3]))
+        llm.deriving.clear()
         n_before = len(llm.answered)
         await asyncio.gather(keep_all(one), keep_all(other))
         requests = [call.request for call in llm.answered[n_before:]]
@@ -69,8 +71,10 @@ async def asked_by_both(folder: Path) -> list[str]:
         return asked
 
 
-async def test_two_that_refresh_at_once_pay_once(tmp_path: Path) -> None:
-    asked = await asked_by_both(tmp_path / "kb")
+async def test_two_that_refresh_at_once_pay_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    llm = Held()
+    open_when_waiting(llm.deriving, monkeypatch)
+    asked = await asked_by_both(tmp_path / "kb", llm)
     assert len(asked) == len(set(asked)) > 3
 
 
@@ -80,7 +84,7 @@ async def test_the_law_fails_where_nobody_waits_for_the_turn(tmp_path: Path, mon
         yield
 
     monkeypatch.setattr(engines, "turn_to_derive", at_once)
-    asked = await asked_by_both(tmp_path / "kb")
+    asked = await asked_by_both(tmp_path / "kb", Held())
     assert len(asked) > len(set(asked))
 
 
@@ -111,11 +115,27 @@ async def test_a_reader_sees_one_snapshot_while_others_refresh(tmp_path: Path) -
             assert await found_in(view, kb) == before
 
 
+class Reader(ScriptedLLM):
+    """A model that works on documents, and replies once a question has been answered since it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__(script())
+        self.answered_one = asyncio.Condition()
+
+    async def complete(self, request: ChatRequest, on_text: TextSink = no_text) -> Completion:
+        """Return the scripted reply after the next question."""
+        if request.documents or request.made_from:  # else it is part of a question itself
+            async with self.answered_one:
+                await self.answered_one.wait()
+        return await super().complete(request, on_text)
+
+
 async def test_readers_are_answered_soundly_all_the_while_a_model_writes(tmp_path: Path) -> None:
-    llm = ScriptedLLM(script(latency=SLOW))
-    async with scripted_engine(tmp_path / "kb", llm) as kb:
+    async with scripted_engine(tmp_path / "kb", ScriptedLLM(script())) as kb:
         await kb.add(*(story(name, 0) for name in NAMES[:2]))
         await keep_all(kb)
+    llm = Reader()
+    async with asyncio.timeout(PATIENCE_S), scripted_engine(tmp_path / "kb", llm) as kb:
         work = asyncio.create_task(kb.add(story(NAMES[2], 0)))
         n_asked = 0
         while not work.done():
@@ -123,6 +143,8 @@ async def test_readers_are_answered_soundly_all_the_while_a_model_writes(tmp_pat
             answer = await kb.query(QUESTIONS[0], strategy=name, with_answer=False)
             assert name in ("bypass", "community_global") or answer.trace.evidence.chunks, name
             n_asked += 1
+            async with llm.answered_one:
+                llm.answered_one.notify_all()
         await work
         assert n_asked > 3
         assert await kb.verify() == []

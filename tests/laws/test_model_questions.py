@@ -13,8 +13,8 @@ from quipu.testing.scripted.fault import Fault, FaultName
 from quipu.testing.scripted.kind import Kind
 from quipu.testing.server.process import ServerHandle
 from tests.laws.model_counts import asked_again, differences
-from tests.laws.model_faults import begin, cases
-from tests.laws.model_world import model_engine, model_settings, script, travels
+from tests.laws.model_faults import HANGING, begin, cases
+from tests.laws.model_world import LONG_S, SHORT_S, model_engine, model_settings, script, travels
 
 KINDS = (Kind.KEYWORDS, Kind.EMBED, Kind.RERANK, Kind.ANSWER)
 
@@ -54,10 +54,12 @@ async def test_whatever_strikes_a_question_is_answered_or_told(
 ) -> None:
     await asyncio.to_thread(begin, server)
     reranker = {"reranker": "custom/words", "reranker_base_url": server.base_url}
-    async with model_engine(model_settings(tmp_path / "kb", server.base_url, **reranker)) as kb:
-        await kb.add(travels("a.md", n_sentences=1))
-        for kind in KINDS:
-            for case in cases(kind, laws_scale):
+    tried = [(kind, case) for kind in KINDS for case in cases(kind, laws_scale)]
+    for timeout_s, hangs in ((LONG_S, False), (SHORT_S, True)):
+        settings = model_settings(tmp_path / "kb", server.base_url, llm_timeout_s=timeout_s, **reranker)
+        async with model_engine(settings) as kb:
+            await kb.add(travels("a.md", n_sentences=1))
+            for kind, case in (each for each in tried if (each[1].name in HANGING) == hangs):
                 await check_question(kb, server, case.fault(kind), f"Who read the book of A? ({kind}, {case})")
 
 

@@ -197,7 +197,7 @@ async def test_a_reply_that_breaks_off_keeps_its_text() -> None:
 
 
 async def test_a_reply_that_never_comes_is_left_after_a_while() -> None:
-    hurried = LiteLlmParameters(timeout_s=0.02)
+    hurried = LiteLlmParameters(timeout_s=0.5)
     with pytest.raises(Overloaded) as caught:
         await _model(Library(None), hurried).complete(HELLO)
     assert caught.value.may_cost

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quipu.model.delta import Delta, DocumentFacts
@@ -51,7 +51,7 @@ def facts(draw: st.DrawFn) -> DocumentFacts:
 changes = st.lists(st.one_of(facts(), st.sampled_from(DOCUMENTS), st.just("purge"), st.just("file")), max_size=7)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30)
 @given(history=changes, allowed=st.sets(st.sampled_from(DOCUMENTS), min_size=1))
 def test_a_topology_holds_what_the_store_says_after_any_history(
     history: list[DocumentFacts | str], allowed: set[str]

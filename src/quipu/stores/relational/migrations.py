@@ -73,7 +73,7 @@ def prepare(connection: Connection, backend: Backend, analyzer: Analyzer) -> Non
     Raises Mismatch for an index of a newer Quipu, Corrupt for a database that is not ours.
     """
     if not inspect(connection).get_table_names():
-        s.metadata.create_all(connection)
+        s.metadata.create_all(connection, checkfirst=False)
         backend.create_text(connection)
         meta.put(connection, "schema", SCHEMA)
         meta.put(connection, "tokenizer", analyzer.identity)

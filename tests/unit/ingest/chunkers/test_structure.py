@@ -196,7 +196,7 @@ def test_one_edit_of_a_thousand_chunks_makes_few_new_ones(form: str) -> None:
     before = chunk_texts(join(units), 150)
     assert len(before) >= 1_000
     n_new = []
-    for _ in range(15):
+    for _ in range(8):
         after = chunk_texts(join(writer.edit(units, writer.sentence if is_prose else writer.paragraph)), 150)
         n_new.append(len(set(after) - set(before)))
     assert max(n_new) <= 6

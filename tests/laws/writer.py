@@ -1,0 +1,145 @@
+"""Processes that write for the laws of concurrency, and are certain to meet: one stops in the middle of a commit.
+
+Run as `python -m tests.laws.writer FOLDER FIRST LAST N_STOPS`: it adds the documents `own{FIRST}` … and, over and over,
+three that all writers share. It says "midway" in each of its first N_STOPS commits that change entities, when all that
+the change is reckoned from is read and nothing of it is written, and goes on when a line comes in. It says "waiting"
+when it finds the turn to write taken. The environment variable LAWS_FAULT names a fault to seed.
+"""
+
+import asyncio
+import os
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, event
+from sqlalchemy.exc import OperationalError
+
+from quipu.model.document import SourceDocument
+from quipu.stores.relational.sqlite import SqliteBackend
+from tests.laws.child import seed_fault
+from tests.laws.world import document, engine
+
+ROOT = Path(__file__).resolve().parents[2]
+MIDWAY, WAITING, ENDED = "midway", "waiting", ""
+PATIENCE_S = 300.0  # for what takes a few seconds on an idle machine: then a process hangs
+N_SHARED = 3
+
+
+def written(first: int, last: int) -> dict[str, SourceDocument]:
+    """Return what a writer of these documents leaves behind."""
+    return {source.id: source for number in range(first, last) for source in _step(number)}
+
+
+def _step(number: int) -> tuple[SourceDocument, SourceDocument]:
+    return document(f"shared{number % N_SHARED}.md", 0), document(f"own{number}.md", number)
+
+
+@asynccontextmanager
+async def writing(folder: Path, first: int, last: int, n_stops: int = 0, fault: str = "") -> AsyncIterator[Process]:
+    """Run a writer, and end it whatever happens."""
+    words = ("-m", "tests.laws.writer", str(folder), str(first), str(last), str(n_stops))
+    environment = {**os.environ, "LAWS_FAULT": fault}
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, *words, cwd=ROOT, env=environment, stdin=PIPE, stdout=PIPE
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+async def heard(process: Process) -> str:
+    """Return what a writer says next, ENDED where it has come to its end."""
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            return (await process.stdout.readline()).decode().strip()
+    except TimeoutError:
+        raise AssertionError(f"a writer has said nothing for {PATIENCE_S:g} s") from None
+
+
+async def go_on(process: Process) -> None:
+    """Let a writer that has stopped go on."""
+    assert process.stdin is not None
+    process.stdin.write(b"\n")
+    await process.stdin.drain()
+
+
+async def end(process: Process) -> int:
+    """Hear a writer to its end, and return its exit code."""
+    while await heard(process) != ENDED:
+        pass
+    return await process.wait()
+
+
+def _say(what: str) -> None:
+    sys.stdout.write(f"{what}\n")
+    sys.stdout.flush()
+
+
+def _stop_midway(n: int) -> None:
+    """Have this process stop in its first `n` commits that change entities."""
+    left = n
+
+    def stop(_connection: Connection, _cursor: object, statement: str, *_: Any) -> None:
+        nonlocal left
+        if left and statement.startswith("UPDATE entity SET"):
+            left -= 1
+            _say(MIDWAY)
+            sys.stdin.readline()
+
+    event.listen(Engine, "before_cursor_execute", stop)
+
+
+def _tell_when_waiting() -> None:
+    """Have this process say so where it is to write and another does."""
+    take_turn = SqliteBackend.writing
+
+    @contextmanager
+    def told(backend: SqliteBackend) -> Iterator[Connection]:
+        if _is_taken(backend):
+            _say(WAITING)
+        turn: AbstractContextManager[Connection] = take_turn(backend)
+        with turn as connection:
+            yield connection
+
+    SqliteBackend.writing = told  # type: ignore[assignment, method-assign]
+
+
+def _is_taken(backend: SqliteBackend) -> bool:
+    with backend._engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA busy_timeout = 0")
+        try:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+        except OperationalError:
+            return True
+        else:
+            connection.exec_driver_sql("ROLLBACK")
+            return False
+        finally:
+            connection.exec_driver_sql(f"PRAGMA busy_timeout = {round(backend._wait_s * 1000)}")
+
+
+async def _write(folder: Path, first: int, last: int) -> None:
+    async with engine(folder, busy_timeout_s=PATIENCE_S) as kb:
+        for number in range(first, last):
+            await kb.add(*_step(number))
+
+
+def main() -> None:
+    """Write, stop and say so as the command line has it."""
+    folder, first, last, n_stops = sys.argv[1:]
+    seed_fault(os.environ.get("LAWS_FAULT", ""))
+    _tell_when_waiting()
+    _stop_midway(int(n_stops))
+    asyncio.run(_write(Path(folder), int(first), int(last)))
+
+
+if __name__ == "__main__":
+    main()
