@@ -1,4 +1,4 @@
-"""Measures every strategy on a large index: what a question takes, the whole index allowed and a tenth of it.
+"""Measures every strategy on a large index: what a question takes of all of it, of a tenth, and after a commit.
 
     python benchmarks/strategies_at_scale.py [--full] [--only STRATEGY…] [--keep DIR] [--json FILE]
 
@@ -8,7 +8,8 @@ derivation, of vectors of 64 hashed words; no language model is asked. At 10⁴ 
 that takes half an hour, so --keep keeps it, and takes it where it is there. A figure is the median of a few questions,
 by the clock and of the process's own time, from opening the view to evidence; `first` is that of the first question.
 Of the whole index the first strategy reads arrays that those after it find in memory: to see what another takes, ask
-for it alone, with --only. Under a filter each has one of its own, of which nothing is known yet.
+for it alone, with --only. Under a filter each has one of its own, of which nothing is known yet. "changed" is the whole
+index again, where before each question a document came or went, with its vectors.
 """
 
 import argparse
@@ -33,12 +34,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # so that it runs 
 
 from benchmarks.speed.opening import opened
 from quipu.derive.catalog import CATALOG
+from quipu.derive.embedding import embed_stale
 from quipu.engine import Parts, Quipu
 from quipu.ingest.local import LocalExtractor
 from quipu.ingest.reading import Recipe
 from quipu.model.delta import Delta, DocumentFacts
 from quipu.model.query import Condition, Filter, Query
 from quipu.parse import MEDIA_TYPE_BY_SUFFIX, parse
+from quipu.ports.sink import no_sink
 from quipu.ports.store import Store
 from quipu.providers.local import ByteTokenizer
 from quipu.retrieve import STRATEGIES
@@ -50,7 +53,8 @@ Vectors = npt.NDArray[np.float32]
 
 SIZES = (10_000, 100_000)
 RELATIONS_PER_ENTITY, CHUNKS_PER_DOCUMENT, GROUP = 4, 10, 50
-N_QUESTIONS = 5
+N_QUESTIONS = 5  # and a first one, so that a document that comes and goes is gone at the end
+CHANGED = "changed"
 DOCUMENTS_PER_COMMIT = 200
 TYPES = ("person", "place", "organization", "event", "work", "date", "concept", "object")
 TENTH = Filter(where=(Condition(field="part", comparison="=", value="3"),))
@@ -132,15 +136,16 @@ async def fill(kb: Quipu, store: Store, n: int) -> None:
         print(f"  {time.perf_counter() - begun:,.0f} s: {name or 'vectors'}", flush=True)
 
 
-async def measure(kb: Quipu, n: int, strategies: Sequence[str]) -> AsyncIterator[Figure]:
+async def measure(kb: Quipu, parts: Parts, n: int, strategies: Sequence[str]) -> AsyncIterator[Figure]:
     """Yield what each strategy takes."""
-    asked = questions(n)
-    for of in ("all", "a tenth"):
+    for of in ("all", "a tenth", "changed"):
         for strategy in strategies:
             # A filter nobody has asked with: what was worked out for another strategy is not found again.
-            allowed = Filter() if of == "all" else replace(TENTH, exclude=(f"for {strategy}",))
+            allowed = replace(TENTH, exclude=(f"for {strategy}",)) if of == "a tenth" else Filter()
             taken = []
-            for text in asked:
+            for place, text in enumerate(questions(n)):
+                if of == "changed":
+                    await _change(parts, is_there=bool(place % 2))
                 start, cpu = time.perf_counter(), time.process_time()
                 found = await kb.retrieve(Query(text=text, strategy=strategy, filter=allowed))
                 taken.append(((time.perf_counter() - start) * 1e3, (time.process_time() - cpu) * 1e3))
@@ -153,6 +158,17 @@ async def measure(kb: Quipu, n: int, strategies: Sequence[str]) -> AsyncIterator
                 cpu_ms=median(cpu_ms for _, cpu_ms in others),
                 n_chunks=len(found.chunks),
             )
+
+
+async def _change(parts: Parts, *, is_there: bool) -> None:
+    """Add a document, or remove it where it is there, and bring the vectors up to date."""
+    if is_there:
+        await parts.store.commit(Delta(remove=[CHANGED]))
+        return
+    about = "Zuzu bought Bibi from Kolo by the river"
+    facts = passage(f"{about}.", entity("Zuzu", "person"), entity("Bibi"), relation("Zuzu", "Bibi", about))
+    await parts.store.commit(Delta(publish=[document(CHANGED, facts, title="Changed")]))
+    await embed_stale(parts.store, parts.embedder, no_sink)
 
 
 def open_index(folder: Path) -> AbstractAsyncContextManager[tuple[Quipu, Parts]]:
@@ -198,8 +214,8 @@ async def _measure_all(sizes: Sequence[int], strategies: Sequence[str], folder: 
             async with open_index(place) as (kb, parts):
                 await fill(kb, parts.store, n)
             (place / "made").touch()
-        async with open_index(place) as (kb, _):
-            async for figure in measure(kb, n, strategies):
+        async with open_index(place) as (kb, parts):
+            async for figure in measure(kb, parts, n, strategies):
                 print(
                     f"  {figure.strategy:<18}{figure.allowed:<9}{figure.ms:>10,.1f} ms, cpu {figure.cpu_ms:>8,.1f} ms"
                     f"   first {figure.first_ms:>10,.1f} ms   {figure.n_chunks} chunks",

@@ -23,6 +23,7 @@ from quipu.model.report import (
     AddReport,
     DocumentReport,
     EntityReport,
+    FoundReport,
     ImportReport,
     RefreshReport,
     RelationReport,
@@ -177,9 +178,9 @@ class Quipu:
         """Bring up to date what is derived, kept or named."""
         return self._run(self._engine.refresh(names, rebuild=rebuild, on_event=on_event))
 
-    def plan(self, names: Sequence[str] = ()) -> tuple[DerivationState, ...]:
-        """Return what `refresh` would bring up to date, and what it would cost."""
-        return self._run(self._engine.plan(names))
+    def plan(self, names: Sequence[str] = (), *, rebuild: bool = False) -> tuple[DerivationState, ...]:
+        """Return what `refresh` would bring up to date, or make anew, and what it would cost."""
+        return self._run(self._engine.plan(names, rebuild=rebuild))
 
     def drop(self, names: Sequence[str]) -> tuple[str, ...]:
         """Keep these derivations no longer."""
@@ -256,6 +257,10 @@ class Quipu:
     def relation(self, first: str, second: str) -> RelationReport:
         """Return what the index says about two names together."""
         return self._run(self._engine.relation(first, second))
+
+    def report(self, report_id: str) -> FoundReport:
+        """Return a report on a community or aggregate."""
+        return self._run(self._engine.report(report_id))
 
     def status(self) -> StatusReport:
         """Return how much the index holds and what waits."""

@@ -54,7 +54,7 @@ async def test_claims_are_found_shown_and_counted(kb: Quipu) -> None:
     claims = answer.trace.evidence.claims
     (court,), (paper,) = [(await kb.document(name)).chunks for name in ("court", "paper")]
     assert sorted(hit.id for hit in claims) == sorted([f"{court.id}:0", f"{paper.id}:0"])
-    assert {hit.reason for hit in claims} == {"is about ann lee"}
+    assert {hit.reason.partition(",")[0] for hit in claims} == {"is about ann lee"}
     assert "Ann Lee — Acme (robbery, suspected, 1999)\nAnn Lee was charged with robbing Acme." in answer.context
     assert "Ann Lee — Leeds (theft, suspected)\nAnn Lee took a golden clock." in answer.context
     (row,) = (await kb.compare(QUESTION, ["community_local"])).compared

@@ -38,6 +38,18 @@ async def test_all_are_made_kept_up_to_date_and_dropped(tmp_path: Path) -> None:
         assert {states[name] for name in NAMES} == {Freshness.MISSING}
 
 
+@pytest.mark.parametrize("name", ["reports", "hierarchy"])
+async def test_a_plan_to_rebuild_tells_the_calls_that_rebuilding_makes(tmp_path: Path, name: str) -> None:
+    async with scripted_engine(tmp_path, ScriptedLLM(script())) as kb:
+        await kb.add(*(travels(f"{n}.md") for n in range(4)))
+        await kb.refresh([name])
+        planned = {each.name: each for each in await kb.plan([name], rebuild=True)}[name]
+        report = {each.name: each for each in (await kb.refresh([name], rebuild=True)).derivations}[name]
+        assert planned.is_anew
+        assert 0 < report.n_calls + report.n_reused == planned.cost.n_calls
+        assert planned.cost.n_texts == planned.n_items == report.n_made
+
+
 @pytest.mark.parametrize("name", NEEDY)
 async def test_a_strategy_that_lacks_something_says_so_or_makes_it(tmp_path: Path, name: str) -> None:
     async with engine(tmp_path) as kb:

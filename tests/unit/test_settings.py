@@ -245,7 +245,7 @@ def test_settings_of_a_chunker_that_do_not_fit_together_name_where_each_came_fro
     with pytest.raises(InvalidInput) as raised:
         Settings(chunker="fixed")
     assert raised.value.message == (
-        "An overlap of 64 tokens leaves nothing new in chunks of 64"
+        "An overlap of 64 leaves nothing new in chunks of 64"
         " (chunker: argument, chunk_tokens: quipu.toml:1, chunk_overlap: quipu.toml:2)."
     )
 

@@ -35,16 +35,15 @@ class Asked:
 def render_answers(console: Console, asked: Asked, *, has_trace: bool = False) -> None:
     """Draw the answers, side by side where the terminal is wide enough, then the trace of each if asked."""
     console.print(styled(asked.question, "bold"))
-    render_panels(console, asked.answers)
+    render_panels(console, [panel_of(answer, _title(answer)) for answer in asked.answers])
     if has_trace:
         for answer in asked.answers:
             _render_trace(console, answer.trace)
             _render_costs(console, answer.usage)
 
 
-def render_panels(console: Console, answers: Sequence[Answer]) -> None:
-    """Draw answers, side by side where the terminal is wide enough."""
-    panels = [_panel(answer) for answer in answers]
+def render_panels(console: Console, panels: Sequence[Panel]) -> None:
+    """Draw panels, side by side where the terminal is wide enough."""
     if len(panels) > 1 and console.width >= _MIN_COLUMN * len(panels):
         grid = Table.grid(expand=True, padding=(0, 1))
         for _ in panels:
@@ -64,10 +63,15 @@ def render_raw(console: Console, asked: Asked, *, is_prompt: bool) -> None:
         console.print(styled(answer.prompt if is_prompt else answer.context), soft_wrap=True)
 
 
-def _panel(answer: Answer) -> Panel:
+def _title(answer: Answer) -> str:
     ms = sum(timing.ms for timing in answer.trace.timings)
-    title = f"{answer.trace.strategy} · {answer.generator} · {ms:,.0f} ms"
-    parts: list[RenderableType] = [_body(answer)]
+    return f"{answer.trace.strategy} · {answer.generator} · {ms:,.0f} ms"
+
+
+def panel_of(answer: Answer, title: str, *, heading: str = "", has_usage: bool = True) -> Panel:
+    """Return an answer in its frame, under a line of its own where there is a `heading`."""
+    parts: list[RenderableType] = [styled(heading, "dim"), Text()] if heading else []
+    parts.append(_body(answer))
     if answer.citations:
         parts += [Text(), *_sources(answer.citations)]
     if _has_marks(answer):
@@ -75,7 +79,7 @@ def _panel(answer: Answer) -> Panel:
     parts += [styled(note, "yellow") for note in answer.notes]
     for stale in answer.trace.stale:
         parts.append(styled(f"{stale}; `quipu resume` finishes it.", "yellow"))
-    if answer.usage:
+    if answer.usage and has_usage:
         parts.append(styled(spent(answer.usage), "dim"))
     return Panel(Group(*parts), title=styled(title, "dim"), title_align="left", box=ROUNDED, border_style="dim")
 
@@ -131,13 +135,16 @@ def _render_trace(console: Console, trace: Trace) -> None:
         _render_hits(console, section, getattr(trace.evidence, section))
     for dropped in trace.dropped:
         shown = ", ".join(clean(each) for each in dropped.ids[:_MAX_HITS])
-        noun = "entity" if dropped.section == "entities" else dropped.section.removesuffix("s")
-        what = counted(len(dropped.ids), noun)
+        what = counted(len(dropped.ids), _noun(dropped.section))
         console.print(f"dropped {what} over the budget of {counted(dropped.budget, 'token')}: {shown}")
     for note in (*trace.evidence.notes, *trace.notes):
         console.print(styled(f"note: {note}"))
     for stale in trace.stale:
         console.print(styled(f"stale: {stale}", "yellow"))
+
+
+def _noun(section: str) -> str:
+    return "entity" if section == "entities" else section.removesuffix("s")
 
 
 def _render_costs(console: Console, usage: Sequence[UsageRow]) -> None:
@@ -163,4 +170,6 @@ def _render_hits(console: Console, section: str, hits: tuple[Hit, ...]) -> None:
         listing.add_row(str(rank), styled(hit.id), f"{hit.score:.4f}", styled(hit.reason))
     console.print(listing)
     if len(hits) > _MAX_HITS:
-        console.print(f"… and {len(hits) - _MAX_HITS:,} more {section}; --json shows all.", style="dim")
+        console.print(
+            f"… and {counted(len(hits) - _MAX_HITS, f'more {_noun(section)}')}; --json shows all.", style="dim"
+        )

@@ -28,7 +28,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "compare": "Ask the same by several strategies, side by side.",
             "explain": "Show why a passage is there: the way from the question to it.",
             "search": "Find passages and entities by their words.",
-            "show": "Show a document, chunk, entity or relation.",
+            "show": "Show a document, chunk, entity, relation or report.",
             "docs": "List the documents of the index.",
             "remove": "Remove documents and all they said.",
             "status": "Show what the index holds and what waits.",

@@ -1,20 +1,19 @@
 """How a comparison looks: figures of each strategy, what they share, what each found, what each said."""
 
 from collections.abc import Callable
-from itertools import zip_longest
+from functools import partial
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from quipu.cli.answers import render_panels
-from quipu.cli.output import named, one_line, styled, table
+from quipu.cli.amounts import money
+from quipu.cli.compared_answers import render_answers
+from quipu.cli.compared_evidence import render_evidence
+from quipu.cli.output import styled
 from quipu.cli.wide import Column, print_wide
-from quipu.model.comparison import Compared, Comparison, FoundChunk
+from quipu.model.comparison import Compared, Comparison
 
-_SHOWN = 5
-_TITLE_CELLS = 60
-_MIN_COLUMN = 24
+_ALWAYS = ("passages", "tokens")  # the others are left out where there are none for any strategy
 _COUNTS: dict[str, Callable[[Compared], int]] = {
     "passages": lambda row: row.n_chunks,
     "entities": lambda row: row.n_entities,
@@ -27,10 +26,12 @@ _COUNTS: dict[str, Callable[[Compared], int]] = {
 
 
 def render_comparison(console: Console, found: Comparison) -> None:
-    """Draw the figures, the overlap, the first passages and entities, and the answers."""
+    """Draw the figures, the overlap, what was found first, and the answers, equal ones once."""
     console.print(styled(found.question, "bold"))
     console.print()
     print_wide(console, [row.strategy for row in found.compared], _figures(found), heading="strategy")
+    if not any(row.n_calls for row in found.compared):
+        console.print(styled("No language model was asked.", "dim"))
     for row in found.compared:
         if row.error:
             console.print(styled(f"{row.strategy}: {row.error}", "yellow"))
@@ -38,26 +39,39 @@ def render_comparison(console: Console, found: Comparison) -> None:
         console.print(styled(f"not asked: {name}. {why}", "dim"))
     if found.overlaps:
         console.print()
-        console.print(styled("Passages shared, of those either found", "italic"))
+        console.print(styled("Passages shared, of those either found (1.00: the same)", "italic"))
         print_wide(console, *_overlaps(found))
-    rows = [row for row in found.compared if row.answer is not None]
-    n_beside = max(console.width // _MIN_COLUMN, 1)
-    for start in range(0, len(rows), n_beside):
-        console.print()
-        console.print(_evidence(rows[start : start + n_beside]))
-    console.print()
-    render_panels(console, [row.answer for row in rows if row.answer is not None])
+    answered = [row for row in found.compared if row.answer is not None]
+    render_evidence(console, answered)
+    render_answers(console, answered)
 
 
 def _figures(found: Comparison) -> list[Column]:
-    is_claimed = any(row.n_claims for row in found.compared)
-    counts = {name: of for name, of in _COUNTS.items() if name != "claims" or is_claimed}
+    rows = found.compared
     columns = [
-        Column(name, tuple(Text(f"{of(row):,}" if row.answer else "–") for row in found.compared))
-        for name, of in counts.items()
+        _numbers(name, found, partial(_number, of))
+        for name, of in _COUNTS.items()
+        if name in _ALWAYS or any(map(of, rows))
     ]
-    took = Column("ms", tuple(Text(f"{row.ms:,.0f}" if row.answer else "–") for row in found.compared))
-    return [*columns, took, Column("answer by", tuple(map(_generator, found.compared)), is_right=False)]
+    if any(map(_cost, rows)):
+        columns.append(_numbers("money", found, lambda row: money(_cost(row))))
+    columns.append(_numbers("ms", found, lambda row: f"{row.ms:,.0f}"))
+    generators = tuple(map(_generator, rows))
+    if len({each.plain for each in generators}) > 1:
+        columns.append(Column("answer by", generators, is_right=False))
+    return columns
+
+
+def _numbers(heading: str, found: Comparison, cell: Callable[[Compared], str]) -> Column:
+    return Column(heading, tuple(Text(cell(row) if row.answer else "–") for row in found.compared))
+
+
+def _number(of: Callable[[Compared], int], row: Compared) -> str:
+    return f"{of(row):,}"
+
+
+def _cost(row: Compared) -> int:
+    return sum(each.cost for each in row.answer.usage) if row.answer else 0
 
 
 def _generator(row: Compared) -> Text:
@@ -74,19 +88,3 @@ def _overlaps(found: Comparison) -> tuple[list[str], list[Column]]:
         Column(second, tuple(Text(jaccard.get((first, second), "")) for first in names[:-1])) for second in names[1:]
     ]
     return names[:-1], columns
-
-
-def _evidence(rows: list[Compared]) -> Table:
-    """Return the first passages and entities of strategies, one column each."""
-    listing = table("", *(row.strategy for row in rows), title="Found first")
-    for rank, chunks in enumerate(zip_longest(*(row.chunks[:_SHOWN] for row in rows)), 1):
-        listing.add_row(str(rank), *(_passage(chunk) for chunk in chunks))
-    listing.add_section()
-    listing.add_row("entities", *(styled(", ".join(row.entities[:_SHOWN])) for row in rows))
-    return listing
-
-
-def _passage(chunk: FoundChunk | None) -> Text:
-    if chunk is None:
-        return Text()
-    return named(one_line(chunk.title or chunk.document_id, _TITLE_CELLS)).append(f"\n{chunk.id}", style="dim")

@@ -7,6 +7,7 @@ from rich.text import Text
 
 from quipu.cli.output import styled, table
 from quipu.model.derivation import DerivationReport, DerivationState, Freshness
+from quipu.text.costs import cost_in_words
 from quipu.text.counted import counted
 
 _STYLES = {Freshness.FRESH: "green", Freshness.STALE: "yellow", Freshness.MISSING: "dim"}
@@ -43,12 +44,20 @@ def render_states(console: Console, states: Sequence[DerivationState]) -> None:
             Text(_freshness(state), style=_STYLES[state.freshness]),
             styled(state.holds),
             _size(state.n_bytes),
-            "" if state.freshness is Freshness.FRESH else styled(state.cost.in_words()),
+            _to_refresh(state),
         )
     console.print(listing)
 
 
+def _to_refresh(state: DerivationState) -> Text:
+    if state.hindrance:
+        return styled(state.hindrance, "yellow")
+    return styled(cost_in_words(state.cost) if state.is_anew or state.freshness is not Freshness.FRESH else "")
+
+
 def _freshness(state: DerivationState) -> str:
+    if state.is_anew:
+        return f"{state.freshness}, made anew"
     behind = f", {state.n_stale:,} to do" if state.n_stale and state.freshness is Freshness.STALE else ""
     return f"{state.freshness}{behind}"
 

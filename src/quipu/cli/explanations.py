@@ -88,7 +88,8 @@ def _add_grounds(tree: Tree, grounds: Sequence[Ground], heading: str = "by {}") 
     for ground in grounds:
         if ground.kind not in by_kind:
             by_kind[ground.kind] = tree.add(heading.format(ground.kind))
-        told = f"#{ground.rank} {one_line(ground.name, _DESCRIPTION_CELLS)}, {ground.how}"
+        name = one_line(ground.name, _DESCRIPTION_CELLS)
+        told = f"#{ground.rank} {name}{f' [{ground.id}]' if ground.kind == 'report' else ''}, {ground.how}"
         reason = f" ({ground.reason})" if ground.reason else ""
         by_kind[ground.kind].add(styled(f"{told}; score {ground.score:.4f}{reason}"))
 

@@ -85,7 +85,11 @@ async def _stopped(engine: "Quipu") -> Stopped:
     status = await engine.status()
     n_waiting = waiting(status)
     message = f"Stopped. {counted(status.n_documents, 'document')} in the index, {n_waiting:,} waiting."
-    return Stopped(message, remedy=f"Continue with `{command_line('resume')}`." if n_waiting else "Nothing is lost.")
+    if n_waiting:
+        return Stopped(message, remedy=f"Continue with `{command_line('resume')}`.")
+    if status.stale:
+        return Stopped(message, remedy=f"What was made is kept. Continue with `{command_line('refresh')}`.")
+    return Stopped(message, remedy="Nothing is lost.")
 
 
 def waiting(status: "StatusReport") -> int:

@@ -1,6 +1,6 @@
 """The derivations made on demand, by name. To add one: write its module, then add it to the list below."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 
 from quipu.algo.mixture import Grouping, nearest_centres
@@ -34,8 +34,10 @@ def in_order_of_need(derivations: Iterable[Derivation]) -> tuple[Derivation, ...
     return tuple(ordered.values())
 
 
-def make_catalog(grouping: Grouping = nearest_centres) -> tuple[Derivation, ...]:
-    """Return all there are, in order of need; `grouping` is that of the hierarchy's layers."""
+def make_catalog(
+    grouping: Grouping = nearest_centres, check_grouping: Callable[[], None] = lambda: None
+) -> tuple[Derivation, ...]:
+    """Return all there are, in order of need; `grouping` is that of the hierarchy's layers, if the check lets it."""
     return in_order_of_need(
         (
             names.DERIVATION,
@@ -43,7 +45,7 @@ def make_catalog(grouping: Grouping = nearest_centres) -> tuple[Derivation, ...]
             sentences.DERIVATION,
             communities.DERIVATION,
             reports.DERIVATION,
-            hierarchy.derivation(grouping),
+            hierarchy.derivation(grouping, check_grouping),
         )
     )
 
@@ -56,6 +58,9 @@ def derivation_named(name: str, catalog: Sequence[Derivation] = CATALOG) -> Deri
     by_name = {each.name: each for each in catalog}
     if name in by_name:
         return by_name[name]
+    if name in ALWAYS:
+        remedy = "`quipu refresh` without a name brings it up to date."
+        raise NotFound(f"'{name}' is not made on demand: every index keeps it.", remedy=remedy)
     near = get_close_matches(name.casefold(), by_name, n=1)
     hint = f"Did you mean '{near[0]}'? " if near else ""
     known = f"There are: {', '.join(by_name)}." if by_name else "There are none yet."

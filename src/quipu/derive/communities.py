@@ -49,7 +49,7 @@ async def state(view: ReadView, _bench: Bench) -> DerivationState:
         holds=f"{counted(n, 'community')} in {counted(n_levels, 'level')}" if made is not None else "",
         n_items=n,
         n_stale=sum(each.n_unsettled for each in counts),
-        n_bytes=_ROW_BYTES * (n + (await view.counts()).entities) if n else 0,
+        n_bytes=_ROW_BYTES * (n + counts[0].n_entities) if counts else 0,
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from quipu.model.derivation import DerivationReport, DerivationState
+from quipu.model.derivation import DerivationReport, DerivationState, RefreshCost
 from quipu.ports.embedder import Embedder
 from quipu.ports.llm import LLM
 from quipu.ports.sink import Sink, no_sink
@@ -39,7 +39,9 @@ class Derivation:
 
     `refresh` brings it up to date, or with True makes all of it anew; what it has made is committed as it comes, and
     what stands in the way of the rest is reported. `state` compares it with the view, without a model. `needs` are the
-    names of derivations to be refreshed before.
+    names of derivations to be refreshed before. `anew` tells what making all of it anew would cost at most; without it
+    that is what bringing it up to date costs, as vectors of texts that stay are kept. `check` raises Unavailable where
+    something it takes is not installed.
     """
 
     name: str
@@ -48,3 +50,5 @@ class Derivation:
     refresh: Callable[[Bench, bool], Awaitable[DerivationReport]]
     needs: tuple[str, ...] = ()
     asks_model: bool = False
+    anew: Callable[[ReadView, Bench], Awaitable[RefreshCost]] | None = None
+    check: Callable[[], None] = lambda: None

@@ -63,6 +63,12 @@ async def state(view: ReadView, bench: Bench) -> DerivationState:
     )
 
 
+async def anew(view: ReadView, bench: Bench) -> RefreshCost:
+    """Return what writing all reports would cost at most: replies that are known from before cost nothing."""
+    sizes = [each.n_entities for each in await view.clusters(Hierarchy.COMMUNITIES, with_members=False)]
+    return _cost([size for size in sizes if size > 1], len(sizes), is_asking=bench.llm is not None)
+
+
 def _cost(sizes: Sequence[int], n_texts: int, *, is_asking: bool) -> RefreshCost:
     if not is_asking:
         return RefreshCost(n_texts=n_texts)
@@ -179,4 +185,5 @@ DERIVATION = Derivation(
     refresh=refresh,
     needs=(COMMUNITIES,),
     asks_model=True,
+    anew=anew,
 )

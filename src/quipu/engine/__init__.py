@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from quipu.answer import stream
 from quipu.derive.embedding import embed_stale
-from quipu.engine import lookups, state
+from quipu.engine import lookups, reports, state
 from quipu.engine.answering import Asker
 from quipu.engine.asked import asked as asked_as
 from quipu.engine.comparing import Comparer
@@ -45,6 +45,7 @@ from quipu.model.report import (
     AddReport,
     DocumentReport,
     EntityReport,
+    FoundReport,
     ImportReport,
     RefreshReport,
     RelationReport,
@@ -223,9 +224,9 @@ class Quipu:
         report = await self._refreshed(run.parts, on_event, Scope(names=tuple(names), rebuild=rebuild))
         return replace(report, usage=run.parts.models.meter.rows())
 
-    async def plan(self, names: Sequence[str] = ()) -> tuple[DerivationState, ...]:
-        """Return what `refresh` would bring up to date, and what it would cost; nothing is changed."""
-        return await state.plan(self._parts, self._asker.needs, names)
+    async def plan(self, names: Sequence[str] = (), *, rebuild: bool = False) -> tuple[DerivationState, ...]:
+        """Return what `refresh` would bring up to date, or make anew, and what it would cost; nothing is changed."""
+        return await state.plan(self._parts, self._asker.needs, Scope(names=tuple(names), rebuild=rebuild))
 
     async def drop(self, names: Sequence[str]) -> tuple[str, ...]:
         """Keep these derivations, and those that need them, no longer; return which were dropped."""
@@ -235,9 +236,10 @@ class Quipu:
     async def reembed(self, on_event: Sink = no_sink) -> int:
         """Compute every vector with the embedder now set, beside the old ones, and swap; return how many."""
         embedder = self._parts.embedder
-        await self._store.begin_reembedding(embedder.identity, embedder.dimension)
-        computed = await embed_stale(self._store, embedder, on_event)
-        await self._store.finish_reembedding(embedder.identity)
+        async with self._turn(self._parts):
+            await self._store.begin_reembedding(embedder.identity, embedder.dimension)
+            computed = await embed_stale(self._store, embedder, on_event)
+            await self._store.finish_reembedding(embedder.identity)
         await self._refreshed(self._parts, on_event, Scope(with_derivations=False))
         return computed
 
@@ -335,6 +337,11 @@ class Quipu:
         """Return what the index says about two names together. Raises NotFound, naming what they do relate to."""
         async with self._store.view() as view:
             return await lookups.relation(view, first, second)
+
+    async def report(self, report_id: str) -> FoundReport:
+        """Return a report on a community or aggregate by its id, or the beginning of it. Raises NotFound."""
+        async with self._store.view() as view:
+            return await reports.report(view, report_id)
 
     async def status(self) -> StatusReport:
         """Return how much the index holds, what waits, and what is fresh, stale or missing of what is derived."""

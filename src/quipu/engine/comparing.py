@@ -78,13 +78,17 @@ class Comparer:
         )
 
     async def _told(self, row: Compared, view: ReadView) -> Compared:
-        """Return the row with its first passages and entities by name."""
+        """Return the row with its first passages, entities and reports by name."""
         if row.answer is None:
             return row
         evidence = row.answer.trace.evidence
         entities = await view.entities([hit.id for hit in evidence.entities[:MAX_LISTED]])
+        reports = await view.cluster_reports([hit.id for hit in evidence.reports[:MAX_LISTED]])
         return replace(
-            row, chunks=await _first_chunks(evidence, view), entities=tuple(entity.name for entity in entities)
+            row,
+            chunks=await _first_chunks(evidence, view),
+            entities=tuple(entity.name for entity in entities),
+            reports=tuple((report.cluster, report.title) for report in reports),
         )
 
 

@@ -6,13 +6,14 @@ from functools import reduce
 
 from quipu.derive.catalog import with_needs
 from quipu.derive.derivation import Bench, Derivation
-from quipu.errors import Stale
+from quipu.errors import Stale, Unavailable
 from quipu.model.chat import TokenCount
 from quipu.model.derivation import DerivationState, Freshness, RefreshCost
 from quipu.model.report import RefreshReport
 from quipu.model.usage import Price
 from quipu.ports.store import ReadView
 from quipu.retrieve.strategy import Strategy
+from quipu.text.costs import cost_in_words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +34,11 @@ class Needs:
         """Return the state of these derivations in an unfiltered view, with what refreshing each would cost."""
         kept = await view.derivations()
         return tuple([await self._state(view, each, is_kept=each.name in kept) for each in derivations])
+
+    async def states_anew(self, view: ReadView, derivations: Sequence[Derivation]) -> tuple[DerivationState, ...]:
+        """Return the state of these derivations, with what making all of each anew would cost at most."""
+        states = await self.states(view, derivations)
+        return tuple([await self._anew(view, *pair) for pair in zip(derivations, states, strict=True)])
 
     async def missing(self, strategy: Strategy) -> tuple[DerivationState, ...]:
         """Return those a strategy needs that have never been made."""
@@ -63,9 +69,11 @@ class Needs:
         cost = reduce(RefreshCost.__add__, (state.cost for state in missing))
         brought_along = {need for each in self.catalog if each.name in names for need in each.needs}
         wanted = " ".join(name for name in names if name not in brought_along)
+        hindrances = dict.fromkeys(state.hindrance for state in missing if state.hindrance)
+        run = f"un `quipu refresh {wanted}` ({cost_in_words(cost)}), or ask with --auto-refresh."
         return Stale(
             f"The strategy '{strategy.name}' needs what has not been made: {', '.join(names)}.",
-            remedy=f"Run `quipu refresh {wanted}` ({cost.in_words()}), or ask with --auto-refresh.",
+            remedy=f"{' '.join(hindrances)} Then r{run}" if hindrances else f"R{run}",
             missing=names,
         )
 
@@ -83,7 +91,13 @@ class Needs:
             self._known[derivation.name] = view.revision, state
         # What nobody keeps is missing, whatever there may be left of it.
         freshness = state.freshness if is_kept else Freshness.MISSING
-        return replace(state, freshness=freshness, cost=priced(state.cost, self.price))
+        cost = priced(state.cost, self.price)
+        return replace(state, freshness=freshness, cost=cost, hindrance=_hindrance(derivation))
+
+    async def _anew(self, view: ReadView, derivation: Derivation, state: DerivationState) -> DerivationState:
+        if derivation.anew is None or state.freshness is Freshness.MISSING:  # then making it is making all of it
+            return replace(state, is_anew=True)
+        return replace(state, is_anew=True, cost=priced(await derivation.anew(view, self.bench), self.price))
 
 
 def priced(cost: RefreshCost, price: Price | None) -> RefreshCost:
@@ -91,6 +105,14 @@ def priced(cost: RefreshCost, price: Price | None) -> RefreshCost:
     if price is None or not cost.n_calls:
         return cost
     return replace(cost, money=price.of(TokenCount(input=cost.input_tokens, output=cost.output_tokens)))
+
+
+def _hindrance(derivation: Derivation) -> str:
+    try:
+        derivation.check()
+    except Unavailable as error:
+        return str(error)
+    return ""
 
 
 def _stale_in_words(state: DerivationState) -> str:

@@ -15,6 +15,7 @@ from quipu.model.derivation import DerivationReport
 from quipu.model.event import Progress
 from quipu.model.report import RefreshReport
 from quipu.ports.sink import Sink
+from quipu.ports.store import ReadView
 
 # What a service may answer: reported, for what it is not needed for is done, and the next time may be better.
 _STOPPING = (OverBudget, Overloaded, Refused, TooLong, Unavailable)
@@ -35,16 +36,19 @@ class Scope:
 async def bring_up_to_date(parts: Parts, on_event: Sink, scope: Scope) -> RefreshReport:
     """Write the summaries that are missing, compute the vectors, then make what is kept or named, in order of need.
 
-    The report says what stood in the way. Raises NotFound for a name there is no derivation of, before all else.
+    The report says what stood in the way. Raises NotFound for a name there is no derivation of, and Unavailable
+    where what is named takes what is not installed, before all else.
     """
-    for name in scope.names:
-        derivation_named(name, parts.catalog)
+    for each in with_needs(_known(scope.names, parts.catalog), parts.catalog):
+        each.check()
     report = await _summarise(parts, on_event) if scope.with_derivations else RefreshReport()
     run = _Run(parts, on_event, stopped=report.stopped)
     await run.embed()
     await run.catch_up()
     if scope.with_derivations:
-        await run.derive(await _in_order(parts, scope.names), _anew(scope, parts))
+        async with parts.store.view() as view:
+            wanted = await in_order(view, scope.names, parts.catalog)
+        await run.derive(wanted, made_anew(scope, parts.catalog))
     return replace(report, n_embedded=run.n_embedded, stopped=run.stopped, derivations=tuple(run.reports))
 
 
@@ -62,19 +66,22 @@ async def drop(parts: Parts, names: Sequence[str]) -> tuple[str, ...]:
     return dropped
 
 
-async def _in_order(parts: Parts, names: Sequence[str]) -> tuple[Derivation, ...]:
-    """Return what is kept and what is named, with all it needs."""
-    async with parts.store.view() as view:
-        kept = await view.derivations()
-    known = [each.name for each in parts.catalog if each.name in kept]
-    return with_needs([*known, *names], parts.catalog)
+async def in_order(view: ReadView, names: Sequence[str], catalog: Sequence[Derivation]) -> tuple[Derivation, ...]:
+    """Return what is kept and what is named, with all it needs, in order of need. Raises NotFound for unknown names."""
+    kept = await view.derivations()
+    return with_needs([*(each.name for each in catalog if each.name in kept), *_known(names, catalog)], catalog)
 
 
-def _anew(scope: Scope, parts: Parts) -> Collection[str]:
-    """Return the names of what is to be made anew."""
+def _known(names: Sequence[str], catalog: Sequence[Derivation]) -> list[str]:
+    """Return these names of derivations. Raises NotFound for one that is not made on demand."""
+    return [derivation_named(name, catalog).name for name in names]
+
+
+def made_anew(scope: Scope, catalog: Sequence[Derivation]) -> Collection[str]:
+    """Return the names of what is to be made anew, where it is kept or named."""
     if not scope.rebuild:
         return ()
-    return scope.names or [each.name for each in parts.catalog]
+    return scope.names or [each.name for each in catalog]
 
 
 async def _summarise(parts: Parts, on_event: Sink) -> RefreshReport:
@@ -141,6 +148,7 @@ class _Run:
 
     async def _made(self, derivation: Derivation, *, is_rebuild: bool) -> DerivationReport:
         try:
+            derivation.check()
             bench = replace(self.parts.bench(self.on_event), on_embedded=self.count)
             return await derivation.refresh(bench, is_rebuild)
         except _STOPPING as error:

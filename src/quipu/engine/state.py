@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from quipu.derive.catalog import with_needs
 from quipu.engine.needs import Needs
 from quipu.engine.parts import Parts
+from quipu.engine.refreshing import Scope, in_order, made_anew
 from quipu.model.chat import Role
 from quipu.model.derivation import DerivationState, Freshness, RefreshCost
 from quipu.model.report import StatusReport
@@ -49,17 +49,22 @@ async def status(parts: Parts, needs: Needs) -> StatusReport:
     )
 
 
-async def plan(parts: Parts, needs: Needs, names: Sequence[str]) -> tuple[DerivationState, ...]:
-    """Return what a refresh would bring up to date, kept or named, each with what that would cost.
+async def plan(parts: Parts, needs: Needs, scope: Scope) -> tuple[DerivationState, ...]:
+    """Return what a refresh of this scope would make, each with what that would cost.
 
     Raises NotFound for a name there is no derivation of.
     """
     async with parts.store.view() as view:
-        counts, kept = await view.counts(), await view.derivations()
-        wanted = with_needs([*(each.name for each in parts.catalog if each.name in kept), *names], parts.catalog)
-        made = await needs.states(view, wanted)
+        counts = await view.counts()
+        wanted = await in_order(view, scope.names, parts.catalog)
+        anew = made_anew(scope, parts.catalog)
+        states = {each.name: each for each in await needs.states(view, wanted)}
+        rebuilt = await needs.states_anew(view, [each for each in wanted if each.name in anew])
+    states |= {each.name: each for each in rebuilt}
     always = await asyncio.to_thread(_kept_always, parts, counts)
-    return tuple(state for state in (*always, *made) if state.freshness is not Freshness.FRESH)
+    text = (_full_text(counts),) if scope.rebuild and not scope.names else ()
+    planned = (*text, *always, *states.values())
+    return tuple(state for state in planned if state.is_anew or state.freshness is not Freshness.FRESH)
 
 
 def n_bytes(folder: Path) -> int:
@@ -103,6 +108,17 @@ def _kept_always(parts: Parts, counts: Counts) -> tuple[DerivationState, ...]:
     )
 
 
+def _full_text(counts: Counts) -> DerivationState:
+    """Return the state of what is part of each commit, and made anew with all the rest alone."""
+    return DerivationState(
+        name="full text and links",
+        freshness=Freshness.FRESH,
+        holds=f"{counted(counts.chunks, 'chunk')}, {counted(counts.links, 'link')}",
+        n_items=counts.chunks,
+        is_anew=True,
+    )
+
+
 def _freshness(n_stale: int) -> Freshness:
     return Freshness.STALE if n_stale else Freshness.FRESH
 
@@ -112,7 +128,7 @@ def _unsummarised(parts: Parts, counts: Counts) -> tuple[str, ...]:
     n = counts.n_unsummarised
     if not n or parts.models.llm(Role.SUMMARISE) is None:
         return ()
-    return (f"{n:,} descriptions wait for a summary",)
+    return (f"waiting for a summary: {counted(n, 'description')}",)
 
 
 def _behind(states: Sequence[DerivationState]) -> tuple[str, ...]:

@@ -55,7 +55,7 @@ class Chunking:
         max_tokens = self.max_tokens or AUTO_TOKENS
         if self.overlap >= max_tokens:
             raise InvalidInput(
-                f"An overlap of {self.overlap:,} tokens leaves nothing new in chunks of {max_tokens:,}.",
+                f"An overlap of {self.overlap:,} leaves nothing new in chunks of {max_tokens:,}.",
                 remedy="Give an overlap below the tokens of a chunk.",
             )
 

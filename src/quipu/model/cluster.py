@@ -63,11 +63,12 @@ class ClusterReport:
 class ClusterCount:
     """The clusters of one level. `n_unsettled` of them hold something that changed: their inputs are to be worked out.
 
-    `n_outdated` of the reports are of what was in their clusters before.
+    `n_entities` are in them or in their parts. `n_outdated` of the reports are of what was in their clusters before.
     """
 
     level: int
     n_clusters: int
+    n_entities: int
     n_unsettled: int
     n_reports: int
     n_outdated: int

@@ -20,8 +20,9 @@ class FoundChunk:
 class Compared:
     """What one strategy came to: `answer` is None where it failed, for the reason `error`.
 
-    `chunks` are its passages and `entities` the names of its entities, best first, the first of each. `ms` is the time
-    of all stages, `n_calls` the calls of a language model, kept replies included.
+    `chunks` are its passages, `entities` the names of its entities, `reports` the ids and titles of its reports: the
+    first of each, best first. `ms` is the time of all stages, `n_calls` the calls of a language model, kept replies
+    included.
     """
 
     strategy: str
@@ -29,6 +30,7 @@ class Compared:
     error: str = ""
     chunks: tuple[FoundChunk, ...] = ()
     entities: tuple[str, ...] = ()
+    reports: tuple[tuple[str, str], ...] = ()
     n_chunks: int = 0
     n_entities: int = 0
     n_relations: int = 0

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from quipu.model.usage import MICRO
-
 # Derivations the store keeps in step with each commit know their names.
 NAMES, SYNONYMS, SENTENCES, REPORTS = "names", "synonyms", "sentences", "reports"
 ADOPTED = "adopted"  # no derivation: kept beside them, which recorded graph the communities were taken from
@@ -42,22 +40,14 @@ class RefreshCost:
             money=(self.money or 0) + (other.money or 0) if is_priced else None,
         )
 
-    def in_words(self) -> str:
-        """Return it as in "about 41 calls of a model (120,000 tokens in, 8,000 out, 0.0123), 300 texts to embed"."""
-        parts = []
-        if self.n_calls:
-            told = [f"{self.input_tokens:,} tokens in", f"{self.output_tokens:,} out"] if self.input_tokens else []
-            told += [] if self.money is None else [f"{self.money / MICRO:.4f}"]
-            details = f" ({', '.join(told)})" if told else ""
-            parts.append(f"about {self.n_calls:,} call{'s' * (self.n_calls != 1)} of a model{details}")
-        if self.n_texts:
-            parts.append(f"{self.n_texts:,} text{'s' * (self.n_texts != 1)} to embed")
-        return ", ".join(parts) or "no call of a model"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DerivationState:
-    """The state of one derivation. `holds` says what there is, as in "41 communities in 3 levels"."""
+    """The state of one derivation. `holds` says what there is, as in "41 communities in 3 levels".
+
+    `hindrance` is why it cannot be refreshed as things stand, with the remedy; "" where it can. In a plan `is_anew`
+    says that all of it would be made anew, and `cost` what that would cost at most.
+    """
 
     name: str
     freshness: Freshness
@@ -66,6 +56,8 @@ class DerivationState:
     n_stale: int = 0
     n_bytes: int = 0
     cost: RefreshCost = RefreshCost()
+    is_anew: bool = False
+    hindrance: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,15 @@ from dataclasses import dataclass, field
 
 from quipu.model.cluster import Finding
 from quipu.model.document import SourceDocument
-from quipu.model.extraction import FoundEntity, FoundRelation
+from quipu.model.extraction import FoundClaim, FoundEntity, FoundRelation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedClaim:
+    """A claim, and the words of the document it was read from, "" where these are not recorded."""
+
+    claim: FoundClaim
+    quote: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,6 +23,7 @@ class Recording:
     document: str
     entities: tuple[FoundEntity, ...] = ()
     relations: tuple[FoundRelation, ...] = ()
+    claims: tuple[RecordedClaim, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

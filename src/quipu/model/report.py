@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from quipu.model.cluster import Cluster, ClusterReport
 from quipu.model.delta import ChunkFacts
 from quipu.model.derivation import DerivationReport, DerivationState
 from quipu.model.document import Document
@@ -159,3 +160,22 @@ class RelationReport:
 
     relation: Relation
     chunks: tuple[ChunkFacts, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundReport:
+    """A community or an aggregate and what is written of it: `report` is None where nothing is, as yet.
+
+    `is_current` says whether it is of what is in the group now. `entities` are those of it with the most relations,
+    `chunks` those the report rests on. The groups around it are told by id and title ("" without a report): `above` it
+    from the coarsest, directly `below` it, and `beside` it, with what connects them, the heaviest first.
+    """
+
+    cluster: Cluster
+    report: ClusterReport | None
+    is_current: bool
+    entities: tuple[Entity, ...]
+    chunks: tuple[Chunk, ...]
+    above: tuple[tuple[str, str], ...] = ()
+    below: tuple[tuple[str, str], ...] = ()
+    beside: tuple[tuple[str, str, str], ...] = ()

@@ -213,7 +213,7 @@ class ReadView(DerivedView, Protocol):
         ...
 
     async def stale(self) -> tuple[str, ...]:
-        """Return, in words, what is not up to date in this snapshot, as in "12 vectors are not computed yet".
+        """Return, in words, what is not up to date in this snapshot, as in "not computed yet: 12 vectors".
 
         What waits for a summary is not: without a language model it may wait for ever.
         """

@@ -126,7 +126,7 @@ def _notes(near: Sequence[Scored], used: Sequence[_Community], *, n_keys: int, n
     notes = [] if any(each.report for each in used) else ["no report on their communities may be shown"]
     if n_keys > MAX_KEYS:
         notes.append(f"of {n_keys} key entities the first {MAX_KEYS} are connected")
-    return [*notes, f"{n_apart} key entities have no way to the next"] if n_apart else notes
+    return [*notes, f"{counted(n_apart, 'key entity')} without a way to the next"] if n_apart else notes
 
 
 STRATEGY = Strategy(

@@ -50,7 +50,7 @@ async def _to_read(
         return await view.cluster_reports(list(ratings)), notes
     chosen = await choose_reports(query, tree, view, tools, model)
     rated = f"a model rated {counted(chosen.n_rated, 'report')} and chose {len(chosen.reports):,}"
-    too_long = f"{chosen.n_too_long:,} reports are too long for the budget and were not rated"
+    too_long = f"not rated, too long for the budget: {counted(chosen.n_too_long, 'report')}"
     return chosen.reports, (rated, too_long) if chosen.n_too_long else (rated,)
 
 

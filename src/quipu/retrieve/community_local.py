@@ -16,6 +16,7 @@ from quipu.retrieve.steps.brought import those_that_fit
 from quipu.retrieve.steps.search import embed, nearest
 from quipu.retrieve.steps.surroundings import Around, passages_of, read_around, reports_of
 from quipu.retrieve.strategy import Strategy, Tools
+from quipu.text.counted import counted
 
 MAX_ENTITIES = 10  # Microsoft searches twice as many, to cut them back, and then does not
 REPORT_SHARE, GRAPH_SHARE = 0.15, 0.35
@@ -28,7 +29,9 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     near = await nearest(Space.ENTITY, vectors[query.text], query=query, k=k, view=view, tools=tools)
     around = await read_around(near, view)
     found = await reports_of([entity.id for entity in near], query.community_level, view)
-    brought = await those_that_fit(around, int(GRAPH_SHARE * query.budget.total), view, tools.tokenizer)
+    brought = await those_that_fit(
+        around, int(GRAPH_SHARE * query.budget.total), question=query.text, view=view, tokenizer=tools.tokenizer
+    )
     passages = await passages_of(around, vectors[query.text], view, tools)
     return Evidence(
         chunks=passages[: query.chunk_top_k],
@@ -50,7 +53,7 @@ def _reports(found: Sequence[tuple[ClusterReport, int]], n_tokens: int, tokenize
 
 
 def _notes(around: Around, found: Sequence[tuple[ClusterReport, int]]) -> list[str]:
-    notes = [f"{around.n_more:,} more relations touch these entities"] if around.n_more else []
+    notes = [f"left out: {counted(around.n_more, 'more relation')} of these entities"] if around.n_more else []
     if around.entities and not found:
         notes.append("the communities of these entities have no report that may be shown")
     return notes if around.entities else ["no entity is near to the question"]

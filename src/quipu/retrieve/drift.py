@@ -133,9 +133,9 @@ def _notes(imagined: str, n_unread: int, partials: Sequence[Partial | None], n_f
     if not imagined:
         yield "no report was imagined: the question itself was searched for"
     if n_unread:
-        yield f"{n_unread:,} reports do not fit the budget and were not read"
+        yield f"reports that were not read, for they do not fit the budget: {n_unread:,}"
     yield from troubles(partials)
-    yield f"{n_followed:,} questions were followed up"
+    yield f"questions that were followed up: {n_followed:,}"
 
 
 STRATEGY = Strategy(

@@ -125,7 +125,11 @@ def _notes(seeds: Sequence[Scored], paths: TreePaths, n_hidden: int) -> list[str
     notes = [] if seeds else ["no entity is near to the question"]
     if len(seeds) > 1 and not paths.clusters:
         notes.append("no aggregate joins what was found")
-    return [*notes, f"{n_hidden:,} aggregates on the paths have no report that may be shown"] if n_hidden else notes
+    return (
+        [*notes, f"{counted(n_hidden, 'aggregate')} on the paths without a report that may be shown"]
+        if n_hidden
+        else notes
+    )
 
 
 STRATEGY = Strategy(

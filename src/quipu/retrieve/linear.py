@@ -23,6 +23,7 @@ from quipu.retrieve.steps.tracing import Trail, ways_to
 from quipu.retrieve.steps.walk import Naming, Weights, ranked, top_chunks, walk_over
 from quipu.retrieve.strategy import Strategy, Tools
 from quipu.text.capitals import capital_runs
+from quipu.text.counted import counted
 
 REACH = Reach(least=0.2, n_sentences=3, n_steps=2)
 PASSAGE_WEIGHT = 0.05
@@ -47,7 +48,7 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
         chunks=await _walked(active, prior, query=query, topology=topology, view=view),
         entities=tuple(Hit(id=key, score=each.score, reason=_reason(each)) for key, each in ordered),
         seeds=seeds,
-        notes=(*notes, *([f"left out of hubs: {spread.n_unread:,} passages and entities"] if spread.n_unread else [])),
+        notes=(*notes, *([f"left out of hubs: {counted(spread.n_unread, 'neighbour')}"] if spread.n_unread else [])),
     )
 
 

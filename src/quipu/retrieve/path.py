@@ -27,6 +27,7 @@ from quipu.retrieve.steps.search import Vector, embed, nearest, nearest_passages
 from quipu.retrieve.steps.terms import find_terms
 from quipu.retrieve.steps.walk import top_chunks
 from quipu.retrieve.strategy import Strategy, Tools
+from quipu.text.counted import counted
 from quipu.text.names import entity_key
 
 N_PATHS = 30
@@ -67,7 +68,11 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     boosted = await view.chunk_numbers([hit.id for hit in dense])
     along.chunks[list(boosted.values())] *= BOOST
     chunks = await top_chunks(along.chunks, query.chunk_top_k, view)
-    cut = (f"truncated: of {paths.n_hubs} hubs only {MAX_LINKS} links each were followed",) if paths.n_hubs else ()
+    cut = (
+        (f"truncated: only {MAX_LINKS} links each were followed of {counted(paths.n_hubs, 'hub')}",)
+        if paths.n_hubs
+        else ()
+    )
     ways = await best_ways([each.id for each in chunks], along, topology, view)
     return Evidence(
         chunks=tuple(_passage(each, ways, is_near=each.id in boosted) for each in chunks),

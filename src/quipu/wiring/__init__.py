@@ -62,7 +62,11 @@ EMBEDDERS: Mapping[str, Callable[[str], Embedder]] = {
     "sentence-transformers": _open_sentence_transformers,
     "fastembed": _open_fastembed,
 }
-GROUPINGS: Mapping[str, Grouping] = {"nearest": nearest_centres, "mixture": gaussian_mixture}
+# Each with what raises Unavailable where its library is not installed.
+GROUPINGS: Mapping[str, tuple[Grouping, Callable[[], None]]] = {
+    "nearest": (nearest_centres, lambda: None),
+    "mixture": (gaussian_mixture, check_gaussian_mixture),
+}
 
 
 async def open_engine(
@@ -128,18 +132,13 @@ def _parts(
         ask=settings.query,
         models=models,
         summaries=SummaryOptions(language=settings.language or "", n_ahead=models.n_ahead),
-        catalog=make_catalog(GROUPINGS[settings.hierarchy_grouping]),
+        catalog=make_catalog(*GROUPINGS[settings.hierarchy_grouping]),
         is_index=is_index,
     )
 
 
 def _check(settings: Settings) -> None:
-    """Raise InvalidInput where the settings name models that cannot be: it must leave no empty index behind.
-
-    Raises Unavailable where what a refresh will need is not installed, before anything is paid for.
-    """
-    if settings.hierarchy_grouping == "mixture":
-        check_gaussian_mixture()
+    """Raise InvalidInput where the settings name models that cannot be: it must leave no empty index behind."""
     if settings.extractor == "llm" and settings.model_of(Role.EXTRACT) is None:
         raise InvalidInput(
             "extractor = 'llm' needs a language model.", remedy='Set llm, as in QUIPU_LLM="ollama/qwen3:8b".'

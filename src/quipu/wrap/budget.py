@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from quipu.errors import OverBudget
 from quipu.model.usage import MICRO, Spending
+from quipu.text.counted import counted
 
 REMEDY = "Everything paid for is kept: go on with another budget, as in --budget 5.00."
 
@@ -73,8 +74,8 @@ class SpendingBudget:
     def _over(self, name: str, most: Amount) -> OverBudget:
         limit, spent, needed = (getattr(each, name) for each in (self.limit, self._spent, most))
         if name == "calls":
-            return OverBudget(f"The budget of {limit:,} {'call' if limit == 1 else 'calls'} is used up.", remedy=REMEDY)
-        calls = "1 call" if self._spent.calls == 1 else f"{self._spent.calls:,} calls"
+            return OverBudget(f"The budget of {counted(limit, 'call')} is used up.", remedy=REMEDY)
+        calls = counted(self._spent.calls, "call")
         say = _money if name == "cost" else _tokens
         return OverBudget(
             f"The budget of {say(limit)} does not allow another call: {say(spent)} spent in {calls}, "
@@ -84,7 +85,7 @@ class SpendingBudget:
 
 
 def _tokens(n: int) -> str:
-    return f"{n:,} tokens"
+    return counted(n, "token")
 
 
 def _money(cost: int) -> str:

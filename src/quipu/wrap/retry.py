@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from quipu.errors import Overloaded, Refused, TooLong, Unavailable
+from quipu.text.counted import counted
 from quipu.wrap.guard import Call
 
 T = TypeVar("T")
@@ -123,16 +124,16 @@ class Retry:
         self._n_failures += 1
         self._n_patient_failures += not call.is_urgent
         if self._is_dead_for(call):
+            calls = counted(self._n_failures, "call")
             return Unavailable(
-                f"{self._service} has not answered {self._n_failures:,} calls in a row. The last: {error.message}",
+                f"{self._service} has not answered {calls} in a row. The last: {error.message}",
                 remedy=f"{error.remedy} When it answers again, go on with `quipu resume`.".strip(),
             )
         asked, patience = error.retry_after_s or 0.0, self._patience_s(call)
         if asked > patience:
             reason = f"It asks to be left alone for {asked:,.0f} s; no more than {patience:,.0f} s are waited."
         else:
-            attempts = "1 attempt" if tries.n == 1 else f"{tries.n:,} attempts"
-            reason = f"Given up after {attempts} and {tries.waited_s:,.0f} s of waiting."
+            reason = f"Given up after {counted(tries.n, 'attempt')} and {tries.waited_s:,.0f} s of waiting."
         return Overloaded(
             f"{error.message} {reason}",
             remedy=error.remedy,

@@ -14,6 +14,7 @@ from quipu.errors import NotFound
 from quipu.model.answer import Answer, AnswerPiece, Citation
 from quipu.model.chat import TokenCount
 from quipu.model.chunking import Chunking
+from quipu.model.cluster import Cluster, ClusterReport, Finding, Hierarchy
 from quipu.model.comparison import Compared, Comparison, FoundChunk, Overlap
 from quipu.model.delta import ChunkFacts
 from quipu.model.derivation import DerivationState, Freshness, RefreshCost
@@ -29,6 +30,7 @@ from quipu.model.report import (
     AddReport,
     DocumentReport,
     EntityReport,
+    FoundReport,
     RefreshReport,
     RelationReport,
     RemoveReport,
@@ -140,6 +142,24 @@ STATES = (
     ),
     DerivationState(name="hierarchy", freshness=Freshness.MISSING, cost=RefreshCost(n_calls=12)),
 )
+FOUND_REPORT = FoundReport(
+    cluster=Cluster(id="beefed", hierarchy=Hierarchy.COMMUNITIES, level=1, parent="abba", n_entities=1),
+    report=ClusterReport(
+        cluster="beefed",
+        title="Kober and Linear B\x1b[31m",
+        summary="She worked [bold] on it.",
+        findings=(Finding(summary="Her cards.", explanation="She kept 180,000 of them."), Finding(summary="Triplets.")),
+        rating=3.5,
+        chunks=("c0ffee",),
+        model="openai/small",
+    ),
+    is_current=True,
+    entities=(KOBER,),
+    chunks=(CHUNK,),
+    above=(("abba", "Scripts"),),
+    below=(("beef01", ""),),
+    beside=(("beef02", "Knossos", "Both tell of tablets."),),
+)
 _EVIDENCE = Evidence(chunks=(Hit(id="c0ffee", score=0.5, reason="near"),))
 _ANSWER = Answer(
     text="She taught classics. [1]",
@@ -164,6 +184,7 @@ COMPARISON = Comparison(
             ms=7.5,
         ),
         Compared(strategy="mix", answer=replace(_ANSWER, trace=replace(_ANSWER.trace, strategy="mix"))),
+        Compared(strategy="community_local", answer=_ANSWER, reports=(("beefed00cafe", "Kober and Linear B"),)),
     ),
     overlaps=(Overlap(first="naive", second="mix", jaccard=0.25, n_both=1),),
     left_out=(("bypass", "It looks nothing up."),),
@@ -256,12 +277,13 @@ class FakeEngine:
     calls: list[tuple[Any, ...]] = field(default_factory=list)
     chunkings: list[Chunking | None] = field(default_factory=list)
     queries: list[Query] = field(default_factory=list)
-    report: AddReport = REPORT
+    added: AddReport = REPORT
     refreshed: RefreshReport = REFRESHED
     planned: tuple[DerivationState, ...] = ()
     comparison: Comparison = COMPARISON
     also_compared: tuple[Compared, ...] = ()
     explanation: Explanation = EXPLANATION
+    found_report: FoundReport = FOUND_REPORT
     estimated: Estimate = ESTIMATE
     tuning: TuningReport = TUNING
     usage_rows: list[UsageRow] = field(default_factory=list)
@@ -269,6 +291,8 @@ class FakeEngine:
     answer_usage: tuple[UsageRow, ...] = ()
     differences: list[str] = field(default_factory=list)
     is_interrupted: bool = False
+    jobs: tuple[tuple[str, int], ...] = (("failed", 1), ("queued", 4))
+    stale: tuple[str, ...] = ()
 
     async def open(self, settings: Settings, *, create: bool, repair: bool) -> "Quipu":
         self.settings, self.may_create = settings, create
@@ -290,12 +314,12 @@ class FakeEngine:
         on_event(Progress(stage="extract", done=1, total=4))
         self.calls.append(("add", sources, root, metadata))
         self.chunkings.append(chunking)
-        return self.report
+        return self.added
 
     async def add_text(self, text: str, **options: Any) -> AddReport:
         options.pop("on_event", None)
         self.calls.append(("add_text", text, options))
-        return self.report
+        return self.added
 
     async def estimate(self, *sources: Path | SourceDocument, n_sample: int, **_options: Any) -> Estimate:
         self.calls.append(("estimate", sources, n_sample))
@@ -313,7 +337,7 @@ class FakeEngine:
 
     async def resume(self, on_event: Callable[[Event], None]) -> AddReport:
         self.calls.append(("resume",))
-        return self.report
+        return self.added
 
     async def retry(self, ids: Sequence[str] | None = None) -> int:
         self.calls.append(("retry", ids))
@@ -341,7 +365,7 @@ class FakeEngine:
             dropped=(Dropped(section="chunks", budget=10, ids=("dead", "beef")),),
             timings=(Timing(stage="retrieve", ms=1.5),),
             notes=("a note",),
-            stale=("2 vectors are not computed yet",),
+            stale=("not computed yet: 2 vectors",),
         )
         quote = Citation(
             number=1,
@@ -393,6 +417,10 @@ class FakeEngine:
         self.calls.append(("relation", first, second))
         return RelationReport(relation=TAUGHT, chunks=(ChunkFacts(chunk=CHUNK),))
 
+    async def report(self, report_id: str) -> FoundReport:
+        self.calls.append(("report", report_id))
+        return self.found_report
+
     async def status(self) -> StatusReport:
         return StatusReport(
             path="/kb",
@@ -405,8 +433,8 @@ class FakeEngine:
             n_links=0,
             n_vectors=5,
             n_replies=3,
-            jobs=(("failed", 1), ("queued", 4)),
-            stale=(),
+            jobs=self.jobs,
+            stale=self.stale,
             extractor="local/1 (local rules, no language model)",
             embedder="wordllama",
             dimension=256,
@@ -426,8 +454,8 @@ class FakeEngine:
         self.calls.append(("refresh", tuple(names), rebuild))
         return self.refreshed
 
-    async def plan(self, names: Sequence[str]) -> tuple[DerivationState, ...]:
-        self.calls.append(("plan", tuple(names)))
+    async def plan(self, names: Sequence[str], *, rebuild: bool) -> tuple[DerivationState, ...]:
+        self.calls.append(("plan", tuple(names), rebuild))
         return self.planned
 
     async def drop(self, names: Sequence[str]) -> tuple[str, ...]:

@@ -134,6 +134,16 @@ def test_stopping_says_what_is_saved_and_how_to_go_on(cli: Cli, engine: FakeEngi
     assert engine.is_closed
 
 
+def test_stopping_where_nothing_waits_says_what_finishes_what_is_derived(
+    cli: Cli, engine: FakeEngine, tmp_path: Path
+) -> None:
+    (tmp_path / "a.md").write_text("A")
+    engine.is_interrupted, engine.jobs = True, ()
+    assert cli("add", "a.md").err.endswith("\nNothing is lost.\n")
+    engine.stale = ("not up to date: reports",)
+    assert cli("add", "a.md").err.endswith("\nWhat was made is kept. Continue with `quipu refresh`.\n")
+
+
 def test_control_characters_of_a_document_never_reach_the_terminal(cli: Cli) -> None:
     out = cli("show", "chunk", "c0ffee").out
     assert "\x1b" not in out

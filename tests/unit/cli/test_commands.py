@@ -43,7 +43,7 @@ def test_add_says_what_was_read_by_what_and_what_was_reused(cli: Cli, engine: Fa
 
 def test_add_lists_failures_with_reasons_and_ends_with_1(cli: Cli, engine: FakeEngine) -> None:
     bad = Document(id="b.bin", title="", status=Status.FAILED, error="It is not text. Leave it out.")
-    engine.report = AddReport(n_added=1, failed=(bad,), skipped=((".png", 3), ("", 1)))
+    engine.added = AddReport(n_added=1, failed=(bad,), skipped=((".png", 3), ("", 1)))
     ran = cli("add", "--text", "Hello", "--quiet")
     assert ran.code == 1
     assert "Failed: b.bin: It is not text. Leave it out." in ran.out
@@ -88,7 +88,7 @@ def test_add_says_how_to_cut_over_the_settings(
 def test_a_way_to_cut_that_cannot_be_meant_is_refused(cli: Cli, engine: FakeEngine) -> None:
     ran = cli("add", "--text", "Hello", "--chunker", "fixed", "--chunk-tokens", "64", "--chunk-overlap", "64")
     assert ran.code == 1
-    assert "An overlap of 64 tokens leaves nothing new in chunks of 64." in ran.err
+    assert "An overlap of 64 leaves nothing new in chunks of 64." in ran.err
     assert not engine.calls
 
 
@@ -196,7 +196,7 @@ def test_the_trace_shows_seeds_scores_reasons_and_what_was_dropped(cli: Cli) -> 
     out = cli("ask", "Who?", "--trace").out
     for part in ("alice kober 1.000", "0.5000", "names Alice Kober", "dropped 2 chunks over the budget of 10 tokens"):
         assert part in out
-    assert "note: a note" in out and "stale: 2 vectors" in out and "retrieve 1.5 ms" in out
+    assert "note: a note" in out and "stale: not computed yet: 2 vectors" in out and "retrieve 1.5 ms" in out
     assert re.search(r"1 +c0ffee:0 +0\.4000 +is about alice kober", out)
 
 
@@ -326,7 +326,7 @@ def test_cancel_all_leaves_live_documents_alone(cli: Cli, engine: FakeEngine) ->
 
 
 def test_nothing_waiting_is_said_in_words(cli: Cli, engine: FakeEngine) -> None:
-    engine.report = AddReport()
+    engine.added = AddReport()
     assert cli("resume").out == "Nothing was waiting.\n"
 
 

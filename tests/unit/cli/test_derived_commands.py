@@ -9,6 +9,7 @@ from quipu.model.derivation import DerivationReport
 from quipu.model.explanation import ExplainedChunk, Explanation, Ground
 from quipu.model.query import MixWeights
 from quipu.model.report import AddReport, RefreshReport
+from tests.unit.cli import conftest
 from tests.unit.cli.conftest import COMPARISON, READ, STATES, Cli, FakeEngine
 
 MADE = DerivationReport(
@@ -31,7 +32,8 @@ MADE = DerivationReport(
         (("reports", "hierarchy"), ("refresh", ("reports", "hierarchy"), False)),
         (("reports", "--rebuild"), ("refresh", ("reports",), True)),
         (("--rebuild",), ("refresh", (), True)),
-        (("--dry-run", "reports"), ("plan", ("reports",))),
+        (("--dry-run", "reports"), ("plan", ("reports",), False)),
+        (("--dry-run", "--rebuild"), ("plan", (), True)),
         (("--drop", "reports", "--drop", "hierarchy"), ("drop", ("reports", "hierarchy"))),
     ],
 )
@@ -42,7 +44,7 @@ def test_refresh_passes_on_what_it_is_told(
     assert engine.calls == [call]
 
 
-@pytest.mark.parametrize("words", [("--drop", "x", "y"), ("--drop", "x", "--rebuild"), ("--dry-run", "--rebuild")])
+@pytest.mark.parametrize("words", [("--drop", "x", "y"), ("--drop", "x", "--rebuild"), ("--drop", "x", "--dry-run")])
 def test_refresh_refuses_what_cannot_be_meant(cli: Cli, engine: FakeEngine, words: tuple[str, ...]) -> None:
     assert cli("refresh", *words).code == 2
     assert not engine.calls
@@ -94,13 +96,25 @@ def test_a_plan_is_a_table_of_costs(cli: Cli, engine: FakeEngine) -> None:
     assert [state["freshness"] for state in cli("refresh", "--dry-run", "--json").json] == ["stale", "missing"]
 
 
+def test_a_plan_to_rebuild_says_what_is_made_anew_and_that_known_replies_cost_nothing(
+    cli: Cli, engine: FakeEngine
+) -> None:
+    engine.planned = (replace(STATES[0], is_anew=True), replace(STATES[1], is_anew=True))
+    out = " ".join(cli("refresh", "--rebuild", "--dry-run").out.split())
+    assert "vectors fresh, made anew" in out
+    assert "reports stale, made anew" in out
+    assert "at most: replies that are known from before, and vectors of texts that stay, cost nothing again" in out
+    assert "Nothing was changed." in out
+    assert [state["is_anew"] for state in cli("refresh", "--rebuild", "--dry-run", "--json").json] == [True, True]
+
+
 def test_what_is_dropped_is_told(cli: Cli) -> None:
     assert cli("refresh", "--drop", "reports").out == "reports: kept no longer.\n"
     assert cli("refresh", "--drop", "reports", "--json").json == {"dropped": ["reports"]}
 
 
 def test_adding_and_removing_tell_what_they_brought_up_to_date(cli: Cli, engine: FakeEngine) -> None:
-    engine.report = AddReport(n_added=1, derivations=(MADE,))
+    engine.added = AddReport(n_added=1, derivations=(MADE,))
     assert "reports: 3 made, 38 as they were" in cli("add", "--text", "x").out
     engine.refreshed = RefreshReport(n_summarised=2, derivations=(MADE,), usage=(READ,), stopped="All is spent.")
     out = cli("remove", "kober.md").out
@@ -175,20 +189,67 @@ def test_compare_refuses_a_list_that_names_no_strategy(cli: Cli, engine: FakeEng
 def test_a_comparison_shows_figures_overlap_evidence_and_answers(cli: Cli) -> None:
     out = cli("compare", "Who?").out
     lines = [" ".join(line.split()) for line in out.splitlines()]
-    assert "naive 1 0 0 0 1,234 2 8 extractive" in lines
+    assert "naive 1 1,234 2 8" in lines
     assert "naive 0.25" in lines
     assert "not asked: bypass. It looks nothing up." in lines
-    assert any(line.startswith("1 Alice\ufffd Kober") for line in lines)
-    assert any(line.startswith("entities Brooklyn College") for line in lines)
-    assert out.count("She taught classics. [1]") == 2
+    assert "Alice\ufffd Kober c0ffee 1" in lines
+    assert "naive Brooklyn College" in lines
+    assert "community_local Kober and Linear B (beefed00)" in lines
 
 
-def test_a_comparison_has_a_column_of_claims_only_where_some_were_found(cli: Cli, engine: FakeEngine) -> None:
-    assert "claims" not in cli("compare", "Who?").out
-    engine.also_compared = (replace(COMPARISON.compared[0], strategy="community_local", n_claims=7),)
+def test_strategies_that_say_the_same_share_a_panel_and_others_have_their_own(cli: Cli, engine: FakeEngine) -> None:
+    out = cli("compare", "Who?").out
+    assert out.count("She taught classics. [1]") == 1
+    assert "naive, mix, community_local · extractive" in out
+    first = COMPARISON.compared[0]
+    assert first.answer is not None
+    renumbered = replace(first, strategy="ppr", answer=replace(first.answer, text="She taught classics. [7]"))
+    other = replace(first, strategy="path", answer=replace(first.answer, text="She did not.", generator="openai/small"))
+    engine.also_compared = (renumbered, other)
+    out = cli("compare", "Who?").out
+    assert "naive, mix, community_local, ppr · extractive" in out
+    assert "path · openai/small" in out
+    assert "She taught classics. [7]" not in out
+    engine.comparison = replace(COMPARISON, compared=(first,))
+    engine.also_compared = ()
+    assert "same answer" not in cli("compare", "Who?").out
+
+
+def test_a_comparison_says_what_answered_only_where_that_differs(cli: Cli, engine: FakeEngine) -> None:
+    assert "answer by" not in cli("compare", "Who?").out
+    first = COMPARISON.compared[0]
+    assert first.answer is not None
+    engine.also_compared = (replace(first, strategy="path", answer=replace(first.answer, generator="openai/small")),)
     lines = [" ".join(line.split()) for line in cli("compare", "Who?").out.splitlines()]
-    assert "strategy passages entities relations claims reports tokens calls ms answer by" in lines
-    assert {"naive 1 0 0 0 0 1,234 2 8 extractive", "community_local 1 0 0 7 0 1,234 2 8 extractive"} <= set(lines)
+    assert {"naive 1 1,234 2 8 extractive", "path 1 1,234 2 8 openai/small"} <= set(lines)
+
+
+def test_a_comparison_has_columns_only_of_what_some_found(cli: Cli, engine: FakeEngine) -> None:
+    assert "claims" not in cli("compare", "Who?").out
+    engine.also_compared = (replace(COMPARISON.compared[0], strategy="lca", n_claims=7),)
+    lines = [" ".join(line.split()) for line in cli("compare", "Who?").out.splitlines()]
+    assert "strategy passages claims tokens calls ms" in lines
+    assert {"naive 1 0 1,234 2 8", "lca 1 7 1,234 2 8"} <= set(lines)
+    nothing_asked = tuple(replace(each, n_calls=0) for each in COMPARISON.compared)
+    engine.comparison, engine.also_compared = replace(COMPARISON, compared=nothing_asked), ()
+    out = cli("compare", "Who?").out
+    assert "calls" not in out
+    assert "No language model was asked." in out
+
+
+def test_passages_are_in_order_of_how_many_found_them(cli: Cli, engine: FakeEngine) -> None:
+    first = COMPARISON.compared[0]
+    found = [replace(first.chunks[0], id=name, title=name * 3) for name in ("aa", "bb", "cc", "dd")]
+    engine.comparison = replace(
+        COMPARISON,
+        compared=(
+            replace(first, chunks=(found[0], found[1], found[3])),
+            replace(first, strategy="mix", chunks=(found[2], found[1], found[0])),
+        ),
+    )
+    lines = [" ".join(line.split()) for line in cli("compare", "Who?").out.splitlines()]
+    start = lines.index("passage chunk naive mix")
+    assert lines[start + 2 : start + 6] == ["aaaaaa aa 1 3", "bbbbbb bb 2 2", "cccccc cc · 1", "dddddd dd 3 ·"]
 
 
 @pytest.mark.parametrize("width", [80, 110, 140])
@@ -219,7 +280,7 @@ def test_a_strategy_that_failed_is_told_and_ends_with_1(cli: Cli, engine: FakeEn
     assert ran.code == 1
     assert "lca: It needs hierarchy. Run `quipu refresh hierarchy`." in ran.out
     told = cli("compare", "Who?", "--json").json["compared"]
-    assert told[2]["error"].startswith("It needs hierarchy.")
+    assert told[3]["error"].startswith("It needs hierarchy.")
     assert (told[0]["answer"]["text"], told[0]["answer"]["context"]) == ("She taught classics. [1]", "")
 
 
@@ -285,7 +346,7 @@ def test_where_no_passage_is_ranked_reports_are_shown_instead(cli: Cli, engine: 
     out = cli("explain", "Who?").out
     assert "global, revision 3: 40 reports" in out
     assert "global ranks no passages; what it found instead" in out
-    assert "#1 On\ufffd roads, rests on 2; score 0.7500 (rated 7)" in out
+    assert "#1 On\ufffd roads [c0], rests on 2; score 0.7500 (rated 7)" in out
     engine.explanation = Explanation(
         question="Who?", strategy="bypass", revision=3, n_chunks=0, ranks_passages=False, looks_up=False
     )
@@ -308,5 +369,24 @@ def test_an_explanation_without_seeds_tells_what_was_found_and_no_lie(cli: Cli, 
 
 def test_strategies_list_what_they_need_made(cli: Cli) -> None:
     out = cli("strategies").out
-    assert "calls: of a language model, at most, before the answer." in out
+    assert "calls of a language model are those before the answer, at most." in " ".join(out.split())
     assert all(name in out for name in ("naive", "mix"))
+
+
+@pytest.mark.parametrize("width", [60, 80, 140])
+def test_strategies_are_listed_in_few_lines_however_narrow_the_terminal(cli: Cli, width: int) -> None:
+    lines = cli("strategies", env={"COLUMNS": str(width)}).out.splitlines()
+    assert max(map(len, lines)) <= width
+    assert len(lines) <= 16 * {60: 8, 80: 6, 140: 4}[width] + 4
+    (first,) = (place for place, line in enumerate(lines) if line.startswith("lca"))
+    told = " ".join(" ".join(lines[first : first + 8]).split())
+    assert told.startswith("lca entities nearest to the question, and the aggregates that join them")
+    assert "when: the question joins things that are alike" in told
+    assert "LeanRAG · needs hierarchy · no call" in told
+
+
+def test_status_tells_why_something_cannot_be_refreshed(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    hindered = replace(STATES[2], hindrance="scikit-learn is not installed. Install\x1b it.")
+    monkeypatch.setattr(conftest, "STATES", (hindered,))
+    out = " ".join(cli("status").out.split())
+    assert "hierarchy missing scikit-learn is not installed. Install\ufffd it." in out

@@ -120,3 +120,14 @@ def test_secrets_that_others_can_read_are_a_warning(cli: Cli, tmp_path: Path, mo
     assert check["outcome"] == outcome
     assert os.fspath("secrets.toml") in check["detail"]
     assert "sk-secret" not in str(check)
+
+
+def test_a_grouping_whose_library_is_missing_is_told_with_its_remedy_and_fails_nothing_else(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "hierarchy" not in _checks(cli)
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    checks = _checks(cli, hierarchy_grouping="mixture")
+    assert "scikit-learn is not installed" in checks["hierarchy"]["detail"]
+    assert "pip install 'quipu-rag[mixture]'" in checks["hierarchy"]["remedy"]
+    assert [name for name, check in checks.items() if check["outcome"] == "failed"] == ["hierarchy"]

@@ -118,7 +118,7 @@ def test_no_model_takes_the_model_out_of_the_settings(cli: Cli, engine: FakeEngi
 
 
 def test_work_that_was_stopped_says_why_what_waits_and_how_to_go_on(cli: Cli, engine: FakeEngine) -> None:
-    engine.report = AddReport(
+    engine.added = AddReport(
         n_added=1, n_chunks=2, stopped="The budget of 3 calls is used up.", n_waiting=4, usage=(READ,)
     )
     ran = cli("--index", "kb", "add", "--text", "x")
@@ -129,7 +129,7 @@ def test_work_that_was_stopped_says_why_what_waits_and_how_to_go_on(cli: Cli, en
 
 
 def test_what_was_left_out_and_what_wants_a_look_is_told(cli: Cli, engine: FakeEngine) -> None:
-    engine.report = AddReport(n_added=1, n_dropped=1_200, notes=("openai/x cannot be asked.",))
+    engine.added = AddReport(n_added=1, n_dropped=1_200, notes=("openai/x cannot be asked.",))
     out = cli("add", "--text", "x").out
     assert "1,200 records of the model left out: not borne out by the text." in out
     assert "openai/x cannot be asked." in out
@@ -139,7 +139,7 @@ IN_PART = (Document(id="kober.md", title="", status=Status.PARTIAL, error="2 chu
 
 
 def test_a_document_read_in_part_names_the_command_that_tries_again(cli: Cli, engine: FakeEngine) -> None:
-    engine.report = AddReport(partial=IN_PART, n_chunks=3, n_extracted=1)
+    engine.added = AddReport(partial=IN_PART, n_chunks=3, n_extracted=1)
     ran = cli("add", "--text", "x")
     assert ran.code == 0
     assert "In part: kober.md: 2 chunks failed." in ran.out
@@ -151,7 +151,7 @@ def test_a_document_read_in_part_names_the_command_that_tries_again(cli: Cli, en
 def test_where_not_one_chunk_could_be_read_the_command_fails_and_says_where_to_look(
     cli: Cli, engine: FakeEngine, words: tuple[str, ...]
 ) -> None:
-    engine.report = AddReport(partial=IN_PART, n_chunks=2, n_resumed=1)
+    engine.added = AddReport(partial=IN_PART, n_chunks=2, n_resumed=1)
     ran = cli(*words)
     assert ran.code == 1
     assert "Not one chunk could be read. `quipu doctor` looks at what reads them." in ran.out

@@ -1,8 +1,13 @@
-"""Tests of `quipu show`: what is claimed, of a chunk and about an entity."""
+"""Tests of `quipu show`: claims of a chunk and about an entity, and reports."""
 
 import re
+from dataclasses import replace
 
-from tests.unit.cli.conftest import Cli
+import pytest
+
+from quipu.model.cluster import Hierarchy
+from quipu.model.explanation import Ground
+from tests.unit.cli.conftest import FOUND_REPORT, Cli, FakeEngine
 
 _CLAIM = {
     "subject": "alice kober",
@@ -32,3 +37,47 @@ def test_an_entity_is_shown_with_the_claims_about_it_and_where_they_are(cli: Cli
     out = cli("show", "entity", "Alice Kober").out
     assert re.search(r"c0ffee +brooklyn college +praise +suspected +1946 +It is said", out)
     assert cli("show", "entity", "Alice Kober", "--json").json["claims"] == [_SEEN]
+
+
+def test_a_report_is_shown_with_its_place_text_entities_passages_and_what_is_around_it(
+    cli: Cli, engine: FakeEngine
+) -> None:
+    out = cli("show", "report", "bee").out
+    assert engine.calls == [("report", "bee")]
+    assert out.startswith(
+        "Kober and Linear B\N{REPLACEMENT CHARACTER}[31m\ncommunity beefed, level 1 (0 is the coarsest),"
+    )
+    assert "coarsest), 1 entity, rated 3.5 of 10, written by" in out
+    assert "written by openai/small\n\nShe worked [bold] on it.\n\n• Her cards.\nShe kept 180,000 of them.\n\n" in out
+    assert re.search(r"Key entities *\n.*\n.*\nAlice Kober +Person +1", out)
+    assert re.search(r"kober\.md +c0ffee +Alice Kober taught", out)
+    assert re.search(r"Part of *\n.*\n.*\nabba +Scripts", out)
+    assert re.search(r"Divided into *\n.*\n.*\nbeef01 +\(nothing written yet\)", out)
+    assert re.search(r"beef02 +Knossos +Both tell of tablets\.", out)
+    assert "\x1b" not in out
+    assert "quipu refresh" not in out
+    shown = cli("show", "report", "bee", "--json").json
+    assert (shown["cluster"]["id"], shown["report"]["title"]) == ("beefed", "Kober and Linear B\x1b[31m")
+
+
+def test_a_group_nothing_is_written_of_says_what_writes_it(cli: Cli, engine: FakeEngine) -> None:
+    engine.found_report = replace(engine.found_report, report=None, is_current=False, chunks=())
+    out = cli("--index", "kb", "show", "report", "beefed").out
+    assert out.startswith("beefed\n")
+    assert "Nothing is written of it yet, or no longer: `quipu --index kb refresh reports` writes it." in out
+    aggregate = replace(engine.found_report.cluster, hierarchy=Hierarchy.AGGREGATES)
+    engine.found_report = replace(FOUND_REPORT, cluster=aggregate, is_current=False)
+    out = cli("show", "report", "beefed").out
+    assert "aggregate beefed, layer 1 (1 lies above the entities)" in out
+    assert "This is of what was in it before: `quipu refresh hierarchy` writes it." in out
+
+
+@pytest.mark.parametrize("kind", ["document", "chunk", "entity", "relation", "report"])
+def test_what_can_be_shown_has_an_example(cli: Cli, kind: str) -> None:
+    assert f"  quipu show {kind} " in cli("show", kind, "--help").out.split("Examples:")[1]
+
+
+def test_an_explanation_names_reports_by_the_id_that_shows_them(cli: Cli, engine: FakeEngine) -> None:
+    ground = Ground(kind="report", id="beefed", name="Kober", rank=1, score=0.5, reason="", how="rests on 1 passage")
+    engine.explanation = replace(engine.explanation, ranks_passages=False, chunks=(), beside=(ground,))
+    assert "#1 Kober [beefed], rests on 1 passage" in cli("explain", "Who?").out

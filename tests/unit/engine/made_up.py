@@ -42,7 +42,11 @@ class Shelf:
             refresh=self.refresh,
             needs=self.needs,
             asks_model=self.n_calls > 0,
+            anew=self.anew if self.n_calls else None,
         )
+
+    async def anew(self, _view: ReadView, _bench: Bench) -> RefreshCost:
+        return RefreshCost(n_calls=10 * self.n_calls)
 
     async def state(self, view: ReadView, _bench: Bench) -> DerivationState:
         self.n_states += 1

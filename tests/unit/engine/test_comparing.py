@@ -118,3 +118,15 @@ async def test_with_a_model_calls_are_counted_the_same_whoever_asked_first(
         assert [row.n_calls for row in found.compared] == [2, 2, 1, 3]  # keywords or what it asks, and the answer
         again = await kb.compare(QUESTION, names)
         assert list(map(_facts, found.compared)) == list(map(_facts, again.compared))
+
+
+async def test_reports_are_told_by_id_and_title(kb: Quipu) -> None:
+    await kb.refresh(["reports"])
+    (row,) = (await kb.compare(QUESTION, ["community_local"])).compared
+    assert row.reports
+    assert row.answer is not None
+    assert [each for each, _ in row.reports] == [hit.id for hit in row.answer.trace.evidence.reports][:10]
+    for identifier, title in row.reports:
+        found = (await kb.report(identifier)).report
+        assert found is not None
+        assert found.title == title

@@ -12,6 +12,7 @@ from quipu.model.derivation import Freshness
 from quipu.model.event import Event, Progress
 from quipu.model.usage import Price, Stage
 from quipu.testing.llm import ScriptedLLM
+from quipu.text.costs import cost_in_words
 from tests.laws.model_world import script, scripted_engine, travels
 from tests.unit.engine.made_up import Shelf, add_strategy, shelve
 
@@ -132,6 +133,14 @@ async def test_an_unknown_name_is_refused_before_anything_is_done(kb: Quipu, she
     assert shelves[0].log == []
 
 
+@pytest.mark.parametrize("name", ["summaries", "vectors", "topology"])
+async def test_what_every_index_keeps_is_not_made_on_demand_nor_dropped(kb: Quipu, name: str) -> None:
+    for refused in (kb.refresh([name]), kb.plan([name]), kb.drop([name])):
+        with pytest.raises(NotFound, match=f"'{name}' is not made on demand: every index keeps it") as raised:
+            await refused
+        assert "`quipu refresh`" in raised.value.remedy
+
+
 async def test_a_plan_tells_what_would_be_made_and_what_it_costs(kb: Quipu, shelves: tuple[Shelf, ...]) -> None:
     planned = await kb.plan(["tower"])
     assert [(each.name, each.freshness, each.cost.n_calls) for each in planned] == [
@@ -141,6 +150,32 @@ async def test_a_plan_tells_what_would_be_made_and_what_it_costs(kb: Quipu, shel
     await kb.refresh(["tower"])
     assert await kb.plan() == ()
     assert shelves[0].log == [("ground", False), ("tower", False)]
+
+
+async def test_a_plan_to_rebuild_tells_what_is_made_anew_and_what_all_of_it_costs(
+    kb: Quipu, shelves: tuple[Shelf, ...]
+) -> None:
+    await kb.refresh(["tower", "shed"])
+    shelves[0].log.clear()
+    (tower,) = await kb.plan(["tower"], rebuild=True)
+    assert (tower.name, tower.freshness, tower.is_anew, tower.cost.n_calls) == ("tower", Freshness.FRESH, True, 20)
+    everything = await kb.plan(rebuild=True)
+    assert [(each.name, each.is_anew, each.cost.n_calls) for each in everything] == [
+        ("full text and links", True, 0),
+        ("ground", True, 0),
+        ("tower", True, 20),
+        ("shed", True, 0),
+    ]
+    assert everything[0].n_items == (await kb.status()).n_chunks
+    assert shelves[0].log == []
+    with pytest.raises(NotFound):
+        await kb.plan(["towre"], rebuild=True)
+
+
+async def test_a_plan_to_rebuild_costs_what_is_missing_or_behind_as_ever(kb: Quipu, shelves: tuple[Shelf, ...]) -> None:
+    (ground, tower) = await kb.plan(["tower"], rebuild=True)
+    assert (ground.is_anew, tower.is_anew, tower.freshness) == (False, True, Freshness.MISSING)
+    assert tower.cost.n_calls == 2, "it has never been made: this is what making it costs"
 
 
 async def test_what_is_dropped_is_kept_no_longer_nor_what_needs_it(kb: Quipu, shelves: tuple[Shelf, ...]) -> None:
@@ -214,4 +249,4 @@ async def test_money_is_told_where_a_price_is_known(kb: Quipu, shelves: tuple[Sh
     assert tower.cost.money is None
     cost = priced(tower.cost, Price(input=2.0, output=10.0)) + ground.cost
     assert cost.money == 2_100
-    assert cost.in_words() == "about 2 calls of a model (2,000 tokens in, 20 out, 0.0021)"
+    assert cost_in_words(cost) == "about 2 calls of a model (2,000 tokens in, 20 out, 0.0021)"

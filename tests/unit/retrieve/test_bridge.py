@@ -164,7 +164,7 @@ async def test_what_has_no_way_to_the_next_is_told(library: Library) -> None:
     async with library.view() as view:
         found = await retrieve(Query(text="From Aleppo to Damascus"), view, library.tools)
     assert found.relations == ()
-    assert found.notes[-1] == "1 key entities have no way to the next"
+    assert found.notes[-1] == "1 key entity without a way to the next"
 
 
 async def test_a_filter_hides_what_it_excludes_and_its_reports(library: Library) -> None:

@@ -116,7 +116,7 @@ async def test_reports_longer_than_a_call_lose_their_last_findings(library: Libr
         none = await retrieve(replace(query, budget=Budget(total=100)), view, replace(library.tools, model=telling))
     (request,) = telling.asked
     assert "First." in request.messages[1].text and "Second." not in request.messages[1].text
-    assert "1 reports are too long" in none.notes[0]
+    assert none.notes[0] == "not read, too long for the budget: 1 report"
 
 
 async def test_dynamic_selection_rates_from_above_and_looks_only_into_what_is_of_use(library: Library) -> None:
@@ -172,7 +172,7 @@ async def test_what_lies_beneath_a_report_too_long_to_be_rated_is_rated(library:
         found = await retrieve(query, view, replace(library.tools, model=model))
     assert found.notes[:2] == (
         "a model rated 3 reports and chose 3",
-        "1 reports are too long for the budget and were not rated",
+        "not rated, too long for the budget: 1 report",
     )
 
 
@@ -194,7 +194,7 @@ async def test_replies_that_cannot_be_read_leave_the_reports_as_they_are(library
         found = await retrieve(SILK, view, replace(library.tools, model=Telling(reply)))
         plain = await retrieve(SILK, view, library.tools)
     assert found.reports == plain.reports != ()
-    assert found.notes[0] == "1 replies held no points"
+    assert found.notes[0] == "1 reply without points"
 
 
 async def test_a_model_that_fails_leaves_the_reports_as_they_are(library: Library) -> None:
@@ -212,7 +212,7 @@ async def test_a_point_that_names_no_report_rests_on_all_that_was_shown(library:
     async with library.view() as view:
         found = await retrieve(SILK, view, replace(library.tools, model=Telling(json.dumps(said))))
     assert [(point.text, len(point.reports)) for point in found.points] == [("Two.", 1), ("One.", 3)]
-    assert "1 points name no report" in found.notes[0]
+    assert "1 point of no report by name" in found.notes[0]
 
 
 async def test_a_filter_hides_reports_and_finer_ones_stand_in(library: Library) -> None:
@@ -223,7 +223,7 @@ async def test_a_filter_hides_reports_and_finer_ones_stand_in(library: Library) 
         found = await retrieve(coarse, view, library.tools)
     # what Weavers says is in silk and in weaving; nobody else says anything of those who carry
     assert {hit.id for hit in found.reports} == {"carrying", "salt"}
-    assert found.notes[0] == "1 communities have no report that may be shown"
+    assert found.notes[0] == "1 community without a report that may be shown"
 
 
 async def test_the_prompt_holds_no_word_of_what_is_filtered_out(library: Library) -> None:

@@ -131,8 +131,8 @@ async def test_what_does_not_fit_and_what_was_not_found_is_said(library: Library
     query = replace(SILK, min_similarity=0.3, budget=Budget(total=3_000))
     async with library.view() as view:
         found = await retrieve(query, view, replace(library.tools, model=Answering(primer=primer, n_more=0)))
-    assert "1 reports do not fit the budget and were not read" in found.notes
-    assert "for 1 questions nothing was found that fits the budget" in found.notes
+    assert "reports that were not read, for they do not fit the budget: 1" in found.notes
+    assert "for 1 question nothing was found that fits the budget" in found.notes
     assert not any("could not be had" in note for note in found.notes)
 
 

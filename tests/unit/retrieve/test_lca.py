@@ -138,7 +138,7 @@ async def test_it_may_begin_with_aggregates_too(tree: Library) -> None:
 async def test_a_hidden_report_is_not_shown_and_its_aggregate_still_joins(tree: Library) -> None:
     found = await _ask(tree, "venice tyre", allowed=Filter(exclude=("c",)))
     assert {hit.id for hit in found.reports} == {"north"}
-    assert found.notes == ("2 aggregates on the paths have no report that may be shown",)
+    assert found.notes == ("2 aggregates on the paths without a report that may be shown",)
     assert [hit.id for hit in found.relations] == ["tyre -- venice"]
     assert await _titles(tree, found) == ["b", "a"]
     only = await _ask(tree, "venice genoa", allowed=Filter(documents=("a",)))

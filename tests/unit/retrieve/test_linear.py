@@ -180,7 +180,7 @@ async def test_of_a_hub_only_the_nearest_passages_are_read_and_it_is_said(
     async with library.view() as view:
         found = await linear.retrieve(Query(text="Did Ada own a mill?"), view, library.tools)
         assert (await titles(view, found.chunks))[0] == "p3"
-    assert found.notes == ("left out of hubs: 4 passages and entities",)
+    assert found.notes == ("left out of hubs: 4 neighbours",)
 
 
 async def test_the_order_and_batches_of_documents_do_not_show(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ async def test_relations_of_a_hub_are_cut_and_counted(library: Library) -> None:
     async with library.view() as view:
         evidence = await retrieve(Query(text="Where is Venice?", top_k=1), view, library.tools)
     assert len(evidence.relations) == 10
-    assert evidence.notes == ("3 more relations touch these entities",)
+    assert evidence.notes == ("left out: 3 more relations of these entities",)
 
 
 async def test_everything_is_embedded_in_one_call(travels: Library) -> None:

@@ -183,7 +183,7 @@ async def test_hubs_are_cut_and_it_is_said(library: Library, monkeypatch: pytest
     await derive(library)
     async with library.view() as view:
         found = await path.retrieve(Query(text="Whom did Ada know?"), view, library.tools)
-    assert "truncated: of 1 hubs only 2 links each were followed" in found.notes
+    assert "truncated: only 2 links each were followed of 1 hub" in found.notes
 
 
 async def test_the_order_and_batches_of_documents_do_not_show(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 
 from quipu.engine import Quipu
-from quipu.errors import InvalidInput, Unavailable
+from quipu.errors import InvalidInput, Stale, Unavailable
 from quipu.model.derivation import Freshness
 from quipu.settings import Settings
 from quipu.testing.scripted.kind import Kind
@@ -119,16 +119,55 @@ async def _freshness(kb: Quipu) -> Freshness:
     return {each.name: each.freshness for each in (await kb.status()).derivations}["hierarchy"]
 
 
-async def test_a_grouping_whose_library_is_missing_is_told_before_anything_is_asked_or_made(
-    tmp_path: Path, server: ServerHandle, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def _no_mixture(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn", None)
-    server.reset()
+
+
+@pytest.mark.usefixtures("_no_mixture")
+async def test_a_grouping_whose_library_is_missing_is_told_before_anything_is_asked_or_made(
+    tmp_path: Path, server: ServerHandle
+) -> None:
     settings = Settings(
         index=tmp_path / "kb", llm="custom/own", llm_base_url=server.base_url, hierarchy_grouping="mixture"
     )
-    with pytest.raises(Unavailable, match="scikit-learn is not installed") as caught:
-        await open_engine(settings)
-    assert "pip install 'quipu-rag[mixture]'" in caught.value.remedy and "hierarchy_grouping" in caught.value.remedy
-    assert server.stats().requests == ()
-    assert not (tmp_path / "kb").exists()
+    async with await open_engine(settings) as kb:
+        await kb.add_text("Ann met Bo.", id="a")
+        server.reset()
+        for refreshed in (kb.refresh(["reports", "hierarchy"]), kb.query("Who?", strategy="lca", auto_refresh=True)):
+            with pytest.raises(Unavailable, match="scikit-learn is not installed") as caught:
+                await refreshed
+            assert "pip install 'quipu-rag[mixture]'" in caught.value.remedy
+            assert "hierarchy_grouping" in caught.value.remedy
+        with pytest.raises(Stale, match="needs what has not been made: hierarchy") as stale:
+            await kb.query("Who?", strategy="lca")
+        assert stale.value.remedy.startswith("scikit-learn is not installed")
+        assert "Then run `quipu refresh hierarchy`" in stale.value.remedy
+        assert server.stats().requests == ()
+        assert {
+            each.freshness for each in (await kb.status()).derivations if each.name in ("reports", "hierarchy")
+        } == {Freshness.MISSING}
+
+
+@pytest.mark.usefixtures("_no_mixture")
+async def test_a_grouping_whose_library_is_missing_stops_nothing_but_the_hierarchy(tmp_path: Path) -> None:
+    async with await open_engine(Settings(index=tmp_path / "kb")) as kb:
+        await kb.add_text("Captain Ann Lee met Clerk Bo Li in Delos.", id="a")
+        await kb.refresh(["hierarchy", "reports"])
+    async with await open_engine(Settings(index=tmp_path / "kb", hierarchy_grouping="mixture")) as kb:
+        hindered = {each.name: each.hindrance for each in (await kb.status()).derivations if each.hindrance}
+        assert list(hindered) == ["hierarchy"]
+        assert "quipu-rag[mixture]" in hindered["hierarchy"]
+        added = await kb.add_text("Captain Ann Lee met Clerk Cy Fox in Corfu.", id="b")
+        assert added.n_added == 1
+        assert {each.name: bool(each.stopped) for each in added.derivations} == {
+            "communities": False,
+            "reports": False,
+            "hierarchy": True,
+        }
+        assert "quipu-rag[mixture]" in added.stopped
+        assert (await kb.query("Whom did Ann Lee meet in Corfu?")).citations
+        assert (await kb.query("Whom did Ann Lee meet?", strategy="lca")).trace.stale
+        assert (await kb.refresh(["reports"])).derivations[-1].stopped
+        compared = await kb.compare("Whom did Ann Lee meet?", ["mix", "lca"])
+        assert [row.error for row in compared.compared] == ["", ""]

@@ -52,7 +52,7 @@ def command() -> int:
     """
     settings = load_settings()
     checks = [_versions(), *_embedder_checks(settings), _tried("self-test", _self_test), *model_checks(settings)]
-    checks += [*_settings_checks(), *secrets_checks(settings), _space(settings.index)]
+    checks += [*_grouping_checks(settings), *_settings_checks(), *secrets_checks(settings), _space(settings.index)]
     checks += [_tried("index", lambda: _index(settings)), *_extras()]
     emit(checks, _render)
     return 1 if any(check.outcome == "failed" for check in checks) else 0
@@ -105,6 +105,19 @@ async def _add_and_ask(engine: "Quipu", settings: "Settings") -> bool:
     found = await engine.search("Brooklyn College", k=1)
     answer = await engine.query(settings.query("Where did Alice Kober teach?"))
     return bool(found.chunks and answer.citations)
+
+
+def _grouping_checks(settings: "Settings") -> Iterator[Check]:
+    """Yield a check of what groups the hierarchy, where that is a library's work: nothing else needs it."""
+    if settings.hierarchy_grouping == "mixture":
+        yield _tried("hierarchy", _mixture)
+
+
+def _mixture() -> Check:
+    from quipu.algo.mixture import check_gaussian_mixture
+
+    check_gaussian_mixture()
+    return Check(name="hierarchy", outcome="ok", detail="scikit-learn groups it by Gaussian mixtures")
 
 
 def _settings_checks() -> Iterator[Check]:

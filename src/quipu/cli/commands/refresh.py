@@ -16,6 +16,11 @@ from quipu.model.derivation import DerivationState
 from quipu.model.report import RefreshReport
 from quipu.text.counted import counted
 
+_AT_MOST = (
+    "What is made anew costs this at most: replies that are known from before, and vectors of texts that stay, cost"
+    " nothing again."
+)
+
 
 @click.command(
     "refresh",
@@ -28,6 +33,7 @@ from quipu.text.counted import counted
         'quipu refresh reports --budget "500 calls"',
         "quipu refresh --drop hierarchy",
         "quipu refresh --rebuild",
+        "quipu refresh --rebuild --dry-run",
     ),
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...")
@@ -55,20 +61,18 @@ def command(
     """
     if dropped and (names or is_rebuild or is_dry):
         raise click.UsageError("--drop goes alone.")
-    if is_dry and is_rebuild:
-        raise click.UsageError("--dry-run tells what is not up to date: it does not go with --rebuild.")
     settings = load_settings(has_no_model=has_no_model, budget=budget)
     if dropped:
         emit({"dropped": with_engine(lambda engine: engine.drop(dropped), settings)}, _render_dropped)
         return 0
+    repair = is_rebuild and not names
     if is_dry:
-        emit(with_engine(lambda engine: engine.plan(names), settings), _render_plan)
+        plan = with_engine(lambda engine: engine.plan(names, rebuild=is_rebuild), settings, repair=repair)
+        emit(plan, _render_plan)
         return 0
     with progress() as on_event:
         report = with_engine(
-            lambda engine: engine.refresh(names, rebuild=is_rebuild, on_event=on_event),
-            settings,
-            repair=is_rebuild and not names,
+            lambda engine: engine.refresh(names, rebuild=is_rebuild, on_event=on_event), settings, repair=repair
         )
     emit(report, _render)
     return 0 if report.is_whole else 1
@@ -81,10 +85,13 @@ def _render(console: Console, report: RefreshReport) -> None:
 
 
 def _render_plan(console: Console, states: Sequence[DerivationState]) -> None:
-    if states:
-        render_states(console, states)
-    else:
+    if not states:
         console.print("Everything that is kept is up to date.")
+        return
+    render_states(console, states)
+    if any(state.is_anew for state in states):
+        console.print(_AT_MOST)
+    console.print("Nothing was changed.")
 
 
 def _render_dropped(console: Console, result: dict[str, tuple[str, ...]]) -> None:

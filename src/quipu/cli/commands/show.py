@@ -1,4 +1,4 @@
-"""`quipu show`: one document, chunk, entity or relation, with its proof."""
+"""`quipu show`: one document, chunk, entity, relation or report, with its proof."""
 
 from collections.abc import Sequence
 
@@ -7,6 +7,7 @@ from rich.console import Console
 
 from quipu.cli.options import QuipuGroup
 from quipu.cli.output import emit, one_line, styled, table
+from quipu.cli.reports import render_report
 from quipu.cli.session import with_engine
 from quipu.model.delta import ChunkFacts
 from quipu.model.graph import Chunk, Claim, ClaimMention, Relation
@@ -24,39 +25,52 @@ _MAX_ROWS = 20
         'quipu show entity "Alice Kober"',
         'quipu show relation "Bi Sheng" "Shen Kuo"',
         "quipu show document a.md",
+        "quipu show chunk b1383db28d0459dc",
+        "quipu show report 639804ee",
     ),
 )
 def command() -> None:
-    """Show a document, chunk, entity or relation."""
+    """Show a document, chunk, entity, relation or report."""
 
 
-@command.command("document")
+@command.command("document", examples=("quipu show document a.md",))
 @click.argument("identifier", metavar="ID")
 def document(identifier: str) -> None:
     """Show a document and its chunks."""
     emit(with_engine(lambda engine: engine.document(identifier)), _render_document)
 
 
-@command.command("chunk")
+@command.command("chunk", examples=("quipu show chunk b1383db28d0459dc",))
 @click.argument("identifier", metavar="ID")
 def chunk(identifier: str) -> None:
     """Show a chunk's text and what it says."""
     emit(with_engine(lambda engine: engine.chunk(identifier)), _render_chunk)
 
 
-@command.command("entity")
+@command.command("entity", examples=('quipu show entity "Alice Kober"',))
 @click.argument("name")
 def entity(name: str) -> None:
     """Show an entity, its relations and where it is named."""
     emit(with_engine(lambda engine: engine.entity(name)), _render_entity)
 
 
-@command.command("relation")
+@command.command("relation", examples=('quipu show relation "Bi Sheng" "Shen Kuo"',))
 @click.argument("source")
 @click.argument("target")
 def relation(source: str, target: str) -> None:
     """Show what relates two entities, and where it is said."""
     emit(with_engine(lambda engine: engine.relation(source, target)), _render_relation)
+
+
+@command.command("report", examples=("quipu show report 639804ee",))
+@click.argument("identifier", metavar="ID")
+def report(identifier: str) -> None:
+    """Show a report on a community or aggregate.
+
+    With the entities it is about, the passages it rests on, and the groups above, below and beside it. ID is what `ask
+    --trace` and `explain` print for a report, or its beginning.
+    """
+    emit(with_engine(lambda engine: engine.report(identifier)), render_report)
 
 
 def _render_document(console: Console, found: DocumentReport) -> None:

@@ -1,10 +1,20 @@
 """`quipu strategies`: the ways to retrieve."""
 
+from collections.abc import Iterator
+
 import click
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from quipu.cli.options import QuipuCommand
-from quipu.cli.output import emit, table
+from quipu.cli.output import emit
+from quipu.text.counted import counted
+
+_FOOT = (
+    "What a strategy needs, `quipu refresh NAME` makes. Its calls of a language model are those before the answer, at"
+    " most."
+)
 
 
 @click.command("strategies", cls=QuipuCommand, examples=("quipu strategies", 'quipu ask "…" -s naive -s mix'))
@@ -30,20 +40,28 @@ def command() -> None:
 
 
 def _render(console: Console, rows: list[dict[str, object]]) -> None:
-    listing = table("name", "what it does", "after", "needs", "calls", "when to choose it", right=["calls"])
+    listing = Table.grid(padding=(0, 2))
+    listing.add_column(no_wrap=True, style="bold")
+    listing.add_column()
     for row in rows:
-        name, summary, after, when = (str(row[key]) for key in ("name", "summary", "after", "when"))
-        needs = ", ".join(
-            [*_made_on_demand(row["needs"]), *(f"({each})" for each in _made_on_demand(row["better_with"]))]
-        )
-        listing.add_row(name, summary, after, needs, _calls(row), when)
+        told = Text(str(row["summary"]))
+        told.append(f"\nwhen: {row['when']}", style="italic")
+        told.append(f"\n{' · '.join(_facts(row))}", style="dim")
+        listing.add_row(str(row["name"]), told)
     console.print(listing)
-    console.print("needs: what `quipu refresh NAME` makes; with what stands in brackets it finds more.")
-    console.print("calls: of a language model, at most, before the answer.")
+    console.print()
+    console.print(_FOOT)
 
 
-def _calls(row: dict[str, object]) -> str:
-    return str(row["model_calls"] or row["n_model_calls"]).replace("`", "")
+def _facts(row: dict[str, object]) -> Iterator[str]:
+    """Yield where a strategy comes from, what it needs, and how often it asks a model."""
+    yield str(row["after"])
+    if needs := _made_on_demand(row["needs"]):
+        yield f"needs {', '.join(needs)}"
+    if better := _made_on_demand(row["better_with"]):
+        yield f"finds more with {', '.join(better)}"
+    n, calls = row["n_model_calls"], str(row["model_calls"]).replace("`", "")
+    yield (f"calls: {calls}" if calls else counted(n, "call") if isinstance(n, int) and n else "no call")
 
 
 def _made_on_demand(needs: object) -> list[str]:

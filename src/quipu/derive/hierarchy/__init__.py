@@ -5,6 +5,7 @@ Source: Y. Zhang et al., LeanRAG: Knowledge-Graph-Based Generation with Semantic
 of a model can move it; all relations that cross are found in one pass for each layer.
 """
 
+from collections.abc import Callable
 from functools import partial
 
 from quipu.algo.mixture import MEMBERS, Grouping, nearest_centres
@@ -78,6 +79,13 @@ async def refresh(bench: Bench, rebuild: bool, grouping: Grouping = nearest_cent
     return run.report()
 
 
+async def anew(view: ReadView, bench: Bench) -> RefreshCost:
+    """Return what telling all of it would cost at most: replies that are known from before cost nothing."""
+    ids = [each.id for each in await view.clusters(Hierarchy.AGGREGATES, with_members=False)]
+    long = [each for each in await view.cluster_relations(ids) if each.model != EXTRACTIVE] if bench.llm else []
+    return _cost(len(ids), bench, n_relations=len(long))
+
+
 async def _has_changed(view: ReadView, made: Made) -> bool:
     """Say whether chunks came or went since."""
     changed = await view.changed_since(made.revision)
@@ -99,8 +107,11 @@ def _cost(n: int, bench: Bench, *, n_relations: int = 0) -> RefreshCost:
     )
 
 
-def derivation(grouping: Grouping = nearest_centres) -> Derivation:
-    """Return the derivation whose layers are grouped in this way, as by `quipu.algo.mixture.gaussian_mixture`."""
+def derivation(grouping: Grouping = nearest_centres, check: Callable[[], None] = lambda: None) -> Derivation:
+    """Return the derivation whose layers are grouped in this way, as by `quipu.algo.mixture.gaussian_mixture`.
+
+    `check` raises Unavailable where that cannot be done.
+    """
     return Derivation(
         name=NAME,
         summary="layers of aggregates over entities that are alike, each told in words (LeanRAG)",
@@ -108,6 +119,8 @@ def derivation(grouping: Grouping = nearest_centres) -> Derivation:
         refresh=partial(refresh, grouping=grouping),
         needs=("vectors", "topology"),
         asks_model=True,
+        anew=anew,
+        check=check,
     )
 
 

@@ -5,9 +5,9 @@ from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from quipu.model.extraction import ChunkInput, Extraction, FoundEntity, FoundRelation
+from quipu.model.extraction import ChunkInput, Extraction, FoundEntity
 from quipu.model.ids import digest
-from quipu.model.recording import Recording
+from quipu.model.recording import RecordedClaim, Recording
 from quipu.ports.extractor import Extracted
 from quipu.text.scripts import UNSPACED
 
@@ -20,8 +20,8 @@ class RecordedExtractor:
     """Answers with what is recorded of the document a chunk is of.
 
     Of a document in several chunks each gets the entities its text names; the first that names both ends of a relation
-    gets that, else the first that names one. What no chunk names goes with the first: nothing recorded is lost, and
-    nothing counts twice.
+    gets that, else the first that names one. A claim goes with the first that has the words it was read from, else as a
+    relation does. What no chunk names goes with the first: nothing recorded is lost, and nothing counts twice.
     """
 
     description = "a recorded graph"
@@ -66,19 +66,30 @@ def _divided(recording: Recording, chunks: Sequence[ChunkInput]) -> Iterator[Ext
     texts = [f"{chunk.title}\n{chunk.text}".casefold() for chunk in chunks]
     entities = list({entity.name: entity for entity in recording.entities}.values())
     named_in = {entity.name: [i for i, text in enumerate(texts) if _names(text, entity.name)] for entity in entities}
-    stated_in = [_first_statement(each, texts) for each in recording.relations]
+    stated_in = [_first_naming((each.source, each.target), texts) for each in recording.relations]
+    claimed_in = [_first_claiming(each, texts) for each in recording.claims]
     for index, chunk in enumerate(chunks):
         here = [entity for entity in entities if index in (named_in[entity.name] or [0])]
         yield Extraction(
             entities=tuple(_found(entity, chunk.text) for entity in here),
             relations=tuple(each for each, place in zip(recording.relations, stated_in, strict=True) if place == index),
+            claims=tuple(
+                each.claim for each, place in zip(recording.claims, claimed_in, strict=True) if place == index
+            ),
         )
 
 
-def _first_statement(relation: FoundRelation, texts: Sequence[str]) -> int:
+def _first_naming(ends: Sequence[str], texts: Sequence[str]) -> int:
     """Return the place of the first text that names both ends, else of the first that names one, else 0."""
-    counts = [_names(text, relation.source) + _names(text, relation.target) for text in texts]
+    counts = [sum(_names(text, end) for end in ends if end) for text in texts]
     return counts.index(max(counts))
+
+
+def _first_claiming(recorded: RecordedClaim, texts: Sequence[str]) -> int:
+    """Return the place of the first text with the words a claim was read from, however they are spaced."""
+    quote = " ".join(recorded.quote.casefold().split())
+    holding = [place for place, text in enumerate(texts) if quote and quote in " ".join(text.split())]
+    return holding[0] if holding else _first_naming((recorded.claim.subject, recorded.claim.object), texts)
 
 
 def _names(text: str, name: str) -> bool:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,7 +14,7 @@ from quipu.ingest.recorded.lines import CommunityLine, Line, PassageLine, Report
 from quipu.ingest.recorded.written import as_written
 from quipu.model.document import SourceDocument
 from quipu.model.ids import digest
-from quipu.model.recording import RecordedCommunity, RecordedGraph, RecordedReport, Recording
+from quipu.model.recording import RecordedClaim, RecordedCommunity, RecordedGraph, RecordedReport, Recording
 from quipu.text.halves import with_half
 
 T = TypeVar("T")
@@ -52,12 +52,22 @@ def read_recordings(file: Path) -> dict[str, Recording] | None:
         for _, line in _lines(file, is_named=True):
             if isinstance(line, PassageLine):
                 recording, _ = line.recorded()
-                recordings[recording.document] = recording
+                before = recordings.get(recording.document, Recording(document=recording.document))
+                recordings[recording.document] = _together(before, recording)
     except InvalidInput:
         if not recordings:
             return None
         raise
     return recordings
+
+
+def _together(one: Recording, other: Recording) -> Recording:
+    return Recording(
+        document=one.document,
+        entities=(*one.entities, *other.entities),
+        relations=(*one.relations, *other.relations),
+        claims=(*one.claims, *other.claims),
+    )
 
 
 @dataclass(slots=True)
@@ -66,6 +76,7 @@ class _Found:
 
     documents: dict[str, SourceDocument] = field(default_factory=dict)
     recordings: dict[str, Recording] = field(default_factory=dict)
+    claims: dict[str, tuple[RecordedClaim, ...]] = field(default_factory=dict)
     communities: dict[str, RecordedCommunity] = field(default_factory=dict)
     reports: dict[str, RecordedReport] = field(default_factory=dict)
     where: dict[str, str] = field(default_factory=dict)
@@ -89,15 +100,26 @@ class _Found:
                 id=name, title=line.title or name, data=line.text.encode(), media_type="text/markdown", source=name
             )
             _once(self.documents, name, source, where)
+        if not (line.entities or line.relations or line.triples or line.claims):
+            return
+        recording, left_out = line.recorded()
+        self.where.setdefault(name, where)
+        self.left_out += (f"{where}: {each}" for each in left_out)
         if line.entities or line.relations or line.triples:
-            recording, left_out = line.recorded()
-            _once(self.recordings, name, recording, where)
-            self.where[name] = where
-            self.left_out += (f"{where}: {each}" for each in left_out)
+            _once(self.recordings, name, replace(recording, claims=()), where)
+        if line.claims:
+            _once(self.claims, name, recording.claims, where)
+
+    def _with_claims(self) -> dict[str, Recording]:
+        """Return what is recorded of each document with its claims, which may stand in a line of their own."""
+        names = [*self.recordings, *(name for name in self.claims if name not in self.recordings)]
+        recorded = (self.recordings.get(name, Recording(document=name)) for name in names)
+        return {each.document: replace(each, claims=self.claims.get(each.document, ())) for each in recorded}
 
     def graph(self) -> RecordedGraph:
         """Return all of it. Raises InvalidInput for records of documents and communities that are nowhere."""
-        for name in self.recordings.keys() - self.documents.keys():
+        recordings = self._with_claims()
+        for name in recordings.keys() - self.documents.keys():
             raise InvalidInput(
                 f"{self.where[name]}: something is recorded of {name!r}, but its text is nowhere.",
                 remedy='Give the file with its text, too: {"id": …, "title": …, "text": …}.',
@@ -114,7 +136,7 @@ class _Found:
             RecordedGraph(
                 identity=identity,
                 documents=tuple(self.documents.values()),
-                recordings=self.recordings,
+                recordings=recordings,
                 communities=tuple(self.communities.values()),
                 reports=tuple(self.reports.values()),
                 left_out=tuple(self.left_out),

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
+from quipu.ingest.recorded.claims import ClaimLine
 from quipu.model.cluster import Finding
 from quipu.model.extraction import FoundEntity, FoundRelation
 from quipu.model.graph import OTHER_TYPE, UNKNOWN_TYPE
@@ -67,6 +68,7 @@ class PassageLine(_Line):
     entities: list[EntityLine] = []
     relations: list[RelationLine] = []
     triples: list[list[str]] = []
+    claims: list[ClaimLine] = []
 
     @field_validator("entities", mode="before")
     @classmethod
@@ -94,7 +96,7 @@ class PassageLine(_Line):
         """Return what is recorded of the passage, and in words what of it is left out.
 
         Of a triple there is a relation: its middle the keyword, all of it the description. One that is not whole is
-        left out, and so is a relation of an entity with itself; the entity stays.
+        left out, and so is a relation of an entity with itself; the entity stays. So is a claim that says nothing.
         """
         whole = [triple for triple in self.triples if _is_whole(triple)]
         left_out = [f"{_quoted(each)} is no triple" for each in self.triples if not _is_whole(each)]
@@ -110,7 +112,13 @@ class PassageLine(_Line):
             if key not in known:
                 known.add(key)
                 entities.append(FoundEntity(name=each.source, type=UNKNOWN_TYPE))
-        recording = Recording(document=str(self.id), entities=tuple(entities), relations=tuple(relations))
+        left_out += [f"a claim about {_quoted(each.subject)} says nothing" for each in self.claims if not each.is_whole]
+        recording = Recording(
+            document=str(self.id),
+            entities=tuple(entities),
+            relations=tuple(relations),
+            claims=tuple(each.recorded() for each in self.claims if each.is_whole),
+        )
         return recording, left_out
 
 
@@ -169,7 +177,7 @@ def kind_of(fields: dict[str, object]) -> type[Line] | None:
     if "community" in fields:
         return ReportLine if "summary" in fields else CommunityLine if "entities" in fields else None
     is_named = not fields.keys().isdisjoint(("id", "passage_id", "document"))
-    says = not fields.keys().isdisjoint(("text", "entities", "relations", "triples"))
+    says = not fields.keys().isdisjoint(("text", "entities", "relations", "triples", "claims"))
     return PassageLine if is_named and says else None
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from quipu.model.extraction import FoundEntity, FoundRelation
-from quipu.model.recording import RecordedGraph, Recording
+from quipu.model.recording import RecordedClaim, RecordedGraph, Recording
 
 MIN_SHARE = 0.9  # of all names: systems that fold case write every name in capitals
 
@@ -36,6 +36,13 @@ def _names(graph: RecordedGraph) -> Iterator[str]:
     for recording in graph.recordings.values():
         yield from (entity.name for entity in recording.entities)
         yield from (name for relation in recording.relations for name in (relation.source, relation.target))
+        yield from _claimed(recording)
+
+
+def _claimed(recording: Recording) -> Iterator[str]:
+    """Yield the names in claims."""
+    for each in recording.claims:
+        yield from (name for name in (each.claim.subject, each.claim.object) if name)
 
 
 def _written(graph: RecordedGraph) -> dict[str, str]:
@@ -45,7 +52,7 @@ def _written(graph: RecordedGraph) -> dict[str, str]:
     for document, recording in graph.recordings.items():
         entities = {entity.name for entity in recording.entities}
         ends = {name for relation in recording.relations for name in (relation.source, relation.target)}
-        for name in sorted(entities | ends):
+        for name in sorted({*entities, *ends, *_claimed(recording)}):
             if name.isupper() and not _is_settled(found.get(name)):
                 match = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", texts.get(document, ""), re.IGNORECASE)
                 if match:
@@ -62,6 +69,7 @@ def _reworded(recording: Recording, wording: Callable[[str], str]) -> Recording:
         recording,
         entities=tuple(_entity(entity, wording) for entity in recording.entities),
         relations=tuple(_relation(relation, wording) for relation in recording.relations),
+        claims=tuple(_claim(each, wording) for each in recording.claims),
     )
 
 
@@ -71,6 +79,12 @@ def _entity(entity: FoundEntity, wording: Callable[[str], str]) -> FoundEntity:
 
 def _relation(relation: FoundRelation, wording: Callable[[str], str]) -> FoundRelation:
     return replace(relation, source=wording(relation.source), target=wording(relation.target))
+
+
+def _claim(recorded: RecordedClaim, wording: Callable[[str], str]) -> RecordedClaim:
+    claim = recorded.claim
+    reworded = replace(claim, subject=wording(claim.subject), object=wording(claim.object) if claim.object else "")
+    return replace(recorded, claim=reworded)
 
 
 def _capitalised(name: str) -> str:

@@ -1,16 +1,16 @@
 """Brought: as many entities as fit a share of the budget together with the relations and claims they bring along."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from quipu.model.evidence import Hit, Scored
-from quipu.model.graph import Claim, IncidentRelation, claim_text, entity_text, relation_text
+from quipu.model.graph import IncidentRelation, claim_text, entity_text, relation_text
 from quipu.ports.store import ReadView
 from quipu.ports.tokenizer import Tokenizer
+from quipu.retrieve.steps.claiming import MAX_CLAIMS, Charge, charges_of
 from quipu.retrieve.steps.search import near_hits
 from quipu.retrieve.steps.surroundings import Around, relations_of
-
-MAX_CLAIMS = 20  # of each entity, the first by chunk; Microsoft takes all
+from quipu.text.counted import counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,20 +23,21 @@ class Brought:
     notes: tuple[str, ...] = ()
 
 
-async def those_that_fit(around: Around, n_tokens: int, view: ReadView, tokenizer: Tokenizer) -> Brought:
+async def those_that_fit(
+    around: Around, n_tokens: int, *, question: str, view: ReadView, tokenizer: Tokenizer
+) -> Brought:
     """Return as many of the entities, from the first on, as fit together with all relations and claims these bring.
 
-    Claims are brought by the entity they are about.
+    Claims are brought by the entity they are about, those of use to the question first.
     """
     keys = [entity.id for entity in around.entities]
-    claimed = await view.claims_of_entities(keys, MAX_CLAIMS + 1) if keys else {}
-    claims_by_key = {key: claimed.get(key, [])[:MAX_CLAIMS] for key in keys}
+    charges = await charges_of(keys, question, view)
     relations_by_number = [relations_of(keys[:n], around.incident) for n in range(len(keys) + 1)]
     cost_by_relation = await _cost_by_relation(relations_by_number, view, tokenizer)
     text_by_key = {each.key: entity_text(each.name, each.description) for each in await view.entities(keys)}
     spent, n_fit = 0, 0
     for n, key in enumerate(keys, 1):
-        texts = [text_by_key.get(key, ""), *map(claim_text, claims_by_key[key])]
+        texts = [text_by_key.get(key, ""), *(claim_text(each.claim) for each in charges.taken[key])]
         spent += sum(map(tokenizer.count, texts))
         if spent + sum(cost_by_relation.get(relation.id, 0) for relation in relations_by_number[n]) > n_tokens:
             break
@@ -45,8 +46,8 @@ async def those_that_fit(around: Around, n_tokens: int, view: ReadView, tokenize
     return Brought(
         entities=near_hits(fitting),
         relations=tuple(_relation_hit(each, keys[:n_fit]) for each in relations_by_number[n_fit]),
-        claims=tuple(_claim_hit(claim, entity) for entity in fitting for claim in claims_by_key[entity.id]),
-        notes=tuple(_notes(keys, n_fit, claimed)),
+        claims=tuple(_claim_hit(charge, entity) for entity in fitting for charge in charges.taken[entity.id]),
+        notes=tuple(_notes(keys, n_fit, charges.cut)),
     )
 
 
@@ -67,12 +68,13 @@ def _relation_hit(relation: IncidentRelation, keys: Sequence[str]) -> Hit:
     return Hit(id=relation.id, score=float(relation.degree_sum), reason=reason)
 
 
-def _claim_hit(claim: Claim, entity: Scored) -> Hit:
-    return Hit(id=claim.id, score=entity.score, reason=f"is about {entity.id}")
+def _claim_hit(charge: Charge, entity: Scored) -> Hit:
+    shared = f", with {counted(charge.n_shared, 'word')} of the question" if charge.n_shared else ""
+    return Hit(id=charge.claim.id, score=entity.score, reason=f"is about {entity.id}{shared}")
 
 
-def _notes(keys: Sequence[str], n_fit: int, claimed: Mapping[str, Sequence[Claim]]) -> Iterator[str]:
+def _notes(keys: Sequence[str], n_fit: int, cut: Collection[str]) -> Iterator[str]:
     if n_fit < len(keys):
-        yield f"with the relations and claims they bring {n_fit} of {len(keys)} entities fit"
-    if much := [key for key in keys[:n_fit] if len(claimed.get(key, ())) > MAX_CLAIMS]:
-        yield f"only the first {MAX_CLAIMS} claims each are taken about {', '.join(much)}"
+        yield f"with the relations and claims they bring {n_fit} of {counted(len(keys), 'entity')} fit"
+    if much := [key for key in keys[:n_fit] if key in cut]:
+        yield f"only {MAX_CLAIMS} claims each are taken about {', '.join(much)}"

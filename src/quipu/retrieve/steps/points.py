@@ -1,6 +1,6 @@
 """Points: what a model finds in reports towards an answer, batch by batch (the map step of global search)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from quipu.model.chat import ChatRequest, Lifetime, Role
@@ -13,6 +13,7 @@ from quipu.prompts import community_map as prompt
 from quipu.retrieve.steps.said import SaidPoint, read_points
 from quipu.retrieve.steps.shown import Shown, batches, room_of
 from quipu.retrieve.strategy import Model
+from quipu.text.counted import counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,17 +44,14 @@ async def points_in(reports: Sequence[ClusterReport], query: Query, model: Model
         points=tuple(best_first(points)),
         n_batches=len(runs),
         n_failed=n_failed,
-        notes=tuple(
-            note
-            for n, note in (
-                (shown.count(None), "reports are too long for the budget and were not read"),
-                (n_failed, "replies held no points"),
-                (n_unnamed, "points name no report: they are taken to rest on all that was shown with them"),
-            )
-            if n
-            for note in (f"{n:,} {note}",)
-        ),
+        notes=tuple(note for n, note in _troubles(shown.count(None), n_failed, n_unnamed) if n),
     )
+
+
+def _troubles(n_unread: int, n_failed: int, n_unnamed: int) -> Iterator[tuple[int, str]]:
+    yield n_unread, f"not read, too long for the budget: {counted(n_unread, 'report')}"
+    yield n_failed, f"{counted(n_failed, 'reply')} without points"
+    yield n_unnamed, f"{counted(n_unnamed, 'point')} of no report by name, taken to rest on all that was shown with it"
 
 
 def best_first(points: Sequence[Point]) -> list[Point]:

@@ -37,6 +37,7 @@ _COUNTS = (
     select(
         _k.level,
         func.count().label("n_clusters"),
+        func.sum(_k.n_entities).label("n_entities"),
         func.sum(case((_k.inputs_hash == "", 1), else_=0)).label("n_unsettled"),
         func.count(_p.rid).label("n_reports"),
         func.sum(case((_is_outdated, 1), else_=0)).label("n_outdated"),
@@ -82,16 +83,7 @@ def of_entities(snapshot: Snapshot, hierarchy: Hierarchy, keys: Sequence[str]) -
 
 def counts(snapshot: Snapshot, hierarchy: Hierarchy) -> list[ClusterCount]:
     """Return how many clusters there are on each level, and how many reports, whatever the filter."""
-    return [
-        ClusterCount(
-            level=row.level,
-            n_clusters=row.n_clusters,
-            n_unsettled=row.n_unsettled,
-            n_reports=row.n_reports,
-            n_outdated=row.n_outdated,
-        )
-        for row in snapshot.connection.execute(_COUNTS, {"of": hierarchy.value})
-    ]
+    return once(snapshot.memo.cluster_counts, hierarchy, lambda: _counted(snapshot, hierarchy)).copy()
 
 
 def unreported(snapshot: Snapshot, hierarchy: Hierarchy, not_by: str = "") -> list[str]:
@@ -124,6 +116,20 @@ def with_all_below(connection: Connection, rids: Iterable[int]) -> dict[int, int
             parents[rid] = parent
         level = dict(map(tuple, _HELD.rows(connection, list(level))))
     return parents
+
+
+def _counted(snapshot: Snapshot, hierarchy: Hierarchy) -> list[ClusterCount]:
+    return [
+        ClusterCount(
+            level=row.level,
+            n_clusters=row.n_clusters,
+            n_entities=row.n_entities,
+            n_unsettled=row.n_unsettled,
+            n_reports=row.n_reports,
+            n_outdated=row.n_outdated,
+        )
+        for row in snapshot.connection.execute(_COUNTS, {"of": hierarchy.value})
+    ]
 
 
 def _read(

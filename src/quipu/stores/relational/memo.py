@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate, chain
 from typing import TypeVar
 
-from quipu.model.cluster import Cluster, Hierarchy
+from quipu.model.cluster import Cluster, ClusterCount, Hierarchy
 from quipu.model.query import Filter
 from quipu.ports.derived import EntityTypes
 from quipu.ports.store import Space
@@ -21,24 +21,36 @@ _MAX_FILTERS = 4  # of which anything is remembered: those of late
 _MAX_BYTES = 256_000_000  # of all these filters together
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Followed:
+    """Arrays of the whole index as of a revision, with its seal, and the row the next vector was to have then."""
+
+    revision: int
+    seal: int | None
+    next_row: int
+    arrays: tuple[Ints, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Memo:
     """Ids of chunks by row, rows of vectors by id, owners of vectors by row, arrays by what they are, and so on.
 
-    All of it as one filter lets the index be seen, but for `of_all`, which all filters share; clusters are without
-    their members.
+    All of it as one filter lets the index be seen, but for `of_all`, which all filters share, and `followed`, which is
+    of an earlier revision until it is brought up to a later one; clusters are without their members.
     """
 
     of_all: dict[str, tuple[Ints, ...]] = field(default_factory=dict)
+    followed: dict[str, Followed] = field(default_factory=dict)
     chunk_ids: dict[int, str] = field(default_factory=dict)
     vector_rows: Mapping[Space, dict[str, int]] = field(default_factory=lambda: {space: {} for space in Space})
     arrays: dict[str, tuple[Ints, ...]] = field(default_factory=dict)
     types: dict[str, EntityTypes] = field(default_factory=dict)
     clusters: dict[Hierarchy, list[Cluster]] = field(default_factory=dict)
+    cluster_counts: dict[Hierarchy, list[ClusterCount]] = field(default_factory=dict)
     owners: Mapping[Space, dict[int, tuple[str, ...]]] = field(default_factory=lambda: {space: {} for space in Space})
 
     def n_bytes(self) -> int:
-        """Return about how much memory it takes, without `of_all`."""
+        """Return about how much memory it takes, without what filters share."""
         types = self.types.copy().values()  # copies: other threads may add meanwhile
         arrays = chain(*self.arrays.copy().values(), *((each.numbers, each.codes) for each in types))
         ids: list[Sized] = [self.chunk_ids, *self.vector_rows.values(), *self.owners.values()]
@@ -56,6 +68,7 @@ class Memos:
         self._lock = threading.Lock()  # views open in threads
         self._revision = -1
         self._of_all: dict[str, tuple[Ints, ...]] = {}
+        self._followed: dict[str, Followed] = {}
         self._by_filter: dict[Filter, Memo] = {}
 
     def at(self, revision: int, allowed: Filter) -> Memo:
@@ -65,7 +78,7 @@ class Memos:
                 return Memo()
             if revision > self._revision:
                 self._revision, self._of_all, self._by_filter = revision, {}, {}
-            memo = self._by_filter.pop(allowed, None) or Memo(of_all=self._of_all)
+            memo = self._by_filter.pop(allowed, None) or Memo(of_all=self._of_all, followed=self._followed)
             self._by_filter[allowed] = memo  # behind all that were used before
             self._forget()
             return memo

@@ -14,6 +14,7 @@ from quipu.stores.relational.jobs import metadata_from_json
 from quipu.stores.relational.lookup import Lookup
 from quipu.stores.relational.snapshot import Snapshot
 from quipu.stores.relational.sql import select_in, texts_from_json
+from quipu.text.counted import counted
 
 _HIDDEN_JOBS = (Status.PARTIAL,)
 _N_CHUNKS = select(func.count()).select_from(s.chunk)
@@ -99,7 +100,7 @@ def _error_of_chunks(row: Row[Any]) -> str:
     if not row.n_failed:
         return ""
     first = ", the first" if row.n_failed > 1 else ""
-    return f"{row.n_failed:,} of {row.n_chunks:,} chunks could not be read{first}: {row.chunk_error}"
+    return f"{row.n_failed:,} of {counted(row.n_chunks, 'chunk')} could not be read{first}: {row.chunk_error}"
 
 
 def _waiting_document(job: Row[Any]) -> Document:

@@ -74,7 +74,6 @@ _ROWS_BY_ID = {  # of what has its id in a column
     Space.NAME: Lookup(_names_owned, _e.key),
     Space.REPORT: Lookup(_reports_owned, d.cluster.c.id),
 }
-_ROWS_OF_CHUNKS = as_texts(_owned(_c.vector_hash, _c.rid))
 
 _chunks = select(ALLOWED_CHUNK.c.rid)
 _mentioned = select(_em.entity).where(_em.chunk.in_(_chunks))
@@ -137,15 +136,6 @@ def rows_of(snapshot: Snapshot, space: Space, ids: Sequence[str]) -> dict[str, i
     return remembered(memo, ids, lambda missing: _rows_of(snapshot, space, missing))
 
 
-def rows_of_chunks(snapshot: Snapshot) -> tuple[Ints, Ints]:
-    """Return the numbers of the chunks that have a vector, rising, and the row of each, both [n]; whatever the filter.
-
-    Read once a revision: it is asked for whenever all chunks are scored.
-    """
-    numbers, rows = arrays_once(snapshot.memo.of_all, "rows of chunks", lambda: _rows_of_chunks(snapshot))
-    return numbers, rows
-
-
 def _allowed(snapshot: Snapshot, space: Space) -> Ints:
     if space is Space.REPORT:
         return np.unique(_REPORT_ROWS.ints(snapshot, clusters_within(snapshot).told.tolist())[0])
@@ -164,12 +154,6 @@ def _rows_of(snapshot: Snapshot, space: Space, ids: Sequence[str]) -> dict[str, 
         owned = [(row, rid, id_by_rid[rid]) for row, rid in _RELATION_ROWS.rows(snapshot, sorted(id_by_rid))]
     visible = _visible(snapshot, space, [rid for _, rid, _ in owned])
     return {i: row for row, rid, i in owned if rid in visible}
-
-
-def _rows_of_chunks(snapshot: Snapshot) -> tuple[Ints, Ints]:
-    rows, numbers = from_texts(snapshot.connection.execute(_ROWS_OF_CHUNKS).all(), 2)
-    order = np.argsort(numbers)
-    return numbers[order], rows[order]
 
 
 def n_waiting(snapshot: Snapshot) -> int:

@@ -27,6 +27,7 @@ from quipu.stores.relational.sql import blocks, texts_from_json
 from quipu.stores.relational.text_index import chunk_words, index_terms, wanted_texts
 from quipu.stores.relational.vector_rows import OWNERS
 from quipu.text.analyzer import Analyzer
+from quipu.text.counted import counted
 from quipu.text.words import (
     anchor,
     capital_terms,
@@ -155,7 +156,8 @@ def _chunks(connection: Connection) -> Iterator[str]:
     for row in connection.execute(select(c.id, c.document, c.ordinal, c.text, c.start_char, c.end_char, c.error)):
         chunks.setdefault(row.document, []).append(row)
         if row.end_char - row.start_char != len(row.text):
-            yield f"chunk {row.id}: its span has {row.end_char - row.start_char} characters, its text {len(row.text)}"
+            span = counted(row.end_char - row.start_char, "character")
+            yield f"chunk {row.id}: its span has {span}, its text {len(row.text)}"
     for document in connection.execute(select(s.document.c.rid, s.document.c.id, s.document.c.status)):
         of_document = chunks.pop(document.rid, [])
         if sorted(row.ordinal for row in of_document) != list(range(len(of_document))):
@@ -295,4 +297,5 @@ def _text(connection: Connection, backend: Backend, analyzer: Analyzer) -> Itera
     ):
         for term in sorted(expected.keys() | kept.keys()):
             if expected[term] != kept.get(term, 0):
-                yield f"full text: {kind} {term!r} is in {expected[term]} chunks, but {kept.get(term, 0)} are indexed"
+                chunks = counted(expected[term], "chunk")
+                yield f"full text: {kind} {term!r} is in {chunks}, indexed in {kept.get(term, 0):,}"

@@ -27,6 +27,7 @@ from quipu.ports.store import Counts, Space, VectorBlock
 from quipu.stores.relational import (
     alias_mentions,
     appearances,
+    chunk_vectors,
     claims,
     dump,
     graph,
@@ -40,6 +41,7 @@ from quipu.stores.relational.columns import Ints
 from quipu.stores.relational.derived_view import DerivedReads
 from quipu.stores.relational.snapshot import Snapshot
 from quipu.stores.relational.threads import finish_in_thread
+from quipu.text.counted import counted
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -149,7 +151,7 @@ class RelationalView(DerivedReads):
         return await self._read(vector_reads.rows_of, space, ids)
 
     async def chunk_vector_rows(self) -> tuple[Ints, Ints]:
-        return await self._read(vector_reads.rows_of_chunks)
+        return await self._read(chunk_vectors.rows_of_chunks)
 
     async def stale(self) -> tuple[str, ...]:
         return await self._read(_stale)
@@ -174,8 +176,8 @@ def _stale(snapshot: Snapshot) -> tuple[str, ...]:
     j = s.job.c
     waiting = select(func.count()).where(j.status.not_in((Status.FAILED, Status.PARTIAL)))
     n_documents = snapshot.connection.scalar(waiting) or 0
-    notes = [f"{n_vectors} vectors are not computed yet"] if n_vectors else []
-    return (*notes, *([f"{n_documents} documents are waiting"] if n_documents else []))
+    notes = [f"not computed yet: {counted(n_vectors, 'vector')}"] if n_vectors else []
+    return (*notes, *([f"waiting: {counted(n_documents, 'document')}"] if n_documents else []))
 
 
 def _counts(snapshot: Snapshot) -> Counts:

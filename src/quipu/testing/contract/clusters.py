@@ -178,8 +178,8 @@ class Clusters:
             async with store.view() as view:
                 assert await view.unreported(_COMMUNITIES) == ["left", "all"]
                 assert await view.cluster_counts(_COMMUNITIES) == [
-                    ClusterCount(level=0, n_clusters=1, n_unsettled=1, n_reports=1, n_outdated=1),
-                    ClusterCount(level=1, n_clusters=2, n_unsettled=1, n_reports=2, n_outdated=1),
+                    ClusterCount(level=0, n_clusters=1, n_entities=4, n_unsettled=1, n_reports=1, n_outdated=1),
+                    ClusterCount(level=1, n_clusters=2, n_entities=4, n_unsettled=1, n_reports=2, n_outdated=1),
                 ]
             committed = await store.commit(Delta(reports=[_report("left", "Ada sings.")]))
             assert committed.n_outdated == 1

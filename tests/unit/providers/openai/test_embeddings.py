@@ -176,7 +176,7 @@ async def test_questions_and_passages_get_what_their_model_wants() -> None:
     ("name", "words"),
     [
         (FaultName.DIMENSION, "numbers where 64 were expected"),
-        (FaultName.COUNT, "vectors for 1 texts"),
+        (FaultName.COUNT, "vectors for 1 text"),
         (FaultName.NAN, "vectors that are no numbers"),
         (FaultName.CUT_BODY, "ended too early"),
         (FaultName.RESET, "broke"),

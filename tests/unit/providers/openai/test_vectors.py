@@ -66,7 +66,7 @@ def test_lists_and_base64_are_read_alike_and_put_in_order() -> None:
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        (_data([1, 2]), "1 vectors for 2 texts"),
+        (_data([1, 2]), "1 vector for 2 texts"),
         (_data([1, 2], [1, 2], indices=(0, 0)), "2 vectors for 2 texts"),
         (_data([1, 2], [1, 2], indices=(0, 2)), "2 vectors for 2 texts"),
         (_data([1, 2], [1, 2, 3]), "vectors of 3 numbers where 2 were expected"),

@@ -1,0 +1,27 @@
+"""A child process of the laws of paid embedders: it brings an index up to date and never comes to the end of it.
+
+Run as `python -m tests.laws.embedding_child FOLDER LEASE_S`: it says "embedding" when it has the turn and asks for
+vectors, and waits there until it is ended.
+"""
+
+import asyncio
+import sys
+from pathlib import Path
+
+from tests.laws.paying import Meeting, PaidEmbedder, paying_engine
+
+
+async def embed_for_ever(folder: Path, lease_s: float) -> None:
+    """Bring an index up to date, held at the first call; the turn is renewed meanwhile."""
+    meeting = Meeting()
+    async with paying_engine(folder, PaidEmbedder(meeting, is_first=True)) as kb:
+        kb._store._lease_s = lease_s  # type: ignore[attr-defined]
+        work = asyncio.create_task(kb.refresh())
+        await meeting.begun.wait()
+        sys.stdout.write("embedding\n")
+        sys.stdout.flush()
+        await work
+
+
+if __name__ == "__main__":
+    asyncio.run(embed_for_ever(Path(sys.argv[1]), float(sys.argv[2])))

@@ -1,0 +1,117 @@
+"""Tests of the look-up of reports: by id or its beginning, with what is in the group and what the report rests on."""
+
+from pathlib import Path
+
+import pytest
+
+from quipu.engine import Quipu
+from quipu.errors import InvalidInput, NotFound
+from quipu.model.cluster import Hierarchy
+from tests.laws.world import document, engine
+
+CITIES = ("Paris", "Vienna", "Lisbon", "Cairo", "Oslo", "Madrid", "Dublin", "Prague", "Rome", "Athens", "Bergen")
+FIRSTS = ("Anna", "Boris", "Clara", "Denis", "Emma", "Frank", "Greta", "Henry", "Ivan", "Jack", "Karl", "Lena")
+QUESTION = "Who travelled with Marco Polo to the court of Kublai Khan?"
+
+
+async def reported(kb: Quipu, n: int = 6) -> None:
+    await kb.add(*(document(f"d{each}", each) for each in range(n)))
+    await kb.refresh(["reports", "hierarchy"])
+
+
+@pytest.mark.parametrize("strategy", ["community_local", "community_global", "drift", "bridge", "lca"])
+async def test_every_report_of_the_evidence_is_shown_by_its_id(tmp_path: Path, strategy: str) -> None:
+    async with engine(tmp_path) as kb:
+        await reported(kb)
+        hits = (await kb.retrieve(QUESTION, strategy=strategy)).reports
+        assert hits
+        for hit in hits:
+            found = await kb.report(hit.id)
+            assert found.cluster.id == hit.id
+            assert found.cluster.hierarchy is (Hierarchy.AGGREGATES if strategy == "lca" else Hierarchy.COMMUNITIES)
+            assert found.report is not None
+            assert found.is_current
+            assert found.report.title
+            assert [chunk.id for chunk in found.chunks] == list(found.report.chunks)
+            assert 0 < len(found.entities) <= found.cluster.n_entities
+            degrees = [entity.degree for entity in found.entities]
+            assert degrees == sorted(degrees, reverse=True)
+
+
+async def test_a_report_tells_of_those_above_and_below_it(tmp_path: Path) -> None:
+    async with engine(tmp_path) as kb:
+        await reported(kb, 12)
+        hits = (await kb.retrieve(QUESTION, strategy="community_global", top_k=50)).reports
+        all_found = [await kb.report(hit.id) for hit in hits]
+        fine = next(each for each in all_found if each.above)
+        coarse = await kb.report(fine.above[-1][0])
+        assert coarse.report is not None
+        assert fine.above == ((coarse.cluster.id, coarse.report.title),)
+        assert fine.report is not None
+        assert (fine.cluster.id, fine.report.title) in coarse.below
+        assert {each.key for each in fine.entities} < {each.key for each in coarse.entities}
+
+
+async def travelled(kb: Quipu) -> None:
+    names = [f"{first} {last}" for first in FIRSTS for last in CITIES]
+    pairs = zip(names, names[7:] + names[:7], CITIES * len(FIRSTS), strict=True)
+    await kb.add_text("\n\n".join(f"{one} met {other} in {city}." for one, other, city in pairs), id="travels")
+    await kb.refresh(["reports", "hierarchy"])
+
+
+async def test_aggregates_are_shown_with_what_connects_them_to_others(tmp_path: Path) -> None:
+    async with engine(tmp_path) as kb:
+        await travelled(kb)
+        hits = (await kb.retrieve("Who met Anna Paris in Oslo?", strategy="lca")).reports
+        found = next(each for each in [await kb.report(hit.id) for hit in hits] if each.beside)
+        other, title, description = found.beside[0]
+        assert title
+        assert description
+        assert (found.cluster.id, description) in [(end, told) for end, _, told in (await kb.report(other)).beside]
+
+
+async def test_the_beginning_of_an_id_is_enough_where_it_tells_one_report(tmp_path: Path) -> None:
+    async with engine(tmp_path) as kb:
+        await travelled(kb)
+        hits = (await kb.retrieve("Who met Anna Paris?", strategy="community_global", top_k=50)).reports
+        first = hits[0].id
+        assert await kb.report(first[:12]) == await kb.report(f" {first.upper()} ") == await kb.report(first)
+        letters = [hit.id[0] for hit in hits]
+        twice = next(letter for letter in letters if letters.count(letter) > 1)
+        with pytest.raises(InvalidInput, match=f"reports have an id that begins with '{twice}'") as raised:
+            await kb.report(twice)
+        told = next(hit.id for hit in hits if hit.id in raised.value.remedy)
+        report = (await kb.report(told)).report
+        assert report is not None
+        assert f"{told} ({report.title})" in raised.value.remedy
+
+
+async def test_a_report_there_is_none_of_is_told_with_what_may_have_been_meant(tmp_path: Path) -> None:
+    async with engine(tmp_path) as kb:
+        await kb.add(document("a", 1))
+        with pytest.raises(NotFound, match="There is no report 'c0ffee'") as raised:
+            await kb.report("c0ffee")
+        assert "quipu refresh reports" in raised.value.remedy
+        await reported(kb)
+        with pytest.raises(NotFound, match="There is no report 'zz'") as raised:
+            await kb.report("zz")
+        assert "--trace" in raised.value.remedy
+        hit = (await kb.retrieve(QUESTION, strategy="community_global")).reports[0]
+        shown = (await kb.report(hit.id)).report
+        assert shown is not None
+        with pytest.raises(NotFound) as raised:
+            await kb.report(shown.title)
+        assert hit.id in raised.value.remedy
+        with pytest.raises(InvalidInput):
+            await kb.report(" ")
+
+
+async def test_what_was_written_of_removed_documents_is_not_shown(tmp_path: Path) -> None:
+    async with engine(tmp_path) as kb:
+        await reported(kb, 2)
+        await kb.add(document("c", 3))
+        hits = (await kb.retrieve(QUESTION, strategy="community_global")).reports
+        await kb.remove(["d0", "d1", "c"])
+        for hit in hits:
+            with pytest.raises(NotFound):
+                await kb.report(hit.id)

@@ -1,0 +1,140 @@
+"""Claims of recorded graphs: under either names of fields, placed where they were read, and lost nowhere in silence."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from quipu.errors import InvalidInput
+from quipu.ingest.recorded import RecordedExtractor, read_graph, read_recordings
+from quipu.model.extraction import ChunkInput, Extraction, FoundClaim, FoundEntity
+from quipu.model.recording import RecordedClaim, Recording
+
+TEXT = {"id": "p1", "text": "In 1258 Genoa burned Acre. Venice mourned."}
+CLAIM = {
+    "subject": "Genoa",
+    "object": "Acre",
+    "type": "arson",
+    "status": "suspected",
+    "dates": "1258",
+    "description": "Genoa burned it.",
+}
+FOUND = FoundClaim(
+    subject="Genoa", object="Acre", type="arson", status="suspected", dates="1258", description="Genoa burned it."
+)
+
+
+def write(folder: Path, *lines: object) -> Path:
+    """Write lines into a file."""
+    file = folder / "all.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return file
+
+
+def claims_of(folder: Path, *claims: object) -> tuple[RecordedClaim, ...]:
+    """Return what is read of the claims of a passage."""
+    return read_graph([write(folder, {**TEXT, "claims": claims})]).recordings["p1"].claims
+
+
+def test_a_claim_is_read_with_all_that_is_said_of_it(tmp_path: Path) -> None:
+    assert claims_of(tmp_path, CLAIM, {"subject": "Venice", "description": "It mourned."}) == (
+        RecordedClaim(claim=FOUND),
+        RecordedClaim(claim=FoundClaim(subject="Venice", description="It mourned.")),
+    )
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "dates"),
+    [
+        ("1258-01-01T00:00:00", "1258-12-31T00:00:00", "1258-01-01 to 1258-12-31"),
+        ("1258-01-01T00:00:00", "1258-01-01T00:00:00", "1258-01-01"),
+        ("NONE", "1258-12-31", "1258-12-31"),
+        (None, "none", ""),
+    ],
+)
+def test_a_covariate_of_microsoft_graphrag_is_a_claim(tmp_path: Path, start: str | None, end: str, dates: str) -> None:
+    row = {
+        "id": "c1",
+        "human_readable_id": 0,
+        "covariate_type": "claim",
+        "type": "WAR CRIMES",
+        "description": "Genoa burned it.",
+        "subject_id": "Genoa",
+        "object_id": "NONE",
+        "status": "TRUE",
+        "start_date": start,
+        "end_date": end,
+        "source_text": "Genoa burned Acre",
+        "text_unit_id": "p1",
+    }
+    claim = FoundClaim(subject="Genoa", type="war crimes", status="true", dates=dates, description="Genoa burned it.")
+    assert claims_of(tmp_path, row) == (RecordedClaim(claim=claim, quote="Genoa burned Acre"),)
+
+
+def test_claims_may_stand_in_a_line_of_their_own_and_once(tmp_path: Path) -> None:
+    record, claims = {"id": "p1", "entities": ["Genoa"]}, {"id": "p1", "claims": [CLAIM]}
+    whole = Recording(
+        document="p1", entities=(FoundEntity(name="Genoa", type="Other"),), claims=(RecordedClaim(claim=FOUND),)
+    )
+    for lines in ((claims, record), (record, claims), ({**record, **claims},)):
+        file = write(tmp_path, TEXT, *lines)
+        assert read_graph([file]).recordings == read_recordings(file) == {"p1": whole}
+    assert read_graph([write(tmp_path, TEXT, claims)]).recordings["p1"].claims == whole.claims
+    with pytest.raises(InvalidInput, match="line 3: 'p1' is recorded a second time"):
+        read_graph([write(tmp_path, TEXT, claims, claims)])
+    with pytest.raises(InvalidInput, match="line 1: something is recorded of 'p1', but its text is nowhere"):
+        read_graph([write(tmp_path, claims)])
+
+
+@pytest.mark.parametrize(
+    ("claim", "message"),
+    [
+        ({"description": "Nobody did."}, "`subject` of item 1 of `claims` is missing"),
+        ({**CLAIM, "subject": " "}, "`subject` of item 1 of `claims` is empty"),
+        ({**CLAIM, "status": "maybe"}, "`status` of item 1 of `claims` should be '', 'true', 'false' or 'suspected'"),
+        ({**CLAIM, "object": 7}, "`object` of item 1 of `claims` should be a valid string"),
+        ("Genoa", "item 1 of `claims` should be a valid dictionary"),
+    ],
+)
+def test_what_cannot_be_meant_is_named(tmp_path: Path, claim: object, message: str) -> None:
+    with pytest.raises(InvalidInput, match=f"line 1: {message}"):
+        claims_of(tmp_path, claim)
+
+
+def test_a_claim_that_says_nothing_or_names_nobody_is_left_out_and_told(tmp_path: Path) -> None:
+    broken = {"subject_id": "and then he said", "object_id": None, "type": None, "description": None, "status": None}
+    file = write(tmp_path, {**TEXT, "claims": [broken, {**CLAIM, "subject": "..."}, CLAIM]})
+    graph = read_graph([file])
+    assert graph.recordings["p1"].claims == (RecordedClaim(claim=FOUND),)
+    assert graph.left_out == tuple(
+        f'{file}, line 1: a claim about "{name}" says nothing' for name in ("and then he said", "...")
+    )
+
+
+def test_names_all_in_capitals_become_what_the_text_writes(tmp_path: Path) -> None:
+    claim = {**CLAIM, "subject": "GENOA", "object": "TYRE"}
+    (recorded,) = read_graph([write(tmp_path, {**TEXT, "entities": ["ACRE"], "claims": [claim]})]).recordings.values()
+    assert [(each.claim.subject, each.claim.object) for each in recorded.claims] == [("Genoa", "Tyre")]
+
+
+async def extract(claims: tuple[RecordedClaim, ...], *texts: str) -> list[Extraction]:
+    """Return what the chunks of a document get of its claims."""
+    extractor = RecordedExtractor({"p1": Recording(document="p1", claims=claims)})
+    inputs = [ChunkInput(text=text, documents=("p1",)) for text in texts]
+    return [each.extraction async for each in extractor.extract(inputs) if each.extraction is not None]
+
+
+async def test_a_claim_goes_once_where_it_was_read_else_where_its_names_stand(tmp_path: Path) -> None:
+    texts = ("Genoa and Acre.", "In 1258 GENOA  burned\nit.", "Venice.")
+    claims = (
+        RecordedClaim(claim=FOUND, quote="genoa burned it"),
+        RecordedClaim(claim=FOUND, quote="words that stand nowhere"),
+        RecordedClaim(claim=FoundClaim(subject="Venice", description="It mourned.")),
+        RecordedClaim(claim=FoundClaim(subject="Tyre", description="It fell.")),
+    )
+    found = await extract(claims, *texts)
+    assert [[each.subject for each in extraction.claims] for extraction in found] == [
+        ["Genoa", "Tyre"],
+        ["Genoa"],
+        ["Venice"],
+    ]

@@ -1,0 +1,115 @@
+"""Vectors of chunks as arrays: what is followed equals what is read anew, and costs what has changed."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from quipu.model.delta import Delta, DocumentFacts
+from quipu.stores.relational import changes, chunk_vectors
+from quipu.stores.relational.columns import Ints
+from quipu.stores.relational.snapshot import Snapshot
+from quipu.stores.relational.store import RelationalStore
+from quipu.testing.contract.steps import DIMENSION, MODEL, embed, publish, remove
+from quipu.testing.facts import document, entity, passage
+from tests.unit.stores.opening import open_index
+
+_TEXTS = [f"Venice has {n} bridges." for n in range(8)]
+
+Rows = tuple[list[int], list[int]]
+
+
+def a_document(name: str, numbers: Sequence[int], *, title: str = "") -> DocumentFacts:
+    """Return a document of some of the texts, which others share."""
+    return document(name, *(passage(_TEXTS[n], entity("Venice")) for n in numbers), title=title)
+
+
+async def told(store: RelationalStore) -> Rows:
+    """Return the rows of chunks as a view of the store tells them."""
+    async with store.view() as view:
+        numbers, rows = await view.chunk_vector_rows()
+    return numbers.tolist(), rows.tolist()
+
+
+@pytest.fixture
+def n_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many chunks each look found by reading all of them."""
+    counts: list[int] = []
+    read_all = chunk_vectors._read_all
+
+    def noted(snapshot: Snapshot) -> tuple[Ints, Ints]:
+        found = read_all(snapshot)
+        counts.append(len(found[0]))
+        return found
+
+    monkeypatch.setattr(chunk_vectors, "_read_all", noted)
+    return counts
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_what_is_followed_equals_what_is_read_anew(seed: int, tmp_path: Path) -> None:
+    random, path = Random(seed), tmp_path / "index.sqlite"
+    async with open_index(path) as store:
+        await store.use_embedder(MODEL, DIMENSION)
+        for _ in range(12):
+            name, what = random.choice("abcd"), random.randrange(6)
+            if what < 3:
+                await publish(store, a_document(name, random.sample(range(8), 3), title=random.choice(["", "Bridges"])))
+            elif what == 3:
+                await remove(store, name)
+            elif what == 4:
+                await embed(store)
+            else:
+                await store.purge()
+            followed = await told(store)
+            async with open_index(path) as other:
+                assert followed == await told(other)
+
+
+async def test_after_a_commit_only_what_changed_is_read(tmp_path: Path, n_read: list[int]) -> None:
+    async with open_index(tmp_path / "index.sqlite") as store:
+        await store.use_embedder(MODEL, DIMENSION)
+        await publish(store, a_document("a", [0, 1, 2]))
+        await embed(store)
+        assert len((await told(store))[0]) == 3
+        await publish(store, a_document("b", [2, 3]), a_document("a", [0, 4]))
+        assert len((await told(store))[0]) == 2  # the text that is new has no vector yet
+        await embed(store)
+        assert len((await told(store))[0]) == 4
+        await remove(store, "a")
+        assert len((await told(store))[0]) == 2
+    assert n_read == [3]
+
+
+async def test_other_vectors_and_forgotten_changes_are_read_anew(tmp_path: Path, n_read: list[int]) -> None:
+    async with open_index(tmp_path / "index.sqlite") as store:
+        await store.use_embedder(MODEL, DIMENSION)
+        await publish(store, a_document("a", [0, 1]))
+        await embed(store)
+        before = await told(store)
+        await store.begin_reembedding("another/1", DIMENSION)
+        await embed(store, "another/1")
+        await store.finish_reembedding("another/1")
+        after = await told(store)
+        assert after[0] == before[0]
+        assert not set(after[1]) & set(before[1])
+        await publish(store, a_document("b", [0]))
+        with store._backend.writing() as connection:
+            changes.forget(connection, 10**6)
+        assert len((await told(store))[0]) == 3
+    assert n_read == [2, 2, 3]
+
+
+async def test_a_restored_index_is_read_anew(
+    tmp_path: Path, n_read: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_index(tmp_path / "index.sqlite") as store:
+        await store.use_embedder(MODEL, DIMENSION)
+        await publish(store, a_document("a", [0, 1]))
+        await embed(store)
+        await told(store)
+        monkeypatch.setattr(changes, "seal", lambda *_: 7)  # of another history
+        await store.commit(Delta(publish=[a_document("b", [0])]))
+        await told(store)
+    assert n_read == [2, 3]
