@@ -8,7 +8,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -26,6 +26,7 @@ from quipu.model.extraction import ChunkInput, Extraction
 from quipu.model.graph import Chunk
 from quipu.ports.extractor import Extracted
 from quipu.stores.relational.sqlite import SqliteBackend
+from tests.laws.mortal import Life, forked, jobs, tell
 from tests.laws.world import document, engine, state
 
 NAMES = tuple(f"{letter}.md" for letter in "abcdefgh")
@@ -125,19 +126,6 @@ def _facts_in_set_order(chunk: Chunk, extraction: Extraction) -> ChunkFacts:
     return replace(facts, entities=tuple(by_key[key] for key in set(by_key)))
 
 
-def forked(work: Callable[[], None]) -> int:
-    """Do some work in a fork, which begins at once; return how that ended, negative where by a signal."""
-    pid = os.fork()
-    if pid:
-        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    try:
-        work()
-    except BaseException as error:
-        print(repr(error), file=sys.stderr)
-        os._exit(1)
-    os._exit(0)
-
-
 def _live_and_die(folder: Path, kind: str, n: int, fault: str) -> None:
     seed_fault(fault)
     fuse = Fuse(n)
@@ -145,18 +133,24 @@ def _live_and_die(folder: Path, kind: str, n: int, fault: str) -> None:
     beside = folder.parent
     extractor = CountingExtractor(beside / f"{folder.name}.asked")
     asyncio.run(live(folder, extractor=extractor, acknowledged=beside / f"{folder.name}.acks"))
-    (beside / f"{folder.name}.points").write_text(f"{n - fuse.n}")
+    _points_of(folder).write_text(f"{n - fuse.n}")
+
+
+def _points_of(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.points")
 
 
 def main() -> None:
-    """`live`: for each line of standard input, "FOLDER KIND N FAULT", live in a fork and die at the N-th statement or
-    file operation (N 0: count them and note how many), and say how that ended. `state FOLDER FAULT`: build everything
-    once without and once with a fault, and print dumps and rankings. A FAULT named is seeded, "sound" is none.
+    """`live`: for each job FOLDER, KIND, N, FAULT live and die at the N-th statement or file operation (N 0: never, and
+    all are counted). `state FOLDER FAULT`: build everything once without and once with a fault, and print dumps and
+    rankings. A FAULT named is seeded, "sound" is none.
     """
     if sys.argv[1] == "live":
-        for line in sys.stdin:
-            folder, kind, n, fault = line.strip().split(" ", 3)
-            print(forked(partial(_live_and_die, Path(folder), kind, int(n), fault)), flush=True)
+        for name, kind, n, fault in jobs():
+            folder = Path(name)
+            code = forked(partial(_live_and_die, folder, kind, int(n), fault))
+            points = _points_of(folder)
+            tell(Life(code=code, n_points=int(points.read_text()) if points.exists() else 0, stage=""))
     else:
         folder = Path(sys.argv[2])
         sound = asyncio.run(_built(folder / "sound"))

@@ -1,9 +1,14 @@
-"""What the laws with models share: one scripted server, a process of its own."""
+"""What the laws with models share: one scripted server, a process of its own, and how those who meet wait."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 
 import pytest
 
+from quipu import engine
+from quipu.engine import turn, working
+from quipu.engine.models import Models
+from quipu.ports.store import Store
 from quipu.testing.server import serving
 from quipu.testing.server.process import ServerHandle
 
@@ -13,3 +18,21 @@ def server() -> Iterator[ServerHandle]:
     """A running server; each test tells it what to do and to forget what was before."""
     with serving() as running:
         yield running
+
+
+@pytest.fixture
+def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have each engine look often what the others do."""
+    for module in (working, turn):
+        monkeypatch.setattr(module, "POLL_S", 0.002)
+
+
+@pytest.fixture
+def nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have all engines derive at once, whosever turn it is."""
+
+    @asynccontextmanager
+    async def at_once(_store: Store, _models: Models) -> AsyncIterator[None]:
+        yield
+
+    monkeypatch.setattr(engine, "turn_to_derive", at_once)

@@ -1,13 +1,11 @@
 """Child processes of the laws of derivations: they live through a short history with a model, and die where told to.
 
-Run as `python -m tests.laws.derived_child`: each line of standard input is a job, "FOLDER BASE_URL POINT", as for
-`tests.laws.model_child`; points of the kind "reporting" are those while reports and aggregates are written. Beside
-FOLDER the steps that are done are noted, and what each request asks.
+Run as `python -m tests.laws.derived_child`: a job is as for `tests.laws.model_child`; points of the kind "reporting"
+are those while reports and aggregates are written. Beside FOLDER the steps that are done are noted, and what each
+request asks.
 """
 
 import asyncio
-import sys
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +17,8 @@ from quipu.providers.openai.chat import OpenAIChat
 from quipu.providers.openai.embeddings import OpenAIEmbedder
 from quipu.stores.relational.store import RelationalStore
 from quipu.testing.scripted.model import Call, ScriptedModel
-from tests.laws.child import forked
 from tests.laws.derived_world import DERIVATIONS
-from tests.laws.model_child import Counted
+from tests.laws.model_child import Counted, do_jobs
 from tests.laws.model_world import model_engine, model_settings, script, travels
 
 DOCUMENTS = tuple(travels(f"{letter}.md", n_sentences=1) for letter in "abcdef")
@@ -83,28 +80,19 @@ def note_keys(fuse: Staged, notes: list[Path]) -> None:
     OpenAIChat.complete = noted  # type: ignore[assignment, method-assign]
 
 
-def _run(folder: Path, base_url: str, done: Path) -> None:
-    asyncio.run(live(folder, base_url, done))
-
-
 def main() -> None:
-    """Do one job after the other, until there are no more."""
+    """Have all the work of a job counted and its requests noted, and do jobs."""
     fuse, keys = Staged(), [Path()]
+
+    def run(folder: Path, base_url: str) -> None:
+        keys[0] = Path(f"{folder}.keys")
+        asyncio.run(live(folder, base_url, Path(f"{folder}.done")))
+
     event.listen(Engine, "before_cursor_execute", fuse.burn)
     note_keys(fuse, keys)
     OpenAIEmbedder._batch = fuse.around(OpenAIEmbedder._batch)  # type: ignore[method-assign]
     RelationalStore.keep = fuse.after_keeping(RelationalStore.keep)  # type: ignore[method-assign]
-    for line in sys.stdin:
-        folder, base_url, point = line.split()
-        notes, done, code = Path(f"{folder}.notes"), Path(f"{folder}.done"), 0
-        keys[0] = Path(f"{folder}.keys")
-        fuse.begin(point, notes)
-        if fuse.n:
-            code = forked(partial(_run, Path(folder), base_url, done))
-        else:
-            _run(Path(folder), base_url, done)
-            fuse.note()
-        print(code, notes.read_text() if notes.exists() else "0 survived", flush=True)
+    do_jobs(fuse, run)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,10 @@
-"""A model that holds its replies until two who work on one index have met."""
+"""A model that holds its replies until two who work on one index have met, and ways to wait for who is at work."""
 
 import asyncio
 from collections import Counter
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
 
 import pytest
 
@@ -11,7 +14,7 @@ from quipu.stores.relational.store import RelationalStore
 from quipu.testing.llm import ScriptedLLM
 from tests.laws.model_world import script
 
-PATIENCE_S = 120.0  # for what takes a second or two: then they have not met
+T = TypeVar("T")
 
 
 class Held(ScriptedLLM):
@@ -49,3 +52,23 @@ def open_when_waiting(gate: asyncio.Event, patch: pytest.MonkeyPatch) -> None:
         return has_begun
 
     patch.setattr(RelationalStore, "begin_deriving", told)
+
+
+@asynccontextmanager
+async def under_way(work: Coroutine[Any, Any, T]) -> AsyncIterator["asyncio.Task[T]"]:
+    """Have some work go on within this context, and end it there whatever happens."""
+    task = asyncio.create_task(work)
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+
+
+async def comes_before_the_end(event: asyncio.Event, work: "asyncio.Task[Any]") -> bool:
+    """Wait until an event is set or some work has ended, and say whether the event is set; raise what the work did."""
+    async with under_way(event.wait()) as told:
+        await asyncio.wait({work, told}, return_when=asyncio.FIRST_COMPLETED)
+    if work.done():
+        work.result()
+    return event.is_set()

@@ -1,13 +1,12 @@
 """Child processes of the laws with models: they add documents over the scripted server, and die where they are told to.
 
-Run as `python -m tests.laws.model_child`: each line of standard input is a job, "FOLDER BASE_URL POINT". At that point
-of its work the process kills itself; it is a fork, so that it begins at once. "kept-ROLE:N" is when the N-th reply to
-that role has been kept. With 0 for a point the job is done to its end by the process itself, which is then warm. The
-answer is how the job ended, how many points it passed, and the stage.
+Run as `python -m tests.laws.model_child`: a job is FOLDER, BASE_URL and POINT. At that point of its work the process
+kills itself; it is a fork, so that it begins at once. "kept-ROLE:N" is when the N-th reply to that role has been kept.
+With 0 for a point the job is done to its end by the process itself, which is then warm.
 """
 
 import asyncio
-import sys
+import json
 import threading
 from collections.abc import Callable, Coroutine
 from functools import partial
@@ -20,15 +19,18 @@ from quipu.model.chat import ChatRequest
 from quipu.providers.openai.chat import OpenAIChat
 from quipu.providers.openai.embeddings import OpenAIEmbedder
 from quipu.stores.relational.store import RelationalStore
-from tests.laws.child import Fuse, forked
+from tests.laws.child import Fuse
 from tests.laws.model_world import model_engine, model_settings, travels
+from tests.laws.mortal import Life, forked, jobs, tell
 
 DOCUMENTS = tuple(travels(f"{letter}.md", n_sentences=1) for letter in "abcdefg")
 READING = "reading"
+SURVIVED = "survived"  # the stage of one that came to its end
 ANY = ""  # kind of point
 BATCH_TOKENS = 40  # of descriptions in a call: summaries of several calls each
 
 Call = Callable[..., Coroutine[Any, Any, Any]]
+Work = Callable[[Path, str], None]  # in a folder, with the models at an address
 
 
 class Counted(Fuse):
@@ -60,7 +62,7 @@ class Counted(Fuse):
 
     def note(self) -> None:
         """Write down how many points were passed, and the stage."""
-        self._notes.write_text(f"{self._n_passed} {self._stage}")
+        self._notes.write_text(json.dumps([self._n_passed, self._stage]))
 
     def around(self, call: Call) -> Call:
         """Return a call that passes a point before it begins, and one when its reply is there."""
@@ -95,23 +97,28 @@ def _run(folder: Path, base_url: str) -> None:
     asyncio.run(_add(folder, base_url))
 
 
-def main() -> None:
+def do_jobs(fuse: Counted, work: Work) -> None:
     """Do one job after the other, until there are no more."""
+    for folder, base_url, point in jobs():
+        notes, code = Path(f"{folder}.notes"), 0
+        fuse.begin(point, notes)
+        if fuse.n:
+            code = forked(partial(work, Path(folder), base_url))
+        else:
+            work(Path(folder), base_url)
+            fuse.note()
+        n_points, stage = json.loads(notes.read_text()) if notes.exists() else (0, SURVIVED)
+        tell(Life(code=code, n_points=n_points, stage=stage))
+
+
+def main() -> None:
+    """Have all the work of a job counted, and do jobs."""
     fuse = Counted()
     event.listen(Engine, "before_cursor_execute", fuse.burn)
     OpenAIChat.complete = fuse.around(OpenAIChat.complete)  # type: ignore[method-assign]
     OpenAIEmbedder._batch = fuse.around(OpenAIEmbedder._batch)  # type: ignore[method-assign]
     RelationalStore.keep = fuse.after_keeping(RelationalStore.keep)  # type: ignore[method-assign]
-    for line in sys.stdin:
-        folder, base_url, point = line.split()
-        notes, code = Path(f"{folder}.notes"), 0
-        fuse.begin(point, notes)
-        if fuse.n:
-            code = forked(partial(_run, Path(folder), base_url))
-        else:
-            _run(Path(folder), base_url)
-            fuse.note()
-        print(code, notes.read_text() if notes.exists() else "0 survived", flush=True)
+    do_jobs(fuse, _run)
 
 
 if __name__ == "__main__":

@@ -9,8 +9,9 @@ from sqlalchemy import Connection
 
 from quipu.engine import Quipu
 from quipu.stores.relational.sqlite import SqliteBackend
+from tests.children import ENDED, end, go_on, heard
 from tests.laws.world import chunk_texts, document, engine, fresh_state, state
-from tests.laws.writer import ENDED, MIDWAY, WAITING, end, go_on, heard, writing, written
+from tests.laws.writer import MIDWAY, WAITING, writing, written
 
 KNOWN = [document(f"known{number}.md", number) for number in range(8)]  # of every name there is
 
@@ -33,7 +34,7 @@ async def test_readers_see_only_whole_snapshots_while_another_process_writes(tmp
             sizes.append(await sees_whole_documents(kb, n))
             await go_on(writer)
             sizes.append(await sees_whole_documents(kb, n))  # at any point of what follows
-        assert await writer.wait() == 0
+        assert await end(writer) == 0
         assert len(sizes) == 2 * n_stops
         assert sizes == sorted(sizes)
         assert sizes[0] < sizes[-1] < await sees_whole_documents(kb, n) == len(written(0, n))

@@ -1,8 +1,6 @@
 """Law 2: killed anywhere, nothing is lost, nothing half-done is visible, and finishing ends the same."""
 
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -17,35 +15,17 @@ from quipu.errors import NotFound
 from quipu.model.document import SourceDocument
 from quipu.stores.relational.store import RelationalStore
 from tests.laws.child import EXACT_BELOW, NAMES, CountingExtractor, history, live
+from tests.laws.mortal import Mortal, mortal_of
 from tests.laws.world import chunk_texts, document, engine, fresh_state, run, state
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
-class Mortal:
-    """Lives through the history in a process that forks for each life."""
-
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
-        self._process = process
-
-    def live(self, folder: Path, kind: str, n: int, fault: str = "sound") -> int:
-        """Live and die at the n-th point of a kind (0: never); return the exit code."""
-        assert self._process.stdin and self._process.stdout
-        self._process.stdin.write(f"{folder} {kind} {n} {fault}\n")
-        self._process.stdin.flush()
-        return int(self._process.stdout.readline())
-
-    def n_points(self, folder: Path, kind: str) -> int:
-        """Return how many points of a kind a life has."""
-        assert self.live(folder, kind, 0) == 0
-        return int(folder.with_name(f"{folder.name}.points").read_text())
+SOUND = "sound"
 
 
 @pytest.fixture(scope="module")
 def mortal() -> Iterator[Mortal]:
-    command = [sys.executable, "-m", "tests.laws.child", "live"]
-    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        yield Mortal(process)
+    """One that lives through the history."""
+    with mortal_of("tests.laws.child", "live") as ready:
+        yield ready
 
 
 def survivors() -> list[SourceDocument]:
@@ -114,7 +94,7 @@ def asked(log: Path) -> set[str]:
 
 def crash_and_recover(mortal: Mortal, folder: Path, kind: str, point: int, expected: object) -> None:
     """Kill a run at one point, then check what it left and that its work can be finished."""
-    assert mortal.live(folder, kind, point) == -signal.SIGKILL
+    assert mortal.live(folder, kind, point, SOUND).code == -signal.SIGKILL
     run(lambda: check_recovery(folder, expected))
 
 
@@ -129,10 +109,12 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> object:
 def test_a_killed_run_loses_nothing_and_finishes_as_if_never_killed(
     kind: str, n: int, mortal: Mortal, tmp_path: Path, laws_scale: int, expected: object
 ) -> None:
-    total = mortal.n_points(tmp_path / "count", kind)
+    undisturbed = mortal.live(tmp_path / "count", kind, 0, SOUND)
+    assert undisturbed.code == 0
+    total = undisturbed.n_points
     assert total >= n, f"only {total} points of kind {kind}"
     for point in sorted(Random(20).sample(range(1, total + 1), min(n * laws_scale, total))):
-        crash_and_recover(mortal, tmp_path / f"kill-{point}", kind, point, expected)
+        crash_and_recover(mortal, tmp_path / f"kill {point}", kind, point, expected)
 
 
 @pytest.mark.parametrize("fault", ["no write transaction"])
@@ -140,8 +122,8 @@ def test_the_law_fails_where_writes_are_not_one_transaction(
     fault: str, mortal: Mortal, tmp_path: Path, expected: object
 ) -> None:
     for point in range(150, 400, 9):
-        folder = tmp_path / f"kill-{point}"
-        assert mortal.live(folder, "statement", point, fault) == -signal.SIGKILL
+        folder = tmp_path / f"kill {point}"
+        assert mortal.live(folder, "statement", point, fault).code == -signal.SIGKILL
         try:
             run(lambda folder=folder: check_recovery(folder, expected))  # type: ignore[misc]
         except (AssertionError, IntegrityError):

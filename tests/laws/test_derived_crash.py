@@ -3,8 +3,6 @@
 import asyncio
 import shutil
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -18,7 +16,8 @@ from tests.laws.derived_child import REPORTING, lines_of, live
 from tests.laws.derived_world import communities_anew, told_of
 from tests.laws.model_counts import completed
 from tests.laws.model_world import dump_of, model_engine, model_settings, script
-from tests.laws.test_model_crash import ROOT, Killer, kept_replies, points
+from tests.laws.mortal import Mortal, mortal_of
+from tests.laws.test_model_crash import kept_replies, points
 
 N_REPORTING = 200  # points of a run at which reports or aggregates are written: now 270, now 340
 SURE = 0.9  # share of the points of one run that another, which writes more at once, has too
@@ -26,10 +25,10 @@ ONE_KEPT = "kept-report:1"  # then it is not yet recorded what was reported
 
 
 @pytest.fixture(scope="module")
-def killer() -> Iterator[Killer]:
-    command = [sys.executable, "-m", "tests.laws.derived_child"]
-    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        yield Killer(process)
+def mortal() -> Iterator[Mortal]:
+    """One that lives through a short history with a model."""
+    with mortal_of("tests.laws.derived_child") as ready:
+        yield ready
 
 
 async def ended(folder: Path, server: ServerHandle) -> object:
@@ -42,20 +41,19 @@ async def ended(folder: Path, server: ServerHandle) -> object:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(server: ServerHandle, killer: Killer, tmp_path_factory: pytest.TempPathFactory) -> tuple[object, int]:
+def undisturbed(server: ServerHandle, mortal: Mortal, tmp_path_factory: pytest.TempPathFactory) -> tuple[object, int]:
     """The state at the end of a run that nobody kills, and how many points it has."""
     folder = tmp_path_factory.mktemp("undisturbed") / "kb"
     server.configure(script())
-    code, n_points, _ = killer.run(folder, server, 0)
-    assert code == 0
-    return asyncio.run(ended(folder, server)), n_points
+    life = mortal.live(folder, server.base_url, 0)
+    assert life.code == 0
+    return asyncio.run(ended(folder, server)), life.n_points
 
 
-async def kill_and_finish(folder: Path, server: ServerHandle, killer: Killer, point: int | str, whole: object) -> None:
+async def kill_and_finish(folder: Path, server: ServerHandle, mortal: Mortal, point: int | str, whole: object) -> None:
     """Kill a run at a point, finish it, and assert the law."""
     server.reset()
-    code, _, _ = killer.run(folder, server, point)
-    assert code == -signal.SIGKILL
+    assert mortal.live(folder, server.base_url, point).code == -signal.SIGKILL
     before = (await asyncio.to_thread(server.settled)).requests
     asked_by_hash = dict(line.split() for line in lines_of(Path(f"{folder}.keys")))
     kept = {asked_by_hash[each] for each in kept_replies(folder) if each in asked_by_hash}
@@ -76,7 +74,7 @@ def what(served: Sequence[Served]) -> set[str]:
 
 
 async def test_killed_at_any_point_the_work_can_be_finished_and_nothing_kept_is_paid_again(
-    server: ServerHandle, killer: Killer, undisturbed: tuple[object, int], laws_scale: int, tmp_path: Path
+    server: ServerHandle, mortal: Mortal, undisturbed: tuple[object, int], laws_scale: int, tmp_path: Path
 ) -> None:
     whole, n_points = undisturbed
     server.configure(script())
@@ -84,14 +82,14 @@ async def test_killed_at_any_point_the_work_can_be_finished_and_nothing_kept_is_
     reporting = [f"{REPORTING}:{point}" for point in points(3 * laws_scale, N_REPORTING, "kills of reports")]
     chosen: list[int | str] = [*everywhere, *reporting]
     for number, point in enumerate(chosen):
-        folder = tmp_path / str(number)
-        await kill_and_finish(folder, server, killer, point, whole)
+        folder = tmp_path / f"kill {number}"
+        await kill_and_finish(folder, server, mortal, point, whole)
         shutil.rmtree(folder)
 
 
 async def test_the_law_fails_where_kept_replies_are_not_looked_for(
     server: ServerHandle,
-    killer: Killer,
+    mortal: Mortal,
     undisturbed: tuple[object, int],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -101,7 +99,7 @@ async def test_the_law_fails_where_kept_replies_are_not_looked_for(
 
     whole, _ = undisturbed
     server.configure(script())
-    await kill_and_finish(tmp_path / "sound", server, killer, ONE_KEPT, whole)
+    await kill_and_finish(tmp_path / "sound", server, mortal, ONE_KEPT, whole)
     monkeypatch.setattr(RelationalStore, "find", find)
     with pytest.raises(AssertionError, match="asked for again"):
-        await kill_and_finish(tmp_path / "broken", server, killer, ONE_KEPT, whole)
+        await kill_and_finish(tmp_path / "broken", server, mortal, ONE_KEPT, whole)

@@ -1,34 +1,26 @@
 """Laws of derivations where several work at once: they end in one state, pay once, and readers see one snapshot."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
-from quipu import engine as engines
-from quipu.engine import Quipu, turn
-from quipu.engine.models import Models
+from quipu.engine import Quipu
 from quipu.model.chat import ChatRequest, Completion
 from quipu.model.cluster import Hierarchy
 from quipu.model.evidence import Evidence
 from quipu.model.query import Query
 from quipu.ports.llm import TextSink, no_text
-from quipu.ports.store import ReadView, Store
+from quipu.ports.store import ReadView
 from quipu.retrieve import STRATEGIES, Tools
 from quipu.testing.llm import ScriptedLLM
+from tests.children import PATIENCE_S
 from tests.laws.derived_world import DERIVATIONS, NAMES, QUESTIONS, communities_anew, keep_all, story, told_of
-from tests.laws.held import PATIENCE_S, Held, open_when_waiting
+from tests.laws.held import Held, open_when_waiting
 from tests.laws.model_world import dump_of, script, scripted_engine
 from tests.laws.world import engine
 
-
-@pytest.fixture(autouse=True)
-def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have each look often what the other does."""
-    for module in (engines, turn):
-        monkeypatch.setattr(module, "POLL_S", 0.002)
+pytestmark = pytest.mark.usefixtures("quick_looks")
 
 
 async def ended(kb: Quipu) -> object:
@@ -78,12 +70,8 @@ async def test_two_that_refresh_at_once_pay_once(tmp_path: Path, monkeypatch: py
     assert len(asked) == len(set(asked)) > 3
 
 
-async def test_the_law_fails_where_nobody_waits_for_the_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    @asynccontextmanager
-    async def at_once(_store: Store, _models: Models) -> AsyncIterator[None]:
-        yield
-
-    monkeypatch.setattr(engines, "turn_to_derive", at_once)
+@pytest.mark.usefixtures("nobody_waits")
+async def test_the_law_fails_where_nobody_waits_for_the_turn(tmp_path: Path) -> None:
     asked = await asked_by_both(tmp_path / "kb", Held())
     assert len(asked) > len(set(asked))
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.children import PATIENCE_S, ROOT
+
 SEEDS = ("0", "1", "4711")
 
 
@@ -16,8 +17,10 @@ def built(folder: Path, seed: str) -> tuple[list[str], list[str]]:
     """Return dump and rankings as a process with this hash seed has them, and where the order of a set decides."""
     command = [sys.executable, "-m", "tests.laws.child", "state", str(folder), "order of a set"]
     environment = {**os.environ, "PYTHONHASHSEED": seed}
-    printed = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
-    sound, broken = json.loads(printed)
+    ended = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True, timeout=PATIENCE_S
+    )
+    sound, broken = json.loads(ended.stdout)
     return sound, broken
 
 

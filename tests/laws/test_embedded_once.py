@@ -5,27 +5,27 @@ The meeting is forced: the first is held while it embeds, until the second waits
 
 import asyncio
 import signal
-import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from asyncio.subprocess import Process
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from quipu import engine as engines
-from quipu.engine import Quipu, turn
-from quipu.engine.models import Models
+from quipu.engine import Quipu
 from quipu.model.delta import Delta
-from quipu.ports.store import Store
+from quipu.stores.relational import turn
 from quipu.testing.facts import document, entity, passage
+from tests.children import PATIENCE_S, heard, running
 from tests.laws.derived_world import DERIVATIONS, story
 from tests.laws.derived_world import NAMES as DOCUMENTS
+from tests.laws.held import comes_before_the_end, open_when_waiting, under_way
 from tests.laws.paying import LOCAL, Meeting, PaidEmbedder, paying_engine
 from tests.laws.world import engine
 
-Deed = Callable[[Quipu], Awaitable[object]]
+Deed = Callable[[Quipu], Coroutine[Any, Any, object]]
 
-ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.usefixtures("quick_looks")
 CALLS = range(4)  # of the first: names, sentences, reports, aggregates
 DEEDS: Mapping[str, Deed] = {
     "a refresh": lambda kb: kb.refresh(DERIVATIONS),
@@ -33,32 +33,6 @@ DEEDS: Mapping[str, Deed] = {
     "a question": lambda kb: kb.retrieve("Who met Marco Polo?", strategy="linear", auto_refresh=True),
     "the same added": lambda kb: kb.add(story(DOCUMENTS[0], 0)),
 }
-
-
-@pytest.fixture(autouse=True)
-def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have each look often what the other does."""
-    for module in (engines, turn):
-        monkeypatch.setattr(module, "POLL_S", 0.002)
-
-
-@asynccontextmanager
-async def at_once(_store: Store, _models: Models) -> AsyncIterator[None]:
-    """Wait for nobody."""
-    yield
-
-
-def note_waiting(kb: Quipu, waiting: asyncio.Event, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Set an event when an engine finds that it is another's turn."""
-    begin = kb._store.begin_deriving
-
-    async def noted() -> bool:
-        has_turn = await begin()
-        if not has_turn:
-            waiting.set()
-        return has_turn
-
-    monkeypatch.setattr(kb._store, "begin_deriving", noted)
 
 
 async def paid_by_both(
@@ -74,18 +48,17 @@ async def paid_by_both(
     meeting = Meeting(held_at=held_at)
     async with engine(folder) as kb:
         await kb.add(*(story(name, 0) for name in DOCUMENTS[:3]))
+    open_when_waiting(meeting.released, monkeypatch)
     async with (
+        asyncio.timeout(PATIENCE_S),
         paying_engine(folder, PaidEmbedder(meeting, is_first=True, identity=identity)) as one,
         paying_engine(folder, PaidEmbedder(meeting, identity=identity)) as other,
+        under_way(first(one)) as work,
     ):
-        note_waiting(other, meeting.released, monkeypatch)
-        work = asyncio.ensure_future(first(one))
-        held = asyncio.ensure_future(meeting.begun.wait())
-        await asyncio.wait({work, held}, return_when=asyncio.FIRST_COMPLETED)
-        assert held.done(), f"fewer than {held_at + 1} calls"
-        waiting = asyncio.ensure_future(second(other))
-        waiting.add_done_callback(lambda _: meeting.released.set())  # it may find all it needs
-        await asyncio.gather(work, waiting)
+        assert await comes_before_the_end(meeting.begun, work), f"fewer than {held_at + 1} calls"
+        await second(other)
+        meeting.released.set()  # it may have found all it needed
+        await work
         assert await one.verify() == []
         assert not [each for each in await one.plan() if each.cost.n_texts]
     return meeting.paid
@@ -104,39 +77,49 @@ async def test_two_that_compute_all_vectors_anew_pay_once(tmp_path: Path, monkey
     assert len(paid) == len(set(paid)) > len(CALLS)
 
 
+@pytest.mark.usefixtures("nobody_waits")
 @pytest.mark.parametrize("deed", ["a refresh", "a question"])
 async def test_the_law_fails_where_nobody_waits_for_the_turn(
     deed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engines, "turn_to_derive", at_once)
     paid = await paid_by_both(tmp_path / "kb", monkeypatch, DEEDS["a refresh"], DEEDS[deed])
     assert len(paid) > len(set(paid))
 
 
-@pytest.mark.parametrize(("end", "lease_s"), [(signal.SIGKILL, 3600.0), (signal.SIGSTOP, 0.5)])
+async def kill(child: Process, _kb: Quipu) -> None:
+    """End a child, which is known to be dead then."""
+    child.kill()
+    await child.wait()
+
+
+async def stop(child: Process, kb: Quipu) -> None:
+    """Have a child stand still, and the lease of its turn be over."""
+    child.send_signal(signal.SIGSTOP)
+    await kb._store._write(  # type: ignore[attr-defined]
+        lambda connection: turn.renew(connection, turn._held(connection)[1], 0.0)
+    )
+
+
+@pytest.mark.parametrize("be_gone", [kill, stop])
 async def test_the_turn_of_one_that_is_gone_is_anothers_who_embeds_the_rest(
-    end: signal.Signals, lease_s: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    be_gone: Callable[[Process, Quipu], Coroutine[Any, Any, None]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that was killed is known to be dead; of one that stands still the lease ends."""
     folder, meeting, waiting = tmp_path / "kb", Meeting(), asyncio.Event()
-    async with paying_engine(folder, PaidEmbedder(meeting)) as kb:
+    open_when_waiting(waiting, monkeypatch)
+    async with asyncio.timeout(PATIENCE_S), paying_engine(folder, PaidEmbedder(meeting)) as kb:
         await kb._store.commit(
             Delta(publish=[document("a", *[passage(f"Venice {n}.", entity("Venice")) for n in range(9)])])
         )
-        note_waiting(kb, waiting, monkeypatch)
-        command = [sys.executable, "-m", "tests.laws.embedding_child", str(folder), str(lease_s)]
-        child = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdout=asyncio.subprocess.PIPE)
-        try:
-            assert child.stdout is not None
-            assert await child.stdout.readline() == b"embedding\n"
-            work = asyncio.ensure_future(kb.refresh())
-            await waiting.wait()
-            assert not meeting.paid
-            child.send_signal(end)
-            report = await work
-        finally:
-            if child.returncode is None:
-                child.kill()
-            await child.wait()
+        async with running("tests.laws.embedding_child", str(folder)) as child:
+            assert await heard(child) == "embedding"
+            async with under_way(kb.refresh()) as work:
+                assert await comes_before_the_end(waiting, work)
+                assert not meeting.paid
+                await be_gone(child, kb)
+                for _ in range(2):  # one look may have begun before
+                    waiting.clear()
+                    is_in_vain = await comes_before_the_end(waiting, work)
+                assert not is_in_vain
+                report = await work
         assert report.n_embedded == len(meeting.paid) == len(set(meeting.paid)) > 0
         assert await kb.verify() == []

@@ -14,6 +14,7 @@ import pytest
 
 from quipu.cli.app import run
 from quipu.cli.terminal import clean
+from tests.children import PATIENCE_S
 from tests.unit.parse.hostile import CASES
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="names, links and limits as Linux has them")
@@ -23,6 +24,7 @@ MEGABYTE = 1_000_000
 # What `quipu add` takes for itself, and for each character of the largest document (docs/architecture.md).
 MEMORY = 400 * MEGABYTE
 MEMORY_A_CHARACTER = 40
+LONG_S = 3600.0  # `make laws` reads 50 MB
 
 NAMES = (
     "quote'.txt", 'double".txt', "new\nline.txt", "tab\t.txt", "\x1b[31mred.txt", "bell\x07.txt", "\x7f.txt",
@@ -88,6 +90,7 @@ def quipu(folder: Path, *words: str | bytes) -> Ran:
             stdout=standard_output,
             stderr=standard_error,
             check=False,
+            timeout=LONG_S,
         )
     ran = Ran(done.returncode, out.read_text(), err.read_text(), int(peak.read_text()) * 1024)
     assert "Traceback" not in ran.out + ran.err
@@ -176,8 +179,12 @@ def test_files_that_change_or_vanish_while_they_are_read_are_whole_or_refused(tm
     folder.mkdir()
     for number in range(200):
         (folder / f"{number:03}.txt").write_bytes(TEXT)
-    with subprocess.Popen([sys.executable, "-c", MEDDLE], cwd=folder):
-        ran = quipu(tmp_path, "add", str(folder), "--json")
+    with subprocess.Popen([sys.executable, "-c", MEDDLE], cwd=folder) as meddler:
+        try:
+            ran = quipu(tmp_path, "add", str(folder), "--json")
+            meddler.wait(PATIENCE_S)
+        finally:
+            meddler.kill()
     report = json.loads(ran.out)
     assert ran.code == (1 if report["failed"] else 0)
     assert all(document["error"] for document in report["failed"])

@@ -3,8 +3,6 @@
 import asyncio
 import shutil
 import signal
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -25,15 +23,14 @@ from quipu.testing.scripted.kind import Kind
 from quipu.testing.scripted.model import Call, ScriptedModel
 from quipu.testing.scripted.script import Latency
 from quipu.testing.server.process import ServerHandle
-from tests.laws.model_child import BATCH_TOKENS, DOCUMENTS, READING
+from tests.laws.model_child import BATCH_TOKENS, DOCUMENTS, READING, SURVIVED
 from tests.laws.model_counts import completed
 from tests.laws.model_world import dump_of, model_engine, model_settings, script
+from tests.laws.mortal import Mortal, mortal_of
 
-ROOT = Path(__file__).resolve().parents[2]
 N_KILLS = 30
 EARLY = 0.1  # share of the points of a run
 ONE_KEPT = "kept-extract:1"  # then a chunk is half read: what was missed in it is still to be asked for
-SURVIVED = "survived"  # a run has now a few points more, now a few less
 AT_RISK = 8  # completed calls whose replies may wait for a commit: twice as many as a custom server is asked at once
 SCRIPT = script(latency=Latency(mean_s=0.002, sigma=0.5))
 
@@ -47,39 +44,24 @@ class Undisturbed:
     key_by_hash: Mapping[str, str]
 
 
-class Killer:
-    """Runs jobs in a process that forks for each."""
-
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
-        self._process = process
-
-    def run(self, folder: Path, server: ServerHandle, point: int | str) -> tuple[int, int, str]:
-        """Add the documents and die at a point; return exit code, points passed and the stage."""
-        assert self._process.stdin and self._process.stdout
-        self._process.stdin.write(f"{folder} {server.base_url} {point}\n")
-        self._process.stdin.flush()
-        code, n_points, stage = self._process.stdout.readline().split()
-        return int(code), int(n_points), stage
+@pytest.fixture(scope="module")
+def mortal() -> Iterator[Mortal]:
+    """One that adds the documents."""
+    with mortal_of("tests.laws.model_child") as ready:
+        yield ready
 
 
 @pytest.fixture(scope="module")
-def killer() -> Iterator[Killer]:
-    command = [sys.executable, "-m", "tests.laws.model_child"]
-    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        yield Killer(process)
-
-
-@pytest.fixture(scope="module")
-def undisturbed(server: ServerHandle, killer: Killer, tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
+def undisturbed(server: ServerHandle, mortal: Mortal, tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
     folder = tmp_path_factory.mktemp("undisturbed")
     server.configure(SCRIPT)
     with pytest.MonkeyPatch.context() as patch:
         key_by_hash = note_requests(patch)
         state, _ = asyncio.run(finished(folder / "here", server))
-    code, n_points, _ = killer.run(folder / "there", server, 0)
-    assert code == 0
+    life = mortal.live(folder / "there", server.base_url, 0)
+    assert life.code == 0
     assert set(kept_replies(folder / "there")) == set(kept_replies(folder / "here"))
-    return Undisturbed(state=state, n_points=n_points, key_by_hash=key_by_hash)
+    return Undisturbed(state=state, n_points=life.n_points, key_by_hash=key_by_hash)
 
 
 def note_requests(patch: pytest.MonkeyPatch) -> dict[str, str]:
@@ -116,12 +98,12 @@ def kept_replies(folder: Path) -> list[str]:
 
 
 async def kill_and_finish(
-    folder: Path, server: ServerHandle, killer: Killer, point: int | str, whole: Undisturbed
+    folder: Path, server: ServerHandle, mortal: Mortal, point: int | str, whole: Undisturbed
 ) -> str:
     """Kill a run at a point, finish it, and assert the law on what the server saw; return the stage of the kill."""
     server.reset()
-    code, _, stage = killer.run(folder, server, point)
-    assert code == (0 if stage == SURVIVED else -signal.SIGKILL)
+    life = mortal.live(folder, server.base_url, point)
+    assert life.code == (0 if life.stage == SURVIVED else -signal.SIGKILL)
     before = (await asyncio.to_thread(server.settled)).requests
     kept = {whole.key_by_hash[each] for each in kept_replies(folder) if each in whole.key_by_hash}
     assert kept <= {each.key for each in completed(before)}
@@ -132,7 +114,7 @@ async def kill_and_finish(
     assert not kept & {each.key for each in after}, "a reply that was kept was asked for again"
     n_completed = sum(each.kind is not Kind.EMBED for each in completed(served))
     assert 0 <= n_completed - n_counted <= AT_RISK, "calls were lost, or counted twice"
-    return stage
+    return life.stage
 
 
 def points(n: int, n_points: int, seed: str) -> list[int]:
@@ -142,7 +124,7 @@ def points(n: int, n_points: int, seed: str) -> list[int]:
 
 
 async def test_killed_at_any_point_the_work_can_be_finished_and_nothing_kept_is_paid_again(
-    server: ServerHandle, killer: Killer, undisturbed: Undisturbed, laws_scale: int, tmp_path: Path
+    server: ServerHandle, mortal: Mortal, undisturbed: Undisturbed, laws_scale: int, tmp_path: Path
 ) -> None:
     stages: Counter[str] = Counter()
     wanted = N_KILLS * laws_scale
@@ -152,8 +134,8 @@ async def test_killed_at_any_point_the_work_can_be_finished_and_nothing_kept_is_
     for number, point in enumerate((*everywhere, *spare)):
         if number >= len(everywhere) and stages.total() - stages[SURVIVED] >= wanted:
             break
-        folder = tmp_path / str(number)
-        stages[await kill_and_finish(folder, server, killer, point, undisturbed)] += 1
+        folder = tmp_path / f"kill {number}"
+        stages[await kill_and_finish(folder, server, mortal, point, undisturbed)] += 1
         shutil.rmtree(folder)
     assert stages.keys() >= {READING, "extract", "summarise", "embed"}
     assert stages.total() - stages[SURVIVED] >= wanted
@@ -161,28 +143,28 @@ async def test_killed_at_any_point_the_work_can_be_finished_and_nothing_kept_is_
 
 async def test_the_law_fails_where_kept_replies_are_not_looked_for(
     server: ServerHandle,
-    killer: Killer,
+    mortal: Mortal,
     undisturbed: Undisturbed,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    await kill_and_finish(tmp_path / "sound", server, killer, ONE_KEPT, undisturbed)
+    await kill_and_finish(tmp_path / "sound", server, mortal, ONE_KEPT, undisturbed)
 
     async def find(_store: RelationalStore, _input_hash: str) -> None:
         return None
 
     monkeypatch.setattr(RelationalStore, "find", find)
     with pytest.raises(AssertionError, match="asked for again"):
-        await kill_and_finish(tmp_path / "broken", server, killer, ONE_KEPT, undisturbed)
+        await kill_and_finish(tmp_path / "broken", server, mortal, ONE_KEPT, undisturbed)
 
 
 async def test_the_law_fails_where_costs_are_not_kept_with_their_replies(
     server: ServerHandle,
-    killer: Killer,
+    mortal: Mortal,
     undisturbed: Undisturbed,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(usage_rows, "add", lambda *_: None)
     with pytest.raises(AssertionError, match="calls were lost"):
-        await kill_and_finish(tmp_path / "broken", server, killer, round(EARLY * undisturbed.n_points), undisturbed)
+        await kill_and_finish(tmp_path / "broken", server, mortal, round(EARLY * undisturbed.n_points), undisturbed)

@@ -1,9 +1,6 @@
 """Laws 1 and 3 with a model: any history, any order of replies and two processes end in the same bytes."""
 
 import asyncio
-import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
@@ -19,8 +16,8 @@ from quipu.testing.scripted.script import Latency
 from quipu.testing.server.process import ServerHandle
 from tests.laws.model_child import BATCH_TOKENS, DOCUMENTS
 from tests.laws.model_world import dump_of, fresh_dump, model_engine, model_settings, script, scripted_engine, travels
+from tests.laws.mortal import mortal_of
 
-ROOT = Path(__file__).resolve().parents[2]
 NAMES = tuple(f"{letter}.md" for letter in "abcdefghij")
 SUMMARY = '"kind":"summary"'
 
@@ -108,7 +105,5 @@ async def test_two_processes_that_add_the_same_end_in_the_state_of_one(server: S
 
 def add_elsewhere(folder: Path, base_url: str, *, hash_seed: str) -> int:
     """Add the documents in a process of its own, where sets have another order; return its exit code."""
-    command = [sys.executable, "-m", "tests.laws.model_child"]
-    environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-    job = f"{folder} {base_url} 0\n"
-    return subprocess.run(command, cwd=ROOT, env=environment, input=job, text=True, check=False).returncode
+    with mortal_of("tests.laws.model_child", environment={"PYTHONHASHSEED": hash_seed}) as mortal:
+        return mortal.live(folder, base_url, 0).code

@@ -1,33 +1,23 @@
 """Law: two workers on one index, each with a store of its own, pay once for what both are told to do."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
-from quipu import engine
-from quipu.engine import turn
-from quipu.engine.models import Models
 from quipu.model.chat import ChatRequest
 from quipu.model.document import SourceDocument
 from quipu.model.report import AddReport
-from quipu.ports.store import Store
 from quipu.stores.relational import jobs
 from quipu.testing.llm import ScriptedLLM
 from quipu.testing.scripted.kind import Kind
-from tests.laws.held import PATIENCE_S, Held, open_when_waiting
+from tests.children import PATIENCE_S
+from tests.laws.held import Held, open_when_waiting
 from tests.laws.model_world import dump_of, script, scripted_engine, travels
 
 DOCUMENTS = [travels(f"{name}.md") for name in ("amber", "birch", "cedar", "daisy", "elder", "fir", "grape", "hazel")]
 
-
-@pytest.fixture(autouse=True)
-def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have each look often what the other does."""
-    for module in (engine, turn):
-        monkeypatch.setattr(module, "POLL_S", 0.002)
+pytestmark = pytest.mark.usefixtures("quick_looks")
 
 
 async def asked_by_both(
@@ -82,13 +72,7 @@ async def test_the_law_fails_where_the_same_replaces_work_under_way(
     assert len(asked) > len(set(asked))
 
 
-async def test_the_law_fails_where_nobody_waits_for_the_turn_to_derive(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    @asynccontextmanager
-    async def at_once(_store: Store, _models: Models) -> AsyncIterator[None]:
-        yield
-
-    monkeypatch.setattr(engine, "turn_to_derive", at_once)
+@pytest.mark.usefixtures("nobody_waits")
+async def test_the_law_fails_where_nobody_waits_for_the_turn_to_derive(tmp_path: Path) -> None:
     asked = await asked_by_both(tmp_path / "kb", Held(), DOCUMENTS, DOCUMENTS)
     assert len(asked) > len(set(asked))

@@ -9,9 +9,9 @@ when it finds the turn to write taken. The environment variable LAWS_FAULT names
 import asyncio
 import os
 import sys
-from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from asyncio.subprocess import Process
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,11 @@ from sqlalchemy.exc import OperationalError
 
 from quipu.model.document import SourceDocument
 from quipu.stores.relational.sqlite import SqliteBackend
+from tests.children import PATIENCE_S, running
 from tests.laws.child import seed_fault
 from tests.laws.world import document, engine
 
-ROOT = Path(__file__).resolve().parents[2]
-MIDWAY, WAITING, ENDED = "midway", "waiting", ""
-PATIENCE_S = 300.0  # for what takes a few seconds on an idle machine: then a process hangs
+MIDWAY, WAITING = "midway", "waiting"
 N_SHARED = 3
 
 
@@ -38,44 +37,12 @@ def _step(number: int) -> tuple[SourceDocument, SourceDocument]:
     return document(f"shared{number % N_SHARED}.md", 0), document(f"own{number}.md", number)
 
 
-@asynccontextmanager
-async def writing(folder: Path, first: int, last: int, n_stops: int = 0, fault: str = "") -> AsyncIterator[Process]:
+def writing(
+    folder: Path, first: int, last: int, n_stops: int = 0, fault: str = ""
+) -> AbstractAsyncContextManager[Process]:
     """Run a writer, and end it whatever happens."""
-    words = ("-m", "tests.laws.writer", str(folder), str(first), str(last), str(n_stops))
-    environment = {**os.environ, "LAWS_FAULT": fault}
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, *words, cwd=ROOT, env=environment, stdin=PIPE, stdout=PIPE
-    )
-    try:
-        yield process
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.communicate()
-
-
-async def heard(process: Process) -> str:
-    """Return what a writer says next, ENDED where it has come to its end."""
-    assert process.stdout is not None
-    try:
-        async with asyncio.timeout(PATIENCE_S):
-            return (await process.stdout.readline()).decode().strip()
-    except TimeoutError:
-        raise AssertionError(f"a writer has said nothing for {PATIENCE_S:g} s") from None
-
-
-async def go_on(process: Process) -> None:
-    """Let a writer that has stopped go on."""
-    assert process.stdin is not None
-    process.stdin.write(b"\n")
-    await process.stdin.drain()
-
-
-async def end(process: Process) -> int:
-    """Hear a writer to its end, and return its exit code."""
-    while await heard(process) != ENDED:
-        pass
-    return await process.wait()
+    numbers = map(str, (first, last, n_stops))
+    return running("tests.laws.writer", str(folder), *numbers, environment={"LAWS_FAULT": fault})
 
 
 def _say(what: str) -> None:

@@ -2,10 +2,8 @@
 
 import asyncio
 import json
-import sys
-from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from asyncio.subprocess import Process
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
@@ -14,37 +12,24 @@ from quipu.errors import Busy
 from quipu.model.delta import Delta
 from quipu.testing.contract.steps import dump, publish
 from quipu.testing.facts import document, entity, passage, source
+from tests.children import end, go_on, heard, running
 from tests.unit.stores.opening import EXAMPLE, open_index
 
-ROOT = Path(__file__).resolve().parents[3]
 
-
-@asynccontextmanager
-async def _child(*arguments: str) -> AsyncIterator[Process]:
-    """Run a child process, and end it whatever happens."""
-    command = ("-m", "tests.unit.stores.child", *arguments)
-    process = await asyncio.create_subprocess_exec(sys.executable, *command, cwd=ROOT, stdin=PIPE, stdout=PIPE)
-    try:
-        yield process
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.communicate()
+def _child(*arguments: str) -> AbstractAsyncContextManager[Process]:
+    return running("tests.unit.stores.child", *arguments)
 
 
 async def _hear(process: Process) -> object:
     """Return the next thing the child says."""
-    assert process.stdout is not None
-    said: object = json.loads(await process.stdout.readline())
+    said: object = json.loads(await heard(process))
     return said
 
 
 async def _let_go(process: Process) -> None:
     """Tell the child to end, and wait for it."""
-    assert process.stdin is not None
-    process.stdin.write(b"\n")
-    await process.stdin.drain()
-    assert await process.wait() == 0
+    await go_on(process)
+    assert await end(process) == 0
 
 
 async def test_a_second_writer_waits_until_the_first_is_done(database: Path) -> None:
@@ -104,7 +89,7 @@ async def test_readers_in_another_process_see_whole_snapshots_only(database: Pat
         for number in range(1, n_commits + 1):
             await store.commit(version("d", number))
         seen = await _hear(reader)
-        assert await reader.wait() == 0
+        assert await end(reader) == 0
     assert isinstance(seen, list)
     expected = {n: [[str(n)] * 3, [3 * n], 3 * n] if n else [[], [], 0] for n in range(n_commits + 1)}
     assert all(rest == expected[revision] for revision, *rest in seen), seen
