@@ -92,6 +92,14 @@ async def test_the_same_again_costs_nothing_and_a_change_costs_its_chunks(tmp_pa
         assert changed.n_reused == changed.n_chunks - changed.n_extracted
 
 
+async def test_of_equal_chunks_one_is_read_and_the_others_are_known(tmp_path: Path) -> None:
+    text = "Envoy Smith travelled to City Port with many horses."
+    async with engine(tmp_path, extractor=(extractor := ChoosyExtractor())) as kb:
+        sources = [SourceDocument(id=name, data=text.encode(), media_type="text/plain", title="T") for name in "abc"]
+        report = await kb.add(*sources)
+        assert (report.n_chunks, report.n_extracted, report.n_reused, extractor.n_asked) == (3, 1, 2, 1)
+
+
 async def test_metadata_alone_changes_without_reading_anything_again(tmp_path: Path) -> None:
     extractor = ChoosyExtractor()
     async with engine(tmp_path, extractor=extractor) as kb:

@@ -1,5 +1,6 @@
 """Settings: precedence, origins, and errors a person can act on."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,8 @@ from quipu.settings.roles import ModelPrice, fields_of_tables
 @pytest.fixture(autouse=True)
 def _empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for name in ("INDEX", "TOP_K", "TOPK", "CONFIG", "STRATEGY", "CHUNK_TOKENS", "CHUNKER"):
-        monkeypatch.delenv(f"QUIPU_{name}", raising=False)
+    for name in [each for each in os.environ if each.startswith("QUIPU_")]:
+        monkeypatch.delenv(name)
 
 
 def _setting(settings: Settings, name: str) -> EffectiveSetting:
@@ -436,6 +437,7 @@ def test_the_model_of_a_role_is_its_own_or_that_of_all() -> None:
     assert Settings(config=None, llm=None).without_models().model_of(Role.ANSWER) is None
 
 
-def test_key_variables_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("QUIPU_LLM_KEY", "sk-1")
+@pytest.mark.parametrize("name", ["QUIPU_LLM_KEY", "QUIPU_DATA"])
+def test_variables_that_are_no_settings_are_known(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "sk-1")
     assert unknown_variables() == []

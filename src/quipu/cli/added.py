@@ -88,7 +88,8 @@ def _render_work(console: Console, report: AddReport) -> None:
         console.print(f"{counted(report.n_dropped, 'record')} of the model left out: not borne out by the text.")
     if report.n_summarised:
         console.print(f"{counted(report.n_summarised, 'summary')} written.")
-    render_derivations(console, [each for each in report.derivations if each.n_made or each.failed or each.stopped])
+    changed = [each for each in report.derivations if each.n_made or each.failed or each.stopped or each.notes]
+    render_derivations(console, changed)
     if report.usage:
         console.print(f"{spent(report.usage)}.")
     for note in report.notes:

@@ -77,8 +77,7 @@ def panel_of(answer: Answer, title: str, *, heading: str = "", has_usage: bool =
     if _has_marks(answer):
         parts += [Text(), styled(f"{_UNSUPPORTED} No passage cited supports this.", "dim")]
     parts += [styled(note, "yellow") for note in answer.notes]
-    for stale in answer.trace.stale:
-        parts.append(styled(f"{stale}; `quipu resume` finishes it.", "yellow"))
+    parts += [styled(stale, "yellow") for stale in answer.trace.stale]
     if answer.usage and has_usage:
         parts.append(styled(spent(answer.usage), "dim"))
     return Panel(Group(*parts), title=styled(title, "dim"), title_align="left", box=ROUNDED, border_style="dim")

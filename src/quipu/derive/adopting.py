@@ -6,7 +6,7 @@ only when what it is made from has changed.
 
 import asyncio
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,7 +15,8 @@ from quipu.algo.communities import Community
 from quipu.derive import communities, reports
 from quipu.derive.community_hashes import plan_clusters
 from quipu.derive.derivation import Bench
-from quipu.derive.pair_graph import PairGraph, read_pair_graph
+from quipu.derive.imported import RECORDED, beside, find_communities, keep_communities, keep_reports
+from quipu.derive.pair_graph import read_pair_graph
 from quipu.errors import Busy
 from quipu.model.cluster import Cluster, ClusterReport, Hierarchy, Partition
 from quipu.model.delta import Delta
@@ -25,7 +26,6 @@ from quipu.model.recording import RecordedCommunity, RecordedGraph, RecordedRepo
 from quipu.ports.store import ReadView, Store
 from quipu.text.names import entity_key
 
-MODEL = "recorded/1"
 MAX_CHUNKS = 8  # a report rests on
 CHUNKS_OF_EACH = 32  # looked at for each entity
 MAX_TRIES = 5  # while others change what is said of the entities
@@ -44,7 +44,8 @@ async def is_adopted(graph: RecordedGraph, store: Store) -> bool:
     """Say whether the communities there are, and what has grown of them since, are those of this graph."""
     async with store.view() as view:
         made = await view.derivations()
-    return communities.NAME in made and ADOPTED in made and made[ADOPTED].identity == graph.identity
+    are_kept = communities.NAME in made and (reports.NAME in made or not graph.reports)
+    return are_kept and ADOPTED in made and made[ADOPTED].identity == graph.identity
 
 
 async def adopt(bench: Bench, graph: RecordedGraph) -> Adopted:
@@ -57,9 +58,10 @@ async def adopt(bench: Bench, graph: RecordedGraph) -> Adopted:
     """
     for _ in range(MAX_TRIES):
         async with bench.store.view() as view:
-            partition, told, adopted = await _planned(graph, view, bench)
-        if not adopted.n_communities:
-            return adopted
+            plan = await _planned(graph, view, bench)
+        if not plan.adopted.n_communities:
+            return plan.adopted
+        partition, told = plan.partition, plan.told
         committed = await bench.store.commit(Delta(partition=partition, reports=told, made=_notes(partition, told)))
         if not committed.n_outdated:
             break  # else something was said of the entities meanwhile, and reports were not taken
@@ -70,8 +72,11 @@ async def adopt(bench: Bench, graph: RecordedGraph) -> Adopted:
             remedy="Import the same again when nothing is being added.",
         )
     made = Made(name=ADOPTED, identity=graph.identity, revision=partition.revision)
-    await bench.store.commit(Delta(made=[made]))
-    return adopted
+    async with bench.store.view() as view:
+        await keep_reports(told, view, bench.store)
+        imported = await keep_communities(plan.came, plan.keys, view, bench.store)
+    await bench.store.commit(Delta(made=[made, imported]))
+    return plan.adopted
 
 
 def _notes(partition: Partition, told: Sequence[ClusterReport]) -> list[Made]:
@@ -79,10 +84,21 @@ def _notes(partition: Partition, told: Sequence[ClusterReport]) -> list[Made]:
     return [Made(name=name, identity=identity, revision=partition.revision) for name, identity in kept.items()]
 
 
-async def _planned(
-    graph: RecordedGraph, view: ReadView, bench: Bench
-) -> tuple[Partition, list[ClusterReport], Adopted]:
-    """Return the communities of which entities are known with those of all else, the reports, and what these make."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    """The communities of which entities are known with those of all else, the reports, and what these make.
+
+    `came` are all that ever came with an import, by the places of their entities in `keys`.
+    """
+
+    partition: Partition
+    told: Sequence[ClusterReport]
+    adopted: Adopted
+    came: Sequence[Community]
+    keys: Sequence[str]
+
+
+async def _planned(graph: RecordedGraph, view: ReadView, bench: Bench) -> _Plan:
     pairs = await read_pair_graph(view, await bench.topology.of(view))
     place = {key: at for at, key in enumerate(pairs.keys)}
     names = {name for each in graph.communities for name in each.entities if entity_key(name) not in place}
@@ -90,8 +106,8 @@ async def _planned(
     kept = (await view.derivations()).get(communities.NAME)
     is_kept = kept is not None and kept.identity == communities.identity()
     stored = await view.clusters(Hierarchy.COMMUNITIES) if is_kept else []
-    rest = await asyncio.to_thread(_rest, pairs, found.values(), stored)
-    plan = plan_clusters(pairs.keys, pairs.relations, [*found.values(), *rest], stored)
+    divided = await asyncio.to_thread(communities.divide_rest, pairs, list(found.values()), stored)
+    plan = plan_clusters(pairs.keys, pairs.relations, divided, stored)
     clusters = plan.clusters(await plan.read(view))
     cluster_by_id = dict(zip(found, clusters[: len(found)], strict=True))
     taken = [each for each in graph.reports if each.community in cluster_by_id]
@@ -99,17 +115,9 @@ async def _planned(
     chunks = {community: await _chunks(view, members) for community, members in keys.items()}
     partition = Partition(hierarchy=Hierarchy.COMMUNITIES, clusters=clusters, revision=view.revision)
     told = [_report(each, cluster_by_id[each.community], chunks[each.community]) for each in taken]
+    came = beside(list(found.values()), await find_communities(pairs.keys, view, bench.store))
     adopted = Adopted(n_communities=len(found), n_reports=len(told), unknown=tuple(sorted(names)))
-    return partition, told, adopted
-
-
-def _rest(pairs: PairGraph, found: Collection[Community], stored: Sequence[Cluster]) -> list[Community]:
-    """Return the communities of what is in none of those that were found, to stand behind these."""
-    is_rest = np.ones(len(pairs.keys), dtype=np.bool_)
-    for each in found:
-        is_rest[each.nodes] = False
-    divided = communities.divide_rest(pairs, np.flatnonzero(is_rest), stored)
-    return [replace(each, parent=each.parent + len(found)) if each.parent >= 0 else each for each in divided]
+    return _Plan(partition=partition, told=told, adopted=adopted, came=came, keys=pairs.keys)
 
 
 def _communities(recorded: Sequence[RecordedCommunity], place: Mapping[str, int]) -> dict[str, Community]:
@@ -154,5 +162,5 @@ def _report(written: RecordedReport, cluster: Cluster, chunks: tuple[str, ...]) 
         rating=written.rating,
         chunks=chunks,
         inputs_hash=cluster.inputs_hash,
-        model=MODEL,
+        model=RECORDED,
     )

@@ -16,11 +16,12 @@ from quipu.algo.communities import Before, Community, divide
 from quipu.algo.leiden import VERSION
 from quipu.algo.pairs import Ints, inside
 from quipu.derive.community_hashes import Plan, plan_clusters
-from quipu.derive.derivation import Bench, Derivation
+from quipu.derive.derivation import Anew, Bench, Derivation
+from quipu.derive.imported import are_kept, behind, find_communities, standing_reports
 from quipu.derive.pair_graph import PairGraph, read_pair_graph
-from quipu.model.cluster import Cluster, Hierarchy, Partition
+from quipu.model.cluster import Cluster, ClusterReport, Hierarchy, Partition
 from quipu.model.delta import Delta
-from quipu.model.derivation import DerivationReport, DerivationState, Freshness
+from quipu.model.derivation import REPORTS, DerivationReport, DerivationState, Freshness
 from quipu.model.made import Made
 from quipu.ports.store import ReadView
 from quipu.text.counted import counted
@@ -62,13 +63,39 @@ async def refresh(bench: Bench, rebuild: bool) -> DerivationReport:
         if not is_anew and made is not None and not await _is_stale(view, made):
             return DerivationReport(name=NAME, n_kept=len(stored))
         graph = await read_pair_graph(view, await bench.topology.of(view))
-        plan = await asyncio.to_thread(_divided, graph, [] if is_anew else stored, is_anew=is_anew)
+        came = await find_communities(graph.keys, view, bench.store) if is_anew else []
+        plan = await asyncio.to_thread(_divided, graph, [] if is_anew else stored, came, is_anew=is_anew)
         clusters = await asyncio.to_thread(plan.clusters, await plan.read(view))
+        reports = await _imported_reports(view, stored) if is_anew else []
         revision = view.revision
     partition = Partition(hierarchy=Hierarchy.COMMUNITIES, clusters=clusters, revision=revision)
     await bench.store.commit(Delta(partition=partition, made=[Made(name=NAME, identity=identity(), revision=revision)]))
     n_kept = len({(each.id, each.inputs_hash) for each in stored} & {(each.id, each.inputs_hash) for each in clusters})
-    return DerivationReport(name=NAME, n_made=len(clusters) - n_kept, n_kept=n_kept)
+    n_lost = len({each.inputs_hash for each in reports} - {each.inputs_hash for each in clusters})
+    notes = _notes(len(came), n_lost)
+    return DerivationReport(name=NAME, n_made=len(clusters) - n_kept, n_kept=n_kept, notes=notes)
+
+
+async def anew(view: ReadView, bench: Bench) -> Anew:
+    """Return what becomes of imported communities where all are found anew, which asks no model."""
+    if await are_kept(view, bench.store):
+        return Anew(note="imported ones stay")
+    lost = await _imported_reports(view, await view.clusters(Hierarchy.COMMUNITIES, with_members=False))
+    return Anew(note=_given_up(len(lost)))
+
+
+async def _imported_reports(view: ReadView, stored: Sequence[Cluster]) -> list[ClusterReport]:
+    """Return the imported reports that stand, where reports are kept."""
+    return await standing_reports(view, stored) if REPORTS in await view.derivations() else []
+
+
+def _notes(n_came: int, n_lost: int) -> tuple[str, ...]:
+    stay = f"{n_came:,} imported stay as they came" if n_came else ""
+    return tuple(filter(None, (stay, _given_up(n_lost))))
+
+
+def _given_up(n: int) -> str:
+    return f"given up: {counted(n, 'imported report')} on communities not known any more as they came" if n else ""
 
 
 async def _is_stale(view: ReadView, made: Made) -> bool:
@@ -79,17 +106,26 @@ async def _is_stale(view: ReadView, made: Made) -> bool:
     return changed is None or len(changed.chunks) > 0
 
 
-def divide_rest(graph: PairGraph, rest: Ints, stored: Sequence[Cluster]) -> list[Community]:
-    """Return the communities of the entities at these places [n] among themselves, from those they were in before."""
+def divide_rest(graph: PairGraph, found: Sequence[Community], stored: Sequence[Cluster]) -> list[Community]:
+    """Return communities, and behind them those of all that is in none, from those it was in before."""
+    is_rest = np.ones(len(graph.keys), dtype=np.bool_)
+    for each in found:
+        is_rest[each.nodes] = False
+    return [*found, *behind(len(found), _divided_rest(graph, np.flatnonzero(is_rest), stored))]
+
+
+def _divided_rest(graph: PairGraph, rest: Ints, stored: Sequence[Cluster]) -> list[Community]:
     (within,) = inside(graph.tied, [rest])
     before = _before(stored, [graph.keys[place] for place in rest.tolist()])
     found = divide(within, max_size=MAX_SIZE, before=before)
     return [replace(each, nodes=rest[each.nodes]) for each in found]
 
 
-def _divided(graph: PairGraph, stored: Sequence[Cluster], *, is_anew: bool) -> Plan:
-    before = None if is_anew else _before(stored, graph.keys)
-    found = divide(graph.tied, max_size=MAX_SIZE, before=before)
+def _divided(graph: PairGraph, stored: Sequence[Cluster], came: Sequence[Community], *, is_anew: bool) -> Plan:
+    if came:
+        found = divide_rest(graph, came, stored)
+    else:
+        found = divide(graph.tied, max_size=MAX_SIZE, before=None if is_anew else _before(stored, graph.keys))
     return plan_clusters(graph.keys, graph.relations, found, stored)
 
 
@@ -114,4 +150,5 @@ DERIVATION = Derivation(
     summary="groups of entities that are related to each other more than to the rest",
     state=state,
     refresh=refresh,
+    anew=anew,
 )

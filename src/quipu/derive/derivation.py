@@ -1,8 +1,9 @@
 """Derivation: what every derivation that is made on demand is, and what it is made with."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from quipu.errors import Unavailable
 from quipu.model.derivation import DerivationReport, DerivationState, RefreshCost
 from quipu.ports.embedder import Embedder
 from quipu.ports.llm import LLM
@@ -34,12 +35,20 @@ class Bench:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Anew:
+    """What making all of a derivation anew would cost, about, and in words what is not made anew, or given up."""
+
+    cost: RefreshCost = field(default_factory=RefreshCost)
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Derivation:
     """Something made of the facts when it is first asked for, and kept up to date from then on.
 
     `refresh` brings it up to date, or with True makes all of it anew; what it has made is committed as it comes, and
     what stands in the way of the rest is reported. `state` compares it with the view, without a model. `needs` are the
-    names of derivations to be refreshed before. `anew` tells what making all of it anew would cost at most; without it
+    names of derivations to be refreshed before. `anew` tells about what making all of it anew would cost; without it
     that is what bringing it up to date costs, as vectors of texts that stay are kept. `check` raises Unavailable where
     something it takes is not installed.
     """
@@ -50,5 +59,13 @@ class Derivation:
     refresh: Callable[[Bench, bool], Awaitable[DerivationReport]]
     needs: tuple[str, ...] = ()
     asks_model: bool = False
-    anew: Callable[[ReadView, Bench], Awaitable[RefreshCost]] | None = None
+    anew: Callable[[ReadView, Bench], Awaitable[Anew]] | None = None
     check: Callable[[], None] = lambda: None
+
+    def hindrance(self) -> str:
+        """Return why it cannot be refreshed as things stand, with the remedy; "" where it can."""
+        try:
+            self.check()
+        except Unavailable as error:
+            return str(error)
+        return ""

@@ -5,18 +5,19 @@ something in its community changed.
 """
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from quipu.derive.communities import NAME as COMMUNITIES
-from quipu.derive.derivation import Bench, Derivation
+from quipu.derive.derivation import Anew, Bench, Derivation
+from quipu.derive.imported import find_reports, standing_reports
 from quipu.derive.quoting import QUOTED, QUOTED_ALONE, quoted
 from quipu.derive.report_material import Material, Tree, read_material
 from quipu.derive.report_notes import MAX_TOKENS
 from quipu.derive.reporting import MAX_OUTPUT_TOKENS, Written, write_report
 from quipu.derive.writing import Calls, Work, write_all
 from quipu.errors import OverBudget, QuipuError, Unavailable
-from quipu.model.cluster import Cluster, Hierarchy
+from quipu.model.cluster import Cluster, ClusterReport, Hierarchy
 from quipu.model.delta import Delta
 from quipu.model.derivation import DerivationReport, DerivationState, Freshness, RefreshCost
 from quipu.model.event import Progress
@@ -46,7 +47,8 @@ async def state(view: ReadView, bench: Bench) -> DerivationState:
     """Return how many reports there are, how many are missing or outdated, and what writing them would cost."""
     made, counts = (await view.derivations()).get(NAME), await view.cluster_counts(Hierarchy.COMMUNITIES)
     is_anew = made is not None and made.identity != IDENTITY
-    clusters = await view.clusters(Hierarchy.COMMUNITIES, None if is_anew else await _unreported(view, bench))
+    waiting = await _to_write_anew(view) if is_anew else await _unreported(view, bench)
+    clusters = await view.clusters(Hierarchy.COMMUNITIES, waiting)
     sizes = [each.n_entities for each in clusters if each.n_entities > 1]
     if not counts:  # no communities yet
         sizes = [_ENTITIES_EACH] * ((await view.counts()).entities // _ENTITIES_EACH)
@@ -63,10 +65,16 @@ async def state(view: ReadView, bench: Bench) -> DerivationState:
     )
 
 
-async def anew(view: ReadView, bench: Bench) -> RefreshCost:
-    """Return what writing all reports would cost at most: replies that are known from before cost nothing."""
-    sizes = [each.n_entities for each in await view.clusters(Hierarchy.COMMUNITIES, with_members=False)]
-    return _cost([size for size in sizes if size > 1], len(sizes), is_asking=bench.llm is not None)
+async def anew(view: ReadView, bench: Bench) -> Anew:
+    """Return about what writing all reports would cost: on the communities there are, before these are made anew.
+
+    Replies that are known from before cost nothing.
+    """
+    clusters = await view.clusters(Hierarchy.COMMUNITIES, with_members=False)
+    stay = {each.cluster for each in await standing_reports(view, clusters)}
+    sizes = [each.n_entities for each in clusters if each.id not in stay]
+    cost = _cost([size for size in sizes if size > 1], len(sizes), is_asking=bench.llm is not None)
+    return Anew(cost=cost, note=f"{len(stay):,} imported stay" if stay else "")
 
 
 def _cost(sizes: Sequence[int], n_texts: int, *, is_asking: bool) -> RefreshCost:
@@ -86,21 +94,30 @@ async def refresh(bench: Bench, rebuild: bool) -> DerivationReport:
         made, revision = (await view.derivations()).get(NAME), view.revision
         tree = Tree(await view.clusters(Hierarchy.COMMUNITIES))
         is_anew = rebuild or (made is not None and made.identity != IDENTITY)
-        wanted = sorted(tree.by_id) if is_anew else await _unreported(view, bench)
+        wanted = await _to_write_anew(view) if is_anew else await _unreported(view, bench)
     note = Delta(made=[Made(name=NAME, identity=IDENTITY, revision=revision)])
     if made is None:
         await bench.store.commit(note)
-    run = _Run(bench, tree, len(wanted), Calls(bench.llm, 2 * bench.n_ahead) if bench.llm else None)
+    imported = await find_reports([tree.by_id[each] for each in wanted], bench.store)
+    run = _Run(bench, tree, len(wanted), Calls(bench.llm, 2 * bench.n_ahead) if bench.llm else None, imported)
     for level in sorted({tree.by_id[each].level for each in wanted}, reverse=True):
         await run.write_level([each for each in wanted if tree.by_id[each].level == level])
     if made is not None and made.identity != IDENTITY and not run.missing:
         await bench.store.commit(note)
-    return run.report(n_kept=len(tree.by_id) - len(wanted))
+    n_kept = len(tree.by_id) - len(wanted)
+    return run.report(n_kept=n_kept, n_imported=n_kept if is_anew else 0)
 
 
 async def _unreported(view: ReadView, bench: Bench) -> list[str]:
     """Return what waits for a report; where there is a model, also what was quoted for want of one."""
     return await view.unreported(Hierarchy.COMMUNITIES, QUOTED if bench.llm is not None else "")
+
+
+async def _to_write_anew(view: ReadView) -> list[str]:
+    """Return what a report is written on where all are: not those that were imported, while nothing of them changes."""
+    clusters = await view.clusters(Hierarchy.COMMUNITIES, with_members=False)
+    stay = {each.cluster for each in await standing_reports(view, clusters)}
+    return sorted(each.id for each in clusters if each.id not in stay)
 
 
 @dataclass(slots=True)
@@ -111,6 +128,7 @@ class _Run:
     tree: Tree
     total: int
     calls: Calls | None
+    imported: Mapping[str, ClusterReport] = field(default_factory=dict)  # by the hash of what each is on
     missing: set[str] = field(default_factory=set)
     failed: list[tuple[str, str]] = field(default_factory=list)
     done: Counter[str] = field(default_factory=Counter)
@@ -128,9 +146,11 @@ class _Run:
         work: Work[str, Material, Written | _Failed] = Work(read=self._read, write=self._write, keep=self._keep)
         await write_all(ready, work, n_at_once=2 * self.bench.n_ahead, on_done=on_done)
 
-    def report(self, *, n_kept: int) -> DerivationReport:
+    def report(self, *, n_kept: int, n_imported: int) -> DerivationReport:
         """Return what was done."""
         calls = self.calls
+        stay = f"{n_imported:,} imported stay as they came" if n_imported else ""
+        back = f"{self.done['back']:,} imported fit again, and are back" if self.done["back"] else ""
         notes = () if calls else ("written without a language model: names and sentences of the documents",)
         return DerivationReport(
             name=NAME,
@@ -140,7 +160,7 @@ class _Run:
             n_reused=calls.n_reused if calls else 0,
             failed=tuple(sorted(self.failed)),
             stopped=str(calls.end) if calls and calls.end else "",
-            notes=notes if self.done["made"] else (),
+            notes=(*filter(None, (stay, back)), *(notes if self.done["made"] > self.done["back"] else ())),
         )
 
     async def _read(self, ids: Sequence[str]) -> Sequence[Material] | None:
@@ -154,6 +174,8 @@ class _Run:
             return await read_material(same, self.tree, view, topology, self.bench.tokenizer)
 
     async def _write(self, material: Material) -> Written | _Failed | None:
+        if came := self.imported.get(material.cluster.inputs_hash):
+            return Written(report=replace(came, cluster=material.cluster.id))
         if self.calls is None or _is_alone(material.cluster):
             return Written(report=quoted(material, QUOTED_ALONE if _is_alone(material.cluster) else QUOTED))
         try:
@@ -171,6 +193,7 @@ class _Run:
             return
         committed = await self.bench.store.commit(Delta(reports=[each.report for each in written]))
         self.done["made"] += len(written) - committed.n_outdated
+        self.done["back"] += sum(each.report.inputs_hash in self.imported for each in written)
         self.missing.difference_update(each.report.cluster for each in written)
 
 

@@ -5,7 +5,7 @@ query    strategy(query, view, tools) → Evidence → pack → render → gener
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -26,16 +26,15 @@ from quipu.engine.readiness import Readiness
 from quipu.engine.refreshing import Scope, bring_up_to_date, drop
 from quipu.engine.reporting import Run
 from quipu.engine.turn import turn_to_derive
+from quipu.engine.working import work_through
 from quipu.ingest.intake import Taken, take_in
-from quipu.ingest.pipeline import Work, work_queue
-from quipu.ingest.reading import Recipe
 from quipu.ingest.sources import text_source
 from quipu.model.answer import Answer, AnswerPiece
 from quipu.model.chunking import Chunking
 from quipu.model.comparison import Comparison
 from quipu.model.delta import ChunkFacts, Delta
 from quipu.model.derivation import DerivationState
-from quipu.model.document import Document, Metadata, SourceDocument, Status
+from quipu.model.document import Document, Metadata, SourceDocument
 from quipu.model.estimate import Estimate
 from quipu.model.event import Progress
 from quipu.model.evidence import Evidence
@@ -62,8 +61,6 @@ from quipu.retrieve.explaining import explaining
 __all__ = ["Parts", "Quipu"]
 
 REMOVED_AT_ONCE = 64
-UNFINISHED = (Status.QUEUED, Status.PARSING, Status.EXTRACTING, Status.REMOVING)
-POLL_S = 0.2  # how often to look whether another process has finished what was handed in here
 
 
 class Quipu:
@@ -214,9 +211,9 @@ class Quipu:
         """Bring up to date what is derived: summaries, vectors, and each derivation that is kept or named here.
 
         What is named is kept from then on, with all it needs: `add` and `remove` bring it up to date, too. With
-        `rebuild` these are made anew, or without names all that is kept, full text and links among it. Where the budget
-        is spent or a model is gone, the report says so, and the rest is left for the next time. Raises NotFound for an
-        unknown name.
+        `rebuild` these are made anew, or without names all that is kept, full text and links among it; what was
+        imported stays as it came. Where the budget is spent or a model is gone, the report says so, and the rest is
+        left for the next time. Raises NotFound for an unknown name.
         """
         run = Run(self._parts)
         if rebuild and not names:
@@ -365,24 +362,11 @@ class Quipu:
         async with self._store.view() as view:
             await lookups.check_known(view, ids)
 
-    async def _work(self, handed_in: Collection[str], recipe: Recipe, on_event: Sink) -> Work:
-        """Work until nothing is queued, and nothing of what was handed in is left with another worker."""
-        work = Work()
-        while True:
-            async with self._working:  # one pipeline an engine: it takes whatever is queued, for all who wait
-                await work_queue(self._store, recipe, work, on_event)
-            if work.stopped is not None:
-                return work
-            async with self._store.view() as view:
-                if not any(document.status in UNFINISHED for document in await view.documents(sorted(handed_in))):
-                    return work
-            await asyncio.sleep(POLL_S)
-
     async def _finish(self, taken: Taken, on_event: Sink, run: Run) -> AddReport:
         """Work through the queue, refresh, and report."""
         parts, handed_in = run.parts, {*taken.added, *taken.updated}
         await self._readiness.make_sure_of_waiting(self._store, parts.models, parts.recipe.extractor)
-        work = await self._work(handed_in, parts.recipe, on_event)
+        work = await work_through(handed_in, self._store, parts.recipe, self._working, on_event)
         refreshed = await self._refreshed(parts, on_event, Scope(with_derivations=work.stopped is None))
         async with self._store.view() as view:
             finished = await view.documents(sorted(handed_in | work.status_by_document.keys()))

@@ -9,7 +9,7 @@ from quipu.answer import Material, compose, gather
 from quipu.engine.asking_model import AskingModel, Replies
 from quipu.engine.fetching import FetchingEmbedder, with_fetches
 from quipu.engine.models import Models
-from quipu.engine.needs import Needs
+from quipu.engine.needs import Needs, with_remedy
 from quipu.engine.parts import Parts
 from quipu.engine.tally import Tally
 from quipu.model.answer import Answer
@@ -75,7 +75,7 @@ class Asker:
             return await gather(resolved.query, evidence, view, self.tokenizer, timings=told)
 
         material = await self._found(resolved, tally, read)
-        material = replace(material, stale=(*material.stale, *stale))
+        material = replace(material, stale=(*map(with_remedy, material.stale), *stale))
         llm = tally.llm(Role.ANSWER) if query.with_answer else None
         answer = await compose(resolved.query, material, llm=llm, on_text=on_text)
         return replace(answer, usage=tally.meter.rows(), trace=replace(answer.trace, n_calls=tally.n_calls))

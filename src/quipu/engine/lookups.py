@@ -12,6 +12,7 @@ from quipu.ports.store import ReadView
 from quipu.text.names import entity_key
 
 MAX_LISTED = 50
+_WITHOUT_SIGNS = str.maketrans("", "", "*?[]")  # of a pattern
 
 
 async def search(view: ReadView, text: str, k: int) -> SearchReport:
@@ -84,6 +85,16 @@ async def unknown_document(view: ReadView, document_id: str) -> NotFound:
     known = [found.id for found in await view.documents()]
     near = await asyncio.to_thread(get_close_matches, document_id, known, n=3)  # takes long among thousands
     return NotFound(f"There is no document {document_id!r}.", remedy=_did_you_mean(near))
+
+
+def unmatched(pattern: str, known: Sequence[str]) -> NotFound:
+    """Return the error for a shell pattern that is no document's id and matches none, with ids that begin alike."""
+    stem = pattern.translate(_WITHOUT_SIGNS)
+    ids_by_start: dict[str, list[str]] = {}
+    for each in known:
+        ids_by_start.setdefault(each[: len(stem)], []).append(each)
+    near = [name for start in get_close_matches(stem, ids_by_start, n=3) for name in sorted(ids_by_start[start])]
+    return NotFound(f"No document matches {pattern!r}.", remedy=_did_you_mean(near[:3]))
 
 
 async def _facts(view: ReadView, chunk_ids: Sequence[str]) -> list[ChunkFacts]:

@@ -6,7 +6,7 @@ from functools import reduce
 
 from quipu.derive.catalog import with_needs
 from quipu.derive.derivation import Bench, Derivation
-from quipu.errors import Stale, Unavailable
+from quipu.errors import Stale
 from quipu.model.chat import TokenCount
 from quipu.model.derivation import DerivationState, Freshness, RefreshCost
 from quipu.model.report import RefreshReport
@@ -36,7 +36,7 @@ class Needs:
         return tuple([await self._state(view, each, is_kept=each.name in kept) for each in derivations])
 
     async def states_anew(self, view: ReadView, derivations: Sequence[Derivation]) -> tuple[DerivationState, ...]:
-        """Return the state of these derivations, with what making all of each anew would cost at most."""
+        """Return the state of these derivations, with about what making all of each anew would cost."""
         states = await self.states(view, derivations)
         return tuple([await self._anew(view, *pair) for pair in zip(derivations, states, strict=True)])
 
@@ -45,7 +45,7 @@ class Needs:
         return tuple(state for state in await self._needed(strategy) if state.freshness is Freshness.MISSING)
 
     async def check(self, strategy: Strategy) -> tuple[str, ...]:
-        """Return, in words, what is stale of all a strategy needs. Raises Stale where something is missing."""
+        """Return, in words, what is stale of all a strategy needs, with the remedy. Raises Stale where it lacks any."""
         states = await self._needed(strategy)
         if missing := [state for state in states if state.freshness is Freshness.MISSING]:
             raise self.error(strategy, missing)
@@ -92,12 +92,19 @@ class Needs:
         # What nobody keeps is missing, whatever there may be left of it.
         freshness = state.freshness if is_kept else Freshness.MISSING
         cost = priced(state.cost, self.price)
-        return replace(state, freshness=freshness, cost=cost, hindrance=_hindrance(derivation))
+        return replace(state, freshness=freshness, cost=cost, hindrance=derivation.hindrance())
 
     async def _anew(self, view: ReadView, derivation: Derivation, state: DerivationState) -> DerivationState:
         if derivation.anew is None or state.freshness is Freshness.MISSING:  # then making it is making all of it
             return replace(state, is_anew=True)
-        return replace(state, is_anew=True, cost=priced(await derivation.anew(view, self.bench), self.price))
+        anew = await derivation.anew(view, self.bench)
+        holds = "; ".join(filter(None, (state.holds, anew.note)))
+        return replace(state, is_anew=True, holds=holds, cost=priced(anew.cost, self.price))
+
+
+def with_remedy(stale: str) -> str:
+    """Return what is stale, in words, with what brings it up to date."""
+    return f"{stale}; `quipu resume` finishes it."
 
 
 def priced(cost: RefreshCost, price: Price | None) -> RefreshCost:
@@ -107,14 +114,7 @@ def priced(cost: RefreshCost, price: Price | None) -> RefreshCost:
     return replace(cost, money=price.of(TokenCount(input=cost.input_tokens, output=cost.output_tokens)))
 
 
-def _hindrance(derivation: Derivation) -> str:
-    try:
-        derivation.check()
-    except Unavailable as error:
-        return str(error)
-    return ""
-
-
 def _stale_in_words(state: DerivationState) -> str:
     behind = f" ({state.n_stale:,} to do)" if state.n_stale else ""  # not all of it is there already: no share of it
-    return f"not up to date: {state.name}{behind}"
+    stale = f"not up to date: {state.name}{behind}"
+    return f"{stale}; {state.hindrance}" if state.hindrance else with_remedy(stale)

@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from quipu.derive.catalog import derivation_named, with_needs
+from quipu.derive.communities import NAME as COMMUNITIES
 from quipu.derive.derivation import Derivation
 from quipu.derive.embedding import embed_stale
 from quipu.derive.summaries import summarise_stale
@@ -11,7 +12,7 @@ from quipu.engine.parts import Parts
 from quipu.errors import OverBudget, Overloaded, Refused, TooLong, Unavailable
 from quipu.model.chat import Role
 from quipu.model.delta import Delta
-from quipu.model.derivation import DerivationReport
+from quipu.model.derivation import ADOPTED, IMPORTED, DerivationReport
 from quipu.model.event import Progress
 from quipu.model.report import RefreshReport
 from quipu.ports.sink import Sink
@@ -62,7 +63,8 @@ async def drop(parts: Parts, names: Sequence[str]) -> tuple[str, ...]:
         kept = await view.derivations()
     dropped = tuple(each.name for each in parts.catalog if each.name in gone and each.name in kept)
     if dropped:
-        await parts.store.commit(Delta(drop=dropped))
+        imported = (ADOPTED, IMPORTED) if COMMUNITIES in dropped else ()  # else they would come back with the next
+        await parts.store.commit(Delta(drop=(*dropped, *imported)))
     return dropped
 
 
@@ -127,11 +129,18 @@ class _Run:
     async def derive(self, derivations: Sequence[Derivation], anew: Collection[str]) -> None:
         """Make these in order; after each the texts it wrote get their vectors, which the next may need.
 
-        When the work has stopped, what asks no model is made all the same, unless it needs what was left out.
+        When the work has stopped, what asks no model is made all the same, unless it needs what was left out. What
+        takes something that is not installed stays as it is, and so does what needs that.
         """
         left_out: set[str] = set()
+        hindrance_by_name: dict[str, str] = {}
         for done, each in enumerate(derivations):
             self.on_event(Progress(stage="derive", done=done, total=len(derivations), detail=each.name))
+            hindrances = [each.hindrance(), *(hindrance_by_name.get(need, "") for need in each.needs)]
+            if hindrance := next(filter(None, hindrances), ""):
+                hindrance_by_name[each.name] = hindrance
+                self.reports.append(DerivationReport(name=each.name, notes=(f"left as it was: {hindrance}",)))
+                continue
             if self.stopped and (each.asks_model or left_out & set(each.needs)):
                 left_out.add(each.name)
                 self.reports.append(DerivationReport(name=each.name, stopped=self.stopped))
@@ -148,7 +157,6 @@ class _Run:
 
     async def _made(self, derivation: Derivation, *, is_rebuild: bool) -> DerivationReport:
         try:
-            derivation.check()
             bench = replace(self.parts.bench(self.on_event), on_embedded=self.count)
             return await derivation.refresh(bench, is_rebuild)
         except _STOPPING as error:

@@ -25,7 +25,7 @@ async def report(view: ReadView, report_id: str) -> FoundReport:
     if not wanted:
         raise InvalidInput("No report is named.", remedy=_WHERE_IDS_ARE)
     groups = {each.id: each for of in Hierarchy for each in await view.clusters(of, with_members=False)}
-    found = [wanted] if wanted in groups else [each for each in groups if each.startswith(wanted)]
+    found = [each for each in groups if each.startswith(wanted)]  # all are of one length
     if not found:
         raise await _unknown(view, report_id, list(groups))
     if len(found) > 1:
@@ -104,12 +104,12 @@ def _title(reports: Mapping[str, ClusterReport], cluster: str) -> str:
 
 
 async def _unknown(view: ReadView, given: str, ids: Sequence[str]) -> NotFound:
-    if not ids:
+    title_by_id = {each.cluster: each.title for each in await view.cluster_reports(ids)}
+    if not title_by_id:
         return NotFound(
             f"There is no report {given!r}: none has been written.",
             remedy="`quipu refresh reports` writes them of communities, `quipu refresh hierarchy` of aggregates.",
         )
-    title_by_id = {each.cluster: each.title for each in await view.cluster_reports(ids)}
     folded = given.strip().casefold()
     near = [each for each, title in title_by_id.items() if folded in title.casefold()]
     near = near or get_close_matches(folded, ids, n=3, cutoff=0.8)

@@ -21,9 +21,9 @@ async def turn_to_derive(store: Store, models: Models) -> AsyncIterator[None]:
     if not models.chains and models.embedder_chain is None:
         yield
         return
-    while not await store.begin_deriving():  # noqa: ASYNC110 - no event reaches us from another process
-        await asyncio.sleep(POLL_S)
-    try:
+    try:  # begins here: who is cancelled while taking the turn has it all the same
+        while not await store.begin_deriving():  # noqa: ASYNC110 - no event reaches us from another process
+            await asyncio.sleep(POLL_S)
         async with heartbeat(store):
             yield
     finally:

@@ -26,6 +26,7 @@ class OnOutcome(Protocol):
 class Asked:
     """The inputs of a group of chunks by hash, equal ones once, and their outcomes as far as they are known.
 
+    `n_extracted` inputs were read for the first chunk that has each; for `n_equal` others that was known then.
     Of a sample the replies are kept for no document: none is added.
     """
 
@@ -33,6 +34,7 @@ class Asked:
     job_by_document: Mapping[str, int] = field(default_factory=dict)
     outcomes: dict[str, Extracted] = field(default_factory=dict)
     n_extracted: int = 0
+    n_equal: int = 0
     n_dropped: int = 0
     is_sample: bool = False
 
@@ -65,6 +67,7 @@ class Asked:
         if outcome.extraction is None or outcome.error:
             return iter(())
         self.n_extracted += 1
+        self.n_equal += len(self.chunks_by_hash[input_hash]) - 1
         return self._replies(input_hash, to_payload(outcome.extraction))
 
     def _replies(self, input_hash: str, payload: str) -> Iterator[Reply]:

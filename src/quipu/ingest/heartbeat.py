@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
-from quipu.errors import Busy
+from quipu.errors import QuipuError
 from quipu.ports.store import Store
 
 
@@ -15,7 +15,7 @@ async def heartbeat(store: Store) -> AsyncIterator[None]:
     async def beat() -> None:
         while True:
             await asyncio.sleep(store.lease_s / 3)
-            with suppress(Busy):  # the next beat comes before the lease ends
+            with suppress(QuipuError):  # busy, or a full disk: the next beat comes before the lease ends
                 await store.renew()
 
     task = asyncio.create_task(beat())

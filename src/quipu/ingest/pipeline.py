@@ -118,12 +118,12 @@ class _Run:
             if is_new:
                 self._on_event(Progress(stage="extract", done=self._n_answered, total=self._n_asked))
 
-        reused = await asked.reuse(self._store, on_outcome)
-        work.n_reused += reused
+        work.n_reused += await asked.reuse(self._store, on_outcome)
         self._n_asked += len(asked.missing)
         stopped = await ask(asked, self._store, self._recipe.extractor, on_outcome)
         work.stopped = work.stopped or stopped
         work.n_extracted += asked.n_extracted
+        work.n_reused += asked.n_equal
         work.n_dropped += asked.n_dropped
         done = [reading for reading in readings if asked.answers(reading.document.chunks)]
         facts = await asyncio.to_thread(_all_facts, done, asked.outcomes, self._recipe)

@@ -6,6 +6,7 @@ from enum import StrEnum
 # Derivations the store keeps in step with each commit know their names.
 NAMES, SYNONYMS, SENTENCES, REPORTS = "names", "synonyms", "sentences", "reports"
 ADOPTED = "adopted"  # no derivation: kept beside them, which recorded graph the communities were taken from
+IMPORTED = "imported"  # nor is this: where all communities that ever came with an import are kept for a rebuild
 
 
 class Freshness(StrEnum):
@@ -46,7 +47,7 @@ class DerivationState:
     """The state of one derivation. `holds` says what there is, as in "41 communities in 3 levels".
 
     `hindrance` is why it cannot be refreshed as things stand, with the remedy; "" where it can. In a plan `is_anew`
-    says that all of it would be made anew, and `cost` what that would cost at most.
+    says that all of it would be made anew, and `cost` about what that would cost.
     """
 
     name: str

@@ -339,6 +339,7 @@ class Store(Replies, Protocol):
     async def purge(self) -> int:
         """Drop replies no live document needs and vectors of a re-embedding given up; return rows dropped.
 
+        A re-embedding is not given up while any store has the turn to derive.
         Needed are an extractor's replies while a chunk has their input, replies to single calls while their document
         stays in the version they were made for, and those made from several documents, which go with the first of them.
         Costs of documents that are gone, and of questions asked long ago, are added to those of no subject. No words of

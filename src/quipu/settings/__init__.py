@@ -48,6 +48,7 @@ __all__ = [
 
 # Variables that are no settings: they hold keys.
 KEY_VARIABLES = ("QUIPU_LLM_KEY", "QUIPU_EMBEDDER_KEY", "QUIPU_RERANKER_KEY")
+_DATA = "QUIPU_DATA"  # where benchmarks and tests find data sets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -319,6 +320,6 @@ def _shown(name: str, value: SettingValue | tuple[Any, ...]) -> SettingValue:
 
 def unknown_variables() -> list[tuple[str, str]]:
     """Return the QUIPU_* variables that name no setting, each with the closest that does (or "")."""
-    known = [*KEY_VARIABLES, *(ENVIRONMENT_PREFIX + name.upper() for name in Settings.model_fields)]
+    known = [*KEY_VARIABLES, _DATA, *(ENVIRONMENT_PREFIX + name.upper() for name in Settings.model_fields)]
     unknown = sorted(name for name in os.environ if name.startswith(ENVIRONMENT_PREFIX) and name not in known)
     return [(name, closest(name, known)) for name in unknown]

@@ -59,3 +59,9 @@ def test_a_line_that_is_no_record_is_named(tmp_path: Path) -> None:
     _write(tmp_path, KOBER, {"passage_id": 3})
     with pytest.raises(InvalidInput, match=r"line 2 is no passage"):
         read_recorded(tmp_path)
+
+
+def test_what_is_recorded_twice_is_named_as_an_import_names_it(tmp_path: Path) -> None:
+    _write(tmp_path, KOBER, KOBER)
+    with pytest.raises(InvalidInput, match=r"line 2: 'p1' is recorded a second time"):
+        read_recorded(tmp_path)

@@ -313,6 +313,15 @@ def test_remove_by_pattern_needs_a_yes(cli: Cli, engine: FakeEngine, monkeypatch
     assert engine.calls == [("remove", ["letters/a.md", "letters/b.md"])]
 
 
+def test_a_pattern_that_matches_nothing_is_told_with_the_nearest_ids(cli: Cli, engine: FakeEngine) -> None:
+    ran = cli("remove", "kober.md", "leters/*", "--yes")
+    assert ran.code != 0
+    assert "No document matches 'leters/*'." in ran.err
+    assert "Did you mean letters/a.md, letters/b.md?" in " ".join(ran.err.split())
+    assert engine.calls == []
+    assert "`quipu docs` lists documents" in " ".join(cli("remove", "[xyz]?", "--yes").err.split())
+
+
 @pytest.mark.parametrize("words", [("remove",), ("remove", "a", "--all"), ("cancel",), ("cancel", "a", "--all")])
 def test_names_or_all_but_not_both(cli: Cli, words: tuple[str, ...]) -> None:
     ran = cli(*words)

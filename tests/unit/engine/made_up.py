@@ -8,7 +8,7 @@ import pytest
 
 from quipu import retrieve
 from quipu.derive.catalog import in_order_of_need
-from quipu.derive.derivation import Bench, Derivation
+from quipu.derive.derivation import Anew, Bench, Derivation
 from quipu.engine import Quipu
 from quipu.engine.answering import Asker
 from quipu.engine.comparing import Comparer
@@ -31,6 +31,7 @@ class Shelf:
     needs: tuple[str, ...] = ()
     n_calls: int = 0
     error: QuipuError | None = None
+    missing: QuipuError | None = None  # what it takes, which is not installed
     log: list[tuple[str, bool]] = field(default_factory=list)
     n_states: int = 0
 
@@ -43,10 +44,15 @@ class Shelf:
             needs=self.needs,
             asks_model=self.n_calls > 0,
             anew=self.anew if self.n_calls else None,
+            check=self.check,
         )
 
-    async def anew(self, _view: ReadView, _bench: Bench) -> RefreshCost:
-        return RefreshCost(n_calls=10 * self.n_calls)
+    def check(self) -> None:
+        if self.missing:
+            raise self.missing
+
+    async def anew(self, _view: ReadView, _bench: Bench) -> Anew:
+        return Anew(cost=RefreshCost(n_calls=10 * self.n_calls))
 
     async def state(self, view: ReadView, _bench: Bench) -> DerivationState:
         self.n_states += 1

@@ -7,7 +7,7 @@ import pytest
 
 from quipu.engine import Quipu
 from quipu.engine.needs import priced
-from quipu.errors import NotFound, OverBudget, Overloaded, Stale
+from quipu.errors import NotFound, OverBudget, Overloaded, Stale, Unavailable
 from quipu.model.derivation import Freshness
 from quipu.model.event import Event, Progress
 from quipu.model.usage import Price, Stage
@@ -108,6 +108,21 @@ async def test_a_stop_leaves_out_what_asks_a_model_and_what_needs_that(kb: Quipu
     assert (report.stopped, report.is_whole) == (stopped, False)
     shelves[0].error = None
     assert (await kb.refresh(["above", "other"])).is_whole
+
+
+async def test_what_is_hindered_stays_as_it_is_with_what_needs_it_and_all_else_is_made(kb: Quipu) -> None:
+    shelves = Shelf("mill"), Shelf("bakery", needs=("mill",)), Shelf("asking", n_calls=1)
+    shelve(kb, *shelves)
+    await kb.refresh(["bakery", "asking"])
+    shelves[0].log.clear()
+    shelves[0].missing = Unavailable("There is no wheel.", remedy="Build one.")
+    report = await kb.add(travels("b.md"))
+    note = "left as it was: There is no wheel. Build one."
+    assert [name for name, _ in shelves[0].log] == ["asking"]
+    assert [each.notes for each in report.derivations] == [(note,), (note,), ()]
+    assert (report.stopped, [each.stopped for each in report.derivations]) == ("", ["", "", ""])
+    with pytest.raises(Unavailable, match="There is no wheel"):
+        await kb.refresh(["bakery"])
 
 
 async def test_work_that_stops_before_all_is_read_refreshes_nothing(tmp_path: Path) -> None:
@@ -238,7 +253,7 @@ async def test_what_is_stale_answers_and_the_trace_says_so(
     await kb.add(travels("b.md"))
     shelves[2].n_states = 0
     n_chunks = (await kb.status()).n_chunks
-    stale = f"not up to date: shed ({n_chunks} to do)"
+    stale = f"not up to date: shed ({n_chunks} to do); `quipu resume` finishes it."
     assert (await kb.query("Who?", strategy="talkative")).trace.stale == (stale,)
     assert stale in (await kb.retrieve("Who?", strategy="talkative")).notes
     assert shelves[2].n_states == 1, "the state of a revision is worked out once"

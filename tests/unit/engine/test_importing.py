@@ -11,65 +11,17 @@ from typing import Any
 import pytest
 
 import quipu
-from quipu.derive.adopting import MAX_TRIES, MODEL, adopt, is_adopted
+from quipu.derive.adopting import MAX_TRIES, adopt, is_adopted
+from quipu.derive.imported import RECORDED
 from quipu.engine import Quipu
 from quipu.errors import Busy, InvalidInput
 from quipu.ingest.recorded import read_graph
-from quipu.model.cluster import Cluster, ClusterReport, Hierarchy
+from quipu.model.cluster import Hierarchy
 from quipu.model.delta import Committed, Delta
 from quipu.model.derivation import Freshness
 from quipu.ports.store import Store
 from quipu.retrieve import STRATEGIES
-
-TEXTS = {
-    "p1": "Alice Kober studied Linear B at Brooklyn College. She kept cards in cigarette boxes.",
-    "p2": "Michael Ventris read Linear B as Greek. John Chadwick helped Michael Ventris.",
-    "p3": "Arthur Evans dug at Knossos. Arthur Evans named Linear B.",
-}
-RELATIONS = {
-    "p1": [("ALICE KOBER", "LINEAR B"), ("ALICE KOBER", "BROOKLYN COLLEGE")],
-    "p2": [("MICHAEL VENTRIS", "LINEAR B"), ("JOHN CHADWICK", "MICHAEL VENTRIS")],
-    "p3": [("ARTHUR EVANS", "KNOSSOS"), ("ARTHUR EVANS", "LINEAR B")],
-}
-COMMUNITIES: list[dict[str, object]] = [
-    {"community": 0, "level": 0, "entities": ["ALICE KOBER", "LINEAR B", "BROOKLYN COLLEGE", "NOBODY"]},
-    {"community": 1, "level": 0, "entities": ["MICHAEL VENTRIS", "JOHN CHADWICK", "ARTHUR EVANS", "KNOSSOS"]},
-    {"community": 2, "level": 1, "parent": 1, "entities": ["MICHAEL VENTRIS", "JOHN CHADWICK"]},
-    {"community": 3, "level": 1, "parent": 1, "entities": ["ARTHUR EVANS", "KNOSSOS"]},
-]
-REPORTS = [
-    {"community": 0, "title": "Alice Kober", "summary": "She studied Linear B.", "rank": 8.0, "findings": []},
-    {"community": 1, "title": "Readers of Linear B", "summary": "They came after.", "rank": 6.0},
-]
-
-
-def _write(folder: Path, *, weight: float = 1.0, only: tuple[str, ...] = ("graph", "communities", "reports")) -> Path:
-    folder.mkdir(exist_ok=True)
-    passages = [
-        {
-            "id": name,
-            "title": f"Page {name}",
-            "text": text,
-            "entities": sorted({end for pair in RELATIONS[name] for end in pair}),
-            "relations": [
-                {"source": a, "target": b, "description": f"{a} and {b}.", "weight": weight} for a, b in RELATIONS[name]
-            ],
-        }
-        for name, text in TEXTS.items()
-    ]
-    for name, lines in (("graph", passages), ("communities", COMMUNITIES), ("reports", REPORTS)):
-        if name not in only:
-            continue
-        (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    return folder
-
-
-async def _told(kb: Quipu) -> tuple[list[Cluster], list[ClusterReport], list[str]]:
-    """Return communities, reports on them, and the canonical state."""
-    async with kb._store.view() as view:
-        clusters = await view.clusters(Hierarchy.COMMUNITIES)
-        reports = await view.cluster_reports([each.id for each in clusters])
-    return clusters, reports, [line async for line in kb.dump()]
+from tests.unit.engine.recorded_run import told, write_run
 
 
 class Dying:
@@ -109,7 +61,7 @@ class Meanwhile:
 
 async def test_an_import_brings_documents_entities_communities_and_reports(tmp_path: Path) -> None:
     async with quipu.open(tmp_path / "k") as kb:
-        report = await kb.import_graph(_write(tmp_path / "run"))
+        report = await kb.import_graph(write_run(tmp_path / "run"))
         assert (report.n_added, report.n_communities, report.n_reports, report.failed) == (3, 4, 2, ())
         assert report.unknown == ("Nobody",)
         found = await kb.entity("Alice Kober")
@@ -118,7 +70,7 @@ async def test_an_import_brings_documents_entities_communities_and_reports(tmp_p
         async with kb._store.view() as view:
             clusters = await view.clusters(Hierarchy.COMMUNITIES)
             reports = {each.title: each for each in await view.cluster_reports([c.id for c in clusters])}
-        assert reports["Alice Kober"].model == MODEL
+        assert reports["Alice Kober"].model == RECORDED
         assert reports["Alice Kober"].rating == 8.0
         assert reports["Alice Kober"].chunks
         members = {key for cluster in clusters for key in cluster.members}
@@ -131,18 +83,18 @@ async def test_an_import_brings_documents_entities_communities_and_reports(tmp_p
 
 async def test_the_same_again_does_nothing_and_other_records_are_an_update(tmp_path: Path) -> None:
     async with quipu.open(tmp_path / "k") as kb:
-        await kb.import_graph(_write(tmp_path / "run"))
+        await kb.import_graph(write_run(tmp_path / "run"))
         before = [line async for line in kb.dump()]
-        again = await kb.import_graph(_write(tmp_path / "run"))
+        again = await kb.import_graph(write_run(tmp_path / "run"))
         assert (again.n_added, again.n_updated, again.n_unchanged) == (0, 0, 3)
         assert [line async for line in kb.dump()] == before
-        other = await kb.import_graph(_write(tmp_path / "run", weight=5.0))
+        other = await kb.import_graph(write_run(tmp_path / "run", weight=5.0))
         assert (other.n_added, other.n_updated, other.n_unchanged) == (0, 3, 0)
         assert (await kb.relation("Alice Kober", "Linear B")).relation.weight == 5.0
 
 
 async def test_a_wrong_line_leaves_the_index_as_it_was(tmp_path: Path) -> None:
-    folder = _write(tmp_path / "run")
+    folder = write_run(tmp_path / "run")
     with (folder / "reports.jsonl").open("a") as file:
         file.write('{"community": 99, "title": "None", "summary": "Of nothing."}\n')
     async with quipu.open(tmp_path / "k") as kb:
@@ -153,14 +105,14 @@ async def test_a_wrong_line_leaves_the_index_as_it_was(tmp_path: Path) -> None:
 
 async def test_what_is_added_later_finds_its_place_and_imported_reports_stay(tmp_path: Path) -> None:
     async with quipu.open(tmp_path / "k") as kb:
-        await kb.import_graph(_write(tmp_path / "run"))
+        await kb.import_graph(write_run(tmp_path / "run"))
         await kb.add_text("Emmett Bennett sorted the signs of Pylos. Emmett Bennett taught at Yale.", id="later")
         states = {state.name: state for state in (await kb.status()).derivations}
         assert states["communities"].freshness is states["reports"].freshness is Freshness.FRESH
         async with kb._store.view() as view:
             clusters = await view.clusters(Hierarchy.COMMUNITIES)
             reports = {each.title: each for each in await view.cluster_reports([c.id for c in clusters])}
-        assert reports["Alice Kober"].model == reports["Readers of Linear B"].model == MODEL
+        assert reports["Alice Kober"].model == reports["Readers of Linear B"].model == RECORDED
         assert any("emmett bennett" in cluster.members for cluster in clusters)
 
 
@@ -169,12 +121,12 @@ async def test_documents_that_were_there_are_in_communities_at_once(tmp_path: Pa
     async with quipu.open(tmp_path / "k") as kb:
         await kb.add_text("Emmett Bennett taught Alice Brown at Yale. Alice Brown met Arthur Evans.", id="before")
         await kb.refresh(kept)
-        report = await kb.import_graph(_write(tmp_path / "run"))
+        report = await kb.import_graph(write_run(tmp_path / "run"))
         assert (report.n_communities, report.n_reports) == (4, 2)
-        clusters, reports, _ = await _told(kb)
+        clusters, reports, _ = await told(kb)
         keys = [key for cluster in clusters for key in cluster.members]
         assert len(keys) == len(set(keys)) == (await kb.status()).n_entities
-        assert {each.title for each in reports if each.model == MODEL} == {"Alice Kober", "Readers of Linear B"}
+        assert {each.title for each in reports if each.model == RECORDED} == {"Alice Kober", "Readers of Linear B"}
         states = {state.name: state for state in (await kb.status()).derivations}
         assert states["communities"].freshness is states["reports"].freshness is Freshness.FRESH
         answer = await kb.query("Who was at Yale with Emmett Bennett?", strategy="community_global")
@@ -187,10 +139,10 @@ async def test_communities_that_an_import_does_not_touch_keep_their_reports(tmp_
     async with quipu.open(tmp_path / "k") as kb:
         await kb.add_text("Emmett Bennett taught Alice Brown at Yale. Alice Brown met Emmett Bennett.", id="before")
         await kb.refresh(["reports"])
-        before = {each.cluster: each for each in (await _told(kb))[1]}
+        before = {each.cluster: each for each in (await told(kb))[1]}
         assert before
-        await kb.import_graph(_write(tmp_path / "run"))
-        after = {each.cluster: each for each in (await _told(kb))[1]}
+        await kb.import_graph(write_run(tmp_path / "run"))
+        after = {each.cluster: each for each in (await told(kb))[1]}
         assert before == {name: each for name, each in after.items() if name in before}
 
 
@@ -209,7 +161,7 @@ async def test_what_an_import_leaves_out_is_told_and_its_entities_stay(tmp_path:
 
 @pytest.mark.parametrize("text", ["A\0B", ""])
 async def test_a_passage_that_cannot_be_read_is_refused_before_others_are_added(tmp_path: Path, text: str) -> None:
-    folder = _write(tmp_path / "run")
+    folder = write_run(tmp_path / "run")
     with (folder / "graph.jsonl").open("a") as file:
         file.write(json.dumps({"id": "p4", "text": text}))
     async with quipu.open(tmp_path / "k") as kb:
@@ -220,7 +172,7 @@ async def test_a_passage_that_cannot_be_read_is_refused_before_others_are_added(
 
 async def test_every_strategy_runs_on_an_imported_graph(tmp_path: Path) -> None:
     async with quipu.open(tmp_path / "k") as kb:
-        await kb.import_graph(_write(tmp_path / "run"))
+        await kb.import_graph(write_run(tmp_path / "run"))
         await kb.refresh(["names", "synonyms", "sentences", "hierarchy"])
         for name, strategy in STRATEGIES.items():
             answer = await kb.query("Who studied Linear B at Brooklyn College?", strategy=name)
@@ -230,10 +182,10 @@ async def test_every_strategy_runs_on_an_imported_graph(tmp_path: Path) -> None:
 
 
 async def test_an_import_that_died_anywhere_is_finished_by_the_same_again(tmp_path: Path) -> None:
-    run = _write(tmp_path / "run")
+    run = write_run(tmp_path / "run")
     async with quipu.open(tmp_path / "whole") as kb:
         await kb.import_graph(run)
-        whole = await _told(kb)
+        whole = await told(kb)
     n_died = 0
     while True:
         async with quipu.open(tmp_path / str(n_died)) as kb:
@@ -244,72 +196,72 @@ async def test_an_import_that_died_anywhere_is_finished_by_the_same_again(tmp_pa
                 await kb.import_graph(run)
             else:
                 break
-            assert await _told(kb) == whole
+            assert await told(kb) == whole
             assert await kb.verify() == []
         n_died += 1
     assert n_died > 3
 
 
 async def test_a_removed_document_that_comes_back_brings_its_reports_though_the_first_try_dies(tmp_path: Path) -> None:
-    run = _write(tmp_path / "run")
+    run = write_run(tmp_path / "run")
     async with quipu.open(tmp_path / "k") as kb:
         await kb.import_graph(run)
-        whole = await _told(kb)
+        whole = await told(kb)
         await kb.remove(["p1"])
-        assert "Alice Kober" not in {each.title for each in (await _told(kb))[1]}
+        assert "Alice Kober" not in {each.title for each in (await told(kb))[1]}
         dying = Quipu(replace(kb._parts, store=Dying(kb._store, 1)))
         with pytest.raises(KeyboardInterrupt):
             await dying.import_graph(run)
         again = await kb.import_graph(run)
         assert (again.n_unchanged, again.n_reports) == (3, 2)
-        assert (await _told(kb))[:2] == whole[:2]
+        assert (await told(kb))[:2] == whole[:2]
 
 
 async def test_the_same_again_leaves_what_has_grown_since(tmp_path: Path) -> None:
-    run = _write(tmp_path / "run")
+    run = write_run(tmp_path / "run")
     async with quipu.open(tmp_path / "k") as kb:
         await kb.import_graph(run)
         await kb.add_text("Emmett Bennett sorted the signs of Pylos. Emmett Bennett taught at Yale.", id="later")
-        grown = await _told(kb)
+        grown = await told(kb)
         again = await kb.import_graph(run)
         assert (again.n_communities, again.n_reports) == (0, 0)
-        assert await _told(kb) == grown
+        assert await told(kb) == grown
 
 
 async def test_communities_that_were_dropped_are_adopted_again(tmp_path: Path) -> None:
-    run = _write(tmp_path / "run")
+    run = write_run(tmp_path / "run")
     async with quipu.open(tmp_path / "k") as kb:
         await kb.import_graph(run)
-        whole = await _told(kb)
+        whole = await told(kb)
         await kb.drop(["communities"])
         again = await kb.import_graph(run)
         assert (again.n_unchanged, again.n_communities, again.n_reports) == (3, 4, 2)
-        assert (await _told(kb))[:2] == whole[:2]
+        assert (await told(kb))[:2] == whole[:2]
 
 
 async def test_communities_alone_are_adopted_onto_the_documents_that_are_there(tmp_path: Path) -> None:
-    alone = _write(tmp_path / "alone", only=("communities", "reports"))
+    alone = write_run(tmp_path / "alone", only=("communities", "reports"))
     async with quipu.open(tmp_path / "whole") as kb:
-        await kb.import_graph(_write(tmp_path / "run"))
-        whole = await _told(kb)
+        await kb.import_graph(write_run(tmp_path / "run"))
+        whole = await told(kb)
     async with quipu.open(tmp_path / "k") as kb:
-        await kb.import_graph(_write(tmp_path / "graph", only=("graph",)))
+        await kb.import_graph(write_run(tmp_path / "graph", only=("graph",)))
         report = await kb.import_graph(alone)
         assert (report.n_added, report.n_communities, report.n_reports, report.unknown) == (0, 4, 2, ("NOBODY",))
-        assert (await _told(kb))[:2] == whole[:2]
+        assert (await told(kb))[:2] == whole[:2]
         again = await kb.import_graph(alone)
         assert (again.n_communities, again.n_reports) == (0, 0)
 
 
 async def test_communities_of_which_nothing_is_there_are_refused(tmp_path: Path) -> None:
-    alone = _write(tmp_path / "alone", only=("communities", "reports"))
+    alone = write_run(tmp_path / "alone", only=("communities", "reports"))
     async with quipu.open(tmp_path / "k") as kb:
         await kb.add_text("Emmett Bennett sorted the signs of Pylos with Alice Brown.", id="other")
         await kb.refresh(["communities"])
-        before = await _told(kb)
+        before = await told(kb)
         with pytest.raises(InvalidInput, match="None of the entities in the communities is in the index"):
             await kb.import_graph(alone)
-        assert await _told(kb) == before
+        assert await told(kb) == before
 
 
 async def test_communities_are_adopted_while_nothing_else_is_derived(tmp_path: Path) -> None:
@@ -320,26 +272,26 @@ async def test_communities_are_adopted_while_nothing_else_is_derived(tmp_path: P
 
     async with quipu.open(tmp_path / "k") as kb:
         importing = Quipu(replace(kb._parts, store=Meanwhile(kb._store, look)))
-        await importing.import_graph(_write(tmp_path / "run"))
+        await importing.import_graph(write_run(tmp_path / "run"))
         assert seen == [True]
 
 
 async def test_what_another_process_adds_while_communities_are_adopted_costs_no_report(tmp_path: Path) -> None:
-    graph = read_graph([_write(tmp_path / "run")])
+    graph = read_graph([write_run(tmp_path / "run")])
     async with quipu.open(tmp_path / "k") as kb:
-        await kb.import_graph(_write(tmp_path / "graph", only=("graph",)))
+        await kb.import_graph(write_run(tmp_path / "graph", only=("graph",)))
         bench = kb._parts.bench()
         add = partial(kb.add_text, "Alice Kober wrote of Linear B to John Myres.", id="later")
         adopted = await adopt(replace(bench, store=Meanwhile(bench.store, add)), graph)
         assert (adopted.n_communities, adopted.n_reports) == (4, 2)
-        assert {each.title for each in (await _told(kb))[1]} == {"Alice Kober", "Readers of Linear B"}
+        assert {each.title for each in (await told(kb))[1]} == {"Alice Kober", "Readers of Linear B"}
 
 
 async def test_where_others_never_stop_the_reports_are_not_taken_for_adopted(tmp_path: Path) -> None:
-    graph = read_graph([_write(tmp_path / "run")])
+    graph = read_graph([write_run(tmp_path / "run")])
     numbers = count()
     async with quipu.open(tmp_path / "k") as kb:
-        await kb.import_graph(_write(tmp_path / "graph", only=("graph",)))
+        await kb.import_graph(write_run(tmp_path / "graph", only=("graph",)))
         bench = kb._parts.bench()
 
         async def add() -> object:

@@ -5,9 +5,17 @@ from pathlib import Path
 import pytest
 
 from quipu.engine import Quipu
+from quipu.engine.reports import report
 from quipu.errors import InvalidInput, NotFound
-from quipu.model.cluster import Hierarchy
+from quipu.model.cluster import Cluster, ClusterReport, Hierarchy, Partition
+from quipu.model.delta import Delta
+from quipu.model.derivation import REPORTS
+from quipu.model.made import Made
+from quipu.testing.contract.steps import publish
+from quipu.testing.facts import document as facts
+from quipu.testing.facts import entity, passage
 from tests.laws.world import document, engine
+from tests.unit.stores.opening import open_index
 
 CITIES = ("Paris", "Vienna", "Lisbon", "Cairo", "Oslo", "Madrid", "Dublin", "Prague", "Rome", "Athens", "Bergen")
 FIRSTS = ("Anna", "Boris", "Clara", "Denis", "Emma", "Frank", "Greta", "Henry", "Ivan", "Jack", "Karl", "Lena")
@@ -104,6 +112,47 @@ async def test_a_report_there_is_none_of_is_told_with_what_may_have_been_meant(t
         assert hit.id in raised.value.remedy
         with pytest.raises(InvalidInput):
             await kb.report(" ")
+
+
+async def test_where_no_report_is_written_yet_it_is_told_what_writes_them(tmp_path: Path) -> None:
+    async with engine(tmp_path) as kb:
+        await kb.add(document("a", 1))
+        await kb.refresh(["communities"])
+        with pytest.raises(NotFound, match="There is no report 'c0ffee': none has been written") as raised:
+            await kb.report("c0ffee")
+        assert "quipu refresh reports" in raised.value.remedy
+
+
+async def test_a_group_tells_of_all_above_it_from_the_coarsest_and_whether_its_report_is_of_what_is_in_it(
+    tmp_path: Path,
+) -> None:
+    tree = {
+        "top": ("", 0, ()),
+        "middle": ("top", 1, ()),
+        "leaf": ("middle", 2, ("ada", "bo")),
+        "side": ("top", 1, ("cy",)),
+    }
+    clusters = [
+        Cluster(id=name, hierarchy=Hierarchy.COMMUNITIES, level=level, parent=parent, members=members, inputs_hash=name)
+        for name, (parent, level, members) in tree.items()
+    ]
+    written = [
+        ClusterReport(cluster=each, title=each.title(), summary="", inputs_hash=each, model="m") for each in tree
+    ]
+    async with open_index(tmp_path / "index.sqlite") as store:
+        await publish(store, facts("a", passage("Ada, Bo and Cy.", entity("Ada"), entity("Bo"), entity("Cy"))))
+        async with store.view() as view:
+            made = Made(name=REPORTS, identity="test/1", revision=view.revision)
+            partition = Partition(hierarchy=Hierarchy.COMMUNITIES, clusters=clusters, revision=view.revision)
+        await store.commit(Delta(partition=partition, made=[made]))
+        await store.commit(Delta(reports=written))
+        async with store.view() as view:
+            found = await report(view, "leaf")
+        assert found.above == (("top", "Top"), ("middle", "Middle"))
+        assert found.is_current
+        await publish(store, facts("b", passage("Ada sings.", entity("Ada", description="Ada sings."))))
+        async with store.view() as view:
+            assert [(await report(view, name)).is_current for name in tree] == [False, False, False, True]
 
 
 async def test_what_was_written_of_removed_documents_is_not_shown(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from quipu.stores.relational.store import RelationalStore
 from quipu.testing.llm import ScriptedLLM
 from quipu.wrap.chain import Link, LLMChain
 from quipu.wrap.meter import Terms
+from tests.children import PATIENCE_S
 from tests.unit.stores.opening import open_index
 
 
@@ -70,7 +71,28 @@ async def test_it_is_renewed_meanwhile_and_given_back_after_an_error(
 
         monkeypatch.setattr(one, "renew", noted)
         with pytest.raises(ZeroDivisionError):
-            async with turn_to_derive(one, models(one)):
+            async with asyncio.timeout(PATIENCE_S), turn_to_derive(one, models(one)):
                 await renewed.wait()
                 raise ZeroDivisionError
+        assert await other.begin_deriving()
+
+
+async def test_who_is_cancelled_while_taking_it_gives_it_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with open_index(tmp_path / "index.sqlite") as one, open_index(tmp_path / "index.sqlite") as other:
+        begin_deriving = one.begin_deriving
+
+        async def interrupted() -> bool:
+            has_begun = await begin_deriving()
+            task.cancel()
+            await asyncio.sleep(0)  # raises, with the turn taken
+            return has_begun
+
+        async def derive() -> None:
+            async with turn_to_derive(one, models(one)):
+                pytest.fail("was not cancelled")
+
+        monkeypatch.setattr(one, "begin_deriving", interrupted)
+        task = asyncio.create_task(derive())
+        with pytest.raises(asyncio.CancelledError):
+            await task
         assert await other.begin_deriving()

@@ -1,6 +1,9 @@
 """Vectors of chunks as arrays: what is followed equals what is read anew, and costs what has changed."""
 
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -67,6 +70,25 @@ async def test_what_is_followed_equals_what_is_read_anew(seed: int, tmp_path: Pa
                 assert followed == await told(other)
 
 
+async def test_a_chunk_under_another_title_that_is_read_no_other_way_is_followed_to_the_vector_others_had(
+    tmp_path: Path,
+) -> None:
+    def read_alike(name: str, title: str) -> DocumentFacts:
+        given = a_document(name, [0], title=title)
+        alike = [replace(each, chunk=replace(each.chunk, input_hash="alike")) for each in given.chunks]
+        return replace(given, chunks=tuple(alike))
+
+    async with open_index(tmp_path / "index.sqlite") as store:
+        await store.use_embedder(MODEL, DIMENSION)
+        await publish(store, read_alike("a", ""), read_alike("b", "Bridges"))
+        await embed(store)
+        before = await told(store)
+        assert len(set(before[1])) == 2
+        await publish(store, read_alike("a", "Bridges"))
+        after = await told(store)
+    assert after == (before[0], [before[1][1]] * 2)
+
+
 async def test_after_a_commit_only_what_changed_is_read(tmp_path: Path, n_read: list[int]) -> None:
     async with open_index(tmp_path / "index.sqlite") as store:
         await store.use_embedder(MODEL, DIMENSION)
@@ -113,3 +135,23 @@ async def test_a_restored_index_is_read_anew(
         await store.commit(Delta(publish=[a_document("b", [0])]))
         await told(store)
     assert n_read == [2, 3]
+
+
+async def test_a_backup_of_the_same_revision_is_not_answered_from_what_was_read_before_it_came_back(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "index.sqlite"
+    async with open_index(path) as store:
+        await store.use_embedder(MODEL, DIMENSION)
+        await publish(store, a_document("a", [0, 1]))
+        with closing(sqlite3.connect(":memory:")) as backup:
+            with closing(sqlite3.connect(path)) as index:
+                index.backup(backup)
+            await publish(store, a_document("b", [2, 3]))
+            await embed(store)
+            assert len((await told(store))[0]) == 4
+            with closing(sqlite3.connect(path)) as index:
+                backup.backup(index)
+        await publish(store, a_document("c", [2]))
+        await embed(store)
+        assert len((await told(store))[0]) == 3

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from quipu.model.document import Status
 from quipu.stores.relational import jobs, migrations
 from quipu.stores.relational.lease import is_dead, new_owner
@@ -12,6 +14,7 @@ from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.testing.facts import source
 from quipu.text.analyzer import Analyzer
 
+_NAMED = "import sys; from quipu.stores.relational import lease; print(lease.new_owner(), flush=True); sys.stdin.read()"
 _HOST = new_owner().split("/")[0]
 
 
@@ -47,6 +50,17 @@ def test_this_process_is_alive() -> None:
 
 def test_a_process_that_has_ended_is_dead() -> None:
     assert is_dead(f"{_HOST}/{_finished_process()}/1/worker")
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the state of processes is read from /proc")
+def test_a_killed_process_nobody_has_waited_for_is_dead() -> None:
+    with subprocess.Popen([sys.executable, "-c", _NAMED], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        owner = process.stdout.readline().decode().strip()
+        assert not is_dead(owner)
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and stays to be waited for
+        assert is_dead(owner)
 
 
 def test_a_process_that_took_the_number_of_another_is_not_taken_for_it() -> None:

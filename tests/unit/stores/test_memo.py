@@ -56,32 +56,42 @@ def test_arrays_that_are_shared_cannot_be_written_into() -> None:
 
 def test_views_of_one_revision_and_filter_share_a_memo() -> None:
     memos, some = Memos(), Filter(documents=("a",))
-    assert memos.at(1, some) is memos.at(1, Filter(documents=("a",)))
-    assert memos.at(1, some) is not memos.at(1, Filter(documents=("b",)))
-    assert memos.at(1, some) is not memos.at(1, Filter())
-    assert memos.at(1, some).of_all is memos.at(1, Filter()).of_all is not memos.at(2, some).of_all
+    assert memos.at(1, 7, some) is memos.at(1, 7, Filter(documents=("a",)))
+    assert memos.at(1, 7, some) is not memos.at(1, 7, Filter(documents=("b",)))
+    assert memos.at(1, 7, some) is not memos.at(1, 7, Filter())
+    assert memos.at(1, 7, some).of_all is memos.at(1, 7, Filter()).of_all is not memos.at(2, 7, some).of_all
 
 
 def test_a_later_revision_begins_with_nothing_and_an_earlier_one_keeps_nothing() -> None:
     memos = Memos()
-    before = memos.at(1, Filter())
-    after = memos.at(2, Filter())
+    before = memos.at(1, 7, Filter())
+    after = memos.at(2, 7, Filter())
     assert after is not before
-    assert memos.at(1, Filter()) is not before
-    assert memos.at(1, Filter()) is not memos.at(1, Filter())
-    assert memos.at(2, Filter()) is after
+    assert memos.at(1, 7, Filter()) is not before
+    assert memos.at(1, 7, Filter()) is not memos.at(1, 7, Filter())
+    assert memos.at(2, 7, Filter()) is after
+
+
+def test_of_another_history_nothing_is_remembered() -> None:
+    memos = Memos()
+    before = memos.at(1, 7, Filter())
+    other = memos.at(1, 8, Filter())
+    assert other is not before
+    assert other.of_all is not before.of_all
+    assert memos.at(1, 8, Filter()) is other
+    assert memos.at(1, None, Filter()) is not other
 
 
 def test_of_filters_the_last_used_are_remembered_and_the_whole_index_always() -> None:
     memos = Memos()
-    whole = memos.at(1, Filter())
+    whole = memos.at(1, 7, Filter())
     some = [Filter(documents=(name,)) for name in "abcde"]
-    first, *others = [memos.at(1, each) for each in some[:4]]
-    assert memos.at(1, some[0]) is first
-    memos.at(1, some[4])
-    assert memos.at(1, some[0]) is first
-    assert memos.at(1, some[1]) is not others[0]
-    assert memos.at(1, Filter()) is whole
+    first, *others = [memos.at(1, 7, each) for each in some[:4]]
+    assert memos.at(1, 7, some[0]) is first
+    memos.at(1, 7, some[4])
+    assert memos.at(1, 7, some[0]) is first
+    assert memos.at(1, 7, some[1]) is not others[0]
+    assert memos.at(1, 7, Filter()) is whole
 
 
 def test_filters_of_which_too_much_is_remembered_are_forgotten_but_for_the_last(
@@ -89,20 +99,20 @@ def test_filters_of_which_too_much_is_remembered_are_forgotten_but_for_the_last(
 ) -> None:
     monkeypatch.setattr(memo, "_MAX_BYTES", 2_000)  # 256 MB would take long
     memos, some = Memos(), [Filter(documents=(name,)) for name in "abc"]
-    whole = memos.at(1, Filter())
+    whole = memos.at(1, 7, Filter())
     whole.arrays["large"] = (np.zeros(10_000, dtype=np.int64),)
-    first, second = memos.at(1, some[0]), memos.at(1, some[1])
+    first, second = memos.at(1, 7, some[0]), memos.at(1, 7, some[1])
     first.arrays["half"] = second.arrays["half"] = (np.zeros(125, dtype=np.int64),)
-    assert memos.at(1, some[0]) is first
-    assert memos.at(1, some[1]) is second
+    assert memos.at(1, 7, some[0]) is first
+    assert memos.at(1, 7, some[1]) is second
     second.arrays["more"] = (np.zeros(1, dtype=np.int64),)
-    assert memos.at(1, some[1]) is second
-    assert memos.at(1, some[0]) is not first
+    assert memos.at(1, 7, some[1]) is second
+    assert memos.at(1, 7, some[0]) is not first
     second.arrays["much more"] = (np.zeros(1_000, dtype=np.int64),)
-    assert memos.at(1, some[1]) is second
-    memos.at(1, some[2])
-    assert memos.at(1, some[1]) is not second
-    assert memos.at(1, Filter()) is whole
+    assert memos.at(1, 7, some[1]) is second
+    memos.at(1, 7, some[2])
+    assert memos.at(1, 7, some[1]) is not second
+    assert memos.at(1, 7, Filter()) is whole
 
 
 def test_all_that_is_remembered_under_a_filter_is_counted() -> None:

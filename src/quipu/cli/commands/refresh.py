@@ -16,9 +16,9 @@ from quipu.model.derivation import DerivationState
 from quipu.model.report import RefreshReport
 from quipu.text.counted import counted
 
-_AT_MOST = (
-    "What is made anew costs this at most: replies that are known from before, and vectors of texts that stay, cost"
-    " nothing again."
+_ABOUT = (
+    "What is made anew costs about this: replies that are known from before, and vectors of texts that stay, cost"
+    " nothing again; communities that come out otherwise, and facts that have changed, may take more."
 )
 
 
@@ -90,7 +90,7 @@ def _render_plan(console: Console, states: Sequence[DerivationState]) -> None:
         return
     render_states(console, states)
     if any(state.is_anew for state in states):
-        console.print(_AT_MOST)
+        console.print(_ABOUT)
     console.print("Nothing was changed.")
 
 

@@ -56,10 +56,17 @@ async def _remove(engine: "Quipu", ids: Sequence[str], *, is_all: bool, is_sure:
 
 
 def _expand(ids: Sequence[str], known: Sequence[str]) -> list[str]:
-    """Return the documents meant: an id stands for itself, a pattern for what it matches, or itself if nothing."""
+    """Return the documents meant: an id stands for itself, a pattern for what it matches.
+
+    Raises NotFound for a pattern that matches nothing; what is no pattern is left to the engine.
+    """
+    from quipu.engine.lookups import unmatched
+
     chosen: dict[str, None] = {}
     for each in ids:
         matches = [each] if each in known else [name for name in known if fnmatchcase(name, each)]
+        if not matches and set(each) & set("*?["):
+            raise unmatched(each, known)
         chosen.update(dict.fromkeys(matches or [each]))
     return list(chosen)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 
 from quipu.algo.mixture import MEMBERS, Grouping, nearest_centres
-from quipu.derive.derivation import Bench, Derivation
+from quipu.derive.derivation import Anew, Bench, Derivation
 from quipu.derive.embedding import embed_stale
 from quipu.derive.hierarchy.planning import CUT, EXTRACTIVE, NAME, is_made_by, make_plan
 from quipu.derive.hierarchy.refreshing import Refresh
@@ -79,11 +79,14 @@ async def refresh(bench: Bench, rebuild: bool, grouping: Grouping = nearest_cent
     return run.report()
 
 
-async def anew(view: ReadView, bench: Bench) -> RefreshCost:
-    """Return what telling all of it would cost at most: replies that are known from before cost nothing."""
+async def anew(view: ReadView, bench: Bench) -> Anew:
+    """Return about what telling all of it would cost: of the aggregates there are, as others have yet to be found.
+
+    Replies that are known from before cost nothing.
+    """
     ids = [each.id for each in await view.clusters(Hierarchy.AGGREGATES, with_members=False)]
     long = [each for each in await view.cluster_relations(ids) if each.model != EXTRACTIVE] if bench.llm else []
-    return _cost(len(ids), bench, n_relations=len(long))
+    return Anew(cost=_cost(len(ids), bench, n_relations=len(long)))
 
 
 async def _has_changed(view: ReadView, made: Made) -> bool:

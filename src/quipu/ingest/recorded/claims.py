@@ -1,5 +1,6 @@
-"""Claims of recorded graphs: what is alleged or reported of an entity, as a list of a passage's line."""
+"""Claims of recorded graphs: what is alleged or reported of an entity."""
 
+import json
 from typing import Annotated, Literal
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
@@ -19,32 +20,43 @@ def _said(value: object) -> object:
 
 
 def _in_any_case(value: object) -> object:
-    return value.strip().casefold() if isinstance(value, str) else value
+    """Take JSON's own true and false for the words."""
+    return str(value).strip().casefold() if isinstance(value, str | bool) else value
+
+
+def _in_digits(value: object) -> object:
+    """Take a number for a year."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 Said = Annotated[str, BeforeValidator(_said)]
 Status = Annotated[Literal["", "true", "false", "suspected"], BeforeValidator(_said), BeforeValidator(_in_any_case)]
+Dates = Annotated[str, BeforeValidator(_said), BeforeValidator(_in_digits)]
 
 
 class ClaimLine(BaseModel):
-    """A claim of a passage, under Quipu's names of fields or those of Microsoft's covariates."""
+    """A claim, under Quipu's names of fields or those of Microsoft's covariates."""
 
     model_config = ConfigDict(extra="ignore", str_strip_whitespace=True)
 
-    subject: str = Field(min_length=1, validation_alias=AliasChoices("subject", "subject_id"))
+    subject: Said = Field(validation_alias=AliasChoices("subject", "subject_id"))
     object: Said = Field(default="", validation_alias=AliasChoices("object", "object_id"))
     type: Said = ""
     status: Status = ""
-    dates: Said = ""
-    start_date: Said = ""
-    end_date: Said = ""
+    dates: Dates = ""
+    start_date: Dates = ""
+    end_date: Dates = ""
     description: Said = ""
     source_text: Said = ""
 
     @property
-    def is_whole(self) -> bool:
-        """Whether something is claimed, of somebody: what says nothing, or names nobody, is left of a broken reply."""
-        return bool(self.description or self.type) and bool(entity_key(self.subject))
+    def fault(self) -> str:
+        """What it lacks, in words, "" where it is whole: broken replies hold claims that say nothing or name nobody."""
+        if not (self.description or self.type):
+            return f"a claim about {_quoted(self.subject)} says nothing"
+        return "" if entity_key(self.subject) else f"the claim {_quoted(self.description or self.type)} is about nobody"
 
     def recorded(self) -> RecordedClaim:
         """Return it as a recorded claim."""
@@ -57,6 +69,10 @@ class ClaimLine(BaseModel):
             description=self.description,
         )
         return RecordedClaim(claim=claim, quote=self.source_text)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _between(start: str, end: str) -> str:

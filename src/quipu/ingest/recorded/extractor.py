@@ -1,19 +1,17 @@
 """RecordedExtractor: what is recorded of a document, chunk by chunk, in place of reading it."""
 
-import re
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 
-from quipu.model.extraction import ChunkInput, Extraction, FoundEntity
+from quipu.ingest.recorded.places import Places, pattern_of
+from quipu.model.extraction import ChunkInput, Extraction, FoundClaim, FoundEntity, FoundRelation
 from quipu.model.ids import digest
 from quipu.model.recording import RecordedClaim, Recording
 from quipu.ports.extractor import Extracted
-from quipu.text.scripts import UNSPACED
 
 IDENTITY = "recorded/2"
-
-_UNSPACED_CHARACTER = re.compile(f"[{UNSPACED}]")
 
 
 class RecordedExtractor:
@@ -45,15 +43,21 @@ class RecordedExtractor:
 
     async def extract(self, inputs: Sequence[ChunkInput]) -> AsyncGenerator[Extracted, None]:
         """Yield what is recorded for each chunk, in order; all chunks of a document should be among the inputs."""
-        places: dict[str, list[int]] = {}
+        for index, extraction in enumerate(await asyncio.to_thread(self._read, inputs)):
+            yield Extracted(index=index, extraction=extraction)
+
+    def _read(self, inputs: Sequence[ChunkInput]) -> list[Extraction]:
+        indices_by_document: dict[str, list[int]] = {}
         for index, chunk in enumerate(inputs):
-            places.setdefault(chunk.documents[0] if chunk.documents else "", []).append(index)
-        found: dict[int, Extraction] = {}
-        for document, indices in places.items():
-            recording = self._recordings.get(document, Recording(document=document))
-            found.update(zip(indices, _divided(recording, [inputs[index] for index in indices]), strict=True))
-        for index in range(len(inputs)):
-            yield Extracted(index=index, extraction=found[index])
+            indices_by_document.setdefault(chunk.documents[0] if chunk.documents else "", []).append(index)
+        found = [Extraction()] * len(inputs)
+        for document, indices in indices_by_document.items():
+            recording = self._recordings.get(document)
+            if recording is None:
+                continue
+            for index, extraction in zip(indices, _divided(recording, [inputs[i] for i in indices]), strict=True):
+                found[index] = extraction
+        return found
 
 
 def identity_of(recording: Recording | None) -> str:
@@ -63,50 +67,34 @@ def identity_of(recording: Recording | None) -> str:
 
 def _divided(recording: Recording, chunks: Sequence[ChunkInput]) -> Iterator[Extraction]:
     """Yield what each chunk of a document gets of what is recorded."""
-    texts = [f"{chunk.title}\n{chunk.text}".casefold() for chunk in chunks]
-    entities = list({entity.name: entity for entity in recording.entities}.values())
-    named_in = {entity.name: [i for i, text in enumerate(texts) if _names(text, entity.name)] for entity in entities}
-    stated_in = [_first_naming((each.source, each.target), texts) for each in recording.relations]
-    claimed_in = [_first_claiming(each, texts) for each in recording.claims]
-    for index, chunk in enumerate(chunks):
-        here = [entity for entity in entities if index in (named_in[entity.name] or [0])]
+    places = Places([f"{chunk.title}\n{chunk.text}" for chunk in chunks])
+    entities: dict[int, list[FoundEntity]] = defaultdict(list)
+    for entity in {entity.name: entity for entity in recording.entities}.values():
+        for place in places.of(entity.name) or (0,):
+            entities[place].append(entity)
+    relations: dict[int, list[FoundRelation]] = defaultdict(list)
+    for relation in recording.relations:
+        relations[places.first_naming((relation.source, relation.target))].append(relation)
+    claims: dict[int, list[FoundClaim]] = defaultdict(list)
+    for recorded in recording.claims:
+        claims[_claimed_in(places, recorded)].append(recorded.claim)
+    for place, chunk in enumerate(chunks):
         yield Extraction(
-            entities=tuple(_found(entity, chunk.text) for entity in here),
-            relations=tuple(each for each, place in zip(recording.relations, stated_in, strict=True) if place == index),
-            claims=tuple(
-                each.claim for each, place in zip(recording.claims, claimed_in, strict=True) if place == index
-            ),
+            entities=tuple(_found(entities[place], chunk.text)),
+            relations=tuple(relations[place]),
+            claims=tuple(claims[place]),
         )
 
 
-def _first_naming(ends: Sequence[str], texts: Sequence[str]) -> int:
-    """Return the place of the first text that names both ends, else of the first that names one, else 0."""
-    counts = [sum(_names(text, end) for end in ends if end) for text in texts]
-    return counts.index(max(counts))
+def _claimed_in(places: Places, recorded: RecordedClaim) -> int:
+    place = places.first_quoting(recorded.quote)
+    return places.first_naming((recorded.claim.subject, recorded.claim.object)) if place is None else place
 
 
-def _first_claiming(recorded: RecordedClaim, texts: Sequence[str]) -> int:
-    """Return the place of the first text with the words a claim was read from, however they are spaced."""
-    quote = " ".join(recorded.quote.casefold().split())
-    holding = [place for place, text in enumerate(texts) if quote and quote in " ".join(text.split())]
-    return holding[0] if holding else _first_naming((recorded.claim.subject, recorded.claim.object), texts)
-
-
-def _names(text: str, name: str) -> bool:
-    """Say whether a casefolded text has a name in it, not within other words."""
-    return _pattern(name).search(text) is not None
-
-
-@lru_cache(maxsize=16_384)
-def _pattern(name: str) -> re.Pattern[str]:
-    folded = name.casefold()
-    before = "" if _UNSPACED_CHARACTER.match(folded[:1]) else r"(?<!\w)"
-    after = "" if _UNSPACED_CHARACTER.match(folded[-1:]) else r"(?!\w)"
-    return re.compile(f"{before}{re.escape(folded)}{after}")
-
-
-def _found(entity: FoundEntity, text: str) -> FoundEntity:
+def _found(entities: Iterable[FoundEntity], text: str) -> Iterator[FoundEntity]:
+    """Yield entities with where their names stand in a text first, (0, 0) where they do not."""
     folded = text.casefold()
-    match = _pattern(entity.name).search(folded) if len(folded) == len(text) else None
-    span = match.span() if match else (0, 0)
-    return replace(entity, start=span[0], end=span[1])
+    for entity in entities:
+        match = pattern_of(entity.name).search(folded) if len(folded) == len(text) else None
+        start, end = match.span() if match else (0, 0)
+        yield replace(entity, start=start, end=end)

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from quipu.errors import InvalidInput, NotFound
 from quipu.ingest.recorded.faults import fault_in_words
-from quipu.ingest.recorded.lines import CommunityLine, Line, PassageLine, ReportLine, kind_of
+from quipu.ingest.recorded.lines import CommunityLine, CovariateLine, Line, PassageLine, ReportLine, kind_of
 from quipu.ingest.recorded.written import as_written
 from quipu.model.document import SourceDocument
 from quipu.model.ids import digest
@@ -45,29 +45,17 @@ def read_graph(paths: Sequence[Path]) -> RecordedGraph:
 def read_recordings(file: Path) -> dict[str, Recording] | None:
     """Return what a file records of passages, by id; None where its first line is nothing of the kind.
 
-    Raises InvalidInput naming the line that is no record.
+    Their texts may be elsewhere. Raises InvalidInput naming the line that is no record, or records something again.
     """
-    recordings: dict[str, Recording] = {}
+    found = _Found()
     try:
-        for _, line in _lines(file, is_named=True):
-            if isinstance(line, PassageLine):
-                recording, _ = line.recorded()
-                before = recordings.get(recording.document, Recording(document=recording.document))
-                recordings[recording.document] = _together(before, recording)
+        for where, line in _lines(file, is_named=True):
+            found.take(where, line)
     except InvalidInput:
-        if not recordings:
+        if not found.digests:
             return None
         raise
-    return recordings
-
-
-def _together(one: Recording, other: Recording) -> Recording:
-    return Recording(
-        document=one.document,
-        entities=(*one.entities, *other.entities),
-        relations=(*one.relations, *other.relations),
-        claims=(*one.claims, *other.claims),
-    )
+    return found.recorded()
 
 
 @dataclass(slots=True)
@@ -76,7 +64,7 @@ class _Found:
 
     documents: dict[str, SourceDocument] = field(default_factory=dict)
     recordings: dict[str, Recording] = field(default_factory=dict)
-    claims: dict[str, tuple[RecordedClaim, ...]] = field(default_factory=dict)
+    claims: dict[str, dict[RecordedClaim, None]] = field(default_factory=dict)  # in order, each once
     communities: dict[str, RecordedCommunity] = field(default_factory=dict)
     reports: dict[str, RecordedReport] = field(default_factory=dict)
     where: dict[str, str] = field(default_factory=dict)
@@ -84,7 +72,7 @@ class _Found:
     left_out: list[str] = field(default_factory=list)
 
     def take(self, where: str, line: Line) -> None:
-        """Note a line. Raises InvalidInput where something is recorded twice."""
+        """Note a line. Raises InvalidInput where something but a claim is recorded twice."""
         self.digests.append(line.model_dump_json())
         if isinstance(line, ReportLine):
             _once(self.reports, str(line.community), line.recorded(), where)
@@ -108,17 +96,17 @@ class _Found:
         if line.entities or line.relations or line.triples:
             _once(self.recordings, name, replace(recording, claims=()), where)
         if line.claims:
-            _once(self.claims, name, recording.claims, where)
+            self.claims.setdefault(name, {}).update(dict.fromkeys(recording.claims))
 
-    def _with_claims(self) -> dict[str, Recording]:
-        """Return what is recorded of each document with its claims, which may stand in a line of their own."""
+    def recorded(self) -> dict[str, Recording]:
+        """Return what is recorded of each document with its claims, which may stand in lines of their own."""
         names = [*self.recordings, *(name for name in self.claims if name not in self.recordings)]
         recorded = (self.recordings.get(name, Recording(document=name)) for name in names)
-        return {each.document: replace(each, claims=self.claims.get(each.document, ())) for each in recorded}
+        return {each.document: replace(each, claims=tuple(self.claims.get(each.document, ()))) for each in recorded}
 
     def graph(self) -> RecordedGraph:
         """Return all of it. Raises InvalidInput for records of documents and communities that are nowhere."""
-        recordings = self._with_claims()
+        recordings = self.recorded()
         for name in recordings.keys() - self.documents.keys():
             raise InvalidInput(
                 f"{self.where[name]}: something is recorded of {name!r}, but its text is nowhere.",
@@ -212,7 +200,8 @@ def _line(where: str, fields: dict[str, object]) -> Line | None:
     """Return the line with these fields, None for one of another kind. Raises InvalidInput for what cannot be meant."""
     kind = kind_of(fields)
     try:
-        return kind.model_validate(fields) if kind else None
+        line = kind.model_validate(fields) if kind else None
     except ValidationError as error:
         remedy = "Mend the line; docs/importing.md shows its fields."
         raise InvalidInput(f"{where}: {fault_in_words(error)}.", remedy=remedy) from None
+    return line.listed() if isinstance(line, CovariateLine) else line

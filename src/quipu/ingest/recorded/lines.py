@@ -96,7 +96,7 @@ class PassageLine(_Line):
         """Return what is recorded of the passage, and in words what of it is left out.
 
         Of a triple there is a relation: its middle the keyword, all of it the description. One that is not whole is
-        left out, and so is a relation of an entity with itself; the entity stays. So is a claim that says nothing.
+        left out, and so is a relation of an entity with itself; the entity stays. So is a claim that lacks something.
         """
         whole = [triple for triple in self.triples if _is_whole(triple)]
         left_out = [f"{_quoted(each)} is no triple" for each in self.triples if not _is_whole(each)]
@@ -112,14 +112,24 @@ class PassageLine(_Line):
             if key not in known:
                 known.add(key)
                 entities.append(FoundEntity(name=each.source, type=UNKNOWN_TYPE))
-        left_out += [f"a claim about {_quoted(each.subject)} says nothing" for each in self.claims if not each.is_whole]
+        left_out += [each.fault for each in self.claims if each.fault]
         recording = Recording(
             document=str(self.id),
             entities=tuple(entities),
             relations=tuple(relations),
-            claims=tuple(each.recorded() for each in self.claims if each.is_whole),
+            claims=tuple(each.recorded() for each in self.claims if not each.fault),
         )
         return recording, left_out
+
+
+class CovariateLine(ClaimLine):
+    """A row of a covariates table: a claim that names its passage itself."""
+
+    passage: Id = Field(validation_alias="text_unit_id")
+
+    def listed(self) -> PassageLine:
+        """Return it as the line of its passage that lists it."""
+        return PassageLine.model_construct(id=self.passage, claims=[self])
 
 
 class CommunityLine(_Line):
@@ -172,13 +182,16 @@ class ReportLine(_Line):
 Line = PassageLine | CommunityLine | ReportLine
 
 
-def kind_of(fields: dict[str, object]) -> type[Line] | None:
+def kind_of(fields: dict[str, object]) -> type[Line | CovariateLine] | None:
     """Return what a line with these fields is, None where it is nothing that is known."""
     if "community" in fields:
         return ReportLine if "summary" in fields else CommunityLine if "entities" in fields else None
     is_named = not fields.keys().isdisjoint(("id", "passage_id", "document"))
     says = not fields.keys().isdisjoint(("text", "entities", "relations", "triples", "claims"))
-    return PassageLine if is_named and says else None
+    if is_named and says:
+        return PassageLine
+    is_claim = "text_unit_id" in fields and not fields.keys().isdisjoint(("subject", "subject_id"))
+    return CovariateLine if is_claim else None
 
 
 def _type(written: str) -> str:

@@ -32,12 +32,9 @@ _SINCE, _SAID_SINCE = "changes_since", "said_since"  # the log tells what change
 _g = d.change.c
 _NOTE = Upsert(d.change)
 _ROWS = as_texts(select(_g.row).where(_g.revision > bindparam("revision"), _g.kind == bindparam("kind")))
-_LAST_SEAL = (
-    select(_g.row)
-    .where(_g.kind == _SEAL, _g.revision <= bindparam("revision"))
-    .order_by(_g.revision.desc(), _g.row.desc())
-    .limit(1)
-)
+# Its revision first: ordered by both, all a large commit noted would be read for it.
+_SEALED = select(func.max(_g.revision)).where(_g.kind == _SEAL, _g.revision <= bindparam("revision"))
+_LAST_SEAL = select(func.max(_g.row)).where(_g.kind == _SEAL, _g.revision == _SEALED.scalar_subquery())
 _is_said = _g.kind == _SAID  # forgotten apart: there are ten times as many, and arrays are not read by them
 _N_ROWS = select(func.count()).select_from(d.change)
 _REVISION_AT = select(_g.revision).order_by(_g.revision).offset(bindparam("n")).limit(1)
@@ -52,7 +49,7 @@ def note(
     chunks: Collection[int] = (),
     entities: Collection[int] = (),
 ) -> None:
-    """Note that chunks came, went, moved or say something else, and that entities have other names or synonyms.
+    """Note that chunks came, went, moved, have other words or say something else, and entities are named otherwise.
 
     Seals the revision. Forgets the oldest changes where there are too many.
     """
@@ -91,9 +88,9 @@ def since(snapshot: Snapshot, revision: int) -> Changed | None:
     return Changed(chunks=np.unique(chunks), entities=np.unique(entities))
 
 
-def seal(snapshot: Snapshot, revision: int) -> int | None:
+def seal(connection: Connection, revision: int) -> int | None:
     """Return the number that tells this history up to `revision` from others, None where it is no longer known."""
-    found: int | None = snapshot.connection.scalar(_LAST_SEAL, {"revision": revision})
+    found: int | None = connection.scalar(_LAST_SEAL, {"revision": revision})
     return found
 
 

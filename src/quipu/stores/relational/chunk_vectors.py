@@ -6,6 +6,7 @@ from sqlalchemy import bindparam, select
 from quipu.stores.relational import changes, meta
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.columns import Ints, as_texts, from_texts
+from quipu.stores.relational.live import IS_LIVE
 from quipu.stores.relational.lookup import Lookup
 from quipu.stores.relational.memo import Followed, arrays_once, fixed
 from quipu.stores.relational.snapshot import Snapshot
@@ -13,11 +14,7 @@ from quipu.stores.relational.snapshot import Snapshot
 _KEY = "rows of chunks"
 
 _c, _v = s.chunk.c, s.vector.c
-_LIVE = select(s.model.c.rid).where(s.model.c.state == "live").scalar_subquery()
-# Nearly all vectors are of the live model: "+ 0" keeps the planner from starting with them.
-_OWNED = (
-    select(_c.rid, _v.rid).join_from(s.vector, s.chunk, _c.vector_hash == _v.text_hash).where((_v.model + 0) == _LIVE)
-)
+_OWNED = select(_c.rid, _v.rid).join_from(s.vector, s.chunk, _c.vector_hash == _v.text_hash).where(IS_LIVE)
 _ALL = as_texts(_OWNED)
 _NEW = as_texts(_OWNED.where(_v.rid >= bindparam("row")))
 _OF_CHUNKS = Lookup(_OWNED, _c.rid)
@@ -39,7 +36,7 @@ def _found(snapshot: Snapshot) -> tuple[Ints, Ints]:
     if found is None:
         found = _read_all(snapshot)
     revision, next_row = meta.numbers(snapshot.connection, "revision", "vector_row")
-    seal = changes.seal(snapshot, revision)
+    seal = changes.seal(snapshot.connection, revision)
     snapshot.memo.followed[_KEY] = Followed(revision=revision, seal=seal, next_row=next_row, arrays=fixed(*found))
     return found
 
@@ -52,7 +49,7 @@ def _read_all(snapshot: Snapshot) -> tuple[Ints, Ints]:
 def _brought_up(snapshot: Snapshot, followed: Followed) -> tuple[Ints, Ints] | None:
     """Return the arrays with what changed since; None where that is not known, or was another history."""
     changed = changes.since(snapshot, followed.revision)
-    is_same = changes.seal(snapshot, followed.revision) == followed.seal is not None
+    is_same = changes.seal(snapshot.connection, followed.revision) == followed.seal is not None
     are_same_vectors = followed.revision >= meta.number(snapshot.connection, "gone_since")
     if changed is None or not is_same or not are_same_vectors:
         return None

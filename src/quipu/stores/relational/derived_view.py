@@ -61,7 +61,7 @@ class DerivedReads(ABC):
         return await self._read(graph_rows.aliases)
 
     async def seal(self, revision: int) -> int | None:
-        return await self._read(changes.seal, revision)
+        return await self._read(lambda snapshot: changes.seal(snapshot.connection, revision))
 
     async def derivations(self) -> Mapping[str, Made]:
         return await self._read(made.read)

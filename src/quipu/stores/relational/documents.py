@@ -46,8 +46,8 @@ class ChunkChanges:
     moved: list[int] = field(default_factory=list)  # that have another place in their document
 
     def rows(self) -> set[int]:
-        """Return the rows of chunks that came, went, moved or say something else."""
-        here = {chunk.rid for chunk in (*self.added, *self.removed)}
+        """Return the rows of chunks that came, went, moved, are found by other words or say something else."""
+        here = {chunk.rid for chunk in (*self.added, *self.removed, *(after for _, after in self.reworded))}
         return here.union(self.unsaid, self.moved, (row for row, _ in self.said))
 
 

@@ -6,7 +6,9 @@ import sys
 import uuid
 from pathlib import Path
 
-_STAT_START_TIME = 21  # field 22 of /proc/PID/stat counts from 1; see proc(5)
+# Of /proc/PID/stat behind the name of the program, which may hold anything; see proc(5), where it is field 2.
+_STATE, _START_TIME = 0, 19
+_DEAD = ("Z", "X")  # killed, and nobody has waited for it: such a process can still be sent signals
 
 
 def new_owner() -> str:
@@ -39,13 +41,18 @@ def _is_running(pid: int) -> bool:
         return False
     except PermissionError:
         return True
-    return True
+    return _stat(pid, _STATE) not in _DEAD
 
 
 def _started(pid: int) -> str:
     """Return the process's start time, so that a reused process number is not taken for the old process."""
+    return _stat(pid, _START_TIME)
+
+
+def _stat(pid: int, field: int) -> str:
+    """Return what the system tells of a process, "" where it tells nothing."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return ""
-    return stat.rsplit(") ", 1)[1].split()[_STAT_START_TIME - 2]
+    return stat.rsplit(") ", 1)[1].split()[field]

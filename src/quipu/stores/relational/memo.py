@@ -67,17 +67,21 @@ class Memos:
     def __init__(self) -> None:
         self._lock = threading.Lock()  # views open in threads
         self._revision = -1
+        self._seal: int | None = None
         self._of_all: dict[str, tuple[Ints, ...]] = {}
         self._followed: dict[str, Followed] = {}
         self._by_filter: dict[Filter, Memo] = {}
 
-    def at(self, revision: int, allowed: Filter) -> Memo:
-        """Return what is remembered of a revision under a filter; of an older one than the newest nothing is."""
+    def at(self, revision: int, seal: int | None, allowed: Filter) -> Memo:
+        """Return what is remembered of a revision under a filter; of an older one than the newest nothing is.
+
+        Nor is anything of the same revision of another history, as of a backup: its seal is another.
+        """
         with self._lock:
             if revision < self._revision:
                 return Memo()
-            if revision > self._revision:
-                self._revision, self._of_all, self._by_filter = revision, {}, {}
+            if (revision, seal) != (self._revision, self._seal):
+                self._revision, self._seal, self._of_all, self._by_filter = revision, seal, {}, {}
             memo = self._by_filter.pop(allowed, None) or Memo(of_all=self._of_all, followed=self._followed)
             self._by_filter[allowed] = memo  # behind all that were used before
             self._forget()

@@ -228,7 +228,8 @@ class RelationalStore:
             revision, oldest = meta.number(connection, "revision"), made.oldest(connection)
             change_log.forget(connection, revision if oldest is None else min(revision, oldest))
             wiping.wipe(connection, self._backend)
-            return replies.purge(connection) + vector_rows.purge(connection)
+            is_deriving = turn.is_taken(connection, now_s=time.time())  # somebody, who may be re-embedding
+            return replies.purge(connection) + vector_rows.purge(connection, is_reembedding=is_deriving)
 
         n_dropped = await self._write(run)
         await finish_in_thread(self._backend.empty_log)
@@ -348,7 +349,7 @@ class RelationalStore:
             filters.allow(connection, allowed)
         schema, revision = meta.numbers(connection, "schema", "revision")
         migrations.check_schema(schema)
-        memo = self._memos.at(revision, allowed)
+        memo = self._memos.at(revision, change_log.seal(connection, revision), allowed)
         snapshot = Snapshot(
             connection=connection,
             backend=self._backend,

@@ -9,12 +9,17 @@ _TURN = "deriving"  # "UNTIL OWNER", "" while it is nobody's
 
 
 def begin(connection: Connection, owner: str, *, now_s: float, lease_s: float) -> bool:
-    """Take the turn; return False where another has it who, as far as is known, lives and whose lease runs."""
-    until_s, holder = _held(connection)
-    if holder and holder != owner and until_s >= now_s and not is_dead(holder):
+    """Take the turn; return False where it is taken by another."""
+    if _held(connection)[1] != owner and is_taken(connection, now_s=now_s):
         return False
     _hold(connection, owner, now_s + lease_s)
     return True
+
+
+def is_taken(connection: Connection, *, now_s: float) -> bool:
+    """Say whether anybody has the turn who, as far as is known, lives and whose lease runs."""
+    until_s, holder = _held(connection)
+    return bool(holder) and until_s >= now_s and not is_dead(holder)
 
 
 def renew(connection: Connection, owner: str, until_s: float) -> None:

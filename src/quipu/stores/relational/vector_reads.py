@@ -16,6 +16,7 @@ from quipu.stores.relational.allowed import find
 from quipu.stores.relational.allowed_clusters import clusters_within
 from quipu.stores.relational.columns import Ints, as_texts, from_texts
 from quipu.stores.relational.filters import ALLOWED_CHUNK
+from quipu.stores.relational.live import IS_LIVE, LIVE
 from quipu.stores.relational.lookup import Lookup
 from quipu.stores.relational.memo import arrays_once, remembered
 from quipu.stores.relational.rids import relation_rids
@@ -27,17 +28,14 @@ _SOURCE, _TARGET = s.entity.alias("source"), s.entity.alias("target")
 _c, _e, _r, _v = s.chunk.c, s.entity.c, s.relation.c, s.vector.c
 _n, _s, _p = d.entity_name.c, d.sentence.c, d.report.c
 _em, _rm = s.entity_mention.c, s.relation_mention.c
-_LIVE = select(s.model.c.rid).where(s.model.c.state == "live").scalar_subquery()
-# Nearly all vectors are of the live model: "+ 0" keeps the planner from starting with them.
-_IS_LIVE = (_v.model + 0) == _LIVE
 
 _DIMENSION = select(s.model.c.dimension).where(s.model.c.state == "live")
-_is_after = _v.model == _LIVE, _v.space == bindparam("space"), _v.rid > bindparam("row")
+_is_after = _v.model == LIVE, _v.space == bindparam("space"), _v.rid > bindparam("row")
 _AFTER = select(_v.rid, _v.data).where(*_is_after).order_by(_v.rid)
 _N_AFTER = select(func.count()).select_from(s.vector).where(*_is_after)
 _GONE = as_texts(
     select(s.vector_gone.c.rid).where(
-        s.vector_gone.c.model == _LIVE,
+        s.vector_gone.c.model == LIVE,
         s.vector_gone.c.space == bindparam("space"),
         s.vector_gone.c.revision > bindparam("revision"),
     )
@@ -46,7 +44,7 @@ _GONE = as_texts(
 
 def _owned(hashed: Any, *columns: Any) -> Select[Any]:
     """Return a query of vectors of the live model with their owners, whose text hashes are `hashed`."""
-    return select(_v.rid, *columns).join_from(s.vector, hashed.table, (_v.text_hash == hashed) & _IS_LIVE)
+    return select(_v.rid, *columns).join_from(s.vector, hashed.table, (_v.text_hash == hashed) & IS_LIVE)
 
 
 _relations_owned = (
@@ -85,7 +83,7 @@ _ALLOWED_HASHES = {
     Space.SENTENCE: select(_s.vector_hash).where(_s.chunk.in_(_chunks)),
 }
 _ALLOWED = {
-    space: as_texts(select(_v.rid).where(_IS_LIVE, _v.text_hash.in_(hashes)))
+    space: as_texts(select(_v.rid).where(IS_LIVE, _v.text_hash.in_(hashes)))
     for space, hashes in _ALLOWED_HASHES.items()
 }
 
@@ -158,12 +156,12 @@ def _rows_of(snapshot: Snapshot, space: Space, ids: Sequence[str]) -> dict[str, 
 
 def n_waiting(snapshot: Snapshot) -> int:
     """Return the number of texts waiting for a vector of the live model."""
-    return snapshot.connection.scalar(select(func.count()).where(s.vector_todo.c.model == _LIVE)) or 0
+    return snapshot.connection.scalar(select(func.count()).where(s.vector_todo.c.model == LIVE)) or 0
 
 
 def n_vectors(snapshot: Snapshot) -> int:
     """Return the number of vectors of the live model."""
-    return snapshot.connection.scalar(select(func.count()).where(_v.model == _LIVE)) or 0
+    return snapshot.connection.scalar(select(func.count()).where(_v.model == LIVE)) or 0
 
 
 def _owners(snapshot: Snapshot, space: Space, rows: Sequence[int]) -> dict[int, tuple[str, ...]]:

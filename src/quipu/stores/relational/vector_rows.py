@@ -214,13 +214,14 @@ def finish_model(connection: Connection, identity: str) -> bool:
     return True
 
 
-def purge(connection: Connection) -> int:
-    """Drop vectors of a re-embedding that was given up, and forget which were deleted; return rows dropped.
+def purge(connection: Connection, *, is_reembedding: bool) -> int:
+    """Forget which vectors were deleted, and drop those of a re-embedding unless it goes on; return rows dropped.
 
     Indexes outside the database that are older than this rebuild.
     """
-    for row in connection.execute(select(s.model.c.rid).where(s.model.c.state == "building")).all():
-        drop_model(connection, row.rid)
+    if not is_reembedding:
+        for row in connection.execute(select(s.model.c.rid).where(s.model.c.state == "building")).all():
+            drop_model(connection, row.rid)
     meta.put(connection, "gone_since", meta.number(connection, "revision"))
     return connection.execute(s.vector_gone.delete()).rowcount
 

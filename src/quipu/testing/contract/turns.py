@@ -1,8 +1,13 @@
 """The turn to derive: one store at a time has it, until it is given back or the lease ends."""
 
-from quipu.testing.contract.steps import OpenStore
+import pytest
+
+from quipu.errors import QuipuError
+from quipu.testing.contract.steps import DIMENSION, MODEL, OpenStore, embed, publish
+from quipu.testing.facts import document
 
 _EXPIRED = -1.0
+_NEXT = "tests/next"
 
 
 class Turns:
@@ -28,3 +33,27 @@ class Turns:
             assert not await slow.begin_deriving()
             await store.renew()
             assert not await slow.begin_deriving()
+
+    async def test_purge_leaves_a_second_set_of_vectors_alone_while_anybody_has_the_turn(
+        self, open_store: OpenStore
+    ) -> None:
+        async with open_store() as first, open_store() as second:
+            await first.use_embedder(MODEL, DIMENSION)
+            await publish(first, document("a", "One."))
+            assert await first.begin_deriving()
+            await first.begin_reembedding(_NEXT, DIMENSION)
+            assert await embed(first, _NEXT) == ["One."]
+            await second.purge()
+            await first.purge()
+            await first.finish_reembedding(_NEXT)
+
+    async def test_purge_drops_a_second_set_of_vectors_when_nobody_has_the_turn(self, open_store: OpenStore) -> None:
+        async with open_store(lease_s=_EXPIRED) as first, open_store() as second:
+            await first.use_embedder(MODEL, DIMENSION)
+            await publish(first, document("a", "One."))
+            assert await first.begin_deriving()
+            await first.begin_reembedding(_NEXT, DIMENSION)
+            await embed(first, _NEXT)
+            await second.purge()
+            with pytest.raises(QuipuError):
+                await first.finish_reembedding(_NEXT)

@@ -19,6 +19,20 @@ CLAIM = {
     "dates": "1258",
     "description": "Genoa burned it.",
 }
+COVARIATE = {
+    "id": "c1",
+    "human_readable_id": 0,
+    "covariate_type": "claim",
+    "type": "WAR CRIMES",
+    "description": "Genoa burned it.",
+    "subject_id": "Genoa",
+    "object_id": "NONE",
+    "status": "TRUE",
+    "start_date": None,
+    "end_date": None,
+    "source_text": "Genoa burned Acre",
+    "text_unit_id": "p1",
+}
 FOUND = FoundClaim(
     subject="Genoa", object="Acre", type="arson", status="suspected", dates="1258", description="Genoa burned it."
 )
@@ -53,25 +67,38 @@ def test_a_claim_is_read_with_all_that_is_said_of_it(tmp_path: Path) -> None:
     ],
 )
 def test_a_covariate_of_microsoft_graphrag_is_a_claim(tmp_path: Path, start: str | None, end: str, dates: str) -> None:
-    row = {
-        "id": "c1",
-        "human_readable_id": 0,
-        "covariate_type": "claim",
-        "type": "WAR CRIMES",
-        "description": "Genoa burned it.",
-        "subject_id": "Genoa",
-        "object_id": "NONE",
-        "status": "TRUE",
-        "start_date": start,
-        "end_date": end,
-        "source_text": "Genoa burned Acre",
-        "text_unit_id": "p1",
-    }
+    row = {**COVARIATE, "start_date": start, "end_date": end}
     claim = FoundClaim(subject="Genoa", type="war crimes", status="true", dates=dates, description="Genoa burned it.")
     assert claims_of(tmp_path, row) == (RecordedClaim(claim=claim, quote="Genoa burned Acre"),)
 
 
-def test_claims_may_stand_in_a_line_of_their_own_and_once(tmp_path: Path) -> None:
+def test_a_covariate_that_stands_alone_is_a_claim_of_its_passage(tmp_path: Path) -> None:
+    other = {**COVARIATE, "id": "c2", "subject_id": "Venice", "source_text": None}
+    listed = claims_of(tmp_path, COVARIATE, other)
+    alone = write(tmp_path, TEXT, COVARIATE, other)
+    graph = read_graph([alone])
+    assert graph.recordings == read_recordings(alone)
+    assert [each.claim.subject for each in graph.recordings["p1"].claims] == ["Genoa", "Venice"]
+    assert graph.recordings["p1"].claims == listed
+    for broken, message in (
+        ({**COVARIATE, "status": "maybe"}, "line 2: `status` should be '', 'true', 'false' or 'suspected'"),
+        ({**COVARIATE, "text_unit_id": None}, "line 2: `text_unit_id` should be a text that is not empty"),
+        ({**COVARIATE, "text_unit_id": "p2"}, "line 2: something is recorded of 'p2', but its text is nowhere"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            read_graph([write(tmp_path, TEXT, broken)])
+
+
+def test_lines_of_claims_add_up_and_the_same_claim_is_one(tmp_path: Path) -> None:
+    venice = {"subject": "Venice", "description": "It mourned."}
+    one, other = {"id": "p1", "claims": [CLAIM, venice, CLAIM]}, {"id": "p1", "claims": [CLAIM]}
+    for lines in ((other, {"id": "p1", "claims": [venice]}), (one,), (one, other)):
+        file = write(tmp_path, TEXT, *lines)
+        assert read_graph([file]).recordings == read_recordings(file)
+        assert [each.claim.subject for each in read_graph([file]).recordings["p1"].claims] == ["Genoa", "Venice"]
+
+
+def test_claims_may_stand_in_a_line_of_their_own(tmp_path: Path) -> None:
     record, claims = {"id": "p1", "entities": ["Genoa"]}, {"id": "p1", "claims": [CLAIM]}
     whole = Recording(
         document="p1", entities=(FoundEntity(name="Genoa", type="Other"),), claims=(RecordedClaim(claim=FOUND),)
@@ -80,8 +107,9 @@ def test_claims_may_stand_in_a_line_of_their_own_and_once(tmp_path: Path) -> Non
         file = write(tmp_path, TEXT, *lines)
         assert read_graph([file]).recordings == read_recordings(file) == {"p1": whole}
     assert read_graph([write(tmp_path, TEXT, claims)]).recordings["p1"].claims == whole.claims
-    with pytest.raises(InvalidInput, match="line 3: 'p1' is recorded a second time"):
-        read_graph([write(tmp_path, TEXT, claims, claims)])
+    for read in (read_recordings, lambda file: read_graph([file])):
+        with pytest.raises(InvalidInput, match="line 3: 'p1' is recorded a second time"):
+            read(write(tmp_path, TEXT, record, {**record, **claims}))
     with pytest.raises(InvalidInput, match="line 1: something is recorded of 'p1', but its text is nowhere"):
         read_graph([write(tmp_path, claims)])
 
@@ -90,8 +118,12 @@ def test_claims_may_stand_in_a_line_of_their_own_and_once(tmp_path: Path) -> Non
     ("claim", "message"),
     [
         ({"description": "Nobody did."}, "`subject` of item 1 of `claims` is missing"),
-        ({**CLAIM, "subject": " "}, "`subject` of item 1 of `claims` is empty"),
+        ({**CLAIM, "subject": 7}, "`subject` of item 1 of `claims` should be a valid string"),
         ({**CLAIM, "status": "maybe"}, "`status` of item 1 of `claims` should be '', 'true', 'false' or 'suspected'"),
+        ({**CLAIM, "status": 1}, "`status` of item 1 of `claims` should be '', 'true', 'false' or 'suspected'"),
+        ({**CLAIM, "dates": True}, "`dates` of item 1 of `claims` should be a valid string"),
+        ({**CLAIM, "dates": 1946.5}, "`dates` of item 1 of `claims` should be a valid string"),
+        ({**CLAIM, "dates": float("nan")}, "`dates` of item 1 of `claims` should be a valid string"),
         ({**CLAIM, "object": 7}, "`object` of item 1 of `claims` should be a valid string"),
         ("Genoa", "item 1 of `claims` should be a valid dictionary"),
     ],
@@ -101,13 +133,40 @@ def test_what_cannot_be_meant_is_named(tmp_path: Path, claim: object, message: s
         claims_of(tmp_path, claim)
 
 
-def test_a_claim_that_says_nothing_or_names_nobody_is_left_out_and_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("status", "read"), [(True, "true"), (False, "false"), (" TRUE ", "true"), ("NONE", "")])
+def test_a_status_may_be_a_boolean(tmp_path: Path, status: object, read: str) -> None:
+    assert [each.claim.status for each in claims_of(tmp_path, {**CLAIM, "status": status})] == [read]
+
+
+@pytest.mark.parametrize(
+    ("dates", "read"),
+    [
+        ({"dates": 1946}, "1946"),
+        ({"dates": 1946.0}, "1946"),
+        ({"dates": "", "start_date": 1946, "end_date": 1947}, "1946 to 1947"),
+    ],
+)
+def test_a_year_may_be_a_number(tmp_path: Path, dates: dict[str, object], read: str) -> None:
+    assert [each.claim.dates for each in claims_of(tmp_path, {**CLAIM, **dates})] == [read]
+
+
+def test_a_claim_that_says_nothing_is_left_out_and_told(tmp_path: Path) -> None:
     broken = {"subject_id": "and then he said", "object_id": None, "type": None, "description": None, "status": None}
-    file = write(tmp_path, {**TEXT, "claims": [broken, {**CLAIM, "subject": "..."}, CLAIM]})
+    file = write(tmp_path, {**TEXT, "claims": [broken, CLAIM]})
     graph = read_graph([file])
     assert graph.recordings["p1"].claims == (RecordedClaim(claim=FOUND),)
-    assert graph.left_out == tuple(
-        f'{file}, line 1: a claim about "{name}" says nothing' for name in ("and then he said", "...")
+    assert graph.left_out == (f'{file}, line 1: a claim about "and then he said" says nothing',)
+
+
+@pytest.mark.parametrize("subject", ["NONE", "null", "-", None, " ", "..."])
+def test_a_claim_that_names_nobody_is_left_out_and_told(tmp_path: Path, subject: str | None) -> None:
+    row = {"id": "c1", "text_unit_id": "p1", "subject_id": subject, "type": "WAR CRIMES"}
+    file = write(tmp_path, {**TEXT, "claims": [{**CLAIM, "subject": subject}, CLAIM]}, row)
+    graph = read_graph([file])
+    assert graph.recordings["p1"].claims == (RecordedClaim(claim=FOUND),)
+    assert graph.left_out == (
+        f'{file}, line 1: the claim "Genoa burned it." is about nobody',
+        f'{file}, line 2: the claim "WAR CRIMES" is about nobody',
     )
 
 

@@ -1,5 +1,7 @@
 """Each chunk gets what its text holds; nothing recorded is lost."""
 
+from threading import get_ident
+
 from quipu.ingest.recorded.extractor import RecordedExtractor, identity_of
 from quipu.model.extraction import ChunkInput, Extraction, FoundEntity, FoundRelation
 from quipu.model.recording import Recording
@@ -69,3 +71,17 @@ async def test_another_document_says_nothing() -> None:
 def test_the_identity_follows_what_is_recorded() -> None:
     assert identity_of(RECORDING) == identity_of(RECORDING)
     assert identity_of(RECORDING) != identity_of(Recording(document="d1")) != identity_of(None)
+
+
+async def test_the_loop_is_free_while_recordings_are_divided() -> None:
+    threads = []
+
+    class Watched(dict[str, Recording]):
+        def get(self, *key: object) -> Recording:
+            threads.append(get_ident())
+            return RECORDING
+
+    inputs = [ChunkInput(text="Alice Kober.", documents=("d1",))]
+    assert len([each async for each in RecordedExtractor(Watched()).extract(inputs)]) == 1
+    assert get_ident() not in threads
+    assert threads
