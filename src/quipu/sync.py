@@ -5,9 +5,10 @@ from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterator, 
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 from quipu.engine import Quipu as AsyncQuipu
+from quipu.engine.estimating import HowRead
 from quipu.errors import Unavailable
 from quipu.model.answer import Answer, AnswerPiece
 from quipu.model.chunking import Chunking
@@ -112,25 +113,28 @@ class Quipu:
         root: Path | None = None,
         metadata: Metadata | None = None,
         chunking: Chunking | None = None,
+        reread: bool = False,
         on_event: Sink = no_sink,
     ) -> AddReport:
         """Add files, folders or documents."""
-        return self._run(self._engine.add(*sources, root=root, metadata=metadata, chunking=chunking, on_event=on_event))
+        return self._run(
+            self._engine.add(
+                *sources, root=root, metadata=metadata, chunking=chunking, reread=reread, on_event=on_event
+            )
+        )
 
     def estimate(
         self,
         *sources: str | Path | SourceDocument,
         root: Path | None = None,
         metadata: Metadata | None = None,
-        chunking: Chunking | None = None,
         n_sample: int = 0,
         on_event: Sink = no_sink,
+        **how: Unpack[HowRead],
     ) -> Estimate:
         """Return what `add` would take with a language model."""
         return self._run(
-            self._engine.estimate(
-                *sources, root=root, metadata=metadata, chunking=chunking, n_sample=n_sample, on_event=on_event
-            )
+            self._engine.estimate(*sources, root=root, metadata=metadata, n_sample=n_sample, on_event=on_event, **how)
         )
 
     def tune(

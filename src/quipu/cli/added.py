@@ -7,6 +7,7 @@ from rich.console import Console
 from quipu.cli.amounts import spent
 from quipu.cli.derivations import render_derivations
 from quipu.cli.output import emit, named, styled
+from quipu.cli.readers import left_as_read, others_here
 from quipu.cli.session import command_line
 from quipu.model.document import Document
 from quipu.model.report import AddReport
@@ -57,6 +58,9 @@ def _headline(report: AddReport) -> str:
 
 def _render(console: Console, report: AddReport, headline: str) -> None:
     console.print(headline)
+    if report.n_read_otherwise:
+        note = left_as_read(report.n_read_otherwise, report.read_otherwise_by, report.extractor)
+        console.print(styled(note, "yellow"))
     _render_work(console, report)
     if report.skipped:
         kinds = ", ".join(f"{n:,} {suffix or 'without suffix'}" for suffix, n in report.skipped)
@@ -83,7 +87,7 @@ def _render_work(console: Console, report: AddReport) -> None:
             f"{counted(report.n_chunks, 'chunk')}{rate}: {report.n_extracted:,} read, {report.n_reused:,} known before;"
             f" {counted(report.n_embedded, 'text')} embedded."
         )
-        console.print(styled(f"Read by: {report.extractor}."))
+        console.print(styled(f"Read by: {report.extractor}{others_here(report.readers, report.extractor)}."))
     if report.n_dropped:
         console.print(f"{counted(report.n_dropped, 'record')} of the model left out: not borne out by the text.")
     if report.n_summarised:

@@ -6,6 +6,7 @@ from rich.console import Console
 
 from quipu.cli.amounts import duration, money, tokens
 from quipu.cli.output import styled, table
+from quipu.cli.readers import left_as_read
 from quipu.model.estimate import Estimate, Range
 from quipu.text.counted import counted
 
@@ -17,6 +18,9 @@ def render_estimate(console: Console, estimate: Estimate) -> None:
         + (f", {estimate.n_unreadable:,} that cannot be read" if estimate.n_unreadable else "")
         + f". {counted(estimate.n_chunks, 'chunk')}: {estimate.n_known:,} known before, {estimate.n_to_read:,} to read."
     )
+    if estimate.n_read_otherwise:
+        note = left_as_read(estimate.n_read_otherwise, estimate.read_otherwise_by, estimate.extractor)
+        console.print(styled(note, "yellow"))
     if not estimate.n_to_read:
         console.print("No model would be asked.")
         return

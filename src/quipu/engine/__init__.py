@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from quipu.answer import stream
 from quipu.derive.embedding import embed_stale
@@ -19,7 +19,7 @@ from quipu.engine import lookups, reports, state
 from quipu.engine.answering import Asker
 from quipu.engine.asked import asked as asked_as
 from quipu.engine.comparing import Comparer
-from quipu.engine.estimating import estimate_adding
+from quipu.engine.estimating import HowRead, estimate_adding
 from quipu.engine.handed_in import handed_in
 from quipu.engine.parts import Parts
 from quipu.engine.readiness import Readiness
@@ -95,18 +95,21 @@ class Quipu:
         root: Path | None = None,
         metadata: Metadata | None = None,
         chunking: Chunking | None = None,
+        reread: bool = False,
         on_event: Sink = no_sink,
     ) -> AddReport:
         """Add files, folders or documents, and whatever was queued before; return when all of it can be queried.
 
         A document keeps its id (its path below `root`, by default the folder that holds the index), so that a changed
         file is an update and the same again costs nothing. A file that cannot be read is reported, not raised.
-        `chunking` says how to cut them, over rules and settings. Raises NotFound for a path that does not exist.
+        `chunking` says how to cut them, over rules and settings. Documents that another model or other settings have
+        read are left as they are unless `reread`. Raises NotFound for a path that does not exist.
         """
         run = Run(self._parts)
         found = handed_in(sources, self._parts, root, metadata)
         ready = partial(self._readiness.make_sure, run.parts.models, run.parts.recipe.extractor)
-        taken = await take_in(found, self._store, run.parts.recipe.with_chunking(chunking), on_event, ready)
+        recipe = run.parts.recipe.with_chunking(chunking)
+        taken = await take_in(found, self._store, recipe, on_event, ready, reread=reread)
         return await self._finish(taken, on_event, run)
 
     async def estimate(
@@ -114,23 +117,18 @@ class Quipu:
         *sources: str | Path | SourceDocument,
         root: Path | None = None,
         metadata: Metadata | None = None,
-        chunking: Chunking | None = None,
         n_sample: int = 0,
         on_event: Sink = no_sink,
+        **how: Unpack[HowRead],
     ) -> Estimate:
         """Return what `add` would take with a language model: calls, tokens, money and time, each with a range.
 
         Documents are read and cut for real, nothing is added. With `n_sample` so many chunks are read by the model
-        first, and paid for; their replies are kept.
+        first, and paid for; their replies are kept. `how` they are read, `chunking` and `reread`, is said as to `add`.
         """
         parts = self._parts.counted_by(self._parts.models.meter.child())
-        return await estimate_adding(
-            handed_in(sources, self._parts, root, metadata),
-            n_sample,
-            parts=parts,
-            recipe=parts.recipe.with_chunking(chunking),
-            on_event=on_event,
-        )
+        found = handed_in(sources, self._parts, root, metadata)
+        return await estimate_adding(found, n_sample, parts=parts, on_event=on_event, **how)
 
     async def tune(
         self, *sources: str | Path | SourceDocument, root: Path | None = None, on_event: Sink = no_sink, **sizes: Any

@@ -4,6 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ from quipu.ingest.asking import Asked, ask
 from quipu.ingest.estimate import Measured, Survey, estimate, estimate_vectors, sample, survey
 from quipu.ingest.reading import Recipe
 from quipu.ingest.sources import FoundSource
+from quipu.model.chunking import Chunking
 from quipu.model.estimate import Estimate, Range
 from quipu.model.event import Progress
 from quipu.model.graph import Chunk
@@ -27,17 +29,31 @@ from quipu.text.counted import counted
 MAX_DOCUMENTS = 100  # of those read before, that an estimate looks at
 
 
+class HowRead(TypedDict, total=False):
+    """How documents are to be read, where a call says so: as `add` has it."""
+
+    chunking: Chunking | None
+    reread: bool
+
+
 async def estimate_adding(
-    sources: Iterable[FoundSource], n_sample: int, *, parts: Parts, recipe: Recipe, on_event: Sink
+    sources: Iterable[FoundSource],
+    n_sample: int,
+    *,
+    parts: Parts,
+    on_event: Sink,
+    chunking: Chunking | None = None,
+    reread: bool = False,
 ) -> Estimate:
     """Return what adding `sources` would take. Of a sample the replies are kept; nothing else is changed.
 
     Without a sample nothing is paid for: documents that are cut by the vectors of a service are cut without.
     """
     store, models, chain = parts.store, parts.models, parts.models.embedder_chain
+    recipe = parts.recipe.with_chunking(chunking)
     unasked = UnaskedEmbedder(recipe.embedder, recipe.tokenizer) if chain else None
     without = replace(recipe, embedder=unasked) if unasked and not n_sample else recipe
-    found = await survey(sources, store, without, on_event)
+    found = await survey(sources, store, without, on_event, reread=reread)
     reading, measured, embedded = models.reading, None, estimate_vectors(found)
     chunks: list[Chunk] = []
     errors: dict[str, str] = {}

@@ -62,5 +62,8 @@ class Run:
             n_waiting=sum(n for status, n in counts.jobs.items() if status not in (Status.FAILED, Status.PARTIAL)),
             usage=self.parts.models.meter.rows(),
             notes=tuple(notes),
+            n_read_otherwise=taken.n_otherwise.total(),
+            read_otherwise_by=tuple(sorted(taken.n_otherwise)),
+            readers=tuple(counts.readers.items()),
             derivations=refreshed.derivations,
         )

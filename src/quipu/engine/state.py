@@ -45,6 +45,7 @@ async def status(parts: Parts, needs: Needs) -> StatusReport:
         n_bytes=await asyncio.to_thread(n_bytes, parts.path),
         schema=parts.store.schema,
         models=parts.models.names(),
+        readers=tuple(counts.readers.items()),
         derivations=(*kept, *made),
     )
 

@@ -1,15 +1,16 @@
 """Estimate: the chunks that would be read are counted for real; what a model makes of one is measured, or typical."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
 from quipu.errors import OverBudget, QuipuError, Unavailable
 from quipu.ingest.likeness import similarities
-from quipu.ingest.reading import Recipe, content_hash, cut, draft, extractor_input
+from quipu.ingest.reading import Recipe, Standing, cut, draft, extractor_input, standing
 from quipu.ingest.sources import FoundSource
-from quipu.model.document import SourceDocument, Status
+from quipu.model.document import SourceDocument
 from quipu.model.estimate import Estimate, Range
 from quipu.model.event import Progress
 from quipu.model.graph import Chunk
@@ -34,10 +35,14 @@ _SECONDS_A_TOKEN = Range(low=1 / 120, likely=1 / 60, high=1 / 25)  # of output, 
 
 @dataclass(slots=True)
 class Survey:
-    """What adding would do, without doing it: `unread` are the chunks nothing is known of, by the hash of input."""
+    """What adding would do, without doing it: `unread` are the chunks nothing is known of, by the hash of input.
+
+    Some of the unchanged were read otherwise than they would be now: `n_otherwise` of them by each reader, in words.
+    """
 
     n_documents: int = 0
     n_unchanged: int = 0
+    n_otherwise: Counter[str] = field(default_factory=Counter)
     n_unreadable: int = 0
     n_chunks: int = 0
     unread: dict[str, Chunk] = field(default_factory=dict)
@@ -53,7 +58,9 @@ class Measured:
     basis: str
 
 
-async def survey(sources: Iterable[FoundSource], store: Store, recipe: Recipe, on_event: Sink) -> Survey:
+async def survey(
+    sources: Iterable[FoundSource], store: Store, recipe: Recipe, on_event: Sink, *, reread: bool = False
+) -> Survey:
     """Read and cut documents as adding would, and count what no reply is kept of. Nothing is changed."""
     found = Survey()
     pending = iter(sources)
@@ -63,7 +70,12 @@ async def survey(sources: Iterable[FoundSource], store: Store, recipe: Recipe, o
             live = {document.id: document for document in await view.documents([each.id for each in documents])}
         for source in documents:
             before = live.get(source.id)
-            if before and before.status is Status.READY and before.content_hash == content_hash(source, recipe):
+            stands = standing(before, source, recipe)
+            if before and stands is Standing.READ_OTHERWISE and not reread:
+                found.n_otherwise[before.reader] += 1
+                found.n_unchanged += 1
+                continue
+            if stands is Standing.READ:
                 found.n_unchanged += 1
                 continue
             try:
@@ -99,6 +111,9 @@ def estimate(
     return Estimate(
         n_documents=found.n_documents,
         n_unchanged=found.n_unchanged,
+        n_read_otherwise=found.n_otherwise.total(),
+        read_otherwise_by=tuple(sorted(found.n_otherwise)),
+        extractor=recipe.extractor.description,
         n_unreadable=found.n_unreadable,
         n_chunks=found.n_chunks,
         n_known=found.n_chunks - n_chunks,

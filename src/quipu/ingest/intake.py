@@ -2,15 +2,16 @@
 
 import asyncio
 import math
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from quipu.errors import InvalidInput
 from quipu.ingest.pipeline import BYTES_AT_ONCE, CLAIM
-from quipu.ingest.reading import Recipe, chunking_of, content_hash
+from quipu.ingest.reading import Recipe, Standing, chunking_of, standing
 from quipu.ingest.sources import MAX_BYTES, MAX_ID, FoundSource, SkippedFiles, UnreadableSource
 from quipu.model.delta import Delta
-from quipu.model.document import SourceDocument, Status
+from quipu.model.document import SourceDocument
 from quipu.model.event import Progress
 from quipu.ports.sink import Sink
 from quipu.ports.store import Store
@@ -19,11 +20,15 @@ from quipu.text.halves import texts_in, with_half
 
 @dataclass(slots=True)
 class Taken:
-    """What happened to the documents handed in, by id."""
+    """What happened to the documents handed in, by id.
+
+    Some of the `unchanged` were read otherwise than they would be now: `n_otherwise` of them by each reader, in words.
+    """
 
     added: list[str] = field(default_factory=list)
     updated: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
+    n_otherwise: Counter[str] = field(default_factory=Counter)
     unreadable: list[UnreadableSource] = field(default_factory=list)
     skipped: SkippedFiles | None = None
 
@@ -38,9 +43,12 @@ async def take_in(
     recipe: Recipe,
     on_event: Sink,
     make_ready: Callable[[], Awaitable[None]] = _ready,
+    *,
+    reread: bool = False,
 ) -> Taken:
     """Queue documents durably, a few megabytes at a time; those that are live as they stand are passed over.
 
+    So are those that were read by another than the recipe has it, and have not changed, unless `reread`.
     How each is to be cut is settled here and queued with it, so that whoever resumes the work does the same. Before any
     is queued, `make_ready` is waited for: where nothing is new, it is not called.
     """
@@ -53,7 +61,12 @@ async def take_in(
         queued: list[SourceDocument] = []
         for source in by_id.values():
             before = live.get(source.id)
-            if before and before.status is Status.READY and before.content_hash == content_hash(source, recipe):
+            stands = standing(before, source, recipe)
+            if before and stands is Standing.READ_OTHERWISE and not reread:
+                taken.n_otherwise[before.reader] += 1
+                taken.unchanged.append(source.id)
+                continue
+            if stands is Standing.READ:
                 taken.unchanged.append(source.id)
                 continue
             queued.append(replace(source, chunking=chunking_of(source, recipe)))

@@ -3,10 +3,12 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum, auto
 
 from quipu.ingest.chunkers import CHUNKERS, chunk, sentences, with_header
 from quipu.model.chunking import Chunking, ChunkingRule
-from quipu.model.document import ParsedDocument, SourceDocument
+from quipu.model.content_hash import is_same_content, is_same_reading, join_hash
+from quipu.model.document import Document, ParsedDocument, SourceDocument, Status
 from quipu.model.extraction import ChunkInput
 from quipu.model.graph import Chunk
 from quipu.model.ids import chunk_id, digest, digest_bytes
@@ -33,14 +35,17 @@ class Recipe:
     chunking: Chunking = field(default_factory=Chunking)
     rules: tuple[ChunkingRule, ...] = ()
 
-    @property
-    def identity(self) -> str:
-        """What, besides the document and its chunking, decides the facts."""
-        return digest(READING, self.extractor.identity, self.tokenizer.identity)
-
     def with_chunking(self, chunking: Chunking | None) -> "Recipe":
         """Return the recipe of one call: where that says how to cut, it says so for all its documents."""
         return self if chunking is None else replace(self, chunking=chunking, rules=())
+
+
+class Standing(Enum):
+    """How a document that is handed in stands in the index."""
+
+    TO_READ = auto()
+    READ = auto()
+    READ_OTHERWISE = auto()  # the same, but read by another, or as other settings had it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,12 +73,35 @@ def chunking_of(source: SourceDocument, recipe: Recipe) -> Chunking:
 
 
 def content_hash(source: SourceDocument, recipe: Recipe) -> str:
-    """Return what identifies a document's content and how it is read: equal means there is nothing to do."""
+    """Return what identifies a document's content and how it is read; see model.content_hash."""
+    content = _digest(source, recipe, digest(READING, recipe.tokenizer.identity))
+    return join_hash(content, recipe.extractor.identity, recipe.extractor.description)
+
+
+def standing(before: Document | None, source: SourceDocument, recipe: Recipe) -> Standing:
+    """Return how a document stands, given what the index knows of it.
+
+    What was read in part is tried again by who read it, and by nobody else.
+    """
+    if before is None or before.status not in (Status.READY, Status.PARTIAL):
+        return Standing.TO_READ
+    now, then = content_hash(source, recipe), before.content_hash
+    if is_same_reading(then, now) or then == _unnamed_hash(source, recipe):
+        return Standing.READ if before.status is Status.READY else Standing.TO_READ
+    return Standing.READ_OTHERWISE if is_same_content(then, now) else Standing.TO_READ
+
+
+def _unnamed_hash(source: SourceDocument, recipe: Recipe) -> str:
+    """Return the hash that indexes made before have of the same."""
+    return _digest(source, recipe, digest(READING, recipe.extractor.identity, recipe.tokenizer.identity))
+
+
+def _digest(source: SourceDocument, recipe: Recipe, how: str) -> str:
     said = [f"{key}={value!r}" for key, value in sorted(source.metadata.items())]
     chunking = chunking_of(source, recipe)
-    reader = recipe.embedder.identity if CHUNKERS[chunking.method].reads_vectors else ""
-    how = digest(recipe.identity, chunking.to_json(), reader)
-    return digest(how, digest_bytes(source.data), source.media_type, source.title, source.source, *said)
+    embedder = recipe.embedder.identity if CHUNKERS[chunking.method].reads_vectors else ""
+    cut_how = digest(how, chunking.to_json(), embedder)
+    return digest(cut_how, digest_bytes(source.data), source.media_type, source.title, source.source, *said)
 
 
 def draft(source: SourceDocument, recipe: Recipe) -> Draft:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from quipu.model.chunking import Chunking
+from quipu.model.content_hash import reader_named
 
 MetadataValue = str | int | float | bool | None | tuple[str, ...]
 Metadata = Mapping[str, MetadataValue]
@@ -85,3 +86,8 @@ class Document:
     error: str = ""
     added_at: str = ""
     updated_at: str = ""
+
+    @property
+    def reader(self) -> str:
+        """Who read it, in words; "" where nobody has, or that was not noted."""
+        return reader_named(self.content_hash)

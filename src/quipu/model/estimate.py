@@ -29,7 +29,8 @@ class Estimate:
     None where the model has no price. `seconds` is the time of the model at the concurrency of the settings. Where a
     service computes the vectors, `embedder` is its model, and `embedded_tokens` and `embedding_cost` come on top.
     `sample_calls` and `sample_cost` are what was spent for this estimate; `n_sample_failed` of the `n_sampled` chunks
-    could not be read, the first of them for `sample_error`.
+    could not be read, the first of them for `sample_error`. `extractor` says what would read; `n_read_otherwise` of
+    the unchanged documents were not read by it, or by other settings, but as `read_otherwise_by` has it.
     """
 
     n_documents: int
@@ -49,6 +50,9 @@ class Estimate:
     n_sampled: int = 0
     n_sample_failed: int = 0
     sample_error: str = ""
+    extractor: str = ""
+    n_read_otherwise: int = 0
+    read_otherwise_by: tuple[str, ...] = ()
     embedder: str = ""
     embedded_tokens: Range | None = None
     embedding_cost: Range | None = None

@@ -22,6 +22,8 @@ class AddReport:
     what models were asked and what it cost, by this
     piece of work alone. `n_dropped` records of a model were left out, since text or ontology do not bear them out.
     `notes` tell what a user should look at, though the work went on, as a model whose fallback stands in.
+    `n_read_otherwise` of the unchanged documents were not read by `extractor`, or by other settings, but as
+    `read_otherwise_by` has it. `readers` are who read the documents of the index, with how many each has read.
     """
 
     n_added: int = 0
@@ -44,6 +46,9 @@ class AddReport:
     usage: tuple[UsageRow, ...] = ()
     n_dropped: int = 0
     notes: tuple[str, ...] = ()
+    n_read_otherwise: int = 0
+    read_otherwise_by: tuple[str, ...] = ()
+    readers: tuple[tuple[str, int], ...] = ()
     derivations: tuple[DerivationReport, ...] = ()
 
 
@@ -103,6 +108,8 @@ class ImportReport:
 class StatusReport:
     """The state of an index: how much it holds, what waits, who reads it, what is stale.
 
+    `extractor` is what is set now; `readers` are who read the documents there are, in words, with how many each has
+    read, "" where that was not noted.
     `derivations` are those every index keeps, then those made on demand, in order of need. `models` are the language
     models that are set, by the work they are for.
     """
@@ -125,6 +132,7 @@ class StatusReport:
     n_bytes: int
     schema: int
     models: tuple[tuple[str, str], ...] = ()  # (role, model)
+    readers: tuple[tuple[str, int], ...] = ()
     derivations: tuple[DerivationState, ...] = ()
 
 

@@ -54,6 +54,7 @@ class Counts:
     """How much the index holds, and how much work is waiting.
 
     `n_unsummarised` entities and relations have more descriptions than are shown: a language model may sum them up.
+    `readers` are who read the live documents, in words, with how many each has read; "" where that was not noted.
     """
 
     documents: int
@@ -67,6 +68,7 @@ class Counts:
     jobs: Mapping[str, int]
     stale_vectors: int
     n_unsummarised: int
+    readers: Mapping[str, int]
 
 
 class ReadView(DerivedView, Protocol):

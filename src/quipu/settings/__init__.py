@@ -115,12 +115,16 @@ class Settings(BaseSettings):
         description="Whether a model also notes claims: who is said to have done what, whether it is true, and when.",
     )
     ontology: FilePath | None = Field(
-        None, description="File of entity types and relations (YAML, TOML or JSON): docs/extraction.md."
+        None,
+        description="File of entity types and relations (YAML, TOML or JSON): docs/extraction.md. "
+        "Changed, it counts for documents that are there with `quipu add --reread`.",
     )
     ontology_mode: Literal["soft", "strict"] = Field(
         "soft", description="What becomes of things outside the ontology; strict: they are left out."
     )
-    glossary: FilePath | None = Field(None, description="File of terms and what they mean, told to the model.")
+    glossary: FilePath | None = Field(
+        None, description="File of terms and what they mean, told to the model; once changed, `quipu add --reread`."
+    )
     embedder: Literal["wordllama", "minilm", "sentence-transformers", "fastembed", "openai"] = Field(
         "wordllama",
         description="What turns texts into vectors; openai: any server of that kind. Besides the first and the last "

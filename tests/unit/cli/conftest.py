@@ -293,6 +293,8 @@ class FakeEngine:
     is_interrupted: bool = False
     jobs: tuple[tuple[str, int], ...] = (("failed", 1), ("queued", 4))
     stale: tuple[str, ...] = ()
+    readers: tuple[tuple[str, int], ...] = ()
+    rereads: bool = False
 
     async def open(self, settings: Settings, *, create: bool, repair: bool) -> "Quipu":
         self.settings, self.may_create = settings, create
@@ -308,12 +310,14 @@ class FakeEngine:
         metadata: Metadata,
         chunking: Chunking | None,
         on_event: Callable[[Event], None],
+        reread: bool = False,
     ) -> AddReport:
         if self.is_interrupted:
             raise asyncio.CancelledError
         on_event(Progress(stage="extract", done=1, total=4))
         self.calls.append(("add", sources, root, metadata))
         self.chunkings.append(chunking)
+        self.rereads = reread
         return self.added
 
     async def add_text(self, text: str, **options: Any) -> AddReport:
@@ -321,8 +325,9 @@ class FakeEngine:
         self.calls.append(("add_text", text, options))
         return self.added
 
-    async def estimate(self, *sources: Path | SourceDocument, n_sample: int, **_options: Any) -> Estimate:
+    async def estimate(self, *sources: Path | SourceDocument, n_sample: int, **options: Any) -> Estimate:
         self.calls.append(("estimate", sources, n_sample))
+        self.rereads = options["reread"]
         return self.estimated
 
     async def tune(self, *sources: Path, on_event: Callable[[Event], None], **options: Any) -> TuningReport:
@@ -441,6 +446,7 @@ class FakeEngine:
             n_bytes=1_000_000,
             schema=1,
             models=self.models,
+            readers=self.readers,
             derivations=STATES,
         )
 

@@ -26,6 +26,7 @@ def test_the_file_is_written_and_the_setting_that_names_it_shown(cli: Cli, tmp_p
     out = cli("tune").out
     assert (tmp_path / "ontology.yaml").read_text(encoding="utf-8") == TUNING.file
     assert "ontology.yaml is written." in out and 'ontology = "ontology.yaml"' in out
+    assert "`quipu add --reread` reads them again by it" in " ".join(out.split())
 
 
 def test_the_file_stands_beside_the_settings(cli: Cli, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """A recorded graph becomes an index: documents, entities, relations, communities and reports."""
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -303,3 +304,17 @@ async def test_where_others_never_stop_the_reports_are_not_taken_for_adopted(tmp
         assert not await is_adopted(graph, bench.store)
         assert (await adopt(bench, graph)).n_reports == 2
         assert await is_adopted(graph, bench.store)
+
+
+async def test_added_as_a_file_an_imported_document_stays_as_recorded_until_it_is_to_be_read(tmp_path: Path) -> None:
+    graph = await asyncio.to_thread(read_graph, [write_run(tmp_path / "run")])
+    async with quipu.open(tmp_path / "k") as kb:
+        await kb.import_graph(tmp_path / "run")
+        before = (await told(kb))[-1]
+        report = await kb.add(*graph.documents)
+        assert (report.n_unchanged, report.n_read_otherwise) == (3, 3)
+        assert report.read_otherwise_by == ("a recorded graph",)
+        assert (await told(kb))[-1] == before
+        assert (await kb.add(*graph.documents, reread=True)).n_updated == 3
+        assert [name for name, _ in (await kb.status()).readers] == ["local rules, no language model"]
+        assert (await kb.import_graph(tmp_path / "run")).n_updated == 3  # it is asked for, and takes over again

@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from quipu.ingest.reading import chunking_of, content_hash, cut, draft, extractor_input
+from quipu.ingest.local.extractor import LocalExtractor
+from quipu.ingest.reading import Recipe, Standing, chunking_of, content_hash, cut, draft, extractor_input, standing
 from quipu.model.chunking import Chunking, ChunkingRule
-from quipu.model.document import Block, ParsedDocument, SourceDocument
+from quipu.model.document import Block, Document, ParsedDocument, SourceDocument, Status
+from quipu.model.ids import digest, digest_bytes
 from tests.laws.world import RECIPE
 
 FIXED, SEMANTIC = Chunking(method="fixed"), Chunking(method="semantic")
@@ -53,6 +55,57 @@ def test_the_hash_depends_on_the_embedder_only_where_it_helps_to_cut() -> None:
     other = replace(RECIPE, embedder=Other())
     assert content_hash(source("a.txt"), RECIPE) == content_hash(source("a.txt"), other)
     assert content_hash(source("a.txt", SEMANTIC), RECIPE) != content_hash(source("a.txt", SEMANTIC), other)
+
+
+class OtherReader(LocalExtractor):
+    identity, description = "other/1", "another reader"
+
+
+BY_ANOTHER = replace(RECIPE, extractor=OtherReader())
+
+
+def known(status: Status = Status.READY, recipe: Recipe = RECIPE, **changes: str) -> Document:
+    """Return what the index knows of a document that was read by a recipe."""
+    content = content_hash(source("a.txt"), recipe)
+    return replace(Document(id="a.txt", title="", status=status, content_hash=content), **changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        (None, Standing.TO_READ),
+        (known(), Standing.READ),
+        (known(recipe=BY_ANOTHER), Standing.READ_OTHERWISE),
+        (known(Status.PARTIAL), Standing.TO_READ),
+        (known(Status.PARTIAL, BY_ANOTHER), Standing.READ_OTHERWISE),
+        (known(Status.QUEUED), Standing.TO_READ),
+        (known(Status.FAILED, BY_ANOTHER), Standing.TO_READ),
+        (known(recipe=replace(BY_ANOTHER, chunking=FIXED)), Standing.TO_READ),
+        (known(content_hash=digest("of an index made before, by another")), Standing.TO_READ),
+    ],
+)
+def test_what_is_as_it_was_is_read_again_by_who_could_read_more_of_it(
+    before: Document | None, expected: Standing
+) -> None:
+    assert standing(before, source("a.txt"), RECIPE) is expected
+
+
+def test_a_reader_under_another_name_is_the_same() -> None:
+    class Renamed(LocalExtractor):
+        description = "rules"
+
+    renamed = replace(RECIPE, extractor=Renamed())
+    assert known(recipe=renamed).reader == "rules"
+    assert standing(known(recipe=renamed), source("a.txt"), RECIPE) is Standing.READ
+
+
+def test_an_index_made_before_readers_were_noted_is_not_read_again() -> None:
+    marco = source("a.txt")
+    before = digest("reading/2", RECIPE.extractor.identity, RECIPE.tokenizer.identity)
+    how = digest(before, RECIPE.chunking.to_json(), "")
+    document = known(content_hash=digest(how, digest_bytes(marco.data), marco.media_type, "", ""))
+    assert document.reader == ""
+    assert standing(document, marco, RECIPE) is Standing.READ
 
 
 def test_a_chunk_in_the_body_of_a_table_has_its_header_and_counts_it() -> None:

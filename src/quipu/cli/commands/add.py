@@ -26,6 +26,7 @@ from quipu.model.report import AddReport
 
 if TYPE_CHECKING:
     from quipu.engine import Quipu
+    from quipu.settings import Settings
 
 _STDIN = "-"
 _TEXT_TYPE = "text/markdown"
@@ -42,6 +43,7 @@ class _Request:
     metadata: Metadata
     root: Path | None
     chunking: Chunking | None
+    reread: bool
 
 
 @click.command(
@@ -56,6 +58,7 @@ class _Request:
         r"quipu add minutes.md --chunker separator --chunk-separator '\n---\n'",
         "quipu add ./reports --dry-run --sample 20",
         "quipu add ./reports --budget 5.00",
+        "quipu add ./reports --reread --dry-run",
         r"quipu add slides.pdf --chunker separator --chunk-separator '\f'",
     ),
 )
@@ -68,6 +71,9 @@ class _Request:
     "--root", type=click.Path(path_type=Path, exists=True, file_okay=False), help="Ids are paths below this folder."
 )
 @chunking_options
+@click.option(
+    "--reread", is_flag=True, help="Read unchanged documents again that another model or other settings have read."
+)
 @no_model_option
 @budget_option
 @click.option("--dry-run", "is_dry", is_flag=True, help="Only estimate calls, tokens, money and time; add nothing.")
@@ -83,6 +89,7 @@ def command(
     title: str,
     pairs: tuple[str, ...],
     root: Path | None,
+    reread: bool,
     has_no_model: bool,
     budget: str | None,
     is_dry: bool,
@@ -92,11 +99,12 @@ def command(
 ) -> int:
     """Add files, folders or text to the index.
 
-    PATH is a file, a folder, or - for standard input. A file added again is an update that costs only what changed.
-    How they are cut is a setting, a rule for some of them in quipu.toml, or said here for all of them. With a language
-    model, --dry-run says what it would cost and --budget ends the work cleanly before it costs more; --no-model reads
-    by local rules. The exit code is 1 if a document failed, the work stopped or not one chunk (of a sample, too) could
-    be read; what is done is in the index all the same.
+    PATH is a file, a folder, or - for standard input. A file added again is an update that costs only what changed;
+    unchanged, it stays as it was read, by whatever model, ontology and glossary were set then, unless --reread asks for
+    what is set now. How they are cut is a setting, a rule for some of them in quipu.toml, or said here for all of them.
+    With a language model, --dry-run says what it would cost and --budget ends the work cleanly before it costs more;
+    --no-model reads by local rules. The exit code is 1 if a document failed, the work stopped or not one chunk (of a
+    sample, too) could be read; what is done is in the index all the same.
     """
     if n_sample and not is_dry:
         raise click.UsageError("--sample goes with --dry-run.")
@@ -112,19 +120,23 @@ def command(
         metadata=parse_metadata(pairs),
         root=root,
         chunking=parse_chunking(**chunking),
+        reread=reread,
     )
     _check(request)
     settings = load_settings(has_no_model=has_no_model, budget=budget)
     if is_dry:
-        with progress(is_quiet=is_quiet) as on_event:
-            told = with_engine(
-                lambda engine: _estimate(engine, request, n_sample or 0, on_event), settings, create=True
-            )
-        emit(told, render_estimate)
-        return int(0 < told.n_sampled == told.n_sample_failed)
+        return _tell(request, n_sample or 0, settings, is_quiet=is_quiet)
     with progress(is_quiet=is_quiet) as on_event:
         report = with_engine(lambda engine: _add(engine, request, on_event), settings, create=True)
     return finish(report, is_quiet=is_quiet)
+
+
+def _tell(request: _Request, n_sample: int, settings: "Settings", *, is_quiet: bool) -> int:
+    """Print what adding would take, and return the exit code."""
+    with progress(is_quiet=is_quiet) as on_event:
+        told = with_engine(lambda engine: _estimate(engine, request, n_sample, on_event), settings, create=True)
+    emit(told, render_estimate)
+    return int(0 < told.n_sampled == told.n_sample_failed)
 
 
 def _check(request: _Request) -> None:
@@ -147,6 +159,7 @@ async def _add(engine: "Quipu", request: _Request, on_event: Callable[[Event], N
         root=request.root,
         metadata=request.metadata,
         chunking=request.chunking,
+        reread=request.reread,
         on_event=on_event,
     )
 
@@ -157,6 +170,7 @@ async def _estimate(engine: "Quipu", request: _Request, n_sample: int, on_event:
         root=request.root,
         metadata=request.metadata,
         chunking=request.chunking,
+        reread=request.reread,
         n_sample=n_sample,
         on_event=on_event,
     )

@@ -8,6 +8,7 @@ from rich.console import Console
 from quipu.cli.derivations import render_states
 from quipu.cli.options import QuipuCommand
 from quipu.cli.output import emit, styled
+from quipu.cli.readers import history
 from quipu.cli.session import command_line, with_engine
 from quipu.cli.work import work_in_words
 from quipu.model.document import Status
@@ -32,7 +33,8 @@ def _render(console: Console, status: StatusReport) -> None:
         f" from {counted(status.n_mentions, 'mention')} and {counted(status.n_links, 'link')}"
     )
     console.print(f"  {counted(status.n_vectors, 'vector')} of {status.dimension} numbers by {status.embedder}")
-    console.print(f"  {counted(status.n_replies, 'reply')} kept; read by {status.extractor}; schema {status.schema}")
+    console.print(styled(f"  {history(status.readers, status.extractor)}"))
+    console.print(f"  {counted(status.n_replies, 'reply')} kept; schema {status.schema}")
     for models in _models(status):
         console.print(styled(f"  {models}"))
     n_failed = dict(status.jobs).get(Status.FAILED, 0)

@@ -13,7 +13,7 @@ from quipu.cli.budget import budget_option, no_model_option
 from quipu.cli.options import QuipuCommand
 from quipu.cli.output import emit, named, styled
 from quipu.cli.progress import progress
-from quipu.cli.session import load_settings, with_engine
+from quipu.cli.session import command_line, load_settings, with_engine
 from quipu.cli.tunings import render_cost, render_tuning
 from quipu.model.tuning import TuningReport
 
@@ -114,6 +114,8 @@ def _render(console: Console, tuned: Tuned) -> None:
         named(tuned.path, "bold").append(" is written. Read it and change what you like; then set in quipu.toml")
     )
     console.print(styled(f"  {tuned.setting}", "green"))
+    reread = command_line("add", "--reread")
+    console.print(styled(f"Documents of the index stay as they were read; `{reread}` reads them again by it."))
 
 
 def _check(path: Path, *, is_forced: bool) -> None:

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from quipu.errors import QuipuError
 from quipu.ingest.facts import chunk_facts
 from quipu.ingest.likeness import similarities
-from quipu.ingest.reading import Recipe, content_hash, cut, draft
+from quipu.ingest.reading import Recipe, Standing, content_hash, cut, draft, standing
 from quipu.ingest.recorded.extractor import RecordedExtractor, identity_of
 from quipu.model.delta import ChunkFacts, Delta, DocumentFacts
 from quipu.model.derivation import ADOPTED
-from quipu.model.document import SourceDocument, Status
+from quipu.model.document import SourceDocument
 from quipu.model.event import Progress
 from quipu.model.extraction import ChunkInput
 from quipu.model.graph import Chunk
@@ -49,7 +49,7 @@ async def publish_graph(graph: RecordedGraph, store: Store, recipe: Recipe, on_e
         facts: list[DocumentFacts] = []
         for source in batch:
             before, own = live.get(source.id), _recipe_of(source, graph, recipe)
-            if before and before.status is Status.READY and before.content_hash == content_hash(source, own):
+            if standing(before, source, own) is Standing.READ:
                 done.n_unchanged += 1
                 continue
             try:

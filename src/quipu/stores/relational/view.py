@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy import Table, func, select
 
+from quipu.model.content_hash import NAMED_AT
 from quipu.model.document import Document, Status
 from quipu.model.evidence import Scored
 from quipu.model.graph import (
@@ -181,6 +182,8 @@ def _stale(snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def _counts(snapshot: Snapshot) -> Counts:
+    reader = func.substr(s.document.c.content_hash, NAMED_AT + 1).label("reader")
+    by_reader = select(reader, func.count()).group_by(reader).order_by(reader)
     by_status = select(s.job.c.status, func.count()).group_by(s.job.c.status).order_by(s.job.c.status)
     return Counts(
         documents=_n_rows(snapshot, s.document),
@@ -194,6 +197,7 @@ def _counts(snapshot: Snapshot) -> Counts:
         jobs={row[0]: row[1] for row in snapshot.connection.execute(by_status)},
         stale_vectors=vector_reads.n_waiting(snapshot),
         n_unsummarised=summaries.n_waiting(snapshot.connection),
+        readers={row[0]: row[1] for row in snapshot.connection.execute(by_reader)},
     )
 
 

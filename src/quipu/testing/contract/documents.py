@@ -2,8 +2,10 @@
 
 from dataclasses import replace
 
+from quipu.model.content_hash import join_hash
 from quipu.model.delta import Delta, JobFailure
 from quipu.model.document import Metadata, Status
+from quipu.model.ids import digest
 from quipu.testing.contract.steps import DIMENSION, MODEL, OpenStore, dump, embed, publish, remove
 from quipu.testing.facts import document, entity, passage, relation, source
 
@@ -268,3 +270,14 @@ class Documents:
             # Mentions: four of entities, one of a relation. Links: names where they stand in capitals, so not "road".
             assert (counts.mentions, counts.links) == (5, 3)
             assert dict(counts.jobs) == {"queued": 2, "removing": 1}
+            assert dict(counts.readers) == {"": 2}
+
+    async def test_counts_say_who_read_how_many_documents(self, open_store: OpenStore) -> None:
+        by = {"a": "rules", "b": "a model", "c": "a model"}
+        hashes = {name: join_hash(digest(name), f"{reader}/1", reader) for name, reader in by.items()}
+        async with open_store() as store:
+            await publish(store, *(replace(document(each, _ROAD), content_hash=hashes[each]) for each in by))
+            await remove(store, "c")
+            async with store.view() as view:
+                assert dict((await view.counts()).readers) == {"a model": 1, "rules": 1}
+                assert [each.reader for each in await view.documents()] == ["rules", "a model"]
