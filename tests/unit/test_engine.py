@@ -241,24 +241,56 @@ async def test_wrong_questions_are_refused_with_a_remedy(tmp_path: Path) -> None
             await kb.search(" ")
 
 
-async def test_another_embedder_is_refused_until_the_index_is_embedded_again(
+async def test_only_what_embeds_is_refused_with_another_embedder_until_the_index_is_embedded_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = Settings(index=tmp_path / "kb")
     async with await open_engine(settings) as kb:
         await kb.add_text(POLO, id="polo")
         expected = [line for line in await _dump(kb) if '"kind":"vector"' not in line]
+        made_with = (await kb.status()).embedder
     monkeypatch.setattr("quipu.providers.local.WordLlamaEmbedder.identity", "wordllama/other")
-    with pytest.raises(Mismatch, match="quipu reembed"):
-        await open_engine(settings)
-    async with await open_engine(settings, repair=True) as kb:
+    async with await open_engine(settings) as kb:
+        status = await kb.status()
+        assert (status.embedder, status.other_embedder) == (made_with, "wordllama/other")
+        assert (await kb.query("Who met Kublai Khan?", strategy="lexical")).is_supported
+        assert await kb.verify() == []
+        for refused in (
+            kb.query("Who met Kublai Khan?"),
+            kb.retrieve("Who met Kublai Khan?", strategy="naive"),
+            kb.add_text("Niccolò was his father.", id="father"),
+        ):
+            with pytest.raises(Mismatch, match="quipu reembed"):
+                await refused
+        assert [document.id for document in await kb.documents()] == ["polo"]
+        assert (await kb.resume()).stopped == (await kb.refresh()).stopped == ""
         assert await kb.reembed() > 0
+        assert (await kb.query("Who met Kublai Khan?")).is_supported
     async with await open_engine(settings) as kb:
         lines = await _dump(kb)
         assert [line for line in lines if '"kind":"vector"' not in line] == expected
         assert all("wordllama/other" in line for line in lines if '"kind":"vector"' in line)
         assert await kb.verify() == []
         assert (await kb.query("Who met Kublai Khan?")).is_supported
+
+
+async def test_documents_are_removed_and_what_cannot_be_embedded_is_told_with_another_embedder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(index=tmp_path / "kb")
+    async with await open_engine(settings) as kb:
+        await kb.add_text(POLO, id="polo")
+        await kb.add_text("Marco Polo came home to Venice.", id="home")
+        await kb.refresh(["communities", "hierarchy"])
+    monkeypatch.setattr("quipu.providers.local.WordLlamaEmbedder.identity", "wordllama/other")
+    async with await open_engine(settings) as kb:
+        report = await kb.remove(["home"])
+        assert report.removed == ("home",)
+        assert all("quipu reembed" in each.stopped for each in report.refreshed.derivations)
+        assert await kb.verify() == []
+        await kb.remove(["polo"])
+    async with await open_engine(settings) as kb:
+        assert (await kb.status()).other_embedder == ""  # it holds nothing: any embedder will do
 
 
 async def test_another_tokenizer_is_refused_until_full_text_is_built_again(tmp_path: Path) -> None:

@@ -47,8 +47,9 @@ async def test_an_index_changes_its_embedder_and_back(tmp_path: Path) -> None:
     async with await open_engine(static) as kb:
         await kb.add_text(TEXT, id="kober")
         before = [hit.score for hit in (await kb.retrieve(QUESTION, strategy="naive")).chunks]
-    with pytest.raises(Mismatch, match="quipu reembed"):
-        await open_engine(minilm)
+    async with await open_engine(minilm) as kb:
+        with pytest.raises(Mismatch, match="quipu reembed"):
+            await kb.retrieve(QUESTION, strategy="naive")
     for settings, dimension in ((minilm, 384), (static, 256)):
         async with await open_engine(settings, repair=True) as kb:
             assert await kb.reembed() > 0

@@ -70,7 +70,7 @@ class Quipu:
         self._parts = parts
         self._store = parts.store
         self._working, self._deriving = asyncio.Lock(), asyncio.Lock()
-        self._readiness = Readiness()
+        self._readiness = Readiness(parts.store, parts.embedder)
         self._asker = Asker.of(parts)
         self._comparer = Comparer(ask=self.query, asker=self._asker)
 

@@ -8,6 +8,7 @@ from typing import Self, TypeVar
 from quipu.answer import Material, compose, gather
 from quipu.engine.asking_model import AskingModel, Replies
 from quipu.engine.fetching import FetchingEmbedder, with_fetches
+from quipu.engine.matching import MatchedEmbedder
 from quipu.engine.models import Models
 from quipu.engine.needs import Needs, with_remedy
 from quipu.engine.parts import Parts
@@ -121,7 +122,8 @@ class Asker:
         query = resolved.query
         replies, has_model = Replies(tally.llm), self.models.chains.keys() >= _ASKED
         chained = self.models.embedder_chain
-        embedder = FetchingEmbedder(self.models.embedder(self.embedder, tally.meter)) if chained else self.embedder
+        embedder: Embedder = MatchedEmbedder(self.models.embedder(self.embedder, tally.meter), self.store)
+        embedder = FetchingEmbedder(embedder) if chained else embedder
 
         async def search() -> T:
             async with self.store.view(query.filter) as view:

@@ -21,9 +21,11 @@ async def import_recorded(
 ) -> ImportReport:
     """Publish the documents, adopt the communities in a `turn` to derive, then bring up to date what is derived.
 
-    Raises InvalidInput for communities without documents where none of their entities is in the index.
+    Raises InvalidInput for communities without documents where none of their entities is in the index, and
+    Mismatch where the vectors there are of another embedder.
     """
     parts = run.parts
+    await parts.store.use_embedder(parts.embedder.identity, parts.embedder.dimension)
     published = await publish_graph(graph, parts.store, parts.recipe, on_event)
     adopted = Adopted()
     if graph.communities and not await is_adopted(graph, parts.store):

@@ -3,6 +3,7 @@
 from quipu.engine.models import Models
 from quipu.errors import OverBudget
 from quipu.model.document import Status
+from quipu.ports.embedder import Embedder
 from quipu.ports.extractor import Extractor
 from quipu.ports.store import Store
 
@@ -12,17 +13,22 @@ TO_READ = (Status.QUEUED, Status.PARSING, Status.EXTRACTING)
 class Readiness:
     """Checks models once, and only where something is to be read; `notes` tell what a user should look at."""
 
-    def __init__(self) -> None:
+    def __init__(self, store: Store | None = None, embedder: Embedder | None = None) -> None:
+        self._store, self._embedder = store, embedder
         self.notes: tuple[str, ...] = ()
         self._is_checked = False
 
     async def make_sure(self, models: Models, extractor: Extractor) -> None:
         """Raise Unavailable, with the remedy, where documents cannot be read as things stand.
 
+        Raises Mismatch where their vectors could not stand beside those of the index.
+
         A budget that is used up by that stops the work, when the documents wait for more; no more is spent on it.
         """
         if self._is_checked:
             return
+        if self._store and self._embedder:
+            await self._store.use_embedder(self._embedder.identity, self._embedder.dimension)
         try:
             self.notes = await models.check(models.meter)
             await extractor.check()

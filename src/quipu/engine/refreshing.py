@@ -9,7 +9,7 @@ from quipu.derive.derivation import Derivation
 from quipu.derive.embedding import embed_stale
 from quipu.derive.summaries import summarise_stale
 from quipu.engine.parts import Parts
-from quipu.errors import OverBudget, Overloaded, Refused, TooLong, Unavailable
+from quipu.errors import Mismatch, OverBudget, Overloaded, Refused, TooLong, Unavailable
 from quipu.model.chat import Role
 from quipu.model.delta import Delta
 from quipu.model.derivation import ADOPTED, IMPORTED, DerivationReport
@@ -101,18 +101,25 @@ async def _summarise(parts: Parts, on_event: Sink) -> RefreshReport:
 
 @dataclass(slots=True)
 class _Run:
-    """One run: what it has done by now, and why it stopped ("": it has not)."""
+    """One run: what it has done by now, and why it stopped ("": it has not) or has no vectors to derive from."""
 
     parts: Parts
     on_event: Sink
     stopped: str = ""
+    unmatched: str = ""
     n_embedded: int = 0
     reports: list[DerivationReport] = field(default_factory=list)
 
     async def embed(self) -> None:
-        """Compute the vectors that are missing."""
+        """Compute the vectors that are missing; where those there are of another embedder, none is."""
+        store, embedder = self.parts.store, self.parts.embedder
         try:
+            await store.use_embedder(embedder.identity, embedder.dimension)
             await embed_stale(self.parts.store, self.parts.embedder, self.on_event, self.count)
+        except Mismatch as error:
+            self.unmatched = str(error)
+            async with store.view() as view:
+                self.stopped = self.stopped or (self.unmatched if (await view.counts()).stale_vectors else "")
         except _STOPPING as error:
             self.stopped = self.stopped or str(error)
 
@@ -141,9 +148,9 @@ class _Run:
                 hindrance_by_name[each.name] = hindrance
                 self.reports.append(DerivationReport(name=each.name, notes=(f"left as it was: {hindrance}",)))
                 continue
-            if self.stopped and (each.asks_model or left_out & set(each.needs)):
+            if self.unmatched or (self.stopped and (each.asks_model or left_out & set(each.needs))):
                 left_out.add(each.name)
-                self.reports.append(DerivationReport(name=each.name, stopped=self.stopped))
+                self.reports.append(DerivationReport(name=each.name, stopped=self.unmatched or self.stopped))
                 continue
             report = await self._made(each, is_rebuild=each.name in anew)
             self.reports.append(report)

@@ -19,13 +19,14 @@ _FLOAT16 = 2  # bytes of a number in the store
 
 async def status(parts: Parts, needs: Needs) -> StatusReport:
     """Return how much the index holds, what waits and what is stale."""
-    embedder, recipe = parts.embedder, parts.recipe
+    is_set = (parts.embedder.identity, parts.embedder.dimension)
+    identity, dimension = await parts.store.embedder() or is_set
     async with parts.store.view() as view:
         counts = await view.counts()
         made = await needs.states(view, parts.catalog)
         stale = await view.stale()
         revision = view.revision
-    kept = await asyncio.to_thread(_kept_always, parts, counts)
+    kept = await asyncio.to_thread(_kept_always, parts, counts, (identity, dimension))
     return StatusReport(
         path=str(parts.path),
         revision=revision,
@@ -39,9 +40,10 @@ async def status(parts: Parts, needs: Needs) -> StatusReport:
         n_replies=counts.replies,
         jobs=tuple(counts.jobs.items()),
         stale=(*stale, *_unsummarised(parts, counts), *_behind(made)),
-        extractor=f"{recipe.extractor.identity} ({recipe.extractor.description})",
-        embedder=embedder.identity,
-        dimension=embedder.dimension,
+        extractor=f"{parts.recipe.extractor.identity} ({parts.recipe.extractor.description})",
+        embedder=identity,
+        dimension=dimension,
+        other_embedder=is_set[0] if is_set != (identity, dimension) else "",
         n_bytes=await asyncio.to_thread(n_bytes, parts.path),
         schema=parts.store.schema,
         models=parts.models.names(),
@@ -62,7 +64,8 @@ async def plan(parts: Parts, needs: Needs, scope: Scope) -> tuple[DerivationStat
         states = {each.name: each for each in await needs.states(view, wanted)}
         rebuilt = await needs.states_anew(view, [each for each in wanted if each.name in anew])
     states |= {each.name: each for each in rebuilt}
-    always = await asyncio.to_thread(_kept_always, parts, counts)
+    embedder = await parts.store.embedder() or (parts.embedder.identity, parts.embedder.dimension)
+    always = await asyncio.to_thread(_kept_always, parts, counts, embedder)
     text = (_full_text(counts),) if scope.rebuild and not scope.names else ()
     planned = (*text, *always, *states.values())
     return tuple(state for state in planned if state.is_anew or state.freshness is not Freshness.FRESH)
@@ -77,8 +80,9 @@ def n_bytes(folder: Path) -> int:
     return total
 
 
-def _kept_always(parts: Parts, counts: Counts) -> tuple[DerivationState, ...]:
-    """Return the state of what every index keeps."""
+def _kept_always(parts: Parts, counts: Counts, embedder: tuple[str, int]) -> tuple[DerivationState, ...]:
+    """Return the state of what every index keeps; `embedder` is identity and dimension of whose vectors answer."""
+    identity, dimension = embedder
     has_model = parts.models.llm(Role.SUMMARISE) is not None
     n_unsummarised = counts.n_unsummarised if has_model else 0
     return (
@@ -93,10 +97,10 @@ def _kept_always(parts: Parts, counts: Counts) -> tuple[DerivationState, ...]:
         DerivationState(
             name="vectors",
             freshness=_freshness(counts.stale_vectors),
-            holds=f"{counts.vectors:,} by {parts.embedder.identity}",
+            holds=f"{counts.vectors:,} by {identity}",
             n_items=counts.vectors,
             n_stale=counts.stale_vectors,
-            n_bytes=_FLOAT16 * parts.embedder.dimension * counts.vectors + n_bytes(parts.path / "vectors"),
+            n_bytes=_FLOAT16 * dimension * counts.vectors + n_bytes(parts.path / "vectors"),
             cost=RefreshCost(n_texts=counts.stale_vectors),
         ),
         DerivationState(

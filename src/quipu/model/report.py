@@ -111,7 +111,8 @@ class StatusReport:
     `extractor` is what is set now; `readers` are who read the documents there are, in words, with how many each has
     read, "" where that was not noted.
     `derivations` are those every index keeps, then those made on demand, in order of need. `models` are the language
-    models that are set, by the work they are for.
+    models that are set, by the work they are for. `embedder` is whose vectors the index holds; `other_embedder` is the
+    one that is set where that is another, "" else: no question by vectors is answered until `quipu reembed`.
     """
 
     path: str
@@ -134,6 +135,7 @@ class StatusReport:
     models: tuple[tuple[str, str], ...] = ()  # (role, model)
     readers: tuple[tuple[str, int], ...] = ()
     derivations: tuple[DerivationState, ...] = ()
+    other_embedder: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -315,6 +315,10 @@ class Store(Replies, Protocol):
         """Return up to `limit` texts that have no vector under this model yet, by text hash."""
         ...
 
+    async def embedder(self) -> tuple[str, int] | None:
+        """Return identity and dimension of the embedder whose vectors answer, None where there is none yet."""
+        ...
+
     async def use_embedder(self, identity: str, dimension: int) -> None:
         """Record the embedder of an index that holds nothing yet; afterwards raise Mismatch where it is another one.
 

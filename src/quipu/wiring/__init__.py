@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from quipu.derive.catalog import make_catalog
 from quipu.derive.summarising import SummaryOptions
 from quipu.engine import Parts, Quipu
 from quipu.engine.models import Models
-from quipu.errors import InvalidInput, NotFound
+from quipu.errors import InvalidInput, Mismatch, NotFound
 from quipu.ingest.local import LocalExtractor
 from quipu.ingest.reading import Recipe
 from quipu.model.chat import Role
@@ -79,8 +80,9 @@ async def open_engine(
 ) -> Quipu:
     """Open the index the settings name; make an empty one where there is none and `create` is set.
 
-    Raises NotFound where there is no index and none is to be made, Mismatch where it was built with another embedder or
-    tokenizer. `repair` opens it all the same, for the commands that rebuild. `extractor` takes the place of the one the
+    Raises NotFound where there is no index and none is to be made, Mismatch where it was built with another tokenizer.
+    `repair` opens it all the same, for the commands that rebuild. One with the vectors of another embedder is opened:
+    only what embeds, as questions by vectors and adding do, raises Mismatch. `extractor` takes the place of the one the
     settings name; `retry` says how patient calls of models are, where not as they are by default.
     """
     path = settings.index.absolute()
@@ -98,7 +100,8 @@ async def open_engine(
             _make_folder(settings)
             await store.prepare(any_tokenizer=repair)
         if not repair:
-            await store.use_embedder(embedder.identity, embedder.dimension)
+            with suppress(Mismatch):  # what needs the vectors says so when it comes to that
+                await store.use_embedder(embedder.identity, embedder.dimension)
         models = _open_models(settings, store, embedder, retry)
         reader = extractor or make_extractor(settings, models)
         if extractor is None:

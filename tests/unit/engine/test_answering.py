@@ -48,6 +48,9 @@ class _Watched:
     def dimension(self) -> int:
         return self.library.embedder.dimension
 
+    async def use_embedder(self, identity: str, dimension: int) -> None:
+        assert (identity, dimension) == (self.identity, self.dimension)
+
     @asynccontextmanager
     async def view(self, allowed: Filter | None = None) -> AsyncIterator[ReadView]:
         async with self.library.view(allowed) as view:

@@ -154,6 +154,10 @@ def _index(settings: "Settings") -> Check:
     if damage := with_engine(lambda engine: engine.damage(), settings):
         remedy = "Restore it from a copy, or delete the folder and add the documents again."
         return replace(found, outcome="failed", detail="; ".join(damage[:3]), remedy=remedy)
+    if status.other_embedder:
+        other = f"{detail}, but {status.other_embedder} is set"
+        remedy = "quipu reembed, or set the embedder back"
+        return replace(found, outcome="warning", detail=other, remedy=remedy)
     if status.jobs:
         listed = ", ".join(f"{n:,} {name}" for name, n in status.jobs)
         remedy = "quipu resume" if waiting(status) else "quipu retry"

@@ -33,6 +33,9 @@ def _render(console: Console, status: StatusReport) -> None:
         f" from {counted(status.n_mentions, 'mention')} and {counted(status.n_links, 'link')}"
     )
     console.print(f"  {counted(status.n_vectors, 'vector')} of {status.dimension} numbers by {status.embedder}")
+    if status.other_embedder:
+        remedy = f"`{command_line('reembed')}` computes the vectors anew; until then only words are searched for"
+        console.print(styled(f"  the embedder that is set is another, {status.other_embedder}: {remedy}", "yellow"))
     console.print(styled(f"  {history(status.readers, status.extractor)}"))
     console.print(f"  {counted(status.n_replies, 'reply')} kept; schema {status.schema}")
     for models in _models(status):

@@ -196,7 +196,6 @@ class RelationalStore:
         self._embedder = identity, dimension
 
     async def embedder(self) -> tuple[str, int] | None:
-        """Return identity and dimension of the embedder whose vectors answer, None where there is none yet."""
         return await self._read(vector_rows.live_model)
 
     async def begin_reembedding(self, identity: str, dimension: int) -> None:

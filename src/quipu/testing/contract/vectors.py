@@ -221,6 +221,7 @@ class Vectors:
 
     async def test_another_embedder_is_refused_with_the_remedy(self, open_store: OpenStore) -> None:
         async with open_store() as store:
+            assert await store.embedder() is None
             await store.use_embedder(MODEL, DIMENSION)
             await store.use_embedder(MODEL, DIMENSION)
             await store.commit(Delta(enqueue=[source("a")]))
@@ -231,6 +232,7 @@ class Vectors:
         async with open_store() as store:
             with pytest.raises(Mismatch):
                 await store.use_embedder(_NEXT, _NEXT_DIMENSION)
+            assert await store.embedder() == (MODEL, DIMENSION)
 
     async def test_an_index_that_holds_nothing_takes_any_embedder(self, open_store: OpenStore) -> None:
         async with open_store() as store:
