@@ -2,7 +2,9 @@
 
 import inspect
 import json
+import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,3 +75,58 @@ def test_a_bad_setting_leaves_no_thread_behind(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput), sync.open(tmp_path / "kb", top_k=0):
         pass
     assert not (tmp_path / "kb").exists()
+
+
+def test_a_single_name_is_no_list_of_letters_and_a_list_of_paths_is_many(tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("kober.md", "ventris.md")]
+    for file in files:
+        file.write_text(f"{file.stem.title()} read Linear B in Athens.")
+    with sync.open(tmp_path / "kb") as kb:
+        assert kb.add(files).n_added == 2  # type: ignore[arg-type]
+        assert [each.name for each in kb.refresh("communities").derivations] == ["communities"]
+        assert {each.name for each in kb.plan("names")} >= {"names"}
+        assert [each.strategy for each in kb.compare("Who read Linear B?", "lexical").compared] == ["lexical"]
+        assert kb.drop("communities") == ("communities",)
+        with pytest.raises(InvalidInput, match=r"5 is no document\."):
+            kb.add(5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"top_k": "7"}, "top_k = '7'"),
+        ({"top_k": 1.5}, "top_k = 1.5"),
+        ({"top_k": True}, "top_k = True"),
+        ({"strategy": 5}, "strategy = 5"),
+        ({"filter": "region=1"}, "filter = 'region=1'.*quipu.Filter"),
+        ({"filter": {}}, "filter = {}"),
+        ({"history": [{"role": "user"}]}, "history = .*quipu.Turn"),
+        ({"budget": 5}, "budget = 5 .*quipu.Budget"),
+        ({"min_similarity": math.nan}, "min_similarity = nan"),
+        ({"min_similarity": 5}, "min_similarity = 5"),
+        ({"topk": 5}, "'topk'.*Did you mean top_k"),
+    ],
+)
+def test_an_option_that_is_no_value_of_its_kind_is_refused(tmp_path: Path, options: dict[str, Any], named: str) -> None:
+    with sync.open(tmp_path / "kb") as kb:
+        with pytest.raises(InvalidInput, match=named) as caught:
+            kb.query("What?", **options)
+        assert "__init__" not in str(caught.value)
+
+
+def test_what_is_no_question_no_text_and_no_metadata_is_refused(tmp_path: Path) -> None:
+    with sync.open(tmp_path / "kb") as kb:
+        with pytest.raises(InvalidInput, match="None is no question"):
+            kb.query(None)  # type: ignore[arg-type]
+        refused: tuple[tuple[Any, dict[str, Any], str], ...] = (
+            (5, {}, "takes a text, not 5"),
+            ("A text.", {"id": 5}, "5 cannot be the id"),
+            ("A text.", {"metadata": {"a": object()}}, "'a' = <object"),
+            ("A text.", {"metadata": ["a"]}, "is no metadata"),
+        )
+        for text, options, named in refused:
+            with pytest.raises(InvalidInput, match=named):
+                kb.add_text(text, **options)
+        with pytest.raises(InvalidInput, match="is no metadata"):
+            kb.add(tmp_path, metadata="a=1")  # type: ignore[arg-type]
+        assert kb.documents() == []

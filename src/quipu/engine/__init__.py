@@ -216,17 +216,17 @@ class Quipu:
         run = Run(self._parts)
         if rebuild and not names:
             await self._store.rebuild_text_index()
-        report = await self._refreshed(run.parts, on_event, Scope(names=tuple(names), rebuild=rebuild))
+        report = await self._refreshed(run.parts, on_event, Scope(names=lookups.listed(names), rebuild=rebuild))
         return replace(report, usage=run.parts.models.meter.rows())
 
     async def plan(self, names: Sequence[str] = (), *, rebuild: bool = False) -> tuple[DerivationState, ...]:
         """Return what `refresh` would bring up to date, or make anew, and what it would cost; nothing is changed."""
-        return await state.plan(self._parts, self._asker.needs, Scope(names=tuple(names), rebuild=rebuild))
+        return await state.plan(self._parts, self._asker.needs, Scope(names=lookups.listed(names), rebuild=rebuild))
 
     async def drop(self, names: Sequence[str]) -> tuple[str, ...]:
         """Keep these derivations, and those that need them, no longer; return which were dropped."""
         async with self._deriving:
-            return await drop(self._parts, names)
+            return await drop(self._parts, lookups.listed(names))
 
     async def reembed(self, on_event: Sink = no_sink) -> int:
         """Compute every vector with the embedder now set, beside the old ones, and swap; return how many."""
@@ -268,7 +268,7 @@ class Quipu:
 
         One that fails is told of with its reason; raises NotFound for a strategy that does not exist.
         """
-        return await self._comparer.compare(self._asked(query, options), strategies)
+        return await self._comparer.compare(self._asked(query, options), lookups.listed(strategies))
 
     async def explain(
         self, query: str | Query, *, chunk: str = "", rank: int | None = None, **options: Any

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from quipu.errors import InvalidInput
 from quipu.ingest.pipeline import BYTES_AT_ONCE, CLAIM
 from quipu.ingest.reading import Recipe, Standing, chunking_of, standing
-from quipu.ingest.sources import MAX_BYTES, MAX_ID, FoundSource, SkippedFiles, UnreadableSource
+from quipu.ingest.sources import MAX_BYTES, FoundSource, SkippedFiles, UnreadableSource, checked_id, checked_metadata
 from quipu.model.delta import Delta
 from quipu.model.document import SourceDocument
 from quipu.model.event import Progress
@@ -82,11 +82,8 @@ async def take_in(
 def _check(source: SourceDocument) -> None:
     """Refuse what could not be named, filtered or compared later. Raises InvalidInput."""
     name = source.id
-    if not name.strip() or len(name) > MAX_ID or "\0" in name:
-        raise InvalidInput(
-            f"{name[:80]!r} cannot be the id of a document.",
-            remedy=f"Use 1 to {MAX_ID:,} characters, not all spaces and none of them NUL.",
-        )
+    checked_id(name)
+    checked_metadata(source.metadata)
     if half := with_half(texts_in([name, source.title, source.source, source.metadata])):
         raise InvalidInput(
             f"{half[:80]!r}, said of {name[:80]!r}, holds half of a surrogate pair.",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from quipu.errors import InvalidDocument, NotFound
+from quipu.errors import InvalidDocument, InvalidInput, NotFound
 from quipu.ingest.ours import INDEX, TAPE, is_tape, of_index
 from quipu.model.document import Metadata, MetadataValue, SourceDocument
 from quipu.model.ids import digest_bytes
@@ -18,6 +18,7 @@ SIDECAR_SUFFIX = ".meta.json"
 MAX_ID = 4_096  # characters: as long as a path may be
 MAX_BYTES = 500_000_000  # of a document: it is held whole, a few times over; SQLite keeps at most twice as much
 _MAX_SIDECAR_BYTES = 1_000_000
+_SCALARS = (str, int, float)  # what metadata may hold, beside None and lists of texts
 _LINK = "symbolic link"
 _SPECIAL = "pipe or device"
 
@@ -80,8 +81,13 @@ def text_source(
 ) -> SourceDocument:
     """Return `text` as a document; without an id it is named by its content, so the same text is the same document.
 
-    Raises InvalidDocument for text that holds half of a surrogate pair.
+    Raises InvalidDocument for text that holds half of a surrogate pair, InvalidInput for what is no text.
     """
+    if not isinstance(text, str):
+        raise InvalidInput(
+            f"add_text takes a text, not {repr(text)[:80]}.", remedy="Decode bytes, or hand in a SourceDocument."
+        )
+    checked_metadata(metadata)
     try:
         data = text.encode("utf-8")
     except UnicodeEncodeError as error:
@@ -89,8 +95,34 @@ def text_source(
             f"The text holds half of a surrogate pair at character {error.start}.",
             remedy="Decode it from its bytes again, with errors='replace'.",
         ) from error
-    name = id or f"text:{digest_bytes(data)[:12]}"
+    name = checked_id(id) if id is not None else f"text:{digest_bytes(data)[:12]}"
     return SourceDocument(id=name, data=data, title=title, metadata=dict(metadata or {}), media_type=media_type)
+
+
+def checked_id(name: str) -> str:
+    """Return the id of a document. Raises InvalidInput where it is none, or could not be shown in one line."""
+    if not isinstance(name, str) or not name.strip() or len(name) > MAX_ID or "\0" in name:
+        raise InvalidInput(
+            f"{repr(name)[:80]} cannot be the id of a document.",
+            remedy=f"Use a text of 1 to {MAX_ID:,} characters, not all spaces and none of them NUL.",
+        )
+    return name
+
+
+def checked_metadata(metadata: Metadata | None) -> Metadata:
+    """Return what is said of documents. Raises InvalidInput where it is no mapping of names to values to compare."""
+    if not isinstance(metadata or {}, Mapping):
+        raise InvalidInput(
+            f"{repr(metadata)[:80]} is no metadata.", remedy="Give a mapping, as in {'year': 1298, 'author': 'Polo'}."
+        )
+    for name, value in (metadata or {}).items():
+        values = value if isinstance(value, (tuple, list)) else (value,)
+        if not isinstance(name, str) or not all(each is None or isinstance(each, _SCALARS) for each in values):
+            raise InvalidInput(
+                f"The metadata {repr(name)[:80]} = {repr(value)[:80]} cannot be kept.",
+                remedy="A name is a text, a value a text, a number, True, False, None, or a list of texts.",
+            )
+    return metadata or {}
 
 
 def _exists(path: Path) -> bool:

@@ -22,7 +22,7 @@ def check_fields(made: "DataclassInstance") -> None:
     """
     for name, kind in _kinds(type(made)).items():
         value = getattr(made, name)
-        if not _is(value, kind):
+        if type(value) is not kind and not _is(value, kind):
             raise InvalidInput(
                 f"{name} = {repr(value)[:_MAX_SHOWN]} cannot be used.", remedy=f"It takes {_in_words(kind)}."
             )
@@ -35,6 +35,8 @@ def _kinds(cls: type["DataclassInstance"]) -> Mapping[str, Any]:
 
 
 def _is(value: object, kind: Any) -> bool:
+    if value == ():
+        return get_origin(kind) is tuple
     if get_origin(kind) is tuple:
         return isinstance(value, (tuple, list)) and all(_is(each, get_args(kind)[0]) for each in value)
     if get_origin(kind) is Literal:

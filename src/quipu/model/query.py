@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Self
 
 from quipu.errors import InvalidInput
+from quipu.model.fields import check_fields
 
 Comparison = Literal["=", "!=", "<", "<=", ">", ">=", "in", "contains", "exists"]
 
@@ -57,6 +58,7 @@ class Filter:
                     remedy=f"Write {part}=[{_EXAMPLES[kind]}].",
                 )
             object.__setattr__(self, part, taken)
+        check_fields(self)
 
     def is_empty(self) -> bool:
         """Say whether the filter lets every document through."""
@@ -78,6 +80,10 @@ class Budget:
     total: int = 30_000
     answer: int = 2_048
 
+    def __post_init__(self) -> None:
+        """Raise InvalidInput for what is no value of a field."""
+        check_fields(self)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MixWeights:
@@ -91,6 +97,10 @@ class MixWeights:
     relation: float = 1.0
     vector: float = 1.0
 
+    def __post_init__(self) -> None:
+        """Raise InvalidInput for what is no value of a field."""
+        check_fields(self)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keywords:
@@ -99,6 +109,10 @@ class Keywords:
     low_level: tuple[str, ...] = ()
     high_level: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Raise InvalidInput for what is no value of a field."""
+        check_fields(self)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
@@ -106,6 +120,10 @@ class Turn:
 
     role: Literal["user", "assistant"]
     text: str
+
+    def __post_init__(self) -> None:
+        """Raise InvalidInput for what is no value of a field."""
+        check_fields(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +177,14 @@ class Query:
     auto_refresh: bool = False
     search_text: str = ""
     model_keywords: Keywords = field(default_factory=Keywords)
+
+    def __post_init__(self) -> None:
+        """Raise InvalidInput for what is no value of a field, and for what no cosine can be."""
+        check_fields(self)
+        if not -1 <= self.min_similarity <= 1:
+            raise InvalidInput(
+                f"min_similarity = {self.min_similarity} is no cosine.", remedy="Use a number from -1 to 1."
+            )
 
     def as_searched(self) -> Self:
         """Return the query a strategy gets: its text is what is searched for."""
