@@ -43,7 +43,7 @@ async def compose(
         context=material.packed.context(),
         prompt=as_text(messages_for(query, material)),
         statements=written.statements,
-        notes=written.notes,
+        notes=written.notes if written.is_supported else (*written.notes, *material.evidence.hidden),
         trace=Trace(
             strategy=query.strategy,
             revision=material.revision,

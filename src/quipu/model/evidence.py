@@ -48,7 +48,8 @@ class Point:
 class Evidence:
     """What a strategy found, best first: ids of chunks, entities, relations, claims and cluster reports, never text.
 
-    `points` are what a model made of some of it where the method has one do so.
+    `points` are what a model made of some of it where the method has one do so. `hidden` says what was not shown and
+    why, for whoever is told that nothing was found.
 
     `ranks_passages` is False for a strategy that ranks none (bypass), which is then left out of passage metrics.
     `looks_up` is False for one that searches nothing at all (bypass): a model is then asked without evidence.
@@ -62,6 +63,7 @@ class Evidence:
     points: tuple[Point, ...] = ()
     seeds: tuple[Seed, ...] = ()
     notes: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
     ranks_passages: bool = True
     looks_up: bool = True
 

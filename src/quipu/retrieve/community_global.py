@@ -9,6 +9,7 @@ question and rated highest first.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from quipu.model.cluster import ClusterReport
 from quipu.model.evidence import Evidence, Hit
@@ -30,16 +31,25 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     if tools.model is None:
         ratings, notes = await reported_at(query.community_level, tree, view)
         left_out = "without a language model no points are drawn from the reports: they are shown as they are"
-        return await _reports_alone(ratings, (*notes, left_out), query=query, view=view, tools=tools)
+        evidence = await _reports_alone(ratings, (*notes, left_out), query=query, view=view, tools=tools)
+        return replace(evidence, hidden=_hidden(query, notes))
     chosen, notes = await _to_read(query, tree, view, tools, tools.model)
     found = await points_in(chosen, query, tools.model, tools.tokenizer)
-    notes = (*notes, *found.notes)
+    hidden, notes = _hidden(query, notes), (*notes, *found.notes)
     if not found.points and found.n_failed:
         ratings = {report.cluster: report.rating for report in chosen}
-        return await _reports_alone(ratings, notes, query=query, view=view, tools=tools)
+        evidence = await _reports_alone(ratings, notes, query=query, view=view, tools=tools)
+        return replace(evidence, hidden=hidden)
     calls, points = counted(found.n_batches, "call"), counted(len(found.points), "point")
     read = f"a model read {counted(len(chosen), 'report')} in {calls} and found {points}"
-    return Evidence(points=found.points, notes=(*notes, read), ranks_passages=False)
+    return Evidence(points=found.points, notes=(*notes, read), hidden=hidden, ranks_passages=False)
+
+
+def _hidden(query: Query, notes: Sequence[str]) -> tuple[str, ...]:
+    """Return what notes say of reports that are not shown, with the reason, where there is a filter."""
+    if query.filter.is_empty() or query.dynamic_selection:
+        return ()
+    return tuple(f"{note}: such a report also tells of documents that are filtered out" for note in notes)
 
 
 async def _to_read(

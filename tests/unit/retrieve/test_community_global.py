@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from quipu.answer import compose, gather
 from quipu.model.chat import Lifetime, Role
 from quipu.model.query import Budget, Filter, Query
 from quipu.ports.store import Space
@@ -224,6 +225,18 @@ async def test_a_filter_hides_reports_and_finer_ones_stand_in(library: Library) 
     # what Weavers says is in silk and in weaving; nobody else says anything of those who carry
     assert {hit.id for hit in found.reports} == {"carrying", "salt"}
     assert found.notes[0] == "1 community without a report that may be shown"
+
+
+async def test_where_a_filter_hides_reports_the_answer_says_so(library: Library) -> None:
+    await trades(library)
+    query = replace(SILK, community_level=0, filter=Filter(exclude=("Weavers",)))
+    async with library.view(query.filter) as view:
+        found = await retrieve(query, view, library.tools)
+        material = await gather(replace(query, text="Which penguins breed on ice?"), found, view, ByteTokenizer())
+    answer = await compose(replace(query, text="Which penguins breed on ice?"), material)
+    (note,) = answer.notes
+    assert note.startswith("1 community without a report that may be shown: ")
+    assert "filtered out" in note
 
 
 async def test_the_prompt_holds_no_word_of_what_is_filtered_out(library: Library) -> None:
