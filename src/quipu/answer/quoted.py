@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from quipu.answer.cite import cite
-from quipu.answer.extractive import Extract, extract
+from quipu.answer.extractive import MIN_WORDS, Extract, extract
 from quipu.answer.material import Material
 from quipu.answer.sources import quotable_passages
 from quipu.model.answer import Citation
 from quipu.model.query import Filter, Query
 from quipu.text.counted import counted
+from quipu.text.terms import terms_of
 
 EXTRACTIVE = "extractive"
 NOTHING_FOUND = "I found nothing about this."
@@ -51,12 +52,30 @@ def _nothing_found(query: Query, material: Material) -> str:
         found.append(counted(len(packed.passages), "passage") if packed.passages else "no passage")
     brought = f"{NOTHING_FOUND} The strategy '{query.strategy}' brought back {' and '.join(found)}"
     passages = quotable_passages(material)
+    retold = _retold(query, material)
     if not passages:
-        return f"{brought}."
+        return f"{brought}.{retold}"
     n_documents = len({passage.chunk.document_id for passage in passages})
-    return (
-        f"{brought} from {counted(n_documents, 'document')}, first '{passages[0].chunk.title}', but none says enough."
-    )
+    first = f"first '{passages[0].chunk.title}', but none says enough."
+    return f"{brought} from {counted(n_documents, 'document')}, {first}{retold}"
+
+
+def _retold(query: Query, material: Material) -> str:
+    """Return where else words of the question stand: what sums documents up is never quoted, but may be read."""
+    asked, packed = frozenset(terms_of(query.text)), material.packed
+    needed = min(MIN_WORDS, len(asked))
+    told = {
+        "reports": (f"{report.title} {report.text}" for report in packed.reports),
+        "descriptions of entities": (f"{entity.name} {entity.description}" for entity in packed.entities),
+    }
+    found = [what for what, texts in told.items() if needed and any(_shared(asked, text) >= needed for text in texts)]
+    if not found:
+        return ""
+    return f" The {' and the '.join(found)} have words of the question: `--context` shows what they say."
+
+
+def _shared(asked: frozenset[str], text: str) -> int:
+    return len(asked.intersection(terms_of(text)))
 
 
 def _why_nothing(query: Query, material: Material) -> str:

@@ -148,3 +148,14 @@ async def test_chinese_and_russian_reports_are_cited(
     answer = await _answered(library, said, evidence)
     assert answer.is_supported
     assert [citation.document_id for citation in answer.citations] == ["X"]
+
+
+async def test_a_report_that_has_the_words_of_the_question_is_pointed_to_and_never_quoted(library: Library) -> None:
+    await trades(library)
+    told = replace(await _gathered(library), evidence=EVIDENCE)
+    reports = tuple(replace(each, text="Operation Dulce is a mission of stakes.") for each in told.packed.reports)
+    told = replace(told, packed=replace(told.packed, reports=reports))
+    answer = await compose(Query(text="What is Operation Dulce?", strategy="community_global"), told)
+    assert answer.text.startswith(NOTHING_FOUND)
+    assert answer.text.endswith(" The reports have words of the question: `--context` shows what they say.")
+    assert not answer.citations
