@@ -377,6 +377,16 @@ async def test_each_of_several_callers_is_told_of_its_own_documents(tmp_path: Pa
         assert [document.status for document in await kb.documents()] == [Status.READY] * 8
 
 
+async def test_removals_that_were_cut_short_are_counted_as_they_are_finished(tmp_path: Path) -> None:
+    async with engine(tmp_path) as kb:
+        await kb.add_text(POLO, id="polo")
+        await kb.add_text(KHAN, id="khan")
+        await kb._store.commit(Delta(enqueue_removal=["polo", "khan"]))
+        report = await kb.resume()
+        assert (report.n_removed, report.n_resumed) == (2, 0)
+        assert await kb.documents() == []
+
+
 async def test_a_document_added_again_while_its_removal_is_under_way_stays(tmp_path: Path) -> None:
     async with engine(tmp_path) as kb:
         await kb.add_text(POLO, id="polo")

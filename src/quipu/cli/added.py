@@ -28,9 +28,11 @@ def finish(report: AddReport, *, is_quiet: bool = False) -> int:
 def finish_queue(report: AddReport, *, is_quiet: bool = False) -> int:
     """Print the report of work that was waiting and return the exit code, as `finish`."""
     n_made = report.n_embedded + report.n_summarised + sum(each.n_made for each in report.derivations)
-    is_idle = not (report.n_resumed or n_made or report.failed or report.stopped)
+    is_idle = not (report.n_resumed or report.n_removed or n_made or report.failed or report.stopped)
     failed = f", {len(report.failed):,} failed" if report.failed else ""
-    done = f"{counted(report.n_resumed, 'document')} finished{failed}"
+    removed = f"{counted(report.n_removed, 'removal')} finished" if report.n_removed else ""
+    read = f"{counted(report.n_resumed, 'document')} finished{failed}"
+    done = ", ".join(filter(None, (read if report.n_resumed or failed or not removed else "", removed)))
     return _finish(report, "Nothing was waiting." if is_idle else f"{done}.", is_quiet=is_quiet)
 
 

@@ -52,6 +52,7 @@ class Run:
             n_extracted=work.n_extracted,
             n_reused=work.n_reused,
             n_dropped=work.n_dropped,
+            n_removed=work.n_removed,
             n_embedded=refreshed.n_embedded,
             n_summarised=refreshed.n_summarised,
             unsummarised=refreshed.unsummarised,

@@ -46,6 +46,7 @@ class Work:
     n_extracted: int = 0
     n_reused: int = 0
     n_dropped: int = 0
+    n_removed: int = 0
     stopped: QuipuError | None = None
 
 
@@ -103,6 +104,7 @@ class _Run:
     async def _remove(self, jobs: Sequence[Job]) -> None:
         if jobs:
             await self._store.commit(Delta(remove_claimed=[job.id for job in jobs]))
+            self._work.n_removed += len(jobs)
             for job in jobs:
                 self._on_event(DocumentDone(document_id=job.document_id, status="removed"))
 

@@ -50,6 +50,7 @@ class AddReport:
     read_otherwise_by: tuple[str, ...] = ()
     readers: tuple[tuple[str, int], ...] = ()
     derivations: tuple[DerivationReport, ...] = ()
+    n_removed: int = 0  # removals that had been cut short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -337,6 +337,8 @@ def test_cancel_all_leaves_live_documents_alone(cli: Cli, engine: FakeEngine) ->
 def test_nothing_waiting_is_said_in_words(cli: Cli, engine: FakeEngine) -> None:
     engine.added = AddReport()
     assert cli("resume").out == "Nothing was waiting.\n"
+    engine.added = AddReport(n_removed=72)
+    assert cli("resume").out.startswith("72 removals finished.\n")
 
 
 def test_what_is_not_a_date_is_refused(cli: Cli, engine: FakeEngine) -> None:
