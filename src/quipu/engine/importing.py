@@ -33,7 +33,7 @@ async def import_recorded(
             adopted = await adopt(parts.bench(on_event), graph)
         if not (adopted.n_communities or graph.documents):
             raise InvalidInput(
-                "None of the entities in the communities is in the index.",
+                f"{graph.communities[0].where}: none of the entities in the communities is in the index.",
                 remedy="Import the documents they are of, before or together with them.",
             )
     return ImportReport(

@@ -28,12 +28,16 @@ class Recording:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedCommunity:
-    """A community by the names of its entities; `parent` is the id of the one that holds it, "" at level 0."""
+    """A community by the names of its entities; `parent` is the id of the one that holds it, "" at level 0.
+
+    `where` is the file and line it stands in.
+    """
 
     id: str
     level: int
     parent: str = ""
     entities: tuple[str, ...] = ()
+    where: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

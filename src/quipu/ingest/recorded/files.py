@@ -68,6 +68,7 @@ class _Found:
     communities: dict[str, RecordedCommunity] = field(default_factory=dict)
     reports: dict[str, RecordedReport] = field(default_factory=dict)
     where: dict[str, str] = field(default_factory=dict)
+    where_of_report: dict[str, str] = field(default_factory=dict)
     digests: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
 
@@ -76,8 +77,9 @@ class _Found:
         self.digests.append(line.model_dump_json())
         if isinstance(line, ReportLine):
             _once(self.reports, str(line.community), line.recorded(), where)
+            self.where_of_report[str(line.community)] = where
         elif isinstance(line, CommunityLine):
-            _once(self.communities, str(line.community), line.recorded(), where)
+            _once(self.communities, str(line.community), replace(line.recorded(), where=where), where)
         else:
             self._take_passage(where, line)
 
@@ -116,7 +118,7 @@ class _Found:
             self._check_parent(community)
         for name in sorted(self.reports.keys() - self.communities.keys()):
             raise InvalidInput(
-                f"There is a report of community {name}, which is recorded nowhere.",
+                f"{self.where_of_report[name]}: there is a report of community {name}, which is recorded nowhere.",
                 remedy="Give the file with the communities, too.",
             )
         identity = f"recorded/1 {digest('recorded', *sorted(self.digests))[:12]}"
@@ -137,13 +139,14 @@ class _Found:
         parent = self.communities.get(community.parent)
         if parent is None:
             raise InvalidInput(
-                f"Community {community.id} lies in community {community.parent}, which is recorded nowhere.",
+                f"{community.where}: community {community.id} lies in community {community.parent}, "
+                "which is recorded nowhere.",
                 remedy="Give all communities, or leave `parent` out.",
             )
         if parent.level >= community.level:
             raise InvalidInput(
-                f"Community {community.id} of level {community.level} lies in community {parent.id} of level "
-                f"{parent.level}.",
+                f"{community.where}: community {community.id} of level {community.level} lies in community {parent.id} "
+                f"of level {parent.level} ({parent.where}).",
                 remedy="Level 0 is the coarsest: a community lies in one of a lower level.",
             )
 

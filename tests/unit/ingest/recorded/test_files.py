@@ -123,13 +123,19 @@ def test_names_in_mixed_case_stay_as_they_are(tmp_path: Path) -> None:
         ([TEXT, "[" * 100_000 + "\n"], r"line 2 is no JSON object \(a number of too many digits, or too many brackets"),
         ([RECORD], r"line 1: something is recorded of 'd1', but its text is nowhere"),
         ([TEXT, TEXT], r"line 2: 'd1' is recorded a second time"),
-        ([TEXT, REPORT], r"a report of community 0, which is recorded nowhere"),
-        ([TEXT, {**COMMUNITY, "parent": 9}], r"lies in community 9, which is recorded nowhere"),
+        ([TEXT, REPORT], r"graph\.jsonl, line 2: there is a report of community 0, which is recorded nowhere"),
+        (
+            [TEXT, {**COMMUNITY, "parent": 9}],
+            r"graph\.jsonl, line 2: community 0 lies in community 9, which is recorded nowhere",
+        ),
         (
             [TEXT, {**COMMUNITY, "level": 1, "parent": 5}, {**COMMUNITY, "community": 5, "level": 1}],
-            r"Community 0 of level 1 lies in community 5 of level 1",
+            r"line 2: community 0 of level 1 lies in community 5 of level 1 \(.*line 3\)",
         ),
-        ([TEXT, {**COMMUNITY, "level": 0, "parent": 0}], r"Community 0 of level 0 lies in community 0 of level 0"),
+        (
+            [TEXT, {**COMMUNITY, "level": 0, "parent": 0}],
+            r"line 2: community 0 of level 0 lies in community 0 of level 0",
+        ),
         ([TEXT, COMMUNITY, {**REPORT, "rank": 11}], r"line 3: `rank` should be less than or equal to 10\."),
         ([{"question": "Who?"}], r"line 1 is no passage"),
     ],
