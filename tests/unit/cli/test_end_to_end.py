@@ -103,3 +103,12 @@ def test_a_recorded_graph_is_imported_and_asked_by_every_way_it_allows(quipu: Qu
     (asked,) = json.loads(quipu("ask", "--json", "-s", "community_global", "Who studied Linear B?"))["answers"]
     assert len(asked["trace"]["evidence"]["reports"]) == 1
     assert "Kober" in asked["text"]
+
+
+@pytest.mark.parametrize("written", ["no JSON", '{"community": 0, "level": 0, "entities": ["Alice Kober"]}', None])
+def test_an_import_that_fails_leaves_no_index_behind(tmp_path: Path, written: str | None) -> None:
+    file, index = tmp_path / "graph.jsonl", tmp_path / "kb"
+    if written is not None:
+        file.write_text(f"{written}\n")
+    assert run(("--index", str(index), "import", str(file))) == 1
+    assert not index.exists()

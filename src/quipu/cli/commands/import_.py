@@ -1,5 +1,6 @@
 """`quipu import`: a graph another system has made, with its documents, into the index."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -12,6 +13,7 @@ from quipu.cli.output import emit, named, styled
 from quipu.cli.progress import progress
 from quipu.cli.refreshed import render_refreshed
 from quipu.cli.session import load_settings, with_engine
+from quipu.errors import InvalidInput
 from quipu.model.report import ImportReport
 from quipu.text.counted import counted
 
@@ -38,14 +40,25 @@ def command(paths: tuple[Path, ...], has_no_model: bool, budget: str | None) -> 
     --no-model leaves that for later. Everything is checked before anything is added. The exit code is 1 if a document
     could not be read.
     """
+    settings = load_settings(has_no_model=has_no_model, budget=budget)
+    if not settings.index.exists():
+        _check(paths)
     with progress() as on_event:
-        report = with_engine(
-            lambda engine: engine.import_graph(*paths, on_event=on_event),
-            load_settings(has_no_model=has_no_model, budget=budget),
-            create=True,
-        )
+        report = with_engine(lambda engine: engine.import_graph(*paths, on_event=on_event), settings, create=True)
     emit(report, _render)
     return 1 if report.failed or report.refreshed.stopped else 0
+
+
+def _check(paths: Sequence[Path]) -> None:
+    """Read all once before an index is made: what cannot be read, or is of nothing, must leave no empty one behind."""
+    from quipu.ingest.recorded import read_graph
+
+    graph = read_graph(paths)
+    if not graph.documents:
+        raise InvalidInput(
+            "There are no documents in what is imported, and no index that holds any.",
+            remedy="Import the documents that the communities are of, before or together with them.",
+        )
 
 
 def _render(console: Console, report: ImportReport) -> None:
