@@ -112,3 +112,12 @@ def test_an_import_that_fails_leaves_no_index_behind(tmp_path: Path, written: st
         file.write_text(f"{written}\n")
     assert run(("--index", str(index), "import", str(file))) == 1
     assert not index.exists()
+
+
+@pytest.mark.parametrize("name", ["", "two\nlines", "\x1b[31m"])
+def test_an_id_that_is_empty_or_more_than_a_line_is_refused_before_an_index_is_made(
+    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(("--index", str(tmp_path / "kb"), "add", "--text", "A text.", "--id", name)) == 1
+    assert "cannot be the id of a document" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

@@ -145,6 +145,10 @@ def _check(request: _Request) -> None:
         raise click.UsageError("Say what to add: a PATH, - for standard input, or --text.")
     if request.text is not None and not request.text.strip():
         raise click.UsageError("The text is empty: there is nothing to add.")
+    if request.identifier is not None:
+        from quipu.ingest.sources import checked_id
+
+        checked_id(request.identifier)
     missing = [path for path in request.paths if not path.exists()]
     if missing:
         raise click.UsageError(f"There is no file or folder {str(missing[0])!r}.")
