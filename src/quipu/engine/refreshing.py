@@ -8,6 +8,7 @@ from quipu.derive.communities import NAME as COMMUNITIES
 from quipu.derive.derivation import Derivation
 from quipu.derive.embedding import embed_stale
 from quipu.derive.summaries import summarise_stale
+from quipu.engine.gone import UntilGone
 from quipu.engine.parts import Parts
 from quipu.errors import Mismatch, OverBudget, Overloaded, Refused, TooLong, Unavailable
 from quipu.model.chat import Role
@@ -43,7 +44,7 @@ async def bring_up_to_date(parts: Parts, on_event: Sink, scope: Scope) -> Refres
     for each in with_needs(_known(scope.names, parts.catalog), parts.catalog):
         each.check()
     report = await _summarise(parts, on_event) if scope.with_derivations else RefreshReport()
-    run = _Run(parts, on_event, stopped=report.stopped)
+    run = _Run(replace(parts, embedder=UntilGone(parts.embedder)), on_event, stopped=report.stopped)
     await run.embed()
     await run.catch_up()
     if scope.with_derivations:

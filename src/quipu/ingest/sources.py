@@ -106,7 +106,7 @@ def checked_id(name: str) -> str:
     if not isinstance(name, str) or not name.strip() or len(name) > MAX_ID or _CONTROL.search(name):
         raise InvalidInput(
             f"{repr(name)[:80]} cannot be the id of a document.",
-            remedy=f"Use a text of 1 to {MAX_ID:,} characters, not all spaces, without line breaks or control characters.",
+            remedy=f"Use a text of 1 to {MAX_ID:,} characters, not all spaces, without control characters.",
         )
     return name
 

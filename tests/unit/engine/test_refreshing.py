@@ -18,10 +18,12 @@ class Ending(ScriptedEmbedder):
     def __init__(self, error: QuipuError) -> None:
         super().__init__()
         self.error: QuipuError | None = error
+        self.n_failed = 0
 
     async def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """Return a vector for each text, or raise."""
         if self.n_calls and self.error:
+            self.n_failed += 1
             raise self.error
         return await super().embed(texts)
 
@@ -45,3 +47,15 @@ async def test_vectors_that_were_kept_before_a_stop_are_counted(tmp_path: Path, 
         embedder.error = None
         rest = await kb.refresh()
         assert (rest.stopped, rest.n_embedded) == ("", (await kb.status()).n_vectors - n_kept)
+
+
+async def test_an_embedder_that_is_gone_is_asked_once_a_run(tmp_path: Path) -> None:
+    embedder = Ending(Unavailable("It is gone."))
+    async with scripted_engine(tmp_path, ScriptedLLM(script()), embedder=embedder) as kb:
+        embedder.error = None
+        await kb.add(*(travels(f"n{n}.md") for n in range(3)))
+        await kb.refresh(["names", "communities"])
+        embedder.error, n_before = Unavailable("It is gone."), embedder.n_failed
+        report = await kb.add(travels("later.md"))
+        assert report.stopped == "It is gone."
+        assert embedder.n_failed - n_before == 1

@@ -1,8 +1,9 @@
 """`quipu remove`: documents, and all they said, out of the index."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +15,7 @@ from quipu.cli.output import emit, named, stderr
 from quipu.cli.progress import progress
 from quipu.cli.refreshed import render_refreshed
 from quipu.cli.session import load_settings, with_engine
+from quipu.model.event import Event, Progress
 from quipu.model.report import RemoveReport
 from quipu.text.counted import counted
 
@@ -33,17 +35,19 @@ _SHOWN = 10
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @no_model_option
 @budget_option
-def command(ids: tuple[str, ...], is_all: bool, yes: bool, has_no_model: bool, budget: str | None) -> None:
+def command(ids: tuple[str, ...], is_all: bool, yes: bool, has_no_model: bool, budget: str | None) -> int:
     """Remove documents and all they said.
 
     IDS are document ids or shell patterns; a pattern or --all asks before it removes. Summaries they had a part in are
     dropped; a language model, where one is set, writes them anew, unless --no-model leaves that for later. So it is
-    with all that is kept up to date.
+    with all that is kept up to date. The exit code is 1 if some of that is left.
     """
     if bool(ids) == is_all:
         raise click.UsageError("Name documents, or say --all.")
     settings = load_settings(has_no_model=has_no_model, budget=budget)
-    emit(with_engine(lambda engine: _remove(engine, ids, is_all=is_all, is_sure=yes), settings), _render)
+    report = with_engine(lambda engine: _remove(engine, ids, is_all=is_all, is_sure=yes), settings)
+    emit(report, _render)
+    return 0 if report.refreshed.is_whole else 1
 
 
 async def _remove(engine: "Quipu", ids: Sequence[str], *, is_all: bool, is_sure: bool) -> RemoveReport:
@@ -52,7 +56,15 @@ async def _remove(engine: "Quipu", ids: Sequence[str], *, is_all: bool, is_sure:
     if not is_sure and chosen and (is_all or chosen != list(dict.fromkeys(ids))):
         _confirm(chosen)
     with progress() as on_event:
-        return await engine.remove(chosen, on_event=on_event)
+        return await engine.remove(chosen, on_event=partial(_told, on_event))
+
+
+def _told(on_event: Callable[[Event], None], event: Event) -> None:
+    """Say at once, where nobody sees the progress, that documents are gone: what is derived after it may take long."""
+    is_seen = sys.stderr.isatty()
+    if not is_seen and isinstance(event, Progress) and event.stage == "remove" and event.done == event.total:
+        stderr().print(f"{counted(event.done, 'document')} removed.")
+    on_event(event)
 
 
 def _expand(ids: Sequence[str], known: Sequence[str]) -> list[str]:
