@@ -1,9 +1,8 @@
 """`quipu remove`: documents, and all they said, out of the index."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -15,7 +14,6 @@ from quipu.cli.output import emit, named, stderr
 from quipu.cli.progress import progress
 from quipu.cli.refreshed import render_refreshed
 from quipu.cli.session import load_settings, with_engine
-from quipu.model.event import Event, Progress
 from quipu.model.report import RemoveReport
 from quipu.text.counted import counted
 
@@ -56,15 +54,7 @@ async def _remove(engine: "Quipu", ids: Sequence[str], *, is_all: bool, is_sure:
     if not is_sure and chosen and (is_all or chosen != list(dict.fromkeys(ids))):
         _confirm(chosen)
     with progress() as on_event:
-        return await engine.remove(chosen, on_event=partial(_told, on_event))
-
-
-def _told(on_event: Callable[[Event], None], event: Event) -> None:
-    """Say at once, where nobody sees the progress, that documents are gone: what is derived after it may take long."""
-    is_seen = sys.stderr.isatty()
-    if not is_seen and isinstance(event, Progress) and event.stage == "remove" and event.done == event.total:
-        stderr().print(f"{counted(event.done, 'document')} removed.")
-    on_event(event)
+        return await engine.remove(chosen, on_event=on_event)
 
 
 def _expand(ids: Sequence[str], known: Sequence[str]) -> list[str]:
