@@ -403,7 +403,6 @@ async def test_a_document_added_again_while_its_removal_is_under_way_stays(tmp_p
     [
         (SourceDocument(id=" ", data=b"Text."), "cannot be the id"),
         (SourceDocument(id="a\x00b", data=b"Text."), "cannot be the id"),
-        (SourceDocument(id="a\nb", data=b"Text."), "without control"),
         (SourceDocument(id="", data=b"Text."), "'' cannot be the id"),
         (SourceDocument(id="x" * 5_000, data=b"Text."), "1 to 4,096"),
         (SourceDocument(id="d", data=b"Text.", metadata={"score": float("nan")}), "'score' = nan"),

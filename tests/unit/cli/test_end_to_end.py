@@ -114,8 +114,8 @@ def test_an_import_that_fails_leaves_no_index_behind(tmp_path: Path, written: st
     assert not index.exists()
 
 
-@pytest.mark.parametrize("name", ["", "two\nlines", "\x1b[31m"])
-def test_an_id_that_is_empty_or_more_than_a_line_is_refused_before_an_index_is_made(
+@pytest.mark.parametrize("name", ["", "  "])
+def test_an_id_that_is_empty_is_refused_before_an_index_is_made(
     tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(("--index", str(tmp_path / "kb"), "add", "--text", "A text.", "--id", name)) == 1

@@ -254,11 +254,3 @@ def test_a_pipe_that_takes_the_place_of_a_file_is_not_waited_for(tmp_path: Path)
     listed = iter(sources)
     os.mkfifo(tmp_path / "b.txt")
     assert [str(each) for each in listed] == ["1 file skipped: pipe or device 1"]
-
-
-def test_a_file_whose_name_breaks_a_line_is_reported_and_the_others_are_read(tmp_path: Path) -> None:
-    (tmp_path / "a\nb.md").write_text("One.")
-    (tmp_path / "c.md").write_text("Two.")
-    bad, good = find_sources([tmp_path], root=tmp_path, media_types={".md": "text/markdown"})
-    assert isinstance(bad, UnreadableSource) and "control characters" in str(bad.error)
-    assert isinstance(good, SourceDocument) and good.id == "c.md"
