@@ -8,7 +8,7 @@ from typing import Self, TypeVar
 from quipu.answer import Material, compose, gather
 from quipu.engine.asking_model import AskingModel, Replies
 from quipu.engine.fetching import FetchingEmbedder, with_fetches
-from quipu.engine.matching import MatchedEmbedder
+from quipu.engine.matching import Matched
 from quipu.engine.models import Models
 from quipu.engine.needs import Needs, with_remedy
 from quipu.engine.parts import Parts
@@ -29,6 +29,7 @@ from quipu.retrieve import strategy_named
 from quipu.retrieve.reranking import rerank, widened
 from quipu.retrieve.resolving import Resolved, resolve
 from quipu.retrieve.strategy import Tools
+from quipu.wrap.guard import GuardedEmbedder
 
 _ASKED = frozenset({Role.KEYWORDS, Role.ANSWER})  # the work strategies ask a model for: one without the other is vain
 
@@ -122,7 +123,8 @@ class Asker:
         query = resolved.query
         replies, has_model = Replies(tally.llm), self.models.chains.keys() >= _ASKED
         chained = self.models.embedder_chain
-        embedder: Embedder = MatchedEmbedder(self.models.embedder(self.embedder, tally.meter), self.store)
+        metered = self.models.embedder(self.embedder, tally.meter)
+        embedder: Embedder = GuardedEmbedder(metered, [Matched(metered, self.store)])
         embedder = FetchingEmbedder(embedder) if chained else embedder
 
         async def search() -> T:

@@ -18,6 +18,7 @@ from quipu.model.event import Progress
 from quipu.model.report import RefreshReport
 from quipu.ports.sink import Sink
 from quipu.ports.store import ReadView
+from quipu.wrap.guard import GuardedEmbedder
 
 # What a service may answer: reported, for what it is not needed for is done, and the next time may be better.
 _STOPPING = (OverBudget, Overloaded, Refused, TooLong, Unavailable)
@@ -44,7 +45,8 @@ async def bring_up_to_date(parts: Parts, on_event: Sink, scope: Scope) -> Refres
     for each in with_needs(_known(scope.names, parts.catalog), parts.catalog):
         each.check()
     report = await _summarise(parts, on_event) if scope.with_derivations else RefreshReport()
-    run = _Run(replace(parts, embedder=UntilGone(parts.embedder)), on_event, stopped=report.stopped)
+    once = GuardedEmbedder(parts.embedder, [UntilGone()])
+    run = _Run(replace(parts, embedder=once), on_event, stopped=report.stopped)
     await run.embed()
     await run.catch_up()
     if scope.with_derivations:
