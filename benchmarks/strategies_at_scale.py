@@ -35,7 +35,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # so that it runs 
 from benchmarks.speed.opening import opened
 from quipu.derive.catalog import CATALOG
 from quipu.derive.embedding import embed_stale
-from quipu.engine import Parts, Quipu
+from quipu.engine import Components, Quipu
 from quipu.ingest.local import LocalExtractor
 from quipu.ingest.reading import Recipe
 from quipu.model.delta import Delta, DocumentFacts
@@ -136,7 +136,7 @@ async def fill(kb: Quipu, store: Store, n: int) -> None:
         print(f"  {time.perf_counter() - begun:,.0f} s: {name or 'vectors'}", flush=True)
 
 
-async def measure(kb: Quipu, parts: Parts, n: int, strategies: Sequence[str]) -> AsyncIterator[Figure]:
+async def measure(kb: Quipu, parts: Components, n: int, strategies: Sequence[str]) -> AsyncIterator[Figure]:
     """Yield what each strategy takes."""
     for of in ("all", "a tenth", "changed"):
         for strategy in strategies:
@@ -160,7 +160,7 @@ async def measure(kb: Quipu, parts: Parts, n: int, strategies: Sequence[str]) ->
             )
 
 
-async def _change(parts: Parts, *, is_there: bool) -> None:
+async def _change(parts: Components, *, is_there: bool) -> None:
     """Add a document, or remove it where it is there, and bring the vectors up to date."""
     if is_there:
         await parts.store.commit(Delta(remove=[CHANGED]))
@@ -171,7 +171,7 @@ async def _change(parts: Parts, *, is_there: bool) -> None:
     await embed_stale(parts.store, parts.embedder, no_sink)
 
 
-def open_index(folder: Path) -> AbstractAsyncContextManager[tuple[Quipu, Parts]]:
+def open_index(folder: Path) -> AbstractAsyncContextManager[tuple[Quipu, Components]]:
     """Open an engine with the local embedder above over an index in a folder."""
     embedder = HashedWords()
     recipe = Recipe(

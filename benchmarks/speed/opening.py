@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from quipu.engine import Parts, Quipu
+from quipu.engine import Components, Quipu
 from quipu.ingest.reading import Recipe
 from quipu.model.query import Query
 from quipu.ports.embedder import Embedder
@@ -15,19 +15,19 @@ from quipu.vectors.local import LocalVectors
 
 
 @asynccontextmanager
-async def opened(folder: Path, recipe: Recipe, embedder: Embedder) -> AsyncIterator[tuple[Quipu, Parts]]:
+async def opened(folder: Path, recipe: Recipe, embedder: Embedder) -> AsyncIterator[tuple[Quipu, Components]]:
     """Open an engine that reads by `recipe` and embeds with `embedder`; its parts are given beside it."""
     store = RelationalStore(SqliteBackend(folder / "index.sqlite", busy_timeout_s=30), lease_s=600)
     await store.prepare()
     await store.use_embedder(embedder.identity, embedder.dimension)
-    parts = Parts(
+    parts = Components(
         path=folder,
         store=store,
         vectors=LocalVectors(folder / "vectors"),
         topology=LocalTopologies(folder / "topology"),
         embedder=embedder,
         recipe=recipe,
-        ask=lambda text: Query(text=text),
+        make_query=lambda text: Query(text=text),
     )
     async with Quipu(parts) as kb:
         yield kb, parts

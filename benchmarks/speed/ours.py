@@ -26,7 +26,7 @@ from benchmarks.speed.opening import opened
 from benchmarks.speed.process import Given, Meter
 from quipu.answer.pack import pack
 from quipu.derive.embedding import embed_stale
-from quipu.engine import Parts, Quipu
+from quipu.engine import Components, Quipu
 from quipu.ingest.facts import chunk_facts
 from quipu.ingest.reading import Recipe, content_hash, cut, draft
 from quipu.ingest.sources import find_sources
@@ -223,7 +223,7 @@ async def remove(bench: Bench) -> None:
     bench.report("remove", values)
 
 
-def open_index(index: Path, given: Given) -> AbstractAsyncContextManager[tuple[Quipu, Parts]]:
+def open_index(index: Path, given: Given) -> AbstractAsyncContextManager[tuple[Quipu, Components]]:
     """Open an engine on a folder with what the benchmark gives."""
     embedder = GivenEmbedder(given)
     recipe = Recipe(
@@ -268,9 +268,9 @@ async def _add(bench: Bench, documents: Sequence[Path], given: Given) -> None:
             await kb.add(*documents, on_event=_on_event)
 
 
-async def _context(parts: Parts, question: str) -> None:
+async def _context(parts: Components, question: str) -> None:
     """Find evidence and render the context a model would be given."""
-    query = parts.ask(question)
+    query = parts.make_query(question)
     async with parts.store.view(query.filter) as view:
         tools = Tools(
             vectors=parts.vectors,

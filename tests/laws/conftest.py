@@ -7,7 +7,7 @@ import pytest
 
 from quipu import engine
 from quipu.engine import turn, working
-from quipu.engine.models import Models
+from quipu.engine.components import Models
 from quipu.ports.store import Store
 from quipu.testing.server import serving
 from quipu.testing.server.process import ServerHandle

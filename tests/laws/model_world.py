@@ -12,8 +12,8 @@ from random import Random
 from typing import Any
 
 from quipu.derive.summarising import SummaryOptions
-from quipu.engine import Parts, Quipu
-from quipu.engine.models import Models
+from quipu.engine import Components, Quipu
+from quipu.engine.components import Models
 from quipu.ingest.llm import ExtractionOptions, LlmExtractor
 from quipu.ingest.reading import Recipe
 from quipu.model.chat import Role
@@ -88,7 +88,7 @@ def model_settings(folder: Path, base_url: str, **values: Any) -> Settings:
 async def model_engine(settings: Settings, *, batch_tokens: int = BATCH_TOKENS) -> AsyncIterator[Quipu]:
     """Open an engine that does not wait before it tries again, and sums up few descriptions at a time."""
     async with await open_engine(settings, retry=IMPATIENT) as kb:
-        kb._parts = replace(kb._parts, summaries=replace(kb._parts.summaries, batch_tokens=batch_tokens))
+        kb._components = replace(kb._components, summaries=replace(kb._components.summaries, batch_tokens=batch_tokens))
         yield kb
 
 
@@ -122,14 +122,14 @@ async def scripted_engine(
         embedder=embedder,
         chunking=Chunking(max_tokens=64),
     )
-    parts = Parts(
+    parts = Components(
         path=folder,
         store=store,
         vectors=LocalVectors(folder / "vectors", exact_below=1_000),
         topology=LocalTopologies(folder / "topology"),
         embedder=embedder,
         recipe=recipe,
-        ask=lambda text: Query(text=text),
+        make_query=lambda text: Query(text=text),
         models=models,
         summaries=SummaryOptions(batch_tokens=BATCH_TOKENS, n_ahead=concurrency),
     )

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quipu.engine import Quipu
-from quipu.engine.models import Models
+from quipu.engine.components import Models
 from quipu.wrap.chain import EmbedderChain
 from quipu.wrap.meter import Terms
 from tests.laws.world import RECIPE, engine
@@ -65,5 +65,5 @@ async def paying_engine(folder: Path, provider: PaidEmbedder) -> AsyncIterator[Q
         )
         models = Models(embedder_chain=chain)
         embedder = models.embedder(provider, models.meter)
-        recipe = replace(kb._parts.recipe, embedder=embedder)
-        yield Quipu(replace(kb._parts, embedder=embedder, recipe=recipe, models=models))
+        recipe = replace(kb._components.recipe, embedder=embedder)
+        yield Quipu(replace(kb._components, embedder=embedder, recipe=recipe, models=models))

@@ -78,7 +78,7 @@ async def test_the_law_fails_where_nobody_waits_for_the_turn(tmp_path: Path) -> 
 
 async def found_in(view: ReadView, kb: Quipu) -> list[Evidence]:
     """Return what every strategy finds in a view."""
-    parts = kb._parts
+    parts = kb._components
     tools = Tools(
         vectors=parts.vectors, embedder=parts.embedder, topology=parts.topology, tokenizer=parts.recipe.tokenizer
     )

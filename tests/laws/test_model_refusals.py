@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from quipu.cli.app import run
-from quipu.engine.models import no_check
+from quipu.engine.components import check_nothing
 from quipu.ingest.llm import LlmExtractor
 from quipu.testing.scripted.fault import Fault, FaultName
 from quipu.testing.scripted.script import Script, Service
@@ -146,6 +146,6 @@ def test_what_cannot_work_is_refused_before_any_document_is_touched(
 def test_the_law_fails_where_nothing_is_checked_first(
     server: ServerHandle, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(models, "all_of", lambda _checks: no_check)
-    monkeypatch.setattr(LlmExtractor, "check", lambda _extractor: no_check(Meter()))
+    monkeypatch.setattr(models, "all_of", lambda _checks: check_nothing)
+    monkeypatch.setattr(LlmExtractor, "check", lambda _extractor: check_nothing(Meter()))
     assert refusal(REFUSALS["wrong key"], server, monkeypatch, capsys)

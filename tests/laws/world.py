@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 
-from quipu.engine import Parts, Quipu
+from quipu.engine import Components, Quipu
 from quipu.ingest.local import LocalExtractor
 from quipu.ingest.reading import Recipe, cut, draft
 from quipu.model.chunking import Chunking
@@ -91,14 +91,14 @@ async def engine(
     store = RelationalStore(backend, lease_s=60)
     await store.prepare()
     await store.use_embedder(_EMBEDDER.identity, _EMBEDDER.dimension)
-    parts = Parts(
+    parts = Components(
         path=folder,
         store=store,
         vectors=LocalVectors(folder / "vectors", exact_below=exact_below),
         topology=LocalTopologies(folder / "topology"),
         embedder=_EMBEDDER,
         recipe=replace(RECIPE, extractor=extractor) if extractor else RECIPE,
-        ask=lambda text: Query(text=text),
+        make_query=lambda text: Query(text=text),
     )
     async with Quipu(parts) as kb:
         yield kb

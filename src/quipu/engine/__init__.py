@@ -19,9 +19,9 @@ from quipu.engine import lookups, reports, state
 from quipu.engine.answering import Asker
 from quipu.engine.asked import asked as asked_as
 from quipu.engine.comparing import Comparer
+from quipu.engine.components import Components
 from quipu.engine.estimating import HowRead, estimate_adding
 from quipu.engine.handed_in import handed_in
-from quipu.engine.parts import Parts
 from quipu.engine.readiness import Readiness
 from quipu.engine.refreshing import Scope, bring_up_to_date, drop
 from quipu.engine.reporting import Run
@@ -58,7 +58,7 @@ from quipu.ports.sink import Sink, no_sink
 from quipu.retrieve import strategy_named
 from quipu.retrieve.explaining import explaining
 
-__all__ = ["Parts", "Quipu"]
+__all__ = ["Components", "Quipu"]
 
 REMOVED_AT_ONCE = 64
 
@@ -66,8 +66,8 @@ REMOVED_AT_ONCE = 64
 class Quipu:
     """One knowledge base. Use it as an async context manager; every method may be called from many tasks at once."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, parts: Components) -> None:
+        self._components = parts
         self._store = parts.store
         self._working, self._deriving = asyncio.Lock(), asyncio.Lock()
         self._readiness = Readiness(parts.store, parts.embedder)
@@ -84,7 +84,7 @@ class Quipu:
 
     async def close(self) -> None:
         """Release store and models. Work under way is given back by the call that does it, when that ends."""
-        await self._parts.models.close()
+        await self._components.models.close()
         await self._store.close()
 
     # ---- documents in
@@ -105,8 +105,8 @@ class Quipu:
         `chunking` says how to cut them, over rules and settings. Documents that another model or other settings have
         read are left as they are unless `reread`. Raises NotFound for a path that does not exist.
         """
-        run = Run(self._parts)
-        found = handed_in(sources, self._parts, root, metadata)
+        run = Run(self._components)
+        found = handed_in(sources, self._components, root, metadata)
         ready = partial(self._readiness.make_sure, run.parts.models, run.parts.recipe.extractor)
         recipe = run.parts.recipe.with_chunking(chunking)
         taken = await take_in(found, self._store, recipe, on_event, ready, reread=reread)
@@ -126,8 +126,8 @@ class Quipu:
         Documents are read and cut for real, nothing is added. With `n_sample` so many chunks are read by the model
         first, and paid for; their replies are kept. `how` they are read, `chunking` and `reread`, is said as to `add`.
         """
-        parts = self._parts.counted_by(self._parts.models.meter.child())
-        found = handed_in(sources, self._parts, root, metadata)
+        parts = self._components.metered_by(self._components.models.meter.child())
+        found = handed_in(sources, self._components, root, metadata)
         return await estimate_adding(found, n_sample, parts=parts, on_event=on_event, **how)
 
     async def tune(
@@ -140,8 +140,8 @@ class Quipu:
         """
         from quipu.engine.tuning import Sizes, tune  # noqa: PLC0415 - takes time, and is seldom needed
 
-        found = handed_in(sources, self._parts, root, None) if sources else None
-        return await tune(found, Sizes.of(sizes), self._parts, on_event)
+        found = handed_in(sources, self._components, root, None) if sources else None
+        return await tune(found, Sizes.of(sizes), self._components, on_event)
 
     async def add_text(
         self,
@@ -168,13 +168,13 @@ class Quipu:
         from quipu.ingest.recorded import read_graph  # noqa: PLC0415
 
         graph = await asyncio.to_thread(read_graph, [Path(path) for path in paths])
-        run = Run(self._parts)
+        run = Run(self._components)
         refresh = partial(self._refreshed, run.parts, on_event, Scope())
         return await import_recorded(graph, run, self._turn(run.parts), refresh, on_event)
 
     async def resume(self, on_event: Sink = no_sink) -> AddReport:
         """Work through what is queued, also what a process that died left behind."""
-        return await self._finish(Taken(), on_event, Run(self._parts))
+        return await self._finish(Taken(), on_event, Run(self._components))
 
     async def remove(self, ids: Sequence[str], on_event: Sink = no_sink) -> RemoveReport:
         """Remove documents with everything only they said. Raises NotFound naming ids that are not known."""
@@ -213,7 +213,7 @@ class Quipu:
         imported stays as it came. Where the budget is spent or a model is gone, the report says so, and the rest is
         left for the next time. Raises NotFound for an unknown name.
         """
-        run = Run(self._parts)
+        run = Run(self._components)
         if rebuild and not names:
             await self._store.rebuild_text_index()
         report = await self._refreshed(run.parts, on_event, Scope(names=lookups.listed(names), rebuild=rebuild))
@@ -221,21 +221,23 @@ class Quipu:
 
     async def plan(self, names: Sequence[str] = (), *, rebuild: bool = False) -> tuple[DerivationState, ...]:
         """Return what `refresh` would bring up to date, or make anew, and what it would cost; nothing is changed."""
-        return await state.plan(self._parts, self._asker.needs, Scope(names=lookups.listed(names), rebuild=rebuild))
+        return await state.plan(
+            self._components, self._asker.needs, Scope(names=lookups.listed(names), rebuild=rebuild)
+        )
 
     async def drop(self, names: Sequence[str]) -> tuple[str, ...]:
         """Keep these derivations, and those that need them, no longer; return which were dropped."""
         async with self._deriving:
-            return await drop(self._parts, lookups.listed(names))
+            return await drop(self._components, lookups.listed(names))
 
     async def reembed(self, on_event: Sink = no_sink) -> int:
         """Compute every vector with the embedder now set, beside the old ones, and swap; return how many."""
-        embedder = self._parts.embedder
-        async with self._turn(self._parts):
+        embedder = self._components.embedder
+        async with self._turn(self._components):
             await self._store.begin_reembedding(embedder.identity, embedder.dimension)
             computed = await embed_stale(self._store, embedder, on_event)
             await self._store.finish_reembedding(embedder.identity)
-        await self._refreshed(self._parts, on_event, Scope(with_derivations=False))
+        await self._refreshed(self._components, on_event, Scope(with_derivations=False))
         return computed
 
     async def purge(self) -> int:
@@ -299,7 +301,7 @@ class Quipu:
         return asked
 
     def _asked(self, query: str | Query, options: Mapping[str, Any]) -> Query:
-        return asked_as(self._parts.ask, query, options)
+        return asked_as(self._components.make_query, query, options)
 
     # ---- looking around
 
@@ -340,7 +342,7 @@ class Quipu:
 
     async def status(self) -> StatusReport:
         """Return how much the index holds, what waits, and what is fresh, stale or missing of what is derived."""
-        return await state.status(self._parts, self._asker.needs)
+        return await state.status(self._components, self._asker.needs)
 
     async def verify(self) -> list[str]:
         """Recompute every fold, link and index from the facts; return what differs, in words. Empty means sound."""
@@ -371,12 +373,12 @@ class Quipu:
             counts = await view.counts()
         return run.report(taken, work, refreshed, finished=finished, counts=counts, notes=self._readiness.notes)
 
-    async def _refreshed(self, parts: Parts, on_event: Sink, scope: Scope) -> RefreshReport:
+    async def _refreshed(self, parts: Components, on_event: Sink, scope: Scope) -> RefreshReport:
         await self._store.wipe()
         async with self._turn(parts):
             return await bring_up_to_date(parts, on_event, scope)
 
     @asynccontextmanager
-    async def _turn(self, parts: Parts) -> AsyncIterator[None]:
+    async def _turn(self, parts: Components) -> AsyncIterator[None]:
         async with self._deriving, turn_to_derive(parts.store, parts.models):  # so that no two compute the same
             yield

@@ -7,12 +7,10 @@ from typing import Self, TypeVar
 
 from quipu.answer import Material, compose, gather
 from quipu.engine.asking_model import AskingModel, Replies
+from quipu.engine.components import CallCounter, Components, Models
 from quipu.engine.fetching import FetchingEmbedder, with_fetches
 from quipu.engine.matching import Matched
-from quipu.engine.models import Models
 from quipu.engine.needs import Needs, with_remedy
-from quipu.engine.parts import Parts
-from quipu.engine.tally import Tally
 from quipu.model.answer import Answer
 from quipu.model.chat import Role
 from quipu.model.evidence import Evidence, Timing
@@ -51,9 +49,11 @@ class Asker:
     clock: Callable[[], float] = time.perf_counter
 
     @classmethod
-    def of(cls, parts: Parts) -> Self:
+    def of(cls, parts: Components) -> Self:
         """Return what answers with the parts of an engine."""
-        needs = Needs(bench=parts.bench(), catalog=parts.catalog, price=parts.models.price(Role.REPORT))
+        needs = Needs(
+            derivation_context=parts.derivation_context(), catalog=parts.catalog, price=parts.models.price(Role.REPORT)
+        )
         return cls(
             store=parts.store,
             vectors=parts.vectors,
@@ -93,10 +93,10 @@ class Asker:
         resolved = await resolve(query, tally.llm(Role.KEYWORDS))
         return await self._found(replace(resolved, notes=(*stale, *resolved.notes)), tally, read)
 
-    def _tally(self, query: Query) -> Tally:
-        return Tally(self.models, self.models.meter.child(query.text))
+    def _tally(self, query: Query) -> CallCounter:
+        return CallCounter(self.models, self.models.meter.child(query.text))
 
-    async def _found(self, resolved: Resolved, tally: Tally, read: Read[T]) -> T:
+    async def _found(self, resolved: Resolved, tally: CallCounter, read: Read[T]) -> T:
         """Retrieve, rerank where there is a reranker, and return what `read` makes of the evidence."""
         reranker = self.models.reranker(tally.meter)
         if reranker is None:
@@ -105,7 +105,7 @@ class Asker:
         async with self.store.view(resolved.query.filter) as view:
             return await read(evidence, timing, view)
 
-    async def _reranked(self, resolved: Resolved, reranker: Reranker, tally: Tally) -> tuple[Evidence, Timing]:
+    async def _reranked(self, resolved: Resolved, reranker: Reranker, tally: CallCounter) -> tuple[Evidence, Timing]:
         """Return the passages in the order of a reranker, which is asked when the view is released."""
         begun = self.clock()
 
@@ -117,7 +117,7 @@ class Asker:
         evidence = await rerank(resolved.query, evidence, chunks, reranker)
         return evidence, Timing(stage="retrieve", ms=(self.clock() - begun) * 1000)
 
-    async def _retrieved(self, resolved: Resolved, tally: Tally, read: Read[T]) -> T:
+    async def _retrieved(self, resolved: Resolved, tally: CallCounter, read: Read[T]) -> T:
         """Retrieve, and return what `read` makes of the evidence in the same view; services are asked outside of it."""
         begun = self.clock()
         query = resolved.query

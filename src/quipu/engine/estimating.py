@@ -9,8 +9,7 @@ from typing import TypedDict
 import numpy as np
 import numpy.typing as npt
 
-from quipu.engine.models import Models
-from quipu.engine.parts import Parts
+from quipu.engine.components import Components, Models
 from quipu.ingest.asking import Asked, ask
 from quipu.ingest.estimate import Measured, Survey, estimate, estimate_vectors, sample, survey
 from quipu.ingest.reading import Recipe
@@ -40,7 +39,7 @@ async def estimate_adding(
     sources: Iterable[FoundSource],
     n_sample: int,
     *,
-    parts: Parts,
+    parts: Components,
     on_event: Sink,
     chunking: Chunking | None = None,
     reread: bool = False,

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from quipu.engine.parts import Parts
+from quipu.engine.components import Components
 from quipu.errors import InvalidInput
 from quipu.ingest.sources import FoundSource, checked_metadata, find_sources
 from quipu.model.document import Metadata, SourceDocument
@@ -14,7 +14,7 @@ Source = str | Path | SourceDocument
 
 
 def handed_in(
-    sources: Sequence[Source], parts: Parts, root: Path | None, metadata: Metadata | None
+    sources: Sequence[Source], parts: Components, root: Path | None, metadata: Metadata | None
 ) -> Iterator[FoundSource]:
     """Return documents as they are, then what is found in files and folders; ids are paths below `root`.
 

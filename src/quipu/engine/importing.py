@@ -30,7 +30,7 @@ async def import_recorded(
     adopted = Adopted()
     if graph.communities and not await is_adopted(graph, parts.store):
         async with turn:  # what is found of communities meanwhile would take the place of these
-            adopted = await adopt(parts.bench(on_event), graph)
+            adopted = await adopt(parts.derivation_context(on_event), graph)
         if not (adopted.n_communities or graph.documents):
             raise InvalidInput(
                 f"{graph.communities[0].where}: none of the entities in the communities is in the index.",

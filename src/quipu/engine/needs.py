@@ -20,7 +20,7 @@ from quipu.text.costs import cost_in_words
 class Needs:
     """Knows the state of every derivation made on demand; one is worked out once for each revision."""
 
-    bench: Bench
+    derivation_context: Bench
     catalog: tuple[Derivation, ...]
     price: Price | None = None
     _known: dict[str, tuple[int, DerivationState]] = field(default_factory=dict)
@@ -81,13 +81,13 @@ class Needs:
         derivations = self.of(strategy)
         if not derivations:
             return ()
-        async with self.bench.store.view() as view:
+        async with self.derivation_context.store.view() as view:
             return await self.states(view, derivations)
 
     async def _state(self, view: ReadView, derivation: Derivation, *, is_kept: bool) -> DerivationState:
         revision, state = self._known.get(derivation.name, (-1, None))
         if state is None or revision != view.revision:
-            state = await derivation.state(view, self.bench)
+            state = await derivation.state(view, self.derivation_context)
             self._known[derivation.name] = view.revision, state
         # What nobody keeps is missing, whatever there may be left of it.
         freshness = state.freshness if is_kept else Freshness.MISSING
@@ -97,7 +97,7 @@ class Needs:
     async def _anew(self, view: ReadView, derivation: Derivation, state: DerivationState) -> DerivationState:
         if derivation.anew is None or state.freshness is Freshness.MISSING:  # then making it is making all of it
             return replace(state, is_anew=True)
-        anew = await derivation.anew(view, self.bench)
+        anew = await derivation.anew(view, self.derivation_context)
         holds = "; ".join(filter(None, (state.holds, anew.note)))
         return replace(state, is_anew=True, holds=holds, cost=priced(anew.cost, self.price))
 

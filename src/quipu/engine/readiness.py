@@ -1,6 +1,6 @@
 """Readiness: whether the models that are about to be asked answer, before any document is touched."""
 
-from quipu.engine.models import Models
+from quipu.engine.components import Models
 from quipu.errors import OverBudget
 from quipu.model.document import Status
 from quipu.ports.embedder import Embedder

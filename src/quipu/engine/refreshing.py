@@ -8,8 +8,8 @@ from quipu.derive.communities import NAME as COMMUNITIES
 from quipu.derive.derivation import Derivation
 from quipu.derive.embedding import embed_stale
 from quipu.derive.summaries import summarise_stale
+from quipu.engine.components import Components
 from quipu.engine.gone import UntilGone
-from quipu.engine.parts import Parts
 from quipu.errors import Mismatch, OverBudget, Overloaded, Refused, TooLong, Unavailable
 from quipu.model.chat import Role
 from quipu.model.delta import Delta
@@ -36,7 +36,7 @@ class Scope:
     with_derivations: bool = True
 
 
-async def bring_up_to_date(parts: Parts, on_event: Sink, scope: Scope) -> RefreshReport:
+async def bring_up_to_date(parts: Components, on_event: Sink, scope: Scope) -> RefreshReport:
     """Write the summaries that are missing, compute the vectors, then make what is kept or named, in order of need.
 
     The report says what stood in the way. Raises NotFound for a name there is no derivation of, and Unavailable
@@ -56,7 +56,7 @@ async def bring_up_to_date(parts: Parts, on_event: Sink, scope: Scope) -> Refres
     return replace(report, n_embedded=run.n_embedded, stopped=run.stopped, derivations=tuple(run.reports))
 
 
-async def drop(parts: Parts, names: Sequence[str]) -> tuple[str, ...]:
+async def drop(parts: Components, names: Sequence[str]) -> tuple[str, ...]:
     """Keep these derivations no longer, nor those that need them; return what was dropped, in order of need."""
     gone: dict[str, None] = {derivation_named(name, parts.catalog).name: None for name in names}
     for each in parts.catalog:  # in order of need: whatever needs one comes after it
@@ -89,7 +89,7 @@ def made_anew(scope: Scope, catalog: Sequence[Derivation]) -> Collection[str]:
     return scope.names or [each.name for each in catalog]
 
 
-async def _summarise(parts: Parts, on_event: Sink) -> RefreshReport:
+async def _summarise(parts: Components, on_event: Sink) -> RefreshReport:
     llm = parts.models.llm(Role.SUMMARISE)
     if llm is None:
         return RefreshReport()
@@ -106,7 +106,7 @@ async def _summarise(parts: Parts, on_event: Sink) -> RefreshReport:
 class _Run:
     """One run: what it has done by now, and why it stopped ("": it has not) or has no vectors to derive from."""
 
-    parts: Parts
+    parts: Components
     on_event: Sink
     stopped: str = ""
     unmatched: str = ""
@@ -167,7 +167,7 @@ class _Run:
 
     async def _made(self, derivation: Derivation, *, is_rebuild: bool) -> DerivationReport:
         try:
-            bench = replace(self.parts.bench(self.on_event), on_embedded=self.count)
-            return await derivation.refresh(bench, is_rebuild)
+            derivation_context = replace(self.parts.derivation_context(self.on_event), on_embedded=self.count)
+            return await derivation.refresh(derivation_context, is_rebuild)
         except _STOPPING as error:
             return DerivationReport(name=derivation.name, stopped=str(error))

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 
-from quipu.engine.parts import Parts
+from quipu.engine.components import Components
 from quipu.ingest.intake import Taken
 from quipu.ingest.pipeline import Work
 from quipu.model.document import Document, Status
@@ -14,8 +14,8 @@ from quipu.ports.store import Counts
 class Run:
     """One run of work, from its beginning on: how long it takes and what it costs. `parts` count for it."""
 
-    def __init__(self, parts: Parts) -> None:
-        self.parts = parts.counted_by(parts.models.meter.child(""))
+    def __init__(self, parts: Components) -> None:
+        self.parts = parts.metered_by(parts.models.meter.child(""))
         self._begun = time.perf_counter()
 
     @property

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from quipu.engine.components import Components
 from quipu.engine.needs import Needs
-from quipu.engine.parts import Parts
 from quipu.engine.refreshing import Scope, in_order, made_anew
 from quipu.model.chat import Role
 from quipu.model.derivation import DerivationState, Freshness, RefreshCost
@@ -17,7 +17,7 @@ from quipu.text.counted import counted
 _FLOAT16 = 2  # bytes of a number in the store
 
 
-async def status(parts: Parts, needs: Needs) -> StatusReport:
+async def status(parts: Components, needs: Needs) -> StatusReport:
     """Return how much the index holds, what waits and what is stale."""
     is_set = (parts.embedder.identity, parts.embedder.dimension)
     identity, dimension = await parts.store.embedder() or is_set
@@ -52,7 +52,7 @@ async def status(parts: Parts, needs: Needs) -> StatusReport:
     )
 
 
-async def plan(parts: Parts, needs: Needs, scope: Scope) -> tuple[DerivationState, ...]:
+async def plan(parts: Components, needs: Needs, scope: Scope) -> tuple[DerivationState, ...]:
     """Return what a refresh of this scope would make, each with what that would cost.
 
     Raises NotFound for a name there is no derivation of.
@@ -80,7 +80,7 @@ def n_bytes(folder: Path) -> int:
     return total
 
 
-def _kept_always(parts: Parts, counts: Counts, embedder: tuple[str, int]) -> tuple[DerivationState, ...]:
+def _kept_always(parts: Components, counts: Counts, embedder: tuple[str, int]) -> tuple[DerivationState, ...]:
     """Return the state of what every index keeps; `embedder` is identity and dimension of whose vectors answer."""
     identity, dimension = embedder
     has_model = parts.models.llm(Role.SUMMARISE) is not None
@@ -128,7 +128,7 @@ def _freshness(n_stale: int) -> Freshness:
     return Freshness.STALE if n_stale else Freshness.FRESH
 
 
-def _unsummarised(parts: Parts, counts: Counts) -> tuple[str, ...]:
+def _unsummarised(parts: Components, counts: Counts) -> tuple[str, ...]:
     """Say what waits for a summary, where there is a model to write it."""
     n = counts.n_unsummarised
     if not n or parts.models.llm(Role.SUMMARISE) is None:

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Iterable
 from dataclasses import replace
 
+from quipu.engine.components import Components
 from quipu.engine.estimating import UnaskedEmbedder
-from quipu.engine.parts import Parts
 from quipu.errors import InvalidInput
 from quipu.ingest.llm import LlmExtractor
 from quipu.ingest.sources import FoundSource
@@ -26,13 +26,13 @@ __all__ = ["Sizes", "tune"]
 SUBJECT = "tuning"  # under which its cost is counted
 
 
-async def tune(sources: Iterable[FoundSource] | None, wanted: Sizes, parts: Parts, on_event: Sink) -> TuningReport:
+async def tune(sources: Iterable[FoundSource] | None, wanted: Sizes, parts: Components, on_event: Sink) -> TuningReport:
     """Return how documents like these, or like those of the index, should be read, and what that would change.
 
     Raises InvalidInput where there is nothing to take a sample of, and what the model's first call raises.
     """
     pool = await _pool(sources, parts, on_event)
-    parts = parts.counted_by(parts.models.meter.child(SUBJECT))
+    parts = parts.metered_by(parts.models.meter.child(SUBJECT))
     asks_model = isinstance(parts.recipe.extractor, LlmExtractor) and parts.models.llm(Role.EXTRACT) is not None
     sample = await asyncio.to_thread(choose, pool.chunks, wanted.n_sample, wanted.n_compare if asks_model else 0)
     if not sample.read:
@@ -53,7 +53,7 @@ async def tune(sources: Iterable[FoundSource] | None, wanted: Sizes, parts: Part
     )
 
 
-async def _pool(sources: Iterable[FoundSource] | None, parts: Parts, on_event: Sink) -> Pool:
+async def _pool(sources: Iterable[FoundSource] | None, parts: Components, on_event: Sink) -> Pool:
     """Return what there is to take a sample of; a service that compares sentences is not asked for it."""
     if sources is None:
         async with parts.store.view() as view:
@@ -64,7 +64,7 @@ async def _pool(sources: Iterable[FoundSource] | None, parts: Parts, on_event: S
     return await pool_of_sources(sources, recipe, on_event)
 
 
-async def _means(sample: Sample, parts: Parts) -> Means:
+async def _means(sample: Sample, parts: Components) -> Means:
     """Return what a model works with."""
     ids = sorted({chunk.document_id for chunk in (*sample.read, *sample.compared)})
     async with parts.store.view() as view:
@@ -80,7 +80,7 @@ async def _means(sample: Sample, parts: Parts) -> Means:
     )
 
 
-async def _costed(work: Work, _parts: Parts, _on_event: Sink) -> TuningReport:
+async def _costed(work: Work, _parts: Components, _on_event: Sink) -> TuningReport:
     cost = await cost_of(work.sample, work.means)
     return TuningReport(
         file="",
@@ -92,7 +92,7 @@ async def _costed(work: Work, _parts: Parts, _on_event: Sink) -> TuningReport:
     )
 
 
-async def _worked_out(work: Work, parts: Parts, on_event: Sink) -> TuningReport:
+async def _worked_out(work: Work, parts: Components, on_event: Sink) -> TuningReport:
     """Ask whether the model is there before anything is asked of it, and count what it takes."""
     meter = parts.models.meter
     notes = await parts.models.check(meter) if work.means.llm else ()

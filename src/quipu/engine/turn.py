@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
-from quipu.engine.models import Models
+from quipu.engine.components import Models
 from quipu.errors import Busy
 from quipu.ingest.heartbeat import heartbeat
 from quipu.ports.store import Store

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from quipu.algo.mixture import Grouping, check_gaussian_mixture, gaussian_mixture, nearest_centres
 from quipu.derive.catalog import make_catalog
 from quipu.derive.summarising import SummaryOptions
-from quipu.engine import Parts, Quipu
-from quipu.engine.models import Models
+from quipu.engine import Components, Quipu
+from quipu.engine.components import Models
 from quipu.errors import InvalidInput, Mismatch, NotFound
 from quipu.ingest.local import LocalExtractor
 from quipu.ingest.reading import Recipe
@@ -106,15 +106,17 @@ async def open_engine(
         reader = extractor or make_extractor(settings, models)
         if extractor is None:
             models = with_reader(models, reader)
-        return Quipu(_parts(settings, store, models, embedder=models.embedder(embedder, models.meter), reader=reader))
+        return Quipu(
+            _components(settings, store, models, embedder=models.embedder(embedder, models.meter), reader=reader)
+        )
     except BaseException:
         await store.close()
         raise
 
 
-def _parts(
+def _components(
     settings: Settings, store: RelationalStore, models: Models, *, embedder: Embedder, reader: Extractor
-) -> Parts:
+) -> Components:
     path = settings.index.absolute()
     recipe = Recipe(
         parse=parse,
@@ -125,14 +127,14 @@ def _parts(
         chunking=settings.default_chunking,
         rules=settings.chunking,
     )
-    return Parts(
+    return Components(
         path=path,
         store=store,
         vectors=LocalVectors(path / VECTORS_FOLDER, exact_below=settings.exact_below),
         topology=LocalTopologies(path / TOPOLOGY_FOLDER),
         embedder=embedder,
         recipe=recipe,
-        ask=settings.query,
+        make_query=settings.query,
         models=models,
         summaries=SummaryOptions(language=settings.language or "", n_ahead=models.n_ahead),
         catalog=make_catalog(*GROUPINGS[settings.hierarchy_grouping]),

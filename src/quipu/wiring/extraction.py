@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from quipu.engine.models import Models
+from quipu.engine.components import Models
 from quipu.ingest.llm import ExtractionOptions, LlmExtractor
 from quipu.ingest.llm.ontology_file import load_ontology
 from quipu.model.chat import Role

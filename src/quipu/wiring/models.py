@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
-from quipu.engine.models import Models, Reading
+from quipu.engine.components import ExtractionModel, Models
 from quipu.errors import InvalidInput
 from quipu.model.chat import Role
 from quipu.ports.embedder import Embedder
@@ -87,7 +87,7 @@ def open_models(settings: Settings, replies: Replies, embedder: Embedder, retry:
         )
         if reranker
         else None,
-        reading=_reading(readers[0], prices) if readers else Reading(),
+        reading=_reading(readers[0], prices) if readers else ExtractionModel(),
         check=all_of(checks),
         n_ahead=max(
             (by_role[role][0].concurrency for role in (Role.SUMMARISE, Role.REPORT) if role in by_role), default=1
@@ -179,5 +179,5 @@ def _terms(model: str, prices: PriceTable) -> Terms:
     return Terms(model=model, price=prices.find(model), count=COUNT)
 
 
-def _reading(model: ChatModel, prices: PriceTable) -> Reading:
-    return Reading(model=model.name, price=prices.find(model.name), concurrency=model.concurrency)
+def _reading(model: ChatModel, prices: PriceTable) -> ExtractionModel:
+    return ExtractionModel(model=model.name, price=prices.find(model.name), concurrency=model.concurrency)

@@ -47,10 +47,10 @@ async def test_a_rebuild_leaves_what_was_imported_as_it_came(tmp_path: Path, nam
 async def test_a_rebuild_asks_no_model_for_imported_reports(tmp_path: Path) -> None:
     async with quipu.open(tmp_path / "k") as kb:
         await kb.import_graph(write_run(tmp_path / "run"))
-        bench = replace(kb._parts.bench(), llm=Writer())
+        context = replace(kb._components.derivation_context(), llm=Writer())
         async with kb._store.view() as view:
-            planned = (await reports.anew(view, bench)).cost.n_calls
-        made = await reports.refresh(bench, True)
+            planned = (await reports.anew(view, context)).cost.n_calls
+        made = await reports.refresh(context, True)
         assert await _imported(kb) == IMPORTED
         assert (planned, made.n_made, made.n_kept) == (2, 2, 2)
 
@@ -197,7 +197,7 @@ async def test_a_report_that_fits_again_is_put_back_and_no_model_is_asked(tmp_pa
         other = replace(came, cluster=cluster, title="Another", model="another")
         await kb._store.commit(Delta(reports=[other]))
         assert await _imported(kb) == {"Readers of Linear B"}
-        made = await reports.refresh(replace(kb._parts.bench(), llm=Writer()), True)
+        made = await reports.refresh(replace(kb._components.derivation_context(), llm=Writer()), True)
         assert await _imported(kb) == IMPORTED
         assert made.notes == ("1 imported stay as they came", "1 imported fit again, and are back")
         assert not any("Kober" in each.title for each in (await told(kb))[1] if each.model != RECORDED)

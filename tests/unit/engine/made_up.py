@@ -87,8 +87,8 @@ def shelve(kb: Quipu, *shelves: Shelf) -> None:
     for each in shelves:
         each.log = shelves[0].log
     catalog = in_order_of_need([each.derivation() for each in shelves])
-    kb._parts = replace(kb._parts, catalog=catalog)
-    kb._asker = Asker.of(kb._parts)
+    kb._components = replace(kb._components, catalog=catalog)
+    kb._asker = Asker.of(kb._components)
     kb._comparer = Comparer(ask=kb.query, asker=kb._asker)
 
 

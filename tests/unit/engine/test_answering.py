@@ -11,7 +11,7 @@ import pytest
 
 from quipu.derive.derivation import Bench
 from quipu.engine.answering import Asker
-from quipu.engine.models import Models
+from quipu.engine.components import Models
 from quipu.engine.needs import Needs
 from quipu.errors import Overloaded
 from quipu.model.chat import Role
@@ -114,7 +114,7 @@ def _asker(watched: _Watched, *, is_remote: bool = True, is_reranked: bool = Fal
         embedder=watched,
         tokenizer=tools.tokenizer,
         models=models,
-        needs=Needs(bench=bench, catalog=()),
+        needs=Needs(derivation_context=bench, catalog=()),
     )
 
 

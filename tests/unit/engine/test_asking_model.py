@@ -130,7 +130,7 @@ async def test_a_call_that_breaks_leaves_no_other_under_way(
 
 
 async def test_work_nobody_is_set_for_is_an_empty_text_and_a_note(kb: Quipu, monkeypatch: pytest.MonkeyPatch) -> None:
-    chains = {role: kb._parts.models.chains[role] for role in (Role.KEYWORDS, Role.ANSWER)}
+    chains = {role: kb._components.models.chains[role] for role in (Role.KEYWORDS, Role.ANSWER)}
     object.__setattr__(kb._asker.models, "chains", chains)
     told = add_strategy(monkeypatch, lambda replies: [] if replies else [asking("x", role=Role.REPORT)])
     evidence = await kb.retrieve("Who?", strategy="talkative")
@@ -172,7 +172,7 @@ async def test_though_documents_change_whenever_the_model_is_asked_little_is_pai
 async def test_a_model_for_a_part_of_the_work_is_not_asked_in_vain(
     kb: Quipu, llm: Choosy, monkeypatch: pytest.MonkeyPatch, roles: tuple[Role, ...]
 ) -> None:
-    object.__setattr__(kb._asker.models, "chains", {role: kb._parts.models.chains[role] for role in roles})
+    object.__setattr__(kb._asker.models, "chains", {role: kb._components.models.chains[role] for role in roles})
     told = add_strategy(monkeypatch, lambda replies: [asking("never")])
     await kb.retrieve("Who?", strategy="talkative")
     assert (told, llm.asked) == ([[]], [])

@@ -92,7 +92,7 @@ async def test_by_default_what_is_lacking_is_made_where_that_is_asked_for(kb: Qu
 async def test_a_service_that_is_paid_for_is_asked_once_for_each_strategy(kb: Quipu) -> None:
     reranker = ScriptedReranker(script())
     chain = RerankerChain(provider=reranker, terms=Terms(model="words", price=None, count=len), spend=kb._store.spend)
-    asker = replace(kb._asker, models=replace(kb._parts.models, reranker_chain=chain))
+    asker = replace(kb._asker, models=replace(kb._components.models, reranker_chain=chain))
     await Comparer(ask=asker.answer, asker=asker).compare(Query(text=QUESTION), ["naive", "lexical"])
     assert reranker.n_calls == 2
 

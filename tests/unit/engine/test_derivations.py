@@ -33,7 +33,7 @@ def shelves(kb: Quipu) -> tuple[Shelf, Shelf, Shelf]:
 
 
 async def _states(kb: Quipu) -> dict[str, Freshness]:
-    made_on_demand = {each.name for each in kb._parts.catalog}
+    made_on_demand = {each.name for each in kb._components.catalog}
     return {each.name: each.freshness for each in (await kb.status()).derivations if each.name in made_on_demand}
 
 

@@ -190,7 +190,7 @@ async def test_an_import_that_died_anywhere_is_finished_by_the_same_again(tmp_pa
     n_died = 0
     while True:
         async with quipu.open(tmp_path / str(n_died)) as kb:
-            dying = Quipu(replace(kb._parts, store=Dying(kb._store, n_died)))
+            dying = Quipu(replace(kb._components, store=Dying(kb._store, n_died)))
             try:
                 await dying.import_graph(run)
             except KeyboardInterrupt:
@@ -210,7 +210,7 @@ async def test_a_removed_document_that_comes_back_brings_its_reports_though_the_
         whole = await told(kb)
         await kb.remove(["p1"])
         assert "Alice Kober" not in {each.title for each in (await told(kb))[1]}
-        dying = Quipu(replace(kb._parts, store=Dying(kb._store, 1)))
+        dying = Quipu(replace(kb._components, store=Dying(kb._store, 1)))
         with pytest.raises(KeyboardInterrupt):
             await dying.import_graph(run)
         again = await kb.import_graph(run)
@@ -274,7 +274,7 @@ async def test_communities_are_adopted_while_nothing_else_is_derived(tmp_path: P
         seen.append(importing._deriving.locked())
 
     async with quipu.open(tmp_path / "k") as kb:
-        importing = Quipu(replace(kb._parts, store=Meanwhile(kb._store, look)))
+        importing = Quipu(replace(kb._components, store=Meanwhile(kb._store, look)))
         await importing.import_graph(write_run(tmp_path / "run"))
         assert seen == [True]
 
@@ -283,9 +283,9 @@ async def test_what_another_process_adds_while_communities_are_adopted_costs_no_
     graph = read_graph([write_run(tmp_path / "run")])
     async with quipu.open(tmp_path / "k") as kb:
         await kb.import_graph(write_run(tmp_path / "graph", only=("graph",)))
-        bench = kb._parts.bench()
+        context = kb._components.derivation_context()
         add = partial(kb.add_text, "Alice Kober wrote of Linear B to John Myres.", id="later")
-        adopted = await adopt(replace(bench, store=Meanwhile(bench.store, add)), graph)
+        adopted = await adopt(replace(context, store=Meanwhile(context.store, add)), graph)
         assert (adopted.n_communities, adopted.n_reports) == (4, 2)
         assert {each.title for each in (await told(kb))[1]} == {"Alice Kober", "Readers of Linear B"}
 
@@ -295,17 +295,17 @@ async def test_where_others_never_stop_the_reports_are_not_taken_for_adopted(tmp
     numbers = count()
     async with quipu.open(tmp_path / "k") as kb:
         await kb.import_graph(write_run(tmp_path / "graph", only=("graph",)))
-        bench = kb._parts.bench()
+        context = kb._components.derivation_context()
 
         async def add() -> object:
             return await kb.add_text(f"Alice Kober wrote of Linear B to John Myres in 19{next(numbers)}.", id="later")
 
         with pytest.raises(Busy) as caught:
-            await adopt(replace(bench, store=Meanwhile(bench.store, add, MAX_TRIES)), graph)
+            await adopt(replace(context, store=Meanwhile(context.store, add, MAX_TRIES)), graph)
         assert caught.value.remedy
-        assert not await is_adopted(graph, bench.store)
-        assert (await adopt(bench, graph)).n_reports == 2
-        assert await is_adopted(graph, bench.store)
+        assert not await is_adopted(graph, context.store)
+        assert (await adopt(context, graph)).n_reports == 2
+        assert await is_adopted(graph, context.store)
 
 
 async def test_added_as_a_file_an_imported_document_stays_as_recorded_until_it_is_to_be_read(tmp_path: Path) -> None:

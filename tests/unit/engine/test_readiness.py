@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from quipu.engine.models import Models
+from quipu.engine.components import Models
 from quipu.engine.readiness import Readiness
 from quipu.errors import OverBudget, Unavailable
 from quipu.ingest.local import LocalExtractor

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from quipu.engine import turn
-from quipu.engine.models import Models
+from quipu.engine.components import Models
 from quipu.engine.turn import turn_to_derive
 from quipu.model.chat import Role
 from quipu.stores.relational.store import RelationalStore

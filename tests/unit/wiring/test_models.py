@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from quipu.engine.models import Models
+from quipu.engine.components import Models
 from quipu.errors import InvalidInput
 from quipu.ingest.llm import LlmExtractor
 from quipu.ingest.local import LocalExtractor

@@ -1,0 +1,172 @@
+"""Components: everything an engine is made of, the models it may ask, and the counters of their calls."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quipu.derive.catalog import CATALOG
+from quipu.derive.derivation import Bench, Derivation
+from quipu.derive.summarising import SummaryOptions
+from quipu.ingest.reading import Recipe
+from quipu.model.chat import ChatRequest, Completion, Role
+from quipu.model.query import Query
+from quipu.model.usage import Price
+from quipu.ports.embedder import Embedder
+from quipu.ports.extractor import Extractor
+from quipu.ports.llm import LLM, TextSink, no_text
+from quipu.ports.reranker import Reranker
+from quipu.ports.sink import Sink, no_sink
+from quipu.ports.store import Store
+from quipu.ports.topology import Topologies
+from quipu.ports.vectors import Vectors
+from quipu.wrap.meter import Meter
+
+if TYPE_CHECKING:
+    from quipu.wrap.chain import EmbedderChain, LLMChain, RerankerChain
+
+
+async def check_nothing(_meter: Meter) -> tuple[str, ...]:
+    """Check no model: rules cannot fail."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtractionModel:
+    """The model that reads chunks: its name ("": none), its price (None: unknown) and how many calls run at once."""
+
+    model: str = ""
+    price: Price | None = None
+    concurrency: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Models:
+    """The models of an engine. Without any, everything is computed in this process.
+
+    `meter` counts every call; a child of it counts the calls of one question or one run. `check` asks the models that
+    documents need and counts these calls by the meter it is given. It raises Unavailable where a model does not answer,
+    and returns notes for the user. `n_ahead` is how many calls wait for a reply at once while summaries and reports are
+    written. `reader` returns the extractor that counts its calls by a meter; None where the extractor asks no model.
+    """
+
+    meter: Meter = field(default_factory=Meter)
+    chains: "Mapping[Role, LLMChain]" = field(default_factory=dict)
+    embedder_chain: "EmbedderChain | None" = None
+    reranker_chain: "RerankerChain | None" = None
+    reading: ExtractionModel = ExtractionModel()
+    check: Callable[[Meter], Awaitable[tuple[str, ...]]] = check_nothing
+    reader: Callable[[Meter], Extractor] | None = None
+    n_ahead: int = 1
+    closing: tuple[Callable[[], Awaitable[None]], ...] = ()
+
+    @property
+    def asks_services(self) -> bool:
+        """Whether any model runs outside of this process, where a call takes time and may cost money."""
+        return bool(self.chains or self.embedder_chain or self.reranker_chain)
+
+    def llm(self, role: Role, meter: Meter | None = None) -> LLM | None:
+        """Return the model for this role, counted by `meter`; None where no model is set for it."""
+        chain = self.chains.get(role)
+        return chain.llm(meter or self.meter) if chain else None
+
+    def price(self, role: Role) -> Price | None:
+        """Return the price of the model for this role; None where there is no model or its price is unknown."""
+        chain = self.chains.get(role)
+        return chain.price if chain else None
+
+    def names(self) -> tuple[tuple[str, str], ...]:
+        """Return each role that has a model, with the name of the model."""
+        return tuple((role.value, chain.identity) for role, chain in self.chains.items())
+
+    def embedder(self, local: Embedder, meter: Meter) -> Embedder:
+        """Return the remote embedder, counted by `meter`; without one, the `local` embedder, which costs nothing."""
+        return self.embedder_chain.embedder(meter) if self.embedder_chain else local
+
+    def reranker(self, meter: Meter) -> Reranker | None:
+        """Return the reranker, counted by `meter`; None where there is none."""
+        return self.reranker_chain.reranker(meter) if self.reranker_chain else None
+
+    async def close(self) -> None:
+        """Close every connection."""
+        for close in self.closing:
+            await close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Components:
+    """Everything an engine is made of; `quipu.wiring` puts it together from settings.
+
+    `make_query` turns the text of a question into a Query by the settings. `is_index` says whether a file is the
+    database of an index: such a file is not read as a document when its folder is added.
+    """
+
+    path: Path
+    store: Store
+    vectors: Vectors
+    topology: Topologies
+    embedder: Embedder
+    recipe: Recipe
+    make_query: Callable[[str], Query]
+    models: Models = field(default_factory=Models)
+    summaries: SummaryOptions = field(default_factory=SummaryOptions)
+    catalog: tuple[Derivation, ...] = CATALOG
+    is_index: Callable[[Path], bool] = lambda _: False
+
+    def derivation_context(self, on_event: Sink = no_sink) -> Bench:
+        """Return what derivations are computed with."""
+        return Bench(
+            store=self.store,
+            vectors=self.vectors,
+            embedder=self.embedder,
+            topology=self.topology,
+            tokenizer=self.recipe.tokenizer,
+            llm=self.models.llm(Role.REPORT),
+            language=self.summaries.language,
+            n_ahead=self.models.n_ahead,
+            on_event=on_event,
+        )
+
+    def metered_by(self, meter: Meter) -> "Components":
+        """Return the same components, with every model call made for documents counted by `meter`."""
+        models, recipe = replace(self.models, meter=meter), self.recipe
+        extractor = models.reader(meter) if models.reader else recipe.extractor
+        recipe = replace(recipe, extractor=extractor, embedder=models.embedder(recipe.embedder, meter))
+        return replace(self, models=models, recipe=recipe, embedder=models.embedder(self.embedder, meter))
+
+
+class CallCounter:
+    """Provides the chat models of one question and counts their calls in `n_calls`.
+
+    `meter` counts only calls that were paid for. `n_calls` also counts replies that came from the cache, because they
+    show how many calls a method takes. A call that failed is not counted.
+    """
+
+    def __init__(self, models: Models, meter: Meter) -> None:
+        self.meter = meter
+        self.n_calls = 0
+        self._models = models
+
+    def llm(self, role: Role) -> LLM | None:
+        """Return the model for this role; None where there is none."""
+        llm = self._models.llm(role, self.meter)
+        return _CountedLLM(llm, self) if llm else None
+
+
+class _CountedLLM:
+    """A chat model whose calls are counted by a CallCounter."""
+
+    def __init__(self, llm: LLM, counter: CallCounter) -> None:
+        self._llm = llm
+        self._counter = counter
+
+    @property
+    def identity(self) -> str:
+        """The identity of the model."""
+        return self._llm.identity
+
+    async def complete(self, request: ChatRequest, on_text: TextSink = no_text) -> Completion:
+        """Return the model's reply and count the call."""
+        completion = await self._llm.complete(request, on_text)
+        self._counter.n_calls += 1
+        return completion
