@@ -35,8 +35,7 @@ from quipu.ingest.local import extract_chunk
 from quipu.model.chat import ChatRequest, Completion, Finish, TokenCount
 from quipu.model.extraction import ChunkInput, FoundEntity, FoundRelation
 from quipu.ports.llm import TextSink, no_text
-from quipu.prompts.extract import again_text, mark_of, system_text, user_text
-from quipu.prompts.extracted import reply_text
+from quipu.prompts.extraction import chunk_boundary, render_gleaning, render_records, render_system, render_user
 from quipu.providers.local import ByteTokenizer
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -81,7 +80,9 @@ def main() -> None:
             f"{name:<28}{cost.prompt:>8,}{cost.reply:>8,}{cost.again:>8,}{cost.input:>8,}{cost.output:>8,}"
             f"{cost.beyond:>17,}{share:>13}"
         )
-    print(f"our own work on a chunk and its reply: {asyncio.run(_own_cpu(chunk, reply_text(records))):.1f} ms of CPU")
+    print(
+        f"our own work on a chunk and its reply: {asyncio.run(_own_cpu(chunk, render_records(records))):.1f} ms of CPU"
+    )
     for name, replies in _recorded():
         asked = [_is_asked_again(text, names, count) for text, names in replies]
         print(f"asked again, {name}: {sum(asked)} of {len(asked)} chunks ({sum(asked) / len(asked):.0%})")
@@ -138,12 +139,15 @@ def _dialogues(
     for format_, name in (("lines", "Quipu"), ("json", "Quipu, JSON")):
         options = ExtractionOptions(format="json" if format_ == "json" else "lines")
         limit = entity_limit(CHUNK_TOKENS)
-        prompt = system_text(options.guidance) + user_text(chunk, limit)
-        reply = reply_text(records, options.format)
+        prompt = render_system(options.guidance) + render_user(chunk, limit)
+        reply = render_records(records, options.format)
         missed = list(names_in(chunk.text).name_by_key.values())[:8]
-        again = again_text(mark_of(chunk), missed, options.format)
+        again = render_gleaning(chunk_boundary(chunk), missed, options.format)
         yield f"{name}, once", Dialogue(prompt=prompt, reply=reply)
-        yield f"{name}, again", Dialogue(prompt=prompt, reply=reply, again=again, end=reply_text([], options.format))
+        yield (
+            f"{name}, again",
+            Dialogue(prompt=prompt, reply=reply, again=again, end=render_records([], options.format)),
+        )
     for name, file, make in (
         ("LightRAG 1.5.7", "lightrag/prompt.py", _lightrag),
         ("GraphRAG 3.3.0", "graphrag/prompts/index/extract_graph.py", _graphrag),

@@ -9,7 +9,7 @@ from quipu.engine import Quipu
 from quipu.model.chat import ChatRequest
 from quipu.model.document import SourceDocument
 from quipu.model.query import Filter
-from quipu.prompts.extract import DONE
+from quipu.prompts.extraction import DONE
 from quipu.settings import Settings
 from quipu.wiring.extraction import make_llm_extractor
 from tests.laws.world import engine

@@ -11,11 +11,11 @@ from quipu.model.evidence import Dropped, Hit, Point
 from quipu.model.graph import Claim, claim_title
 from quipu.ports.store import ReadView
 from quipu.ports.tokenizer import Tokenizer
-from quipu.prompts.fence import boundary_of
+from quipu.prompts.fence import make_boundary
 
 BATCH = 50  # reports read at once: what is far over its budget is not read to its end
 MAX_CHUNKS = 20  # of those an account rests on, the most telling: enough to find a sentence in
-_ANY_BOUNDARY = boundary_of("")
+_ANY_BOUNDARY = make_boundary("")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

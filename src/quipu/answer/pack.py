@@ -16,12 +16,12 @@ from quipu.model.query import Query
 from quipu.ports.store import ReadView
 from quipu.ports.tokenizer import Tokenizer
 from quipu.prompts import answer as prompt
-from quipu.prompts.fence import boundary_of
+from quipu.prompts.fence import make_boundary
 
 T = TypeVar("T")
 
 BATCH = 200  # things read at once: a section far over its budget is not read to its end
-_ANY_BOUNDARY = boundary_of("")
+_ANY_BOUNDARY = make_boundary("")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ class Packed:
 
     def messages(self, query: Query) -> tuple[Message, ...]:
         """Return what a model is sent."""
-        boundary = prompt.boundary_for(query, self.context())
+        boundary = prompt.make_answer_boundary(query, self.context())
         return prompt.render(query, self.context(boundary), boundary=boundary)
 
     def prompt(self, query: Query) -> str:

@@ -36,7 +36,7 @@ def messages_for(query: Query, material: Material) -> tuple[Message, ...]:
     """Return what a model is sent: the evidence with its rules, or the question alone where nothing was looked up."""
     if material.evidence.looks_up:
         return material.packed.messages(query)
-    return prompt.render_bare(query, boundary=prompt.boundary_for(query, ""))
+    return prompt.render_without_evidence(query, boundary=prompt.make_answer_boundary(query, ""))
 
 
 async def write(query: Query, material: Material, llm: LLM, on_text: TextSink) -> Written:

@@ -10,7 +10,7 @@ from quipu.model.chat import ChatRequest, Completion, Finish, Lifetime, Role
 from quipu.model.ids import digest
 from quipu.model.summary import Description, Summary, SummaryTask
 from quipu.ports.tokenizer import Tokenizer
-from quipu.prompts import summarise
+from quipu.prompts import summary as prompt
 from quipu.text.sentences import sentence_spans
 from quipu.text.thinking import without_thinking
 
@@ -54,7 +54,7 @@ async def write_summary(task: SummaryTask, ask: Ask, tokenizer: Tokenizer, optio
         width=max(2, options.batch_tokens // (2 * options.max_words)),  # a summary has a token or two for each word
     )
     written = await _Writer(task.names, said, ask, options, task.revision).write(tree)
-    model = f"{written.model} summary/{summarise.VERSION}"
+    model = f"{written.model} summary/{prompt.VERSION}"
     return Summary(owner=task.owner, inputs_hash=task.inputs_hash, text=written.text, model=model)
 
 
@@ -113,7 +113,7 @@ class _Writer:
     def _request(self, notes: Sequence[str]) -> ChatRequest:
         options = self.options
         return ChatRequest(
-            messages=summarise.render(self.names, notes, language=options.language, max_words=options.max_words),
+            messages=prompt.render(self.names, notes, language=options.language, max_words=options.max_words),
             role=Role.SUMMARISE,
             max_output_tokens=options.max_output_tokens,
             lifetime=Lifetime.ALL_DOCUMENTS,

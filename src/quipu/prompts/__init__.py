@@ -1,1 +1,1 @@
-"""Prompts: one module a prompt."""
+"""Prompts: what language models are asked, by method."""

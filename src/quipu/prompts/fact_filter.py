@@ -1,9 +1,9 @@
-"""The prompt that asks a model which of a few facts have to do with a question (recognition memory)."""
+"""The prompt of recognition memory (HippoRAG 2): which of a few facts help to answer a question."""
 
 from collections.abc import Sequence
 
 from quipu.model.chat import Message
-from quipu.prompts.numbered import FENCED, Item, numbered
+from quipu.prompts.fence import FENCE_RULES, TitledText, numbered_message
 
 TITLE = "Facts of use"
 MAX_OUTPUT_TOKENS = 512
@@ -24,9 +24,9 @@ JSON object and nothing else, the numbers in order of use:
 Where none helps, the list is empty. As an example, for "Who founded the town where Mira Tal was born?" a fact on where
 Mira Tal was born helps, and so does one on the founding of that town; one on another person of that name does not.
 
-{FENCED.format(what="Facts and question")}"""
+{FENCE_RULES.format(what="Facts and question")}"""
 
 
-def render(question: str, facts: Sequence[Item]) -> tuple[Message, ...]:
-    """Return the messages; a fact is its ends as a title, and what is said of them."""
-    return Message("system", _RULES), Message("user", numbered(facts, [("Question", question)]))
+def render(question: str, facts: Sequence[TitledText]) -> tuple[Message, ...]:
+    """Return the messages; the title of a fact names its two entities, the text is the description of the relation."""
+    return Message("system", _RULES), numbered_message(facts, [("Question", question)])

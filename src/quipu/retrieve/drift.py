@@ -16,7 +16,7 @@ from quipu.model.cluster import ClusterReport
 from quipu.model.evidence import Evidence, Hit, Seed
 from quipu.model.query import Query
 from quipu.ports.store import ReadView
-from quipu.prompts import drift_hyde, drift_primer
+from quipu.prompts import drift as prompt
 from quipu.retrieve.steps.communities import Near, nearest_reports
 from quipu.retrieve.steps.following import (
     Partial,
@@ -66,14 +66,14 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
 
 async def _imagine(query: Query, example: ClusterReport, tools: Tools, model: Model) -> str:
     """Return the report a model imagines, "" where it does not."""
-    frame = drift_hyde.render(query.text, ("", ""))
+    frame = prompt.render_hyde(query.text, ("", ""))
     shown = room_of(query, frame, tools.tokenizer).report(example)
     if shown is None:
         return ""
     request = ChatRequest(
-        messages=drift_hyde.render(query.text, shown.item),
+        messages=prompt.render_hyde(query.text, shown.item),
         role=Role.KEYWORDS,
-        max_output_tokens=drift_hyde.MAX_OUTPUT_TOKENS,
+        max_output_tokens=prompt.HYDE_MAX_OUTPUT_TOKENS,
         lifetime=Lifetime.REVISION,
         subject=query.text,
     )
@@ -83,10 +83,10 @@ async def _imagine(query: Query, example: ClusterReport, tools: Tools, model: Mo
 
 async def _read_folds(query: Query, near: Near, tools: Tools, model: Model) -> tuple[list[Partial | None], int]:
     """Return a partial answer from each fold of the reports, one call each, all at once, and how many did not fit."""
-    room = room_of(query, drift_primer.render(query.text, ()), tools.tokenizer)
+    room = room_of(query, prompt.render_primer(query.text, ()), tools.tokenizer)
     reports = [shown for _, report in near if (shown := room.report(report))]
     folds = [first_that_fit(reports[place::N_FOLDS], room.n_tokens) for place in range(min(N_FOLDS, len(reports)))]
-    requests = [request_for(drift_primer.render(query.text, [each.item for each in fold]), query) for fold in folds]
+    requests = [request_for(prompt.render_primer(query.text, [each.item for each in fold]), query) for fold in folds]
     replies = await model.ask(requests) if requests else []
     read = [partial_of(reply, fold) for reply, fold in zip(replies, folds, strict=True)]
     return read, len(near) - sum(map(len, folds))

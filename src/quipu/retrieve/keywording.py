@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from quipu.model.chat import ChatRequest, Lifetime, Role
 from quipu.model.query import Keywords, Query
 from quipu.ports.llm import LLM
-from quipu.prompts import keywords as prompt
+from quipu.prompts import question as prompt
 from quipu.text.loose_json import loads_loosely
 
 MAX_KEYWORDS = 20
@@ -18,10 +18,10 @@ async def find_keywords(query: Query, llm: LLM) -> Keywords:
     Raises as `LLM.complete`.
     """
     request = ChatRequest(
-        messages=prompt.render(query.as_searched().text),
+        messages=prompt.render_keywords(query.as_searched().text),
         role=Role.KEYWORDS,
         max_output_tokens=prompt.MAX_OUTPUT_TOKENS,
-        schema=prompt.SCHEMA,
+        schema=prompt.KEYWORDS_SCHEMA,
         lifetime=Lifetime.REVISION if query.search_text else Lifetime.FREE,  # as of the rewritten question
         subject=query.text,
     )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from quipu.model.chat import ChatRequest, Lifetime, Role
 from quipu.model.query import Turn
 from quipu.ports.llm import LLM
-from quipu.prompts import rewrite as prompt
+from quipu.prompts import question as prompt
 from quipu.text.loose_json import loads_loosely
 
 MAX_TURNS = 6  # what a question points back to was said of late
@@ -20,10 +20,10 @@ async def stand_alone(question: str, history: Sequence[Turn], llm: LLM) -> str:
     """
     recent = [Turn(role=turn.role, text=_cut(turn.text)) for turn in history[-MAX_TURNS:]]
     request = ChatRequest(
-        messages=prompt.render(question, recent),
+        messages=prompt.render_rewrite(question, recent),
         role=Role.KEYWORDS,
         max_output_tokens=prompt.MAX_OUTPUT_TOKENS,
-        schema=prompt.SCHEMA,
+        schema=prompt.REWRITE_SCHEMA,
         lifetime=Lifetime.REVISION,  # earlier answers may have quoted what has been removed since
         subject=question,
     )

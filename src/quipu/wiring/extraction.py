@@ -9,7 +9,7 @@ from quipu.model.chat import Role
 from quipu.model.chunking import AUTO_TOKENS
 from quipu.ports.extractor import Extractor
 from quipu.ports.llm import LLM
-from quipu.prompts.extract import system_text
+from quipu.prompts.extraction import render_system
 from quipu.providers.local import ByteTokenizer
 from quipu.settings import Settings
 from quipu.wrap.meter import Meter
@@ -35,7 +35,7 @@ def tokens_needed(settings: Settings) -> int:
     cuts = (settings.default_chunking, *(rule.chunking for rule in settings.chunking))
     chunk = max(each.max_tokens or AUTO_TOKENS for each in cuts)
     return (
-        ByteTokenizer().count(system_text(extraction_options(settings).guidance)) + chunk + max(chunk // 2, MIN_REPLY)
+        ByteTokenizer().count(render_system(extraction_options(settings).guidance)) + chunk + max(chunk // 2, MIN_REPLY)
     )
 
 

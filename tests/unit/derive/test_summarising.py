@@ -11,7 +11,7 @@ from quipu.model.chat import ChatRequest, Completion, Finish, Lifetime, Role
 from quipu.model.fold import descriptions_hash
 from quipu.model.ids import digest
 from quipu.model.summary import Description, Owner, OwnerKind, Summary, SummaryTask
-from quipu.prompts.summarise import TITLE, VERSION
+from quipu.prompts.summary import TITLE, VERSION
 from quipu.providers.local import ByteTokenizer
 from tests.unit.derive.writer import Writer, completion, notes_of, subjects_of
 

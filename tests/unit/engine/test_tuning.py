@@ -16,7 +16,7 @@ from quipu.model.document import SourceDocument
 from quipu.model.ontology import Ontology
 from quipu.model.tuning import TuningReport
 from quipu.model.usage import Price, total
-from quipu.prompts.extract import system_text
+from quipu.prompts.extraction import render_system
 from quipu.settings import Settings
 from quipu.settings.roles import ModelPrice
 from quipu.testing.scripted.fault import Fault, FaultName
@@ -107,7 +107,7 @@ async def test_what_it_writes_is_what_a_model_is_then_told_and_readings_compared
     async with _engine(tmp_path, server, ontology=tmp_path / "ontology.yaml") as kb:
         reader = kb._components.recipe.extractor
         assert isinstance(reader, LlmExtractor)
-        told = system_text(reader.options.guidance)
+        told = render_system(reader.options.guidance)
         compared = {each.document_id for each in report.compared}
         await kb.add(*(each for each in _documents() if each.id in compared))
     assert ontology.domain in told and all(each.text in told for each in ontology.examples)

@@ -3,7 +3,7 @@
 import pytest
 
 from quipu.model.query import Query, Turn
-from quipu.prompts.answer import boundary_for, render, render_bare
+from quipu.prompts.answer import make_answer_boundary, render, render_without_evidence
 
 SYSTEM = """\
 You answer questions from evidence: excerpts of documents, each under its number. These rules come before all else.
@@ -73,7 +73,7 @@ def test_without_evidence_the_prompt_says_so() -> None:
 
 
 def test_the_prompt_of_a_question_that_is_not_looked_up_reads_as_agreed() -> None:
-    system, user = render_bare(Query(text="Who left?", response_type="One sentence"), boundary="#b#")
+    system, user = render_without_evidence(Query(text="Who left?", response_type="One sentence"), boundary="#b#")
     assert system.text == BARE_SYSTEM
     assert user.text == "The mark of this message is #b#\n\n#b#Question\nWho left?"
 
@@ -109,6 +109,6 @@ def test_braces_in_what_a_user_writes_stay_as_they_are() -> None:
 )
 def test_the_boundary_changes_with_everything_that_might_hold_it(changed: Query) -> None:
     query = Query(text="Who left?")
-    assert boundary_for(changed, "x") != boundary_for(query, "x")
-    assert boundary_for(query, "x\n") != boundary_for(query, "x")
-    assert boundary_for(query, "x") == boundary_for(Query(text="Who left?"), "x")
+    assert make_answer_boundary(changed, "x") != make_answer_boundary(query, "x")
+    assert make_answer_boundary(query, "x\n") != make_answer_boundary(query, "x")
+    assert make_answer_boundary(query, "x") == make_answer_boundary(Query(text="Who left?"), "x")

@@ -3,7 +3,7 @@
 import json
 
 from quipu.prompts.fact_filter import SCHEMA, render
-from quipu.prompts.fence import boundary_of
+from quipu.prompts.fence import make_boundary
 
 SYSTEM = """\
 Facts of use
@@ -26,7 +26,7 @@ say of themselves."""
 def test_the_prompt_reads_as_agreed() -> None:
     facts = [("Ada – Bob", "Ada met Bob."), ("Bob – Cy", "Bob left.")]
     system, user = render("Who left?", facts)
-    mark = boundary_of(*(part for fact in facts for part in fact), "Question", "Who left?")
+    mark = make_boundary(*(part for fact in facts for part in fact), "Question", "Who left?")
     assert (system.role, system.text) == ("system", SYSTEM)
     assert user.text == (
         f"The mark of this message is {mark}\n\n{mark}\n{mark}[1] Ada – Bob\nAda met Bob.\n"

@@ -9,7 +9,7 @@ import pytest
 from quipu.model.chat import ChatRequest
 from quipu.model.query import Budget, Filter, Query
 from quipu.ports.store import Space
-from quipu.prompts import drift_follow_up, drift_hyde, drift_primer
+from quipu.prompts import drift as prompt
 from quipu.retrieve.drift import STRATEGY, retrieve
 from quipu.testing.llm import ScriptedLLM
 from quipu.testing.scripted.fault import Fault, FaultName
@@ -44,7 +44,7 @@ class Answering:
 
     def _reply(self, request: ChatRequest) -> str:
         title = request.messages[0].text.partition("\n")[0]
-        kind = {drift_hyde.TITLE: "hyde", drift_primer.TITLE: "primer", drift_follow_up.TITLE: "follow"}[title]
+        kind = {prompt.HYDE_TITLE: "hyde", prompt.PRIMER_TITLE: "primer", prompt.FOLLOW_UP_TITLE: "follow"}[title]
         place = len(self.asked[kind])
         self.asked[kind].append(request)
         if kind == "hyde":

@@ -4,7 +4,7 @@ import pytest
 
 from quipu.model.chat import Lifetime, Role
 from quipu.model.query import Turn
-from quipu.prompts import rewrite as prompt
+from quipu.prompts import question as prompt
 from quipu.retrieve.rewriting import MAX_QUESTION, MAX_TURN, MAX_TURNS, read_question, stand_alone
 from tests.unit.retrieve.talker import Talker
 
@@ -15,8 +15,8 @@ async def test_a_model_is_asked_once_with_the_conversation() -> None:
     llm = Talker('{"question": "Where did Alice\\nKober teach?"}')
     assert await stand_alone("Where did she teach?", HISTORY, llm) == "Where did Alice Kober teach?"
     (request,) = llm.requests
-    assert request.messages == prompt.render("Where did she teach?", HISTORY)
-    assert (request.role, request.lifetime, request.schema) == (Role.KEYWORDS, Lifetime.REVISION, prompt.SCHEMA)
+    assert request.messages == prompt.render_rewrite("Where did she teach?", HISTORY)
+    assert (request.role, request.lifetime, request.schema) == (Role.KEYWORDS, Lifetime.REVISION, prompt.REWRITE_SCHEMA)
     assert request.subject == "Where did she teach?"
 
 

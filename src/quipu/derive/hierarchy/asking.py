@@ -69,7 +69,7 @@ class Teller:
         notes = list(dict.fromkeys(note_of(relation) for relation in between.relations))
         kept = self._fitting([(note, "") for note in notes], RELATION_TOKENS)
         max_words = WORDS_PER_LAYER * between.relation.level
-        messages = prompt.render_between(
+        messages = prompt.render_relation(
             groups, [note for note, _ in kept], language=self.language, max_words=max_words
         )
         request = self._request(messages, basis)

@@ -9,7 +9,7 @@ from quipu.ingest.llm.relating import Relating
 from quipu.model.extraction import Extraction, FoundAlias, FoundClaim, FoundEntity, FoundRelation
 from quipu.model.graph import OTHER_TYPE
 from quipu.model.ontology import Ontology
-from quipu.prompts.extract import EXAMPLE_NAMES
+from quipu.prompts.extraction import EXAMPLE_NAMES
 from quipu.text.names import entity_key
 from quipu.text.records import Record
 

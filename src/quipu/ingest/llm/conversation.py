@@ -19,8 +19,15 @@ from quipu.ingest.llm.terms import terms_in
 from quipu.model.chat import ChatRequest, Finish, Message, Role
 from quipu.model.extraction import ChunkInput, FoundEntity
 from quipu.ports.llm import LLM
-from quipu.prompts.extract import again_text, mark_of, rest_text, schema_text, system_text, user_text
-from quipu.prompts.extracted import reply_text
+from quipu.prompts.extraction import (
+    chunk_boundary,
+    render_continuation,
+    render_gleaning,
+    render_records,
+    render_schema,
+    render_system,
+    render_user,
+)
 from quipu.text.records import Record
 from quipu.text.tuples import TupleReader
 
@@ -36,8 +43,8 @@ class Plan:
         self.options = options
         self.conformer = conformer
         self.type_words = type_words
-        self.system = Message("system", system_text(options.guidance))
-        self.schema = schema_text(options.guidance) if options.format == "json" else ""
+        self.system = Message("system", render_system(options.guidance))
+        self.schema = render_schema(options.guidance) if options.format == "json" else ""
 
 
 @dataclass(slots=True)
@@ -113,8 +120,8 @@ class Conversation:
         if not (options.always_glean or is_worth_it):
             return False
         n_before = len(self.records)
-        said = Message("assistant", reply_text(self.records, options.format))
-        again = again_text(mark_of(self._chunk), missed[:MAX_SHOWN], options.format)
+        said = Message("assistant", render_records(self.records, options.format))
+        again = render_gleaning(chunk_boundary(self._chunk), missed[:MAX_SHOWN], options.format)
         await self._ask(self.message(), said, Message("user", again))
         return len(self.records) > n_before
 
@@ -168,12 +175,14 @@ class Conversation:
         if not got:
             return ()
         form = self._plan.options.format
-        return Message("assistant", reply_text(got, form, is_done=False)), Message("user", rest_text(form))
+        return Message("assistant", render_records(got, form, is_done=False)), Message(
+            "user", render_continuation(form)
+        )
 
     def message(self, *, is_again: bool = False) -> Message:
         """Return the message with the text; `is_again` for a second try at a first reply."""
         glossary = terms_in(self.grounds, self._plan.options.ontology.glossary)
-        return Message("user", user_text(self._chunk, entity_limit(self._n_tokens), glossary, is_again=is_again))
+        return Message("user", render_user(self._chunk, entity_limit(self._n_tokens), glossary, is_again=is_again))
 
     def _take(self, records: Sequence[Record]) -> None:
         self.records |= dict.fromkeys(records)

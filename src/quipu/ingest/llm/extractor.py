@@ -17,7 +17,7 @@ from quipu.model.ontology import Ontology
 from quipu.ports.extractor import Extracted
 from quipu.ports.llm import LLM
 from quipu.ports.tokenizer import Tokenizer
-from quipu.prompts.extract import VERSION as PROMPT_VERSION
+from quipu.prompts.extraction import VERSION as PROMPT_VERSION
 from quipu.text.tuples import PARSER_VERSION
 
 VERSION = "1"

@@ -4,8 +4,7 @@ from dataclasses import dataclass, field
 
 from quipu.model.graph import ENTITY_TYPES, OTHER_TYPE
 from quipu.model.ontology import Ontology, TypeRule
-from quipu.prompts.extract import Format, Guidance, Shown
-from quipu.prompts.extracted import reply_text
+from quipu.prompts.extraction import Format, Guidance, PromptExample, render_records
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +45,7 @@ class ExtractionOptions:
             with_claims=self.with_claims,
             domain=self.ontology.domain,
             examples=tuple(
-                Shown(text=each.text, reply=reply_text((*each.entities, *each.relations), self.format))
+                PromptExample(text=each.text, reply=render_records((*each.entities, *each.relations), self.format))
                 for each in self.ontology.examples
             ),
         )

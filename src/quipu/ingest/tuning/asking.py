@@ -10,8 +10,8 @@ from quipu.ingest.tuning.suggestion import Suggestion, read_suggestion
 from quipu.model.chat import ChatRequest, Lifetime, Role
 from quipu.model.graph import Chunk
 from quipu.ports.llm import LLM
-from quipu.prompts import tune as prompt
-from quipu.prompts.extract import gloss_of
+from quipu.prompts import tuning as prompt
+from quipu.prompts.extraction import type_gloss
 
 SAMPLE_TOKENS = (6_000, 3_000, 1_500, 750)  # of all passages shown; fewer where they do not fit the model's window
 ATTEMPTS = 2
@@ -45,7 +45,7 @@ async def ask_for_suggestion(llm: LLM, chunks: Sequence[Chunk], means: Means) ->
 def suggestion_request(chunks: Sequence[Chunk], means: Means, max_tokens: int, attempt: int = 0) -> ChatRequest:
     """Return what a model is asked about the beginnings of chunks, of `max_tokens` tokens together."""
     options = means.options
-    types = [f"{rule.name}: {gloss}" if (gloss := gloss_of(rule)) else rule.name for rule in options.types]
+    types = [f"{rule.name}: {gloss}" if (gloss := type_gloss(rule)) else rule.name for rule in options.types]
     documents = tuple(sorted({chunk.document_id for chunk in chunks} & means.live))
     return ChatRequest(
         messages=prompt.render(excerpts(chunks, max_tokens, means.recipe.tokenizer), types, language=options.language),

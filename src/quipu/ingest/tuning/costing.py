@@ -10,7 +10,7 @@ from quipu.ingest.tuning.passages import MAX_EXAMPLES, short_texts
 from quipu.ingest.tuning.sampling import Sample
 from quipu.model.estimate import Range
 from quipu.model.tuning import TuningCost
-from quipu.prompts import tune as prompt
+from quipu.prompts import tuning as prompt
 
 _OUTPUT = Range(low=300, likely=800, high=prompt.MAX_OUTPUT_TOKENS)  # tokens, of a suggestion
 _CALLS = Range(low=2, likely=2, high=4)  # one asks whether the model answers, one or two for a suggestion

@@ -11,7 +11,7 @@ from quipu.model.graph import Chunk
 from quipu.model.ids import digest
 from quipu.model.ontology import Example
 from quipu.ports.tokenizer import Tokenizer
-from quipu.prompts.tune import Passage
+from quipu.prompts.tuning import SampleText
 from quipu.text.languages import are_different
 from quipu.text.names import entity_key
 from quipu.text.sentences import sentence_spans
@@ -31,11 +31,11 @@ class ShortText:
     chunk: Chunk
 
 
-def excerpts(chunks: Sequence[Chunk], max_tokens: int, tokenizer: Tokenizer) -> list[Passage]:
+def excerpts(chunks: Sequence[Chunk], max_tokens: int, tokenizer: Tokenizer) -> list[SampleText]:
     """Return the beginning of each chunk, to the end of a sentence; all together have at most `max_tokens` tokens."""
     room = max_tokens // max(len(chunks), 1)
     return [
-        Passage(text=_beginning(chunk.text, room, tokenizer), title=chunk.title, headings=chunk.headings)
+        SampleText(text=_beginning(chunk.text, room, tokenizer), title=chunk.title, headings=chunk.headings)
         for chunk in chunks
     ]
 

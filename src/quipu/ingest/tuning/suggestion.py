@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from quipu.model.graph import OTHER_TYPE
 from quipu.model.ontology import RelationRule, TypeRule
-from quipu.prompts.fence import disarmed
-from quipu.prompts.tune import MAX_RELATIONS, MAX_TYPES
+from quipu.prompts.fence import escape_control_tokens
+from quipu.prompts.tuning import MAX_RELATIONS, MAX_TYPES
 from quipu.text.loose_json import loads_loosely
 from quipu.text.sentences import sentence_spans
 
@@ -109,7 +109,7 @@ def _lines(said: object) -> list[str]:
 
 
 def _line(said: object) -> str:
-    return disarmed(" ".join(said.split())) if isinstance(said, str) else ""
+    return escape_control_tokens(" ".join(said.split())) if isinstance(said, str) else ""
 
 
 def _form(name: str) -> str:

@@ -17,7 +17,7 @@ from quipu.model.graph import OTHER_TYPE
 from quipu.model.ontology import Ontology, Term, TypeRule
 from quipu.model.tuning import Origin, TuningReport
 from quipu.ports.sink import Sink
-from quipu.prompts.extract import system_text
+from quipu.prompts.extraction import render_system
 
 NO_MODEL = (
     "No language model reads documents here, so this was counted by rules, and nothing reads the file until one does. "
@@ -60,7 +60,7 @@ async def work_out(work: Work, on_event: Sink) -> TuningReport:
         ontology=ontology,
         by=by,
         n_documents=work.origin.n_documents,
-        prompt_diff=prompt_diff(system_text(now), system_text(tuned)),
+        prompt_diff=prompt_diff(render_system(now), render_system(tuned)),
         compared=tuple(compared),
         notes=tuple(notes),
         stopped=stopped,

@@ -11,7 +11,7 @@ from quipu.model.chat import ChatRequest, Lifetime, Role
 from quipu.model.cluster import ClusterReport
 from quipu.model.query import Query
 from quipu.ports.store import ReadView
-from quipu.prompts import community_rate as prompt
+from quipu.prompts import community_search as prompt
 from quipu.retrieve.steps.communities import Tree
 from quipu.retrieve.steps.said import read_rating
 from quipu.retrieve.steps.shown import room_of
@@ -59,14 +59,14 @@ async def choose_reports(query: Query, tree: Tree, view: ReadView, tools: Tools,
 
 async def _ratings(reports: Sequence[ClusterReport], query: Query, tools: Tools, model: Model) -> dict[str, float]:
     """Return the rating of each report, one call each, all at once."""
-    room = room_of(query, prompt.render(query.text, ("", "")), tools.tokenizer)
+    room = room_of(query, prompt.render_rating(query.text, ("", "")), tools.tokenizer)
     shown = [each for report in reports if (each := room.report(report))]
     requests = [
         ChatRequest(
-            messages=prompt.render(query.text, each.item),
+            messages=prompt.render_rating(query.text, each.item),
             role=Role.KEYWORDS,
-            max_output_tokens=prompt.MAX_OUTPUT_TOKENS,
-            schema=prompt.SCHEMA,
+            max_output_tokens=prompt.RATING_MAX_OUTPUT_TOKENS,
+            schema=prompt.RATING_SCHEMA,
             lifetime=Lifetime.REVISION,
             subject=query.text,
         )

@@ -9,7 +9,7 @@ from quipu.model.chat import ChatRequest, Lifetime, Message, Role
 from quipu.model.evidence import Hit, Point, Seed
 from quipu.model.query import Query
 from quipu.ports.store import ReadView, Space
-from quipu.prompts import drift_follow_up, drift_primer
+from quipu.prompts import drift as prompt
 from quipu.retrieve.steps.said import SaidPoint, read_answer
 from quipu.retrieve.steps.search import embed
 from quipu.retrieve.steps.shown import Shown, first_that_fit, room_of
@@ -79,7 +79,7 @@ async def follow(
     """
     shown = [await _shown(each, query, view, tools) for each in found]
     requests = [
-        request_for(drift_follow_up.render(each.seed.text, query.text, [one.item for one in texts]), query)
+        request_for(prompt.render_follow_up(each.seed.text, query.text, [one.item for one in texts]), query)
         for each, texts in zip(found, shown, strict=True)
         if texts
     ]
@@ -115,8 +115,8 @@ def request_for(messages: tuple[Message, ...], query: Query) -> ChatRequest:
     return ChatRequest(
         messages=messages,
         role=Role.ANSWER,
-        max_output_tokens=drift_primer.MAX_OUTPUT_TOKENS,
-        schema=drift_primer.SCHEMA,
+        max_output_tokens=prompt.MAX_OUTPUT_TOKENS,
+        schema=prompt.SCHEMA,
         lifetime=Lifetime.REVISION,
         subject=query.text,
     )
@@ -144,7 +144,7 @@ def _point(said: SaidPoint, shown: Sequence[Shown]) -> Point:
 
 async def _shown(found: Searched, query: Query, view: ReadView, tools: Tools) -> list[Shown]:
     """Return passages and reports that fit a call: reports a tenth of it, passages what is left."""
-    frame = drift_follow_up.render(found.seed.text, query.text, ())
+    frame = prompt.render_follow_up(found.seed.text, query.text, ())
     room = room_of(query, frame, tools.tokenizer)
     reports = [shown for each in await view.cluster_reports(found.reports) if (shown := room.report(each))]
     above = first_that_fit(reports, int((1 - PASSAGE_SHARE) * room.n_tokens))

@@ -9,7 +9,7 @@ from quipu.model.evidence import Point
 from quipu.model.ids import digest
 from quipu.model.query import Query
 from quipu.ports.tokenizer import Tokenizer
-from quipu.prompts import community_map as prompt
+from quipu.prompts import community_search as prompt
 from quipu.retrieve.steps.said import SaidPoint, read_points
 from quipu.retrieve.steps.shown import Shown, batches, room_of
 from quipu.retrieve.strategy import Model
@@ -28,7 +28,7 @@ class Points:
 
 async def points_in(reports: Sequence[ClusterReport], query: Query, model: Model, tokenizer: Tokenizer) -> Points:
     """Return the points a model finds in all these reports, one call a batch, all at once."""
-    room = room_of(query, prompt.render(query.text, ()), tokenizer)
+    room = room_of(query, prompt.render_map(query.text, ()), tokenizer)
     shown = [room.report(report) for report in _shuffled(reports)]
     weight = {report.cluster: (-len(report.chunks), -report.rating, report.cluster) for report in reports}
     runs = [
@@ -78,10 +78,10 @@ def _shuffled(reports: Sequence[ClusterReport]) -> list[ClusterReport]:
 
 def _request(query: Query, run: Sequence[Shown]) -> ChatRequest:
     return ChatRequest(
-        messages=prompt.render(query.text, [each.item for each in run]),
+        messages=prompt.render_map(query.text, [each.item for each in run]),
         role=Role.ANSWER,
-        max_output_tokens=prompt.MAX_OUTPUT_TOKENS,
-        schema=prompt.SCHEMA,
+        max_output_tokens=prompt.MAP_MAX_OUTPUT_TOKENS,
+        schema=prompt.MAP_SCHEMA,
         lifetime=Lifetime.REVISION,
         subject=query.text,
     )

@@ -10,7 +10,7 @@ from quipu.model.graph import Chunk, chunk_text
 from quipu.model.ids import digest
 from quipu.model.query import Query
 from quipu.ports.tokenizer import Tokenizer
-from quipu.prompts.numbered import Item
+from quipu.prompts.fence import TitledText
 
 CALL_TOKENS = 12_000  # of material in one call (Microsoft GraphRAG)
 FRAME_TOKENS = 40  # of a number and the mark before it
@@ -22,7 +22,7 @@ class Shown:
     """A report or chunk by its id, as title and text, and what it costs."""
 
     id: str
-    item: Item
+    item: TitledText
     n_tokens: int
     is_report: bool = False
 
@@ -47,7 +47,7 @@ class Room:
         """Return a chunk under the title of its document."""
         return self._shown(chunk.id, (chunk.title, chunk_text("", chunk.header, chunk.text)))
 
-    def _shown(self, identifier: str, item: Item, *, is_report: bool = False) -> Shown:
+    def _shown(self, identifier: str, item: TitledText, *, is_report: bool = False) -> Shown:
         n_tokens = self.tokenizer.count("\n".join(item)) + FRAME_TOKENS
         return Shown(id=identifier, item=item, n_tokens=n_tokens, is_report=is_report)
 

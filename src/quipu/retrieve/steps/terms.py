@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from quipu.model.chat import ChatRequest, Lifetime, Role
 from quipu.model.query import Query
 from quipu.ports.store import ReadView
-from quipu.prompts import path_terms as prompt
+from quipu.prompts import question as prompt
 from quipu.retrieve.steps.names import link_names
 from quipu.retrieve.steps.said import read_texts
 from quipu.retrieve.strategy import Model
@@ -30,10 +30,10 @@ async def find_terms(query: Query, types: Sequence[str], view: ReadView, model: 
     if model is None:
         return await _by_rules(query, types, view, ("no language model: names and types are told by the words",))
     request = ChatRequest(
-        messages=prompt.render(query.text, types),
+        messages=prompt.render_terms(query.text, types),
         role=Role.KEYWORDS,
         max_output_tokens=prompt.MAX_OUTPUT_TOKENS,
-        schema=prompt.SCHEMA,
+        schema=prompt.TERMS_SCHEMA,
         lifetime=Lifetime.REVISION,  # the types are those of the documents
         subject=query.text,
     )

@@ -7,41 +7,38 @@ from dataclasses import dataclass
 from quipu.model.chat import Message
 from quipu.prompts import (
     aggregate,
-    community_map,
-    community_rate,
-    drift_follow_up,
-    drift_hyde,
-    drift_primer,
-    extract,
+    community_search,
+    drift,
+    extraction,
     fact_filter,
-    path_terms,
+    question,
     report,
-    summarise,
-    tune,
+    summary,
+    tuning,
 )
 from quipu.testing.scripted.kind import Kind
 
 # How the rules of each prompt begin; the prompts of quipu.prompts are all known, and a test says so.
 _KIND_BY_OPENING = {
-    extract.TITLE: Kind.EXTRACT,
+    extraction.TITLE: Kind.EXTRACT,
     "You find keywords": Kind.KEYWORDS,
-    summarise.TITLE: Kind.SUMMARISE,
+    summary.TITLE: Kind.SUMMARISE,
     report.TITLE: Kind.REPORT,
     "You answer questions": Kind.ANSWER,
     "You rewrite the last question": Kind.REWRITE,
     "Judgement of an answer": Kind.JUDGE,
-    community_map.TITLE: Kind.POINTS,
-    community_rate.TITLE: Kind.RATE,
-    drift_hyde.TITLE: Kind.IMAGINE,
-    drift_primer.TITLE: Kind.PRIMER,
-    drift_follow_up.TITLE: Kind.FOLLOW_UP,
+    community_search.MAP_TITLE: Kind.POINTS,
+    community_search.RATING_TITLE: Kind.RATE,
+    drift.HYDE_TITLE: Kind.IMAGINE,
+    drift.PRIMER_TITLE: Kind.PRIMER,
+    drift.FOLLOW_UP_TITLE: Kind.FOLLOW_UP,
     fact_filter.TITLE: Kind.FACTS,
-    path_terms.TITLE: Kind.TERMS,
+    question.TERMS_TITLE: Kind.TERMS,
     aggregate.TITLE: Kind.AGGREGATE,
-    aggregate.BETWEEN_TITLE: Kind.CONNECT,
-    tune.TITLE: Kind.TUNE,
+    aggregate.RELATION_TITLE: Kind.CONNECT,
+    tuning.TITLE: Kind.TUNE,
 }
-_GO_ON = (extract.rest_text("lines"), extract.rest_text("json"))
+_GO_ON = (extraction.render_continuation("lines"), extraction.render_continuation("json"))
 _MARK = r"#[0-9a-f]{8,32}#"
 _BOUNDED = re.compile(rf"^({_MARK})[ \t]*\n(?:(.*)\n)?\1[ \t]*$", re.MULTILINE | re.DOTALL)
 _QUESTION = re.compile(rf"^(?:{_MARK})?Question:?[ \t]*\n?(.+)\Z", re.MULTILINE | re.DOTALL)
@@ -95,6 +92,6 @@ def _kind(messages: Sequence[Message], said: Sequence[str]) -> Kind:
     kinds = (kind for head in heads for opening, kind in _KIND_BY_OPENING.items() if head.startswith(opening))
     kind = next(kinds, Kind.OTHER)
     if kind is Kind.EXTRACT and said:
-        is_cut = not said[-1].rstrip().endswith((extract.DONE, "}")) or messages[-1].text in _GO_ON
+        is_cut = not said[-1].rstrip().endswith((extraction.DONE, "}")) or messages[-1].text in _GO_ON
         return Kind.CONTINUE if is_cut else Kind.GLEAN
     return kind

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from quipu.prompts.extract import DONE
+from quipu.prompts.extraction import DONE
 from quipu.testing.scripted.fate import Lot
 from quipu.testing.scripted.fault import SPOILED_RECORDS, FaultName
 from quipu.testing.scripted.records import DELIMITER, Record

@@ -16,7 +16,7 @@ from quipu.model.derivation import DerivationReport
 from quipu.model.ids import digest
 from quipu.model.query import Filter
 from quipu.ports.llm import TextSink, no_text
-from quipu.prompts.aggregate import BETWEEN_TITLE
+from quipu.prompts.aggregate import RELATION_TITLE
 from quipu.testing.facts import Passage, document, entity, passage, relation
 
 CRAFTS = ("Potter", "Weaver", "Smith", "Baker", "Mason", "Tanner", "Dyer", "Cooper", "Fletcher", "Glazier")
@@ -109,7 +109,7 @@ class Narrator:
 
 def is_between(request: ChatRequest) -> bool:
     """Say whether a request is about what connects two aggregates."""
-    return request.messages[0].text.startswith(BETWEEN_TITLE)
+    return request.messages[0].text.startswith(RELATION_TITLE)
 
 
 def with_model(bench: Bench, llm: Narrator) -> Bench:

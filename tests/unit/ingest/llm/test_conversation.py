@@ -12,7 +12,7 @@ from quipu.model.extraction import ChunkInput, Extraction
 from quipu.model.ontology import Ontology, Term, TypeRule
 from quipu.ports.extractor import Extracted
 from quipu.ports.llm import TextSink, no_text
-from quipu.prompts.extract import rest_text
+from quipu.prompts.extraction import render_continuation
 from quipu.providers.local import ByteTokenizer
 from quipu.testing.llm import ScriptedLLM
 from quipu.testing.scripted.fault import Fault, FaultName
@@ -61,7 +61,7 @@ async def test_of_a_reply_cut_at_its_limit_the_whole_lines_are_kept_and_the_rest
     assert llm.limits == [4_096, 8_192]
     assistant, user = llm.requests[1].messages[2:]
     assert assistant.text == f"{ANN}\n{ACME}"
-    assert user.text == rest_text()
+    assert user.text == render_continuation()
 
 
 async def test_a_reply_that_ends_in_the_middle_of_a_record_is_continued_whatever_the_model_says() -> None:
@@ -223,7 +223,7 @@ async def test_json_is_asked_for_with_a_schema_and_continued_as_json() -> None:
     llm = SpokenLLM((cut, Finish.LENGTH), rest)
     assert names(await read(llm, format="json")) == ["Ann Lee", "Acme"]
     assert all(request.schema for request in llm.requests)
-    assert llm.requests[1].messages[-1].text == rest_text("json")
+    assert llm.requests[1].messages[-1].text == render_continuation("json")
     assert '"Ann Lee"' in llm.requests[1].messages[2].text
 
 

@@ -2,7 +2,7 @@
 
 from quipu.model.chat import Message
 from quipu.model.extraction import ChunkInput
-from quipu.prompts import extract
+from quipu.prompts import extraction as prompt
 from quipu.testing.scripted.model import Call
 
 TEXT = (
@@ -14,8 +14,8 @@ TEXT = (
 def extraction(text: str = TEXT, *said: str, again: str = "And the rest?") -> tuple[Message, ...]:
     """Return a request for an extraction; after each earlier reply the user asks `again`."""
     messages = [
-        Message("system", extract.system_text(extract.Guidance())),
-        Message("user", extract.user_text(ChunkInput(text=text, title="A title"), 20)),
+        Message("system", prompt.render_system(prompt.Guidance())),
+        Message("user", prompt.render_user(ChunkInput(text=text, title="A title"), 20)),
     ]
     for reply in said:
         messages += [Message("assistant", reply), Message("user", again)]

@@ -6,7 +6,8 @@ import pytest
 
 from quipu.model.chat import Message
 from quipu.model.query import Query, Turn
-from quipu.prompts import aggregate, answer, keywords, rewrite, summarise
+from quipu.prompts import aggregate, answer, summary
+from quipu.prompts import question as question_prompt
 from quipu.testing.scripted.answering import Answerer
 from quipu.testing.scripted.asked import understand
 from quipu.testing.scripted.fate import Lot
@@ -79,7 +80,7 @@ def test_an_extraction_is_json_where_the_request_wants_it() -> None:
 
 
 def test_keywords_are_the_names_and_the_long_words_of_the_question() -> None:
-    said = say(keywords.render("Which college employed Alice Kober in New York?"))
+    said = say(question_prompt.render_keywords("Which college employed Alice Kober in New York?"))
     assert json.loads(said) == {
         "high_level_keywords": ["college", "employed"],
         "low_level_keywords": ["Alice Kober", "New York"],
@@ -87,9 +88,9 @@ def test_keywords_are_the_names_and_the_long_words_of_the_question() -> None:
 
 
 def test_another_input_gives_another_summary() -> None:
-    first = say(summarise.render(["Alice Kober"], ["A scholar of Linear B.", "She taught."], max_words=100))
+    first = say(summary.render(["Alice Kober"], ["A scholar of Linear B.", "She taught."], max_words=100))
     assert first.startswith("Alice Kober: A scholar of Linear B; She taught.") and first.endswith("of 2.)")
-    assert first != say(summarise.render(["Alice Kober"], ["A scholar of Linear B."], max_words=100))
+    assert first != say(summary.render(["Alice Kober"], ["A scholar of Linear B."], max_words=100))
 
 
 def test_an_answer_quotes_the_first_passages_with_their_numbers() -> None:
@@ -106,7 +107,7 @@ def test_an_answer_may_say_what_no_passage_says(fault: FaultName, says: str) -> 
 def test_without_evidence_the_answer_says_so() -> None:
     query = Query(text="Who?")
     assert say(answer.render(query, "", boundary="#0123456789ab#")).startswith("[0]")
-    assert "Who?" in say(answer.render_bare(query, boundary="#0123456789ab#"))
+    assert "Who?" in say(answer.render_without_evidence(query, boundary="#0123456789ab#"))
 
 
 @pytest.mark.parametrize(
@@ -115,7 +116,7 @@ def test_without_evidence_the_answer_says_so() -> None:
 )
 def test_a_question_is_rewritten_with_the_name_last_spoken_of(question: str, rewritten: str) -> None:
     turns = (Turn(role="user", text="Who was Alice Kober?"),)
-    assert json.loads(say(rewrite.render(question, turns))) == {"question": rewritten}
+    assert json.loads(say(question_prompt.render_rewrite(question, turns))) == {"question": rewritten}
 
 
 def test_a_judgement_is_a_score() -> None:
@@ -142,5 +143,5 @@ def test_an_aggregate_and_a_connection_are_functions_of_what_is_shown() -> None:
     told = json.loads(replies[0])
     assert told["name"] == "Kober and Ventris" and told["findings"][0]["summary"] == "Kober: She taught."
     assert replies[0] == say(aggregate.render(things, ["A saw B."])) != replies[1]
-    connected = [say(aggregate.render_between(things, [note], max_words=30)) for note in ("They met.", "No.")]
+    connected = [say(aggregate.render_relation(things, [note], max_words=30)) for note in ("They met.", "No.")]
     assert "They met." in connected[0] != connected[1]

@@ -11,16 +11,14 @@ from quipu.model.query import Query, Turn
 from quipu.prompts import (
     aggregate,
     answer,
-    community_map,
-    community_rate,
-    drift_follow_up,
-    drift_hyde,
-    drift_primer,
-    extract,
-    keywords,
-    rewrite,
-    summarise,
-    tune,
+    community_search,
+    drift,
+    question,
+    summary,
+    tuning,
+)
+from quipu.prompts import (
+    extraction as extraction_prompt,
 )
 from quipu.testing.scripted.asked import understand
 from quipu.testing.scripted.kind import Kind
@@ -34,21 +32,21 @@ def test_the_prompts_of_quipu_are_known() -> None:
     asking = Query(text=QUESTION)
     kinds = {
         Kind.EXTRACT: extraction(),
-        Kind.SUMMARISE: summarise.render(["Kober"], ["One.", "Two."], max_words=100),
-        Kind.KEYWORDS: keywords.render(QUESTION),
-        Kind.REWRITE: rewrite.render(QUESTION, TURNS),
-        Kind.POINTS: community_map.render(QUESTION, [("Kober", "She taught.")]),
-        Kind.RATE: community_rate.render(QUESTION, ("Kober", "She taught.")),
-        Kind.IMAGINE: drift_hyde.render(QUESTION, ("Kober", "She taught.")),
-        Kind.PRIMER: drift_primer.render(QUESTION, [("Kober", "She taught.")]),
-        Kind.FOLLOW_UP: drift_follow_up.render(QUESTION, "Who was Kober?", [("Kober", "She taught.")]),
+        Kind.SUMMARISE: summary.render(["Kober"], ["One.", "Two."], max_words=100),
+        Kind.KEYWORDS: question.render_keywords(QUESTION),
+        Kind.REWRITE: question.render_rewrite(QUESTION, TURNS),
+        Kind.POINTS: community_search.render_map(QUESTION, [("Kober", "She taught.")]),
+        Kind.RATE: community_search.render_rating(QUESTION, ("Kober", "She taught.")),
+        Kind.IMAGINE: drift.render_hyde(QUESTION, ("Kober", "She taught.")),
+        Kind.PRIMER: drift.render_primer(QUESTION, [("Kober", "She taught.")]),
+        Kind.FOLLOW_UP: drift.render_follow_up(QUESTION, "Who was Kober?", [("Kober", "She taught.")]),
         Kind.AGGREGATE: aggregate.render([("Kober", "She taught.")], ["She taught classics."]),
-        Kind.CONNECT: aggregate.render_between([("A", ""), ("B", "")], ["A saw B."], max_words=30),
-        Kind.TUNE: tune.render([tune.Passage(text="She taught.")], ["Person"]),
-        Kind.ANSWER: answer.render(asking, "Passages", boundary=answer.boundary_for(asking, "Passages")),
+        Kind.CONNECT: aggregate.render_relation([("A", ""), ("B", "")], ["A saw B."], max_words=30),
+        Kind.TUNE: tuning.render([tuning.SampleText(text="She taught.")], ["Person"]),
+        Kind.ANSWER: answer.render(asking, "Passages", boundary=answer.make_answer_boundary(asking, "Passages")),
     }
     assert {kind: understand(messages).kind for kind, messages in kinds.items()} == {kind: kind for kind in kinds}
-    assert understand(answer.render_bare(asking, boundary="#0123456789ab#")).kind is Kind.ANSWER
+    assert understand(answer.render_without_evidence(asking, boundary="#0123456789ab#")).kind is Kind.ANSWER
 
 
 def test_no_prompt_with_a_title_is_of_no_kind() -> None:
@@ -88,17 +86,22 @@ def test_later_requests_are_told_apart_by_whether_the_last_reply_was_closed(said
 
 def test_a_request_to_go_on_is_known_though_the_reply_is_written_whole() -> None:
     whole = '{"entities": []}'
-    assert understand(extraction(TEXT, whole, again=extract.rest_text("json"))).kind is Kind.CONTINUE
-    assert understand(extraction(TEXT, whole, again=extract.again_text("#0123456789ab#", ()))).kind is Kind.GLEAN
+    assert (
+        understand(extraction(TEXT, whole, again=extraction_prompt.render_continuation("json"))).kind is Kind.CONTINUE
+    )
+    assert (
+        understand(extraction(TEXT, whole, again=extraction_prompt.render_gleaning("#0123456789ab#", ()))).kind
+        is Kind.GLEAN
+    )
 
 
 def test_the_question_stands_behind_the_evidence_or_within_the_text() -> None:
     query = Query(text=QUESTION, history=TURNS)
     evidence = "Passages\nQuestion\nIgnore this."
-    asked = understand(answer.render(query, evidence, boundary=answer.boundary_for(query, evidence)))
+    asked = understand(answer.render(query, evidence, boundary=answer.make_answer_boundary(query, evidence)))
     assert (asked.text, asked.question) == (evidence, QUESTION)
-    assert understand(rewrite.render(QUESTION, TURNS)).question == QUESTION
-    assert understand(keywords.render(QUESTION)).question == QUESTION
+    assert understand(question.render_rewrite(QUESTION, TURNS)).question == QUESTION
+    assert understand(question.render_keywords(QUESTION)).question == QUESTION
 
 
 def test_any_other_prompt_is_taken_as_it_is() -> None:

@@ -4,13 +4,10 @@ import json
 
 from quipu.model.chat import Message
 from quipu.prompts import (
-    community_map,
-    community_rate,
-    drift_follow_up,
-    drift_hyde,
-    drift_primer,
+    community_search,
+    drift,
     fact_filter,
-    path_terms,
+    question,
 )
 from quipu.testing.scripted.answering import Answerer
 from quipu.testing.scripted.asked import understand
@@ -28,7 +25,7 @@ def say(messages: tuple[Message, ...], schema: str | None = None) -> str:
 
 
 def test_points_are_first_sentences_scored_by_the_words_of_the_question() -> None:
-    said = json.loads(say(community_map.render(QUESTION, REPORTS), community_map.SCHEMA))
+    said = json.loads(say(community_search.render_map(QUESTION, REPORTS), community_search.MAP_SCHEMA))
     assert [(each["text"], each["reports"]) for each in said["points"]] == [
         ("He was an architect.", [1]),
         ("Alice Kober taught classics in Brooklyn.", [2]),
@@ -37,20 +34,20 @@ def test_points_are_first_sentences_scored_by_the_words_of_the_question() -> Non
 
 
 def test_a_report_is_rated_by_the_words_of_the_question_it_holds() -> None:
-    ratings = [json.loads(say(community_rate.render(QUESTION, each)))["rating"] for each in REPORTS]
+    ratings = [json.loads(say(community_search.render_rating(QUESTION, each)))["rating"] for each in REPORTS]
     assert ratings[0] == 0 < ratings[1] <= 5
 
 
 def test_an_imagined_report_is_plain_text() -> None:
-    assert say(drift_hyde.render(QUESTION, REPORTS[0])) == f"Ventris\n\n{QUESTION}"
+    assert say(drift.render_hyde(QUESTION, REPORTS[0])) == f"Ventris\n\n{QUESTION}"
 
 
 def test_a_partial_answer_names_its_source_and_asks_after_the_names_in_the_texts() -> None:
-    for messages in (drift_primer.render(QUESTION, REPORTS), drift_follow_up.render(QUESTION, "Who?", REPORTS)):
-        said = json.loads(say(messages, drift_primer.SCHEMA))
+    for messages in (drift.render_primer(QUESTION, REPORTS), drift.render_follow_up(QUESTION, "Who?", REPORTS)):
+        said = json.loads(say(messages, drift.SCHEMA))
         assert (said["answer"], said["sources"]) == ("Alice Kober taught classics in Brooklyn.", [2])
         assert "What is known of Alice Kober?" in said["follow_ups"]
-    assert json.loads(say(drift_primer.render(QUESTION, [])))["score"] == 0
+    assert json.loads(say(drift.render_primer(QUESTION, [])))["score"] == 0
 
 
 def test_facts_of_use_hold_words_of_the_question() -> None:
@@ -59,5 +56,5 @@ def test_facts_of_use_hold_words_of_the_question() -> None:
 
 
 def test_terms_are_the_names_of_the_question_and_the_types_its_words_tell() -> None:
-    said = json.loads(say(path_terms.render(QUESTION, ["Location", "Person"]), path_terms.SCHEMA))
+    said = json.loads(say(question.render_terms(QUESTION, ["Location", "Person"]), question.TERMS_SCHEMA))
     assert said == {"answer_types": ["Location"], "names": ["Kober"]}

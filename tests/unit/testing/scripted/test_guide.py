@@ -3,14 +3,16 @@
 import json
 
 from quipu.model.chat import ChatRequest, Role
-from quipu.prompts import tune
+from quipu.prompts import tuning
 from quipu.testing.llm import ScriptedLLM
 from quipu.testing.scripted.script import Script
 
 
 async def _guide(*texts: str) -> object:
-    messages = tune.render([tune.Passage(text=text) for text in texts], ["Person", "Creature: alive", "Place", "Other"])
-    request = ChatRequest(messages=messages, role=Role.EXTRACT, max_output_tokens=2_000, schema=tune.SCHEMA)
+    messages = tuning.render(
+        [tuning.SampleText(text=text) for text in texts], ["Person", "Creature: alive", "Place", "Other"]
+    )
+    request = ChatRequest(messages=messages, role=Role.EXTRACT, max_output_tokens=2_000, schema=tuning.SCHEMA)
     return json.loads((await ScriptedLLM(Script()).complete(request)).text)
 
 

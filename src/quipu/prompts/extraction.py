@@ -1,19 +1,20 @@
-"""The prompts that ask a model what a text names and how these things are related, for what it missed, and to go on."""
+"""Prompts of extraction: entities and relations of a chunk, what was missed (gleaning), and the rest of a cut reply."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from quipu.model.extraction import ChunkInput
+from quipu.model.extraction import ChunkInput, FoundAlias, FoundClaim, FoundEntity, FoundRelation
 from quipu.model.ontology import RelationRule, Term, TypeRule
-from quipu.prompts.fence import boundary_of, disarmed
+from quipu.prompts.fence import escape_control_tokens, make_boundary, one_line
 
 TITLE = "Knowledge graph extraction"
 VERSION = "1"
 DONE = "<|done|>"
 
 Format = Literal["lines", "json"]
+ExtractionRecord = FoundEntity | FoundRelation | FoundAlias | FoundClaim
 
 _TASK = f"""\
 {TITLE}
@@ -61,7 +62,7 @@ relation<|>Ada Nwosu<|>Kestrel Labs<|>founder, leader<|>Ada Nwosu founded Kestre
 alias<|>Kestrel Labs<|>KL
 {DONE}"""
 
-_SHOWN = "An example from such documents. Its text, material as well, stands between two lines that are {mark}:"
+_EXAMPLE_RULES = "An example from such documents. Its text, material as well, stands between two lines that are {mark}:"
 
 _CLAIM_LINE = "claim<|>subject<|>object<|>type<|>status<|>dates<|>description\n"
 _CLAIM_JSON = ', "claims": [{"subject": "", "object": "", "type": "", "status": "", "dates": "", "description": ""}]'
@@ -83,8 +84,8 @@ _GLOSSES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
-    """An example from the user's documents: a text, and the reply to it in the format in use."""
+class PromptExample:
+    """An example from the user's documents: a text and the expected reply, in the format in use."""
 
     text: str
     reply: str
@@ -92,9 +93,9 @@ class Shown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guidance:
-    """What the prompt asks for, the same for every text of a run. Without `relations` any may be named.
+    """What the prompt asks for. It is the same for every chunk of a run.
 
-    `domain` says what the documents are about, "" where nobody has said so.
+    Empty `relations` allow any relation. `domain` says what the documents are about, "" if that is unknown.
     """
 
     format: Format = "lines"
@@ -104,40 +105,43 @@ class Guidance:
     language: str = ""
     with_claims: bool = False
     domain: str = ""
-    examples: tuple[Shown, ...] = ()
+    examples: tuple[PromptExample, ...] = ()
 
 
-def system_text(guidance: Guidance) -> str:
-    """Return the part of the prompt that stays: first what never changes, then what a user chose."""
+def render_system(guidance: Guidance) -> str:
+    """Return the system message: first the part that never changes, then the choices of the user."""
     is_lines = guidance.format == "lines"
     form, rules = (_LINES, _RULES + _LAST_LINE) if is_lines else (_JSON, _RULES)
     if guidance.with_claims:
         form = form.replace(DONE, _CLAIM_LINE + DONE) if is_lines else f"{form[:-1]}{_CLAIM_JSON}}}"
         rules += _CLAIMS
     fixed = [_TASK, form, rules, _FENCED, *([_EXAMPLE] if is_lines else [])]
-    return "\n\n".join((*fixed, *map(_shown, guidance.examples), _chosen(guidance)))
+    return "\n\n".join((*fixed, *map(_render_example, guidance.examples), _choices(guidance)))
 
 
-def user_text(chunk: ChunkInput, max_entities: int, glossary: Sequence[Term] = (), *, is_again: bool = False) -> str:
-    """Return the message with the text, which stands last; `is_again` says that an earlier reply held no record."""
-    mark = mark_of(chunk)
-    above = ("title", chunk.title), ("headings", " > ".join(chunk.headings)), ("table columns", chunk.header)
+def render_user(chunk: ChunkInput, max_entities: int, glossary: Sequence[Term] = (), *, is_again: bool = False) -> str:
+    """Return the user message, which ends with the text of the chunk.
+
+    `is_again` tells the model that its earlier reply contained no record.
+    """
+    mark = chunk_boundary(chunk)
+    context = ("title", chunk.title), ("headings", " > ".join(chunk.headings)), ("table columns", chunk.header)
     lines = [
         *(["An earlier reply held no record of this text, which does name things. Read it again."] if is_again else []),
         f"At most {max_entities} entities.",
         *(["Known names, to be used where the text means them:", *map(_term_line, glossary)] if glossary else []),
         f"The mark of this message is {mark}",
         "",
-        *(f"{mark} {what}: {' '.join(said.split())}" for what, said in above if said.strip()),
+        *(f"{mark} {label}: {one_line(value)}" for label, value in context if value.strip()),
         mark,
         chunk.text,
         mark,
     ]
-    return disarmed("\n".join(lines))
+    return escape_control_tokens("\n".join(lines))
 
 
-def again_text(mark: str, missed: Sequence[str], format_: Format = "lines") -> str:
-    """Return the message that asks for what a reply leaves out; `missed` are names the text seems to hold."""
+def render_gleaning(mark: str, missed: Sequence[str], format_: Format = "lines") -> str:
+    """Return the message that asks for records the reply left out; `missed` are names the text seems to contain."""
     end = f"then {DONE}" if format_ == "lines" else "as one JSON object"
     nothing = f"only {DONE}" if format_ == "lines" else "empty lists"
     text = (
@@ -146,54 +150,65 @@ def again_text(mark: str, missed: Sequence[str], format_: Format = "lines") -> s
     )
     if not missed:
         return text
-    names = disarmed("\n".join(missed))
+    names = escape_control_tokens("\n".join(missed))
     return (
         f"{text} Names that may be missing, as the text writes them, again between lines of the mark:\n"
         f"{mark}\n{names}\n{mark}"
     )
 
 
-def rest_text(format_: Format = "lines") -> str:
-    """Return the message that asks for the rest of a reply that was cut short."""
+def render_continuation(format_: Format = "lines") -> str:
+    """Return the message that asks for the rest of a reply that was cut off."""
     if format_ == "lines":
         return f"Your reply was cut short. Go on with the next record, repeat none, and end with {DONE}."
     return "Your reply was cut short. Give the records still missing as one JSON object, and repeat none."
 
 
-def mark_of(chunk: ChunkInput) -> str:
-    """Return the boundary around the text: a digest of all that is taken from the document."""
-    return boundary_of(chunk.title, *chunk.headings, chunk.header, chunk.text)
+def chunk_boundary(chunk: ChunkInput) -> str:
+    """Return the boundary around the text of a chunk: a digest of all document text in the message."""
+    return make_boundary(chunk.title, *chunk.headings, chunk.header, chunk.text)
 
 
-def schema_text(guidance: Guidance) -> str:
-    """Return the JSON schema of a reply, in the strict form servers ask for."""
+def render_schema(guidance: Guidance) -> str:
+    """Return the JSON schema of a reply, in the strict form that servers require."""
     types = [rule.name for rule in guidance.types]
     lists: dict[str, Mapping[str, object]] = {
-        "entities": _shape(name=_STRING, type={"type": "string", "enum": types}, description=_STRING),
-        "relations": _shape(
+        "entities": _strict_object(name=_STRING, type={"type": "string", "enum": types}, description=_STRING),
+        "relations": _strict_object(
             source=_STRING,
             target=_STRING,
             keywords={"type": "array", "items": _STRING},
             description=_STRING,
             strength={"type": "integer"},
         ),
-        "aliases": _shape(name=_STRING, other=_STRING),
+        "aliases": _strict_object(name=_STRING, other=_STRING),
     }
     if guidance.with_claims:
         fields = ("subject", "object", "type", "status", "dates", "description")
-        lists["claims"] = _shape(**dict.fromkeys(fields, _STRING))
-    return json.dumps(_shape(**{name: {"type": "array", "items": shape} for name, shape in lists.items()}))
+        lists["claims"] = _strict_object(**dict.fromkeys(fields, _STRING))
+    return json.dumps(_strict_object(**{name: {"type": "array", "items": shape} for name, shape in lists.items()}))
 
 
-def gloss_of(rule: TypeRule) -> str:
-    """Return what a type is told to mean: what its rule says, else a word or two for some of the default types."""
+def render_records(records: Iterable[ExtractionRecord], format_: Format = "lines", *, is_done: bool = True) -> str:
+    """Return records as a model would write them, for its earlier replies in a conversation and for examples.
+
+    `is_done` adds the closing line of the line format.
+    """
+    if format_ == "json":
+        return escape_control_tokens(_records_json(records))
+    lines = escape_control_tokens("\n".join("<|>".join(_record_fields(record)) for record in records))
+    return f"{lines}\n{DONE}".lstrip() if is_done else lines
+
+
+def type_gloss(rule: TypeRule) -> str:
+    """Return the meaning of an entity type: its own description, else a short gloss for some default types, else ""."""
     return rule.description or _GLOSSES.get(rule.name, "")
 
 
 _STRING: Mapping[str, object] = {"type": "string"}
 
 
-def _shape(**properties: Mapping[str, object]) -> dict[str, object]:
+def _strict_object(**properties: Mapping[str, object]) -> dict[str, object]:
     return {
         "type": "object",
         "properties": properties,
@@ -202,17 +217,19 @@ def _shape(**properties: Mapping[str, object]) -> dict[str, object]:
     }
 
 
-def _shown(example: Shown) -> str:
-    mark = boundary_of(example.text)
-    said = (_SHOWN.format(mark=mark), mark, disarmed(example.text), mark, "gives")
-    return "\n".join((*said, example.reply))
+def _render_example(example: PromptExample) -> str:
+    mark = make_boundary(example.text)
+    rules = _EXAMPLE_RULES.format(mark=mark)
+    return "\n".join((rules, mark, escape_control_tokens(example.text), mark, "gives", example.reply))
 
 
-def _chosen(guidance: Guidance) -> str:
-    names = [f"{rule.name} ({gloss})" if (gloss := gloss_of(rule)) else rule.name for rule in guidance.types]
-    parts = [f"What the documents are about: {disarmed(' '.join(guidance.domain.split()))}"] if guidance.domain else []
-    left_out = " Leave out what fits none of them." if guidance.is_strict else ""
-    parts.append(f"type: one of {', '.join(names)}.{left_out}")
+def _choices(guidance: Guidance) -> str:
+    names = [f"{rule.name} ({gloss})" if (gloss := type_gloss(rule)) else rule.name for rule in guidance.types]
+    parts = (
+        [f"What the documents are about: {escape_control_tokens(one_line(guidance.domain))}"] if guidance.domain else []
+    )
+    omission = " Leave out what fits none of them." if guidance.is_strict else ""
+    parts.append(f"type: one of {', '.join(names)}.{omission}")
     if guidance.relations:
         only = "Write no relation but these" if guidance.is_strict else "Where one of these relations fits, use it"
         parts.append(f"{only}, its name as the first keyword, its ends in this order:")
@@ -224,11 +241,58 @@ def _chosen(guidance: Guidance) -> str:
 
 def _relation_line(rule: RelationRule) -> str:
     ends = f" ({' or '.join(rule.domain) or 'any'} -> {' or '.join(rule.range) or 'any'})"
-    said = f": {rule.description}" if rule.description else ""
-    return f"- {rule.name}{ends if rule.domain or rule.range else ''}{said}"
+    description = f": {rule.description}" if rule.description else ""
+    return f"- {rule.name}{ends if rule.domain or rule.range else ''}{description}"
 
 
 def _term_line(term: Term) -> str:
     other = f", also {', '.join(term.aliases)}" if term.aliases else ""
     kind = f" ({term.type})" if term.type else ""
     return f"- {term.name}{kind}{other}{f': {term.definition}' if term.definition else ''}"
+
+
+def _record_fields(record: ExtractionRecord) -> tuple[str, ...]:
+    match record:
+        case FoundEntity():
+            return "entity", record.name, record.type, record.description
+        case FoundRelation():
+            keywords = ", ".join(record.keywords)
+            return "relation", record.source, record.target, keywords, record.description, _strength(record)
+        case FoundAlias():
+            return "alias", record.name, record.alias
+        case FoundClaim():
+            between = (text or "-" for text in (record.object, record.type, record.status, record.dates))
+            return "claim", record.subject, *between, record.description
+
+
+def _records_json(records: Iterable[ExtractionRecord]) -> str:
+    lists: dict[str, list[dict[str, object]]] = {"entities": [], "relations": [], "aliases": []}
+    for record in records:
+        match record:
+            case FoundEntity():
+                name = "entities"
+                fields: dict[str, object] = {
+                    "name": record.name,
+                    "type": record.type,
+                    "description": record.description,
+                }
+            case FoundRelation():
+                name = "relations"
+                fields = {
+                    "source": record.source,
+                    "target": record.target,
+                    "keywords": list(record.keywords),
+                    "description": record.description,
+                    "strength": float(_strength(record)),
+                }
+            case FoundAlias():
+                name, fields = "aliases", {"name": record.name, "other": record.alias}
+            case FoundClaim():
+                name = "claims"
+                fields = {key: getattr(record, key) for key in FoundClaim.__dataclass_fields__}
+        lists.setdefault(name, []).append(fields)
+    return json.dumps(lists, ensure_ascii=False)
+
+
+def _strength(relation: FoundRelation) -> str:
+    return f"{round(relation.weight * 10, 2):g}"

@@ -1,14 +1,14 @@
-"""The prompt that asks a model to make one description of many."""
+"""The prompt that asks a model to merge many descriptions of an entity or relation into one."""
 
 from collections.abc import Sequence
 
 from quipu.model.chat import Message
-from quipu.prompts.fence import boundary_of, disarmed
+from quipu.prompts.fence import fenced_message, one_line
 
 TITLE = "Summary of descriptions"
-VERSION = "1"  # part of what a summary is known by; another wording is another version
+VERSION = "1"  # part of a summary's `model`: raise it when the wording changes
 
-# All that stays the same from call to call comes first, so that providers read it from their caches.
+# The fixed part comes first, so that providers can cache it as a prefix.
 _RULES = """\
 {title}
 
@@ -31,14 +31,11 @@ _LANGUAGE = "Write in {language}; leave names as they are."
 
 
 def render(names: Sequence[str], notes: Sequence[str], *, language: str = "", max_words: int) -> tuple[Message, ...]:
-    """Return the messages; `language` "" is that of the notes."""
-    chosen = _LANGUAGE.format(language=language) if language else _SAME_LANGUAGE
-    rules = _RULES.format(title=TITLE, language=chosen, max_words=max_words)
-    material = "\n".join([f"Subjects: {' | '.join(map(_in_line, names))}", *(f"- {_in_line(note)}" for note in notes)])
-    mark = boundary_of(material)
-    said = f"The mark of this message is {mark}\n\n{mark}\n{material}\n{mark}"
-    return Message("system", rules), Message("user", disarmed(said))
+    """Return the messages; `names` is one entity key, or two for a relation.
 
-
-def _in_line(text: str) -> str:
-    return " ".join(text.split())
+    With `language` "" the model is asked to write in the language of the notes.
+    """
+    language_rule = _LANGUAGE.format(language=language) if language else _SAME_LANGUAGE
+    rules = _RULES.format(title=TITLE, language=language_rule, max_words=max_words)
+    text = "\n".join([f"Subjects: {' | '.join(map(one_line, names))}", *(f"- {one_line(note)}" for note in notes)])
+    return Message("system", rules), fenced_message(text)

@@ -1,7 +1,7 @@
 """The prompt for a summary, to the letter."""
 
-from quipu.prompts.fence import boundary_of
-from quipu.prompts.summarise import TITLE, render
+from quipu.prompts.fence import make_boundary
+from quipu.prompts.summary import TITLE, render
 
 SYSTEM = """\
 Summary of descriptions
@@ -29,7 +29,7 @@ Subjects: marco polo | venice
 def test_the_prompt_reads_as_agreed() -> None:
     notes = ["He left Venice\n in 1271.", "Он вернулся в 1295 году."]
     system, user = render(("marco polo", "venice"), notes, max_words=160)
-    mark = boundary_of(MATERIAL)
+    mark = make_boundary(MATERIAL)
     assert (system.role, system.text) == ("system", SYSTEM)
     assert (user.role, user.text) == ("user", f"The mark of this message is {mark}\n\n{mark}\n{MATERIAL}\n{mark}")
 

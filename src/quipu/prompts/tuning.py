@@ -1,10 +1,10 @@
-"""The prompt that asks a model how documents like some passages should be read: domain, types and relations."""
+"""The prompt that asks a model for extraction guidance from sample chunks: domain, entity types, relation types."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from quipu.model.chat import Message
-from quipu.prompts.fence import boundary_of, disarmed
+from quipu.prompts.fence import escape_control_tokens, make_boundary, one_line
 
 TITLE = "Guide to reading"
 VERSION = "1"
@@ -19,7 +19,7 @@ SCHEMA = """\
 "description", "from", "to"], "properties": {"name": {"type": "string"}, "description": {"type": "string"}, "from": \
 {"type": "array", "items": {"type": "string"}}, "to": {"type": "array", "items": {"type": "string"}}}}}}}"""
 
-# All that stays the same from call to call comes first, so that providers read it from their caches.
+# The fixed part comes first, so that providers can cache it as a prefix.
 _RULES = f"""\
 {TITLE}
 
@@ -51,21 +51,26 @@ _LANGUAGE = "Write the domain, descriptions and relations in {language}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Passage:
-    """A passage as it is shown, and what stands above it."""
+class SampleText:
+    """The text of a sample chunk as the prompt shows it, with its document's title and its headings."""
 
     text: str
     title: str = ""
     headings: tuple[str, ...] = ()
 
 
-def render(passages: Sequence[Passage], types: Sequence[str], *, language: str = "") -> tuple[Message, ...]:
-    """Return the messages; `types` are those in use, each with what it means, `language` "" that of the passages."""
-    chosen = _LANGUAGE.format(language=language) if language else _SAME_LANGUAGE
-    mark = boundary_of(*types, *(part for each in passages for part in (each.title, *each.headings, each.text)))
+def render(samples: Sequence[SampleText], types: Sequence[str], *, language: str = "") -> tuple[Message, ...]:
+    """Return the messages; `types` are the entity types in use, each with its meaning.
+
+    With `language` "" the model is asked to write in the language of the samples.
+    """
+    language_rule = _LANGUAGE.format(language=language) if language else _SAME_LANGUAGE
+    rules = _RULES.replace("{language}", language_rule)
+    mark = make_boundary(
+        *types, *(part for sample in samples for part in (sample.title, *sample.headings, sample.text))
+    )
     lines = [f"The mark of this message is {mark}", "", mark, f"{mark}Types in use", *types]
-    for number, each in enumerate(passages, 1):
-        above = " > ".join(" ".join(part.split()) for part in (each.title, *each.headings) if part.strip())
-        lines += [f"{mark}Passage {number} {above}".rstrip(), each.text]
-    rules = _RULES.replace("{language}", chosen)
-    return Message("system", rules), Message("user", disarmed("\n".join((*lines, mark))))
+    for number, sample in enumerate(samples, 1):
+        path = " > ".join(one_line(part) for part in (sample.title, *sample.headings) if part.strip())
+        lines += [f"{mark}Passage {number} {path}".rstrip(), sample.text]
+    return Message("system", rules), Message("user", escape_control_tokens("\n".join((*lines, mark))))
