@@ -3,7 +3,7 @@
 
 PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python3.14 python; do \
 	$$name -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$name && break; done)
-BIN := .venv/bin
+BIN := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
@@ -30,11 +30,13 @@ demo: $(READY)  ## Index a small corpus and ask six questions
 test: $(READY)  ## Run every test
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
-check: $(READY)  ## Lint, format, types, layers
+check: $(READY)  ## Lint, format, types, layers, spelling, and how simple the code is
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache --no-logo
+	$(BIN)/codespell
+	$(BIN)/python scripts/house.py --check
 
 format: $(READY)  ## Put imports and layout right
 	$(BIN)/ruff check --fix .
