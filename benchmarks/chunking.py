@@ -23,7 +23,7 @@ from quipu.ingest.likeness import similarities
 from quipu.model.chunking import Chunking
 from quipu.model.document import ParsedDocument, SourceDocument
 from quipu.parse import parse
-from quipu.ports.embedder import Embedder
+from quipu.ports.providers import Embedder
 from quipu.providers.local import ByteTokenizer, WordLlamaEmbedder
 
 DATA = Path(os.environ.get("QUIPU_DATA", Path(__file__).resolve().parents[1] / "../shared/data"))

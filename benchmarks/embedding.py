@@ -10,7 +10,7 @@ from pathlib import Path
 
 from quipu.bench.datasets import read_dataset
 from quipu.errors import QuipuError, Unavailable
-from quipu.ports.embedder import Embedder
+from quipu.ports.providers import Embedder
 from quipu.settings import Settings
 from quipu.wiring import EMBEDDERS, open_embedder
 

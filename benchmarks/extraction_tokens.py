@@ -32,9 +32,9 @@ from quipu.ingest.llm import ExtractionOptions, LlmExtractor
 from quipu.ingest.llm.allowance import entity_limit
 from quipu.ingest.llm.named import may_be_missed, names_in
 from quipu.ingest.local import extract_chunk
-from quipu.model.chat import ChatRequest, Completion, Finish, TokenCount
-from quipu.model.extraction import ChunkInput, FoundEntity, FoundRelation
-from quipu.ports.llm import TextSink, no_text
+from quipu.model.chat import ChatRequest, Completion, FinishReason, TokenCount
+from quipu.model.extraction import ChunkInput, ExtractedEntity, ExtractedRelation
+from quipu.ports.providers import TextSink, ignore_text
 from quipu.prompts.extraction import chunk_boundary, render_gleaning, render_records, render_system, render_user
 from quipu.providers.local import ByteTokenizer
 
@@ -96,10 +96,10 @@ class _Ready:
     def __init__(self, reply: str) -> None:
         self._reply = reply
 
-    async def complete(self, _request: ChatRequest, on_text: TextSink = no_text) -> Completion:
+    async def complete(self, _request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
         """Return the reply."""
         on_text(self._reply)
-        return Completion(text=self._reply, finish=Finish.STOP, tokens=TokenCount())
+        return Completion(text=self._reply, finish=FinishReason.STOP, tokens=TokenCount())
 
 
 async def _own_cpu(chunk: ChunkInput, reply: str) -> float:
@@ -133,7 +133,7 @@ def _cost(dialogue: Dialogue, n_text: int, count: Count) -> Cost:
 
 
 def _dialogues(
-    chunk: ChunkInput, records: Sequence[FoundEntity | FoundRelation], peers: Path
+    chunk: ChunkInput, records: Sequence[ExtractedEntity | ExtractedRelation], peers: Path
 ) -> Iterator[tuple[str, Dialogue]]:
     """Yield each system's dialogue; that of a peer only where its prompts are there."""
     for format_, name in (("lines", "Quipu"), ("json", "Quipu, JSON")):
@@ -157,7 +157,7 @@ def _dialogues(
             yield name, make(_constants(peers / file), chunk, records)
 
 
-def _lightrag(prompts: Prompts, chunk: ChunkInput, records: Sequence[FoundEntity | FoundRelation]) -> Dialogue:
+def _lightrag(prompts: Prompts, chunk: ChunkInput, records: Sequence[ExtractedEntity | ExtractedRelation]) -> Dialogue:
     marks = {
         "tuple_delimiter": _one(prompts["DEFAULT_TUPLE_DELIMITER"]),
         "completion_delimiter": _one(prompts["DEFAULT_COMPLETION_DELIMITER"]),
@@ -177,7 +177,7 @@ def _lightrag(prompts: Prompts, chunk: ChunkInput, records: Sequence[FoundEntity
     again = _one(prompts["entity_continue_extraction_user_prompt"]).format(**fields)
     lines = [
         ("entity", record.name, record.type, record.description)
-        if isinstance(record, FoundEntity)
+        if isinstance(record, ExtractedEntity)
         else ("relation", record.source, record.target, ",".join(record.keywords), record.description)
         for record in records
     ]
@@ -186,13 +186,13 @@ def _lightrag(prompts: Prompts, chunk: ChunkInput, records: Sequence[FoundEntity
     return Dialogue(prompt=f"{system}\n{user}", reply=reply, again=again, end=end)
 
 
-def _graphrag(prompts: Prompts, chunk: ChunkInput, records: Sequence[FoundEntity | FoundRelation]) -> Dialogue:
+def _graphrag(prompts: Prompts, chunk: ChunkInput, records: Sequence[ExtractedEntity | ExtractedRelation]) -> Dialogue:
     prompt = _one(prompts["GRAPH_EXTRACTION_PROMPT"]).format(
         entity_types="organization,person,geo,event", input_text=chunk.text
     )
     lines = [
         f'("entity"<|>{record.name.upper()}<|>{record.type.upper()}<|>{record.description})'
-        if isinstance(record, FoundEntity)
+        if isinstance(record, ExtractedEntity)
         else f'("relationship"<|>{record.source.upper()}<|>{record.target.upper()}<|>{record.description}<|>5)'
         for record in records
     ]
@@ -200,7 +200,9 @@ def _graphrag(prompts: Prompts, chunk: ChunkInput, records: Sequence[FoundEntity
     return Dialogue(prompt=prompt, reply="\n##\n".join(lines) + end, again=_one(prompts["CONTINUE_PROMPT"]), end=end)
 
 
-def _fast_graphrag(prompts: Prompts, chunk: ChunkInput, records: Sequence[FoundEntity | FoundRelation]) -> Dialogue:
+def _fast_graphrag(
+    prompts: Prompts, chunk: ChunkInput, records: Sequence[ExtractedEntity | ExtractedRelation]
+) -> Dialogue:
     """Its client adds a schema of the reply, not counted; domain and questions are a user's, here a line each."""
     types = "[person, organization, location, event, concept, method, content, data, artifact]"
     system = _one(prompts["entity_relationship_extraction_text"]).format(
@@ -210,12 +212,12 @@ def _fast_graphrag(prompts: Prompts, chunk: ChunkInput, records: Sequence[FoundE
     entities = [
         {"name": record.name.upper(), "type": record.type, "desc": record.description}
         for record in records
-        if isinstance(record, FoundEntity)
+        if isinstance(record, ExtractedEntity)
     ]
     relations = [
         {"source": record.source.upper(), "target": record.target.upper(), "desc": record.description}
         for record in records
-        if isinstance(record, FoundRelation)
+        if isinstance(record, ExtractedRelation)
     ]
     reply = json.dumps({"entities": entities, "relationships": relations, "other_relationships": []})
     return Dialogue(prompt=f"{system}\n{user}", reply=reply)
@@ -250,7 +252,7 @@ def _text(count: Count) -> str:
     return text.strip()
 
 
-def _records(chunk: ChunkInput) -> list[FoundEntity | FoundRelation]:
+def _records(chunk: ChunkInput) -> list[ExtractedEntity | ExtractedRelation]:
     found = extract_chunk(chunk)
     entities = [
         replace(each, description=shorten(each.description, MAX_CHARS)) for each in found.entities if each.description

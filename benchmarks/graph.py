@@ -44,7 +44,7 @@ from quipu.algo.routes import Routes
 from quipu.algo.walk import Block, Walk
 from quipu.model.delta import Delta
 from quipu.model.query import Filter
-from quipu.ports.topology import Floats, Ints, Measure
+from quipu.ports.topology import EdgeWeight, Floats, Ints
 from quipu.retrieve.steps.ancestry import paths_between
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.sqlite import SqliteBackend
@@ -370,7 +370,9 @@ async def _asked(found: LocalTopologies, store: RelationalStore) -> None:
         topology = await found.of(view)
     reset = np.zeros(topology.n_entities)
     reset[1 : 1 + N_SEEDS] = 1 / N_SEEDS
-    page_rank(Walk(blocks=[Block(links=topology.relations(Measure.ONE))], n_entities=len(reset)), reset, damping=0.85)
+    page_rank(
+        Walk(blocks=[Block(links=topology.relations(EdgeWeight.ONE))], n_entities=len(reset)), reset, damping=0.85
+    )
 
 
 async def _walked(store: RelationalStore, turn: int) -> None:

@@ -39,9 +39,9 @@ from quipu.engine import Components, Quipu
 from quipu.ingest.local import LocalExtractor
 from quipu.ingest.reading import Recipe
 from quipu.model.delta import Delta, DocumentFacts
+from quipu.model.event import ignore_event
 from quipu.model.query import Condition, Filter, Query
 from quipu.parse import MEDIA_TYPE_BY_SUFFIX, parse
-from quipu.ports.sink import no_sink
 from quipu.ports.store import Store
 from quipu.providers.local import ByteTokenizer
 from quipu.retrieve import STRATEGIES
@@ -168,7 +168,7 @@ async def _change(parts: Components, *, is_there: bool) -> None:
     about = "Zuzu bought Bibi from Kolo by the river"
     facts = passage(f"{about}.", entity("Zuzu", "person"), entity("Bibi"), relation("Zuzu", "Bibi", about))
     await parts.store.commit(Delta(publish=[document(CHANGED, facts, title="Changed")]))
-    await embed_stale(parts.store, parts.embedder, no_sink)
+    await embed_stale(parts.store, parts.embedder, ignore_event)
 
 
 def open_index(folder: Path) -> AbstractAsyncContextManager[tuple[Quipu, Components]]:

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quipu.model.query import Filter
-from quipu.ports.store import ReadView, Space, VectorBlock
+from quipu.ports.store import ReadView, VectorBlock, VectorSpace
 from quipu.providers.local import WordLlamaEmbedder
 from quipu.vectors.local import LocalVectors
 
@@ -57,17 +57,17 @@ class View:
     def port(self) -> ReadView:
         return cast(ReadView, self)
 
-    async def vectors_after(self, space: Space, row: int) -> VectorBlock:
-        data = self.data[row + 1 :] if space is Space.CHUNK else self.data[:0]
+    async def vectors_after(self, space: VectorSpace, row: int) -> VectorBlock:
+        data = self.data[row + 1 :] if space is VectorSpace.CHUNK else self.data[:0]
         return VectorBlock(rows=np.arange(row + 1, row + 1 + len(data)), data=data)
 
-    async def vectors_gone(self, space: Space, revision: int) -> npt.NDArray[np.int64]:
+    async def vectors_gone(self, space: VectorSpace, revision: int) -> npt.NDArray[np.int64]:
         return np.empty(0, dtype=np.int64)
 
-    async def vectors_allowed(self, space: Space) -> None:
+    async def vectors_allowed(self, space: VectorSpace) -> None:
         return None
 
-    async def vector_owners(self, space: Space, rows: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    async def vector_owners(self, space: VectorSpace, rows: Sequence[int]) -> dict[int, tuple[str, ...]]:
         return {row: (str(row),) for row in rows}
 
 
@@ -118,14 +118,14 @@ async def measure(folder: Path) -> list[float]:
     queries = data[-N_QUERIES:].astype(np.float32)
     view, grown = View(data[: -N_QUERIES - N_ADDED], 1), View(data[:-N_QUERIES], 2)
     before, index = _memory_mb(), LocalVectors(folder / "index")
-    await index.nearest(view.port(), Space.CHUNK, _NO_QUERIES, k=10)
+    await index.nearest(view.port(), VectorSpace.CHUNK, _NO_QUERIES, k=10)
     figures = [median([await _opening_ms(folder, view) for _ in range(REPEATS)])]
     for k in KS:
         walls, cpus, n_hits = [], [], 0
         for query, expected in zip(queries, truth, strict=True):
             cpu = time.process_time()
             start = time.perf_counter()
-            (found,) = await index.nearest(view.port(), Space.CHUNK, query[None], k=k)
+            (found,) = await index.nearest(view.port(), VectorSpace.CHUNK, query[None], k=k)
             walls.append((time.perf_counter() - start) * 1_000)
             cpus.append((time.process_time() - cpu) * 1_000)
             n_hits += len({int(one.id) for one in found} & set(expected[:k].tolist()))
@@ -138,7 +138,7 @@ async def measure(folder: Path) -> list[float]:
 
 async def _opening_ms(folder: Path, view: View) -> float:
     index = LocalVectors(folder / "index")
-    return await _timed(lambda: index.nearest(view.port(), Space.CHUNK, _NO_QUERIES, k=10))
+    return await _timed(lambda: index.nearest(view.port(), VectorSpace.CHUNK, _NO_QUERIES, k=10))
 
 
 async def _growing_ms(folder: Path, view: View, grown: View) -> tuple[float, float]:
@@ -146,8 +146,8 @@ async def _growing_ms(folder: Path, view: View, grown: View) -> tuple[float, flo
     copied = folder / "copy"
     await asyncio.to_thread(shutil.copytree, folder / "index", copied)
     index = LocalVectors(copied, max_unsaved=0)
-    await index.nearest(view.port(), Space.CHUNK, _NO_QUERIES, k=10)
-    seen_ms = await _timed(lambda: index.nearest(grown.port(), Space.CHUNK, _NO_QUERIES, k=10))
+    await index.nearest(view.port(), VectorSpace.CHUNK, _NO_QUERIES, k=10)
+    seen_ms = await _timed(lambda: index.nearest(grown.port(), VectorSpace.CHUNK, _NO_QUERIES, k=10))
     written_ms = await _timed(lambda: index.catch_up(grown.port()))
     await asyncio.to_thread(shutil.rmtree, copied)
     return seen_ms, written_ms

@@ -7,7 +7,7 @@ from pathlib import Path
 from quipu.engine import Components, Quipu
 from quipu.ingest.reading import Recipe
 from quipu.model.query import Query
-from quipu.ports.embedder import Embedder
+from quipu.ports.providers import Embedder
 from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
 from quipu.topology import LocalTopologies

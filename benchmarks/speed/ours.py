@@ -33,11 +33,10 @@ from quipu.ingest.sources import find_sources
 from quipu.model.chunking import Chunking
 from quipu.model.delta import Delta, DocumentFacts
 from quipu.model.document import SourceDocument
-from quipu.model.event import Event, Progress
-from quipu.model.extraction import ChunkInput, Extraction, FoundEntity, FoundRelation
+from quipu.model.event import Event, Progress, ignore_event
+from quipu.model.extraction import ChunkInput, ExtractedEntity, ExtractedRelation, Extraction
 from quipu.parse import MEDIA_TYPE_BY_SUFFIX, parse
-from quipu.ports.extractor import Extracted
-from quipu.ports.sink import no_sink
+from quipu.ports.ingest import ExtractionResult
 from quipu.retrieve import strategy_named
 from quipu.retrieve.strategy import Tools
 
@@ -78,12 +77,12 @@ class GivenExtractor:
     async def check(self) -> None:
         """Return: the replies are given."""
 
-    async def extract(self, inputs: Sequence[ChunkInput]) -> AsyncGenerator[Extracted, None]:
+    async def extract(self, inputs: Sequence[ChunkInput]) -> AsyncGenerator[ExtractionResult, None]:
         """Yield one outcome for each chunk."""
         for index, one in enumerate(inputs):
             with self._given.clock():
                 extraction = _said(one.text)
-            yield Extracted(index=index, extraction=extraction)
+            yield ExtractionResult(index=index, extraction=extraction)
 
 
 class GivenEmbedder:
@@ -156,7 +155,7 @@ async def store(bench: Bench) -> None:
             facts = [_facts(one, parts.recipe) for one in group]
             with meter.running():
                 await parts.store.commit(Delta(publish=facts))
-                await embed_stale(parts.store, parts.embedder, no_sink)
+                await embed_stale(parts.store, parts.embedder, ignore_event)
         with meter.running():
             async with parts.store.view() as view:
                 await parts.vectors.catch_up(view)
@@ -241,10 +240,12 @@ def _said(text: str) -> Extraction:
     found = workload.entities(text)
     return Extraction(
         entities=tuple(
-            FoundEntity(name=one.name, type=workload.ENTITY_TYPE, description=one.description) for one in found
+            ExtractedEntity(name=one.name, type=workload.ENTITY_TYPE, description=one.description) for one in found
         ),
         relations=tuple(
-            FoundRelation(source=one.source, target=one.target, keywords=workload.KEYWORDS, description=one.description)
+            ExtractedRelation(
+                source=one.source, target=one.target, keywords=workload.KEYWORDS, description=one.description
+            )
             for one in workload.relations(found)
         ),
     )

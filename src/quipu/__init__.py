@@ -25,25 +25,22 @@ from quipu.errors import (
 if TYPE_CHECKING:
     from quipu import sync
     from quipu.engine import Quipu
-    from quipu.model.answer import Answer, AnswerPiece, Citation, Statement
+    from quipu.model.answer import Answer, AnswerPiece, Citation, Comparison, Statement
     from quipu.model.chunking import Chunking
-    from quipu.model.comparison import Comparison
-    from quipu.model.derivation import DerivationReport, DerivationState, RefreshCost
-    from quipu.model.document import Document, SourceDocument, Status
-    from quipu.model.estimate import Estimate
+    from quipu.model.derivation import DerivationResult, DerivationState, RefreshCost
+    from quipu.model.document import Document, DocumentStatus, SourceDocument
     from quipu.model.event import DocumentDone, Event, Progress
-    from quipu.model.evidence import Evidence, Trace
-    from quipu.model.explanation import Explanation
+    from quipu.model.evidence import Evidence, Explanation, Trace
     from quipu.model.query import Budget, Condition, Filter, MixWeights, Query, Turn
-    from quipu.model.report import AddReport, ImportReport, RefreshReport, RemoveReport, StatusReport
-    from quipu.model.tuning import TuningReport
-    from quipu.model.usage import UsageRow
+    from quipu.model.results import AddResult, ImportResult, IndexStatus, RefreshResult, RemoveResult
+    from quipu.model.tuning import TuningResult
+    from quipu.model.usage import Estimate, UsageRow
     from quipu.settings import Settings, SettingValue
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "AddReport",
+    "AddResult",
     "Answer",
     "AnswerPiece",
     "Budget",
@@ -53,16 +50,18 @@ __all__ = [
     "Comparison",
     "Condition",
     "Corrupt",
-    "DerivationReport",
+    "DerivationResult",
     "DerivationState",
     "Document",
     "DocumentDone",
+    "DocumentStatus",
     "Estimate",
     "Event",
     "Evidence",
     "Explanation",
     "Filter",
-    "ImportReport",
+    "ImportResult",
+    "IndexStatus",
     "InvalidDocument",
     "InvalidInput",
     "Mismatch",
@@ -75,18 +74,16 @@ __all__ = [
     "Quipu",
     "QuipuError",
     "RefreshCost",
-    "RefreshReport",
+    "RefreshResult",
     "Refused",
-    "RemoveReport",
+    "RemoveResult",
     "Settings",
     "SourceDocument",
     "Stale",
     "Statement",
-    "Status",
-    "StatusReport",
     "TooLong",
     "Trace",
-    "TuningReport",
+    "TuningResult",
     "Turn",
     "Unavailable",
     "UsageRow",
@@ -97,19 +94,16 @@ __all__ = [
 
 _LAZY = {
     "quipu.engine": ("Quipu",),
-    "quipu.model.answer": ("Answer", "AnswerPiece", "Citation", "Statement"),
+    "quipu.model.answer": ("Answer", "AnswerPiece", "Citation", "Comparison", "Statement"),
     "quipu.model.chunking": ("Chunking",),
-    "quipu.model.comparison": ("Comparison",),
-    "quipu.model.derivation": ("DerivationReport", "DerivationState", "RefreshCost"),
-    "quipu.model.document": ("Document", "SourceDocument", "Status"),
-    "quipu.model.estimate": ("Estimate",),
+    "quipu.model.derivation": ("DerivationResult", "DerivationState", "RefreshCost"),
+    "quipu.model.document": ("Document", "SourceDocument", "DocumentStatus"),
     "quipu.model.event": ("DocumentDone", "Event", "Progress"),
-    "quipu.model.evidence": ("Evidence", "Trace"),
-    "quipu.model.explanation": ("Explanation",),
+    "quipu.model.evidence": ("Evidence", "Explanation", "Trace"),
     "quipu.model.query": ("Budget", "Condition", "Filter", "MixWeights", "Query", "Turn"),
-    "quipu.model.report": ("AddReport", "ImportReport", "RefreshReport", "RemoveReport", "StatusReport"),
-    "quipu.model.tuning": ("TuningReport",),
-    "quipu.model.usage": ("UsageRow",),
+    "quipu.model.results": ("AddResult", "ImportResult", "RefreshResult", "RemoveResult", "IndexStatus"),
+    "quipu.model.tuning": ("TuningResult",),
+    "quipu.model.usage": ("Estimate", "UsageRow"),
     "quipu.settings": ("Settings",),
 }
 _MODULE_BY_NAME = {name: module for module, names in _LAZY.items() for name in names}

@@ -10,31 +10,28 @@ from typing import Any, TypeVar, Unpack
 from quipu.engine import Quipu as AsyncQuipu
 from quipu.engine.estimating import HowRead
 from quipu.errors import Unavailable
-from quipu.model.answer import Answer, AnswerPiece
+from quipu.model.answer import Answer, AnswerPiece, Comparison
 from quipu.model.chunking import Chunking
-from quipu.model.comparison import Comparison
 from quipu.model.delta import ChunkFacts
 from quipu.model.derivation import DerivationState
 from quipu.model.document import Document, Metadata, SourceDocument
-from quipu.model.estimate import Estimate
-from quipu.model.evidence import Evidence
-from quipu.model.explanation import Explanation
+from quipu.model.event import EventSink, ignore_event
+from quipu.model.evidence import Evidence, Explanation
 from quipu.model.query import Query
-from quipu.model.report import (
-    AddReport,
-    DocumentReport,
-    EntityReport,
-    FoundReport,
-    ImportReport,
-    RefreshReport,
-    RelationReport,
-    RemoveReport,
-    SearchReport,
-    StatusReport,
+from quipu.model.results import (
+    AddResult,
+    DocumentDetails,
+    EntityDetails,
+    ImportResult,
+    IndexStatus,
+    RefreshResult,
+    RelationDetails,
+    RemoveResult,
+    ReportDetails,
+    SearchResult,
 )
-from quipu.model.tuning import TuningReport
-from quipu.model.usage import UsageRow
-from quipu.ports.sink import Sink, no_sink
+from quipu.model.tuning import TuningResult
+from quipu.model.usage import Estimate, UsageRow
 from quipu.settings import Settings, SettingValue
 from quipu.wiring import open_engine
 
@@ -114,8 +111,8 @@ class Quipu:
         metadata: Metadata | None = None,
         chunking: Chunking | None = None,
         reread: bool = False,
-        on_event: Sink = no_sink,
-    ) -> AddReport:
+        on_event: EventSink = ignore_event,
+    ) -> AddResult:
         """Add files, folders or documents."""
         return self._run(
             self._engine.add(
@@ -129,7 +126,7 @@ class Quipu:
         root: Path | None = None,
         metadata: Metadata | None = None,
         n_sample: int = 0,
-        on_event: Sink = no_sink,
+        on_event: EventSink = ignore_event,
         **how: Unpack[HowRead],
     ) -> Estimate:
         """Return what `add` would take with a language model."""
@@ -138,8 +135,12 @@ class Quipu:
         )
 
     def tune(
-        self, *sources: str | Path | SourceDocument, root: Path | None = None, on_event: Sink = no_sink, **sizes: Any
-    ) -> TuningReport:
+        self,
+        *sources: str | Path | SourceDocument,
+        root: Path | None = None,
+        on_event: EventSink = ignore_event,
+        **sizes: Any,
+    ) -> TuningResult:
         """Return how documents like these, or like those of the index, should be read."""
         return self._run(self._engine.tune(*sources, root=root, on_event=on_event, **sizes))
 
@@ -151,22 +152,22 @@ class Quipu:
         title: str = "",
         metadata: Metadata | None = None,
         media_type: str = "text/markdown",
-        on_event: Sink = no_sink,
-    ) -> AddReport:
+        on_event: EventSink = ignore_event,
+    ) -> AddResult:
         """Add a text."""
         return self._run(
             self._engine.add_text(text, id=id, title=title, metadata=metadata, media_type=media_type, on_event=on_event)
         )
 
-    def resume(self, on_event: Sink = no_sink) -> AddReport:
+    def resume(self, on_event: EventSink = ignore_event) -> AddResult:
         """Work through what is queued."""
         return self._run(self._engine.resume(on_event))
 
-    def import_graph(self, *paths: str | Path, on_event: Sink = no_sink) -> ImportReport:
+    def import_graph(self, *paths: str | Path, on_event: EventSink = ignore_event) -> ImportResult:
         """Add documents with what another system has read out of them."""
         return self._run(self._engine.import_graph(*paths, on_event=on_event))
 
-    def remove(self, ids: Sequence[str], on_event: Sink = no_sink) -> RemoveReport:
+    def remove(self, ids: Sequence[str], on_event: EventSink = ignore_event) -> RemoveResult:
         """Remove documents with everything only they said."""
         return self._run(self._engine.remove(ids, on_event))
 
@@ -178,7 +179,9 @@ class Quipu:
         """Queue failed documents again."""
         return self._run(self._engine.retry(ids))
 
-    def refresh(self, names: Sequence[str] = (), *, rebuild: bool = False, on_event: Sink = no_sink) -> RefreshReport:
+    def refresh(
+        self, names: Sequence[str] = (), *, rebuild: bool = False, on_event: EventSink = ignore_event
+    ) -> RefreshResult:
         """Bring up to date what is derived, kept or named."""
         return self._run(self._engine.refresh(names, rebuild=rebuild, on_event=on_event))
 
@@ -190,7 +193,7 @@ class Quipu:
         """Keep these derivations no longer."""
         return self._run(self._engine.drop(names))
 
-    def reembed(self, on_event: Sink = no_sink) -> int:
+    def reembed(self, on_event: EventSink = ignore_event) -> int:
         """Compute every vector again and swap."""
         return self._run(self._engine.reembed(on_event))
 
@@ -228,7 +231,7 @@ class Quipu:
         """Return why chunks are among the evidence for a question."""
         return self._run(self._engine.explain(query, chunk=chunk, rank=rank, **options))
 
-    def prepare(self, query: str | Query, on_event: Sink = no_sink, **options: Any) -> RefreshReport | None:
+    def prepare(self, query: str | Query, on_event: EventSink = ignore_event, **options: Any) -> RefreshResult | None:
         """Make what the strategy of a query needs and lacks."""
         return self._run(self._engine.prepare(query, on_event, **options))
 
@@ -238,7 +241,7 @@ class Quipu:
 
     # ---- looking around
 
-    def search(self, text: str, k: int = 10) -> SearchReport:
+    def search(self, text: str, k: int = 10) -> SearchResult:
         """Return passages and entities that match words."""
         return self._run(self._engine.search(text, k))
 
@@ -246,7 +249,7 @@ class Quipu:
         """Return every document."""
         return self._run(self._engine.documents())
 
-    def document(self, document_id: str) -> DocumentReport:
+    def document(self, document_id: str) -> DocumentDetails:
         """Return one document with its chunks."""
         return self._run(self._engine.document(document_id))
 
@@ -254,19 +257,19 @@ class Quipu:
         """Return one chunk with everything it says."""
         return self._run(self._engine.chunk(chunk_id))
 
-    def entity(self, name: str) -> EntityReport:
+    def entity(self, name: str) -> EntityDetails:
         """Return what the index says about a name."""
         return self._run(self._engine.entity(name))
 
-    def relation(self, first: str, second: str) -> RelationReport:
+    def relation(self, first: str, second: str) -> RelationDetails:
         """Return what the index says about two names together."""
         return self._run(self._engine.relation(first, second))
 
-    def report(self, report_id: str) -> FoundReport:
+    def report(self, report_id: str) -> ReportDetails:
         """Return a report on a community or aggregate."""
         return self._run(self._engine.report(report_id))
 
-    def status(self) -> StatusReport:
+    def status(self) -> IndexStatus:
         """Return how much the index holds and what waits."""
         return self._run(self._engine.status())
 

@@ -24,7 +24,7 @@ from quipu.model.delta import ChunkFacts
 from quipu.model.document import SourceDocument
 from quipu.model.extraction import ChunkInput, Extraction
 from quipu.model.graph import Chunk
-from quipu.ports.extractor import Extracted
+from quipu.ports.ingest import ExtractionResult
 from quipu.stores.relational.sqlite import SqliteBackend
 from tests.laws.mortal import Life, forked, jobs, tell
 from tests.laws.world import document, engine, state
@@ -40,7 +40,7 @@ class CountingExtractor(LocalExtractor):
         super().__init__()
         self._log = log
 
-    async def extract(self, inputs: Sequence[ChunkInput]) -> AsyncGenerator[Extracted, None]:
+    async def extract(self, inputs: Sequence[ChunkInput]) -> AsyncGenerator[ExtractionResult, None]:
         """Note each input, then extract."""
         with self._log.open("a") as log:
             log.writelines(f"{entry.hash(self.identity)}\n" for entry in inputs)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import pytest
 
 from quipu.model.chat import ChatRequest, Completion, Role
-from quipu.ports.llm import TextSink, no_text
+from quipu.ports.providers import TextSink, ignore_text
 from quipu.stores.relational.store import RelationalStore
 from quipu.testing.llm import ScriptedLLM
 from tests.laws.model_world import script
@@ -28,7 +28,7 @@ class Held(ScriptedLLM):
         self.begun, self.reading, self.deriving = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._n_asked = Counter[str]()
 
-    async def complete(self, request: ChatRequest, on_text: TextSink = no_text) -> Completion:
+    async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
         """Return the scripted reply when the time has come."""
         if request.documents or request.made_from:  # else it is the check of an engine
             gate = self.reading if request.role is Role.EXTRACT else self.deriving

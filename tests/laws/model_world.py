@@ -21,7 +21,7 @@ from quipu.model.chunking import Chunking
 from quipu.model.document import SourceDocument
 from quipu.model.query import Query
 from quipu.parse import MEDIA_TYPE_BY_SUFFIX, parse
-from quipu.ports.embedder import Embedder
+from quipu.ports.providers import Embedder
 from quipu.providers.local import ByteTokenizer
 from quipu.settings import Settings
 from quipu.stores.relational.sqlite import SqliteBackend

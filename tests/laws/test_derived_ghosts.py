@@ -14,7 +14,7 @@ from quipu.engine import Quipu
 from quipu.model.chat import ChatRequest, Completion, Role
 from quipu.model.cluster import Hierarchy, report_text
 from quipu.model.delta import Delta
-from quipu.ports.llm import TextSink, no_text
+from quipu.ports.providers import TextSink, ignore_text
 from quipu.stores.relational import partitions
 from quipu.stores.relational.partitions import Touched
 from quipu.stores.relational.schema import metadata
@@ -32,7 +32,7 @@ GONE = [word for name in REMOVED for word in words(f"{name} 0")]
 class Quoting(ScriptedLLM):
     """A model whose reports and aggregates repeat all they are shown."""
 
-    async def complete(self, request: ChatRequest, on_text: TextSink = no_text) -> Completion:
+    async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
         """Return the scripted reply, with the whole message where the reply tells of something in JSON."""
         completion = await super().complete(request, on_text)
         if request.role is not Role.REPORT:
@@ -103,7 +103,7 @@ class Meddling(Quoting):
         self._meanwhile, self._role = meanwhile, role
         self.name = ""
 
-    async def complete(self, request: ChatRequest, on_text: TextSink = no_text) -> Completion:
+    async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
         """Return the reply, when what happens meanwhile to a document whose words it holds has happened."""
         owners = [each for each in request.documents if each.removesuffix(".md") in NAMES]
         if request.role is self._role and owners and not self.name:

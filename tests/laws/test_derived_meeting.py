@@ -10,7 +10,7 @@ from quipu.model.chat import ChatRequest, Completion
 from quipu.model.cluster import Hierarchy
 from quipu.model.evidence import Evidence
 from quipu.model.query import Query
-from quipu.ports.llm import TextSink, no_text
+from quipu.ports.providers import TextSink, ignore_text
 from quipu.ports.store import ReadView
 from quipu.retrieve import STRATEGIES, Tools
 from quipu.testing.llm import ScriptedLLM
@@ -110,7 +110,7 @@ class Reader(ScriptedLLM):
         super().__init__(script())
         self.answered_one = asyncio.Condition()
 
-    async def complete(self, request: ChatRequest, on_text: TextSink = no_text) -> Completion:
+    async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
         """Return the scripted reply after the next question."""
         if request.documents or request.made_from:  # else it is part of a question itself
             async with self.answered_one:

@@ -8,7 +8,7 @@ import pytest
 
 from quipu.engine import Quipu
 from quipu.errors import InvalidInput, OverBudget
-from quipu.model.document import Status
+from quipu.model.document import DocumentStatus
 from quipu.model.usage import MICRO, Price, UsageRow
 from quipu.settings.roles import ModelPrice
 from quipu.testing.scripted.kind import Kind
@@ -60,8 +60,8 @@ async def run_within(kb: Quipu) -> bool:
     assert "budget" in report.stopped or not report.stopped
     assert not (report.failed or report.partial or report.unsummarised)
     statuses = {document.status for document in await kb.documents()}
-    assert statuses <= {Status.READY, *([Status.QUEUED] if report.stopped else [])}
-    assert bool(report.n_waiting) == (Status.QUEUED in statuses)
+    assert statuses <= {DocumentStatus.READY, *([DocumentStatus.QUEUED] if report.stopped else [])}
+    assert bool(report.n_waiting) == (DocumentStatus.QUEUED in statuses)
     assert await kb.verify() == []
     return not report.stopped
 

@@ -15,7 +15,7 @@ import pytest
 
 from quipu.model.chat import ChatRequest, Completion
 from quipu.model.usage import Stage
-from quipu.ports.llm import TextSink, no_text
+from quipu.ports.providers import TextSink, ignore_text
 from quipu.providers.openai.chat import OpenAIChat
 from quipu.stores.relational import usage_rows
 from quipu.stores.relational.store import RelationalStore
@@ -69,7 +69,7 @@ def note_requests(patch: pytest.MonkeyPatch) -> dict[str, str]:
     key_by_hash: dict[str, str] = {}
     model, complete = ScriptedModel(SCRIPT), OpenAIChat.complete
 
-    async def noted(chat: OpenAIChat, request: ChatRequest, on_text: TextSink = no_text) -> Completion:
+    async def noted(chat: OpenAIChat, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
         call = Call(model="scripted", messages=request.messages, max_tokens=request.max_output_tokens)
         key_by_hash[request.hash(chat.identity)] = model.speak(call).lot.key
         return await complete(chat, request, on_text)

@@ -11,9 +11,9 @@ import pytest
 
 from quipu.engine import Quipu
 from quipu.errors import Overloaded, Refused, Unavailable
-from quipu.model.chat import Finish
-from quipu.model.document import SourceDocument, Status
-from quipu.model.report import AddReport
+from quipu.model.chat import FinishReason
+from quipu.model.document import DocumentStatus, SourceDocument
+from quipu.model.results import AddResult
 from quipu.providers.openai import transcript
 from quipu.stores.relational.store import RelationalStore
 from quipu.testing.scripted.fault import Fault, FaultName, mixed
@@ -76,12 +76,16 @@ async def live_through(kb: Quipu, server: ServerHandle, fault: Fault, document: 
     before = await kb.usage()
     report = await kb.add(document)
     (known,) = [each for each in await kb.documents() if each.id == document.id]
-    is_listed = known.status is Status.PARTIAL and known.error and known.id in [each.id for each in report.partial]
-    assert known.status is Status.READY or is_listed or (report.stopped and known.status is Status.QUEUED), fault
+    is_listed = (
+        known.status is DocumentStatus.PARTIAL and known.error and known.id in [each.id for each in report.partial]
+    )
+    assert (
+        known.status is DocumentStatus.READY or is_listed or (report.stopped and known.status is DocumentStatus.QUEUED)
+    ), fault
     assert bool((await kb.status()).stale) == bool(report.unsummarised or report.stopped), fault
     await check_counts(kb, server, before)
     await asyncio.to_thread(server.configure, script())
-    assert await kb.retry() == (known.status is Status.PARTIAL), fault
+    assert await kb.retry() == (known.status is DocumentStatus.PARTIAL), fault
     report = await kb.resume()
     assert not (report.failed or report.partial or report.stopped or report.unsummarised), fault
     assert not (await kb.status()).stale
@@ -135,16 +139,18 @@ async def test_every_request_for_vectors_is_counted(server: ServerHandle, tmp_pa
 # ---- the check, and what is left of replies of no use
 
 
-async def check_documents(kb: Quipu, report: AddReport) -> None:
+async def check_documents(kb: Quipu, report: AddResult) -> None:
     """Assert that every document is read, in part with what is wrong, or waits since the work was stopped."""
     for document in await kb.documents():
-        if document.status is Status.PARTIAL:
+        if document.status is DocumentStatus.PARTIAL:
             failed = [chunk for chunk in (await kb.document(document.id)).chunks if chunk.error]
             assert failed and len(failed) == document.n_failed_chunks
             assert failed[0].error in document.error
             assert document.id in [each.id for each in report.partial]
         else:
-            assert document.status is Status.READY or (report.stopped and document.status is Status.QUEUED)
+            assert document.status is DocumentStatus.READY or (
+                report.stopped and document.status is DocumentStatus.QUEUED
+            )
     assert await kb.verify() == []
 
 
@@ -272,7 +278,7 @@ class Seeded:
         Seeded(cached, "KEPT", frozenset(), LOST_GLEANING),
         Seeded(metered, "_tokens_of", lambda completion: replace(completion.tokens, output=1), LOST_GLEANING),
         Seeded(Meter, "_interrupted", lambda *_: NOTHING, BROKEN_REPLY),
-        Seeded(transcript.Transcript, "finish", Finish.STOP, BROKEN_REPLY),
+        Seeded(transcript.Transcript, "finish", FinishReason.STOP, BROKEN_REPLY),
         Seeded(RelationalStore, "retry", lambda *_: asyncio.sleep(0), LOST_GLEANING),
     ],
     ids=["replies are not kept", "tokens", "broken calls", "a broken reply is taken for a whole one", "retry"],

@@ -7,7 +7,7 @@ import pytest
 
 from quipu.model.chat import ChatRequest
 from quipu.model.document import SourceDocument
-from quipu.model.report import AddReport
+from quipu.model.results import AddResult
 from quipu.stores.relational import jobs
 from quipu.testing.llm import ScriptedLLM
 from quipu.testing.scripted.kind import Kind
@@ -29,7 +29,7 @@ async def asked_by_both(
     """
     async with asyncio.timeout(PATIENCE_S), scripted_engine(folder, llm) as one, scripted_engine(folder, llm) as other:
 
-        async def join() -> AddReport:
+        async def join() -> AddResult:
             await llm.begun.wait()
             return await other.add(*second, on_event=lambda _: llm.reading.set() if waits else None)
 

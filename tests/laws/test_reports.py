@@ -15,7 +15,7 @@ from quipu.derive.derivation import Bench
 from quipu.derive.embedding import embed_stale
 from quipu.model.cluster import Hierarchy, Partition
 from quipu.model.delta import Delta, DocumentFacts
-from quipu.ports.sink import no_sink
+from quipu.model.event import ignore_event
 from quipu.providers.local import ByteTokenizer
 from quipu.stores.relational import partitions
 from quipu.stores.relational import schema as s
@@ -74,7 +74,7 @@ async def _refresh(bench: Bench) -> None:
     await communities.refresh(bench, False)
     report = await reports.refresh(bench, False)
     assert (report.failed, report.stopped) == ((), "")
-    await embed_stale(bench.store, bench.embedder, no_sink)
+    await embed_stale(bench.store, bench.embedder, ignore_event)
 
 
 def _holding(folder: Path, word: str) -> set[str]:

@@ -15,7 +15,7 @@ from quipu.model.chunking import Chunking
 from quipu.model.document import SourceDocument
 from quipu.model.query import Query
 from quipu.parse import MEDIA_TYPE_BY_SUFFIX, parse
-from quipu.ports.extractor import Extractor
+from quipu.ports.ingest import Extractor
 from quipu.providers.local import ByteTokenizer, WordLlamaEmbedder
 from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore

@@ -19,12 +19,12 @@ from quipu.ingest.reading import draft
 from quipu.ingest.sources import text_source
 from quipu.model.chunking import Chunking
 from quipu.model.delta import Delta
-from quipu.model.document import ParsedDocument, SourceDocument, Status
+from quipu.model.document import DocumentStatus, ParsedDocument, SourceDocument
 from quipu.model.event import DocumentDone, Event, Progress
 from quipu.model.extraction import ChunkInput
 from quipu.model.query import Condition, Filter, Query, Turn
 from quipu.parse.xlsx import MEDIA_TYPE
-from quipu.ports.extractor import Extracted
+from quipu.ports.ingest import ExtractionResult
 from quipu.settings import Settings
 from quipu.wiring import open_engine
 from tests.laws.world import engine
@@ -42,12 +42,12 @@ class ChoosyExtractor(LocalExtractor):
         self.bad_word = bad_word
         self.n_asked = 0
 
-    async def extract(self, inputs: Sequence[ChunkInput]) -> AsyncGenerator[Extracted, None]:
+    async def extract(self, inputs: Sequence[ChunkInput]) -> AsyncGenerator[ExtractionResult, None]:
         """Extract, or fail."""
         self.n_asked += len(inputs)
         async for outcome in super().extract(inputs):
             is_bad = bool(self.bad_word) and self.bad_word in inputs[outcome.index].text
-            yield Extracted(index=outcome.index, extraction=None, error="too hard") if is_bad else outcome
+            yield ExtractionResult(index=outcome.index, extraction=None, error="too hard") if is_bad else outcome
 
 
 async def _dump(kb: Quipu) -> list[str]:
@@ -132,7 +132,10 @@ async def test_a_document_that_cannot_be_read_fails_alone_and_says_why(tmp_path:
         assert report.n_added == 1
         assert [document.id for document in report.failed] == ["bad"]
         assert report.failed[0].error
-        assert {d.id: d.status for d in await kb.documents()} == {"bad": Status.FAILED, "good": Status.READY}
+        assert {d.id: d.status for d in await kb.documents()} == {
+            "bad": DocumentStatus.FAILED,
+            "good": DocumentStatus.READY,
+        }
         mended = await kb.add(SourceDocument(id="bad", data=KHAN.encode(), media_type="text/markdown"))
         assert (mended.n_added, mended.failed) == (1, ())
 
@@ -142,10 +145,10 @@ async def test_a_changed_document_that_cannot_be_read_leaves_the_old_version_liv
         await kb.add_text(POLO, id="polo")
         await kb.add(SourceDocument(id="polo", data=b"\x00", media_type="text/plain"))
         report = await kb.document("polo")
-        assert report.document.status is Status.FAILED
+        assert report.document.status is DocumentStatus.FAILED
         assert "Marco Polo" in report.chunks[0].text
         assert await kb.cancel(["polo"]) == 1
-        assert (await kb.document("polo")).document.status is Status.READY
+        assert (await kb.document("polo")).document.status is DocumentStatus.READY
 
 
 async def test_failed_chunks_make_a_partial_document_and_are_tried_again(tmp_path: Path) -> None:
@@ -155,7 +158,7 @@ async def test_failed_chunks_make_a_partial_document_and_are_tried_again(tmp_pat
     extractor = ChoosyExtractor(bad_word="Traveller4")
     async with engine(tmp_path, extractor=extractor) as kb:
         report = await kb.add_text(text, id="book")
-        assert [document.status for document in report.partial] == [Status.PARTIAL]
+        assert [document.status for document in report.partial] == [DocumentStatus.PARTIAL]
         assert report.partial[0].n_failed_chunks == 1
         asked, extractor.bad_word = extractor.n_asked, ""
         assert await kb.retry() == 1
@@ -170,7 +173,7 @@ async def test_failed_chunks_make_a_partial_document_and_are_tried_again(tmp_pat
 
 async def test_an_extractor_that_breaks_down_loses_nothing_it_has_said(tmp_path: Path) -> None:
     class BrokenExtractor(LocalExtractor):
-        async def extract(self, inputs: Sequence[ChunkInput]) -> AsyncGenerator[Extracted, None]:
+        async def extract(self, inputs: Sequence[ChunkInput]) -> AsyncGenerator[ExtractionResult, None]:
             async for outcome in super().extract(inputs):
                 if outcome.index == 1:
                     raise ZeroDivisionError("out of order")
@@ -374,7 +377,7 @@ async def test_each_of_several_callers_is_told_of_its_own_documents(tmp_path: Pa
     async with engine(tmp_path) as kb:
         reports = await asyncio.gather(*(kb.add_text(f"{POLO} Copy {n}.", id=f"d{n}") for n in range(8)))
         assert [(report.n_added, report.failed) for report in reports] == [(1, ())] * 8
-        assert [document.status for document in await kb.documents()] == [Status.READY] * 8
+        assert [document.status for document in await kb.documents()] == [DocumentStatus.READY] * 8
 
 
 async def test_removals_that_were_cut_short_are_counted_as_they_are_finished(tmp_path: Path) -> None:

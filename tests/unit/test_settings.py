@@ -8,7 +8,7 @@ import pytest
 from quipu.errors import InvalidInput
 from quipu.model.chat import Role
 from quipu.model.chunking import Chunking, ChunkingRule
-from quipu.model.usage import Price, Spending
+from quipu.model.usage import Price, SpendingLimit
 from quipu.settings import EffectiveSetting, Settings, chunking, effective, unknown_variables
 from quipu.settings.keys import find_key, find_secrets
 from quipu.settings.roles import ModelPrice, fields_of_tables
@@ -266,15 +266,15 @@ def test_a_model_in_a_folder_beside_the_file_is_found_and_a_name_stays_one(tmp_p
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("5.00", Spending(cost=5_000_000)),
-        ("$0.5", Spending(cost=500_000)),
-        ("2M tokens", Spending(tokens=2_000_000)),
-        ("200_000 tokens, 1.25", Spending(tokens=200_000, cost=1_250_000)),
-        ("1 call", Spending(calls=1)),
-        ("1.5k calls", Spending(calls=1_500)),
+        ("5.00", SpendingLimit(cost=5_000_000)),
+        ("$0.5", SpendingLimit(cost=500_000)),
+        ("2M tokens", SpendingLimit(tokens=2_000_000)),
+        ("200_000 tokens, 1.25", SpendingLimit(tokens=200_000, cost=1_250_000)),
+        ("1 call", SpendingLimit(calls=1)),
+        ("1.5k calls", SpendingLimit(calls=1_500)),
     ],
 )
-def test_budgets_are_read_as_people_write_them(text: str, expected: Spending) -> None:
+def test_budgets_are_read_as_people_write_them(text: str, expected: SpendingLimit) -> None:
     assert Settings(budget=text).spending == expected
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quipu.algo.gathering import places
-from quipu.ports.topology import Floats, Ints, Links
+from quipu.ports.topology import AdjacencyMatrix, Floats, Ints
 
 NOTHING = -1
 LONELY_SHARE = 0.2  # of the starts without any link, the best are kept
@@ -27,7 +27,7 @@ class Ground:
     (`pair_codes`) of the pairs whose relation is near the question, rising.
     """
 
-    links: Links
+    links: AdjacencyMatrix
     order: Ints
     is_answer: npt.NDArray[np.bool_]
     marked: Ints

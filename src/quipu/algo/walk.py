@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from quipu.ports.topology import Floats, Ints, Links, Neighbours
+from quipu.ports.topology import AdjacencyMatrix, Floats, Ints, Neighbours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +16,7 @@ class Block:
     `row_scale` is [n], `column_scale` [m]; None where every link keeps its weight.
     """
 
-    links: Links
+    links: AdjacencyMatrix
     rows: int = 0
     columns: int = 0
     weight: float = 1.0

@@ -7,10 +7,10 @@ from quipu.algo.budget import n_fitting
 from quipu.algo.fusion import round_robin
 from quipu.answer.render import point_block, titled_block
 from quipu.model.cluster import ClusterReport, report_text
-from quipu.model.evidence import Dropped, Hit, Point
+from quipu.model.evidence import DroppedHits, Hit, KeyPoint
 from quipu.model.graph import Claim, claim_title
+from quipu.ports.providers import Tokenizer
 from quipu.ports.store import ReadView
-from quipu.ports.tokenizer import Tokenizer
 from quipu.prompts.fence import make_boundary
 
 BATCH = 50  # reports read at once: what is far over its budget is not read to its end
@@ -45,11 +45,11 @@ class Accounts:
     points: tuple[Account, ...] = ()
     reports: tuple[Account, ...] = ()
     n_tokens: int = 0
-    dropped: tuple[Dropped, ...] = ()
+    dropped: tuple[DroppedHits, ...] = ()
 
 
 async def pack_accounts(
-    points: Sequence[Point], reports: Sequence[Hit], view: ReadView, *, budget: int, tokenizer: Tokenizer
+    points: Sequence[KeyPoint], reports: Sequence[Hit], view: ReadView, *, budget: int, tokenizer: Tokenizer
 ) -> Accounts:
     """Return as many points, then reports, as `budget` tokens hold.
 
@@ -62,8 +62,8 @@ async def pack_accounts(
     written, dropped_reports = await _fitting(reports, view, n_points + 1, room, tokenizer)
     dropped_points = tuple(f"point {account.number}" for account in drawn[n_points:])
     dropped = (
-        Dropped(section="points", budget=max(budget, 0), ids=dropped_points),
-        Dropped(section="reports", budget=max(room, 0), ids=dropped_reports),
+        DroppedHits(section="points", budget=max(budget, 0), ids=dropped_points),
+        DroppedHits(section="reports", budget=max(room, 0), ids=dropped_reports),
     )
     return Accounts(
         points=tuple(drawn[:n_points]),
@@ -83,7 +83,7 @@ def chunks_of(accounts: Iterable[Account], limit: int) -> list[str]:
     return round_robin([account.chunks for account in accounts], lambda chunk: chunk)[:limit]
 
 
-async def _drawn(points: Sequence[Point], view: ReadView) -> list[Account]:
+async def _drawn(points: Sequence[KeyPoint], view: ReadView) -> list[Account]:
     """Return the points all of whose reports and chunks the view shows, as accounts."""
     ids = sorted({report for point in points for report in point.reports})
     reports = {report.cluster: report for report in await view.cluster_reports(ids)} if ids else {}
@@ -93,7 +93,7 @@ async def _drawn(points: Sequence[Point], view: ReadView) -> list[Account]:
     return [_of_point(number, point, reports) for number, point in enumerate(whole, 1)]
 
 
-def _of_point(number: int, point: Point, reports: Mapping[str, ClusterReport]) -> Account:
+def _of_point(number: int, point: KeyPoint, reports: Mapping[str, ClusterReport]) -> Account:
     beneath = round_robin([reports[cluster].chunks for cluster in point.reports], lambda chunk: chunk)
     return Account(
         number=number,

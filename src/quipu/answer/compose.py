@@ -13,7 +13,7 @@ from quipu.errors import OverBudget, Overloaded, QuipuError, Refused, TooLong, U
 from quipu.model.answer import Answer
 from quipu.model.evidence import Timing, Trace
 from quipu.model.query import Query
-from quipu.ports.llm import LLM, TextSink, no_text
+from quipu.ports.providers import LLM, TextSink, ignore_text
 
 _NO_ANSWER = (OverBudget, Overloaded, Refused, TooLong, Unavailable)  # what quotes can stand in for
 
@@ -23,7 +23,7 @@ async def compose(
     material: Material,
     *,
     llm: LLM | None = None,
-    on_text: TextSink = no_text,
+    on_text: TextSink = ignore_text,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Answer:
     """Return the answer that `material` gives: a model's, checked, or without one quotes, or that nothing was found.

@@ -9,8 +9,8 @@ from quipu.answer.pack import Packed, pack
 from quipu.model.evidence import Evidence, Timing
 from quipu.model.graph import Chunk, EntityMention
 from quipu.model.query import Filter, Query
+from quipu.ports.providers import Tokenizer
 from quipu.ports.store import ReadView
-from quipu.ports.tokenizer import Tokenizer
 
 MAX_BASIS = 400  # chunks beneath points, reports and claims that are read, to cite them
 

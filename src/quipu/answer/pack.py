@@ -10,11 +10,11 @@ from quipu.answer.accounts import Account, account_of_claim, pack_accounts
 from quipu.answer.between import read_relations
 from quipu.answer.render import Sections, entity_line, passage_block, relation_line
 from quipu.model.chat import Message
-from quipu.model.evidence import Dropped, Evidence, Hit
+from quipu.model.evidence import DroppedHits, Evidence, Hit
 from quipu.model.graph import Chunk, Claim, Entity, Relation
 from quipu.model.query import Query
+from quipu.ports.providers import Tokenizer
 from quipu.ports.store import ReadView
-from quipu.ports.tokenizer import Tokenizer
 from quipu.prompts import answer as prompt
 from quipu.prompts.fence import make_boundary
 
@@ -42,7 +42,7 @@ class Packed:
     relations: tuple[Relation, ...] = ()
     claims: tuple[Account, ...] = ()
     passages: tuple[Passage, ...] = ()
-    dropped: tuple[Dropped, ...] = ()
+    dropped: tuple[DroppedHits, ...] = ()
 
     @property
     def accounts(self) -> tuple[Account, ...]:
@@ -136,7 +136,7 @@ class _Section(Generic[T]):
 class _Filled(Generic[T]):
     items: tuple[T, ...]
     n_tokens: int
-    dropped: Dropped
+    dropped: DroppedHits
 
 
 def _entities(view: ReadView) -> _Section[Entity]:
@@ -174,4 +174,4 @@ async def _fill(
             break
     kept = {section.identity(item) for item in taken}
     ids = tuple(hit.id for hit in hits if hit.id not in kept)
-    return _Filled(tuple(taken), spent, Dropped(section=section.name, budget=max(budget, 0), ids=ids))
+    return _Filled(tuple(taken), spent, DroppedHits(section=section.name, budget=max(budget, 0), ids=ids))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from quipu.answer.pack import Passage
-from quipu.model.fold import voted_type
+from quipu.model.fold import most_common_type
 from quipu.model.graph import Chunk, EntityMention
 from quipu.text.names import entity_key
 from quipu.text.sentences import sentence_spans
@@ -65,7 +65,7 @@ def known_names(mentions: Iterable[EntityMention]) -> KnownNames:
         if forms := name_forms(key):
             keys_by_anchor.setdefault(anchor(forms), []).append(key)
     return KnownNames(
-        keys_by_anchor=keys_by_anchor, type_by_key={key: voted_type(counts) for key, counts in types.items()}
+        keys_by_anchor=keys_by_anchor, type_by_key={key: most_common_type(counts) for key, counts in types.items()}
     )
 
 

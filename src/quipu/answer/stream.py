@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 
 from quipu.model.answer import Answer, AnswerPiece
-from quipu.ports.llm import TextSink
+from quipu.ports.providers import TextSink
 
 
 async def stream(work: Callable[[TextSink], Awaitable[Answer]]) -> AsyncGenerator[AnswerPiece, None]:

@@ -9,9 +9,9 @@ from quipu.answer.material import Material
 from quipu.answer.sourcing import Sourced, source
 from quipu.errors import Refused, Unavailable
 from quipu.model.answer import Citation, Statement
-from quipu.model.chat import ChatRequest, Completion, Finish, Lifetime, Message, Role
+from quipu.model.chat import ChatRequest, Completion, FinishReason, Message, ReplyLifetime, Role
 from quipu.model.query import Query
-from quipu.ports.llm import LLM, TextSink
+from quipu.ports.providers import LLM, TextSink
 from quipu.prompts import answer as prompt
 from quipu.text.thinking import without_thinking
 
@@ -117,14 +117,14 @@ def _request(query: Query, material: Material) -> ChatRequest:
         role=Role.ANSWER,
         max_output_tokens=query.budget.answer,
         documents=material.documents,
-        lifetime=Lifetime.REVISION if material.evidence.looks_up or query.history else Lifetime.FREE,
+        lifetime=ReplyLifetime.REVISION if material.evidence.looks_up or query.history else ReplyLifetime.FREE,
         revision=material.revision,
         subject=query.text,
     )
 
 
 def _no_text(reply: Completion, query: Query) -> Unavailable | Refused:
-    if reply.finish == Finish.FILTERED:
+    if reply.finish == FinishReason.FILTERED:
         return Refused("The provider withheld the answer.", remedy="Ask in other words, or use another model.")
     return Unavailable(
         f"The model wrote no answer (its reply ended with '{reply.finish}').",
@@ -134,13 +134,13 @@ def _no_text(reply: Completion, query: Query) -> Unavailable | Refused:
 
 def _notes(reply: Completion, query: Query) -> Iterator[str]:
     match reply.finish:
-        case Finish.LENGTH:
+        case FinishReason.LENGTH:
             yield f"The answer was cut off at {query.budget.answer:,} tokens: raise answer_tokens for more."
-        case Finish.FILTERED:
+        case FinishReason.FILTERED:
             yield "The provider withheld the rest of the answer."
-        case Finish.INTERRUPTED:
+        case FinishReason.INTERRUPTED:
             yield "The model broke off: the rest of the answer is missing."
-        case Finish.STOP:
+        case FinishReason.STOP:
             pass
 
 

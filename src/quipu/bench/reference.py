@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quipu.model.graph import Chunk
-from quipu.ports.store import ReadView, Space
+from quipu.ports.store import ReadView, VectorSpace
 from quipu.text.analyzer import Analyzer
 from quipu.text.words import split_words
 
@@ -84,8 +84,8 @@ class Bm25:
 
 async def brute_force(view: ReadView) -> BruteForce:
     """Return the reference for `naive`: the vectors the index holds of its chunks."""
-    block = await view.vectors_after(Space.CHUNK, -1)
-    owners = await view.vector_owners(Space.CHUNK, block.rows.tolist())
+    block = await view.vectors_after(VectorSpace.CHUNK, -1)
+    owners = await view.vector_owners(VectorSpace.CHUNK, block.rows.tolist())
     pairs = [(id_, place) for place, row in enumerate(block.rows.tolist()) for id_ in owners.get(row, ())]
     return BruteForce([id_ for id_, _ in pairs], block.data[[place for _, place in pairs]].astype(np.float32))
 

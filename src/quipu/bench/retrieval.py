@@ -15,7 +15,7 @@ from quipu.derive.catalog import CATALOG
 from quipu.ingest.local import LocalExtractor
 from quipu.model.graph import Chunk
 from quipu.model.ids import digest
-from quipu.ports.extractor import Extractor
+from quipu.ports.ingest import Extractor
 from quipu.providers.local import ByteTokenizer
 from quipu.retrieve import STRATEGIES
 from quipu.settings import Settings

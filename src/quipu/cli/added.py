@@ -10,14 +10,14 @@ from quipu.cli.output import emit, named, styled
 from quipu.cli.readers import left_as_read, others_here
 from quipu.cli.session import command_line
 from quipu.model.document import Document
-from quipu.model.report import AddReport
+from quipu.model.results import AddResult
 from quipu.model.summary import SummaryFailure
 from quipu.text.counted import counted
 
 _MAX_FAILURES = 5
 
 
-def finish(report: AddReport, *, is_quiet: bool = False) -> int:
+def finish(report: AddResult, *, is_quiet: bool = False) -> int:
     """Print the report of documents handed in and return the exit code: 0 if all went well, or most.
 
     It is 1 if a document failed, work stopped, or not one chunk could be read.
@@ -25,7 +25,7 @@ def finish(report: AddReport, *, is_quiet: bool = False) -> int:
     return _finish(report, _headline(report), is_quiet=is_quiet)
 
 
-def finish_queue(report: AddReport, *, is_quiet: bool = False) -> int:
+def finish_queue(report: AddResult, *, is_quiet: bool = False) -> int:
     """Print the report of work that was waiting and return the exit code, as `finish`."""
     n_made = report.n_embedded + report.n_summarised + sum(each.n_made for each in report.derivations)
     is_idle = not (report.n_resumed or report.n_removed or n_made or report.failed or report.stopped)
@@ -36,19 +36,19 @@ def finish_queue(report: AddReport, *, is_quiet: bool = False) -> int:
     return _finish(report, "Nothing was waiting." if is_idle else f"{done}.", is_quiet=is_quiet)
 
 
-def _finish(report: AddReport, headline: str, *, is_quiet: bool) -> int:
+def _finish(report: AddResult, headline: str, *, is_quiet: bool) -> int:
     is_whole = not (report.failed or report.stopped or _is_unread(report))
     if not is_quiet or not is_whole:
         emit(report, lambda console, report: _render(console, report, headline))
     return 0 if is_whole else 1
 
 
-def _is_unread(report: AddReport) -> bool:
+def _is_unread(report: AddResult) -> bool:
     """Say whether all that was to be read failed: then what reads is at fault, not a chunk here or there."""
     return bool(report.partial) and not report.n_extracted and not report.n_reused
 
 
-def _headline(report: AddReport) -> str:
+def _headline(report: AddResult) -> str:
     counts = [f"{counted(report.n_added, 'document')} added", f"{report.n_updated:,} updated"]
     counts.append(f"{report.n_unchanged:,} unchanged")
     if report.n_resumed:
@@ -58,7 +58,7 @@ def _headline(report: AddReport) -> str:
     return ", ".join(counts) + "."
 
 
-def _render(console: Console, report: AddReport, headline: str) -> None:
+def _render(console: Console, report: AddResult, headline: str) -> None:
     console.print(headline)
     if report.n_read_otherwise:
         note = left_as_read(report.n_read_otherwise, report.read_otherwise_by, report.extractor)
@@ -81,7 +81,7 @@ def _render(console: Console, report: AddReport, headline: str) -> None:
         console.print(f"{counted(report.n_waiting, 'document')} {waiting}; `{command_line('resume')}` goes on.")
 
 
-def _render_work(console: Console, report: AddReport) -> None:
+def _render_work(console: Console, report: AddResult) -> None:
     """Say what was read, written and paid for."""
     if report.n_chunks:
         rate = f" in {report.seconds:,.1f} s ({report.n_chunks / report.seconds:,.0f}/s)" if report.seconds else ""

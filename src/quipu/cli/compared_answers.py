@@ -9,8 +9,7 @@ from rich.console import Console
 from rich.panel import Panel
 
 from quipu.cli.answers import panel_of, render_panels
-from quipu.model.answer import Answer, Citation
-from quipu.model.comparison import Compared
+from quipu.model.answer import Answer, Citation, StrategyResult
 from quipu.text.counted import counted
 
 _MARK = r"\[\d+(?:[,; ]+\d+)*\]"  # of passages, which each strategy counts in its own order
@@ -18,7 +17,7 @@ _MARKS = rf"(?P<marks>\s*{_MARK}(?:\s*{_MARK})*)"
 _FRAME = 8  # cells of a panel beside its title
 
 
-def render_answers(console: Console, rows: Sequence[Compared]) -> None:
+def render_answers(console: Console, rows: Sequence[StrategyResult]) -> None:
     """Draw what strategies said."""
     grouped: dict[Hashable, list[tuple[str, Answer]]] = {}
     for row in rows:

@@ -8,7 +8,7 @@ from rich.text import Text
 from quipu.cli.output import one_line, styled, table
 from quipu.cli.terminal import clean_name
 from quipu.cli.wide import Column, print_wide
-from quipu.model.comparison import Compared, FoundChunk
+from quipu.model.answer import RankedChunk, StrategyResult
 from quipu.text.counted import counted
 
 _SHOWN, _REPORTS = 5, 3  # passages and entities of each strategy; reports
@@ -18,14 +18,14 @@ _ID_LETTERS = 8  # of a report: enough to show it by
 _NOT_FOUND = "·"
 
 
-def render_evidence(console: Console, rows: Sequence[Compared]) -> None:
+def render_evidence(console: Console, rows: Sequence[StrategyResult]) -> None:
     """Draw a table of ranks, then first entities and reports; strategies that found the same share a line."""
     _print_ranks(console, [row for row in rows if row.chunks])
     _print_firsts(console, "first entities", rows, lambda row: ", ".join(row.entities[:_SHOWN]))
     _print_firsts(console, "first reports", rows, lambda row: "; ".join(map(_report, row.reports[:_REPORTS])))
 
 
-def _print_ranks(console: Console, rows: Sequence[Compared]) -> None:
+def _print_ranks(console: Console, rows: Sequence[StrategyResult]) -> None:
     """Print the passages that are among the first of any strategy, those most strategies found before the others."""
     ranks = {row.strategy: {chunk.id: rank for rank, chunk in enumerate(row.chunks, 1)} for row in rows}
     chunks = {chunk.id: chunk for row in rows for chunk in row.chunks[:_SHOWN]}
@@ -51,7 +51,7 @@ def _rank(rank: int | None) -> Text:
     return Text(_NOT_FOUND, style="dim") if rank is None else Text(str(rank), style="bold" if rank == 1 else "")
 
 
-def _title(chunk: FoundChunk) -> str:
+def _title(chunk: RankedChunk) -> str:
     return one_line(clean_name(chunk.title or chunk.document_id), _TITLE_CELLS)
 
 
@@ -60,7 +60,9 @@ def _report(report: tuple[str, str]) -> str:
     return f"{one_line(title, _REPORT_CELLS)} ({identifier[:_ID_LETTERS]})"
 
 
-def _print_firsts(console: Console, heading: str, rows: Sequence[Compared], told: Callable[[Compared], str]) -> None:
+def _print_firsts(
+    console: Console, heading: str, rows: Sequence[StrategyResult], told: Callable[[StrategyResult], str]
+) -> None:
     """Print a line for each text that `told` gives, with the strategies it is given for; "" has none."""
     names_by_text: dict[str, list[str]] = {}
     for row in rows:

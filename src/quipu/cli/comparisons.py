@@ -11,10 +11,10 @@ from quipu.cli.compared_answers import render_answers
 from quipu.cli.compared_evidence import render_evidence
 from quipu.cli.output import styled
 from quipu.cli.wide import Column, print_wide
-from quipu.model.comparison import Compared, Comparison
+from quipu.model.answer import Comparison, StrategyResult
 
 _ALWAYS = ("passages", "tokens")  # the others are left out where there are none for any strategy
-_COUNTS: dict[str, Callable[[Compared], int]] = {
+_COUNTS: dict[str, Callable[[StrategyResult], int]] = {
     "passages": lambda row: row.n_chunks,
     "entities": lambda row: row.n_entities,
     "relations": lambda row: row.n_relations,
@@ -62,19 +62,19 @@ def _figures(found: Comparison) -> list[Column]:
     return columns
 
 
-def _numbers(heading: str, found: Comparison, cell: Callable[[Compared], str]) -> Column:
+def _numbers(heading: str, found: Comparison, cell: Callable[[StrategyResult], str]) -> Column:
     return Column(heading, tuple(Text(cell(row) if row.answer else "–") for row in found.compared))
 
 
-def _number(of: Callable[[Compared], int], row: Compared) -> str:
+def _number(of: Callable[[StrategyResult], int], row: StrategyResult) -> str:
     return f"{of(row):,}"
 
 
-def _cost(row: Compared) -> int:
+def _cost(row: StrategyResult) -> int:
     return sum(each.cost for each in row.answer.usage) if row.answer else 0
 
 
-def _generator(row: Compared) -> Text:
+def _generator(row: StrategyResult) -> Text:
     if row.answer is None:
         return styled("failed", "yellow")
     return styled(f"{row.answer.generator}{'' if row.answer.is_supported else ', unsupported'}")

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from quipu.cli.output import styled, table
-from quipu.model.derivation import DerivationReport, DerivationState, Freshness
+from quipu.model.derivation import DerivationResult, DerivationState, Freshness
 from quipu.text.costs import cost_in_words
 from quipu.text.counted import counted
 
@@ -14,7 +14,7 @@ _STYLES = {Freshness.FRESH: "green", Freshness.STALE: "yellow", Freshness.MISSIN
 _MAX_FAILURES = 5
 
 
-def render_derivations(console: Console, reports: Sequence[DerivationReport]) -> None:
+def render_derivations(console: Console, reports: Sequence[DerivationResult]) -> None:
     """Print a line for each derivation with anything to tell, and what failed.
 
     Why the work stopped is told once, of all: what was not begun for it has nothing to tell.

@@ -7,7 +7,7 @@ from rich.console import Console
 from quipu.cli.amounts import duration, money, tokens
 from quipu.cli.output import styled, table
 from quipu.cli.readers import left_as_read
-from quipu.model.estimate import Estimate, Range
+from quipu.model.usage import Estimate, Range
 from quipu.text.counted import counted
 
 

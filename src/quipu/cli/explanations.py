@@ -7,8 +7,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from quipu.cli.output import one_line, styled
-from quipu.model.evidence import Seed
-from quipu.model.explanation import Chain, ExplainedChunk, Explanation, Ground
+from quipu.model.evidence import Chain, ExplainedChunk, Explanation, Seed, SupportingHit
 from quipu.text.counted import counted
 
 _MAX_FOUND = 5
@@ -83,7 +82,7 @@ def _tree(chunk: ExplainedChunk) -> Tree:
     return tree
 
 
-def _add_grounds(tree: Tree, grounds: Sequence[Ground], heading: str = "by {}") -> None:
+def _add_grounds(tree: Tree, grounds: Sequence[SupportingHit], heading: str = "by {}") -> None:
     by_kind: dict[str, Tree] = {}
     for ground in grounds:
         if ground.kind not in by_kind:

@@ -5,10 +5,10 @@ import re
 import click
 
 from quipu.model.document import Metadata, MetadataValue
-from quipu.model.query import Comparison, Condition
+from quipu.model.query import ComparisonOperator, Condition
 
 _BOOLEANS = {"true": True, "false": False}
-_COMPARISONS: dict[str, Comparison] = {
+_COMPARISONS: dict[str, ComparisonOperator] = {
     "=": "=",
     "==": "=",
     "!=": "!=",

@@ -5,11 +5,11 @@ from rich.console import Console
 from quipu.cli.added import render_unfinished
 from quipu.cli.amounts import spent
 from quipu.cli.derivations import render_derivations
-from quipu.model.report import RefreshReport
+from quipu.model.results import RefreshResult
 from quipu.text.counted import counted
 
 
-def render_refreshed(console: Console, report: RefreshReport) -> None:
+def render_refreshed(console: Console, report: RefreshResult) -> None:
     """Print what was brought up to date, where anything was, and what is left to do."""
     if report.n_summarised:
         console.print(f"{counted(report.n_summarised, 'summary')} written.")

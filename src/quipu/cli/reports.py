@@ -7,7 +7,7 @@ from rich.console import Console
 from quipu.cli.output import named, one_line, styled, table
 from quipu.cli.session import command_line
 from quipu.model.cluster import ClusterReport, Hierarchy
-from quipu.model.report import FoundReport
+from quipu.model.results import ReportDetails
 from quipu.text.counted import counted
 
 _EXCERPT_CELLS = 120
@@ -15,7 +15,7 @@ _MAX_ROWS = 20
 _NO_TITLE = "(nothing written yet)"
 
 
-def render_report(console: Console, found: FoundReport) -> None:
+def render_report(console: Console, found: ReportDetails) -> None:
     """Draw what is written of a group of entities, then who is in it, what it rests on, and what is around it."""
     report = found.report
     console.print(styled(report.title if report and report.title else found.cluster.id, "bold"))
@@ -31,7 +31,7 @@ def render_report(console: Console, found: FoundReport) -> None:
     _print_beside(console, found)
 
 
-def _place(found: FoundReport) -> str:
+def _place(found: ReportDetails) -> str:
     """Return what it is a report on, how it is called for, and who wrote it."""
     cluster, report = found.cluster, found.report
     if cluster.hierarchy is Hierarchy.COMMUNITIES:
@@ -44,7 +44,7 @@ def _place(found: FoundReport) -> str:
     return ", ".join(parts)
 
 
-def _why_not_current(found: FoundReport) -> str:
+def _why_not_current(found: ReportDetails) -> str:
     name = "reports" if found.cluster.hierarchy is Hierarchy.COMMUNITIES else "hierarchy"
     why = "This is of what was in it before" if found.report else "Nothing is written of it yet, or no longer"
     return f"{why}: `{command_line('refresh', name)}` writes it."
@@ -62,7 +62,7 @@ def _finding(summary: str, explanation: str) -> str:
     return f"• {summary}\n{explanation}" if explanation else f"• {summary}"
 
 
-def _print_entities(console: Console, found: FoundReport) -> None:
+def _print_entities(console: Console, found: ReportDetails) -> None:
     listing = table("entity", "type", "relations", "description", right=["relations"], title="Key entities")
     for entity in found.entities[:_MAX_ROWS]:
         description = styled(one_line(entity.description, _EXCERPT_CELLS))
@@ -71,7 +71,7 @@ def _print_entities(console: Console, found: FoundReport) -> None:
     _print_rest(console, found.cluster.n_entities, "entity")
 
 
-def _print_chunks(console: Console, found: FoundReport) -> None:
+def _print_chunks(console: Console, found: ReportDetails) -> None:
     if not found.chunks:
         return
     listing = table("document", "chunk", "text", title="Rests on")
@@ -91,7 +91,7 @@ def _print_groups(console: Console, heading: str, groups: Sequence[tuple[str, st
     _print_rest(console, len(groups), "report")
 
 
-def _print_beside(console: Console, found: FoundReport) -> None:
+def _print_beside(console: Console, found: ReportDetails) -> None:
     if not found.beside:
         return
     listing = table("report", "title", "what connects them", title="Connected with")

@@ -14,7 +14,7 @@ from quipu.text.counted import counted
 
 if TYPE_CHECKING:
     from quipu.engine import Quipu
-    from quipu.model.report import StatusReport
+    from quipu.model.results import IndexStatus
     from quipu.settings import Settings, SettingValue
 
 Result = TypeVar("Result")
@@ -92,6 +92,6 @@ async def _stopped(engine: "Quipu") -> Stopped:
     return Stopped(message, remedy="Nothing is lost.")
 
 
-def waiting(status: "StatusReport") -> int:
+def waiting(status: "IndexStatus") -> int:
     """Return how many documents wait or are being worked on."""
     return sum(n for name, n in status.jobs if name not in ("failed", "partial"))

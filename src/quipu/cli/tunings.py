@@ -7,8 +7,8 @@ from rich.text import Text
 
 from quipu.cli.amounts import money, spent, tokens
 from quipu.cli.output import named, styled, table
-from quipu.model.estimate import Range
-from quipu.model.tuning import ComparedReading, Named, TuningReport
+from quipu.model.tuning import ExtractionComparison, TuningResult, TypedName
+from quipu.model.usage import Range
 from quipu.text.counted import counted
 from quipu.text.names import entity_key
 
@@ -16,7 +16,7 @@ _MAX_ROWS = 15
 _STYLE_BY_MARK = {"+": "green", "-": "red", "@": "dim"}
 
 
-def render_cost(console: Console, report: TuningReport) -> None:
+def render_cost(console: Console, report: TuningResult) -> None:
     """Print what tuning would take."""
     _render_sample(console, report)
     if report.cost is None:
@@ -33,7 +33,7 @@ def render_cost(console: Console, report: TuningReport) -> None:
     console.print("By typical figures. Nothing was asked or written; `--budget` sets a limit.")
 
 
-def render_tuning(console: Console, report: TuningReport) -> None:
+def render_tuning(console: Console, report: TuningResult) -> None:
     """Print what was worked out and the differences it makes."""
     _render_sample(console, report)
     console.print(styled(f"Worked out by {report.by}."))
@@ -56,7 +56,7 @@ def render_tuning(console: Console, report: TuningReport) -> None:
         console.print(styled(f"{spent(report.usage)}.", "dim"))
 
 
-def _render_sample(console: Console, report: TuningReport) -> None:
+def _render_sample(console: Console, report: TuningResult) -> None:
     n_compared = sum(each.is_compared for each in report.sample)
     apart = f", and {n_compared:,} apart to compare on" if n_compared else ""
     unreadable = f" ({report.n_unreadable:,} cannot be read)" if report.n_unreadable else ""
@@ -66,7 +66,7 @@ def _render_sample(console: Console, report: TuningReport) -> None:
     )
 
 
-def _render_ontology(console: Console, report: TuningReport) -> None:
+def _render_ontology(console: Console, report: TuningResult) -> None:
     ontology = report.ontology
     console.print(styled(f"Domain: {ontology.domain or '(none)'}"))
     listing = table("type", "told of it", "by rules", right=["by rules"])
@@ -84,7 +84,7 @@ def _render_ontology(console: Console, report: TuningReport) -> None:
         console.print(f"{counted(len(ontology.examples), 'example')}, from the documents.")
 
 
-def _render_compared(console: Console, each: ComparedReading) -> None:
+def _render_compared(console: Console, each: ExtractionComparison) -> None:
     """Print two readings side by side, names that both have first."""
     console.print(named(each.title or each.document_id, "bold").append(f"  {each.chunk_id}", style="dim"))
     for reading, when in ((each.before, "before"), (each.after, "tuned")):
@@ -108,11 +108,11 @@ def _render_compared(console: Console, each: ComparedReading) -> None:
     )
 
 
-def _by_key(entities: Iterable[Named]) -> dict[str, Named]:
+def _by_key(entities: Iterable[TypedName]) -> dict[str, TypedName]:
     return {entity_key(each.name): each for each in entities}
 
 
-def _cells(found: Named | None) -> tuple[Text, Text]:
+def _cells(found: TypedName | None) -> tuple[Text, Text]:
     return (styled(found.name), styled(found.type)) if found else (styled("–", "dim"), Text())
 
 

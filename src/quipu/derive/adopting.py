@@ -20,9 +20,8 @@ from quipu.derive.pair_graph import read_pair_graph
 from quipu.errors import Busy
 from quipu.model.cluster import Cluster, ClusterReport, Hierarchy, Partition
 from quipu.model.delta import Delta
-from quipu.model.derivation import ADOPTED
-from quipu.model.made import Made
-from quipu.model.recording import RecordedCommunity, RecordedGraph, RecordedReport
+from quipu.model.derivation import ADOPTED, DerivationRecord
+from quipu.model.imported_graph import ImportedCommunity, ImportedGraph, ImportedReport
 from quipu.ports.store import ReadView, Store
 from quipu.text.names import entity_key
 
@@ -40,7 +39,7 @@ class Adopted:
     unknown: tuple[str, ...] = ()
 
 
-async def is_adopted(graph: RecordedGraph, store: Store) -> bool:
+async def is_adopted(graph: ImportedGraph, store: Store) -> bool:
     """Say whether the communities there are, and what has grown of them since, are those of this graph."""
     async with store.view() as view:
         made = await view.derivations()
@@ -48,7 +47,7 @@ async def is_adopted(graph: RecordedGraph, store: Store) -> bool:
     return are_kept and ADOPTED in made and made[ADOPTED].identity == graph.identity
 
 
-async def adopt(bench: Bench, graph: RecordedGraph) -> Adopted:
+async def adopt(bench: Bench, graph: ImportedGraph) -> Adopted:
     """Put a graph's communities in place of those there are, with the reports on them; where none is known, nothing.
 
     What belongs to none of them, as the entities of other documents, is divided among itself, from the communities it
@@ -71,7 +70,7 @@ async def adopt(bench: Bench, graph: RecordedGraph) -> Adopted:
             " of their entities.",
             remedy="Import the same again when nothing is being added.",
         )
-    made = Made(name=ADOPTED, identity=graph.identity, revision=partition.revision)
+    made = DerivationRecord(name=ADOPTED, identity=graph.identity, revision=partition.revision)
     async with bench.store.view() as view:
         await keep_reports(told, view, bench.store)
         imported = await keep_communities(plan.came, plan.keys, view, bench.store)
@@ -79,9 +78,11 @@ async def adopt(bench: Bench, graph: RecordedGraph) -> Adopted:
     return plan.adopted
 
 
-def _notes(partition: Partition, told: Sequence[ClusterReport]) -> list[Made]:
+def _notes(partition: Partition, told: Sequence[ClusterReport]) -> list[DerivationRecord]:
     kept = {communities.NAME: communities.identity()} | ({reports.NAME: reports.IDENTITY} if told else {})
-    return [Made(name=name, identity=identity, revision=partition.revision) for name, identity in kept.items()]
+    return [
+        DerivationRecord(name=name, identity=identity, revision=partition.revision) for name, identity in kept.items()
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +99,7 @@ class _Plan:
     keys: Sequence[str]
 
 
-async def _planned(graph: RecordedGraph, view: ReadView, bench: Bench) -> _Plan:
+async def _planned(graph: ImportedGraph, view: ReadView, bench: Bench) -> _Plan:
     pairs = await read_pair_graph(view, await bench.topology.of(view))
     place = {key: at for at, key in enumerate(pairs.keys)}
     names = {name for each in graph.communities for name in each.entities if entity_key(name) not in place}
@@ -120,7 +121,7 @@ async def _planned(graph: RecordedGraph, view: ReadView, bench: Bench) -> _Plan:
     return _Plan(partition=partition, told=told, adopted=adopted, came=came, keys=pairs.keys)
 
 
-def _communities(recorded: Sequence[RecordedCommunity], place: Mapping[str, int]) -> dict[str, Community]:
+def _communities(recorded: Sequence[ImportedCommunity], place: Mapping[str, int]) -> dict[str, Community]:
     """Return communities by their recorded ids, coarsest first, with the places of their entities.
 
     One lies within its parent, and each entity in one of a level: the first that names it. Those of which no entity is
@@ -153,7 +154,7 @@ async def _chunks(view: ReadView, keys: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(named, key=lambda chunk: (-named[chunk], chunk))[:MAX_CHUNKS])
 
 
-def _report(written: RecordedReport, cluster: Cluster, chunks: tuple[str, ...]) -> ClusterReport:
+def _report(written: ImportedReport, cluster: Cluster, chunks: tuple[str, ...]) -> ClusterReport:
     return ClusterReport(
         cluster=cluster.id,
         title=written.title,

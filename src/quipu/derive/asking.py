@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from quipu.errors import Overloaded, Refused
-from quipu.model.chat import ChatRequest, Completion, Finish
+from quipu.model.chat import ChatRequest, Completion, FinishReason
 
 MORE_OUTPUT = 2  # how many times as much room a reply gets, once, that was cut short
 MAX_FRESH = 2  # replies without use that are paid for
@@ -21,9 +21,9 @@ async def ask_for(what: str, request: ChatRequest, ask: Ask, is_of_use: Callable
     n_fresh = 0
     while True:
         completion = await _with_room(request, ask)
-        if completion.finish is Finish.INTERRUPTED:
+        if completion.finish is FinishReason.INTERRUPTED:
             raise Overloaded(f"The reply that was to be {what} broke off.", remedy="Run the same refresh again.")
-        if completion.finish is Finish.FILTERED:
+        if completion.finish is FinishReason.FILTERED:
             raise Refused(
                 f"The provider withheld the rest of a reply that was to be {what}.",
                 remedy="Use another model for reports.",
@@ -41,6 +41,6 @@ async def ask_for(what: str, request: ChatRequest, ask: Ask, is_of_use: Callable
 
 async def _with_room(request: ChatRequest, ask: Ask) -> Completion:
     completion = await ask(request)
-    if completion.finish is Finish.LENGTH:
+    if completion.finish is FinishReason.LENGTH:
         completion = await ask(replace(request, max_output_tokens=request.max_output_tokens * MORE_OUTPUT))
     return completion

@@ -21,8 +21,7 @@ from quipu.derive.imported import are_kept, behind, find_communities, standing_r
 from quipu.derive.pair_graph import PairGraph, read_pair_graph
 from quipu.model.cluster import Cluster, ClusterReport, Hierarchy, Partition
 from quipu.model.delta import Delta
-from quipu.model.derivation import REPORTS, DerivationReport, DerivationState, Freshness
-from quipu.model.made import Made
+from quipu.model.derivation import REPORTS, DerivationRecord, DerivationResult, DerivationState, Freshness
 from quipu.ports.store import ReadView
 from quipu.text.counted import counted
 
@@ -54,14 +53,14 @@ async def state(view: ReadView, _bench: Bench) -> DerivationState:
     )
 
 
-async def refresh(bench: Bench, rebuild: bool) -> DerivationReport:
+async def refresh(bench: Bench, rebuild: bool) -> DerivationResult:
     """Bring communities up to date, or find all of them anew."""
     async with bench.store.view() as view:
         made = (await view.derivations()).get(NAME)
         stored = await view.clusters(Hierarchy.COMMUNITIES)
         is_anew = rebuild or made is None or made.identity != identity()
         if not is_anew and made is not None and not await _is_stale(view, made):
-            return DerivationReport(name=NAME, n_kept=len(stored))
+            return DerivationResult(name=NAME, n_kept=len(stored))
         graph = await read_pair_graph(view, await bench.topology.of(view))
         came = await find_communities(graph.keys, view, bench.store) if is_anew else []
         plan = await asyncio.to_thread(_divided, graph, [] if is_anew else stored, came, is_anew=is_anew)
@@ -69,11 +68,13 @@ async def refresh(bench: Bench, rebuild: bool) -> DerivationReport:
         reports = await _imported_reports(view, stored) if is_anew else []
         revision = view.revision
     partition = Partition(hierarchy=Hierarchy.COMMUNITIES, clusters=clusters, revision=revision)
-    await bench.store.commit(Delta(partition=partition, made=[Made(name=NAME, identity=identity(), revision=revision)]))
+    await bench.store.commit(
+        Delta(partition=partition, made=[DerivationRecord(name=NAME, identity=identity(), revision=revision)])
+    )
     n_kept = len({(each.id, each.inputs_hash) for each in stored} & {(each.id, each.inputs_hash) for each in clusters})
     n_lost = len({each.inputs_hash for each in reports} - {each.inputs_hash for each in clusters})
     notes = _notes(len(came), n_lost)
-    return DerivationReport(name=NAME, n_made=len(clusters) - n_kept, n_kept=n_kept, notes=notes)
+    return DerivationResult(name=NAME, n_made=len(clusters) - n_kept, n_kept=n_kept, notes=notes)
 
 
 async def anew(view: ReadView, bench: Bench) -> Anew:
@@ -98,7 +99,7 @@ def _given_up(n: int) -> str:
     return f"given up: {counted(n, 'imported report')} on communities not known any more as they came" if n else ""
 
 
-async def _is_stale(view: ReadView, made: Made) -> bool:
+async def _is_stale(view: ReadView, made: DerivationRecord) -> bool:
     counts = await view.cluster_counts(Hierarchy.COMMUNITIES)
     if made.identity != identity() or any(each.n_unsettled for each in counts):
         return True

@@ -4,14 +4,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from quipu.errors import Unavailable
-from quipu.model.derivation import DerivationReport, DerivationState, RefreshCost
-from quipu.ports.embedder import Embedder
-from quipu.ports.llm import LLM
-from quipu.ports.sink import Sink, no_sink
+from quipu.model.derivation import DerivationResult, DerivationState, RefreshCost
+from quipu.model.event import EventSink, ignore_event
+from quipu.ports.providers import LLM, Embedder, Tokenizer
 from quipu.ports.store import ReadView, Store
-from quipu.ports.tokenizer import Tokenizer
-from quipu.ports.topology import Topologies
-from quipu.ports.vectors import Vectors
+from quipu.ports.topology import TopologyIndex
+from quipu.ports.vector_index import VectorIndex
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,14 +21,14 @@ class Bench:
     """
 
     store: Store
-    vectors: Vectors
+    vectors: VectorIndex
     embedder: Embedder
-    topology: Topologies
+    topology: TopologyIndex
     tokenizer: Tokenizer
     llm: LLM | None = None
     language: str = ""
     n_ahead: int = 1
-    on_event: Sink = no_sink
+    on_event: EventSink = ignore_event
     on_embedded: Callable[[int], None] = lambda _: None
 
 
@@ -56,7 +54,7 @@ class Derivation:
     name: str
     summary: str
     state: Callable[[ReadView, Bench], Awaitable[DerivationState]]
-    refresh: Callable[[Bench, bool], Awaitable[DerivationReport]]
+    refresh: Callable[[Bench, bool], Awaitable[DerivationResult]]
     needs: tuple[str, ...] = ()
     asks_model: bool = False
     anew: Callable[[ReadView, Bench], Awaitable[Anew]] | None = None

@@ -6,9 +6,8 @@ import numpy as np
 
 from quipu.errors import Unavailable
 from quipu.model.delta import Delta, VectorRow
-from quipu.model.event import Progress
-from quipu.ports.embedder import Embedder
-from quipu.ports.sink import Sink
+from quipu.model.event import EventSink, Progress
+from quipu.ports.providers import Embedder
 from quipu.ports.store import Store
 
 BATCH = 1_024  # texts committed together
@@ -16,7 +15,7 @@ AT_ONCE = 128  # texts embedded between two reports of progress
 
 
 async def embed_stale(
-    store: Store, embedder: Embedder, on_event: Sink, on_kept: Callable[[int], None] = lambda _: None
+    store: Store, embedder: Embedder, on_event: EventSink, on_kept: Callable[[int], None] = lambda _: None
 ) -> int:
     """Compute the missing vectors of this embedder's model and commit them batch by batch; return how many.
 

@@ -13,12 +13,11 @@ from dataclasses import replace
 import numpy as np
 
 from quipu.algo.communities import Community
-from quipu.model.chat import ChatRequest, Lifetime, Role
+from quipu.model.chat import ChatRequest, ReplyLifetime, Role
 from quipu.model.cluster import Cluster, ClusterReport, Finding
-from quipu.model.derivation import IMPORTED
+from quipu.model.derivation import IMPORTED, DerivationRecord
 from quipu.model.ids import digest
-from quipu.model.made import Made
-from quipu.ports.replies import Replies
+from quipu.ports.reply_cache import ReplyCache
 from quipu.ports.store import ReadView, Store
 
 RECORDED = "recorded/1"  # in place of a model's name
@@ -26,22 +25,24 @@ RECORDED = "recorded/1"  # in place of a model's name
 _REQUEST = ChatRequest(messages=(), role=Role.REPORT, max_output_tokens=0)  # nobody is asked
 
 
-async def keep_communities(came: Sequence[Community], keys: Sequence[str], view: ReadView, replies: Replies) -> Made:
+async def keep_communities(
+    came: Sequence[Community], keys: Sequence[str], view: ReadView, replies: ReplyCache
+) -> DerivationRecord:
     """Keep the shape of communities of entities with these keys, as long as one of the documents there are; note it."""
     payload = await asyncio.to_thread(_shape, came, keys)
     documents = tuple(each.id for each in await view.documents() if each.version)
     identity = digest("imported", payload)
     await replies.keep(identity, payload, replace(_REQUEST, documents=documents), ())
-    return Made(name=IMPORTED, identity=identity, revision=view.revision)
+    return DerivationRecord(name=IMPORTED, identity=identity, revision=view.revision)
 
 
-async def find_communities(keys: Sequence[str], view: ReadView, replies: Replies) -> list[Community]:
+async def find_communities(keys: Sequence[str], view: ReadView, replies: ReplyCache) -> list[Community]:
     """Return the communities that came with imports, coarsest first, with the places in `keys` of what is there."""
     payload = await _payload(view, replies)
     return await asyncio.to_thread(_communities, payload, keys) if payload else []
 
 
-async def are_kept(view: ReadView, replies: Replies) -> bool:
+async def are_kept(view: ReadView, replies: ReplyCache) -> bool:
     """Say whether it is known which communities were imported."""
     return bool(await _payload(view, replies))
 
@@ -83,12 +84,12 @@ async def standing_reports(view: ReadView, clusters: Sequence[Cluster]) -> list[
     return [each for each in reports if each.model == RECORDED and each.inputs_hash == hashes[each.cluster]]
 
 
-async def keep_reports(reports: Sequence[ClusterReport], view: ReadView, replies: Replies) -> None:
+async def keep_reports(reports: Sequence[ClusterReport], view: ReadView, replies: ReplyCache) -> None:
     """Keep imported reports for communities that are what they were then, while none of their documents changes."""
     documents = await view.cluster_documents([each.cluster for each in reports])
     async with asyncio.TaskGroup() as tasks:
         for each in reports:
-            request = replace(_REQUEST, documents=documents.get(each.cluster, ()), lifetime=Lifetime.ALL_DOCUMENTS)
+            request = replace(_REQUEST, documents=documents.get(each.cluster, ()), lifetime=ReplyLifetime.ALL_DOCUMENTS)
             if request.documents:
                 request = replace(request, revision=view.revision)
                 tasks.create_task(replies.keep(_place_of(each.inputs_hash), _written(each), request, ()))
@@ -101,7 +102,7 @@ async def find_reports(clusters: Sequence[Cluster], store: Store) -> dict[str, C
     return {hash_by_place[place]: _read(payload, hash_by_place[place]) for place, payload in found.items()}
 
 
-async def _payload(view: ReadView, replies: Replies) -> str:
+async def _payload(view: ReadView, replies: ReplyCache) -> str:
     made = (await view.derivations()).get(IMPORTED)
     return (made and await replies.find(made.identity)) or ""
 

@@ -1,10 +1,8 @@
 """Keeping: what derivations that the store holds as rows have in common."""
 
-from quipu.model.delta import Delta
-from quipu.model.derivation import DerivationState, Freshness, RefreshCost
-from quipu.model.made import Made
-from quipu.model.synonyms import Compared
-from quipu.ports.derived import Held
+from quipu.model.delta import Delta, SynonymUpdate
+from quipu.model.derivation import DerivationRecord, DerivationState, Freshness, RefreshCost
+from quipu.ports.derivation_view import DerivationCounts
 from quipu.ports.store import ReadView, Store
 from quipu.text.counted import counted
 
@@ -31,15 +29,15 @@ async def kept_by(store: Store, name: str) -> str:
     return made.identity if made is not None else ""
 
 
-async def keep(store: Store, name: str, identity: str, *, synonyms: Compared | None = None) -> None:
+async def keep(store: Store, name: str, identity: str, *, synonyms: SynonymUpdate | None = None) -> None:
     """Note that a derivation is kept by this identity; in the same commit, what that does to synonyms."""
     async with store.view() as view:
         revision = view.revision
-    made = Made(name=name, identity=identity, revision=revision)
+    made = DerivationRecord(name=name, identity=identity, revision=revision)
     await store.commit(Delta(made=[made], synonyms=synonyms))
 
 
-async def held(store: Store, name: str) -> Held:
+async def held(store: Store, name: str) -> DerivationCounts:
     """Return what there is of a derivation now."""
     async with store.view() as view:
         return await view.held(name)

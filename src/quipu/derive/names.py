@@ -6,19 +6,19 @@ Entities have vectors of name and description already; MiniRAG, HippoRAG 2 and L
 from quipu.derive.derivation import Bench, Derivation
 from quipu.derive.embedding import embed_stale
 from quipu.derive.keeping import held, keep, kept_by, state_of
-from quipu.model.derivation import NAMES, DerivationReport, DerivationState
-from quipu.ports.store import ReadView, Space
+from quipu.model.derivation import NAMES, DerivationResult, DerivationState
+from quipu.ports.store import ReadView, VectorSpace
 
 _IDENTITY = "names/1"
 
 
 async def state(view: ReadView, bench: Bench) -> DerivationState:
     """Return how many names there are, and how many have no vector yet."""
-    n_bytes = 2 * await view.vector_dimension(Space.NAME)
+    n_bytes = 2 * await view.vector_dimension(VectorSpace.NAME)
     return await state_of(view, NAMES, _IDENTITY, what="name", n_bytes_each=n_bytes)
 
 
-async def refresh(bench: Bench, rebuild: bool) -> DerivationReport:
+async def refresh(bench: Bench, rebuild: bool) -> DerivationResult:
     """Keep names from now on, and embed those that have no vector; the store follows entities in each commit.
 
     Made anew, every row is compared with its entity; vectors of texts that stay are kept.
@@ -28,7 +28,7 @@ async def refresh(bench: Bench, rebuild: bool) -> DerivationReport:
     n_missing = (await held(bench.store, NAMES)).n_stale
     await embed_stale(bench.store, bench.embedder, bench.on_event, bench.on_embedded)
     now = await held(bench.store, NAMES)
-    return DerivationReport(name=NAMES, n_made=n_missing, n_kept=max(now.n_items - n_missing, 0))
+    return DerivationResult(name=NAMES, n_made=n_missing, n_kept=max(now.n_items - n_missing, 0))
 
 
 DERIVATION = Derivation(

@@ -8,7 +8,7 @@ import numpy as np
 
 from quipu.algo.pairs import Floats, Ints, Pairs, components, pairs_of
 from quipu.ports.store import ReadView
-from quipu.ports.topology import Links, Measure, Topology
+from quipu.ports.topology import AdjacencyMatrix, EdgeWeight, Topology
 
 TIED_BELOW = 5  # entities: components of fewer are tied to what their passages name as well
 _UNIT = 1_000_000_000  # of a tie: sums of whole numbers do not show in which order they were added
@@ -33,7 +33,7 @@ def _pair_graph(key_by_number: Mapping[int, str], topology: Topology) -> PairGra
     numbers = np.array(sorted(key_by_number, key=key_by_number.__getitem__), dtype=np.int64)
     places = np.full(topology.n_entities, -1, dtype=np.int64)
     places[numbers] = np.arange(len(numbers))
-    links = topology.relations(Measure.WEIGHT).of(numbers)
+    links = topology.relations(EdgeWeight.WEIGHT).of(numbers)
     ends = places[links.to]
     is_first = links.of < ends
     relations = pairs_of(len(numbers), links.of[is_first], ends[is_first], links.weights[is_first])
@@ -62,7 +62,9 @@ def _with_ties(relations: Pairs, topology: Topology, numbers: Ints, places: Ints
     return replace(tied, weights=tied.weights / _UNIT)
 
 
-def _company(namings: Links, chunks: Ints, entities: Ints, at: Ints, places: Ints) -> tuple[Ints, Ints, Floats]:
+def _company(
+    namings: AdjacencyMatrix, chunks: Ints, entities: Ints, at: Ints, places: Ints
+) -> tuple[Ints, Ints, Floats]:
     """Return the ties of `entities`, each named by the chunk `at` its place among `chunks`, to all that it names."""
     said = namings.of(chunks)
     others = places[said.to]

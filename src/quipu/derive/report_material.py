@@ -14,9 +14,9 @@ from quipu.derive.report_notes import Notes, Told, choose_notes, connection, sub
 from quipu.model.cluster import Cluster, ClusterReport, report_text
 from quipu.model.graph import Chunk, Entity, Relation
 from quipu.model.ids import relation_id
+from quipu.ports.providers import Tokenizer
 from quipu.ports.store import ReadView
-from quipu.ports.tokenizer import Tokenizer
-from quipu.ports.topology import Measure, Topology
+from quipu.ports.topology import EdgeWeight, Topology
 
 MAX_WHOLE = 150  # entities: the parts of larger communities stand in at once
 MAX_RELATIONS = 200  # looked at, of one community
@@ -110,7 +110,7 @@ async def read_material(
 
 def _rank(tree: Tree, cluster: str, keys: list[str], numbers: Mapping[str, int], topology: Topology) -> _Ranked:
     rows = np.array([numbers[key] for key in keys], dtype=np.int64)
-    links = topology.relations(Measure.WEIGHT).of(rows)
+    links = topology.relations(EdgeWeight.WEIGHT).of(rows)
     order = np.argsort(rows)
     at = np.searchsorted(rows[order], links.to).clip(max=max(len(rows) - 1, 0))
     is_inside = rows[order][at] == links.to if len(rows) else np.zeros(0, dtype=bool)

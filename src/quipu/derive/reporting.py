@@ -7,7 +7,7 @@ from quipu.derive.asking import Ask, ask_for
 from quipu.derive.quoting import QUOTED_AFTER_FAILURE, quoted
 from quipu.derive.report_material import Material
 from quipu.errors import Refused, TooLong
-from quipu.model.chat import ChatRequest, Lifetime, Role
+from quipu.model.chat import ChatRequest, ReplyLifetime, Role
 from quipu.model.cluster import ClusterReport, Finding
 from quipu.prompts import report as prompt
 from quipu.text.loose_json import loads_loosely
@@ -52,7 +52,7 @@ def request_for(material: Material, language: str) -> ChatRequest:
         max_output_tokens=MAX_OUTPUT_TOKENS,
         schema=prompt.SCHEMA,
         documents=material.documents,
-        lifetime=Lifetime.ALL_DOCUMENTS,
+        lifetime=ReplyLifetime.ALL_DOCUMENTS,
         revision=material.revision,
     )
 

@@ -19,9 +19,8 @@ from quipu.derive.writing import Calls, Work, write_all
 from quipu.errors import OverBudget, QuipuError, Unavailable
 from quipu.model.cluster import Cluster, ClusterReport, Hierarchy
 from quipu.model.delta import Delta
-from quipu.model.derivation import DerivationReport, DerivationState, Freshness, RefreshCost
+from quipu.model.derivation import DerivationRecord, DerivationResult, DerivationState, Freshness, RefreshCost
 from quipu.model.event import Progress
-from quipu.model.made import Made
 from quipu.ports.store import ReadView
 from quipu.prompts.report import VERSION
 from quipu.text.counted import counted
@@ -88,14 +87,14 @@ def _cost(sizes: Sequence[int], n_texts: int, *, is_asking: bool) -> RefreshCost
     )
 
 
-async def refresh(bench: Bench, rebuild: bool) -> DerivationReport:
+async def refresh(bench: Bench, rebuild: bool) -> DerivationResult:
     """Write the reports that are missing or outdated, or all, and commit them as they come."""
     async with bench.store.view() as view:
         made, revision = (await view.derivations()).get(NAME), view.revision
         tree = Tree(await view.clusters(Hierarchy.COMMUNITIES))
         is_anew = rebuild or (made is not None and made.identity != IDENTITY)
         wanted = await _to_write_anew(view) if is_anew else await _unreported(view, bench)
-    note = Delta(made=[Made(name=NAME, identity=IDENTITY, revision=revision)])
+    note = Delta(made=[DerivationRecord(name=NAME, identity=IDENTITY, revision=revision)])
     if made is None:
         await bench.store.commit(note)
     imported = await find_reports([tree.by_id[each] for each in wanted], bench.store)
@@ -146,13 +145,13 @@ class _Run:
         work: Work[str, Material, Written | _Failed] = Work(read=self._read, write=self._write, keep=self._keep)
         await write_all(ready, work, n_at_once=2 * self.bench.n_ahead, on_done=on_done)
 
-    def report(self, *, n_kept: int, n_imported: int) -> DerivationReport:
+    def report(self, *, n_kept: int, n_imported: int) -> DerivationResult:
         """Return what was done."""
         calls = self.calls
         stay = f"{n_imported:,} imported stay as they came" if n_imported else ""
         back = f"{self.done['back']:,} imported fit again, and are back" if self.done["back"] else ""
         notes = () if calls else ("written without a language model: names and sentences of the documents",)
-        return DerivationReport(
+        return DerivationResult(
             name=NAME,
             n_made=self.done["made"],
             n_kept=n_kept,

@@ -8,12 +8,11 @@ from collections.abc import AsyncIterator
 from quipu.derive.derivation import Bench, Derivation
 from quipu.derive.embedding import embed_stale
 from quipu.derive.keeping import held, keep, kept_by, state_of
-from quipu.model.delta import Delta
-from quipu.model.derivation import SENTENCES, DerivationReport, DerivationState
+from quipu.model.delta import ChunkSentences, Delta
+from quipu.model.derivation import SENTENCES, DerivationResult, DerivationState
 from quipu.model.event import Progress
 from quipu.model.graph import Chunk
-from quipu.model.sentences import ChunkSentences
-from quipu.ports.store import ReadView, Space, Store
+from quipu.ports.store import ReadView, Store, VectorSpace
 from quipu.text.sentences import sentence_spans
 
 AT_ONCE = 512  # chunks divided between two commits
@@ -22,11 +21,11 @@ _IDENTITY = "sentences/1"
 
 async def state(view: ReadView, bench: Bench) -> DerivationState:
     """Return how many sentences there are, and how many chunks are not divided yet."""
-    n_bytes = 2 * await view.vector_dimension(Space.SENTENCE)
+    n_bytes = 2 * await view.vector_dimension(VectorSpace.SENTENCE)
     return await state_of(view, SENTENCES, _IDENTITY, what="sentence", n_bytes_each=n_bytes)
 
 
-async def refresh(bench: Bench, rebuild: bool) -> DerivationReport:
+async def refresh(bench: Bench, rebuild: bool) -> DerivationResult:
     """Divide the chunks that are not divided yet, or all, and embed what has no vector; equal sentences share one.
 
     Those of chunks that go are dropped in the commit that drops the chunk. Where chunks were divided by other rules,
@@ -48,7 +47,7 @@ async def refresh(bench: Bench, rebuild: bool) -> DerivationReport:
     await embed_stale(bench.store, bench.embedder, bench.on_event, bench.on_embedded)
     n_items = (await held(bench.store, SENTENCES)).n_items
     n_kept = 0 if is_anew else min(before.n_items, n_items)
-    return DerivationReport(name=SENTENCES, n_made=n_items - n_kept, n_kept=n_kept)
+    return DerivationResult(name=SENTENCES, n_made=n_items - n_kept, n_kept=n_kept)
 
 
 async def _undivided_chunks(store: Store) -> AsyncIterator[list[Chunk]]:

@@ -7,17 +7,15 @@ from quipu.derive.summarising import SummaryOptions, write_summary
 from quipu.derive.writing import Calls, Work, write_all
 from quipu.errors import OverBudget, QuipuError, Unavailable
 from quipu.model.delta import Delta
-from quipu.model.event import Progress
-from quipu.model.summary import Owner, Summary, SummaryFailure, SummaryReport, SummaryTask
-from quipu.ports.llm import LLM
-from quipu.ports.sink import Sink
+from quipu.model.event import EventSink, Progress
+from quipu.model.summary import Summary, SummaryFailure, SummaryResult, SummaryTarget, SummaryTask
+from quipu.ports.providers import LLM, Tokenizer
 from quipu.ports.store import Store
-from quipu.ports.tokenizer import Tokenizer
 
 
 async def summarise_stale(
-    store: Store, llm: LLM, on_event: Sink, *, tokenizer: Tokenizer, options: SummaryOptions
-) -> SummaryReport:
+    store: Store, llm: LLM, on_event: EventSink, *, tokenizer: Tokenizer, options: SummaryOptions
+) -> SummaryResult:
     """Write every summary that is missing and commit them as they come; one that cannot be made fails alone.
 
     `llm` keeps its replies, so that what was asked before costs nothing. Raises Unavailable or OverBudget where no call
@@ -30,7 +28,9 @@ async def summarise_stale(
     def on_done(done: int) -> None:
         on_event(Progress(stage="summarise", done=done, total=len(owners)))
 
-    work: Work[Owner, SummaryTask, Summary | SummaryFailure] = Work(read=run.read, write=run.write, keep=run.keep)
+    work: Work[SummaryTarget, SummaryTask, Summary | SummaryFailure] = Work(
+        read=run.read, write=run.write, keep=run.keep
+    )
     await write_all(owners, work, n_at_once=n_at_once, on_done=on_done)
     if run.calls.end is not None:
         raise run.calls.end
@@ -45,9 +45,9 @@ class _Run:
     calls: Calls
     tokenizer: Tokenizer
     options: SummaryOptions
-    report: SummaryReport = field(default_factory=SummaryReport)
+    report: SummaryResult = field(default_factory=SummaryResult)
 
-    async def read(self, owners: Sequence[Owner]) -> Sequence[SummaryTask] | None:
+    async def read(self, owners: Sequence[SummaryTarget]) -> Sequence[SummaryTask] | None:
         """Read what is to be summed up; None once no call is made any more."""
         return await self.store.summary_tasks(owners) if self.calls.end is None else None
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 from quipu.algo.batches import Batch, batch_tree
 from quipu.errors import Overloaded, Refused
-from quipu.model.chat import ChatRequest, Completion, Finish, Lifetime, Role
+from quipu.model.chat import ChatRequest, Completion, FinishReason, ReplyLifetime, Role
 from quipu.model.ids import digest
 from quipu.model.summary import Description, Summary, SummaryTask
-from quipu.ports.tokenizer import Tokenizer
+from quipu.ports.providers import Tokenizer
 from quipu.prompts import summary as prompt
 from quipu.text.sentences import sentence_spans
 from quipu.text.thinking import without_thinking
@@ -100,7 +100,7 @@ class _Writer:
         while True:
             asked = request
             completion = await self.ask(asked)
-            if completion.finish is Finish.LENGTH:
+            if completion.finish is FinishReason.LENGTH:
                 asked = replace(asked, max_output_tokens=asked.max_output_tokens * MORE_OUTPUT)
                 completion = await self.ask(asked)
             try:
@@ -116,19 +116,19 @@ class _Writer:
             messages=prompt.render(self.names, notes, language=options.language, max_words=options.max_words),
             role=Role.SUMMARISE,
             max_output_tokens=options.max_output_tokens,
-            lifetime=Lifetime.ALL_DOCUMENTS,
+            lifetime=ReplyLifetime.ALL_DOCUMENTS,
             revision=self.revision,
         )
 
 
 def _made_ready(completion: Completion) -> str:
     """Return the words of a reply. Raises Refused where it has none, Overloaded where it broke off."""
-    if completion.finish is Finish.FILTERED:
+    if completion.finish is FinishReason.FILTERED:
         raise Refused("The provider withheld the rest of a summary.", remedy="Use another model for summaries.")
-    if completion.finish is Finish.INTERRUPTED:
+    if completion.finish is FinishReason.INTERRUPTED:
         raise Overloaded("A summary broke off.", remedy="Run `quipu refresh` again.")
     text = without_thinking(completion.text).strip()
-    if completion.finish is Finish.LENGTH or len(text) > MAX_CHARS:
+    if completion.finish is FinishReason.LENGTH or len(text) > MAX_CHARS:
         text = _whole_sentences(text[:MAX_CHARS])
     if not text:
         raise Refused("A summary came back without words.", remedy="Use another model for summaries.")

@@ -9,11 +9,10 @@ dates in full) have n² / 2 pairs: nothing that looks at the rest of the index m
 
 from quipu.derive.derivation import Bench, Derivation
 from quipu.derive.keeping import held, keep, kept_by, state_of
-from quipu.model.delta import Delta
-from quipu.model.derivation import NAMES, SYNONYMS, DerivationReport, DerivationState
+from quipu.model.delta import Delta, SynonymPair, SynonymUpdate
+from quipu.model.derivation import NAMES, SYNONYMS, DerivationResult, DerivationState
 from quipu.model.event import Progress
-from quipu.model.synonyms import Compared, SynonymPair
-from quipu.ports.store import ReadView, Space
+from quipu.ports.store import ReadView, VectorSpace
 
 MIN_COSINE = 0.8
 MIN_LETTERS = 3  # letters and digits of any script: shorter names are alike by chance
@@ -27,10 +26,10 @@ async def state(view: ReadView, bench: Bench) -> DerivationState:
     return await state_of(view, SYNONYMS, _IDENTITY, what="pair", n_bytes_each=_PAIR_BYTES)
 
 
-async def refresh(bench: Bench, rebuild: bool) -> DerivationReport:
+async def refresh(bench: Bench, rebuild: bool) -> DerivationResult:
     """Compare the names that are new with all names; what is found is committed as it comes."""
     if rebuild or await kept_by(bench.store, SYNONYMS) != _IDENTITY:
-        await keep(bench.store, SYNONYMS, _IDENTITY, synonyms=Compared(anew=True))
+        await keep(bench.store, SYNONYMS, _IDENTITY, synonyms=SynonymUpdate(anew=True))
     before = await held(bench.store, SYNONYMS)
     n_compared = 0
     while compared := await _compare(bench):
@@ -38,25 +37,25 @@ async def refresh(bench: Bench, rebuild: bool) -> DerivationReport:
         n_compared += len(compared.names)
         bench.on_event(Progress(stage=SYNONYMS, done=n_compared, total=max(before.n_stale, n_compared)))
     after = await held(bench.store, SYNONYMS)
-    return DerivationReport(
+    return DerivationResult(
         name=SYNONYMS, n_made=max(after.n_items - before.n_items, 0), n_kept=min(before.n_items, after.n_items)
     )
 
 
-async def _compare(bench: Bench) -> Compared | None:
+async def _compare(bench: Bench) -> SynonymUpdate | None:
     """Return what comparing the next names finds, None where all have been compared."""
     async with bench.store.view() as view:
         names = await view.names_to_compare(AT_ONCE)
         if not names:
             return None
         telling = [key for key in names if is_telling(key)]
-        alike = await bench.vectors.alike(view, Space.NAME, telling, min_score=MIN_COSINE)
+        alike = await bench.vectors.alike(view, VectorSpace.NAME, telling, min_score=MIN_COSINE)
         pairs = [
             SynonymPair(first=pair.first, second=pair.second, similarity=min(pair.score, 1.0))
             for pair in alike
             if is_telling(pair.first) and is_telling(pair.second)
         ]
-        return Compared(revision=view.revision, names=names, pairs=pairs)
+        return SynonymUpdate(revision=view.revision, names=names, pairs=pairs)
 
 
 def is_telling(key: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from quipu.errors import OverBudget, QuipuError, Unavailable
 from quipu.model.chat import ChatRequest, Completion
-from quipu.ports.llm import LLM
+from quipu.ports.providers import LLM
 
 READ_AT_ONCE = 16  # pieces of work whose inputs are read together
 MAX_CAUSES = 3  # of failures, that are named

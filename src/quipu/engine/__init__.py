@@ -29,32 +29,28 @@ from quipu.engine.turn import turn_to_derive
 from quipu.engine.working import work_through
 from quipu.ingest.intake import Taken, take_in
 from quipu.ingest.sources import text_source
-from quipu.model.answer import Answer, AnswerPiece
+from quipu.model.answer import Answer, AnswerPiece, Comparison
 from quipu.model.chunking import Chunking
-from quipu.model.comparison import Comparison
 from quipu.model.delta import ChunkFacts, Delta
 from quipu.model.derivation import DerivationState
 from quipu.model.document import Document, Metadata, SourceDocument
-from quipu.model.estimate import Estimate
-from quipu.model.event import Progress
-from quipu.model.evidence import Evidence
-from quipu.model.explanation import Explanation
+from quipu.model.event import EventSink, Progress, ignore_event
+from quipu.model.evidence import Evidence, Explanation
 from quipu.model.query import Query
-from quipu.model.report import (
-    AddReport,
-    DocumentReport,
-    EntityReport,
-    FoundReport,
-    ImportReport,
-    RefreshReport,
-    RelationReport,
-    RemoveReport,
-    SearchReport,
-    StatusReport,
+from quipu.model.results import (
+    AddResult,
+    DocumentDetails,
+    EntityDetails,
+    ImportResult,
+    IndexStatus,
+    RefreshResult,
+    RelationDetails,
+    RemoveResult,
+    ReportDetails,
+    SearchResult,
 )
-from quipu.model.tuning import TuningReport
-from quipu.model.usage import UsageRow
-from quipu.ports.sink import Sink, no_sink
+from quipu.model.tuning import TuningResult
+from quipu.model.usage import Estimate, UsageRow
 from quipu.retrieve import strategy_named
 from quipu.retrieve.explaining import explaining
 
@@ -96,8 +92,8 @@ class Quipu:
         metadata: Metadata | None = None,
         chunking: Chunking | None = None,
         reread: bool = False,
-        on_event: Sink = no_sink,
-    ) -> AddReport:
+        on_event: EventSink = ignore_event,
+    ) -> AddResult:
         """Add files, folders or documents, and whatever was queued before; return when all of it can be queried.
 
         A document keeps its id (its path below `root`, by default the folder that holds the index), so that a changed
@@ -118,7 +114,7 @@ class Quipu:
         root: Path | None = None,
         metadata: Metadata | None = None,
         n_sample: int = 0,
-        on_event: Sink = no_sink,
+        on_event: EventSink = ignore_event,
         **how: Unpack[HowRead],
     ) -> Estimate:
         """Return what `add` would take with a language model: calls, tokens, money and time, each with a range.
@@ -131,8 +127,12 @@ class Quipu:
         return await estimate_adding(found, n_sample, parts=parts, on_event=on_event, **how)
 
     async def tune(
-        self, *sources: str | Path | SourceDocument, root: Path | None = None, on_event: Sink = no_sink, **sizes: Any
-    ) -> TuningReport:
+        self,
+        *sources: str | Path | SourceDocument,
+        root: Path | None = None,
+        on_event: EventSink = ignore_event,
+        **sizes: Any,
+    ) -> TuningResult:
         """Return how documents like these, or without any like those of the index, should be read; nothing is added.
 
         The report holds the text of an ontology file. `sizes` are `n_sample` chunks to learn from (12) and `n_compare`
@@ -151,13 +151,13 @@ class Quipu:
         title: str = "",
         metadata: Metadata | None = None,
         media_type: str = "text/markdown",
-        on_event: Sink = no_sink,
-    ) -> AddReport:
+        on_event: EventSink = ignore_event,
+    ) -> AddResult:
         """Add a text. Without an id it is known by its content: another text is then another document."""
         source = text_source(text, id=id, title=title, metadata=metadata or {}, media_type=media_type)
         return await self.add(source, on_event=on_event)
 
-    async def import_graph(self, *paths: str | Path, on_event: Sink = no_sink) -> ImportReport:
+    async def import_graph(self, *paths: str | Path, on_event: EventSink = ignore_event) -> ImportResult:
         """Add documents with what another system has read out of them, from JSON Lines files or folders of these.
 
         Its communities, and the reports on them, take the place of those there are; they may come alone, after their
@@ -172,11 +172,11 @@ class Quipu:
         refresh = partial(self._refreshed, run.parts, on_event, Scope())
         return await import_recorded(graph, run, self._turn(run.parts), refresh, on_event)
 
-    async def resume(self, on_event: Sink = no_sink) -> AddReport:
+    async def resume(self, on_event: EventSink = ignore_event) -> AddResult:
         """Work through what is queued, also what a process that died left behind."""
         return await self._finish(Taken(), on_event, Run(self._components))
 
-    async def remove(self, ids: Sequence[str], on_event: Sink = no_sink) -> RemoveReport:
+    async def remove(self, ids: Sequence[str], on_event: EventSink = ignore_event) -> RemoveResult:
         """Remove documents with everything only they said. Raises NotFound naming ids that are not known."""
         wanted = lookups.listed(ids)
         await self._check_known(wanted)
@@ -186,7 +186,7 @@ class Quipu:
             await self._store.commit(Delta(remove=wanted[start : start + REMOVED_AT_ONCE]))
             done = min(start + REMOVED_AT_ONCE, len(wanted))
             on_event(Progress(stage="remove", done=done, total=len(wanted)))
-        return RemoveReport(removed=wanted, refreshed=await self.refresh(on_event=on_event))
+        return RemoveResult(removed=wanted, refreshed=await self.refresh(on_event=on_event))
 
     async def cancel(self, ids: Sequence[str]) -> int:
         """Drop the queued or failed work on these documents; live versions stay. Return how many were dropped.
@@ -204,8 +204,8 @@ class Quipu:
         return await self._store.retry(wanted)
 
     async def refresh(
-        self, names: Sequence[str] = (), *, rebuild: bool = False, on_event: Sink = no_sink
-    ) -> RefreshReport:
+        self, names: Sequence[str] = (), *, rebuild: bool = False, on_event: EventSink = ignore_event
+    ) -> RefreshResult:
         """Bring up to date what is derived: summaries, vectors, and each derivation that is kept or named here.
 
         What is named is kept from then on, with all it needs: `add` and `remove` bring it up to date, too. With
@@ -230,7 +230,7 @@ class Quipu:
         async with self._deriving:
             return await drop(self._components, lookups.listed(names))
 
-    async def reembed(self, on_event: Sink = no_sink) -> int:
+    async def reembed(self, on_event: EventSink = ignore_event) -> int:
         """Compute every vector with the embedder now set, beside the old ones, and swap; return how many."""
         embedder = self._components.embedder
         async with self._turn(self._components):
@@ -286,7 +286,9 @@ class Quipu:
         """Return what models were asked and what it cost on the days from `since` to `until` (ISO dates, UTC)."""
         return await self._store.usage(since, until)
 
-    async def prepare(self, query: str | Query, on_event: Sink = no_sink, **options: Any) -> RefreshReport | None:
+    async def prepare(
+        self, query: str | Query, on_event: EventSink = ignore_event, **options: Any
+    ) -> RefreshResult | None:
         """Make what the strategy of a query needs and lacks; None where it lacks nothing. Raises Stale where it cannot.
 
         A query with `auto_refresh` does so before it is asked.
@@ -305,7 +307,7 @@ class Quipu:
 
     # ---- looking around
 
-    async def search(self, text: str, k: int = 10) -> SearchReport:
+    async def search(self, text: str, k: int = 10) -> SearchResult:
         """Return passages that match words, by BM25, and entities by name; for people."""
         async with self._store.view() as view:
             return await lookups.search(view, text, k)
@@ -315,7 +317,7 @@ class Quipu:
         async with self._store.view() as view:
             return await view.documents()
 
-    async def document(self, document_id: str) -> DocumentReport:
+    async def document(self, document_id: str) -> DocumentDetails:
         """Return one document with its chunks. Raises NotFound with near matches."""
         async with self._store.view() as view:
             return await lookups.document(view, document_id)
@@ -325,22 +327,22 @@ class Quipu:
         async with self._store.view() as view:
             return await lookups.chunk(view, chunk_id)
 
-    async def entity(self, name: str) -> EntityReport:
+    async def entity(self, name: str) -> EntityDetails:
         """Return what the index says about a name (or alias, or key). Raises NotFound with near matches."""
         async with self._store.view() as view:
             return await lookups.entity(view, name)
 
-    async def relation(self, first: str, second: str) -> RelationReport:
+    async def relation(self, first: str, second: str) -> RelationDetails:
         """Return what the index says about two names together. Raises NotFound, naming what they do relate to."""
         async with self._store.view() as view:
             return await lookups.relation(view, first, second)
 
-    async def report(self, report_id: str) -> FoundReport:
+    async def report(self, report_id: str) -> ReportDetails:
         """Return a report on a community or aggregate by its id, or the beginning of it. Raises NotFound."""
         async with self._store.view() as view:
             return await reports.report(view, report_id)
 
-    async def status(self) -> StatusReport:
+    async def status(self) -> IndexStatus:
         """Return how much the index holds, what waits, and what is fresh, stale or missing of what is derived."""
         return await state.status(self._components, self._asker.needs)
 
@@ -362,7 +364,7 @@ class Quipu:
         async with self._store.view() as view:
             await lookups.check_known(view, ids)
 
-    async def _finish(self, taken: Taken, on_event: Sink, run: Run) -> AddReport:
+    async def _finish(self, taken: Taken, on_event: EventSink, run: Run) -> AddResult:
         """Work through the queue, refresh, and report."""
         parts, handed_in = run.parts, {*taken.added, *taken.updated}
         await self._readiness.make_sure_of_waiting(self._store, parts.models, parts.recipe.extractor)
@@ -373,7 +375,7 @@ class Quipu:
             counts = await view.counts()
         return run.report(taken, work, refreshed, finished=finished, counts=counts, notes=self._readiness.notes)
 
-    async def _refreshed(self, parts: Components, on_event: Sink, scope: Scope) -> RefreshReport:
+    async def _refreshed(self, parts: Components, on_event: EventSink, scope: Scope) -> RefreshResult:
         await self._store.wipe()
         async with self._turn(parts):
             return await bring_up_to_date(parts, on_event, scope)

@@ -16,13 +16,10 @@ from quipu.model.chat import Role
 from quipu.model.evidence import Evidence, Timing
 from quipu.model.graph import Chunk
 from quipu.model.query import Query
-from quipu.ports.embedder import Embedder
-from quipu.ports.llm import TextSink, no_text
-from quipu.ports.reranker import Reranker
+from quipu.ports.providers import Embedder, Reranker, TextSink, Tokenizer, ignore_text
 from quipu.ports.store import ReadView, Store
-from quipu.ports.tokenizer import Tokenizer
-from quipu.ports.topology import Topologies
-from quipu.ports.vectors import Vectors
+from quipu.ports.topology import TopologyIndex
+from quipu.ports.vector_index import VectorIndex
 from quipu.retrieve import strategy_named
 from quipu.retrieve.reranking import rerank, widened
 from quipu.retrieve.resolving import Resolved, resolve
@@ -40,8 +37,8 @@ class Asker:
     """Answers questions over a store. Every question raises Stale where its strategy needs what is missing."""
 
     store: Store
-    vectors: Vectors
-    topology: Topologies
+    vectors: VectorIndex
+    topology: TopologyIndex
     embedder: Embedder
     tokenizer: Tokenizer
     models: Models
@@ -64,7 +61,7 @@ class Asker:
             needs=needs,
         )
 
-    async def answer(self, query: Query, on_text: TextSink = no_text) -> Answer:
+    async def answer(self, query: Query, on_text: TextSink = ignore_text) -> Answer:
         """Return the answer, with what it cost; `on_text` is given its text in pieces as it is written."""
         stale = await self.needs.check(strategy_named(query.strategy))
         tally = self._tally(query)

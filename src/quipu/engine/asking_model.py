@@ -8,8 +8,8 @@ from functools import partial
 
 from quipu.engine.fetching import Wanted
 from quipu.errors import QuipuError
-from quipu.model.chat import ChatRequest, Completion, Finish, Role
-from quipu.ports.llm import LLM
+from quipu.model.chat import ChatRequest, Completion, FinishReason, Role
+from quipu.ports.providers import LLM
 
 MAX_ROUNDS = 24  # more than any method takes
 MAX_VAIN = 2  # rounds a question may pay for in vain: where documents change meanwhile, it may ask something else
@@ -46,7 +46,7 @@ class Replies:
         except QuipuError as error:
             self.troubles[f"a model gave no reply: {error.message}"] += 1
             return ""
-        if completion.finish is not Finish.STOP:
+        if completion.finish is not FinishReason.STOP:
             self.troubles[_cut_short(completion)] += 1
         return completion.text
 

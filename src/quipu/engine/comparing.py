@@ -7,9 +7,8 @@ from itertools import combinations
 
 from quipu.engine.answering import Asker
 from quipu.errors import QuipuError
-from quipu.model.answer import Answer
+from quipu.model.answer import Answer, Comparison, Overlap, RankedChunk, StrategyResult
 from quipu.model.chat import Role
-from quipu.model.comparison import Compared, Comparison, FoundChunk, Overlap
 from quipu.model.evidence import Evidence
 from quipu.model.query import Query
 from quipu.ports.store import ReadView
@@ -51,20 +50,20 @@ class Comparer:
         missing = () if may_make else await self.asker.needs.missing(strategy)
         return str(self.asker.needs.error(strategy, missing)) if missing else ""
 
-    async def _asked(self, queries: Sequence[Query]) -> list[Compared]:
+    async def _asked(self, queries: Sequence[Query]) -> list[StrategyResult]:
         if self.asker.models.asks_services:
             return list(await asyncio.gather(*map(self._row, queries)))
         for query in queries:  # once unheeded: what is loaded when it is first used is nobody's time
             await self._row(query)
         return [await self._row(query) for query in queries]
 
-    async def _row(self, query: Query) -> Compared:
+    async def _row(self, query: Query) -> StrategyResult:
         try:
             answer = await self.ask(query)
         except QuipuError as error:
-            return Compared(strategy=query.strategy, error=str(error))
+            return StrategyResult(strategy=query.strategy, error=str(error))
         evidence = answer.trace.evidence
-        return Compared(
+        return StrategyResult(
             strategy=query.strategy,
             answer=answer,
             n_chunks=len(evidence.chunks),
@@ -77,7 +76,7 @@ class Comparer:
             ms=round(sum(timing.ms for timing in answer.trace.timings), 1),
         )
 
-    async def _told(self, row: Compared, view: ReadView) -> Compared:
+    async def _told(self, row: StrategyResult, view: ReadView) -> StrategyResult:
         """Return the row with its first passages, entities and reports by name."""
         if row.answer is None:
             return row
@@ -92,7 +91,7 @@ class Comparer:
         )
 
 
-def overlaps(rows: Sequence[Compared]) -> tuple[Overlap, ...]:
+def overlaps(rows: Sequence[StrategyResult]) -> tuple[Overlap, ...]:
     """Return how much each two of those that rank passages found the same."""
     found = {
         row.strategy: {hit.id for hit in row.answer.trace.evidence.chunks}
@@ -107,11 +106,11 @@ def _overlap(first: str, second: str, ours: set[str], theirs: set[str]) -> Overl
     return Overlap(first=first, second=second, jaccard=round(both / either, 6) if either else 0.0, n_both=both)
 
 
-async def _first_chunks(evidence: Evidence, view: ReadView) -> tuple[FoundChunk, ...]:
+async def _first_chunks(evidence: Evidence, view: ReadView) -> tuple[RankedChunk, ...]:
     hits = evidence.chunks[:MAX_LISTED]
     chunks = {chunk.id: chunk for chunk in await view.chunks([hit.id for hit in hits])}
     return tuple(
-        FoundChunk(
+        RankedChunk(
             id=hit.id,
             document_id=chunks[hit.id].document_id,
             title=chunks[hit.id].title,

@@ -10,16 +10,14 @@ from quipu.derive.derivation import Bench, Derivation
 from quipu.derive.summarising import SummaryOptions
 from quipu.ingest.reading import Recipe
 from quipu.model.chat import ChatRequest, Completion, Role
+from quipu.model.event import EventSink, ignore_event
 from quipu.model.query import Query
 from quipu.model.usage import Price
-from quipu.ports.embedder import Embedder
-from quipu.ports.extractor import Extractor
-from quipu.ports.llm import LLM, TextSink, no_text
-from quipu.ports.reranker import Reranker
-from quipu.ports.sink import Sink, no_sink
+from quipu.ports.ingest import Extractor
+from quipu.ports.providers import LLM, Embedder, Reranker, TextSink, ignore_text
 from quipu.ports.store import Store
-from quipu.ports.topology import Topologies
-from quipu.ports.vectors import Vectors
+from quipu.ports.topology import TopologyIndex
+from quipu.ports.vector_index import VectorIndex
 from quipu.wrap.meter import Meter
 
 if TYPE_CHECKING:
@@ -103,8 +101,8 @@ class Components:
 
     path: Path
     store: Store
-    vectors: Vectors
-    topology: Topologies
+    vectors: VectorIndex
+    topology: TopologyIndex
     embedder: Embedder
     recipe: Recipe
     make_query: Callable[[str], Query]
@@ -113,7 +111,7 @@ class Components:
     catalog: tuple[Derivation, ...] = CATALOG
     is_index: Callable[[Path], bool] = lambda _: False
 
-    def derivation_context(self, on_event: Sink = no_sink) -> Bench:
+    def derivation_context(self, on_event: EventSink = ignore_event) -> Bench:
         """Return what derivations are computed with."""
         return Bench(
             store=self.store,
@@ -165,7 +163,7 @@ class _CountedLLM:
         """The identity of the model."""
         return self._llm.identity
 
-    async def complete(self, request: ChatRequest, on_text: TextSink = no_text) -> Completion:
+    async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
         """Return the model's reply and count the call."""
         completion = await self._llm.complete(request, on_text)
         self._counter.n_calls += 1

@@ -15,14 +15,11 @@ from quipu.ingest.estimate import Measured, Survey, estimate, estimate_vectors, 
 from quipu.ingest.reading import Recipe
 from quipu.ingest.sources import FoundSource
 from quipu.model.chunking import Chunking
-from quipu.model.estimate import Estimate, Range
-from quipu.model.event import Progress
+from quipu.model.event import EventSink, Progress
 from quipu.model.graph import Chunk
-from quipu.model.usage import Stage, total
-from quipu.ports.embedder import Embedder
-from quipu.ports.sink import Sink
+from quipu.model.usage import Estimate, Range, Stage, total
+from quipu.ports.providers import Embedder, Tokenizer
 from quipu.ports.store import Store
-from quipu.ports.tokenizer import Tokenizer
 from quipu.text.counted import counted
 
 MAX_DOCUMENTS = 100  # of those read before, that an estimate looks at
@@ -40,7 +37,7 @@ async def estimate_adding(
     n_sample: int,
     *,
     parts: Components,
-    on_event: Sink,
+    on_event: EventSink,
     chunking: Chunking | None = None,
     reread: bool = False,
 ) -> Estimate:
@@ -101,7 +98,7 @@ class UnaskedEmbedder:
 
 
 async def _sampled(
-    chunks: Sequence[Chunk], store: Store, recipe: Recipe, models: Models, on_event: Sink
+    chunks: Sequence[Chunk], store: Store, recipe: Recipe, models: Models, on_event: EventSink
 ) -> tuple[Measured, dict[str, str]]:
     """Read some chunks; return what that took, and why some could not be read, by the hash of their input."""
     begun, done = time.perf_counter(), 0

@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from quipu.ports.embedder import Embedder
+from quipu.ports.providers import Embedder
 
 MAX_FETCHES = 12  # more than any method takes
 

@@ -7,18 +7,18 @@ from quipu.derive.adopting import Adopted, adopt, is_adopted
 from quipu.engine.reporting import Run
 from quipu.errors import InvalidInput
 from quipu.ingest.recorded.publishing import publish_graph
-from quipu.model.recording import RecordedGraph
-from quipu.model.report import ImportReport, RefreshReport
-from quipu.ports.sink import Sink
+from quipu.model.event import EventSink
+from quipu.model.imported_graph import ImportedGraph
+from quipu.model.results import ImportResult, RefreshResult
 
 
 async def import_recorded(
-    graph: RecordedGraph,
+    graph: ImportedGraph,
     run: Run,
     turn: AbstractAsyncContextManager[None],
-    refresh: Callable[[], Awaitable[RefreshReport]],
-    on_event: Sink,
-) -> ImportReport:
+    refresh: Callable[[], Awaitable[RefreshResult]],
+    on_event: EventSink,
+) -> ImportResult:
     """Publish the documents, adopt the communities in a `turn` to derive, then bring up to date what is derived.
 
     Raises InvalidInput for communities without documents where none of their entities is in the index, and
@@ -36,7 +36,7 @@ async def import_recorded(
                 f"{graph.communities[0].where}: none of the entities in the communities is in the index.",
                 remedy="Import the documents they are of, before or together with them.",
             )
-    return ImportReport(
+    return ImportResult(
         n_added=published.n_added,
         n_updated=published.n_updated,
         n_unchanged=published.n_unchanged,

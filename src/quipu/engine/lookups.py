@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from quipu.errors import InvalidInput, NotFound
 from quipu.model.delta import ChunkFacts
 from quipu.model.ids import relation_id
-from quipu.model.report import DocumentReport, EntityReport, RelationReport, SearchReport
+from quipu.model.results import DocumentDetails, EntityDetails, RelationDetails, SearchResult
 from quipu.ports.store import ReadView
 from quipu.text.names import entity_key
 
@@ -15,23 +15,23 @@ MAX_LISTED = 50
 _WITHOUT_SIGNS = str.maketrans("", "", "*?[]")  # of a pattern
 
 
-async def search(view: ReadView, text: str, k: int) -> SearchReport:
+async def search(view: ReadView, text: str, k: int) -> SearchResult:
     """Return passages that match words, by BM25, and entities by name. Raises InvalidInput where there are no words."""
     if not text.strip():
         raise InvalidInput("There is nothing to search for.", remedy="Give some words.")
     scored = await view.full_text(text, k)
     chunks = {chunk.id: chunk for chunk in await view.chunks([hit.id for hit in scored])}
     named = await view.search_entities(text, k)
-    return SearchReport(
+    return SearchResult(
         chunks=tuple((hit, chunks[hit.id]) for hit in scored),
         entities=tuple(await view.entities([hit.id for hit in named])),
     )
 
 
-async def document(view: ReadView, document_id: str) -> DocumentReport:
+async def document(view: ReadView, document_id: str) -> DocumentDetails:
     """Return one document with its chunks. Raises NotFound with near matches."""
     for found in await view.documents([document_id]):
-        return DocumentReport(document=found, chunks=tuple(await view.document_chunks(document_id)))
+        return DocumentDetails(document=found, chunks=tuple(await view.document_chunks(document_id)))
     raise await unknown_document(view, document_id)
 
 
@@ -42,7 +42,7 @@ async def chunk(view: ReadView, chunk_id: str) -> ChunkFacts:
     raise NotFound(f"There is no chunk {chunk_id!r}.", remedy="`quipu show document ID` lists chunk ids.")
 
 
-async def entity(view: ReadView, name: str) -> EntityReport:
+async def entity(view: ReadView, name: str) -> EntityDetails:
     """Return what the index says about a name, alias or key. Raises NotFound with near matches."""
     keys = (await view.named([entity_key(name)])).get(entity_key(name), ())
     for found in await view.entities(keys[:1]):
@@ -50,17 +50,17 @@ async def entity(view: ReadView, name: str) -> EntityReport:
         counts = (await view.chunks_of_entities([found.key], MAX_LISTED)).get(found.key, {})
         chunks = tuple((each, counts[each.id]) for each in await view.chunks(list(counts)))
         claims = (await view.claims_of_entities([found.key], MAX_LISTED)).get(found.key, ())
-        return EntityReport(entity=found, relations=tuple(relations[:MAX_LISTED]), chunks=chunks, claims=tuple(claims))
+        return EntityDetails(entity=found, relations=tuple(relations[:MAX_LISTED]), chunks=chunks, claims=tuple(claims))
     near = await view.entities([hit.id for hit in await view.search_entities(entity_key(name), 3)])
     raise NotFound(f"There is no entity {name!r}.", remedy=_did_you_mean([each.name for each in near]))
 
 
-async def relation(view: ReadView, first: str, second: str) -> RelationReport:
+async def relation(view: ReadView, first: str, second: str) -> RelationDetails:
     """Return what the index says about two names together. Raises NotFound, naming what they do relate to."""
     wanted = relation_id(entity_key(first), entity_key(second))
     for found in await view.relations([wanted]):
         chunk_ids = (await view.chunks_of_relations([found.id])).get(found.id, ())
-        return RelationReport(relation=found, chunks=tuple(await _facts(view, chunk_ids[:MAX_LISTED])))
+        return RelationDetails(relation=found, chunks=tuple(await _facts(view, chunk_ids[:MAX_LISTED])))
     near = sorted(await view.incident([entity_key(first)]), key=lambda r: (-r.weight, r.id))[:3]
     others = [r.target_name if r.source == entity_key(first) else r.source_name for r in near]
     remedy = f"{first} relates to {', '.join(others)}." if others else "`quipu search` finds names."

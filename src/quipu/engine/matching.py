@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from quipu.ports.embedder import Embedder
+from quipu.ports.providers import Embedder
 from quipu.ports.store import Store
 from quipu.wrap.guard import Call
 

@@ -9,7 +9,7 @@ from quipu.derive.derivation import Bench, Derivation
 from quipu.errors import Stale
 from quipu.model.chat import TokenCount
 from quipu.model.derivation import DerivationState, Freshness, RefreshCost
-from quipu.model.report import RefreshReport
+from quipu.model.results import RefreshResult
 from quipu.model.usage import Price
 from quipu.ports.store import ReadView
 from quipu.retrieve.strategy import Strategy
@@ -52,8 +52,8 @@ class Needs:
         return tuple(_stale_in_words(state) for state in states if state.freshness is Freshness.STALE)
 
     async def make(
-        self, strategy: Strategy, refresh: Callable[[Sequence[str]], Awaitable[RefreshReport]]
-    ) -> RefreshReport | None:
+        self, strategy: Strategy, refresh: Callable[[Sequence[str]], Awaitable[RefreshResult]]
+    ) -> RefreshResult | None:
         """Make by `refresh` what a strategy lacks; None where that is nothing. Raises Stale where it cannot be made."""
         if not (missing := await self.missing(strategy)):
             return None

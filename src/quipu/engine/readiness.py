@@ -2,12 +2,12 @@
 
 from quipu.engine.components import Models
 from quipu.errors import OverBudget
-from quipu.model.document import Status
-from quipu.ports.embedder import Embedder
-from quipu.ports.extractor import Extractor
+from quipu.model.document import DocumentStatus
+from quipu.ports.ingest import Extractor
+from quipu.ports.providers import Embedder
 from quipu.ports.store import Store
 
-TO_READ = (Status.QUEUED, Status.PARSING, Status.EXTRACTING)
+TO_READ = (DocumentStatus.QUEUED, DocumentStatus.PARSING, DocumentStatus.EXTRACTING)
 
 
 class Readiness:

@@ -13,10 +13,9 @@ from quipu.engine.gone import UntilGone
 from quipu.errors import Mismatch, OverBudget, Overloaded, Refused, TooLong, Unavailable
 from quipu.model.chat import Role
 from quipu.model.delta import Delta
-from quipu.model.derivation import ADOPTED, IMPORTED, DerivationReport
-from quipu.model.event import Progress
-from quipu.model.report import RefreshReport
-from quipu.ports.sink import Sink
+from quipu.model.derivation import ADOPTED, IMPORTED, DerivationResult
+from quipu.model.event import EventSink, Progress
+from quipu.model.results import RefreshResult
 from quipu.ports.store import ReadView
 from quipu.wrap.guard import GuardedEmbedder
 
@@ -36,7 +35,7 @@ class Scope:
     with_derivations: bool = True
 
 
-async def bring_up_to_date(parts: Components, on_event: Sink, scope: Scope) -> RefreshReport:
+async def bring_up_to_date(parts: Components, on_event: EventSink, scope: Scope) -> RefreshResult:
     """Write the summaries that are missing, compute the vectors, then make what is kept or named, in order of need.
 
     The report says what stood in the way. Raises NotFound for a name there is no derivation of, and Unavailable
@@ -44,7 +43,7 @@ async def bring_up_to_date(parts: Components, on_event: Sink, scope: Scope) -> R
     """
     for each in with_needs(_known(scope.names, parts.catalog), parts.catalog):
         each.check()
-    report = await _summarise(parts, on_event) if scope.with_derivations else RefreshReport()
+    report = await _summarise(parts, on_event) if scope.with_derivations else RefreshResult()
     once = GuardedEmbedder(parts.embedder, [UntilGone()])
     run = _Run(replace(parts, embedder=once), on_event, stopped=report.stopped)
     await run.embed()
@@ -89,17 +88,17 @@ def made_anew(scope: Scope, catalog: Sequence[Derivation]) -> Collection[str]:
     return scope.names or [each.name for each in catalog]
 
 
-async def _summarise(parts: Components, on_event: Sink) -> RefreshReport:
+async def _summarise(parts: Components, on_event: EventSink) -> RefreshResult:
     llm = parts.models.llm(Role.SUMMARISE)
     if llm is None:
-        return RefreshReport()
+        return RefreshResult()
     try:
         done = await summarise_stale(
             parts.store, llm, on_event, tokenizer=parts.recipe.tokenizer, options=parts.summaries
         )
     except (OverBudget, Unavailable) as error:
-        return RefreshReport(stopped=str(error))
-    return RefreshReport(n_summarised=done.n_done, unsummarised=done.failed)
+        return RefreshResult(stopped=str(error))
+    return RefreshResult(n_summarised=done.n_done, unsummarised=done.failed)
 
 
 @dataclass(slots=True)
@@ -107,11 +106,11 @@ class _Run:
     """One run: what it has done by now, and why it stopped ("": it has not) or has no vectors to derive from."""
 
     parts: Components
-    on_event: Sink
+    on_event: EventSink
     stopped: str = ""
     unmatched: str = ""
     n_embedded: int = 0
-    reports: list[DerivationReport] = field(default_factory=list)
+    reports: list[DerivationResult] = field(default_factory=list)
 
     async def embed(self) -> None:
         """Compute the vectors that are missing; where those there are of another embedder, none is."""
@@ -149,11 +148,11 @@ class _Run:
             hindrances = [each.hindrance(), *(hindrance_by_name.get(need, "") for need in each.needs)]
             if hindrance := next(filter(None, hindrances), ""):
                 hindrance_by_name[each.name] = hindrance
-                self.reports.append(DerivationReport(name=each.name, notes=(f"left as it was: {hindrance}",)))
+                self.reports.append(DerivationResult(name=each.name, notes=(f"left as it was: {hindrance}",)))
                 continue
             if self.unmatched or (self.stopped and (each.asks_model or left_out & set(each.needs))):
                 left_out.add(each.name)
-                self.reports.append(DerivationReport(name=each.name, stopped=self.unmatched or self.stopped))
+                self.reports.append(DerivationResult(name=each.name, stopped=self.unmatched or self.stopped))
                 continue
             report = await self._made(each, is_rebuild=each.name in anew)
             self.reports.append(report)
@@ -165,9 +164,9 @@ class _Run:
         if derivations:
             self.on_event(Progress(stage="derive", done=len(derivations), total=len(derivations)))
 
-    async def _made(self, derivation: Derivation, *, is_rebuild: bool) -> DerivationReport:
+    async def _made(self, derivation: Derivation, *, is_rebuild: bool) -> DerivationResult:
         try:
             derivation_context = replace(self.parts.derivation_context(self.on_event), on_embedded=self.count)
             return await derivation.refresh(derivation_context, is_rebuild)
         except _STOPPING as error:
-            return DerivationReport(name=derivation.name, stopped=str(error))
+            return DerivationResult(name=derivation.name, stopped=str(error))

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from quipu.engine.components import Components
 from quipu.ingest.intake import Taken
 from quipu.ingest.pipeline import Work
-from quipu.model.document import Document, Status
-from quipu.model.report import AddReport, RefreshReport
-from quipu.ports.store import Counts
+from quipu.model.document import Document, DocumentStatus
+from quipu.model.results import AddResult, RefreshResult
+from quipu.ports.store import IndexCounts
 
 
 class Run:
@@ -27,27 +27,29 @@ class Run:
         self,
         taken: Taken,
         work: Work,
-        refreshed: RefreshReport,
+        refreshed: RefreshResult,
         *,
         finished: Sequence[Document],
-        counts: Counts,
+        counts: IndexCounts,
         notes: Sequence[str] = (),
-    ) -> AddReport:
+    ) -> AddResult:
         """Return what happened to the documents handed in, and to those that had been waiting."""
         handed_in = {*taken.added, *taken.updated}
-        well = {document.id for document in finished if document.status in (Status.READY, Status.PARTIAL)}
+        well = {
+            document.id for document in finished if document.status in (DocumentStatus.READY, DocumentStatus.PARTIAL)
+        }
         unreadable = [
-            Document(id=bad.id, title="", status=Status.FAILED, source=bad.source, error=str(bad.error))
+            Document(id=bad.id, title="", status=DocumentStatus.FAILED, source=bad.source, error=str(bad.error))
             for bad in taken.unreadable
         ]
-        failed = [document for document in finished if document.status is Status.FAILED]
-        return AddReport(
+        failed = [document for document in finished if document.status is DocumentStatus.FAILED]
+        return AddResult(
             n_added=len(well.intersection(taken.added)),
             n_updated=len(well.intersection(taken.updated)),
             n_unchanged=len(taken.unchanged),
             n_resumed=len(well - handed_in),
             failed=(*unreadable, *failed),
-            partial=tuple(document for document in finished if document.status is Status.PARTIAL),
+            partial=tuple(document for document in finished if document.status is DocumentStatus.PARTIAL),
             n_chunks=work.n_chunks,
             n_extracted=work.n_extracted,
             n_reused=work.n_reused,
@@ -60,7 +62,9 @@ class Run:
             extractor=self.parts.recipe.extractor.description,
             seconds=self.seconds,
             stopped=str(work.stopped or refreshed.stopped or ""),
-            n_waiting=sum(n for status, n in counts.jobs.items() if status not in (Status.FAILED, Status.PARTIAL)),
+            n_waiting=sum(
+                n for status, n in counts.jobs.items() if status not in (DocumentStatus.FAILED, DocumentStatus.PARTIAL)
+            ),
             usage=self.parts.models.meter.rows(),
             notes=tuple(notes),
             n_read_otherwise=taken.n_otherwise.total(),

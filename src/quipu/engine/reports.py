@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from quipu.errors import InvalidInput, NotFound
 from quipu.model.cluster import Cluster, ClusterRelation, ClusterReport, Hierarchy
 from quipu.model.graph import Entity
-from quipu.model.report import FoundReport
+from quipu.model.results import ReportDetails
 from quipu.ports.store import ReadView
 
 MAX_LISTED = 50
@@ -16,7 +16,7 @@ _MAX_NAMED = 5  # in an error
 _WHERE_IDS_ARE = "`quipu ask QUESTION -s community_global --trace` prints ids of reports, and so does `quipu explain`."
 
 
-async def report(view: ReadView, report_id: str) -> FoundReport:
+async def report(view: ReadView, report_id: str) -> ReportDetails:
     """Return the report with this id, or with the only id that begins so, with what is in its group.
 
     Raises NotFound where there is none, InvalidInput where several begin so.
@@ -57,14 +57,14 @@ class _Group:
             within += children[part]
         return cls(cluster=cluster, above=above[::-1], below=children[cluster.id], within=within)
 
-    async def told(self, view: ReadView) -> FoundReport:
+    async def told(self, view: ReadView) -> ReportDetails:
         """Return all there is to tell of it."""
         whole = (await view.clusters(self.cluster.hierarchy, [self.cluster.id]))[0]
         beside = await self._beside(view)
         around = [*self.above, *self.below, *(_other(each, whole.id) for each in beside)]
         reports = {each.cluster: each for each in await view.cluster_reports([whole.id, *around])}
         written = reports.get(whole.id)
-        return FoundReport(
+        return ReportDetails(
             cluster=whole,
             report=written,
             is_current=written is not None and written.inputs_hash == whole.inputs_hash,

@@ -10,14 +10,14 @@ from quipu.engine.needs import Needs
 from quipu.engine.refreshing import Scope, in_order, made_anew
 from quipu.model.chat import Role
 from quipu.model.derivation import DerivationState, Freshness, RefreshCost
-from quipu.model.report import StatusReport
-from quipu.ports.store import Counts
+from quipu.model.results import IndexStatus
+from quipu.ports.store import IndexCounts
 from quipu.text.counted import counted
 
 _FLOAT16 = 2  # bytes of a number in the store
 
 
-async def status(parts: Components, needs: Needs) -> StatusReport:
+async def status(parts: Components, needs: Needs) -> IndexStatus:
     """Return how much the index holds, what waits and what is stale."""
     is_set = (parts.embedder.identity, parts.embedder.dimension)
     identity, dimension = await parts.store.embedder() or is_set
@@ -27,7 +27,7 @@ async def status(parts: Components, needs: Needs) -> StatusReport:
         stale = await view.stale()
         revision = view.revision
     kept = await asyncio.to_thread(_kept_always, parts, counts, (identity, dimension))
-    return StatusReport(
+    return IndexStatus(
         path=str(parts.path),
         revision=revision,
         n_documents=counts.documents,
@@ -80,7 +80,7 @@ def n_bytes(folder: Path) -> int:
     return total
 
 
-def _kept_always(parts: Components, counts: Counts, embedder: tuple[str, int]) -> tuple[DerivationState, ...]:
+def _kept_always(parts: Components, counts: IndexCounts, embedder: tuple[str, int]) -> tuple[DerivationState, ...]:
     """Return the state of what every index keeps; `embedder` is identity and dimension of whose vectors answer."""
     identity, dimension = embedder
     has_model = parts.models.llm(Role.SUMMARISE) is not None
@@ -113,7 +113,7 @@ def _kept_always(parts: Components, counts: Counts, embedder: tuple[str, int]) -
     )
 
 
-def _full_text(counts: Counts) -> DerivationState:
+def _full_text(counts: IndexCounts) -> DerivationState:
     """Return the state of what is part of each commit, and made anew with all the rest alone."""
     return DerivationState(
         name="full text and links",
@@ -128,7 +128,7 @@ def _freshness(n_stale: int) -> Freshness:
     return Freshness.STALE if n_stale else Freshness.FRESH
 
 
-def _unsummarised(parts: Components, counts: Counts) -> tuple[str, ...]:
+def _unsummarised(parts: Components, counts: IndexCounts) -> tuple[str, ...]:
     """Say what waits for a summary, where there is a model to write it."""
     n = counts.n_unsummarised
     if not n or parts.models.llm(Role.SUMMARISE) is None:

@@ -16,17 +16,19 @@ from quipu.ingest.tuning.origin import origin_of
 from quipu.ingest.tuning.sampling import Pool, Sample, Sizes, choose, pool_of_index, pool_of_sources
 from quipu.ingest.tuning.working import Work, work_out
 from quipu.model.chat import Role
-from quipu.model.document import Status
-from quipu.model.ontology import Ontology
-from quipu.model.tuning import TuningReport
-from quipu.ports.sink import Sink
+from quipu.model.document import DocumentStatus
+from quipu.model.event import EventSink
+from quipu.model.extraction import Ontology
+from quipu.model.tuning import TuningResult
 
 __all__ = ["Sizes", "tune"]
 
 SUBJECT = "tuning"  # under which its cost is counted
 
 
-async def tune(sources: Iterable[FoundSource] | None, wanted: Sizes, parts: Components, on_event: Sink) -> TuningReport:
+async def tune(
+    sources: Iterable[FoundSource] | None, wanted: Sizes, parts: Components, on_event: EventSink
+) -> TuningResult:
     """Return how documents like these, or like those of the index, should be read, and what that would change.
 
     Raises InvalidInput where there is nothing to take a sample of, and what the model's first call raises.
@@ -53,7 +55,7 @@ async def tune(sources: Iterable[FoundSource] | None, wanted: Sizes, parts: Comp
     )
 
 
-async def _pool(sources: Iterable[FoundSource] | None, parts: Components, on_event: Sink) -> Pool:
+async def _pool(sources: Iterable[FoundSource] | None, parts: Components, on_event: EventSink) -> Pool:
     """Return what there is to take a sample of; a service that compares sentences is not asked for it."""
     if sources is None:
         async with parts.store.view() as view:
@@ -76,13 +78,13 @@ async def _means(sample: Sample, parts: Components) -> Means:
         model=reading.model,
         price=reading.price,
         concurrency=reading.concurrency,
-        live=frozenset(each.id for each in found if each.status in (Status.READY, Status.PARTIAL)),
+        live=frozenset(each.id for each in found if each.status in (DocumentStatus.READY, DocumentStatus.PARTIAL)),
     )
 
 
-async def _costed(work: Work, _parts: Components, _on_event: Sink) -> TuningReport:
+async def _costed(work: Work, _parts: Components, _on_event: EventSink) -> TuningResult:
     cost = await cost_of(work.sample, work.means)
-    return TuningReport(
+    return TuningResult(
         file="",
         ontology=Ontology(),
         by=work.means.by,
@@ -92,7 +94,7 @@ async def _costed(work: Work, _parts: Components, _on_event: Sink) -> TuningRepo
     )
 
 
-async def _worked_out(work: Work, parts: Components, on_event: Sink) -> TuningReport:
+async def _worked_out(work: Work, parts: Components, on_event: EventSink) -> TuningResult:
     """Ask whether the model is there before anything is asked of it, and count what it takes."""
     meter = parts.models.meter
     notes = await parts.models.check(meter) if work.means.llm else ()

@@ -5,16 +5,16 @@ from collections.abc import Collection
 
 from quipu.ingest.pipeline import Work, work_queue
 from quipu.ingest.reading import Recipe
-from quipu.model.document import Status
-from quipu.ports.sink import Sink
+from quipu.model.document import DocumentStatus
+from quipu.model.event import EventSink
 from quipu.ports.store import Store
 
-UNFINISHED = (Status.QUEUED, Status.PARSING, Status.EXTRACTING, Status.REMOVING)
+UNFINISHED = (DocumentStatus.QUEUED, DocumentStatus.PARSING, DocumentStatus.EXTRACTING, DocumentStatus.REMOVING)
 POLL_S = 0.2  # how often to look whether another process has finished what was handed in here
 
 
 async def work_through(
-    handed_in: Collection[str], store: Store, recipe: Recipe, turn: asyncio.Lock, on_event: Sink
+    handed_in: Collection[str], store: Store, recipe: Recipe, turn: asyncio.Lock, on_event: EventSink
 ) -> Work:
     """Work until nothing is queued, and nothing of what was handed in is left with another worker."""
     work = Work()

@@ -9,10 +9,10 @@ from quipu.errors import Corrupt, OverBudget, QuipuError, Unavailable
 from quipu.ingest.keeper import ReplyKeeper
 from quipu.ingest.reading import extractor_input
 from quipu.ingest.reply import from_payload, to_payload
-from quipu.model.delta import Reply
+from quipu.model.delta import ExtractionReply
 from quipu.model.extraction import ChunkInput
 from quipu.model.graph import Chunk
-from quipu.ports.extractor import Extracted, Extractor
+from quipu.ports.ingest import ExtractionResult, Extractor
 from quipu.ports.store import Store
 
 
@@ -32,7 +32,7 @@ class Asked:
 
     chunks_by_hash: dict[str, list[Chunk]]
     job_by_document: Mapping[str, int] = field(default_factory=dict)
-    outcomes: dict[str, Extracted] = field(default_factory=dict)
+    outcomes: dict[str, ExtractionResult] = field(default_factory=dict)
     n_extracted: int = 0
     n_equal: int = 0
     n_dropped: int = 0
@@ -60,7 +60,7 @@ class Asked:
         waiting = (chunk.document_id for input_hash in self.missing for chunk in self.chunks_by_hash[input_hash])
         return bool(superseded) and all(document in superseded for document in waiting)
 
-    def take(self, input_hash: str, outcome: Extracted) -> Iterator[Reply]:
+    def take(self, input_hash: str, outcome: ExtractionResult) -> Iterator[ExtractionReply]:
         """Note an outcome that is new; return the replies to keep of it."""
         self.outcomes[input_hash] = outcome
         self.n_dropped += outcome.n_dropped
@@ -70,18 +70,18 @@ class Asked:
         self.n_equal += len(self.chunks_by_hash[input_hash]) - 1
         return self._replies(input_hash, to_payload(outcome.extraction))
 
-    def _replies(self, input_hash: str, payload: str) -> Iterator[Reply]:
+    def _replies(self, input_hash: str, payload: str) -> Iterator[ExtractionReply]:
         documents = () if self.is_sample else (chunk.document_id for chunk in self.chunks_by_hash[input_hash])
         for document in dict.fromkeys(documents) or ("",):
             job = self.job_by_document.get(document)
-            yield Reply(input_hash=input_hash, document_id=document, payload=payload, job=job)
+            yield ExtractionReply(input_hash=input_hash, document_id=document, payload=payload, job=job)
 
     async def reuse(self, store: Store, on_outcome: OnOutcome) -> int:
         """Take the outcomes that are kept from before; return for how many chunks."""
         n_reused = 0
         for input_hash, payload in (await store.replies(list(self.chunks_by_hash))).items():
             with suppress(Corrupt):  # a damaged reply is asked for again
-                self.outcomes[input_hash] = Extracted(index=0, extraction=from_payload(payload))
+                self.outcomes[input_hash] = ExtractionResult(index=0, extraction=from_payload(payload))
                 n_reused += len(self.chunks_by_hash[input_hash])
         on_outcome(n_reused, is_new=False)
         return n_reused
@@ -114,7 +114,7 @@ async def ask(asked: Asked, store: Store, extractor: Extractor, on_outcome: OnOu
         else:
             return None
     for input_hash in asked.missing:
-        asked.outcomes[input_hash] = Extracted(index=0, extraction=None, error=error)
+        asked.outcomes[input_hash] = ExtractionResult(index=0, extraction=None, error=error)
     return None
 
 

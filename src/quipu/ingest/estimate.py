@@ -11,11 +11,9 @@ from quipu.ingest.likeness import similarities
 from quipu.ingest.reading import Recipe, Standing, cut, draft, extractor_input, standing
 from quipu.ingest.sources import FoundSource
 from quipu.model.document import SourceDocument
-from quipu.model.estimate import Estimate, Range
-from quipu.model.event import Progress
+from quipu.model.event import EventSink, Progress
 from quipu.model.graph import Chunk
-from quipu.model.usage import Price, UsageRow
-from quipu.ports.sink import Sink
+from quipu.model.usage import Estimate, Price, Range, UsageRow
 from quipu.ports.store import Store
 
 AT_ONCE = 64  # documents read between two reports of progress
@@ -59,7 +57,7 @@ class Measured:
 
 
 async def survey(
-    sources: Iterable[FoundSource], store: Store, recipe: Recipe, on_event: Sink, *, reread: bool = False
+    sources: Iterable[FoundSource], store: Store, recipe: Recipe, on_event: EventSink, *, reread: bool = False
 ) -> Survey:
     """Read and cut documents as adding would, and count what no reply is kept of. Nothing is changed."""
     found = Survey()

@@ -1,7 +1,7 @@
 """From what an extractor found to facts: names become keys, and every end of a relation is an entity."""
 
 from quipu.model.delta import ChunkFacts
-from quipu.model.extraction import Extraction, FoundAlias, FoundClaim, FoundEntity, FoundRelation
+from quipu.model.extraction import ExtractedAlias, ExtractedClaim, ExtractedEntity, ExtractedRelation, Extraction
 from quipu.model.graph import UNKNOWN_TYPE, AliasMention, Chunk, ClaimMention, EntityMention, RelationMention
 from quipu.text.names import entity_key
 
@@ -34,7 +34,7 @@ def chunk_facts(chunk: Chunk, extraction: Extraction) -> ChunkFacts:
     )
 
 
-def _entity(found: FoundEntity) -> EntityMention | None:
+def _entity(found: ExtractedEntity) -> EntityMention | None:
     key = entity_key(_valid(found.name))
     if not key:
         return None
@@ -49,7 +49,7 @@ def _entity(found: FoundEntity) -> EntityMention | None:
     )
 
 
-def _relation(found: FoundRelation) -> RelationMention | None:
+def _relation(found: ExtractedRelation) -> RelationMention | None:
     source, target = entity_key(_valid(found.source)), entity_key(_valid(found.target))
     if not source or not target or source == target:
         return None
@@ -62,14 +62,14 @@ def _relation(found: FoundRelation) -> RelationMention | None:
     )
 
 
-def _alias(found: FoundAlias) -> AliasMention | None:
+def _alias(found: ExtractedAlias) -> AliasMention | None:
     key, alias = entity_key(_valid(found.name)), entity_key(_valid(found.alias))
     if not key or not alias or key == alias:
         return None
     return AliasMention(key=key, alias=alias, surface=_valid(found.alias).strip())
 
 
-def _claim(found: FoundClaim) -> ClaimMention | None:
+def _claim(found: ExtractedClaim) -> ClaimMention | None:
     subject = entity_key(_valid(found.subject))
     if not subject:
         return None

@@ -12,8 +12,7 @@ from quipu.ingest.reading import Recipe, Standing, chunking_of, standing
 from quipu.ingest.sources import MAX_BYTES, FoundSource, SkippedFiles, UnreadableSource, checked_id, checked_metadata
 from quipu.model.delta import Delta
 from quipu.model.document import SourceDocument
-from quipu.model.event import Progress
-from quipu.ports.sink import Sink
+from quipu.model.event import EventSink, Progress
 from quipu.ports.store import Store
 from quipu.text.halves import texts_in, with_half
 
@@ -41,7 +40,7 @@ async def take_in(
     sources: Iterable[FoundSource],
     store: Store,
     recipe: Recipe,
-    on_event: Sink,
+    on_event: EventSink,
     make_ready: Callable[[], Awaitable[None]] = _ready,
     *,
     reread: bool = False,

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Self
 
-from quipu.model.delta import Delta, Reply
+from quipu.model.delta import Delta, ExtractionReply
 from quipu.ports.store import Store
 
 
@@ -19,10 +19,10 @@ class ReplyKeeper:
     def __init__(self, store: Store) -> None:
         self.superseded: set[str] = set()
         self._store = store
-        self._waiting: list[Reply] = []
+        self._waiting: list[ExtractionReply] = []
         self._commit: asyncio.Task[None] | None = None
 
-    def put(self, replies: Iterable[Reply]) -> None:
+    def put(self, replies: Iterable[ExtractionReply]) -> None:
         """Have replies committed as soon as the store is free."""
         self._waiting.extend(replies)
         if self._waiting and (self._commit is None or self._commit.done()):

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from quipu.ports.embedder import Embedder
+from quipu.ports.providers import Embedder
 
 WINDOW = 3  # sentences on either side that are compared
 BATCH = 1_024  # sentences embedded in one call

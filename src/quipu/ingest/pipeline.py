@@ -20,12 +20,11 @@ from quipu.ingest.heartbeat import heartbeat
 from quipu.ingest.likeness import similarities
 from quipu.ingest.reading import Draft, ReadDocument, Recipe, content_hash, cut, draft
 from quipu.model.delta import ChunkFacts, Delta, DocumentFacts, Job, JobFailure
-from quipu.model.document import SourceDocument, Status
-from quipu.model.event import DocumentDone, Progress
+from quipu.model.document import DocumentStatus, SourceDocument
+from quipu.model.event import DocumentDone, EventSink, Progress
 from quipu.model.graph import Chunk
-from quipu.ports.embedder import Embedder
-from quipu.ports.extractor import Extracted
-from quipu.ports.sink import Sink
+from quipu.ports.ingest import ExtractionResult
+from quipu.ports.providers import Embedder
 from quipu.ports.store import Store
 
 CLAIM = 64
@@ -41,7 +40,7 @@ class Work:
     `n_dropped` records of a model were left out, since text or ontology do not bear them out.
     """
 
-    status_by_document: dict[str, Status] = field(default_factory=dict)
+    status_by_document: dict[str, DocumentStatus] = field(default_factory=dict)
     n_chunks: int = 0
     n_extracted: int = 0
     n_reused: int = 0
@@ -64,7 +63,7 @@ _Drafted = tuple[Job, Draft]
 _Compared = tuple[Job, Draft, Sequence[float]]
 
 
-async def work_queue(store: Store, recipe: Recipe, work: Work, on_event: Sink) -> None:
+async def work_queue(store: Store, recipe: Recipe, work: Work, on_event: EventSink) -> None:
     """Work until nothing is queued, and add to `work`. A document that cannot be read fails alone, with the reason."""
     await store.release()  # what a run before this one could not give back, since the index was busy
     run = _Run(store, recipe, work, on_event)
@@ -81,7 +80,7 @@ async def work_queue(store: Store, recipe: Recipe, work: Work, on_event: Sink) -
 class _Run:
     """One run of the pipeline over a store."""
 
-    def __init__(self, store: Store, recipe: Recipe, work: Work, on_event: Sink) -> None:
+    def __init__(self, store: Store, recipe: Recipe, work: Work, on_event: EventSink) -> None:
         self._store, self._recipe, self._work, self._on_event = store, recipe, work, on_event
         self._n_asked = self._n_answered = 0
 
@@ -96,7 +95,7 @@ class _Run:
             except (OverBudget, Unavailable) as error:  # of an embedder: what it was for goes back to the queue
                 self._work.stopped = self._work.stopped or error
                 return
-            held = await self._store.advance([reading.job.id for reading in readings], Status.EXTRACTING)
+            held = await self._store.advance([reading.job.id for reading in readings], DocumentStatus.EXTRACTING)
             readings = [reading for reading in readings if reading.job.id in held]
             n_chunks = sum(len(reading.document.chunks) for reading in readings)
             crew.start(partial(self._finish, readings, failures), n_chunks)
@@ -134,11 +133,11 @@ class _Run:
             if document.id not in committed.superseded:
                 work.n_chunks += len(document.chunks)
                 is_partial = any(said.chunk.error for said in document.chunks)
-                self._finished(document.id, Status.PARTIAL if is_partial else Status.READY)
+                self._finished(document.id, DocumentStatus.PARTIAL if is_partial else DocumentStatus.READY)
         for job, failure in failures:
-            self._finished(job.document_id, Status.FAILED, failure.error)
+            self._finished(job.document_id, DocumentStatus.FAILED, failure.error)
 
-    def _finished(self, document_id: str, status: Status, error: str = "") -> None:
+    def _finished(self, document_id: str, status: DocumentStatus, error: str = "") -> None:
         self._work.status_by_document[document_id] = status
         self._on_event(DocumentDone(document_id=document_id, status=status, error=error))
 
@@ -212,11 +211,13 @@ def _noted(job: Job, what: str, failures: _Failures) -> Iterator[None]:
         failures.append((job, JobFailure(job=job.id, error=reason)))
 
 
-def _all_facts(readings: Sequence[_Reading], outcomes: Mapping[str, Extracted], recipe: Recipe) -> list[DocumentFacts]:
+def _all_facts(
+    readings: Sequence[_Reading], outcomes: Mapping[str, ExtractionResult], recipe: Recipe
+) -> list[DocumentFacts]:
     return [_document_facts(reading, outcomes, recipe) for reading in readings]
 
 
-def _document_facts(reading: _Reading, outcomes: Mapping[str, Extracted], recipe: Recipe) -> DocumentFacts:
+def _document_facts(reading: _Reading, outcomes: Mapping[str, ExtractionResult], recipe: Recipe) -> DocumentFacts:
     parsed, source = reading.document.parsed, reading.source
     return DocumentFacts(
         id=source.id,
@@ -230,7 +231,7 @@ def _document_facts(reading: _Reading, outcomes: Mapping[str, Extracted], recipe
     )
 
 
-def _facts(chunk: Chunk, outcome: Extracted) -> ChunkFacts:
+def _facts(chunk: Chunk, outcome: ExtractionResult) -> ChunkFacts:
     if outcome.extraction is None:
         return ChunkFacts(chunk=replace(chunk, error=outcome.error or "the extractor gave no reason"))
     return chunk_facts(replace(chunk, error=outcome.error), outcome.extraction)

@@ -7,14 +7,20 @@ from enum import Enum, auto
 
 from quipu.ingest.chunkers import CHUNKERS, chunk, sentences, with_header
 from quipu.model.chunking import Chunking, ChunkingRule
-from quipu.model.content_hash import is_same_content, is_same_reading, join_hash
-from quipu.model.document import Document, ParsedDocument, SourceDocument, Status
+from quipu.model.document import (
+    Document,
+    DocumentStatus,
+    ParsedDocument,
+    SourceDocument,
+    is_same_content,
+    is_same_extraction,
+    join_content_hash,
+)
 from quipu.model.extraction import ChunkInput
 from quipu.model.graph import Chunk
 from quipu.model.ids import chunk_id, digest, digest_bytes
-from quipu.ports.embedder import Embedder
-from quipu.ports.extractor import Extractor
-from quipu.ports.tokenizer import Tokenizer
+from quipu.ports.ingest import Extractor
+from quipu.ports.providers import Embedder, Tokenizer
 
 READING = "reading/2"  # raised whenever parsers or chunkers make something else of the same bytes
 
@@ -75,7 +81,7 @@ def chunking_of(source: SourceDocument, recipe: Recipe) -> Chunking:
 def content_hash(source: SourceDocument, recipe: Recipe) -> str:
     """Return what identifies a document's content and how it is read; see model.content_hash."""
     content = _digest(source, recipe, digest(READING, recipe.tokenizer.identity))
-    return join_hash(content, recipe.extractor.identity, recipe.extractor.description)
+    return join_content_hash(content, recipe.extractor.identity, recipe.extractor.description)
 
 
 def standing(before: Document | None, source: SourceDocument, recipe: Recipe) -> Standing:
@@ -83,11 +89,11 @@ def standing(before: Document | None, source: SourceDocument, recipe: Recipe) ->
 
     What was read in part is tried again by who read it, and by nobody else.
     """
-    if before is None or before.status not in (Status.READY, Status.PARTIAL):
+    if before is None or before.status not in (DocumentStatus.READY, DocumentStatus.PARTIAL):
         return Standing.TO_READ
     now, then = content_hash(source, recipe), before.content_hash
-    if is_same_reading(then, now) or then == _unnamed_hash(source, recipe):
-        return Standing.READ if before.status is Status.READY else Standing.TO_READ
+    if is_same_extraction(then, now) or then == _unnamed_hash(source, recipe):
+        return Standing.READ if before.status is DocumentStatus.READY else Standing.TO_READ
     return Standing.READ_OTHERWISE if is_same_content(then, now) else Standing.TO_READ
 
 

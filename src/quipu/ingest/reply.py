@@ -4,7 +4,7 @@ import json
 from dataclasses import fields
 
 from quipu.errors import Corrupt
-from quipu.model.extraction import Extraction, FoundAlias, FoundClaim, FoundEntity, FoundRelation
+from quipu.model.extraction import ExtractedAlias, ExtractedClaim, ExtractedEntity, ExtractedRelation, Extraction
 
 
 def to_payload(extraction: Extraction) -> str:
@@ -17,12 +17,12 @@ def from_payload(payload: str) -> Extraction:
     try:
         kept = json.loads(payload)
         return Extraction(
-            entities=tuple(FoundEntity(**found) for found in kept["entities"]),
+            entities=tuple(ExtractedEntity(**found) for found in kept["entities"]),
             relations=tuple(
-                FoundRelation(**{**found, "keywords": tuple(found["keywords"])}) for found in kept["relations"]
+                ExtractedRelation(**{**found, "keywords": tuple(found["keywords"])}) for found in kept["relations"]
             ),
-            aliases=tuple(FoundAlias(**found) for found in kept["aliases"]),
-            claims=tuple(FoundClaim(**found) for found in kept.get("claims", ())),
+            aliases=tuple(ExtractedAlias(**found) for found in kept["aliases"]),
+            claims=tuple(ExtractedClaim(**found) for found in kept.get("claims", ())),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise Corrupt(
@@ -31,5 +31,7 @@ def from_payload(payload: str) -> Extraction:
         ) from error
 
 
-def _record(found: Extraction | FoundEntity | FoundRelation | FoundAlias | FoundClaim) -> dict[str, object]:
+def _record(
+    found: Extraction | ExtractedEntity | ExtractedRelation | ExtractedAlias | ExtractedClaim,
+) -> dict[str, object]:
     return {field.name: getattr(found, field.name) for field in fields(found)}

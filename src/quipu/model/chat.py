@@ -18,7 +18,7 @@ class Role(StrEnum):
     JUDGE = "judge"
 
 
-class Finish(StrEnum):
+class FinishReason(StrEnum):
     """Why a reply ended.
 
     `length`: the limit on output tokens was met. `filtered`: the provider withheld the rest. `interrupted`: the
@@ -31,7 +31,7 @@ class Finish(StrEnum):
     INTERRUPTED = "interrupted"
 
 
-class Lifetime(StrEnum):
+class ReplyLifetime(StrEnum):
     """How long a reply is kept, beyond which it would be a ghost of what has been removed.
 
     `documents`: until the last of the request's documents goes. `all documents`: until the first goes or takes
@@ -74,7 +74,7 @@ class ChatRequest:
     attempt: int = 0
     documents: tuple[str, ...] = ()
     made_from: tuple[str, ...] = ()
-    lifetime: Lifetime = Lifetime.DOCUMENTS
+    lifetime: ReplyLifetime = ReplyLifetime.DOCUMENTS
     revision: int | None = None
     subject: str = ""
 
@@ -110,7 +110,7 @@ class Completion:
     """
 
     text: str
-    finish: Finish
+    finish: FinishReason
     tokens: TokenCount
     is_estimate: bool = False
     is_reused: bool = False

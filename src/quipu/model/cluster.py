@@ -89,7 +89,7 @@ class ClusterRelation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Crossings:
+class ClusterRelationUpdate:
     """Relations between clusters, to be written in place of those of the same ends; `gone` are ends to be forgotten.
 
     `revision` is the one whose facts they were made from. Between clusters that hold an entity of which something has

@@ -6,14 +6,43 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from quipu.model.cluster import ClusterReport, Crossings, Partition
-from quipu.model.document import Metadata, SourceDocument, Status
+from quipu.model.cluster import ClusterRelationUpdate, ClusterReport, Partition
+from quipu.model.derivation import DerivationRecord
+from quipu.model.document import DocumentStatus, Metadata, SourceDocument
 from quipu.model.graph import AliasMention, Chunk, ClaimMention, EntityMention, RelationMention
-from quipu.model.made import Made
-from quipu.model.sentences import ChunkSentences
 from quipu.model.summary import Summary
-from quipu.model.synonyms import Compared
 from quipu.model.usage import UsageRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SynonymPair:
+    """Two entities and the cosine of their names."""
+
+    first: str
+    second: str
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SynonymUpdate:
+    """The names that were compared with all others as of a revision, and the pairs this found.
+
+    What has another name since then, or is gone, is left out when this is written. `anew` first drops every pair there
+    is, so that all names are to be compared again; it comes alone.
+    """
+
+    revision: int = 0
+    names: Sequence[str] = ()  # keys of entities
+    pairs: Sequence[SynonymPair] = ()
+    anew: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkSentences:
+    """Where the sentences of a chunk begin and end in its text, in order; they replace those there are."""
+
+    chunk: str
+    spans: Sequence[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +78,7 @@ class DocumentFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class ExtractionReply:
     """An extractor's reply to one exact input, kept so that it is never asked for twice.
 
     `document_id` is "" where nothing is added, as with a sample: it is then kept until `purge`, or with its documents
@@ -92,7 +121,7 @@ class Delta:
 
     enqueue: Sequence[SourceDocument] = ()
     enqueue_removal: Sequence[str] = ()
-    replies: Sequence[Reply] = ()
+    replies: Sequence[ExtractionReply] = ()
     publish: Sequence[DocumentFacts] = ()
     remove: Sequence[str] = ()
     remove_claimed: Sequence[int] = ()
@@ -100,10 +129,10 @@ class Delta:
     summaries: Sequence[Summary] = ()
     partition: Partition | None = None
     reports: Sequence[ClusterReport] = ()
-    cluster_relations: Crossings | None = None
+    cluster_relations: ClusterRelationUpdate | None = None
     drop: Sequence[str] = ()
-    made: Sequence[Made] = ()
-    synonyms: Compared | None = None
+    made: Sequence[DerivationRecord] = ()
+    synonyms: SynonymUpdate | None = None
     sentences: Sequence[ChunkSentences] = ()
     vectors: Sequence[VectorRow] = ()
     usage: Sequence[UsageRow] = ()
@@ -115,12 +144,12 @@ class Job:
 
     id: int
     document_id: str
-    status: Status
+    status: DocumentStatus
     source: SourceDocument | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Committed:
+class CommitResult:
     """What a commit did: the new revision, and the documents whose job had been replaced meanwhile.
 
     `n_outdated` summaries were of descriptions that are others now, and were dropped.

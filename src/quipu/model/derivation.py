@@ -3,6 +3,16 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DerivationRecord:
+    """A derivation that is kept: what it was made by (algorithm, version, parameters), and of which revision."""
+
+    name: str
+    identity: str
+    revision: int
+
+
 # Derivations the store keeps in step with each commit know their names.
 NAMES, SYNONYMS, SENTENCES, REPORTS = "names", "synonyms", "sentences", "reports"
 ADOPTED = "adopted"  # no derivation: kept beside them, which recorded graph the communities were taken from
@@ -62,7 +72,7 @@ class DerivationState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DerivationReport:
+class DerivationResult:
     """What refreshing one derivation did. `failed` are (what, why); `stopped` is why it ended early, "" otherwise."""
 
     name: str

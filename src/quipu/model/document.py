@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from quipu.model.chunking import Chunking
-from quipu.model.content_hash import reader_named
+from quipu.model.ids import digest
 
 MetadataValue = str | int | float | bool | None | tuple[str, ...]
 Metadata = Mapping[str, MetadataValue]
 
 
-class Status(StrEnum):
+class DocumentStatus(StrEnum):
     """Where a document stands: `queued → parsing → extracting → ready | partial | failed`, or `removing`."""
 
     QUEUED = "queued"
@@ -75,7 +75,7 @@ class Document:
 
     id: str
     title: str
-    status: Status
+    status: DocumentStatus
     source: str = ""
     media_type: str = "text/plain"
     metadata: Metadata = field(default_factory=dict)
@@ -90,4 +90,29 @@ class Document:
     @property
     def reader(self) -> str:
         """Who read it, in words; "" where nobody has, or that was not noted."""
-        return reader_named(self.content_hash)
+        return extractor_name(self.content_hash)
+
+
+_N_READER = 12  # of its digest
+_READ_AT = len(digest()) + 1
+EXTRACTOR_NAME_OFFSET = _READ_AT + _N_READER + 1  # where the reader's name begins
+
+
+def join_content_hash(content: str, reader: str, name: str) -> str:
+    """Return the hash of a document with this digest of content, read by what has this identity and name."""
+    return f"{content} {digest(reader)[:_N_READER]} {name}"
+
+
+def is_same_content(one: str, other: str) -> bool:
+    """Say whether two hashes are of one content, cut in one way, whoever read it."""
+    return one[:_READ_AT] == other[:_READ_AT]
+
+
+def is_same_extraction(one: str, other: str) -> bool:
+    """Say whether two hashes are of one content read by the same, by whatever name."""
+    return one[:EXTRACTOR_NAME_OFFSET] == other[:EXTRACTOR_NAME_OFFSET]
+
+
+def extractor_name(content_hash: str) -> str:
+    """Return who read a document, in words; "" where that was not noted."""
+    return content_hash[EXTRACTOR_NAME_OFFSET:]

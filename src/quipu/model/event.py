@@ -1,5 +1,6 @@
 """Events: what long work reports while it runs."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 
@@ -23,3 +24,10 @@ class DocumentDone:
 
 
 Event = Progress | DocumentDone
+
+
+EventSink = Callable[[Event], None]
+
+
+def ignore_event(event: Event) -> None:
+    """Take an event and do nothing."""

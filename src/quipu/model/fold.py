@@ -17,13 +17,13 @@ def display_name(surfaces: Mapping[str, int]) -> str:
     return min(surfaces, key=lambda surface: (-surfaces[surface], surface))
 
 
-def voted_type(types: Mapping[str, int]) -> str:
+def most_common_type(types: Mapping[str, int]) -> str:
     """Return the type most mentions give; one that says something beats `Other`, which beats `Unknown`."""
     vague = {UNKNOWN_TYPE: 2, OTHER_TYPE: 1}
     return min(types, key=lambda kind: (vague.get(kind, 0), -types[kind], kind))
 
 
-def description_order(description: str, *, is_definition: bool = False) -> int:
+def description_rank(description: str, *, is_definition: bool = False) -> int:
     """Return the rank of a description among those of its entity: definitions first, then by digest.
 
     The rank depends on the words alone, so a new description displaces one of the first few only rarely, and a hub's
@@ -34,12 +34,12 @@ def description_order(description: str, *, is_definition: bool = False) -> int:
     return int(digest(description)[:15], 16) | (0 if is_definition else 1 << 61)
 
 
-def joined_descriptions(ordered: Iterable[str]) -> str:
+def join_descriptions(ordered: Iterable[str]) -> str:
     """Return the first few descriptions, a line each and none twice, within the limits on number and characters."""
     return "\n".join(_lines(ordered))
 
 
-def leaves_out(ordered: Sequence[str]) -> bool:
+def needs_summary(ordered: Sequence[str]) -> bool:
     """Say whether the join of these descriptions, of which the first MAX_DESCRIPTIONS + 1 will do, is not all of them.
 
     The answer depends on the words alone, as the join does. It may be yes where all that is left out is a description
@@ -82,7 +82,7 @@ def thousandths_to_weight(total: int) -> float:
     return total / 1000
 
 
-def first_descriptions(described: Sequence[tuple[int, str]]) -> list[str]:
+def distinct_descriptions(described: Sequence[tuple[int, str]]) -> list[str]:
     """Return distinct descriptions in order of their rank, from (rank, description) pairs in any order."""
     distinct = {order: text for order, text in described if order != NO_DESCRIPTION}
     return [distinct[order] for order in sorted(distinct)]

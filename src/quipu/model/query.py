@@ -1,13 +1,17 @@
 """Questions: what to ask, how, within which budgets and over which documents."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from typing import Literal, Self
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args, get_origin, get_type_hints
 
 from quipu.errors import InvalidInput
-from quipu.model.fields import check_fields
 
-Comparison = Literal["=", "!=", "<", "<=", ">", ">=", "in", "contains", "exists"]
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+
+ComparisonOperator = Literal["=", "!=", "<", "<=", ">", ">=", "in", "contains", "exists"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,7 +19,7 @@ class Condition:
     """One comparison on document metadata, as in `region = Asia` or `date >= 1500-01-01`."""
 
     field: str
-    comparison: Comparison
+    comparison: ComparisonOperator
     value: str = ""
 
     def __post_init__(self) -> None:
@@ -189,3 +193,47 @@ class Query:
     def as_searched(self) -> Self:
         """Return the query a strategy gets: its text is what is searched for."""
         return replace(self, text=self.search_text) if self.search_text else self
+
+
+_WORDS: Mapping[object, str] = {str: "a text", int: "a whole number", float: "a number", bool: "True or False"}
+_MAX_SHOWN = 80  # characters of a value
+
+
+def check_fields(made: "DataclassInstance") -> None:
+    """Raise InvalidInput, with the name, the value and what is allowed, for the first field that is something else.
+
+    Annotations may be of texts, numbers, truth values, classes, literals and tuples of one of these; a list will do for
+    a tuple, a whole number for any, and no truth value for a number.
+    """
+    for name, kind in _kinds(type(made)).items():
+        value = getattr(made, name)
+        if type(value) is not kind and not _is(value, kind):
+            raise InvalidInput(
+                f"{name} = {repr(value)[:_MAX_SHOWN]} cannot be used.", remedy=f"It takes {_in_words(kind)}."
+            )
+
+
+@cache
+def _kinds(cls: type["DataclassInstance"]) -> Mapping[str, Any]:
+    hints = get_type_hints(cls)
+    return {each.name: hints[each.name] for each in fields(cls)}
+
+
+def _is(value: object, kind: Any) -> bool:
+    if value == ():
+        return get_origin(kind) is tuple
+    if get_origin(kind) is tuple:
+        return isinstance(value, (tuple, list)) and all(_is(each, get_args(kind)[0]) for each in value)
+    if get_origin(kind) is Literal:
+        return isinstance(value, str) and value in get_args(kind)
+    if kind is int or kind is float:
+        return isinstance(value, (int, kind)) and not isinstance(value, bool)
+    return isinstance(value, kind)
+
+
+def _in_words(kind: Any) -> str:
+    if get_origin(kind) is tuple:
+        return f"a list, of which each is {_in_words(get_args(kind)[0])}"
+    if get_origin(kind) is Literal:
+        return "one of: " + ", ".join(map(repr, get_args(kind)))
+    return _WORDS.get(kind) or f"a quipu.{kind.__name__}"

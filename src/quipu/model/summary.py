@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 
-class OwnerKind(StrEnum):
+class SummaryTargetKind(StrEnum):
     """What descriptions are of."""
 
     ENTITY = "entity"
@@ -12,10 +12,10 @@ class OwnerKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Owner:
+class SummaryTarget:
     """An entity, by its key, or a relation, by its id."""
 
-    kind: OwnerKind
+    kind: SummaryTargetKind
     id: str
 
 
@@ -35,7 +35,7 @@ class SummaryTask:
     It was read as of `revision`.
     """
 
-    owner: Owner
+    owner: SummaryTarget
     names: tuple[str, ...]
     descriptions: tuple[Description, ...]
     inputs_hash: str
@@ -46,7 +46,7 @@ class SummaryTask:
 class Summary:
     """A summary of the descriptions of `inputs_hash`; `model` names the model and the prompt that made it."""
 
-    owner: Owner
+    owner: SummaryTarget
     inputs_hash: str
     text: str
     model: str
@@ -56,12 +56,12 @@ class Summary:
 class SummaryFailure:
     """A summary that could not be made, and why; it will be tried again."""
 
-    owner: Owner
+    owner: SummaryTarget
     error: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SummaryReport:
+class SummaryResult:
     """What a run of summaries did: how many it made, with how many calls (and replies kept before), and what failed.
 
     `n_outdated` were made of descriptions that have changed meanwhile, and dropped.

@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass
 
-from quipu.model.estimate import Range
-from quipu.model.ontology import Ontology, Term
-from quipu.model.usage import UsageRow
+from quipu.model.extraction import GlossaryTerm, Ontology
+from quipu.model.usage import Range, UsageRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sampled:
+class SampledChunk:
     """A chunk of the sample; `is_compared` says that it was kept apart, to compare readings of it."""
 
     chunk_id: str
@@ -28,7 +27,7 @@ class TypeCount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Named:
+class TypedName:
     """A name and the type it was given."""
 
     name: str
@@ -36,23 +35,23 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class ExtractionOutcome:
     """What one reading of a chunk found. `error` is why it could not be read, or not to its end."""
 
-    entities: tuple[Named, ...] = ()
+    entities: tuple[TypedName, ...] = ()
     n_relations: int = 0
     error: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ComparedReading:
+class ExtractionComparison:
     """A chunk read as before and as tuned; `only_before` and `only_after` are the names in one of them alone."""
 
     chunk_id: str
     document_id: str
     title: str
-    before: Reading
-    after: Reading
+    before: ExtractionOutcome
+    after: ExtractionOutcome
     only_before: tuple[str, ...] = ()
     only_after: tuple[str, ...] = ()
     retyped: tuple[str, ...] = ()  # names that both have, with another type
@@ -70,7 +69,7 @@ class TuningCost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class TuningOrigin:
     """What a suggestion was made from: equal ones, and equal replies of a model, make equal suggestions.
 
     `revision` is that of the index whose documents were looked at, None where others were named; `sample` is a digest
@@ -85,7 +84,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TuningReport:
+class TuningResult:
     """What `tune` worked out.
 
     `file` is the text of an ontology file that says `ontology`, "" where it was only asked what it would take; `by`
@@ -101,13 +100,13 @@ class TuningReport:
     n_documents: int
     n_unreadable: int = 0
     n_chunks: int = 0
-    sample: tuple[Sampled, ...] = ()
+    sample: tuple[SampledChunk, ...] = ()
     type_counts: tuple[TypeCount, ...] = ()
-    glossary: tuple[Term, ...] = ()
+    glossary: tuple[GlossaryTerm, ...] = ()
     prompt_diff: str = ""
-    compared: tuple[ComparedReading, ...] = ()
+    compared: tuple[ExtractionComparison, ...] = ()
     cost: TuningCost | None = None
     notes: tuple[str, ...] = ()
     stopped: str = ""
     usage: tuple[UsageRow, ...] = ()
-    origin: Origin | None = None
+    origin: TuningOrigin | None = None

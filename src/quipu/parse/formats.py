@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import cast
 
 from quipu.model.document import ParsedDocument, SourceDocument
-from quipu.ports.parser import Parser
+from quipu.ports.ingest import Parser
 
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 

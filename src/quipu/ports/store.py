@@ -9,8 +9,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from quipu.model.delta import Committed, Delta, Job
-from quipu.model.document import Document, Status
+from quipu.model.delta import CommitResult, Delta, Job
+from quipu.model.document import Document, DocumentStatus
 from quipu.model.evidence import Scored
 from quipu.model.graph import (
     AliasMention,
@@ -24,13 +24,13 @@ from quipu.model.graph import (
     RelationMention,
 )
 from quipu.model.query import Filter
-from quipu.model.summary import Owner, SummaryTask
+from quipu.model.summary import SummaryTarget, SummaryTask
 from quipu.model.usage import UsageRow
-from quipu.ports.derived import DerivedView
-from quipu.ports.replies import Replies
+from quipu.ports.derivation_view import DerivationView
+from quipu.ports.reply_cache import ReplyCache
 
 
-class Space(StrEnum):
+class VectorSpace(StrEnum):
     """A family of vectors: what the vectors stand for."""
 
     CHUNK = "chunk"
@@ -50,7 +50,7 @@ class VectorBlock:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
+class IndexCounts:
     """How much the index holds, and how much work is waiting.
 
     `n_unsummarised` entities and relations have more descriptions than are shown: a language model may sum them up.
@@ -71,7 +71,7 @@ class Counts:
     readers: Mapping[str, int]
 
 
-class ReadView(DerivedView, Protocol):
+class ReadView(DerivationView, Protocol):
     """A snapshot of the index at one revision, restricted to the documents its filter allows.
 
     Ids are public ids (chunk ids, entity keys, relation ids). Unknown or filtered-out ids are left out of results.
@@ -89,7 +89,7 @@ class ReadView(DerivedView, Protocol):
         """The filter this view was opened with."""
         ...
 
-    async def counts(self) -> Counts:
+    async def counts(self) -> IndexCounts:
         """Return how much the whole index holds (the filter does not apply)."""
         ...
 
@@ -186,27 +186,27 @@ class ReadView(DerivedView, Protocol):
         """Return the k chunks that match the words of `text` best by BM25, best first, equal scores by id."""
         ...
 
-    async def vector_dimension(self, space: Space) -> int:
+    async def vector_dimension(self, space: VectorSpace) -> int:
         """Return the length of the vectors of the live model, 0 where there are none."""
         ...
 
-    async def vectors_after(self, space: Space, row: int) -> VectorBlock:
+    async def vectors_after(self, space: VectorSpace, row: int) -> VectorBlock:
         """Return the space's vectors with a row number above `row` (-1: all), whatever the filter."""
         ...
 
-    async def vectors_gone(self, space: Space, revision: int) -> npt.NDArray[np.int64] | None:
+    async def vectors_gone(self, space: VectorSpace, revision: int) -> npt.NDArray[np.int64] | None:
         """Return the rows deleted after `revision`, or None where that is no longer known (rebuild then)."""
         ...
 
-    async def vectors_allowed(self, space: Space) -> npt.NDArray[np.int64] | None:
+    async def vectors_allowed(self, space: VectorSpace) -> npt.NDArray[np.int64] | None:
         """Return the rows whose owner the filter allows, rising; None where there is no filter."""
         ...
 
-    async def vector_owners(self, space: Space, rows: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    async def vector_owners(self, space: VectorSpace, rows: Sequence[int]) -> dict[int, tuple[str, ...]]:
         """Return the allowed ids each row stands for; equal texts share a row."""
         ...
 
-    async def vector_rows(self, space: Space, ids: Sequence[str]) -> dict[str, int]:
+    async def vector_rows(self, space: VectorSpace, ids: Sequence[str]) -> dict[str, int]:
         """Return the row of each of the given ids' vectors; ids without a vector are left out."""
         ...
 
@@ -226,14 +226,14 @@ class ReadView(DerivedView, Protocol):
         ...
 
 
-class Store(Replies, Protocol):
+class Store(ReplyCache, Protocol):
     """One place for everything: facts, their folds, vectors, work, replies, costs.
 
     `commit` is all or nothing; views never block. Views and whatever writes raise Mismatch where another version of
     Quipu has changed the schema since the index was opened. `find`, `keep` and `spend` leave the revision as it is.
     """
 
-    async def commit(self, delta: Delta) -> Committed:
+    async def commit(self, delta: Delta) -> CommitResult:
         """Apply the whole change in one transaction, or raise and change nothing.
 
         Raises InvalidDelta for a change that breaks the data model, Busy where another process does not let go.
@@ -251,7 +251,7 @@ class Store(Replies, Protocol):
         """
         ...
 
-    async def advance(self, job_ids: Sequence[int], status: Status) -> set[int]:
+    async def advance(self, job_ids: Sequence[int], status: DocumentStatus) -> set[int]:
         """Record that claimed jobs reached a stage, and renew their lease; return those this store still holds."""
         ...
 
@@ -300,14 +300,14 @@ class Store(Replies, Protocol):
         """
         ...
 
-    async def unsummarised(self) -> list[Owner]:
+    async def unsummarised(self) -> list[SummaryTarget]:
         """Return the entities and relations whose descriptions are more than their join shows, ordered.
 
         Those with a summary of all they are described by are none of them.
         """
         ...
 
-    async def summary_tasks(self, owners: Sequence[Owner]) -> list[SummaryTask]:
+    async def summary_tasks(self, owners: Sequence[SummaryTarget]) -> list[SummaryTask]:
         """Return what is to be summed up of each, in the given order; owners that want no summary are left out."""
         ...
 

@@ -18,7 +18,7 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
-class Measure(StrEnum):
+class EdgeWeight(StrEnum):
     """What a link between two entities counts for."""
 
     ONE = "one"  # 1 for each related pair
@@ -35,7 +35,7 @@ class Neighbours:
     weights: Floats
 
 
-class Links(Protocol):
+class AdjacencyMatrix(Protocol):
     """A sparse matrix of positive weights, [n_rows, n_columns], that is read by rows."""
 
     @property
@@ -60,7 +60,7 @@ class Links(Protocol):
         """Return the sum of the links of each row, [n_rows]."""
         ...
 
-    def ones(self) -> "Links":
+    def ones(self) -> "AdjacencyMatrix":
         """Return the same links, each with the weight 1."""
         ...
 
@@ -83,28 +83,28 @@ class Topology(Protocol):
         """Numbers of chunks are below this."""
         ...
 
-    def relations(self, measure: Measure) -> Links:
+    def relations(self, measure: EdgeWeight) -> AdjacencyMatrix:
         """Return entity × entity, symmetric, nothing on the diagonal."""
         ...
 
-    def appearances(self) -> Links:
+    def appearances(self) -> AdjacencyMatrix:
         """Return entity × chunk: how often a chunk names the entity (its mentions or links, whichever are more)."""
         ...
 
-    def mentions(self) -> Links:
+    def mentions(self) -> AdjacencyMatrix:
         """Return entity × chunk: how often a chunk mentions the entity; that its name stands there is not enough."""
         ...
 
-    def namings(self) -> Links:
+    def namings(self) -> AdjacencyMatrix:
         """Return chunk × entity: the appearances, read from the other side."""
         ...
 
-    def synonyms(self) -> Links:
+    def synonyms(self) -> AdjacencyMatrix:
         """Return entity × entity, symmetric: the cosine of names that are much alike; empty until these are built."""
         ...
 
 
-class Topologies(Protocol):
+class TopologyIndex(Protocol):
     """Opens the topology of a view."""
 
     async def of(self, view: ReadView) -> Topology:

@@ -5,8 +5,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from quipu.model.extraction import ChunkInput, FoundAlias, FoundClaim, FoundEntity, FoundRelation
-from quipu.model.ontology import RelationRule, Term, TypeRule
+from quipu.model.extraction import (
+    ChunkInput,
+    ExtractedAlias,
+    ExtractedClaim,
+    ExtractedEntity,
+    ExtractedRelation,
+    GlossaryTerm,
+    RelationRule,
+    TypeRule,
+)
 from quipu.prompts.fence import escape_control_tokens, make_boundary, one_line
 
 TITLE = "Knowledge graph extraction"
@@ -14,7 +22,7 @@ VERSION = "1"
 DONE = "<|done|>"
 
 Format = Literal["lines", "json"]
-ExtractionRecord = FoundEntity | FoundRelation | FoundAlias | FoundClaim
+ExtractionRecord = ExtractedEntity | ExtractedRelation | ExtractedAlias | ExtractedClaim
 
 _TASK = f"""\
 {TITLE}
@@ -119,7 +127,9 @@ def render_system(guidance: Guidance) -> str:
     return "\n\n".join((*fixed, *map(_render_example, guidance.examples), _choices(guidance)))
 
 
-def render_user(chunk: ChunkInput, max_entities: int, glossary: Sequence[Term] = (), *, is_again: bool = False) -> str:
+def render_user(
+    chunk: ChunkInput, max_entities: int, glossary: Sequence[GlossaryTerm] = (), *, is_again: bool = False
+) -> str:
     """Return the user message, which ends with the text of the chunk.
 
     `is_again` tells the model that its earlier reply contained no record.
@@ -245,7 +255,7 @@ def _relation_line(rule: RelationRule) -> str:
     return f"- {rule.name}{ends if rule.domain or rule.range else ''}{description}"
 
 
-def _term_line(term: Term) -> str:
+def _term_line(term: GlossaryTerm) -> str:
     other = f", also {', '.join(term.aliases)}" if term.aliases else ""
     kind = f" ({term.type})" if term.type else ""
     return f"- {term.name}{kind}{other}{f': {term.definition}' if term.definition else ''}"
@@ -253,14 +263,14 @@ def _term_line(term: Term) -> str:
 
 def _record_fields(record: ExtractionRecord) -> tuple[str, ...]:
     match record:
-        case FoundEntity():
+        case ExtractedEntity():
             return "entity", record.name, record.type, record.description
-        case FoundRelation():
+        case ExtractedRelation():
             keywords = ", ".join(record.keywords)
             return "relation", record.source, record.target, keywords, record.description, _strength(record)
-        case FoundAlias():
+        case ExtractedAlias():
             return "alias", record.name, record.alias
-        case FoundClaim():
+        case ExtractedClaim():
             between = (text or "-" for text in (record.object, record.type, record.status, record.dates))
             return "claim", record.subject, *between, record.description
 
@@ -269,14 +279,14 @@ def _records_json(records: Iterable[ExtractionRecord]) -> str:
     lists: dict[str, list[dict[str, object]]] = {"entities": [], "relations": [], "aliases": []}
     for record in records:
         match record:
-            case FoundEntity():
+            case ExtractedEntity():
                 name = "entities"
                 fields: dict[str, object] = {
                     "name": record.name,
                     "type": record.type,
                     "description": record.description,
                 }
-            case FoundRelation():
+            case ExtractedRelation():
                 name = "relations"
                 fields = {
                     "source": record.source,
@@ -285,14 +295,14 @@ def _records_json(records: Iterable[ExtractionRecord]) -> str:
                     "description": record.description,
                     "strength": float(_strength(record)),
                 }
-            case FoundAlias():
+            case ExtractedAlias():
                 name, fields = "aliases", {"name": record.name, "other": record.alias}
-            case FoundClaim():
+            case ExtractedClaim():
                 name = "claims"
-                fields = {key: getattr(record, key) for key in FoundClaim.__dataclass_fields__}
+                fields = {key: getattr(record, key) for key in ExtractedClaim.__dataclass_fields__}
         lists.setdefault(name, []).append(fields)
     return json.dumps(lists, ensure_ascii=False)
 
 
-def _strength(relation: FoundRelation) -> str:
+def _strength(relation: ExtractedRelation) -> str:
     return f"{round(relation.weight * 10, 2):g}"

@@ -10,10 +10,9 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from quipu.errors import Overloaded, QuipuError, Refused, TooLong, Unavailable
-from quipu.model.chat import ChatRequest, Completion, Finish, TokenCount
-from quipu.model.extra import extra_identity, parse_extra
-from quipu.model.secret import Secret
-from quipu.ports.llm import TextSink, no_text
+from quipu.model.chat import ChatRequest, Completion, FinishReason, TokenCount
+from quipu.model.secret import Secret, extra_identity, parse_extra
+from quipu.ports.providers import TextSink, ignore_text
 
 _REMEDY = "Run pip install 'quipu-rag[litellm]'."
 _MAX_EXCERPT = 300
@@ -48,7 +47,7 @@ _REMEDY_BY_ERROR = {
 }
 # Keys that only the library knows, as services write them.
 _TOKEN = re.compile(r"\b(sk-[\w-]{8,}|AKIA[0-9A-Z]{12,}|AIza[\w-]{20,})|(?<=Bearer )\S+")
-_FINISH = {"length": Finish.LENGTH, "content_filter": Finish.FILTERED}
+_FINISH = {"length": FinishReason.LENGTH, "content_filter": FinishReason.FILTERED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +111,7 @@ class LiteLlm:
         parameters = f"?{json.dumps(said, sort_keys=True, ensure_ascii=False)}" if said else ""
         return f"litellm/{self._model}{parameters}"
 
-    async def complete(self, request: ChatRequest, on_text: TextSink = no_text) -> Completion:
+    async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
         """Return the reply, as the port promises."""
         if self._library is None:
             self._library = await asyncio.to_thread(self._load)
@@ -125,7 +124,7 @@ class LiteLlm:
         except Overloaded:
             if not reply.text:
                 raise
-            reply.finish = Finish.INTERRUPTED
+            reply.finish = FinishReason.INTERRUPTED
         finally:
             await pieces.aclose()
         return self._completion(reply, request)
@@ -196,7 +195,7 @@ class LiteLlm:
         return text
 
     def _completion(self, reply: "_Reply", request: ChatRequest) -> Completion:
-        if not reply.text and reply.finish is Finish.FILTERED:
+        if not reply.text and reply.finish is FinishReason.FILTERED:
             raise Refused(f"litellm/{self._model} withheld its reply.", remedy="Leave this text out.", may_cost=True)
         if not reply.n_pieces:
             raise Overloaded(
@@ -217,7 +216,7 @@ class _Reply:
 
     def __init__(self) -> None:
         self.text = ""
-        self.finish = Finish.STOP
+        self.finish = FinishReason.STOP
         self.tokens: TokenCount | None = None
         self.n_pieces = 0
 
@@ -233,7 +232,7 @@ class _Reply:
             return ""
         self.n_pieces += 1
         if reason := _at(choices[0], "finish_reason"):
-            self.finish = _FINISH.get(str(reason), Finish.STOP)
+            self.finish = _FINISH.get(str(reason), FinishReason.STOP)
         added = _at(choices[0], "delta", "content")
         text = added if isinstance(added, str) else ""
         self.text += text

@@ -17,8 +17,8 @@ from quipu.algo.budget import n_fitting
 from quipu.model.cluster import Cluster, ClusterReport, report_text
 from quipu.model.evidence import Evidence, Hit, Scored, Seed
 from quipu.model.query import Query
-from quipu.ports.store import ReadView, Space
-from quipu.ports.topology import Measure, Topology
+from quipu.ports.store import ReadView, VectorSpace
+from quipu.ports.topology import EdgeWeight, Topology
 from quipu.retrieve.steps.bridging import bridge
 from quipu.retrieve.steps.communities import branches
 from quipu.retrieve.steps.passages import MAX_CHUNKS_PER_ENTITY
@@ -45,7 +45,7 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     """Return the nearest entities, the reports on their communities, the bridge between these, and passages."""
     vectors = await embed([query.text], tools.embedder)
     n = min(query.top_k, MAX_ENTITIES)
-    wide = await nearest(Space.ENTITY, vectors[query.text], query=query, k=WIDER * n, view=view, tools=tools)
+    wide = await nearest(VectorSpace.ENTITY, vectors[query.text], query=query, k=WIDER * n, view=view, tools=tools)
     near = wide[:n]
     within = await branches([entity.id for entity in wide], view)
     communities = await _communities(near, within, query, view)
@@ -99,7 +99,7 @@ async def _passages(near: Sequence[Scored], topology: Topology, view: ReadView) 
     naming = await view.chunks_of_entities(keys, MAX_CHUNKS_PER_ENTITY) if keys else {}
     numbers = await view.entity_numbers(keys)
     chunks = await view.chunk_numbers(sorted({chunk for each in naming.values() for chunk in each}))
-    relations, namings = topology.relations(Measure.ONE), topology.namings()
+    relations, namings = topology.relations(EdgeWeight.ONE), topology.namings()
     hits: dict[str, Hit] = {}
     for entity in near:
         own = sorted(chunk for chunk in naming.get(entity.id, ()) if chunk in chunks)

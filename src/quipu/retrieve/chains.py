@@ -3,8 +3,7 @@
 from collections import deque
 from collections.abc import Mapping, Sequence
 
-from quipu.model.evidence import Seed
-from quipu.model.explanation import Chain, Step
+from quipu.model.evidence import Chain, Seed, Step
 from quipu.model.ids import relation_ends
 from quipu.retrieve.grounds import Known
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from quipu.model.cluster import ClusterReport
 from quipu.model.evidence import Evidence, Hit
 from quipu.model.query import Query
-from quipu.ports.store import ReadView, Space
+from quipu.ports.store import ReadView, VectorSpace
 from quipu.retrieve.steps.choosing import choose_reports
 from quipu.retrieve.steps.communities import Tree, read_tree, reported_at
 from quipu.retrieve.steps.points import points_in
@@ -69,7 +69,7 @@ async def _reports_alone(
 ) -> Evidence:
     """Return the reports by cosine to the question and rating; one that has no vector yet counts as unrelated."""
     vectors = await embed([query.text], tools.embedder)
-    cosines = await tools.vectors.similarities(view, Space.REPORT, vectors[query.text], list(ratings))
+    cosines = await tools.vectors.similarities(view, VectorSpace.REPORT, vectors[query.text], list(ratings))
     worth = {each: round(cosines.get(each, 0.0) + RATING_WEIGHT * ratings[each] / 10, 6) for each in ratings}
     best = sorted(worth, key=lambda each: (-worth[each], each))[: query.top_k]
     hits = (

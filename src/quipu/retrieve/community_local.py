@@ -10,8 +10,8 @@ from quipu.algo.budget import n_fitting
 from quipu.model.cluster import ClusterReport, report_text
 from quipu.model.evidence import Evidence, Hit, Seed
 from quipu.model.query import Query
-from quipu.ports.store import ReadView, Space
-from quipu.ports.tokenizer import Tokenizer
+from quipu.ports.providers import Tokenizer
+from quipu.ports.store import ReadView, VectorSpace
 from quipu.retrieve.steps.brought import those_that_fit
 from quipu.retrieve.steps.search import embed, nearest
 from quipu.retrieve.steps.surroundings import Around, passages_of, read_around, reports_of
@@ -26,7 +26,7 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     """Return the entities nearest to the question with what is around them."""
     vectors = await embed([query.text], tools.embedder)
     k = min(query.top_k, MAX_ENTITIES)
-    near = await nearest(Space.ENTITY, vectors[query.text], query=query, k=k, view=view, tools=tools)
+    near = await nearest(VectorSpace.ENTITY, vectors[query.text], query=query, k=k, view=view, tools=tools)
     around = await read_around(near, view)
     found = await reports_of([entity.id for entity in near], query.community_level, view)
     brought = await those_that_fit(

@@ -11,7 +11,7 @@ question, and local searches for it and for their titles.
 from collections.abc import Iterator, Sequence
 
 from quipu.algo.fusion import round_robin
-from quipu.model.chat import ChatRequest, Lifetime, Role
+from quipu.model.chat import ChatRequest, ReplyLifetime, Role
 from quipu.model.cluster import ClusterReport
 from quipu.model.evidence import Evidence, Hit, Seed
 from quipu.model.query import Query
@@ -74,7 +74,7 @@ async def _imagine(query: Query, example: ClusterReport, tools: Tools, model: Mo
         messages=prompt.render_hyde(query.text, shown.item),
         role=Role.KEYWORDS,
         max_output_tokens=prompt.HYDE_MAX_OUTPUT_TOKENS,
-        lifetime=Lifetime.REVISION,
+        lifetime=ReplyLifetime.REVISION,
         subject=query.text,
     )
     (reply,) = await model.ask([request])

@@ -3,8 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from quipu.errors import InvalidInput, NotFound
-from quipu.model.evidence import Evidence, Hit, Timing
-from quipu.model.explanation import ExplainedChunk, Explanation
+from quipu.model.evidence import Evidence, ExplainedChunk, Explanation, Hit, Timing
 from quipu.model.graph import Chunk
 from quipu.model.query import Filter, Query
 from quipu.ports.store import ReadView

@@ -3,7 +3,7 @@
 from quipu.model.evidence import Evidence, Hit, Seed
 from quipu.model.ids import relation_ends
 from quipu.model.query import Query
-from quipu.ports.store import ReadView, Space
+from quipu.ports.store import ReadView, VectorSpace
 from quipu.retrieve.steps.found import Found
 from quipu.retrieve.steps.keywords import high_level
 from quipu.retrieve.steps.passages import graph_passages, merged_passages
@@ -22,7 +22,7 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
 
 async def around_relations(themes: str, vector: Vector, *, query: Query, view: ReadView, tools: Tools) -> Found:
     """Return the `top_k` relations nearest to the themes, and their ends in the order they first appear."""
-    near = await nearest(Space.RELATION, vector, query=query, k=query.top_k, view=view, tools=tools)
+    near = await nearest(VectorSpace.RELATION, vector, query=query, k=query.top_k, view=view, tools=tools)
     entities: dict[str, Hit] = {}
     for scored in near:
         for key in relation_ends(scored.id):

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from quipu.model.evidence import Evidence, Hit
-from quipu.model.explanation import Ground
+from quipu.model.evidence import Evidence, Hit, SupportingHit
 from quipu.model.graph import Claim, Entity, Relation
 from quipu.model.ids import relation_ends
 from quipu.ports.store import ReadView
@@ -57,7 +56,7 @@ def _ordered(*lists: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(each for listed in lists for each in listed))
 
 
-def grounds(chunk: str, known: Known) -> Iterator[Ground]:
+def grounds(chunk: str, known: Known) -> Iterator[SupportingHit]:
     """Yield the evidence that leads to a chunk, by kind, the first of each kind first."""
     evidence = known.evidence
     times = {key: named[chunk] for key, named in known.named_in.items() if chunk in named}
@@ -79,17 +78,19 @@ def grounds(chunk: str, known: Known) -> Iterator[Ground]:
     for place, point in enumerate(evidence.points, 1):
         if chunk in point.chunks or not resting.keys().isdisjoint(point.reports):
             how = "drawn from it" if chunk in point.chunks else "drawn from a report that rests on it"
-            yield Ground(
+            yield SupportingHit(
                 kind="point", id=str(place), name=point.text, rank=place, score=point.score, reason="", how=how
             )
 
 
-def found_beside(known: Known) -> Iterator[Ground]:
+def found_beside(known: Known) -> Iterator[SupportingHit]:
     """Yield the first points, then the first reports of the evidence, each with what it was drawn from."""
     for place, point in enumerate(known.evidence.points[:MAX_GROUNDS], 1):
         n, noun = (len(point.reports), "report") if point.reports else (len(point.chunks), "passage")
         how = f"drawn from {counted(n, noun)}"
-        yield Ground(kind="point", id=str(place), name=point.text, rank=place, score=point.score, reason="", how=how)
+        yield SupportingHit(
+            kind="point", id=str(place), name=point.text, rank=place, score=point.score, reason="", how=how
+        )
     for place, hit in enumerate(known.evidence.reports[:MAX_GROUNDS], 1):
         title, chunks = known.reports.get(hit.id, ("", frozenset()))
         yield _ground("report", place, hit, known, f"rests on {counted(len(chunks), 'passage')}", name=title)
@@ -99,8 +100,8 @@ def _in(hits: Sequence[Hit], ids: Mapping[str, object] | set[str]) -> Iterator[t
     return ((place, hit) for place, hit in enumerate(hits, 1) if hit.id in ids)
 
 
-def _ground(kind: str, rank: int, hit: Hit, known: Known, how: str, *, name: str = "") -> Ground:
-    return Ground(
+def _ground(kind: str, rank: int, hit: Hit, known: Known, how: str, *, name: str = "") -> SupportingHit:
+    return SupportingHit(
         kind=kind,
         id=hit.id,
         name=name or known.names.get(hit.id, hit.id),

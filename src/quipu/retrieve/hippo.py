@@ -19,7 +19,7 @@ from quipu.model.derivation import SYNONYMS
 from quipu.model.evidence import Evidence, Hit, Scored, Seed
 from quipu.model.ids import relation_ends
 from quipu.model.query import Query
-from quipu.ports.store import ReadView, Space
+from quipu.ports.store import ReadView, VectorSpace
 from quipu.ports.topology import Topology
 from quipu.retrieve.steps.prior import passage_prior
 from quipu.retrieve.steps.recognition import recognise
@@ -39,7 +39,7 @@ WEIGHTS = Weights(facts=1.0, naming=Naming.ONE, synonyms=1.0)
 async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     """Return the `chunk_top_k` passages a walk from the facts' phrases is at most often, with these and the facts."""
     vector = (await embed([query.text], tools.embedder))[query.text]
-    (near,) = await tools.vectors.nearest(view, Space.RELATION, vector[np.newaxis, :], k=N_NEAR)
+    (near,) = await tools.vectors.nearest(view, VectorSpace.RELATION, vector[np.newaxis, :], k=N_NEAR)
     facts, notes = await recognise(_facts(near, query.min_similarity), query, view, tools.model)
     if not facts:
         return await _dense(query, vector, (*notes, "no fact is of use: the nearest passages stand in"), view, tools)

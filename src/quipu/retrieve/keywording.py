@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from quipu.model.chat import ChatRequest, Lifetime, Role
+from quipu.model.chat import ChatRequest, ReplyLifetime, Role
 from quipu.model.query import Keywords, Query
-from quipu.ports.llm import LLM
+from quipu.ports.providers import LLM
 from quipu.prompts import question as prompt
 from quipu.text.loose_json import loads_loosely
 
@@ -22,7 +22,7 @@ async def find_keywords(query: Query, llm: LLM) -> Keywords:
         role=Role.KEYWORDS,
         max_output_tokens=prompt.MAX_OUTPUT_TOKENS,
         schema=prompt.KEYWORDS_SCHEMA,
-        lifetime=Lifetime.REVISION if query.search_text else Lifetime.FREE,  # as of the rewritten question
+        lifetime=ReplyLifetime.REVISION if query.search_text else ReplyLifetime.FREE,  # as of the rewritten question
         subject=query.text,
     )
     return read_keywords((await llm.complete(request)).text)

@@ -15,7 +15,7 @@ from quipu.model.cluster import Hierarchy
 from quipu.model.evidence import Evidence, Hit, Scored, Seed
 from quipu.model.ids import relation_id
 from quipu.model.query import Query
-from quipu.ports.store import ReadView, Space
+from quipu.ports.store import ReadView, VectorSpace
 from quipu.retrieve.steps.ancestry import TreePaths, paths_between
 from quipu.retrieve.steps.communities import nearest_reports_that
 from quipu.retrieve.steps.passages import MAX_CHUNKS_PER_ENTITY
@@ -32,7 +32,7 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     """Return the entities nearest to the question, what joins them, and the passages that name most of it."""
     vectors = await embed([query.text], tools.embedder)
     k = min(query.top_k, MAX_SEEDS)
-    near = await nearest(Space.ENTITY, vectors[query.text], query=query, k=k, view=view, tools=tools)
+    near = await nearest(VectorSpace.ENTITY, vectors[query.text], query=query, k=k, view=view, tools=tools)
     groups = await _nearest_aggregates(vectors[query.text], k, query, view, tools) if query.from_aggregates else []
     paths = await paths_between([seed.id for seed in (*near, *groups)], view)
     scores = {seed.id: seed.score for seed in (*near, *groups)}

@@ -13,7 +13,7 @@ import numpy as np
 from quipu.model.derivation import NAMES, SENTENCES
 from quipu.model.evidence import Evidence, Hit, Scored, Seed
 from quipu.model.query import Query
-from quipu.ports.store import ReadView, Space
+from quipu.ports.store import ReadView, VectorSpace
 from quipu.ports.topology import Floats, Topology
 from quipu.retrieve.steps.activation import Active, Reach, Spread
 from quipu.retrieve.steps.names import link_names
@@ -66,7 +66,7 @@ async def _named(query: Query, view: ReadView, tools: Tools) -> tuple[tuple[Seed
     if unknown and has_names:
         queries = np.stack([vectors[surface] for surface in unknown])
         least = max(REACH.least, query.min_similarity)
-        near = await tools.vectors.nearest(view, Space.NAME, queries, k=1, min_score=least)
+        near = await tools.vectors.nearest(view, VectorSpace.NAME, queries, k=1, min_score=least)
         seeds += [_seed(surface, "vector", found) for surface, found in zip(unknown, near, strict=True) if found]
     left_out = (
         f"names that are not known, left out: {', '.join(unknown)}; `quipu refresh {NAMES}` makes what finds them"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from quipu.model.evidence import Evidence, Hit, Seed
 from quipu.model.query import Query
-from quipu.ports.store import ReadView, Space
+from quipu.ports.store import ReadView, VectorSpace
 from quipu.retrieve.steps.found import Found
 from quipu.retrieve.steps.keywords import LowLevel, low_level
 from quipu.retrieve.steps.passages import graph_passages, merged_passages
@@ -26,7 +26,7 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
 
 async def around_entities(keywords: LowLevel, vector: Vector, *, query: Query, view: ReadView, tools: Tools) -> Found:
     """Return the entities named, then those nearest to the keywords, `top_k` in all, and the relations they have."""
-    near = await nearest(Space.ENTITY, vector, query=query, k=query.top_k, view=view, tools=tools)
+    near = await nearest(VectorSpace.ENTITY, vector, query=query, k=query.top_k, view=view, tools=tools)
     hits: dict[str, Hit] = {}
     for seed in keywords.names:
         for named in seed.found:

@@ -19,9 +19,9 @@ from quipu.model.derivation import NAMES
 from quipu.model.evidence import Evidence, Hit, Scored, Seed
 from quipu.model.ids import relation_ends
 from quipu.model.query import Query
-from quipu.ports.derived import EntityTypes
-from quipu.ports.store import ReadView, Space
-from quipu.ports.topology import Measure, Topology
+from quipu.ports.derivation_view import EntityTypes
+from quipu.ports.store import ReadView, VectorSpace
+from quipu.ports.topology import EdgeWeight, Topology
 from quipu.retrieve.steps.along import best_ways, look_along
 from quipu.retrieve.steps.search import Vector, embed, nearest, nearest_passages
 from quipu.retrieve.steps.terms import find_terms
@@ -56,7 +56,7 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     vector = vectors[query.text]
     seeds = await _named_alike({name: vectors[name] for name in terms.names}, query, view, tools)
     n_relations = query.top_k * len(terms.names)
-    relations = await nearest(Space.RELATION, vector, query=query, k=n_relations, view=view, tools=tools)
+    relations = await nearest(VectorSpace.RELATION, vector, query=query, k=n_relations, view=view, tools=tools)
     topology = await tools.topology.of(view)
     aim = _Aim(starts=_starts(seeds), types=terms.types, relations=relations, kinds=kinds)
     paths = await _paths(aim, topology, view)
@@ -87,7 +87,7 @@ async def _named_alike(names: Mapping[str, Vector], query: Query, view: ReadView
     """Return, for each name, the entities of that name or alias, and the `top_k` whose names are alike."""
     known = await view.named([entity_key(name) for name in names])
     queries = np.stack(list(names.values()))
-    near = await tools.vectors.nearest(view, Space.NAME, queries, k=query.top_k, min_score=query.min_similarity)
+    near = await tools.vectors.nearest(view, VectorSpace.NAME, queries, k=query.top_k, min_score=query.min_similarity)
     seeds: list[Seed] = []
     for name, alike in zip(names, near, strict=True):
         exact = [Scored(id=key, score=1.0) for key in known.get(entity_key(name), ())]
@@ -118,7 +118,7 @@ async def _paths(aim: _Aim, topology: Topology, view: ReadView) -> Paths:
     near = [pair for pair in pairs if any(number in starts or is_answer[number] for number in pair)]
     one, other = np.array(near, dtype=np.int64).reshape(-1, 2).T
     marked = np.unique(pair_codes(one, other, n))
-    ground = Ground(links=topology.relations(Measure.WEIGHT), order=order, is_answer=is_answer, marked=marked)
+    ground = Ground(links=topology.relations(EdgeWeight.WEIGHT), order=order, is_answer=is_answer, marked=marked)
     numbers = np.array(list(starts), dtype=np.int64)
     worth = np.array(list(starts.values()))
     return await asyncio.to_thread(best_paths, numbers, worth, ground, n=N_PATHS, max_links=MAX_LINKS)

@@ -14,7 +14,7 @@ import numpy as np
 from quipu.model.derivation import SYNONYMS
 from quipu.model.evidence import Evidence, Hit, Scored, Seed
 from quipu.model.query import Query
-from quipu.ports.store import ReadView, Space
+from quipu.ports.store import ReadView, VectorSpace
 from quipu.ports.topology import Floats, Topology
 from quipu.retrieve.steps.keywords import low_level
 from quipu.retrieve.steps.search import Vector, embed, nearest_passages
@@ -74,7 +74,7 @@ async def _nearest(
     if not texts:
         return ()
     rows = np.stack([vector for _, vector in texts])
-    found = await tools.vectors.nearest(view, Space.ENTITY, rows, k=k, min_score=least)
+    found = await tools.vectors.nearest(view, VectorSpace.ENTITY, rows, k=k, min_score=least)
     return tuple(Seed(text=text, kind="vector", found=near) for (text, _), near in zip(texts, found, strict=True))
 
 

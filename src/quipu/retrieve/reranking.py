@@ -7,7 +7,7 @@ from quipu.errors import QuipuError
 from quipu.model.evidence import Evidence, Hit
 from quipu.model.graph import Chunk, chunk_text
 from quipu.model.query import Query
-from quipu.ports.reranker import Reranker
+from quipu.ports.providers import Reranker
 
 WIDER = 3  # times as many passages are searched as are kept
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from quipu.errors import QuipuError
 from quipu.model.query import Query
-from quipu.ports.llm import LLM
+from quipu.ports.providers import LLM
 from quipu.retrieve import strategy_named
 from quipu.retrieve.keywording import find_keywords
 from quipu.retrieve.rewriting import stand_alone

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from quipu.model.chat import ChatRequest, Lifetime, Role
+from quipu.model.chat import ChatRequest, ReplyLifetime, Role
 from quipu.model.query import Turn
-from quipu.ports.llm import LLM
+from quipu.ports.providers import LLM
 from quipu.prompts import question as prompt
 from quipu.text.loose_json import loads_loosely
 
@@ -24,7 +24,7 @@ async def stand_alone(question: str, history: Sequence[Turn], llm: LLM) -> str:
         role=Role.KEYWORDS,
         max_output_tokens=prompt.MAX_OUTPUT_TOKENS,
         schema=prompt.REWRITE_SCHEMA,
-        lifetime=Lifetime.REVISION,  # earlier answers may have quoted what has been removed since
+        lifetime=ReplyLifetime.REVISION,  # earlier answers may have quoted what has been removed since
         subject=question,
     )
     return read_question((await llm.complete(request)).text)

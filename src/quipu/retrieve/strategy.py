@@ -7,11 +7,10 @@ from typing import Protocol
 from quipu.model.chat import ChatRequest
 from quipu.model.evidence import Evidence
 from quipu.model.query import Query
-from quipu.ports.embedder import Embedder
+from quipu.ports.providers import Embedder, Tokenizer
 from quipu.ports.store import ReadView
-from quipu.ports.tokenizer import Tokenizer
-from quipu.ports.topology import Topologies
-from quipu.ports.vectors import Vectors
+from quipu.ports.topology import TopologyIndex
+from quipu.ports.vector_index import VectorIndex
 
 
 class Model(Protocol):
@@ -34,9 +33,9 @@ class Tools:
     `model` is None where there is none: a method then goes as far as it can without, and says what it left out.
     """
 
-    vectors: Vectors
+    vectors: VectorIndex
     embedder: Embedder
-    topology: Topologies
+    topology: TopologyIndex
     tokenizer: Tokenizer
     model: Model | None = None
 

@@ -11,7 +11,7 @@ from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource
 from quipu.model.chat import Role
 from quipu.model.chunking import Chunking, ChunkingRule
 from quipu.model.query import Budget, MixWeights, Query
-from quipu.model.usage import Spending
+from quipu.model.usage import SpendingLimit
 from quipu.settings.chunking import CHUNKING_SETTINGS, RULES, default_chunking
 from quipu.settings.complaints import allowed, as_invalid_input, closest
 from quipu.settings.gathering import CONFIG_NAME, ENVIRONMENT_PREFIX, gather
@@ -242,9 +242,9 @@ class Settings(BaseSettings):
         return self._default_chunking
 
     @property
-    def spending(self) -> Spending:
+    def spending(self) -> SpendingLimit:
         """What may be spent on models."""
-        return parse_spending(self.budget) if self.budget else Spending()
+        return parse_spending(self.budget) if self.budget else SpendingLimit()
 
     @property
     def names_model(self) -> bool:

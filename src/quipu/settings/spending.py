@@ -2,7 +2,7 @@
 
 import re
 
-from quipu.model.usage import MICRO, Spending
+from quipu.model.usage import MICRO, SpendingLimit
 
 SPENDING = 'money, tokens or calls, as in "5.00", "2M tokens" or "5.00, 300 calls", with no comma within a number'
 
@@ -11,7 +11,7 @@ _COMMA_IN_NUMBER = re.compile(r"\d,\d")
 _THOUSANDS = {"": 1, "k": 1_000, "m": 1_000_000}
 
 
-def parse_spending(text: str) -> Spending:
+def parse_spending(text: str) -> SpendingLimit:
     """Return the limits that `text` names; raises ValueError where it names none, or one twice.
 
     A comma between digits is refused: "1,5M tokens" is one limit to some, and was two here.
@@ -28,4 +28,4 @@ def parse_spending(text: str) -> Spending:
         if kind in found:
             raise ValueError(f"{kind} are named twice")
         found[kind] = round(number * scale * (MICRO if kind == "cost" else 1))
-    return Spending(**found)
+    return SpendingLimit(**found)

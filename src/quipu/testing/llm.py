@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from quipu.errors import Overloaded, QuipuError, Refused, TooLong, Unavailable
-from quipu.model.chat import ChatRequest, Completion, Finish, TokenCount
-from quipu.ports.llm import TextSink, no_text
+from quipu.model.chat import ChatRequest, Completion, FinishReason, TokenCount
+from quipu.ports.providers import TextSink, ignore_text
 from quipu.testing.scripted.fate import Lot
 from quipu.testing.scripted.fault import MIDWAY, Fault, FaultName
 from quipu.testing.scripted.kind import Kind
@@ -66,7 +66,7 @@ class ScriptedLLM:
         """Follow another script from now on; what was answered stays."""
         self._script, self._model = script, ScriptedModel(script)
 
-    async def complete(self, request: ChatRequest, on_text: TextSink = no_text) -> Completion:
+    async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
         """Return the scripted reply; raises what the script's fault is to a caller."""
         self._n_under_way += 1
         self.peak_under_way = max(self.peak_under_way, self._n_under_way)
@@ -105,7 +105,7 @@ class ScriptedLLM:
         for piece in said:
             on_text(piece)
             await self._wait(gap_s)
-        if not spoken.text and spoken.finish is Finish.FILTERED:
+        if not spoken.text and spoken.finish is FinishReason.FILTERED:
             raise Refused("The script withholds the reply.", may_cost=True)
         if broken is None:
             is_estimate = fault is not None and fault.name is FaultName.NO_USAGE
@@ -114,7 +114,7 @@ class ScriptedLLM:
         if not text:
             raise Overloaded("The connection broke before anything had come.", may_cost=True)
         tokens = TokenCount(input=spoken.tokens.input, output=count_tokens(text))
-        return Completion(text=text, finish=Finish.INTERRUPTED, tokens=tokens, is_estimate=True)
+        return Completion(text=text, finish=FinishReason.INTERRUPTED, tokens=tokens, is_estimate=True)
 
     async def _wait(self, seconds: float) -> None:
         if seconds > 0:
@@ -206,4 +206,4 @@ async def _in_order(numbers: Numbers, sleep: Sleep) -> npt.NDArray[np.float32]:
 
 
 def _is_whole(outcome: Completion | QuipuError) -> bool:
-    return isinstance(outcome, Completion) and outcome.finish is not Finish.INTERRUPTED
+    return isinstance(outcome, Completion) and outcome.finish is not FinishReason.INTERRUPTED

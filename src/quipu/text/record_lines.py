@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection
 
-from quipu.model.extraction import FoundEntity
+from quipu.model.extraction import ExtractedEntity
 from quipu.text.record_fields import (
     Fields,
     Kind,
@@ -83,4 +83,4 @@ def _goes_on(part: str) -> bool:
 
 def _is_half(record: Record | None) -> bool:
     """Say whether a record lacks so much that it may have been cut off."""
-    return record is None or (isinstance(record, FoundEntity) and not record.type and not record.description)
+    return record is None or (isinstance(record, ExtractedEntity) and not record.type and not record.description)

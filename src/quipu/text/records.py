@@ -3,10 +3,10 @@
 import re
 from collections.abc import Collection, Sequence
 
-from quipu.model.extraction import FoundAlias, FoundClaim, FoundEntity, FoundRelation
+from quipu.model.extraction import ExtractedAlias, ExtractedClaim, ExtractedEntity, ExtractedRelation
 from quipu.text.record_fields import Fields, Kind, clean_name, clean_text
 
-Record = FoundEntity | FoundRelation | FoundAlias | FoundClaim
+Record = ExtractedEntity | ExtractedRelation | ExtractedAlias | ExtractedClaim
 
 DEFAULT_WEIGHT = 0.5
 MAX_KEYWORDS = 8
@@ -49,7 +49,7 @@ def make_record(fields: Fields, types: Collection[str] = ()) -> Record | None:
     return claim_record(values) if kind is Kind.CLAIM else None
 
 
-def entity_record(values: Sequence[str], types: Collection[str] = ()) -> FoundEntity | None:
+def entity_record(values: Sequence[str], types: Collection[str] = ()) -> ExtractedEntity | None:
     """Return an entity from name, type and description; the type may be missing or stand in another place."""
     rest = [clean_text(value) for value in values[1:]]
     name = clean_name(values[0]) if values else ""
@@ -58,17 +58,17 @@ def entity_record(values: Sequence[str], types: Collection[str] = ()) -> FoundEn
     type_, description = _type_and_description(rest)
     if not name or (_is_placeholder(name) and (_is_placeholder(type_) or _is_placeholder(description))):
         return None
-    return FoundEntity(name=name, type="" if _is_nothing(type_) else type_, description=description)
+    return ExtractedEntity(name=name, type="" if _is_nothing(type_) else type_, description=description)
 
 
 def relation_record(
     source: str, target: str, keywords: str, description: str, weight: float | None
-) -> FoundRelation | None:
+) -> ExtractedRelation | None:
     """Return a relation from its two names and what is said of them; without a weight it has the middle one."""
     source, target = clean_name(source), clean_name(target)
     if not source or not target or (_is_placeholder(source) and _is_placeholder(target)):
         return None
-    return FoundRelation(
+    return ExtractedRelation(
         source=source,
         target=target,
         keywords=split_keywords(keywords),
@@ -77,16 +77,16 @@ def relation_record(
     )
 
 
-def alias_record(values: Sequence[str]) -> FoundAlias | None:
+def alias_record(values: Sequence[str]) -> ExtractedAlias | None:
     """Return an alias from two names."""
     if len(values) < 2:
         return None
     name, alias = clean_name(values[0]), clean_name(values[1])
     is_real = name and alias and name != alias and not (_is_placeholder(name) and alias.casefold() == "other name")
-    return FoundAlias(name=name, alias=alias) if is_real and not _is_placeholder(alias) else None
+    return ExtractedAlias(name=name, alias=alias) if is_real and not _is_placeholder(alias) else None
 
 
-def claim_record(values: Sequence[str]) -> FoundClaim | None:
+def claim_record(values: Sequence[str]) -> ExtractedClaim | None:
     """Return a claim from subject, object, type, status, dates and description; the first and the last must be said."""
     if len(values) < 4:
         return None
@@ -95,7 +95,7 @@ def claim_record(values: Sequence[str]) -> FoundClaim | None:
     object_, type_, status, dates = (["" if _is_nothing(text) else text for text in between] + [""] * 4)[:4]
     if not subject or not description or (_is_placeholder(subject) and _is_placeholder(description)):
         return None
-    return FoundClaim(
+    return ExtractedClaim(
         subject=subject,
         object=clean_name(object_),
         type=type_[:MAX_TYPE_CHARS],
@@ -137,7 +137,7 @@ def _guess(values: Sequence[str]) -> Kind | None:
     return Kind.RELATION if len(values) in (4, 5) else None
 
 
-def _relation(values: Sequence[str]) -> FoundRelation | None:
+def _relation(values: Sequence[str]) -> ExtractedRelation | None:
     if len(values) < 3:
         return None
     said = list(values[2:])

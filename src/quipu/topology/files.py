@@ -16,7 +16,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from quipu.durable import remove, replacing
+from quipu.atomic_file import remove_files, replace_atomically
 from quipu.topology.graph import Graph, Tables
 from quipu.topology.table import Layered, Table
 
@@ -108,9 +108,9 @@ def save(directory: Path, graph: Graph, seal: int | None) -> Saved:
         checksum=checksum,
     )
     path = directory / f"graph-{graph.revision:012d}.arrays"
-    remove(directory.glob("*.unfinished"))
+    remove_files(directory.glob("*.unfinished"))
     # Another process may write the same revision: each has a name of its own until it is done.
-    with replacing(path, path.with_name(f"{path.stem}-{uuid4().hex}.unfinished")) as file:
+    with replace_atomically(path, path.with_name(f"{path.stem}-{uuid4().hex}.unfinished")) as file:
         file.write(_rendered(header))
         for array in _arrays(tables):
             file.write(array)
@@ -122,7 +122,7 @@ def clear(directory: Path, *, before: int | None = None) -> None:
     """Remove the files, or those of revisions before one."""
     for path in directory.glob("graph-*.arrays"):
         if before is None or _revision_of(path) < before:
-            remove([path])
+            remove_files([path])
 
 
 def _arrays(tables: list[Table]) -> Iterator[memoryview]:

@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 
 from quipu.algo.links import Matrix, matrix_of
-from quipu.ports.derived import AliasRows, Changed, GraphRows, SynonymRows
-from quipu.ports.topology import Floats, Ints, Links, Measure
+from quipu.ports.derivation_view import AliasRows, ChangeSet, GraphRows, SynonymRows
+from quipu.ports.topology import AdjacencyMatrix, EdgeWeight, Floats, Ints
 from quipu.topology.table import NONE, Entries, Layered, table_of
 
 MILLIONTHS = 1_000_000
@@ -62,19 +62,19 @@ class Graph:
     def n_chunks(self) -> int:
         return self.tables.n_chunks
 
-    def relations(self, measure: Measure) -> Links:
+    def relations(self, measure: EdgeWeight) -> AdjacencyMatrix:
         return self.tables.relations.links(_MEASURES[measure], (self.n_entities, self.n_entities))
 
-    def appearances(self) -> Links:
+    def appearances(self) -> AdjacencyMatrix:
         return self.tables.appearances.links(_first, (self.n_entities, self.n_chunks))
 
-    def mentions(self) -> Links:
+    def mentions(self) -> AdjacencyMatrix:
         return self.tables.mentions
 
-    def namings(self) -> Links:
+    def namings(self) -> AdjacencyMatrix:
         return self.tables.namings.links(_first, (self.n_chunks, self.n_entities))
 
-    def synonyms(self) -> Links:
+    def synonyms(self) -> AdjacencyMatrix:
         return self.tables.synonyms.links(_cosine, (self.n_entities, self.n_entities))
 
 
@@ -92,7 +92,7 @@ def graph_of(revision: int, rows: GraphRows, synonyms: SynonymRows) -> Graph:
     return Graph(revision, tables)
 
 
-def advanced(graph: Graph, revision: int, changed: Changed, rows: GraphRows, synonyms: SynonymRows) -> Graph:
+def advanced(graph: Graph, revision: int, changed: ChangeSet, rows: GraphRows, synonyms: SynonymRows) -> Graph:
     """Return the graph of a later revision, given what there is now of what changed."""
     before, chunks, entities = graph.tables, changed.chunks, changed.entities
     named, stated = _named(rows), _stated(rows)
@@ -243,4 +243,4 @@ def _cosine(values: Sequence[Ints]) -> Floats | None:
     return values[0] / MILLIONTHS
 
 
-_MEASURES = {Measure.ONE: _ones, Measure.WEIGHT: _thousandths, Measure.MENTIONS: _second}
+_MEASURES = {EdgeWeight.ONE: _ones, EdgeWeight.WEIGHT: _thousandths, EdgeWeight.MENTIONS: _second}

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from quipu.durable import remove
+from quipu.atomic_file import remove_files
 from quipu.model.query import Filter
-from quipu.ports.derived import Changed, GraphRows
+from quipu.ports.derivation_view import ChangeSet, GraphRows
 from quipu.ports.store import ReadView
 from quipu.ports.topology import Topology
 from quipu.topology import files
@@ -79,7 +79,7 @@ class LocalTopologies:
         if await asyncio.to_thread(files.is_intact, saved):
             self._intact.add(saved.path)
             return saved
-        await asyncio.to_thread(remove, [saved.path])
+        await asyncio.to_thread(remove_files, [saved.path])
         async with self._lock:  # what is known may have been made from it
             self._known.clear()
             self._restricted.clear()
@@ -159,14 +159,14 @@ async def _read(view: ReadView) -> _Sealed:
     return _Sealed(graph, await view.seal(view.revision))
 
 
-async def _changed(view: ReadView, revision: int, seal: int | None) -> Changed | None:
+async def _changed(view: ReadView, revision: int, seal: int | None) -> ChangeSet | None:
     """Return what changed since this revision of this history; None where the store does not know it."""
     if seal is None or await view.seal(revision) != seal:
         return None
     return await view.changed_since(revision)
 
 
-def _size(changed: Changed) -> int:
+def _size(changed: ChangeSet) -> int:
     return len(changed.chunks) + len(changed.entities)
 
 

@@ -16,8 +16,8 @@ from quipu.ingest.local import LocalExtractor
 from quipu.ingest.reading import Recipe
 from quipu.model.chat import Role
 from quipu.parse import MEDIA_TYPE_BY_SUFFIX, parse
-from quipu.ports.embedder import Embedder
-from quipu.ports.extractor import Extractor
+from quipu.ports.ingest import Extractor
+from quipu.ports.providers import Embedder
 from quipu.providers.local import ByteTokenizer, WordLlamaEmbedder
 from quipu.settings import Settings
 from quipu.stores.relational.index_file import is_index

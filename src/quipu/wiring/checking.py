@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from quipu.errors import OverBudget, Overloaded, QuipuError, Refused, TooLong, Unavailable
 from quipu.model.chat import ChatRequest, Message, Role
-from quipu.ports.replies import Replies
+from quipu.ports.reply_cache import ReplyCache
 from quipu.providers.openai.chat import OpenAIChat
 from quipu.providers.openai.faults import Unreachable
 from quipu.providers.openai.listing import find_window
@@ -21,7 +21,7 @@ CHECKED_TEXT = "Quipus are records kept in knotted cords."
 PING = ChatRequest(messages=(Message("user", "Reply with OK."),), role=Role.EXTRACT, max_output_tokens=256)
 
 
-def pinging(asked: Mapping[Role, Sequence[tuple[str, Link]]], replies: Replies) -> Check:
+def pinging(asked: Mapping[Role, Sequence[tuple[str, Link]]], replies: ReplyCache) -> Check:
     """Return a check that for each role the model, or its fallback, answers: each by its place, and asked once.
 
     A call is counted as any, and never kept.
@@ -51,7 +51,7 @@ def pinging(asked: Mapping[Role, Sequence[tuple[str, Link]]], replies: Replies) 
     return check
 
 
-async def _ping(link: Link, role: Role, replies: Replies, meter: Meter) -> QuipuError | None:
+async def _ping(link: Link, role: Role, replies: ReplyCache, meter: Meter) -> QuipuError | None:
     """Return why a model does not answer, None where it does."""
     call = meter.child()
     try:

@@ -7,8 +7,8 @@ from quipu.ingest.llm import ExtractionOptions, LlmExtractor
 from quipu.ingest.llm.ontology_file import load_ontology
 from quipu.model.chat import Role
 from quipu.model.chunking import AUTO_TOKENS
-from quipu.ports.extractor import Extractor
-from quipu.ports.llm import LLM
+from quipu.ports.ingest import Extractor
+from quipu.ports.providers import LLM
 from quipu.prompts.extraction import render_system
 from quipu.providers.local import ByteTokenizer
 from quipu.settings import Settings

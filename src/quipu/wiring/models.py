@@ -6,8 +6,8 @@ from pathlib import Path
 from quipu.engine.components import ExtractionModel, Models
 from quipu.errors import InvalidInput
 from quipu.model.chat import Role
-from quipu.ports.embedder import Embedder
-from quipu.ports.replies import Replies
+from quipu.ports.providers import Embedder
+from quipu.ports.reply_cache import ReplyCache
 from quipu.providers.openai.chat import OpenAIChat
 from quipu.providers.openai.embeddings import EmbeddingParameters, OpenAIEmbedder
 from quipu.providers.openai.embeddings import open_embedder as open_remote
@@ -50,7 +50,9 @@ def check_settings(settings: Settings) -> None:
         _make_folder(settings.record)
 
 
-def open_models(settings: Settings, replies: Replies, embedder: Embedder, retry: RetryPolicy | None = None) -> Models:
+def open_models(
+    settings: Settings, replies: ReplyCache, embedder: Embedder, retry: RetryPolicy | None = None
+) -> Models:
     """Return the models of the settings within their wrappers; `embedder` is wrapped, too, where it is a remote one."""
     by_role = chat_models(settings)
     prices = _prices(settings)
@@ -116,7 +118,7 @@ def _needed(settings: Settings, by_role: Mapping[Role, Sequence[ChatModel]]) -> 
 
 
 def _embedder_chain(
-    remote: OpenAIEmbedder, settings: Settings, replies: Replies, guards: "_Guards", prices: PriceTable
+    remote: OpenAIEmbedder, settings: Settings, replies: ReplyCache, guards: "_Guards", prices: PriceTable
 ) -> EmbedderChain:
     return EmbedderChain(
         provider=remote,

@@ -6,8 +6,7 @@ from urllib.parse import urlsplit
 
 from quipu.errors import InvalidInput
 from quipu.model.chat import Role
-from quipu.model.extra import parse_extra
-from quipu.model.secret import Secret
+from quipu.model.secret import Secret, parse_extra
 from quipu.providers.litellm import LiteLlm, LiteLlmParameters
 from quipu.providers.local import ByteTokenizer
 from quipu.providers.openai.catalog import LITELLM, PROVIDERS, Provider, parse_model_name

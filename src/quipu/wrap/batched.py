@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quipu.errors import TooLong
-from quipu.ports.embedder import Embedder
+from quipu.ports.providers import Embedder
 
 Vectors = npt.NDArray[np.float32]
 Embed = Callable[[Sequence[str]], Awaitable[Vectors]]

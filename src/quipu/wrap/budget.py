@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass
 
 from quipu.errors import OverBudget
-from quipu.model.usage import MICRO, Spending
+from quipu.model.usage import MICRO, SpendingLimit
 from quipu.text.counted import counted
 
 REMEDY = "Everything paid for is kept: go on with another budget, as in --budget 5.00."
@@ -31,7 +31,7 @@ NOTHING = Amount()
 class SpendingBudget:
     """A limit on what may be spent. A call that fits only if those in flight cost less than they may waits for them."""
 
-    def __init__(self, limit: Spending) -> None:
+    def __init__(self, limit: SpendingLimit) -> None:
         self.limit = limit
         self._spent = NOTHING
         self._reserved = NOTHING

@@ -7,17 +7,17 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from quipu.model.chat import ChatRequest, Completion, Finish, Lifetime, TokenCount
+from quipu.model.chat import ChatRequest, Completion, FinishReason, ReplyLifetime, TokenCount
 from quipu.model.usage import UsageRow
-from quipu.ports.llm import LLM, TextSink, no_text
-from quipu.ports.replies import Replies
+from quipu.ports.providers import LLM, TextSink, ignore_text
+from quipu.ports.reply_cache import ReplyCache
 from quipu.wrap.meter import Meter
 from quipu.wrap.persistent import persist
 from quipu.wrap.unbroken import ended, unbroken
 
 Asking = Coroutine[Any, Any, Completion]
 
-KEPT = frozenset({Finish.STOP, Finish.LENGTH})
+KEPT = frozenset({FinishReason.STOP, FinishReason.LENGTH})
 
 
 class Flights:
@@ -32,7 +32,7 @@ class Flights:
             await asyncio.wait({flight.task})
         if flight is not None:
             return replace(await flight.join(on_text), is_reused=True)
-        flight = _Flight(ask, is_watched=on_text is not no_text)
+        flight = _Flight(ask, is_watched=on_text is not ignore_text)
         self._by_key[key] = flight
         flight.task.add_done_callback(lambda _: self._by_key.pop(key))
         return await flight.join(on_text)
@@ -50,7 +50,7 @@ class CachedLLM:
         self,
         ask: Callable[[Meter], LLM],
         identities: Sequence[str],
-        replies: Replies,
+        replies: ReplyCache,
         meter: Meter,
         flights: Flights | None = None,
     ) -> None:
@@ -65,7 +65,7 @@ class CachedLLM:
         """That of the model."""
         return self._identities[0]
 
-    async def complete(self, request: ChatRequest, on_text: TextSink = no_text) -> Completion:
+    async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
         """Return the reply kept for the request, or ask; raises as `LLM.complete` does."""
 
         async def find_or_ask(tell: TextSink) -> Completion:
@@ -85,7 +85,7 @@ class CachedLLM:
 
     async def _asked(self, request: ChatRequest, on_text: TextSink) -> Completion:
         call = self._meter.child()
-        if request.lifetime in (Lifetime.REVISION, Lifetime.ALL_DOCUMENTS) and request.revision is None:
+        if request.lifetime in (ReplyLifetime.REVISION, ReplyLifetime.ALL_DOCUMENTS) and request.revision is None:
             request = replace(request, revision=await self._replies.facts_revision())
         try:
             completion = await self._ask(call).complete(request, on_text)
@@ -121,7 +121,7 @@ class _Flight:
         self.is_dropped = False
         self._pieces: list[str] = []
         self._watchers: list[_Watcher] = []
-        self.task = asyncio.create_task(ask(self._tell if is_watched else no_text))
+        self.task = asyncio.create_task(ask(self._tell if is_watched else ignore_text))
 
     async def join(self, on_text: TextSink) -> Completion:
         """Wait for the outcome; `on_text` is given what has come so far, and the rest as it comes."""
@@ -185,7 +185,7 @@ def read_payload(payload: str) -> Completion | None:
     """Return a kept reply, None where it is damaged."""
     try:
         kept = json.loads(payload)
-        text, finish = kept["text"], Finish(kept["finish"])
+        text, finish = kept["text"], FinishReason(kept["finish"])
         given, cached, output = map(int, kept["tokens"])
         is_estimate = bool(kept["is_estimate"])
     except (ValueError, TypeError, KeyError, RecursionError):

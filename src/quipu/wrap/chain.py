@@ -4,10 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from quipu.model.usage import Price
-from quipu.ports.embedder import Embedder
-from quipu.ports.llm import LLM
-from quipu.ports.replies import Replies
-from quipu.ports.reranker import Reranker
+from quipu.ports.providers import LLM, Embedder, Reranker
+from quipu.ports.reply_cache import ReplyCache
 from quipu.wrap.batched import BatchedEmbedder, BatchingEmbedder
 from quipu.wrap.cached import CachedLLM, Flights
 from quipu.wrap.fallback import FallbackLLM, Outages
@@ -33,7 +31,7 @@ class Link:
 class LLMChain:
     """A model and its fallbacks: cached( fallback( for each: guards( metered( provider ) ) ) )."""
 
-    def __init__(self, links: Sequence[Link], replies: Replies, outages: Outages | None = None) -> None:
+    def __init__(self, links: Sequence[Link], replies: ReplyCache, outages: Outages | None = None) -> None:
         self._links = links
         self._replies = replies
         self._outages = outages or Outages()

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from quipu.errors import Overloaded, QuipuError, Refused, TooLong, Unavailable
 from quipu.model.chat import ChatRequest, Completion
-from quipu.ports.llm import LLM, TextSink, no_text
+from quipu.ports.providers import LLM, TextSink, ignore_text
 
 OUT_FOR_S = 60.0
 
@@ -40,7 +40,7 @@ class FallbackLLM:
         """That of the first."""
         return self._llms[0].identity
 
-    async def complete(self, request: ChatRequest, on_text: TextSink = no_text) -> Completion:
+    async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
         """Return the reply of the first model that gives one, named in it where it is not the first.
 
         Where none does, raises what says least that all is lost: Unavailable only if all are.

@@ -9,9 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quipu.model.chat import ChatRequest, Completion, Role
-from quipu.ports.embedder import Embedder
-from quipu.ports.llm import LLM, TextSink, no_text
-from quipu.ports.reranker import Reranker
+from quipu.ports.providers import LLM, Embedder, Reranker, TextSink, ignore_text
 
 T = TypeVar("T")
 
@@ -58,7 +56,7 @@ class GuardedLLM:
         """That of the model."""
         return self._llm.identity
 
-    async def complete(self, request: ChatRequest, on_text: TextSink = no_text) -> Completion:
+    async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
         """Return the reply; raises as `LLM.complete` does."""
         call = Call(kind=request.role.value, is_urgent=request.role in URGENT_ROLES)
         return await guarded(self._guards, partial(self._llm.complete, request, on_text), call)

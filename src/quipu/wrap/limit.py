@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from quipu.errors import Overloaded
-from quipu.model.chat import Completion, Finish
+from quipu.model.chat import Completion, FinishReason
 from quipu.wrap.guard import Call
 from quipu.wrap.pace import Pace, Span
 from quipu.wrap.retry import URGENT_PATIENCE_S, Sleep
@@ -70,7 +70,7 @@ class Limit:
             raise
         if not isinstance(result, Completion):
             self._pace.succeeded(call.kind, span())
-        elif not result.is_reused and result.finish is not Finish.INTERRUPTED:
+        elif not result.is_reused and result.finish is not FinishReason.INTERRUPTED:
             self._pace.succeeded(call.kind, span(), n_tokens=result.tokens.output)
         return result
 

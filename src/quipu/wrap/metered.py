@@ -8,11 +8,9 @@ from typing import Protocol, TypeVar, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from quipu.model.chat import ChatRequest, Completion, Finish, TokenCount
+from quipu.model.chat import ChatRequest, Completion, FinishReason, TokenCount
 from quipu.model.usage import Stage, UsageRow
-from quipu.ports.embedder import Embedder
-from quipu.ports.llm import LLM, TextSink, no_text
-from quipu.ports.reranker import Reranker
+from quipu.ports.providers import LLM, Embedder, Reranker, TextSink, ignore_text
 from quipu.wrap.meter import Attempt, Meter, Terms
 from quipu.wrap.persistent import persist
 from quipu.wrap.unbroken import unbroken
@@ -57,7 +55,7 @@ class MeteredLLM:
         """That of the model."""
         return self._llm.identity
 
-    async def complete(self, request: ChatRequest, on_text: TextSink = no_text) -> Completion:
+    async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
         """Return the reply; raises OverBudget before a call that may cost too much, and as `LLM.complete` does."""
         attempt = Attempt(
             stage=Stage(request.role.value),
@@ -165,7 +163,7 @@ def _most(request: ChatRequest, terms: Terms) -> TokenCount:
 
 
 def _tokens_of(completion: Completion) -> TokenCount | None:
-    return None if completion.finish is Finish.INTERRUPTED else completion.tokens
+    return None if completion.finish is FinishReason.INTERRUPTED else completion.tokens
 
 
 def _second(pair: tuple[object, TokenCount]) -> TokenCount:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from quipu.errors import Corrupt, NotFound
-from quipu.model.chat import ChatRequest, Completion, Finish, Message, Role, TokenCount
-from quipu.ports.llm import LLM, TextSink, no_text
+from quipu.model.chat import ChatRequest, Completion, FinishReason, Message, Role, TokenCount
+from quipu.ports.providers import LLM, TextSink, ignore_text
 
 SHOWN = 40  # characters each side of the first difference
 
@@ -28,7 +28,7 @@ class RecordedLLM:
         """That of the model."""
         return self._llm.identity
 
-    async def complete(self, request: ChatRequest, on_text: TextSink = no_text) -> Completion:
+    async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
         """Return the reply, written down; raises as `LLM.complete` does."""
         completion = await self._llm.complete(request, on_text)
         line = json.dumps(_record(self.identity, request, completion), ensure_ascii=True) + "\n"
@@ -53,7 +53,7 @@ class ReplayedLLM:
                 f"There is no recording in {folder}.", remedy="Make one: run once with record = FOLDER and a model."
             )
 
-    async def complete(self, request: ChatRequest, on_text: TextSink = no_text) -> Completion:
+    async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
         """Return the recorded reply. Raises NotFound naming the most similar request recorded."""
         completion = self._replies.get(request.hash(self.identity))
         if completion is None:
@@ -106,7 +106,7 @@ def _parsed(line: str) -> tuple[str, ChatRequest, Completion]:
     given, cached, output = record["tokens"]
     completion = Completion(
         text=record["reply"],
-        finish=Finish(record["finish"]),
+        finish=FinishReason(record["finish"]),
         tokens=TokenCount(input=given, cached=cached, output=output),
         is_estimate=record["is_estimate"],
     )

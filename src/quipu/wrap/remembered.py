@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from quipu.ports.embedder import Embedder
+from quipu.ports.providers import Embedder
 
 Vector = npt.NDArray[np.float32]
 Memory = OrderedDict[str, Vector]

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quipu.algo.links import Matrix, Patched, matrix_of
-from quipu.ports.topology import Floats, Links
+from quipu.ports.topology import AdjacencyMatrix, Floats
 
 Full = npt.NDArray[np.float64]
 
@@ -24,7 +24,7 @@ def full_matrices(draw: st.DrawFn, n: int = 6) -> Full:
     return np.array(draw(cells)).reshape(n, n)
 
 
-def check(links: Links, full: Full) -> None:
+def check(links: AdjacencyMatrix, full: Full) -> None:
     numbers = np.array([3, 0, 3, 5])
     found = links.of(numbers)
     listed = [

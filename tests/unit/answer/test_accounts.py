@@ -7,7 +7,7 @@ import pytest
 from quipu.answer.accounts import MAX_CHUNKS, Account, chunks_of
 from quipu.answer.pack import Packed, pack
 from quipu.model.delta import Delta
-from quipu.model.evidence import Evidence, Hit, Point
+from quipu.model.evidence import Evidence, Hit, KeyPoint
 from quipu.model.query import Budget, Filter, Query, Turn
 from quipu.providers.local import ByteTokenizer
 from tests.unit.retrieve.communities import CARAVANS, SALT, WEAVERS, chunk_of, report, report_on, trades
@@ -29,8 +29,8 @@ async def _packed(library: Library, evidence: Evidence, query: Query = QUERY, al
 
 EVIDENCE = Evidence(
     points=(
-        Point(text="Dara carried it.", score=90, reports=("carrying",)),
-        Point(text="Anna wove it.", score=40.5, reports=("weaving", "silk"), chunks=(S,)),
+        KeyPoint(text="Dara carried it.", score=90, reports=("carrying",)),
+        KeyPoint(text="Anna wove it.", score=40.5, reports=("weaving", "silk"), chunks=(S,)),
     ),
     reports=_hits("silk", "salt"),
     chunks=_hits(W),

@@ -8,7 +8,7 @@ from quipu.answer import Material, compose, gather
 from quipu.answer.accounts import Account
 from quipu.answer.sources import quotable_passages
 from quipu.model.delta import Delta
-from quipu.model.evidence import Evidence, Hit, Point
+from quipu.model.evidence import Evidence, Hit, KeyPoint
 from quipu.model.query import Budget, Filter, Query
 from quipu.providers.local import ByteTokenizer
 from quipu.testing.facts import claim
@@ -40,7 +40,7 @@ EVIDENCE = Evidence(
     entities=_hits("basil"),
     relations=_hits("anna -- basil"),
     claims=_hits(f"{T}:1", f"{T}:0"),
-    points=(Point(text="It was silk.", score=90, chunks=(S,)),),
+    points=(KeyPoint(text="It was silk.", score=90, chunks=(S,)),),
 )
 
 

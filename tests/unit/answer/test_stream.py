@@ -8,7 +8,7 @@ from quipu.answer import stream
 from quipu.errors import Overloaded
 from quipu.model.answer import Answer, AnswerPiece
 from quipu.model.evidence import Evidence, Trace
-from quipu.ports.llm import TextSink
+from quipu.ports.providers import TextSink
 
 ANSWER = Answer(
     text="He left.", generator="test", citations=(), trace=Trace(strategy="mix", revision=1, evidence=Evidence())

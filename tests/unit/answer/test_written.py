@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from quipu.answer.written import UNSOURCED, UNSUPPORTED, Written, messages_for, write
 from quipu.errors import Refused, Unavailable
-from quipu.model.chat import Completion, Finish, Lifetime, Role, TokenCount
+from quipu.model.chat import Completion, FinishReason, ReplyLifetime, Role, TokenCount
 from quipu.model.query import Budget, Query, Turn
-from quipu.ports.llm import no_text
+from quipu.ports.providers import ignore_text
 from tests.unit.answer.fakes import material
 from tests.unit.retrieve.talker import Talker, said
 
@@ -23,15 +23,15 @@ GOOD = "She was a teacher at Brooklyn College [1]."
 
 
 async def _write(reply: str | Completion) -> Written:
-    return await write(QUERY, material(TEXTS), Talker(reply), no_text)
+    return await write(QUERY, material(TEXTS), Talker(reply), ignore_text)
 
 
 async def test_the_request_names_documents_question_and_how_long_its_reply_holds() -> None:
     llm = Talker(GOOD)
-    await write(QUERY, material(TEXTS), llm, no_text)
+    await write(QUERY, material(TEXTS), llm, ignore_text)
     (request,) = llm.requests
     assert request.messages == messages_for(QUERY, material(TEXTS))
-    assert (request.role, request.lifetime, request.max_output_tokens) == (Role.ANSWER, Lifetime.REVISION, 99)
+    assert (request.role, request.lifetime, request.max_output_tokens) == (Role.ANSWER, ReplyLifetime.REVISION, 99)
     assert request.revision == material(TEXTS).revision
     assert request.documents == ("Alice Kober.md", "Linear B.md")
     assert request.subject == QUERY.text
@@ -40,8 +40,8 @@ async def test_the_request_names_documents_question_and_how_long_its_reply_holds
 
 async def test_the_same_question_over_other_evidence_is_another_request() -> None:
     llm = Talker(GOOD)
-    await write(QUERY, material(TEXTS), llm, no_text)
-    await write(QUERY, material({**TEXTS, "Linear B": "Linear B is a script."}), llm, no_text)
+    await write(QUERY, material(TEXTS), llm, ignore_text)
+    await write(QUERY, material({**TEXTS, "Linear B": "Linear B is a script."}), llm, ignore_text)
     first, second = (request.hash("model") for request in llm.requests)
     assert first != second
 
@@ -89,12 +89,12 @@ async def test_a_gap_further_on_leaves_the_rest_supported() -> None:
 @pytest.mark.parametrize(
     ("finish", "note"),
     [
-        (Finish.LENGTH, "cut off at 99 tokens"),
-        (Finish.FILTERED, "withheld the rest"),
-        (Finish.INTERRUPTED, "broke off"),
+        (FinishReason.LENGTH, "cut off at 99 tokens"),
+        (FinishReason.FILTERED, "withheld the rest"),
+        (FinishReason.INTERRUPTED, "broke off"),
     ],
 )
-async def test_an_answer_that_ends_early_is_kept_with_a_note(finish: Finish, note: str) -> None:
+async def test_an_answer_that_ends_early_is_kept_with_a_note(finish: FinishReason, note: str) -> None:
     written = await _write(said(f"{GOOD} And th", finish))
     assert written.text == f"{GOOD} And th"
     assert written.is_supported
@@ -103,7 +103,7 @@ async def test_an_answer_that_ends_early_is_kept_with_a_note(finish: Finish, not
 
 
 async def test_the_model_that_replied_is_named_and_a_kept_reply_told() -> None:
-    reply = Completion(text=GOOD, finish=Finish.STOP, tokens=TokenCount(), is_reused=True, model="other/model")
+    reply = Completion(text=GOOD, finish=FinishReason.STOP, tokens=TokenCount(), is_reused=True, model="other/model")
     written = await _write(reply)
     assert written.generator == "other/model"
     assert "kept from before" in written.remarks[-1]
@@ -112,19 +112,19 @@ async def test_the_model_that_replied_is_named_and_a_kept_reply_told() -> None:
 @pytest.mark.parametrize("reply", ["", " \n", "<think>so much to think of", "[9]"])
 async def test_a_reply_without_text_is_no_answer(reply: str) -> None:
     with pytest.raises(Unavailable, match="answer_tokens above 99"):
-        await _write(said(reply, Finish.LENGTH))
+        await _write(said(reply, FinishReason.LENGTH))
 
 
 async def test_a_kept_reply_without_text_is_asked_for_anew() -> None:
     kept = replace(said("<think>so much to think of"), is_reused=True)
     llm = Talker(kept, kept, GOOD)
-    assert (await write(QUERY, material(TEXTS), llm, no_text)).text == GOOD
+    assert (await write(QUERY, material(TEXTS), llm, ignore_text)).text == GOOD
     assert [request.attempt for request in llm.requests] == [0, 1, 2]
 
 
 async def test_a_reply_that_was_withheld_is_refused() -> None:
     with pytest.raises(Refused, match="withheld"):
-        await _write(said("", Finish.FILTERED))
+        await _write(said("", FinishReason.FILTERED))
 
 
 async def test_a_thought_that_no_tag_opened_is_left_out_of_the_answer() -> None:
@@ -134,18 +134,18 @@ async def test_a_thought_that_no_tag_opened_is_left_out_of_the_answer() -> None:
 
 async def test_where_nothing_was_looked_up_the_model_is_asked_without_evidence() -> None:
     llm = Talker("She taught in New York [1].")
-    written = await write(QUERY, material({}, looks_up=False), llm, no_text)
+    written = await write(QUERY, material({}, looks_up=False), llm, ignore_text)
     assert (written.text, written.is_supported) == ("She taught in New York.", False)
     assert (written.notes, written.statements, written.citations) == ((UNSOURCED,), (), ())
     (request,) = llm.requests
-    assert request.lifetime == Lifetime.FREE
+    assert request.lifetime == ReplyLifetime.FREE
     assert "nothing was looked up" in request.messages[0].text
 
 
 async def test_what_earlier_answers_quoted_goes_with_the_facts_also_where_nothing_is_looked_up() -> None:
     llm, turns = Talker("She did."), (Turn(role="assistant", text="She taught in Brooklyn."),)
-    await write(replace(QUERY, history=turns), material({}, looks_up=False), llm, no_text)
-    assert llm.requests[0].lifetime == Lifetime.REVISION
+    await write(replace(QUERY, history=turns), material({}, looks_up=False), llm, ignore_text)
+    assert llm.requests[0].lifetime == ReplyLifetime.REVISION
 
 
 async def test_a_provider_that_streams_nothing_or_only_some_still_gives_the_whole_text() -> None:
@@ -181,5 +181,7 @@ async def test_the_pieces_are_the_text_however_a_reply_is_split(reply: str, size
 
 async def test_what_only_the_question_says_is_not_supported() -> None:
     query = Query(text="Did Alice Kober teach classics at Oxford in 1950?")
-    written = await write(query, material(TEXTS), Talker("Alice Kober taught classics at Oxford in 1950 [1]."), no_text)
+    written = await write(
+        query, material(TEXTS), Talker("Alice Kober taught classics at Oxford in 1950 [1]."), ignore_text
+    )
     assert not written.is_supported

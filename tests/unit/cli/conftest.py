@@ -11,34 +11,52 @@ import pytest
 
 from quipu.cli.app import run
 from quipu.errors import NotFound
-from quipu.model.answer import Answer, AnswerPiece, Citation
+from quipu.model.answer import Answer, AnswerPiece, Citation, Comparison, Overlap, RankedChunk, StrategyResult
 from quipu.model.chat import TokenCount
 from quipu.model.chunking import Chunking
 from quipu.model.cluster import Cluster, ClusterReport, Finding, Hierarchy
-from quipu.model.comparison import Compared, Comparison, FoundChunk, Overlap
 from quipu.model.delta import ChunkFacts
 from quipu.model.derivation import DerivationState, Freshness, RefreshCost
-from quipu.model.document import Document, Metadata, SourceDocument, Status
-from quipu.model.estimate import Estimate, Range
+from quipu.model.document import Document, DocumentStatus, Metadata, SourceDocument
 from quipu.model.event import Event, Progress
-from quipu.model.evidence import Dropped, Evidence, Hit, Scored, Seed, Timing, Trace
-from quipu.model.explanation import Chain, ExplainedChunk, Explanation, Ground, Step
-from quipu.model.graph import Chunk, Claim, ClaimMention, Entity, EntityMention, Relation, RelationMention
-from quipu.model.ontology import Example, Ontology, RelationRule, TypeRule
-from quipu.model.query import Query
-from quipu.model.report import (
-    AddReport,
-    DocumentReport,
-    EntityReport,
-    FoundReport,
-    RefreshReport,
-    RelationReport,
-    RemoveReport,
-    SearchReport,
-    StatusReport,
+from quipu.model.evidence import (
+    Chain,
+    DroppedHits,
+    Evidence,
+    ExplainedChunk,
+    Explanation,
+    Hit,
+    Scored,
+    Seed,
+    Step,
+    SupportingHit,
+    Timing,
+    Trace,
 )
-from quipu.model.tuning import ComparedReading, Named, Reading, Sampled, TuningCost, TuningReport, TypeCount
-from quipu.model.usage import Stage, UsageRow
+from quipu.model.extraction import ExtractionExample, Ontology, RelationRule, TypeRule
+from quipu.model.graph import Chunk, Claim, ClaimMention, Entity, EntityMention, Relation, RelationMention
+from quipu.model.query import Query
+from quipu.model.results import (
+    AddResult,
+    DocumentDetails,
+    EntityDetails,
+    IndexStatus,
+    RefreshResult,
+    RelationDetails,
+    RemoveResult,
+    ReportDetails,
+    SearchResult,
+)
+from quipu.model.tuning import (
+    ExtractionComparison,
+    ExtractionOutcome,
+    SampledChunk,
+    TuningCost,
+    TuningResult,
+    TypeCount,
+    TypedName,
+)
+from quipu.model.usage import Estimate, Range, Stage, UsageRow
 from quipu.settings import Settings
 
 if TYPE_CHECKING:
@@ -86,14 +104,16 @@ SEEN = Claim(
     **{name: getattr(CLAIM, name) for name in ClaimMention.__dataclass_fields__},
 )
 SAID = RelationMention(source="alice kober", target="brooklyn college", keywords=("taught",))
-REPORT = AddReport(n_added=2, n_chunks=4, n_extracted=3, n_reused=1, extractor="local rules", seconds=2)
+REPORT = AddResult(n_added=2, n_chunks=4, n_extracted=3, n_reused=1, extractor="local rules", seconds=2)
 DOCUMENTS = [
-    Document(id="kober.md", title="Alice Kober", status=Status.READY, n_chunks=1, updated_at="2026-01-02T03:04:05Z"),
-    Document(id="letters/a.md", title="A letter", status=Status.READY, n_chunks=2),
-    Document(id="letters/b.md", title="", status=Status.FAILED, error="It is empty. Leave it out."),
+    Document(
+        id="kober.md", title="Alice Kober", status=DocumentStatus.READY, n_chunks=1, updated_at="2026-01-02T03:04:05Z"
+    ),
+    Document(id="letters/a.md", title="A letter", status=DocumentStatus.READY, n_chunks=2),
+    Document(id="letters/b.md", title="", status=DocumentStatus.FAILED, error="It is empty. Leave it out."),
 ]
 
-REFRESHED = RefreshReport(n_embedded=1)
+REFRESHED = RefreshResult(n_embedded=1)
 READ = UsageRow(
     day="2026-01-02",
     stage=Stage.EXTRACT,
@@ -142,7 +162,7 @@ STATES = (
     ),
     DerivationState(name="hierarchy", freshness=Freshness.MISSING, cost=RefreshCost(n_calls=12)),
 )
-FOUND_REPORT = FoundReport(
+FOUND_REPORT = ReportDetails(
     cluster=Cluster(id="beefed", hierarchy=Hierarchy.COMMUNITIES, level=1, parent="abba", n_entities=1),
     report=ClusterReport(
         cluster="beefed",
@@ -171,11 +191,11 @@ _ANSWER = Answer(
 COMPARISON = Comparison(
     question="Who was Alice Kober?",
     compared=(
-        Compared(
+        StrategyResult(
             strategy="naive",
             answer=_ANSWER,
             chunks=(
-                FoundChunk(id="c0ffee", document_id="kober.md", title="Alice\x1b Kober", score=0.5, reason="near"),
+                RankedChunk(id="c0ffee", document_id="kober.md", title="Alice\x1b Kober", score=0.5, reason="near"),
             ),
             entities=("Brooklyn College",),
             n_chunks=1,
@@ -183,8 +203,8 @@ COMPARISON = Comparison(
             n_calls=2,
             ms=7.5,
         ),
-        Compared(strategy="mix", answer=replace(_ANSWER, trace=replace(_ANSWER.trace, strategy="mix"))),
-        Compared(strategy="community_local", answer=_ANSWER, reports=(("beefed00cafe", "Kober and Linear B"),)),
+        StrategyResult(strategy="mix", answer=replace(_ANSWER, trace=replace(_ANSWER.trace, strategy="mix"))),
+        StrategyResult(strategy="community_local", answer=_ANSWER, reports=(("beefed00cafe", "Kober and Linear B"),)),
     ),
     overlaps=(Overlap(first="naive", second="mix", jaccard=0.25, n_both=1),),
     left_out=(("bypass", "It looks nothing up."),),
@@ -206,7 +226,9 @@ EXPLANATION = Explanation(
             score=0.5,
             reason="names Alice Kober",
             grounds=(
-                Ground(kind="entity", id="x", name="Alice Kober", rank=2, score=0.9, reason="named", how="named 2×"),
+                SupportingHit(
+                    kind="entity", id="x", name="Alice Kober", rank=2, score=0.9, reason="named", how="named 2×"
+                ),
             ),
             chains=(
                 Chain(seed="Kober", kind="vector", score=0.4),
@@ -225,31 +247,35 @@ EXPLANATION = Explanation(
     ),
     notes=("a note",),
 )
-TUNING = TuningReport(
+TUNING = TuningResult(
     file="types:\n  Person:\n",
     ontology=Ontology(
         domain="Letters.\x1b[31m",
         types=(TypeRule(name="Person", description="a human being"), TypeRule(name="Script")),
         relations=(RelationRule(name="taught at", description="held lessons in", domain=("Person",)),),
-        examples=(Example(text="Ann.", entities=()),),
+        examples=(ExtractionExample(text="Ann.", entities=()),),
     ),
     by="the language model openai/small",
     n_documents=3,
     n_unreadable=1,
     n_chunks=40,
     sample=(
-        Sampled(chunk_id="c0ffee", document_id="kober.md", title="Alice Kober", n_tokens=14),
-        Sampled(chunk_id="dead", document_id="b.md", title="", n_tokens=14, is_compared=True),
+        SampledChunk(chunk_id="c0ffee", document_id="kober.md", title="Alice Kober", n_tokens=14),
+        SampledChunk(chunk_id="dead", document_id="b.md", title="", n_tokens=14, is_compared=True),
     ),
     type_counts=(TypeCount(name="Person", n=1_234),),
     prompt_diff="--- prompt before\n+++ prompt tuned\n@@ -1 +1 @@\n-old\x1b\n+new",
     compared=(
-        ComparedReading(
+        ExtractionComparison(
             chunk_id="dead",
             document_id="b.md",
             title="A letter\x1b",
-            before=Reading(entities=(Named(name="Linear B", type="Other"), Named(name="Ann", type="Person"))),
-            after=Reading(entities=(Named(name="linear b", type="Script"), Named(name="Pylos", type="Place"))),
+            before=ExtractionOutcome(
+                entities=(TypedName(name="Linear B", type="Other"), TypedName(name="Ann", type="Person"))
+            ),
+            after=ExtractionOutcome(
+                entities=(TypedName(name="linear b", type="Script"), TypedName(name="Pylos", type="Place"))
+            ),
             only_before=("Ann",),
             only_after=("Pylos",),
             retyped=("linear b",),
@@ -277,15 +303,15 @@ class FakeEngine:
     calls: list[tuple[Any, ...]] = field(default_factory=list)
     chunkings: list[Chunking | None] = field(default_factory=list)
     queries: list[Query] = field(default_factory=list)
-    added: AddReport = REPORT
-    refreshed: RefreshReport = REFRESHED
+    added: AddResult = REPORT
+    refreshed: RefreshResult = REFRESHED
     planned: tuple[DerivationState, ...] = ()
     comparison: Comparison = COMPARISON
-    also_compared: tuple[Compared, ...] = ()
+    also_compared: tuple[StrategyResult, ...] = ()
     explanation: Explanation = EXPLANATION
-    found_report: FoundReport = FOUND_REPORT
+    found_report: ReportDetails = FOUND_REPORT
     estimated: Estimate = ESTIMATE
-    tuning: TuningReport = TUNING
+    tuning: TuningResult = TUNING
     usage_rows: list[UsageRow] = field(default_factory=list)
     models: tuple[tuple[str, str], ...] = ()
     answer_usage: tuple[UsageRow, ...] = ()
@@ -311,7 +337,7 @@ class FakeEngine:
         chunking: Chunking | None,
         on_event: Callable[[Event], None],
         reread: bool = False,
-    ) -> AddReport:
+    ) -> AddResult:
         if self.is_interrupted:
             raise asyncio.CancelledError
         on_event(Progress(stage="extract", done=1, total=4))
@@ -320,7 +346,7 @@ class FakeEngine:
         self.rereads = reread
         return self.added
 
-    async def add_text(self, text: str, **options: Any) -> AddReport:
+    async def add_text(self, text: str, **options: Any) -> AddResult:
         options.pop("on_event", None)
         self.calls.append(("add_text", text, options))
         return self.added
@@ -330,7 +356,7 @@ class FakeEngine:
         self.rereads = options["reread"]
         return self.estimated
 
-    async def tune(self, *sources: Path, on_event: Callable[[Event], None], **options: Any) -> TuningReport:
+    async def tune(self, *sources: Path, on_event: Callable[[Event], None], **options: Any) -> TuningResult:
         self.calls.append(("tune", sources, options))
         if options["dry_run"]:
             return replace(self.tuning, file="", cost=self.tuning.cost or TUNING_COST)
@@ -340,7 +366,7 @@ class FakeEngine:
         self.calls.append(("usage", since, until))
         return self.usage_rows
 
-    async def resume(self, on_event: Callable[[Event], None]) -> AddReport:
+    async def resume(self, on_event: Callable[[Event], None]) -> AddResult:
         self.calls.append(("resume",))
         return self.added
 
@@ -352,9 +378,9 @@ class FakeEngine:
         self.calls.append(("cancel", list(ids)))
         return len(ids)
 
-    async def remove(self, ids: Sequence[str], on_event: Callable[[Event], None]) -> RemoveReport:
+    async def remove(self, ids: Sequence[str], on_event: Callable[[Event], None]) -> RemoveResult:
         self.calls.append(("remove", list(ids)))
-        return RemoveReport(removed=tuple(ids), refreshed=self.refreshed)
+        return RemoveResult(removed=tuple(ids), refreshed=self.refreshed)
 
     async def query(self, query: Query) -> Answer:
         self.queries.append(query)
@@ -367,7 +393,7 @@ class FakeEngine:
             strategy=query.strategy,
             revision=3,
             evidence=evidence,
-            dropped=(Dropped(section="chunks", budget=10, ids=("dead", "beef")),),
+            dropped=(DroppedHits(section="chunks", budget=10, ids=("dead", "beef")),),
             timings=(Timing(stage="retrieve", ms=1.5),),
             notes=("a note",),
             stale=("not computed yet: 2 vectors",),
@@ -400,34 +426,34 @@ class FakeEngine:
             yield AnswerPiece(text=answer.text[start : start + 16])
         yield AnswerPiece(answer=answer)
 
-    async def search(self, text: str, k: int) -> SearchReport:
+    async def search(self, text: str, k: int) -> SearchResult:
         self.calls.append(("search", text, k))
-        return SearchReport(chunks=((Scored(id="c0ffee", score=2.5), CHUNK),), entities=(KOBER,))
+        return SearchResult(chunks=((Scored(id="c0ffee", score=2.5), CHUNK),), entities=(KOBER,))
 
     async def documents(self) -> list[Document]:
         return DOCUMENTS
 
-    async def document(self, document_id: str) -> DocumentReport:
+    async def document(self, document_id: str) -> DocumentDetails:
         if document_id != "kober.md":
             raise NotFound(f"There is no document {document_id!r}.", remedy="Did you mean kober.md?")
-        return DocumentReport(document=DOCUMENTS[0], chunks=(CHUNK,))
+        return DocumentDetails(document=DOCUMENTS[0], chunks=(CHUNK,))
 
     async def chunk(self, chunk_id: str) -> ChunkFacts:
         return ChunkFacts(chunk=CHUNK, entities=(MENTION,), relations=(SAID,), claims=(CLAIM,))
 
-    async def entity(self, name: str) -> EntityReport:
-        return EntityReport(entity=KOBER, relations=(TAUGHT,), chunks=((CHUNK, 2),), claims=(SEEN,))
+    async def entity(self, name: str) -> EntityDetails:
+        return EntityDetails(entity=KOBER, relations=(TAUGHT,), chunks=((CHUNK, 2),), claims=(SEEN,))
 
-    async def relation(self, first: str, second: str) -> RelationReport:
+    async def relation(self, first: str, second: str) -> RelationDetails:
         self.calls.append(("relation", first, second))
-        return RelationReport(relation=TAUGHT, chunks=(ChunkFacts(chunk=CHUNK),))
+        return RelationDetails(relation=TAUGHT, chunks=(ChunkFacts(chunk=CHUNK),))
 
-    async def report(self, report_id: str) -> FoundReport:
+    async def report(self, report_id: str) -> ReportDetails:
         self.calls.append(("report", report_id))
         return self.found_report
 
-    async def status(self) -> StatusReport:
-        return StatusReport(
+    async def status(self) -> IndexStatus:
+        return IndexStatus(
             path="/kb",
             revision=3,
             n_documents=2,
@@ -456,7 +482,7 @@ class FakeEngine:
     async def purge(self) -> int:
         return 7
 
-    async def refresh(self, names: Sequence[str], *, rebuild: bool, on_event: Callable[[Event], None]) -> RefreshReport:
+    async def refresh(self, names: Sequence[str], *, rebuild: bool, on_event: Callable[[Event], None]) -> RefreshResult:
         self.calls.append(("refresh", tuple(names), rebuild))
         return self.refreshed
 

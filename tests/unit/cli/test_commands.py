@@ -11,9 +11,9 @@ import pytest
 from quipu.cli.metadata import parse_condition, parse_metadata
 from quipu.errors import Unavailable
 from quipu.model.chunking import Chunking
-from quipu.model.document import Document, SourceDocument, Status
+from quipu.model.document import Document, DocumentStatus, SourceDocument
 from quipu.model.query import Condition, Turn
-from quipu.model.report import AddReport, SearchReport
+from quipu.model.results import AddResult, SearchResult
 from tests.unit.cli.conftest import Cli, FakeEngine
 
 # ---- add
@@ -42,8 +42,8 @@ def test_add_says_what_was_read_by_what_and_what_was_reused(cli: Cli, engine: Fa
 
 
 def test_add_lists_failures_with_reasons_and_ends_with_1(cli: Cli, engine: FakeEngine) -> None:
-    bad = Document(id="b.bin", title="", status=Status.FAILED, error="It is not text. Leave it out.")
-    engine.added = AddReport(n_added=1, failed=(bad,), skipped=((".png", 3), ("", 1)))
+    bad = Document(id="b.bin", title="", status=DocumentStatus.FAILED, error="It is not text. Leave it out.")
+    engine.added = AddResult(n_added=1, failed=(bad,), skipped=((".png", 3), ("", 1)))
     ran = cli("add", "--text", "Hello", "--quiet")
     assert ran.code == 1
     assert "Failed: b.bin: It is not text. Leave it out." in ran.out
@@ -335,9 +335,9 @@ def test_cancel_all_leaves_live_documents_alone(cli: Cli, engine: FakeEngine) ->
 
 
 def test_nothing_waiting_is_said_in_words(cli: Cli, engine: FakeEngine) -> None:
-    engine.added = AddReport()
+    engine.added = AddResult()
     assert cli("resume").out == "Nothing was waiting.\n"
-    engine.added = AddReport(n_removed=72)
+    engine.added = AddResult(n_removed=72)
     assert cli("resume").out.startswith("72 removals finished.\n")
 
 
@@ -380,7 +380,7 @@ def test_doctor_takes_the_whole_way_and_warns_of_variables_that_name_no_setting(
 def test_doctor_goes_on_after_a_failed_check_and_ends_with_1(
     cli: Cli, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def broken(_engine: FakeEngine, text: str, k: int) -> SearchReport:
+    async def broken(_engine: FakeEngine, text: str, k: int) -> SearchResult:
         raise Unavailable("SQLite has no FTS5.", remedy="Install another SQLite.")
 
     monkeypatch.setattr(FakeEngine, "search", broken)

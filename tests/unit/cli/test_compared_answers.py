@@ -7,8 +7,7 @@ import pytest
 from rich.console import Console
 
 from quipu.cli.compared_answers import render_answers
-from quipu.model.answer import Answer, Citation
-from quipu.model.comparison import Compared
+from quipu.model.answer import Answer, Citation, StrategyResult
 from quipu.model.evidence import Evidence, Trace
 
 TRACE = Trace(strategy="naive", revision=1, evidence=Evidence())
@@ -26,7 +25,7 @@ def said(text: str, *cited: tuple[int, str], quote: str = "It says so.") -> Answ
 def n_panels(*answers: Answer) -> int:
     """Return how many panels these answers of as many strategies get."""
     console = Console(file=StringIO(), width=200, color_system=None)
-    render_answers(console, [Compared(strategy=f"s{n}", answer=answer) for n, answer in enumerate(answers)])
+    render_answers(console, [StrategyResult(strategy=f"s{n}", answer=answer) for n, answer in enumerate(answers)])
     assert isinstance(console.file, StringIO)
     return console.file.getvalue().count("openai/")
 

@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from quipu.model.comparison import Compared, Overlap
-from quipu.model.derivation import DerivationReport
-from quipu.model.explanation import ExplainedChunk, Explanation, Ground
+from quipu.model.answer import Overlap, StrategyResult
+from quipu.model.derivation import DerivationResult
+from quipu.model.evidence import ExplainedChunk, Explanation, SupportingHit
 from quipu.model.query import MixWeights
-from quipu.model.report import AddReport, RefreshReport
+from quipu.model.results import AddResult, RefreshResult
 from tests.unit.cli import conftest
 from tests.unit.cli.conftest import COMPARISON, READ, STATES, Cli, FakeEngine
 
-MADE = DerivationReport(
+MADE = DerivationResult(
     name="reports",
     n_made=3,
     n_kept=38,
@@ -51,7 +51,7 @@ def test_refresh_refuses_what_cannot_be_meant(cli: Cli, engine: FakeEngine, word
 
 
 def test_refresh_tells_of_each_derivation_and_fails_where_something_is_left(cli: Cli, engine: FakeEngine) -> None:
-    engine.refreshed = RefreshReport(derivations=(MADE, DerivationReport(name="idle")), usage=(READ,))
+    engine.refreshed = RefreshResult(derivations=(MADE, DerivationResult(name="idle")), usage=(READ,))
     ran = cli("refresh", "reports")
     assert ran.code == 1
     assert "reports: 3 made, 38 as they were (3 calls, 2 replies known before)." in ran.out
@@ -67,13 +67,13 @@ def test_refresh_tells_of_each_derivation_and_fails_where_something_is_left(cli:
 @pytest.mark.parametrize(
     ("report", "headline"),
     [
-        (RefreshReport(n_embedded=1), "Up to date; 1 text embedded.\n"),
-        (RefreshReport(derivations=(DerivationReport(name="names", failed=(("Oslo", "No."),)),)), "Not finished; "),
-        (RefreshReport(stopped="It is gone."), "Stopped; 0 texts embedded.\n"),
+        (RefreshResult(n_embedded=1), "Up to date; 1 text embedded.\n"),
+        (RefreshResult(derivations=(DerivationResult(name="names", failed=(("Oslo", "No."),)),)), "Not finished; "),
+        (RefreshResult(stopped="It is gone."), "Stopped; 0 texts embedded.\n"),
     ],
 )
 def test_refresh_says_up_to_date_only_of_what_is(
-    cli: Cli, engine: FakeEngine, report: RefreshReport, headline: str
+    cli: Cli, engine: FakeEngine, report: RefreshResult, headline: str
 ) -> None:
     engine.refreshed = report
     ran = cli("refresh")
@@ -82,8 +82,8 @@ def test_refresh_says_up_to_date_only_of_what_is(
 
 
 def test_of_what_was_not_begun_only_the_cause_is_told(cli: Cli, engine: FakeEngine) -> None:
-    left_out = tuple(DerivationReport(name=name, stopped="It is gone.") for name in ("names", "reports"))
-    engine.refreshed = RefreshReport(derivations=left_out, stopped="It is gone.")
+    left_out = tuple(DerivationResult(name=name, stopped="It is gone.") for name in ("names", "reports"))
+    engine.refreshed = RefreshResult(derivations=left_out, stopped="It is gone.")
     assert cli("refresh").out == "Stopped; 0 texts embedded.\nStopped: It is gone.\n"
 
 
@@ -116,9 +116,9 @@ def test_what_is_dropped_is_told(cli: Cli) -> None:
 
 
 def test_adding_and_removing_tell_what_they_brought_up_to_date(cli: Cli, engine: FakeEngine) -> None:
-    engine.added = AddReport(n_added=1, derivations=(MADE,))
+    engine.added = AddResult(n_added=1, derivations=(MADE,))
     assert "reports: 3 made, 38 as they were" in cli("add", "--text", "x").out
-    engine.refreshed = RefreshReport(n_summarised=2, derivations=(MADE,), usage=(READ,), stopped="All is spent.")
+    engine.refreshed = RefreshResult(n_summarised=2, derivations=(MADE,), usage=(READ,), stopped="All is spent.")
     out = cli("remove", "kober.md").out
     assert "1 document removed, with everything it said." in out
     assert "2 summaries written." in out
@@ -275,7 +275,7 @@ def test_a_comparison_breaks_no_name_and_no_number(cli: Cli, engine: FakeEngine,
 
 
 def test_a_strategy_that_failed_is_told_and_ends_with_1(cli: Cli, engine: FakeEngine) -> None:
-    engine.also_compared = (Compared(strategy="lca", error="It needs hierarchy. Run `quipu refresh hierarchy`."),)
+    engine.also_compared = (StrategyResult(strategy="lca", error="It needs hierarchy. Run `quipu refresh hierarchy`."),)
     ran = cli("compare", "Who?")
     assert ran.code == 1
     assert "lca: It needs hierarchy. Run `quipu refresh hierarchy`." in ran.out
@@ -339,7 +339,9 @@ def test_a_passage_found_by_a_walk_alone_is_not_said_to_be_found_by_nothing(cli:
 
 
 def test_where_no_passage_is_ranked_reports_are_shown_instead(cli: Cli, engine: FakeEngine) -> None:
-    report = Ground(kind="report", id="c0", name="On\x1b roads", rank=1, score=0.75, reason="rated 7", how="rests on 2")
+    report = SupportingHit(
+        kind="report", id="c0", name="On\x1b roads", rank=1, score=0.75, reason="rated 7", how="rests on 2"
+    )
     engine.explanation = Explanation(
         question="Who?", strategy="global", revision=3, n_chunks=0, n_reports=40, ranks_passages=False, beside=(report,)
     )

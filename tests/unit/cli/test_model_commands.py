@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from quipu.model.document import Document, Status
-from quipu.model.estimate import Range
-from quipu.model.report import AddReport, RefreshReport
-from quipu.model.summary import Owner, OwnerKind, SummaryFailure
-from quipu.model.usage import Spending
+from quipu.model.document import Document, DocumentStatus
+from quipu.model.results import AddResult, RefreshResult
+from quipu.model.summary import SummaryFailure, SummaryTarget, SummaryTargetKind
+from quipu.model.usage import Range, SpendingLimit
 from quipu.settings import Settings
 from tests.unit.cli.conftest import ASKED, ESTIMATE, READ, Cli, FakeEngine
 
@@ -99,7 +98,7 @@ WITH_WORDS = (("add", "--text", "x"), ("ask", "Who?"), ("remove", "a"), ("compar
 @pytest.mark.parametrize("words", [*WITH_WORDS, ("resume",), ("retry",), ("refresh",), ("reembed",)])
 def test_a_budget_reaches_the_settings(cli: Cli, engine: FakeEngine, words: tuple[str, ...]) -> None:
     assert cli(*words, "--budget", "2.50, 300 calls").code == 0
-    assert _settings(engine).spending == Spending(cost=2_500_000, calls=300)
+    assert _settings(engine).spending == SpendingLimit(cost=2_500_000, calls=300)
 
 
 def test_a_budget_that_is_none_is_refused_with_examples(cli: Cli, engine: FakeEngine) -> None:
@@ -118,7 +117,7 @@ def test_no_model_takes_the_model_out_of_the_settings(cli: Cli, engine: FakeEngi
 
 
 def test_work_that_was_stopped_says_why_what_waits_and_how_to_go_on(cli: Cli, engine: FakeEngine) -> None:
-    engine.added = AddReport(
+    engine.added = AddResult(
         n_added=1, n_chunks=2, stopped="The budget of 3 calls is used up.", n_waiting=4, usage=(READ,)
     )
     ran = cli("--index", "kb", "add", "--text", "x")
@@ -129,17 +128,17 @@ def test_work_that_was_stopped_says_why_what_waits_and_how_to_go_on(cli: Cli, en
 
 
 def test_what_was_left_out_and_what_wants_a_look_is_told(cli: Cli, engine: FakeEngine) -> None:
-    engine.added = AddReport(n_added=1, n_dropped=1_200, notes=("openai/x cannot be asked.",))
+    engine.added = AddResult(n_added=1, n_dropped=1_200, notes=("openai/x cannot be asked.",))
     out = cli("add", "--text", "x").out
     assert "1,200 records of the model left out: not borne out by the text." in out
     assert "openai/x cannot be asked." in out
 
 
-IN_PART = (Document(id="kober.md", title="", status=Status.PARTIAL, error="2 chunks failed."),)
+IN_PART = (Document(id="kober.md", title="", status=DocumentStatus.PARTIAL, error="2 chunks failed."),)
 
 
 def test_a_document_read_in_part_names_the_command_that_tries_again(cli: Cli, engine: FakeEngine) -> None:
-    engine.added = AddReport(partial=IN_PART, n_chunks=3, n_extracted=1)
+    engine.added = AddResult(partial=IN_PART, n_chunks=3, n_extracted=1)
     ran = cli("add", "--text", "x")
     assert ran.code == 0
     assert "In part: kober.md: 2 chunks failed." in ran.out
@@ -151,7 +150,7 @@ def test_a_document_read_in_part_names_the_command_that_tries_again(cli: Cli, en
 def test_where_not_one_chunk_could_be_read_the_command_fails_and_says_where_to_look(
     cli: Cli, engine: FakeEngine, words: tuple[str, ...]
 ) -> None:
-    engine.added = AddReport(partial=IN_PART, n_chunks=2, n_resumed=1)
+    engine.added = AddResult(partial=IN_PART, n_chunks=2, n_resumed=1)
     ran = cli(*words)
     assert ran.code == 1
     assert "Not one chunk could be read. `quipu doctor` looks at what reads them." in ran.out
@@ -163,8 +162,8 @@ def test_where_not_one_chunk_could_be_read_the_command_fails_and_says_where_to_l
 
 def test_refresh_says_what_it_wrote_and_ends_with_1_where_something_is_left(cli: Cli, engine: FakeEngine) -> None:
     assert cli("refresh").out == "Up to date; 1 text embedded.\n"
-    failure = SummaryFailure(owner=Owner(OwnerKind.ENTITY, "alice kober"), error="too long")
-    engine.refreshed = RefreshReport(n_summarised=2, unsummarised=(failure,) * 7, stopped="The budget is used up.")
+    failure = SummaryFailure(owner=SummaryTarget(SummaryTargetKind.ENTITY, "alice kober"), error="too long")
+    engine.refreshed = RefreshResult(n_summarised=2, unsummarised=(failure,) * 7, stopped="The budget is used up.")
     ran = cli("refresh")
     assert ran.code == 1
     assert ran.out.startswith("Stopped; 0 texts embedded.\n2 summaries written.\n")

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from quipu.cli.readers import history
-from quipu.model.report import AddReport
+from quipu.model.results import AddResult
 from tests.unit.cli.conftest import ESTIMATE, Cli, FakeEngine
 
 MODEL, RULES = "language model openai/gpt-4.1-mini", "local rules, no language model"
@@ -17,7 +17,7 @@ def _said(out: str) -> str:
 
 
 def test_add_says_what_was_left_as_it_was_read(cli: Cli, engine: FakeEngine) -> None:
-    engine.added = AddReport(n_unchanged=60, n_read_otherwise=60, read_otherwise_by=(MODEL,), extractor=RULES)
+    engine.added = AddResult(n_unchanged=60, n_read_otherwise=60, read_otherwise_by=(MODEL,), extractor=RULES)
     said = _said(cli("--index", "kb", "add", "--text", "x").out)
     assert "0 documents added, 0 updated, 60 unchanged." in said
     assert f"60 of them were read by {MODEL}; `quipu --index kb add --reread` reads them again by" in said
@@ -27,7 +27,7 @@ def test_add_says_what_was_left_as_it_was_read(cli: Cli, engine: FakeEngine) -> 
 
 
 def test_the_same_model_with_other_settings_is_told_apart(cli: Cli, engine: FakeEngine) -> None:
-    engine.added = AddReport(n_unchanged=1, n_read_otherwise=1, read_otherwise_by=(MODEL, RULES), extractor=MODEL)
+    engine.added = AddResult(n_unchanged=1, n_read_otherwise=1, read_otherwise_by=(MODEL, RULES), extractor=MODEL)
     said = _said(cli("add", "--text", "x").out)
     assert f"1 of them was read by {MODEL} with other settings and {RULES}; `quipu add --reread` reads it again" in said
 
@@ -46,7 +46,7 @@ def test_whether_to_read_again_is_handed_over(cli: Cli, engine: FakeEngine) -> N
 
 
 def test_who_read_the_others_stands_beside_who_read_these(cli: Cli, engine: FakeEngine) -> None:
-    engine.added = AddReport(n_updated=1, n_chunks=1, n_extracted=1, extractor=RULES, readers=((MODEL, 2), (RULES, 1)))
+    engine.added = AddResult(n_updated=1, n_chunks=1, n_extracted=1, extractor=RULES, readers=((MODEL, 2), (RULES, 1)))
     assert f"Read by: {RULES} (others here were read by {MODEL})." in _said(cli("add", "--text", "x").out)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from quipu.model.cluster import Hierarchy
-from quipu.model.explanation import Ground
+from quipu.model.evidence import SupportingHit
 from tests.unit.cli.conftest import FOUND_REPORT, Cli, FakeEngine
 
 _CLAIM = {
@@ -78,6 +78,8 @@ def test_what_can_be_shown_has_an_example(cli: Cli, kind: str) -> None:
 
 
 def test_an_explanation_names_reports_by_the_id_that_shows_them(cli: Cli, engine: FakeEngine) -> None:
-    ground = Ground(kind="report", id="beefed", name="Kober", rank=1, score=0.5, reason="", how="rests on 1 passage")
+    ground = SupportingHit(
+        kind="report", id="beefed", name="Kober", rank=1, score=0.5, reason="", how="rests on 1 passage"
+    )
     engine.explanation = replace(engine.explanation, ranks_passages=False, chunks=(), beside=(ground,))
     assert "#1 Kober [beefed], rests on 1 passage" in cli("explain", "Who?").out

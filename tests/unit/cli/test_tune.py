@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from quipu.cli.errors import FAILURE
-from quipu.model.tuning import Reading
+from quipu.model.tuning import ExtractionOutcome
 from tests.unit.cli.conftest import TUNING, Cli, FakeEngine
 
 DEFAULTS = {"root": None, "n_sample": 12, "n_compare": 2, "dry_run": False}
@@ -126,7 +126,7 @@ def test_text_of_documents_does_not_steer_the_terminal(cli: Cli) -> None:
 
 
 def test_a_reading_that_failed_says_why(cli: Cli, engine: FakeEngine) -> None:
-    failed = replace(TUNING.compared[0], after=Reading(error="It named nothing."))
+    failed = replace(TUNING.compared[0], after=ExtractionOutcome(error="It named nothing."))
     engine.tuning = replace(TUNING, compared=(failed,))
     assert "tuned: It named nothing." in cli("tune").out
 

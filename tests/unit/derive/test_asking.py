@@ -4,7 +4,7 @@ import pytest
 
 from quipu.derive.asking import MORE_OUTPUT, ask_for
 from quipu.errors import Overloaded, Refused
-from quipu.model.chat import ChatRequest, Completion, Finish, Message, Role
+from quipu.model.chat import ChatRequest, Completion, FinishReason, Message, Role
 from tests.unit.derive.writer import completion
 
 _REQUEST = ChatRequest(messages=(Message("user", "Say yes."),), role=Role.REPORT, max_output_tokens=10)
@@ -62,7 +62,9 @@ async def test_two_replies_of_no_use_are_a_refusal_that_says_what_came_and_what_
 
 
 async def test_a_reply_that_is_cut_short_gets_more_room_once() -> None:
-    text, asked = await _ask(completion("Yes, bec", Finish.LENGTH), completion("Yes, because.", Finish.LENGTH))
+    text, asked = await _ask(
+        completion("Yes, bec", FinishReason.LENGTH), completion("Yes, because.", FinishReason.LENGTH)
+    )
     assert text == "Yes, because."
     assert [each.max_output_tokens for each in asked] == [10, 10 * MORE_OUTPUT]
 
@@ -70,11 +72,11 @@ async def test_a_reply_that_is_cut_short_gets_more_room_once() -> None:
 @pytest.mark.parametrize("text", ["Yes, bec", "", "No"])
 async def test_what_broke_off_is_no_last_word_even_where_it_can_be_read(text: str) -> None:
     with pytest.raises(Overloaded) as caught:
-        await _ask(completion(text, Finish.INTERRUPTED))
+        await _ask(completion(text, FinishReason.INTERRUPTED))
     assert caught.value.remedy
 
 
 async def test_what_is_withheld_is_refused() -> None:
     with pytest.raises(Refused, match="withheld") as caught:
-        await _ask(completion("Yes, bec", Finish.FILTERED))
+        await _ask(completion("Yes, bec", FinishReason.FILTERED))
     assert caught.value.remedy

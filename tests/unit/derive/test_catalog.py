@@ -5,7 +5,7 @@ import pytest
 from quipu.derive.catalog import CATALOG, derivation_named, in_order_of_need, with_needs
 from quipu.derive.derivation import Bench, Derivation
 from quipu.errors import NotFound
-from quipu.model.derivation import DerivationReport, DerivationState, Freshness
+from quipu.model.derivation import DerivationResult, DerivationState, Freshness
 from quipu.ports.store import ReadView
 
 
@@ -13,8 +13,8 @@ def _derivation(name: str, *needs: str) -> Derivation:
     async def state(_view: ReadView, _bench: Bench) -> DerivationState:
         return DerivationState(name=name, freshness=Freshness.MISSING)
 
-    async def refresh(_bench: Bench, _is_rebuild: bool) -> DerivationReport:
-        return DerivationReport(name=name)
+    async def refresh(_bench: Bench, _is_rebuild: bool) -> DerivationResult:
+        return DerivationResult(name=name)
 
     return Derivation(name=name, summary=name, state=state, refresh=refresh, needs=needs)
 

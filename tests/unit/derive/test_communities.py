@@ -8,15 +8,15 @@ import pytest
 from quipu.derive import communities as derivation
 from quipu.derive.derivation import Bench
 from quipu.model.cluster import Cluster
-from quipu.model.delta import Committed, Delta, DocumentFacts
-from quipu.model.derivation import DerivationReport, Freshness
+from quipu.model.delta import CommitResult, Delta, DocumentFacts
+from quipu.model.derivation import DerivationResult, Freshness
 from quipu.testing.contract.steps import summarise
 from quipu.testing.facts import document, entity, passage, relation
 from tests.unit.derive.towns import TOWNS, chronicle, communities, shelf
 from tests.unit.derive.workshop import open_bench, publish, remove
 
 
-async def _refresh(bench: Bench, *, rebuild: bool = False) -> DerivationReport:
+async def _refresh(bench: Bench, *, rebuild: bool = False) -> DerivationResult:
     return await derivation.refresh(bench, rebuild)
 
 
@@ -46,7 +46,7 @@ async def test_every_entity_is_in_one_community_and_people_of_a_town_are_togethe
         assert await _freshness(bench) is Freshness.MISSING
         report = await _refresh(bench)
         found = await communities(bench)
-        assert report == DerivationReport(name="communities", n_made=len(found))
+        assert report == DerivationResult(name="communities", n_made=len(found))
         members = [key for each in found.values() for key in each.members]
         assert len(members) == len(set(members)) == sum(each.n_entities for each in found.values() if each.level == 0)
         assert "hermit" in members
@@ -82,7 +82,7 @@ async def test_nothing_is_made_where_nothing_changed(tmp_path: Path) -> None:
         await publish(bench, *shelf())
         await _refresh(bench)
         before = await communities(bench)
-        assert await _refresh(bench) == DerivationReport(name="communities", n_kept=len(before))
+        assert await _refresh(bench) == DerivationResult(name="communities", n_kept=len(before))
         assert await communities(bench) == before
 
 
@@ -198,7 +198,7 @@ async def test_what_arrives_while_they_are_brought_up_to_date_leaves_the_others_
         before = await communities(bench)
         commit = bench.store.commit
 
-        async def late(delta: Delta) -> Committed:
+        async def late(delta: Delta) -> CommitResult:
             await commit(Delta(publish=[document("late", passage("Unheard Of.", entity("Unheard Of")))]))
             return await commit(delta)
 
@@ -217,7 +217,7 @@ async def test_what_arrives_while_they_are_brought_up_to_date_leaves_the_others_
 
 async def test_an_empty_index_has_none_and_is_fresh(tmp_path: Path) -> None:
     async with open_bench(tmp_path / "a") as bench:
-        assert await _refresh(bench) == DerivationReport(name="communities")
+        assert await _refresh(bench) == DerivationResult(name="communities")
         assert await communities(bench) == {}
         assert await _freshness(bench) is Freshness.FRESH
         await publish(bench, *shelf(2))

@@ -11,7 +11,7 @@ import pytest
 from quipu.derive.embedding import AT_ONCE, embed_stale
 from quipu.errors import Overloaded
 from quipu.model.delta import Delta
-from quipu.ports.sink import no_sink
+from quipu.model.event import ignore_event
 from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
 from quipu.testing.facts import document, entity, passage
@@ -44,8 +44,8 @@ async def test_what_was_embedded_before_a_failure_is_kept(tmp_path: Path, error:
     await store.commit(Delta(publish=[document("a", *passages)]))
     n_stale = len(await store.stale_texts(embedder.identity, 10 * N))
     with pytest.raises(type(error)):
-        await embed_stale(store, embedder, no_sink)
+        await embed_stale(store, embedder, ignore_event)
     assert len(await store.stale_texts(embedder.identity, 10 * N)) == n_stale - AT_ONCE
     embedder.n_calls = -1
-    assert await embed_stale(store, embedder, no_sink) == n_stale - AT_ONCE
+    assert await embed_stale(store, embedder, ignore_event) == n_stale - AT_ONCE
     await store.close()

@@ -12,7 +12,7 @@ from quipu.derive.imported import RECORDED, find_reports
 from quipu.engine import Quipu
 from quipu.model.cluster import Cluster
 from quipu.model.delta import Delta
-from quipu.ports.replies import Replies
+from quipu.ports.reply_cache import ReplyCache
 from tests.unit.derive.writer import Writer
 from tests.unit.engine.recorded_run import told, write_run
 
@@ -173,7 +173,7 @@ async def test_where_it_is_no_longer_known_what_was_imported_the_plan_says_what_
     async with quipu.open(tmp_path / "k") as kb:
         await kb.import_graph(write_run(tmp_path / "run"))
 
-        async def find_nothing(_: Replies, input_hash: str) -> str | None:
+        async def find_nothing(_: ReplyCache, input_hash: str) -> str | None:
             return None
 
         monkeypatch.setattr(type(kb._store), "find", find_nothing)

@@ -6,8 +6,7 @@ from quipu.derive.derivation import Bench
 from quipu.derive.report_material import Material, Tree, read_material
 from quipu.model.cluster import Cluster, ClusterReport, Hierarchy, Partition
 from quipu.model.delta import Delta
-from quipu.model.derivation import REPORTS
-from quipu.model.made import Made
+from quipu.model.derivation import REPORTS, DerivationRecord
 from quipu.testing.facts import Said, document, entity, passage, relation
 from tests.unit.derive.workshop import open_bench, publish
 
@@ -43,7 +42,7 @@ def _cluster(name: str, *members: str, parent: str = "", level: int = 0, n: int 
 async def _material(bench: Bench, *clusters: Cluster, of: str) -> Material:
     whole = Partition(hierarchy=Hierarchy.COMMUNITIES, clusters=clusters, revision=10**6)
     told = [ClusterReport(cluster=c.id, title=f"On {c.id}", summary="", inputs_hash=c.id) for c in clusters if c.parent]
-    made = Made(name=REPORTS, identity="test/1", revision=1)
+    made = DerivationRecord(name=REPORTS, identity="test/1", revision=1)
     await bench.store.commit(Delta(partition=whole, reports=told, made=[made]))
     async with bench.store.view() as view:
         topology = await bench.topology.of(view)

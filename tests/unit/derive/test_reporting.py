@@ -12,7 +12,7 @@ from quipu.derive.report_notes import Notes
 from quipu.derive.reporting import MAX_FINDINGS, MAX_OUTPUT_TOKENS, Written, write_report
 from quipu.derive.writing import Calls
 from quipu.errors import OverBudget, Overloaded, QuipuError, Refused, TooLong
-from quipu.model.chat import ChatRequest, Completion, Finish, Lifetime, Role
+from quipu.model.chat import ChatRequest, Completion, FinishReason, ReplyLifetime, Role
 from quipu.model.cluster import Cluster, Finding, Hierarchy
 from quipu.model.graph import Chunk
 from quipu.prompts.report import SCHEMA
@@ -57,7 +57,7 @@ async def test_a_report_says_what_the_model_says_and_rests_on_the_chunks() -> No
     assert report.model == "tests/writer report/1"
     assert written.failure == ""
     (request,) = writer.asked
-    assert (request.role, request.schema, request.lifetime) == (Role.REPORT, SCHEMA, Lifetime.ALL_DOCUMENTS)
+    assert (request.role, request.schema, request.lifetime) == (Role.REPORT, SCHEMA, ReplyLifetime.ALL_DOCUMENTS)
     assert (request.documents, request.revision) == (("a", "d"), 7)
     assert notes_of(request) == ["Ada (Person)", "Bo (Person)", "Ada | Bo: They met."]
 
@@ -121,25 +121,25 @@ async def test_what_may_pass_is_raised(error: QuipuError) -> None:
 @pytest.mark.parametrize("text", ['{"title": "T", "summary": "Half of', "", "No."])
 async def test_a_report_that_broke_off_may_come_whole_later(text: str) -> None:
     with pytest.raises(Overloaded):
-        await _write(completion(text, Finish.INTERRUPTED))
+        await _write(completion(text, FinishReason.INTERRUPTED))
 
 
 async def test_a_report_of_which_the_rest_is_withheld_is_quoted() -> None:
-    written, writer = await _write(completion('{"title": "T", "summary": "Half of', Finish.FILTERED))
+    written, writer = await _write(completion('{"title": "T", "summary": "Half of', FinishReason.FILTERED))
     assert written.report.model == QUOTED_AFTER_FAILURE
     assert "withheld" in written.failure
     assert len(writer.asked) == 1
 
 
 async def test_a_reply_that_is_cut_short_gets_more_room_once() -> None:
-    cut = completion('{"title": "T", "summary": "Half of', Finish.LENGTH)
+    cut = completion('{"title": "T", "summary": "Half of', FinishReason.LENGTH)
     written, writer = await _write(cut, _says())
     assert written.report.summary == "They met."
     assert [request.max_output_tokens for request in writer.asked] == [
         MAX_OUTPUT_TOKENS,
         MORE_OUTPUT * MAX_OUTPUT_TOKENS,
     ]
-    cut = completion('{"title": "T", "summary": "All of it.", "findings": [{"summary": "Half of', Finish.LENGTH)
+    cut = completion('{"title": "T", "summary": "All of it.", "findings": [{"summary": "Half of', FinishReason.LENGTH)
     written, _ = await _write(cut, cut)
     assert (written.report.summary, written.report.findings) == ("All of it.", ())
 

@@ -18,7 +18,7 @@ from quipu.errors import OverBudget, Overloaded, QuipuError, Refused, Unavailabl
 from quipu.model.chat import ChatRequest, Completion
 from quipu.model.cluster import ClusterReport, Hierarchy, Partition, report_text
 from quipu.model.delta import Delta, DocumentFacts
-from quipu.model.derivation import DerivationReport, DerivationState, Freshness
+from quipu.model.derivation import DerivationResult, DerivationState, Freshness
 from quipu.model.event import Event, Progress
 from quipu.model.ids import digest
 from quipu.model.query import Filter
@@ -43,7 +43,7 @@ def _writer() -> Writer:
     return Writer(reply=_reply)
 
 
-async def _refresh(bench: Bench, *, rebuild: bool = False) -> DerivationReport:
+async def _refresh(bench: Bench, *, rebuild: bool = False) -> DerivationResult:
     """Bring communities up to date, then reports."""
     await partition.refresh(bench, False)
     return await derivation.refresh(bench, rebuild)
@@ -76,7 +76,7 @@ async def test_without_a_model_every_community_is_quoted(tmp_path: Path) -> None
             assert all(part.split()[0] == town for part in each.title.split(", "))
             assert "met" in each.summary
             assert 0 < len(each.chunks) <= 8
-        assert await _refresh(bench) == DerivationReport(name="reports", n_kept=len(found))
+        assert await _refresh(bench) == DerivationResult(name="reports", n_kept=len(found))
         assert await bench.store.verify() == []
 
 
@@ -93,7 +93,7 @@ async def test_a_model_is_asked_once_for_each_and_never_again_where_nothing_chan
         told = [(each.done, each.total) for each in events if isinstance(each, Progress)]
         assert told == sorted(told)
         assert told[-1] == (len(reports), len(reports))
-        assert await _refresh(asking) == DerivationReport(name="reports", n_kept=len(reports))
+        assert await _refresh(asking) == DerivationResult(name="reports", n_kept=len(reports))
         assert len(writer.asked) == len(reports)
         assert await bench.store.verify() == []
 

@@ -8,11 +8,11 @@ import pytest
 from quipu.derive import sentences
 from quipu.derive.derivation import Bench
 from quipu.errors import Unavailable
-from quipu.model.delta import Committed, Delta
+from quipu.model.delta import CommitResult, Delta
 from quipu.model.derivation import Freshness
 from quipu.model.ids import sentence_id
 from quipu.model.query import Filter
-from quipu.ports.store import Space
+from quipu.ports.store import VectorSpace
 from quipu.testing.facts import document
 from tests.unit.derive.workshop import dump, open_bench, publish, remove
 
@@ -43,10 +43,10 @@ async def test_chunks_are_divided_and_embedded(tmp_path: Path) -> None:
         found = await _spans(bench)
         assert [text for _, _, text in found] == expected
         async with bench.store.view() as view:
-            rows = await view.vector_rows(Space.SENTENCE, [sentence_id(chunk, n) for chunk, n, _ in found])
+            rows = await view.vector_rows(VectorSpace.SENTENCE, [sentence_id(chunk, n) for chunk, n, _ in found])
             assert len(rows) == 7
             assert len(set(rows.values())) == 6  # equal sentences share a vector
-            owners = await view.vector_owners(Space.SENTENCE, sorted(set(rows.values())))
+            owners = await view.vector_owners(VectorSpace.SENTENCE, sorted(set(rows.values())))
             assert sorted(each for ids in owners.values() for each in ids) == sorted(rows)
         assert await bench.store.verify() == []
 
@@ -65,7 +65,7 @@ async def test_only_new_chunks_are_divided_and_those_that_go_take_theirs_along(t
         await remove(bench, "a")
         left = [json.loads(line) for line in await dump(bench)]
         assert sum(each["kind"] == "sentence" for each in left) == 3
-        assert sum(each["kind"] == "vector" and each["space"] == Space.SENTENCE for each in left) == 3
+        assert sum(each["kind"] == "vector" and each["space"] == VectorSpace.SENTENCE for each in left) == 3
         assert await bench.store.verify() == []
         await publish(bench, _A)
         await sentences.refresh(bench, False)
@@ -96,12 +96,12 @@ async def test_a_filter_hides_sentences_of_other_documents(tmp_path: Path) -> No
             chunks = [facts.chunk.id for facts in (*_A.chunks, *_B.chunks)]
             assert list(await view.sentences(chunks)) == chunks[2:]
             ids = [sentence_id(chunk, 0) for chunk in chunks]
-            rows = await view.vector_rows(Space.SENTENCE, ids)
+            rows = await view.vector_rows(VectorSpace.SENTENCE, ids)
             assert sorted(rows) == sorted(ids[2:])
-            allowed = await view.vectors_allowed(Space.SENTENCE)
+            allowed = await view.vectors_allowed(VectorSpace.SENTENCE)
             assert allowed is not None
             assert len(allowed) == 3
-            owners = await view.vector_owners(Space.SENTENCE, allowed.tolist())
+            owners = await view.vector_owners(VectorSpace.SENTENCE, allowed.tolist())
             assert {each.partition("#")[0] for ids in owners.values() for each in ids} == set(chunks[2:])
 
 
@@ -136,7 +136,7 @@ async def test_by_other_rules_all_chunks_are_divided_anew_even_where_that_is_cut
         monkeypatch.setattr(sentences, "sentence_spans", lambda text: [(0, len(text))])
         commit = bench.store.commit
 
-        async def cut_short(delta: Delta) -> Committed:
+        async def cut_short(delta: Delta) -> CommitResult:
             if delta.sentences:
                 raise Unavailable("The disk is full.")
             return await commit(delta)

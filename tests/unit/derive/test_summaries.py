@@ -12,10 +12,9 @@ from quipu.derive.summarising import SummaryOptions
 from quipu.errors import OverBudget, QuipuError, Refused, Unavailable
 from quipu.model.chat import ChatRequest
 from quipu.model.delta import DocumentFacts
-from quipu.model.event import Event, Progress
-from quipu.model.summary import OwnerKind, SummaryReport
-from quipu.ports.llm import LLM
-from quipu.ports.sink import Sink, no_sink
+from quipu.model.event import Event, EventSink, Progress, ignore_event
+from quipu.model.summary import SummaryResult, SummaryTargetKind
+from quipu.ports.providers import LLM
 from quipu.providers.local import ByteTokenizer
 from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
@@ -48,7 +47,7 @@ def _saying(document_id: str, *names: str, n: int = 8) -> DocumentFacts:
     )
 
 
-async def _run(store: RelationalStore, llm: LLM, on_event: Sink = no_sink) -> SummaryReport:
+async def _run(store: RelationalStore, llm: LLM, on_event: EventSink = ignore_event) -> SummaryResult:
     return await summarise_stale(store, llm, on_event, tokenizer=ByteTokenizer(), options=OPTIONS)
 
 
@@ -59,7 +58,7 @@ def _cached(writer: Writer, store: RelationalStore) -> LLM:
 async def test_nothing_is_asked_where_nothing_waits(store: RelationalStore) -> None:
     writer = Writer()
     await publish(store, _saying("a", "Acre", n=3))
-    assert await _run(store, writer) == SummaryReport()
+    assert await _run(store, writer) == SummaryResult()
     assert writer.asked == []
     async with store.view() as view:
         assert view.revision == 1
@@ -70,7 +69,7 @@ async def test_all_that_waits_gets_its_summary_and_progress_is_told(store: Relat
     names = [f"Doge {n}" for n in range(40)]
     await publish(store, _saying("a", *names))
     report = await _run(store, writer, events.append)
-    assert report == SummaryReport(n_done=40, n_calls=40)
+    assert report == SummaryResult(n_done=40, n_calls=40)
     assert sorted(subjects_of(request) for request in writer.asked) == sorted(name.lower() for name in names)
     assert (await only_entity(store, "doge 7")).description.startswith("8 notes")
     assert await store.unsummarised() == []
@@ -143,7 +142,7 @@ async def test_one_that_cannot_be_made_fails_alone_and_waits(store: RelationalSt
     report = await _run(store, writer)
     assert (report.n_done, report.n_calls) == (1, 1)
     ((owner, error),) = [(each.owner, each.error) for each in report.failed]
-    assert (owner.kind, owner.id, error) == (OwnerKind.ENTITY, "acre", "It is withheld.")
+    assert (owner.kind, owner.id, error) == (SummaryTargetKind.ENTITY, "acre", "It is withheld.")
     assert await store.unsummarised() == [owner]
     assert len(writer.asked) == 2
     assert (await _run(store, replace(writer, reply=lambda _: None))).n_done == 1

@@ -7,10 +7,10 @@ import pytest
 
 from quipu.derive.summarising import MAX_CHARS, SummaryOptions, write_summary
 from quipu.errors import Overloaded, QuipuError, Refused
-from quipu.model.chat import ChatRequest, Completion, Finish, Lifetime, Role
+from quipu.model.chat import ChatRequest, Completion, FinishReason, ReplyLifetime, Role
 from quipu.model.fold import descriptions_hash
 from quipu.model.ids import digest
-from quipu.model.summary import Description, Owner, OwnerKind, Summary, SummaryTask
+from quipu.model.summary import Description, Summary, SummaryTarget, SummaryTargetKind, SummaryTask
 from quipu.prompts.summary import TITLE, VERSION
 from quipu.providers.local import ByteTokenizer
 from tests.unit.derive.writer import Writer, completion, notes_of, subjects_of
@@ -20,7 +20,7 @@ OPTIONS = SummaryOptions(batch_tokens=200, max_words=20, max_output_tokens=100)
 
 def _task(texts: Sequence[str]) -> SummaryTask:
     said = tuple(Description(text=text, document=f"d{digest(text)[:1]}") for text in texts)
-    owner = Owner(OwnerKind.RELATION, "polo -- venice")
+    owner = SummaryTarget(SummaryTargetKind.RELATION, "polo -- venice")
     return SummaryTask(
         owner=owner, names=("polo", "venice"), descriptions=said, inputs_hash=descriptions_hash(t for t in texts)
     )
@@ -44,7 +44,7 @@ async def test_a_few_descriptions_are_summed_up_in_one_call() -> None:
     assert (subjects_of(request), notes_of(request)) == ("polo | venice", ["He left.", "He returned.", "He wrote."])
     assert (request.role, request.lifetime, request.max_output_tokens) == (
         Role.SUMMARISE,
-        Lifetime.ALL_DOCUMENTS,
+        ReplyLifetime.ALL_DOCUMENTS,
         100,
     )
     assert request.messages[0].text.startswith(TITLE)
@@ -90,7 +90,7 @@ async def test_thoughts_and_space_around_a_summary_are_left_out() -> None:
 async def test_a_reply_cut_short_is_asked_for_once_more_with_more_room() -> None:
     def reply(request: ChatRequest) -> Completion:
         is_short = request.max_output_tokens == 100
-        return completion("Polo le", Finish.LENGTH) if is_short else completion("Polo left.")
+        return completion("Polo le", FinishReason.LENGTH) if is_short else completion("Polo left.")
 
     writer = Writer(reply=reply)
     assert (await _write(_task(["x"]), writer)).text == "Polo left."
@@ -98,7 +98,7 @@ async def test_a_reply_cut_short_is_asked_for_once_more_with_more_room() -> None
 
 
 async def test_a_reply_cut_short_twice_keeps_its_whole_sentences() -> None:
-    writer = Writer(reply=lambda _: completion("Polo left Venice. He came to Dadu. There he", Finish.LENGTH))
+    writer = Writer(reply=lambda _: completion("Polo left Venice. He came to Dadu. There he", FinishReason.LENGTH))
     assert (await _write(_task(["x"]), writer)).text == "Polo left Venice. He came to Dadu."
     assert len(writer.asked) == 2
 
@@ -115,8 +115,8 @@ async def test_a_model_that_goes_on_and_on_is_cut_at_a_sentence() -> None:
     [
         (completion(" \n"), Refused),
         (completion("<think>Hm.</think>"), Refused),
-        (completion("Polo was", Finish.FILTERED), Refused),
-        (completion("Polo le", Finish.INTERRUPTED), Overloaded),
+        (completion("Polo was", FinishReason.FILTERED), Refused),
+        (completion("Polo le", FinishReason.INTERRUPTED), Overloaded),
     ],
 )
 async def test_a_reply_that_is_no_summary_is_an_error(reply: Completion, error: type[QuipuError]) -> None:

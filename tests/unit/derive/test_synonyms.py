@@ -11,10 +11,9 @@ import pytest
 from quipu.derive import names, synonyms
 from quipu.derive.derivation import Bench
 from quipu.errors import Unavailable
-from quipu.model.delta import Committed, Delta, DocumentFacts, VectorRow
+from quipu.model.delta import CommitResult, Delta, DocumentFacts, SynonymPair, SynonymUpdate, VectorRow
 from quipu.model.derivation import NAMES, SYNONYMS, Freshness
 from quipu.model.query import Filter
-from quipu.model.synonyms import Compared, SynonymPair
 from quipu.testing.facts import document, entity, passage
 from quipu.text.names import entity_key
 from tests.unit.derive.workshop import dump, open_bench, publish, remove
@@ -136,7 +135,7 @@ async def test_what_was_renamed_while_it_was_compared_is_left_out(tmp_path: Path
         await publish(bench, document("c", passage("x", *[entity("Old Port Company!!! ")] * 3)))
         late = SynonymPair(first="old port company", second="old port company west", similarity=0.9)
         await bench.store.commit(
-            Delta(synonyms=Compared(revision=revision, names=["old port company", "gone"], pairs=[late]))
+            Delta(synonyms=SynonymUpdate(revision=revision, names=["old port company", "gone"], pairs=[late]))
         )
         assert await _pairs(bench) == {}
         assert (await _state(bench))[SYNONYMS] == (Freshness.STALE, 1)
@@ -213,7 +212,7 @@ async def test_by_another_cosine_all_names_are_compared_anew_even_where_that_is_
         monkeypatch.setattr(synonyms, "MIN_COSINE", 0.999)
         commit = bench.store.commit
 
-        async def cut_short(delta: Delta) -> Committed:
+        async def cut_short(delta: Delta) -> CommitResult:
             committed = await commit(delta)
             if delta.made:
                 raise Unavailable("The disk is full.")

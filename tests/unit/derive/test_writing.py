@@ -8,7 +8,7 @@ import pytest
 from quipu.derive.writing import READ_AT_ONCE, Calls, Work, joined, write_all
 from quipu.errors import OverBudget, Overloaded, Refused, Unavailable
 from quipu.model.chat import ChatRequest, Message, Role
-from quipu.model.usage import Spending
+from quipu.model.usage import SpendingLimit
 from quipu.wrap.budget import Amount, SpendingBudget
 from tests.unit.derive.writer import Writer
 
@@ -144,7 +144,7 @@ async def test_what_is_not_read_any_more_is_not_told_as_done() -> None:
 
 
 async def test_a_spent_budget_is_told_once_whatever_each_call_would_have_needed() -> None:
-    budget = SpendingBudget(Spending(tokens=10_000))
+    budget = SpendingBudget(SpendingLimit(tokens=10_000))
     needed = iter(range(3_000, 4_000, 17))
 
     async def pay(_: ChatRequest) -> None:

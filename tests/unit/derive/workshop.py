@@ -7,7 +7,7 @@ from pathlib import Path
 from quipu.derive.derivation import Bench
 from quipu.derive.embedding import embed_stale
 from quipu.model.delta import Delta, DocumentFacts
-from quipu.ports.sink import no_sink
+from quipu.model.event import ignore_event
 from quipu.providers.local import ByteTokenizer
 from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
@@ -36,7 +36,7 @@ async def open_bench(folder: Path) -> AsyncIterator[Bench]:
 async def publish(bench: Bench, *documents: DocumentFacts) -> None:
     """Add documents and embed what that makes wait, as the end of an ingest does."""
     await bench.store.commit(Delta(publish=documents))
-    await embed_stale(bench.store, bench.embedder, no_sink)
+    await embed_stale(bench.store, bench.embedder, ignore_event)
 
 
 async def remove(bench: Bench, *names: str) -> None:

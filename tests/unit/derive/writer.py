@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from quipu.errors import QuipuError
-from quipu.model.chat import ChatRequest, Completion, Finish, TokenCount
+from quipu.model.chat import ChatRequest, Completion, FinishReason, TokenCount
 from quipu.model.ids import digest
-from quipu.ports.llm import TextSink, no_text
+from quipu.ports.providers import TextSink, ignore_text
 
 _MATERIAL = re.compile(r"^(#\w+#)\n(.*)\n\1$", re.MULTILINE | re.DOTALL)
 
@@ -45,7 +45,7 @@ class Writer:
     n_under_way: int = 0
     peak_under_way: int = 0
 
-    async def complete(self, request: ChatRequest, on_text: TextSink = no_text) -> Completion:
+    async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
         """Return a text that depends on the request alone."""
         self.asked.append(request)
         self.n_under_way += 1
@@ -59,6 +59,6 @@ class Writer:
         return outcome or completion(f"{len(notes_of(request))} notes, {digest(said)[:8]}.")
 
 
-def completion(text: str, finish: Finish = Finish.STOP) -> Completion:
+def completion(text: str, finish: FinishReason = FinishReason.STOP) -> Completion:
     """Return a reply."""
     return Completion(text=text, finish=finish, tokens=TokenCount(input=10, output=5))

@@ -13,11 +13,10 @@ from quipu.engine import Quipu
 from quipu.engine.answering import Asker
 from quipu.engine.comparing import Comparer
 from quipu.errors import QuipuError
-from quipu.model.chat import ChatRequest, Lifetime, Message, Role
+from quipu.model.chat import ChatRequest, Message, ReplyLifetime, Role
 from quipu.model.delta import Delta
-from quipu.model.derivation import DerivationReport, DerivationState, Freshness, RefreshCost
+from quipu.model.derivation import DerivationRecord, DerivationResult, DerivationState, Freshness, RefreshCost
 from quipu.model.evidence import Evidence, Hit
-from quipu.model.made import Made
 from quipu.model.query import Query
 from quipu.ports.store import ReadView
 from quipu.retrieve.strategy import Strategy, Tools
@@ -69,7 +68,7 @@ class Shelf:
             cost=cost,
         )
 
-    async def refresh(self, bench: Bench, is_rebuild: bool) -> DerivationReport:
+    async def refresh(self, bench: Bench, is_rebuild: bool) -> DerivationResult:
         self.log.append((self.name, is_rebuild))
         if self.error:
             raise self.error
@@ -78,8 +77,10 @@ class Shelf:
             await bench.llm.complete(asking(f"{self.name} {n}", role=Role.REPORT))
         async with bench.store.view() as view:
             n_chunks, revision = await view.n_chunks(), view.revision
-        await bench.store.commit(Delta(made=[Made(name=self.name, identity=str(n_chunks), revision=revision)]))
-        return DerivationReport(name=self.name, n_made=1, n_calls=self.n_calls)
+        await bench.store.commit(
+            Delta(made=[DerivationRecord(name=self.name, identity=str(n_chunks), revision=revision)])
+        )
+        return DerivationResult(name=self.name, n_made=1, n_calls=self.n_calls)
 
 
 def shelve(kb: Quipu, *shelves: Shelf) -> None:
@@ -95,7 +96,11 @@ def shelve(kb: Quipu, *shelves: Shelf) -> None:
 def asking(text: str, *, role: Role = Role.KEYWORDS) -> ChatRequest:
     """Return a request about a text."""
     return ChatRequest(
-        messages=(Message("user", text),), role=role, max_output_tokens=50, lifetime=Lifetime.REVISION, subject="Who?"
+        messages=(Message("user", text),),
+        role=role,
+        max_output_tokens=50,
+        lifetime=ReplyLifetime.REVISION,
+        subject="Who?",
     )
 
 

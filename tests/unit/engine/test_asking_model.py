@@ -11,7 +11,7 @@ from quipu.engine.asking_model import MAX_ROUNDS, MAX_VAIN
 from quipu.errors import OverBudget, Overloaded, QuipuError, Unavailable
 from quipu.model.chat import ChatRequest, Completion, Role
 from quipu.model.usage import Stage
-from quipu.ports.llm import TextSink, no_text
+from quipu.ports.providers import TextSink, ignore_text
 from quipu.ports.store import ReadView
 from quipu.testing.llm import ScriptedLLM
 from tests.laws.model_world import script, scripted_engine, travels
@@ -26,7 +26,7 @@ class Choosy(ScriptedLLM):
         self.error = error
         self.asked: list[str] = []
 
-    async def complete(self, request: ChatRequest, on_text: TextSink = no_text) -> Completion:
+    async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
         if request.subject == "Who?" and request.role in (Role.KEYWORDS, Role.REPORT):
             self.asked.append(request.messages[-1].text)
             if self.error and "bad" in self.asked[-1]:
@@ -112,7 +112,7 @@ async def test_a_call_that_breaks_leaves_no_other_under_way(
     ended: list[str] = []
     answer = ScriptedLLM.complete
 
-    async def complete(self: Choosy, request: ChatRequest, on_text: TextSink = no_text) -> Completion:
+    async def complete(self: Choosy, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
         if request.messages[-1].text == "broken":
             raise ZeroDivisionError
         try:

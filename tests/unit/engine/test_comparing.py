@@ -9,7 +9,7 @@ import pytest
 from quipu.engine import Quipu
 from quipu.engine.comparing import Comparer
 from quipu.errors import NotFound
-from quipu.model.comparison import Compared, Overlap
+from quipu.model.answer import Overlap, StrategyResult
 from quipu.model.query import Filter, Query
 from quipu.retrieve import STRATEGIES
 from quipu.testing.llm import ScriptedLLM, ScriptedReranker
@@ -30,7 +30,7 @@ async def kb(tmp_path: Path) -> AsyncIterator[Quipu]:
         yield opened
 
 
-def _facts(row: Compared) -> tuple[object, ...]:
+def _facts(row: StrategyResult) -> tuple[object, ...]:
     """Return all of a row but its time."""
     answer = row.answer.text if row.answer else ""
     return (row.strategy, answer, row.error, row.chunks, row.entities, row.n_context_tokens, row.n_calls)

@@ -18,7 +18,7 @@ from quipu.engine import Quipu
 from quipu.errors import Busy, InvalidInput
 from quipu.ingest.recorded import read_graph
 from quipu.model.cluster import Hierarchy
-from quipu.model.delta import Committed, Delta
+from quipu.model.delta import CommitResult, Delta
 from quipu.model.derivation import Freshness
 from quipu.ports.store import Store
 from quipu.retrieve import STRATEGIES
@@ -35,7 +35,7 @@ class Dying:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    async def commit(self, delta: Delta) -> Committed:
+    async def commit(self, delta: Delta) -> CommitResult:
         """Commit, or die."""
         self.n_left -= 1
         if self.n_left < 0:
@@ -53,7 +53,7 @@ class Meanwhile:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    async def commit(self, delta: Delta) -> Committed:
+    async def commit(self, delta: Delta) -> CommitResult:
         """Commit, after what is done meanwhile."""
         if delta.partition is not None and self._todo:
             await self._todo.pop()()

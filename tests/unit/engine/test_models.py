@@ -8,7 +8,7 @@ import pytest
 from quipu.engine import Quipu
 from quipu.errors import OverBudget, Unavailable
 from quipu.model.chat import Role
-from quipu.model.document import Status
+from quipu.model.document import DocumentStatus
 from quipu.model.usage import Price, Stage, total
 from quipu.settings import Settings, SettingValue
 from quipu.settings.roles import ModelPrice, RoleSettings
@@ -141,7 +141,7 @@ async def test_a_budget_ends_the_work_with_a_report_and_more_goes_on(tmp_path: P
     async with await open_engine(_settings(tmp_path, server.base_url)) as kb:
         report = await kb.resume()
         assert (report.stopped, report.n_waiting) == ("", 0)
-        assert {document.status for document in await kb.documents()} == {Status.READY}
+        assert {document.status for document in await kb.documents()} == {DocumentStatus.READY}
         assert await kb.verify() == []
     asked = [each.key for each in server.stats().requests if each.kind is Kind.EXTRACT]
     assert len(asked) > n_read
@@ -236,7 +236,7 @@ async def test_what_waits_is_not_touched_where_no_model_answers(tmp_path: Path, 
     async with await open_engine(_settings(tmp_path, NOWHERE)) as kb:
         with pytest.raises(Unavailable, match="Nothing answers"):
             await kb.resume()
-        assert Status.FAILED not in {document.status for document in await kb.documents()}
+        assert DocumentStatus.FAILED not in {document.status for document in await kb.documents()}
 
 
 async def test_the_model_of_summaries_is_asked_before_anything_is_read(tmp_path: Path, server: ServerHandle) -> None:

@@ -10,7 +10,7 @@ from quipu.errors import OverBudget, Unavailable
 from quipu.ingest.local import LocalExtractor
 from quipu.model.chat import TokenCount
 from quipu.model.delta import Delta
-from quipu.model.usage import Spending, Stage
+from quipu.model.usage import SpendingLimit, Stage
 from quipu.testing.facts import source
 from quipu.wrap.budget import SpendingBudget
 from quipu.wrap.meter import Attempt, Meter, Terms
@@ -45,7 +45,7 @@ class Pings:
 
 def models(check: Pings, max_calls: int) -> Models:
     """Return models that are checked so, under a budget of calls."""
-    return Models(meter=Meter(budget=SpendingBudget(Spending(calls=max_calls))), check=check)
+    return Models(meter=Meter(budget=SpendingBudget(SpendingLimit(calls=max_calls))), check=check)
 
 
 async def test_models_are_checked_once() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from quipu.model.chat import ChatRequest, Completion, Role
 from quipu.model.document import SourceDocument
 from quipu.model.usage import Stage, total
-from quipu.ports.llm import TextSink, no_text
+from quipu.ports.providers import TextSink, ignore_text
 from quipu.testing.llm import ScriptedEmbedder, ScriptedLLM
 from quipu.testing.scripted.script import Script
 from tests.laws.model_world import script, scripted_engine, travels
@@ -20,7 +20,7 @@ class SlowReader(ScriptedLLM):
         self.is_asked = asyncio.Event()
         self.may_read = asyncio.Event()
 
-    async def complete(self, request: ChatRequest, on_text: TextSink = no_text) -> Completion:
+    async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
         """Answer all else at once."""
         if request.role is Role.EXTRACT:
             self.is_asked.set()
@@ -56,7 +56,7 @@ async def test_a_report_counts_what_reading_and_summing_up_took(tmp_path: Path) 
 
 async def test_a_report_tells_how_many_records_the_text_does_not_bear_out(tmp_path: Path) -> None:
     class Inventing(ScriptedLLM):
-        async def complete(self, request: ChatRequest, on_text: TextSink = no_text) -> Completion:
+        async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
             reply = await super().complete(request, on_text)
             if request.role is not Role.EXTRACT:
                 return reply

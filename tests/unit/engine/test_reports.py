@@ -9,8 +9,7 @@ from quipu.engine.reports import report
 from quipu.errors import InvalidInput, NotFound
 from quipu.model.cluster import Cluster, ClusterReport, Hierarchy, Partition
 from quipu.model.delta import Delta
-from quipu.model.derivation import REPORTS
-from quipu.model.made import Made
+from quipu.model.derivation import REPORTS, DerivationRecord
 from quipu.testing.contract.steps import publish
 from quipu.testing.facts import document as facts
 from quipu.testing.facts import entity, passage
@@ -142,7 +141,7 @@ async def test_a_group_tells_of_all_above_it_from_the_coarsest_and_whether_its_r
     async with open_index(tmp_path / "index.sqlite") as store:
         await publish(store, facts("a", passage("Ada, Bo and Cy.", entity("Ada"), entity("Bo"), entity("Cy"))))
         async with store.view() as view:
-            made = Made(name=REPORTS, identity="test/1", revision=view.revision)
+            made = DerivationRecord(name=REPORTS, identity="test/1", revision=view.revision)
             partition = Partition(hierarchy=Hierarchy.COMMUNITIES, clusters=clusters, revision=view.revision)
         await store.commit(Delta(partition=partition, made=[made]))
         await store.commit(Delta(reports=written))

@@ -13,8 +13,8 @@ from quipu.ingest.llm import LlmExtractor
 from quipu.ingest.llm.ontology_file import load_ontology
 from quipu.ingest.tuning.working import NO_MODEL
 from quipu.model.document import SourceDocument
-from quipu.model.ontology import Ontology
-from quipu.model.tuning import TuningReport
+from quipu.model.extraction import Ontology
+from quipu.model.tuning import TuningResult
 from quipu.model.usage import Price, total
 from quipu.prompts.extraction import render_system
 from quipu.settings import Settings
@@ -73,13 +73,13 @@ async def _engine(folder: Path, server: ServerHandle, **values: Any) -> AsyncIte
 
 async def _tuned(
     server: ServerHandle, folder: Path, script: Script, *documents: SourceDocument, **sizes: Any
-) -> TuningReport:
+) -> TuningResult:
     server.configure(script)
     async with _engine(folder, server) as kb:
         return await kb.tune(*(documents or _documents()), **sizes)
 
 
-def _read(folder: Path, report: TuningReport) -> Ontology:
+def _read(folder: Path, report: TuningResult) -> Ontology:
     path = folder / "ontology.yaml"
     path.write_text(report.file, encoding="utf-8")
     return load_ontology(path, None)

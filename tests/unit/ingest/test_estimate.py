@@ -8,10 +8,10 @@ from quipu.ingest.local import LocalExtractor
 from quipu.ingest.sources import FoundSource, text_source
 from quipu.model.chat import TokenCount
 from quipu.model.document import SourceDocument
+from quipu.model.event import ignore_event
 from quipu.model.extraction import ChunkInput
 from quipu.model.graph import Chunk
 from quipu.model.usage import Price, Stage, UsageRow
-from quipu.ports.sink import no_sink
 from tests.laws.world import RECIPE, engine
 
 PROMPT = 900
@@ -62,7 +62,7 @@ async def test_a_survey_counts_only_what_would_be_read_and_changes_nothing(tmp_p
         copy = SourceDocument(id="copy.md", data=old.data, media_type=old.media_type)
         bad = SourceDocument(id="bad.txt", data=b"\0")
         sources: list[FoundSource] = [old, new, copy, bad]
-        found = await survey(iter(sources), kb._store, RECIPE, no_sink)
+        found = await survey(iter(sources), kb._store, RECIPE, ignore_event)
         assert (found.n_documents, found.n_unchanged, found.n_unreadable) == (2, 1, 1)
         known = len((await kb.document("old.md")).chunks)
         assert known <= found.n_chunks - len(found.unread) < found.n_chunks  # the copy's at least

@@ -1,7 +1,7 @@
 """Tests of turning extractions into facts."""
 
 from quipu.ingest.facts import chunk_facts
-from quipu.model.extraction import Extraction, FoundAlias, FoundClaim, FoundEntity, FoundRelation
+from quipu.model.extraction import ExtractedAlias, ExtractedClaim, ExtractedEntity, ExtractedRelation, Extraction
 from quipu.model.graph import UNKNOWN_TYPE, Chunk, ClaimMention
 
 CHUNK = Chunk(
@@ -10,16 +10,16 @@ CHUNK = Chunk(
 
 
 def test_names_become_keys_and_surfaces_stay() -> None:
-    facts = chunk_facts(CHUNK, Extraction(entities=(FoundEntity(name=" The  Silk Road ", type="Location"),)))
+    facts = chunk_facts(CHUNK, Extraction(entities=(ExtractedEntity(name=" The  Silk Road ", type="Location"),)))
     assert [(m.key, m.surface, m.type) for m in facts.entities] == [("silk road", "The  Silk Road", "Location")]
 
 
 def test_a_missing_end_of_a_relation_becomes_an_entity_of_unknown_type() -> None:
     extraction = Extraction(
-        entities=(FoundEntity(name="Venice", type="Location"),),
+        entities=(ExtractedEntity(name="Venice", type="Location"),),
         relations=(
-            FoundRelation(source="Marco Polo", target="venice"),
-            FoundRelation(source="Marco Polo", target="Goa"),
+            ExtractedRelation(source="Marco Polo", target="venice"),
+            ExtractedRelation(source="Marco Polo", target="Goa"),
         ),
     )
     facts = chunk_facts(CHUNK, extraction)
@@ -33,29 +33,33 @@ def test_a_missing_end_of_a_relation_becomes_an_entity_of_unknown_type() -> None
 
 def test_what_has_no_name_or_relates_a_thing_to_itself_is_dropped() -> None:
     extraction = Extraction(
-        entities=(FoundEntity(name=" -- ", type="Other"),),
-        relations=(FoundRelation(source="Venice", target="the Venice"), FoundRelation(source="", target="Goa")),
-        aliases=(FoundAlias(name="WHO", alias="WHO"),),
+        entities=(ExtractedEntity(name=" -- ", type="Other"),),
+        relations=(ExtractedRelation(source="Venice", target="the Venice"), ExtractedRelation(source="", target="Goa")),
+        aliases=(ExtractedAlias(name="WHO", alias="WHO"),),
     )
     facts = chunk_facts(CHUNK, extraction)
     assert (facts.entities, facts.relations, facts.aliases) == ((), (), ())
 
 
 def test_the_long_name_of_an_alias_is_an_entity() -> None:
-    facts = chunk_facts(CHUNK, Extraction(aliases=(FoundAlias(name="World Health Organization", alias="WHO"),)))
+    facts = chunk_facts(CHUNK, Extraction(aliases=(ExtractedAlias(name="World Health Organization", alias="WHO"),)))
     assert [m.key for m in facts.entities] == ["world health organization"]
     assert [(a.key, a.alias, a.surface) for a in facts.aliases] == [("world health organization", "WHO", "WHO")]
 
 
 def test_names_of_claims_become_keys_and_entities() -> None:
-    found = FoundClaim(
+    found = ExtractedClaim(
         subject="The Acme", object="Ann Lee", type="fraud", status="suspected", dates="1999", description="It lied."
     )
     facts = chunk_facts(
         CHUNK,
         Extraction(
-            entities=(FoundEntity(name="Acme", type="Organization"),),
-            claims=(found, FoundClaim(subject=" -- ", object="Goa"), FoundClaim(subject="Bob Ray", object="--")),
+            entities=(ExtractedEntity(name="Acme", type="Organization"),),
+            claims=(
+                found,
+                ExtractedClaim(subject=" -- ", object="Goa"),
+                ExtractedClaim(subject="Bob Ray", object="--"),
+            ),
         ),
     )
     assert facts.claims == (
@@ -72,6 +76,6 @@ def test_names_of_claims_become_keys_and_entities() -> None:
 
 
 def test_half_of_a_surrogate_pair_does_not_reach_the_store() -> None:
-    found = FoundEntity(name="Bad \ud800 Name", type="Other", description="said \udfff so")
+    found = ExtractedEntity(name="Bad \ud800 Name", type="Other", description="said \udfff so")
     [mention] = chunk_facts(CHUNK, Extraction(entities=(found,))).entities
     assert (mention.surface + mention.description).encode() == b"Bad ? Namesaid ? so"

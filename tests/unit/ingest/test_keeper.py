@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 
 from quipu.ingest.keeper import ReplyKeeper
-from quipu.model.delta import Committed, Delta, Reply
+from quipu.model.delta import CommitResult, Delta, ExtractionReply
 from quipu.ports.store import Store
 
 
@@ -17,15 +17,15 @@ class SlowStore:
         self.committed: list[list[str]] = []
         self.gate = asyncio.Event()
 
-    async def commit(self, delta: Delta) -> Committed:
+    async def commit(self, delta: Delta) -> CommitResult:
         """Wait, then remember."""
         await self.gate.wait()
         self.committed.append([reply.input_hash for reply in delta.replies])
-        return Committed(revision=1)
+        return CommitResult(revision=1)
 
 
-def _reply(name: str) -> Reply:
-    return Reply(input_hash=name, document_id="d", payload="{}")
+def _reply(name: str) -> ExtractionReply:
+    return ExtractionReply(input_hash=name, document_id="d", payload="{}")
 
 
 async def test_replies_that_arrive_during_a_commit_share_the_next_one() -> None:

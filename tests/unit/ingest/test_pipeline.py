@@ -13,10 +13,10 @@ from quipu.engine import Quipu
 from quipu.errors import OverBudget, Overloaded, QuipuError, Refused, Unavailable
 from quipu.ingest.local import LocalExtractor
 from quipu.model.chunking import SEMANTIC, Chunking
-from quipu.model.document import SourceDocument, Status
+from quipu.model.document import DocumentStatus, SourceDocument
 from quipu.model.event import Event, Progress
 from quipu.model.extraction import ChunkInput
-from quipu.ports.extractor import Extracted
+from quipu.ports.ingest import ExtractionResult
 from tests.laws.world import engine
 from tests.unit.wrap.fakes import FakeEmbedder
 
@@ -34,7 +34,7 @@ class WaitingExtractor(LocalExtractor):
         self.may_go_on = asyncio.Event()
         self.n_closed = 0
 
-    async def extract(self, inputs: Sequence[ChunkInput]) -> AsyncGenerator[Extracted, None]:
+    async def extract(self, inputs: Sequence[ChunkInput]) -> AsyncGenerator[ExtractionResult, None]:
         """Yield an outcome now and then."""
         try:
             for index, each in enumerate(inputs):
@@ -101,7 +101,7 @@ async def test_a_failure_of_the_callers_sink_is_the_callers(tmp_path: Path) -> N
         with pytest.raises(BrokenPipeError, match="nobody listens"):
             await kb.add(_book("Alpha", 2), on_event=tell)
         assert extractor.n_closed == 1
-        assert [each.status for each in await kb.documents()] == [Status.QUEUED]
+        assert [each.status for each in await kb.documents()] == [DocumentStatus.QUEUED]
         extractor.may_go_on.set()
         assert (await kb.resume()).n_resumed == 1
         assert not any(chunk.error for chunk in (await kb.document("Alpha.md")).chunks)

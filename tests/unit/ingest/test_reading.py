@@ -7,7 +7,7 @@ import pytest
 from quipu.ingest.local.extractor import LocalExtractor
 from quipu.ingest.reading import Recipe, Standing, chunking_of, content_hash, cut, draft, extractor_input, standing
 from quipu.model.chunking import Chunking, ChunkingRule
-from quipu.model.document import Block, Document, ParsedDocument, SourceDocument, Status
+from quipu.model.document import Block, Document, DocumentStatus, ParsedDocument, SourceDocument
 from quipu.model.ids import digest, digest_bytes
 from tests.laws.world import RECIPE
 
@@ -64,7 +64,7 @@ class OtherReader(LocalExtractor):
 BY_ANOTHER = replace(RECIPE, extractor=OtherReader())
 
 
-def known(status: Status = Status.READY, recipe: Recipe = RECIPE, **changes: str) -> Document:
+def known(status: DocumentStatus = DocumentStatus.READY, recipe: Recipe = RECIPE, **changes: str) -> Document:
     """Return what the index knows of a document that was read by a recipe."""
     content = content_hash(source("a.txt"), recipe)
     return replace(Document(id="a.txt", title="", status=status, content_hash=content), **changes)  # type: ignore[arg-type]
@@ -76,10 +76,10 @@ def known(status: Status = Status.READY, recipe: Recipe = RECIPE, **changes: str
         (None, Standing.TO_READ),
         (known(), Standing.READ),
         (known(recipe=BY_ANOTHER), Standing.READ_OTHERWISE),
-        (known(Status.PARTIAL), Standing.TO_READ),
-        (known(Status.PARTIAL, BY_ANOTHER), Standing.READ_OTHERWISE),
-        (known(Status.QUEUED), Standing.TO_READ),
-        (known(Status.FAILED, BY_ANOTHER), Standing.TO_READ),
+        (known(DocumentStatus.PARTIAL), Standing.TO_READ),
+        (known(DocumentStatus.PARTIAL, BY_ANOTHER), Standing.READ_OTHERWISE),
+        (known(DocumentStatus.QUEUED), Standing.TO_READ),
+        (known(DocumentStatus.FAILED, BY_ANOTHER), Standing.TO_READ),
         (known(recipe=replace(BY_ANOTHER, chunking=FIXED)), Standing.TO_READ),
         (known(content_hash=digest("of an index made before, by another")), Standing.TO_READ),
     ],

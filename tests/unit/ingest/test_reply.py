@@ -4,13 +4,15 @@ import pytest
 
 from quipu.errors import Corrupt
 from quipu.ingest.reply import from_payload, to_payload
-from quipu.model.extraction import Extraction, FoundAlias, FoundClaim, FoundEntity, FoundRelation
+from quipu.model.extraction import ExtractedAlias, ExtractedClaim, ExtractedEntity, ExtractedRelation, Extraction
 
 EXTRACTION = Extraction(
-    entities=(FoundEntity(name="长城", type="Location", description="长城很长。", start=1, end=3, is_definition=True),),
-    relations=(FoundRelation(source="a", target="b", keywords=("x", "y"), description="d", weight=2.5),),
-    aliases=(FoundAlias(name="World Health Organization", alias="WHO"),),
-    claims=(FoundClaim(subject="a", object="b", type="fraud", status="suspected", dates="1999", description="d"),),
+    entities=(
+        ExtractedEntity(name="长城", type="Location", description="长城很长。", start=1, end=3, is_definition=True),
+    ),
+    relations=(ExtractedRelation(source="a", target="b", keywords=("x", "y"), description="d", weight=2.5),),
+    aliases=(ExtractedAlias(name="World Health Organization", alias="WHO"),),
+    claims=(ExtractedClaim(subject="a", object="b", type="fraud", status="suspected", dates="1999", description="d"),),
 )
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from quipu.model.chat import ChatRequest, Lifetime, Message, Role, TokenCount
+from quipu.model.chat import ChatRequest, Message, ReplyLifetime, Role, TokenCount
 
 REQUEST = ChatRequest(
     messages=(Message("system", "Be brief."), Message("user", "Who?")), role=Role.EXTRACT, max_output_tokens=100
@@ -33,7 +33,7 @@ def test_what_changes_the_reply_changes_the_key(other: ChatRequest) -> None:
     [
         replace(REQUEST, role=Role.ANSWER),
         replace(REQUEST, documents=("a.md",)),
-        replace(REQUEST, lifetime=Lifetime.FREE),
+        replace(REQUEST, lifetime=ReplyLifetime.FREE),
         replace(REQUEST, subject="Who?"),
     ],
 )

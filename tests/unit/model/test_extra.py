@@ -5,7 +5,7 @@ import json
 import pytest
 
 from quipu.errors import InvalidInput
-from quipu.model.extra import extra_identity, parse_extra
+from quipu.model.secret import extra_identity, parse_extra
 
 KEY = "sk-SECRET-0123456789"
 

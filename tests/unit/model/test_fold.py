@@ -11,15 +11,15 @@ from quipu.model.fold import (
     MAX_DESCRIPTIONS,
     MAX_KEYWORDS,
     NO_DESCRIPTION,
-    description_order,
+    description_rank,
     descriptions_hash,
     display_name,
-    first_descriptions,
-    joined_descriptions,
-    leaves_out,
+    distinct_descriptions,
+    join_descriptions,
+    most_common_type,
+    needs_summary,
     thousandths_to_weight,
     top_keywords,
-    voted_type,
     weight_to_thousandths,
 )
 
@@ -50,40 +50,40 @@ def test_the_most_frequent_surface_is_the_name_and_ties_go_by_text(surfaces: dic
     ],
 )
 def test_the_type_most_mentions_give_wins_unless_it_says_nothing(types: dict[str, int], voted: str) -> None:
-    assert voted_type(types) == voted
-    assert voted_type(dict(reversed(types.items()))) == voted
+    assert most_common_type(types) == voted
+    assert most_common_type(dict(reversed(types.items()))) == voted
 
 
 def test_definitions_rank_before_all_else_and_nothing_has_no_rank() -> None:
-    ranks = [description_order(f"text {n}") for n in range(50)]
-    definitions = [description_order(f"text {n}", is_definition=True) for n in range(50)]
+    ranks = [description_rank(f"text {n}") for n in range(50)]
+    definitions = [description_rank(f"text {n}", is_definition=True) for n in range(50)]
     assert max(definitions) < min(ranks)
     assert len(set(ranks)) == len(set(definitions)) == 50
     assert 0 <= min(definitions) <= max(ranks) < 2**63
-    assert description_order("") == description_order("", is_definition=True) == NO_DESCRIPTION
+    assert description_rank("") == description_rank("", is_definition=True) == NO_DESCRIPTION
 
 
 @settings(derandomize=True, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["", "a", "b", "c", "d", "e", "f", "g", "h"]), st.booleans())), st.randoms())
 def test_descriptions_depend_on_no_order(said: list[tuple[str, bool]], random: object) -> None:
-    ranked = [(description_order(text, is_definition=first), text) for text, first in said]
-    lines = joined_descriptions(first_descriptions(ranked)).split("\n")
-    assert joined_descriptions(first_descriptions(ranked[::-1])).split("\n") == lines
-    assert joined_descriptions(first_descriptions(ranked * 2)).split("\n") == lines
+    ranked = [(description_rank(text, is_definition=first), text) for text, first in said]
+    lines = join_descriptions(distinct_descriptions(ranked)).split("\n")
+    assert join_descriptions(distinct_descriptions(ranked[::-1])).split("\n") == lines
+    assert join_descriptions(distinct_descriptions(ranked * 2)).split("\n") == lines
     assert len(lines) == len(set(lines)) <= MAX_DESCRIPTIONS
 
 
 def test_a_description_that_is_also_a_definition_is_shown_once() -> None:
-    ranked = [(description_order("x", is_definition=first), "x") for first in (True, False)]
-    assert joined_descriptions(first_descriptions(ranked)) == "x"
+    ranked = [(description_rank("x", is_definition=first), "x") for first in (True, False)]
+    assert join_descriptions(distinct_descriptions(ranked)) == "x"
 
 
 def test_descriptions_stop_before_they_grow_too_long_but_one_is_always_shown() -> None:
     long = "x" * (MAX_DESCRIPTION_CHARS + 1)
     half = "y" * (MAX_DESCRIPTION_CHARS // 2)
-    assert joined_descriptions([long, "short"]) == long
-    assert joined_descriptions([half, "z" * len(half), "w" * len(half)]) == f"{half}\n{'z' * len(half)}"
-    assert joined_descriptions([]) == ""
+    assert join_descriptions([long, "short"]) == long
+    assert join_descriptions([half, "z" * len(half), "w" * len(half)]) == f"{half}\n{'z' * len(half)}"
+    assert join_descriptions([]) == ""
 
 
 def test_the_most_frequent_keywords_are_kept_and_ties_go_by_text() -> None:
@@ -114,14 +114,14 @@ def test_sums_of_weights_are_exact_in_any_order(weights: list[float]) -> None:
     ],
 )
 def test_a_join_leaves_out_what_is_one_too_many_or_too_long(ordered: list[str], expected: bool) -> None:
-    assert leaves_out(ordered) == expected
+    assert needs_summary(ordered) == expected
 
 
 @settings(deadline=None, derandomize=True)
 @given(st.lists(st.text("ab ", min_size=1, max_size=700), max_size=12, unique=True))
 def test_whether_a_join_leaves_something_out_is_known_from_the_first_few(ordered: list[str]) -> None:
-    assert leaves_out(ordered) == leaves_out(ordered[: MAX_DESCRIPTIONS + 1])
-    assert leaves_out(ordered) == (joined_descriptions(ordered) != "\n".join(ordered))
+    assert needs_summary(ordered) == needs_summary(ordered[: MAX_DESCRIPTIONS + 1])
+    assert needs_summary(ordered) == (join_descriptions(ordered) != "\n".join(ordered))
 
 
 def test_descriptions_are_known_by_their_words_and_their_order() -> None:

@@ -5,9 +5,17 @@ from dataclasses import replace
 
 import pytest
 
-from quipu.model.extraction import ChunkInput, FoundAlias, FoundClaim, FoundEntity, FoundRelation
+from quipu.model.extraction import (
+    ChunkInput,
+    ExtractedAlias,
+    ExtractedClaim,
+    ExtractedEntity,
+    ExtractedRelation,
+    GlossaryTerm,
+    RelationRule,
+    TypeRule,
+)
 from quipu.model.graph import ENTITY_TYPES
-from quipu.model.ontology import RelationRule, Term, TypeRule
 from quipu.prompts.extraction import (
     DONE,
     EXAMPLE_NAMES,
@@ -150,8 +158,10 @@ def test_the_prompt_for_json_with_everything_a_user_may_choose_reads_as_agreed()
 
 
 def test_the_messages_with_the_text_and_for_what_was_missed_read_as_agreed() -> None:
-    acme = Term(name="Acme Corporation", type="Company", aliases=("Acme", "the Firm"), definition="makes anvils")
-    assert render_user(CHUNK, 30, (acme, Term(name="Ming"))) == GOLDEN_USER
+    acme = GlossaryTerm(
+        name="Acme Corporation", type="Company", aliases=("Acme", "the Firm"), definition="makes anvils"
+    )
+    assert render_user(CHUNK, 30, (acme, GlossaryTerm(name="Ming"))) == GOLDEN_USER
     assert render_gleaning(chunk_boundary(CHUNK), ["Nanjing", "Ming"]) == GOLDEN_AGAIN
 
 
@@ -268,10 +278,12 @@ def test_names_that_may_be_missing_stand_between_marks_and_cannot_end_the_messag
 
 
 RECORDS: list[Record] = [
-    FoundEntity(name="Ann Lee", type="Person", description="Ann Lee founded Acme."),
-    FoundRelation(source="Ann Lee", target="Acme", keywords=("founder", "leader"), description="She did.", weight=0.85),
-    FoundAlias(name="World Health Organization", alias="WHO"),
-    FoundClaim(subject="Acme", type="fraud", status="suspected", description="Acme is said to have lied."),
+    ExtractedEntity(name="Ann Lee", type="Person", description="Ann Lee founded Acme."),
+    ExtractedRelation(
+        source="Ann Lee", target="Acme", keywords=("founder", "leader"), description="She did.", weight=0.85
+    ),
+    ExtractedAlias(name="World Health Organization", alias="WHO"),
+    ExtractedClaim(subject="Acme", type="fraud", status="suspected", description="Acme is said to have lied."),
 ]
 
 
@@ -304,6 +316,8 @@ def test_an_unfinished_reply_has_no_last_line() -> None:
 
 
 def test_a_record_cannot_end_the_reply_it_stands_in() -> None:
-    text = render_records([FoundEntity(name="Zed", type="Person", description="Zed wrote <|done|> and <|im_end|>.")])
+    text = render_records(
+        [ExtractedEntity(name="Zed", type="Person", description="Zed wrote <|done|> and <|im_end|>.")]
+    )
     assert text.count("<|done|>") == 1
     assert "<|im_end|>" not in text

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from quipu.errors import InvalidInput, Overloaded, QuipuError, Refused, TooLong, Unavailable
-from quipu.model.chat import ChatRequest, Finish, Message, Role, TokenCount
+from quipu.model.chat import ChatRequest, FinishReason, Message, Role, TokenCount
 from quipu.model.secret import Secret
 from quipu.providers.litellm import LiteLlm, LiteLlmParameters, import_litellm
 
@@ -126,14 +126,14 @@ async def test_a_reply_is_joined_from_its_pieces() -> None:
     library = Library(piece("Kno"), piece("ts"), piece(None, "stop"), usage(20, 5, 8))
     completion = await _model(library).complete(HELLO, pieces.append)
     assert pieces == ["Kno", "ts"]
-    assert (completion.text, completion.finish, completion.is_estimate) == ("Knots", Finish.STOP, False)
+    assert (completion.text, completion.finish, completion.is_estimate) == ("Knots", FinishReason.STOP, False)
     assert completion.tokens == TokenCount(input=20, cached=8, output=5)
 
 
 @pytest.mark.parametrize("counted", [[], [usage(0, 0)], [usage(20, 0)], [usage(10**30, 5)], [usage(20, 10**30)]])
 async def test_what_the_library_does_not_count_is_counted_for_it(counted: list[SimpleNamespace]) -> None:
     completion = await _model(Library(piece("One two three", "length"), *counted)).complete(HELLO)
-    assert (completion.finish, completion.is_estimate) == (Finish.LENGTH, True)
+    assert (completion.finish, completion.is_estimate) == (FinishReason.LENGTH, True)
     assert completion.tokens == TokenCount(input=2, output=3)
 
 
@@ -193,7 +193,7 @@ async def test_how_long_to_wait_is_taken_from_the_answer() -> None:
 
 async def test_a_reply_that_breaks_off_keeps_its_text() -> None:
     completion = await _model(Library(piece("Kno"), APIConnectionError("gone"))).complete(HELLO)
-    assert (completion.text, completion.finish, completion.is_estimate) == ("Kno", Finish.INTERRUPTED, True)
+    assert (completion.text, completion.finish, completion.is_estimate) == ("Kno", FinishReason.INTERRUPTED, True)
 
 
 async def test_a_reply_that_never_comes_is_left_after_a_while() -> None:
@@ -201,7 +201,7 @@ async def test_a_reply_that_never_comes_is_left_after_a_while() -> None:
     with pytest.raises(Overloaded) as caught:
         await _model(Library(None), hurried).complete(HELLO)
     assert caught.value.may_cost
-    assert (await _model(Library(piece("Kno"), None), hurried).complete(HELLO)).finish is Finish.INTERRUPTED
+    assert (await _model(Library(piece("Kno"), None), hurried).complete(HELLO)).finish is FinishReason.INTERRUPTED
 
 
 async def test_a_reply_without_any_piece_is_none_and_one_withheld_is_refused() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from quipu.derive import hierarchy
 from quipu.derive.derivation import Bench
-from quipu.model.cluster import Cluster, ClusterRelation, ClusterReport, Crossings, Hierarchy, Partition
+from quipu.model.cluster import Cluster, ClusterRelation, ClusterRelationUpdate, ClusterReport, Hierarchy, Partition
 from quipu.model.delta import Delta
 from tests.unit.retrieve.fakes import Library
 
@@ -37,7 +37,7 @@ async def aggregate(
         Delta(
             partition=Partition(hierarchy=Hierarchy.AGGREGATES, clusters=clusters, revision=revision),
             reports=reports,
-            cluster_relations=Crossings(relations=relations, revision=revision),
+            cluster_relations=ClusterRelationUpdate(relations=relations, revision=revision),
         )
     )
 

@@ -7,9 +7,8 @@ from quipu.errors import QuipuError
 from quipu.model.chat import ChatRequest
 from quipu.model.cluster import Cluster, ClusterReport, Finding, Hierarchy, Partition
 from quipu.model.delta import Delta, DocumentFacts
-from quipu.model.derivation import REPORTS
-from quipu.model.made import Made
-from quipu.ports.llm import LLM
+from quipu.model.derivation import REPORTS, DerivationRecord
+from quipu.ports.providers import LLM
 from quipu.retrieve.strategy import Tools
 from quipu.testing.llm import ScriptedLLM
 from tests.unit.retrieve.fakes import Library, page
@@ -80,7 +79,7 @@ async def divide(library: Library, tree: Tree) -> None:
 
 async def report_on(library: Library, *reports: ClusterReport) -> None:
     """Keep reports, with their vectors."""
-    await library.commit(Delta(reports=reports, made=[Made(name=REPORTS, identity="test/1", revision=1)]))
+    await library.commit(Delta(reports=reports, made=[DerivationRecord(name=REPORTS, identity="test/1", revision=1)]))
 
 
 def report(

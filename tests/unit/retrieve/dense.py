@@ -17,7 +17,7 @@ from quipu.model.delta import Delta, DocumentFacts
 from quipu.model.evidence import Evidence
 from quipu.model.ids import relation_id
 from quipu.model.query import Filter, Query
-from quipu.ports.store import ReadView, Space
+from quipu.ports.store import ReadView, VectorSpace
 from quipu.retrieve.strategy import Retrieve, Tools
 from quipu.text.names import entity_key
 from tests.unit.retrieve.fakes import Library, page
@@ -130,7 +130,7 @@ async def dense(view: ReadView) -> Dense:
     )
 
 
-async def cosines(view: ReadView, tools: Tools, space: Space, text: str, ids: Sequence[str]) -> Matrix:
+async def cosines(view: ReadView, tools: Tools, space: VectorSpace, text: str, ids: Sequence[str]) -> Matrix:
     """Return the cosine of a text with each of these ids, from the rows of the store; nan where there is none."""
     (query,) = await tools.embedder.embed_queries([text])
     block, rows = await view.vectors_after(space, -1), await view.vector_rows(space, ids)

@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 from quipu.derive.embedding import embed_stale
 from quipu.model.delta import ChunkFacts, Delta, DocumentFacts
+from quipu.model.event import ignore_event
 from quipu.model.evidence import Hit
 from quipu.model.graph import AliasMention, Chunk, ClaimMention, EntityMention, RelationMention
 from quipu.model.ids import chunk_id, digest
 from quipu.model.query import Filter
-from quipu.ports.sink import no_sink
 from quipu.ports.store import ReadView
 from quipu.providers.local import ByteTokenizer
 from quipu.retrieve.strategy import Tools
@@ -116,7 +116,7 @@ class Library:
         """Commit a change, with the vectors it asks for unless told otherwise."""
         await self._store.commit(delta)
         if is_embedded:
-            await embed_stale(self._store, self.embedder, no_sink)
+            await embed_stale(self._store, self.embedder, ignore_event)
         self.embedder.calls.clear()
 
     @asynccontextmanager

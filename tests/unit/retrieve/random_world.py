@@ -9,7 +9,7 @@ from quipu.model.cluster import ClusterReport
 from quipu.model.delta import DocumentFacts
 from quipu.model.graph import ClaimMention
 from quipu.model.ids import relation_id
-from quipu.ports.store import ReadView, Space
+from quipu.ports.store import ReadView, VectorSpace
 from quipu.testing.facts import claim
 from tests.unit.retrieve.communities import Tree, chunk_of, divide, report, report_on
 from tests.unit.retrieve.fakes import Library, page
@@ -130,7 +130,9 @@ async def settle(library: Library, made: World, *, order: int = 0) -> None:
     await report_on(library, *made.reports)
 
 
-async def cosines(library: Library, view: ReadView, space: Space, ids: Sequence[str], text: str) -> dict[str, float]:
+async def cosines(
+    library: Library, view: ReadView, space: VectorSpace, ids: Sequence[str], text: str
+) -> dict[str, float]:
     """Return the cosine of a question with each of these ids."""
     (vector,) = await library.embedder.embed_queries([text])
     return await library.tools.vectors.similarities(view, space, vector, ids)

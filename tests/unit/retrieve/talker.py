@@ -1,8 +1,8 @@
 """A language model that says what it is told to, in small pieces."""
 
 from quipu.errors import QuipuError
-from quipu.model.chat import ChatRequest, Completion, Finish, TokenCount
-from quipu.ports.llm import TextSink, no_text
+from quipu.model.chat import ChatRequest, Completion, FinishReason, TokenCount
+from quipu.ports.providers import TextSink, ignore_text
 
 
 class Talker:
@@ -14,7 +14,7 @@ class Talker:
         self.requests: list[ChatRequest] = []
         self._replies, self._size = replies, size
 
-    async def complete(self, request: ChatRequest, on_text: TextSink = no_text) -> Completion:
+    async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
         reply = self._replies[min(len(self.requests), len(self._replies) - 1)]
         self.requests.append(request)
         if isinstance(reply, QuipuError):
@@ -25,6 +25,6 @@ class Talker:
         return completion
 
 
-def said(text: str, finish: Finish = Finish.STOP) -> Completion:
+def said(text: str, finish: FinishReason = FinishReason.STOP) -> Completion:
     """Return a reply."""
     return Completion(text=text, finish=finish, tokens=TokenCount())

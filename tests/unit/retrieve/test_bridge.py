@@ -12,7 +12,7 @@ from quipu.algo.routes import UNIT
 from quipu.model.cluster import report_text
 from quipu.model.ids import relation_id
 from quipu.model.query import Filter, Query
-from quipu.ports.store import ReadView, Space
+from quipu.ports.store import ReadView, VectorSpace
 from quipu.providers.local import ByteTokenizer
 from quipu.retrieve.bridge import retrieve
 from tests.unit.retrieve.communities import report
@@ -24,7 +24,7 @@ TOKENS = ByteTokenizer()
 
 async def _dense(library: Library, view: ReadView, made: World, query: Query) -> dict[str, list[str]]:
     """Return the lists of ids the method's description gives, worked out on everything there is."""
-    near = await cosines(library, view, Space.ENTITY, made.keys, query.text)
+    near = await cosines(library, view, VectorSpace.ENTITY, made.keys, query.text)
     wide = sorted((key for key in near if near[key] >= query.min_similarity), key=lambda key: (-near[key], key))
     n = min(20, query.top_k)
     keys, wide = wide[:n], wide[: 10 * n]

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from quipu.answer import compose, gather
-from quipu.model.chat import Lifetime, Role
+from quipu.model.chat import ReplyLifetime, Role
 from quipu.model.query import Budget, Filter, Query
-from quipu.ports.store import Space
+from quipu.ports.store import VectorSpace
 from quipu.providers.local import ByteTokenizer
 from quipu.retrieve.community_global import retrieve
 from quipu.retrieve.steps.shown import CALL_TOKENS
@@ -65,7 +65,7 @@ async def test_without_a_model_reports_are_ranked_by_cosine_and_rating(library: 
 
     dense = [each for cluster in made.tree if not made.tree[cluster][0] for each in standing_for(cluster)]
     async with library.view() as view:
-        near = await cosines(library, view, Space.REPORT, dense, QUESTION)
+        near = await cosines(library, view, VectorSpace.REPORT, dense, QUESTION)
         found = await retrieve(query, view, library.tools)
     score = {each: round(near[each] + reports[each].rating / 100, 6) for each in dense}
     assert [(hit.id, hit.score) for hit in found.reports] == sorted(score.items(), key=lambda item: (-item[1], item[0]))
@@ -86,7 +86,7 @@ async def test_a_model_reads_all_reports_in_one_call_a_batch(library: Library) -
     assert found.reports == () and not found.ranks_passages
     assert found.notes == ("a model read 3 reports in 1 call and found 2 points",)
     (request,) = [each.request for each in llm.answered]
-    assert (request.role, request.lifetime, request.subject) == (Role.ANSWER, Lifetime.REVISION, SILK.text)
+    assert (request.role, request.lifetime, request.subject) == (Role.ANSWER, ReplyLifetime.REVISION, SILK.text)
 
 
 async def test_the_number_of_calls_is_that_of_the_batches(library: Library) -> None:

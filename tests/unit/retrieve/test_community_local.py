@@ -13,7 +13,7 @@ from quipu.model.evidence import Scored
 from quipu.model.graph import claim_text, entity_text, relation_text
 from quipu.model.ids import claim_id
 from quipu.model.query import Budget, Filter, Query
-from quipu.ports.store import ReadView, Space
+from quipu.ports.store import ReadView, VectorSpace
 from quipu.providers.local import ByteTokenizer
 from quipu.retrieve.community_local import retrieve
 from quipu.retrieve.steps.brought import those_that_fit
@@ -29,7 +29,7 @@ TOKENS = ByteTokenizer()
 
 async def _dense(library: Library, view: ReadView, made: World, query: Query) -> dict[str, list[str]]:
     """Return the lists of ids the method's description gives, worked out on everything there is."""
-    near = await cosines(library, view, Space.ENTITY, made.keys, query.text)
+    near = await cosines(library, view, VectorSpace.ENTITY, made.keys, query.text)
     ranked = sorted((key for key in near if near[key] >= query.min_similarity), key=lambda key: (-near[key], key))
     keys = ranked[: min(10, query.top_k)]
     texts = await _texts(view, made)
@@ -130,7 +130,7 @@ def _dense_fit(made: World, claims: dict[str, list[str]], texts: dict[str, str],
 
 
 async def _near_chunks(library: Library, view: ReadView, made: World, text: str) -> dict[str, float]:
-    return await cosines(library, view, Space.CHUNK, sorted(made.chunk_by_page.values()), text)
+    return await cosines(library, view, VectorSpace.CHUNK, sorted(made.chunk_by_page.values()), text)
 
 
 def _dense_chunks(made: World, keys: list[str], near: Mapping[str, float]) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from quipu.model.chat import ChatRequest
 from quipu.model.query import Budget, Filter, Query
-from quipu.ports.store import Space
+from quipu.ports.store import VectorSpace
 from quipu.prompts import drift as prompt
 from quipu.retrieve.drift import STRATEGY, retrieve
 from quipu.testing.llm import ScriptedLLM
@@ -167,7 +167,7 @@ async def test_reports_are_those_nearest_of_the_levels_allowed(library: Library,
     query = Query(text=QUESTION, community_level=seed, min_similarity=0.05)
     allowed = [each.cluster for each in made.reports if made.level(each.cluster) <= seed]
     async with library.view() as view:
-        near = await cosines(library, view, Space.REPORT, allowed, QUESTION)
+        near = await cosines(library, view, VectorSpace.REPORT, allowed, QUESTION)
         found = await retrieve(query, view, library.tools)
     assert [hit.id for hit in found.reports] == sorted(near, key=lambda each: (-near[each], each))[:20]
 

@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from quipu.errors import InvalidInput, NotFound
-from quipu.model.evidence import Evidence, Hit, Point, Scored, Seed, Timing
-from quipu.model.explanation import Chain, Explanation, Step
+from quipu.model.evidence import Chain, Evidence, Explanation, Hit, KeyPoint, Scored, Seed, Step, Timing
 from quipu.model.query import Filter, Query
 from quipu.retrieve import STRATEGIES
 from quipu.retrieve.explaining import explaining
@@ -103,7 +102,7 @@ async def test_grounds_are_the_evidence_the_chunk_names_states_or_was_drawn_from
             Hit(id="nobody", score=0.4, reason="unknown"),
         ),
         relations=_relations(POLO_VENICE, KHAN_DADU),
-        points=(Point(text="He ruled.", score=60.0, chunks=(chunk,)), Point(text="He did not.", score=50.0)),
+        points=(KeyPoint(text="He ruled.", score=60.0, chunks=(chunk,)), KeyPoint(text="He did not.", score=50.0)),
     )
     (told,) = (await _explain(travels, evidence)).chunks
     assert [(each.kind, each.name, each.rank, each.how) for each in told.grounds] == [
@@ -154,7 +153,9 @@ async def test_a_chunk_that_was_not_found_is_told_with_what_leads_to_it(travels:
 
 async def test_what_was_found_beside_passages_is_counted(travels: Library) -> None:
     evidence = Evidence(
-        reports=(Hit(id="dead", score=1.0, reason=""),), points=(Point(text="He ruled.", score=60.0),), looks_up=False
+        reports=(Hit(id="dead", score=1.0, reason=""),),
+        points=(KeyPoint(text="He ruled.", score=60.0),),
+        looks_up=False,
     )
     told = await _explain(travels, evidence)
     assert (told.n_chunks, told.n_reports, told.n_points, told.looks_up) == (0, 1, 1, False)
@@ -165,7 +166,7 @@ async def test_where_no_passage_is_ranked_the_points_and_reports_are_told(travel
     await report_on(travels, report("c0", "He was born there."))
     evidence = Evidence(
         reports=(Hit(id="c0", score=0.8, reason="rated 7 of 10"),),
-        points=(Point(text="He ruled.", score=60.0, reports=("c0",)),),
+        points=(KeyPoint(text="He ruled.", score=60.0, reports=("c0",)),),
         ranks_passages=False,
     )
     told = await _explain(travels, evidence)

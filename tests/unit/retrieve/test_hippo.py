@@ -8,7 +8,7 @@ import pytest
 
 from quipu.model.ids import relation_ends
 from quipu.model.query import Query
-from quipu.ports.store import ReadView, Space
+from quipu.ports.store import ReadView, VectorSpace
 from quipu.retrieve import hippo
 from quipu.retrieve.strategy import Tools
 from tests.unit.retrieve.dense import (
@@ -46,7 +46,7 @@ async def _expected(view: ReadView, tools: Tools, kept: set[str] | None = None) 
     """Return the chunks and the weights of phrases that the paper's formulas give."""
     found = await dense(view)
     relations = relations_of(found)
-    facts = _facts(relations, await cosines(view, tools, Space.RELATION, QUESTION, relations))
+    facts = _facts(relations, await cosines(view, tools, VectorSpace.RELATION, QUESTION, relations))
     facts = {fact: score for fact, score in facts.items() if fact in (kept or _about_what_is_named(list(facts)))}
     scores: dict[str, list[float]] = {}
     for fact, score in facts.items():
@@ -63,7 +63,7 @@ async def _expected(view: ReadView, tools: Tools, kept: set[str] | None = None) 
     reset = np.zeros(n + m)
     for key, weight in phrases.items():
         reset[found.place(key)] = weight
-    reset[n:] = 0.05 * scaled(await cosines(view, tools, Space.CHUNK, QUESTION, found.chunks))
+    reset[n:] = 0.05 * scaled(await cosines(view, tools, VectorSpace.CHUNK, QUESTION, found.chunks))
     ranks = page_rank(links, reset, 0.5)
     return best(dict(zip(found.chunks, ranks[n:].tolist(), strict=True)), 5), phrases
 
@@ -88,7 +88,7 @@ async def test_a_model_says_which_facts_count(library: Library, seed: int) -> No
     await derive(library)
     async with library.view() as view:
         (near,) = await library.tools.vectors.nearest(
-            view, Space.RELATION, await library.embedder.embed_queries([QUESTION]), k=5
+            view, VectorSpace.RELATION, await library.embedder.embed_queries([QUESTION]), k=5
         )
         tools, model = asked_with(library.tools, '{"relevant": [2, 4, 99, 2, "4"]}')
         found = await hippo.retrieve(_QUERY, view, tools)
@@ -120,7 +120,7 @@ async def test_of_a_question_that_names_nothing_the_nearest_facts_count(library:
     async with library.view() as view:
         found = await hippo.retrieve(query, view, library.tools)
         (near,) = await library.tools.vectors.nearest(
-            view, Space.RELATION, await library.embedder.embed_queries([query.text]), k=5, min_score=0.0
+            view, VectorSpace.RELATION, await library.embedder.embed_queries([query.text]), k=5, min_score=0.0
         )
     assert [hit.id for hit in found.relations] == [each.id for each in near]
     assert "no fact near tells of what the question names" in found.notes[0]
@@ -132,7 +132,7 @@ async def test_where_no_fact_is_of_use_the_nearest_passages_stand_in(library: Li
     async with library.view() as view:
         found = await hippo.retrieve(_QUERY, view, asked_with(library.tools, '{"relevant": []}')[0])
         (near,) = await library.tools.vectors.nearest(
-            view, Space.CHUNK, await library.embedder.embed_queries([QUESTION]), k=5, min_score=0.0
+            view, VectorSpace.CHUNK, await library.embedder.embed_queries([QUESTION]), k=5, min_score=0.0
         )
     assert [(hit.id, hit.score) for hit in found.chunks] == [(each.id, each.score) for each in near]
     assert any("nearest passages stand in" in note for note in found.notes)
@@ -145,7 +145,7 @@ async def test_how_much_a_fact_counts_does_not_hang_on_how_many_are_searched_for
         found = await hippo.retrieve(_QUERY, view, library.tools)
         few = await hippo.retrieve(replace(_QUERY, top_k=5), view, library.tools)
         (near,) = await library.tools.vectors.nearest(
-            view, Space.RELATION, await library.embedder.embed_queries([QUESTION]), k=3
+            view, VectorSpace.RELATION, await library.embedder.embed_queries([QUESTION]), k=3
         )
         far = await hippo.retrieve(replace(_QUERY, min_similarity=near[2].score), view, library.tools)
     assert few == found

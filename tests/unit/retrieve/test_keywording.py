@@ -2,7 +2,7 @@
 
 import pytest
 
-from quipu.model.chat import Lifetime, Role
+from quipu.model.chat import ReplyLifetime, Role
 from quipu.model.query import Keywords, Query
 from quipu.prompts import question as prompt
 from quipu.retrieve.keywording import MAX_KEYWORDS, MAX_LENGTH, find_keywords, read_keywords
@@ -15,7 +15,11 @@ async def test_a_model_is_asked_once_with_the_question_as_the_subject() -> None:
     assert found == Keywords(low_level=("Venice", "Marco Polo"), high_level=("trade",))
     (request,) = llm.requests
     assert request.messages == prompt.render_keywords("Did Marco Polo trade in Venice?")
-    assert (request.role, request.lifetime, request.schema) == (Role.KEYWORDS, Lifetime.FREE, prompt.KEYWORDS_SCHEMA)
+    assert (request.role, request.lifetime, request.schema) == (
+        Role.KEYWORDS,
+        ReplyLifetime.FREE,
+        prompt.KEYWORDS_SCHEMA,
+    )
     assert (request.subject, request.documents) == ("Did Marco Polo trade in Venice?", ())
 
 
@@ -24,7 +28,7 @@ async def test_a_rewritten_question_is_the_one_that_is_read_and_may_be_gone_with
     await find_keywords(Query(text="Where?", search_text="Where is Venice?"), llm)
     (request,) = llm.requests
     assert request.messages == prompt.render_keywords("Where is Venice?")
-    assert (request.subject, request.lifetime) == ("Where?", Lifetime.REVISION)
+    assert (request.subject, request.lifetime) == ("Where?", ReplyLifetime.REVISION)
 
 
 @pytest.mark.parametrize(

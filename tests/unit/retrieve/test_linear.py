@@ -8,7 +8,7 @@ import pytest
 
 from quipu.model.ids import sentence_id
 from quipu.model.query import Query
-from quipu.ports.store import ReadView, Space
+from quipu.ports.store import ReadView, VectorSpace
 from quipu.retrieve import linear
 from quipu.retrieve.steps import activation
 from quipu.retrieve.steps.activation import Reach
@@ -48,7 +48,11 @@ async def _activity(view: ReadView, tools: Tools, seeds: list[str]) -> dict[str,
         for each in listed
     }
     near = dict(
-        zip(sentences, (await cosines(view, tools, Space.SENTENCE, QUESTION, list(sentences))).tolist(), strict=True)
+        zip(
+            sentences,
+            (await cosines(view, tools, VectorSpace.SENTENCE, QUESTION, list(sentences))).tolist(),
+            strict=True,
+        )
     )
     active = dict.fromkeys(seeds, (1.0, 1))
     frontier = dict.fromkeys(seeds, 1.0)
@@ -82,7 +86,7 @@ async def _expected(view: ReadView, tools: Tools, seeds: list[str]) -> tuple[lis
     for key, (score, tier) in active.items():
         reset[found.place(key)] = score
         bonus += score * np.log1p(found.appearances[found.place(key)]) / tier
-    near = scaled(await cosines(view, tools, Space.CHUNK, QUESTION, found.chunks))
+    near = scaled(await cosines(view, tools, VectorSpace.CHUNK, QUESTION, found.chunks))
     reset[n:] = 0.05 * (linear.NEARNESS_WEIGHT * near + np.log1p(bonus))
     ranks = page_rank(links, reset, 0.5)
     chunks = best(dict(zip(found.chunks, ranks[n:].tolist(), strict=True)), 5)
@@ -164,7 +168,7 @@ async def test_a_question_that_names_nothing_finds_the_nearest_passages(library:
     async with library.view() as view:
         found = await linear.retrieve(Query(text="which old mill?", min_similarity=0.0), view, library.tools)
         (near,) = await library.tools.vectors.nearest(
-            view, Space.CHUNK, await library.embedder.embed_queries(["which old mill?"]), k=20, min_score=0.0
+            view, VectorSpace.CHUNK, await library.embedder.embed_queries(["which old mill?"]), k=20, min_score=0.0
         )
     assert [hit.id for hit in found.chunks] == [each.id for each in near]
     assert "names no known entity" in found.notes[0]

@@ -7,7 +7,7 @@ import pytest
 
 from quipu.model.ids import relation_ends, relation_id
 from quipu.model.query import Query
-from quipu.ports.store import ReadView, Space
+from quipu.ports.store import ReadView, VectorSpace
 from quipu.retrieve import path
 from quipu.retrieve.strategy import Tools
 from tests.unit.retrieve.dense import (
@@ -48,7 +48,7 @@ def _walks(starts: dict[str, float], found: Dense) -> list[tuple[str, ...]]:
 async def _starts(view: ReadView, tools: Tools, found: Dense) -> dict[str, float]:
     starts: dict[str, float] = {}
     for name in _NAMES:
-        for key, cosine in zip(found.keys, await cosines(view, tools, Space.NAME, name, found.keys), strict=True):
+        for key, cosine in zip(found.keys, await cosines(view, tools, VectorSpace.NAME, name, found.keys), strict=True):
             if cosine >= 0:
                 starts[key] = max(starts.get(key, 0.0), 1.0 if key == name.casefold() else float(cosine))
     return starts
@@ -56,7 +56,7 @@ async def _starts(view: ReadView, tools: Tools, found: Dense) -> dict[str, float
 
 async def _marked(view: ReadView, tools: Tools, found: Dense, ends: set[str]) -> set[str]:
     relations = relations_of(found)
-    near = await cosines(view, tools, Space.RELATION, QUESTION, relations)
+    near = await cosines(view, tools, VectorSpace.RELATION, QUESTION, relations)
     pairs = zip(relations, near, strict=True)
     return {each for each, cosine in pairs if cosine >= 0 and ends.intersection(relation_ends(each))}
 
@@ -82,7 +82,7 @@ async def _expected(view: ReadView, tools: Tools) -> tuple[dict[str, float], lis
         for sharing in [*naming, *(found.stated[step] for step in steps)]:
             for chunk in sharing:
                 worth[chunk] -= negative / len(sharing)
-    closest = await cosines(view, tools, Space.CHUNK, QUESTION, found.chunks)
+    closest = await cosines(view, tools, VectorSpace.CHUNK, QUESTION, found.chunks)
     for _, chunk in sorted(zip((-closest).tolist(), found.chunks, strict=True))[: _QUERY.chunk_top_k]:
         worth[chunk] *= path.BOOST
     return worth, best(worth, _QUERY.chunk_top_k)

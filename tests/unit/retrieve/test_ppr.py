@@ -12,7 +12,7 @@ from quipu.model.delta import Delta
 from quipu.model.evidence import Evidence
 from quipu.model.ids import relation_id
 from quipu.model.query import Filter, Keywords, Query
-from quipu.ports.store import ReadView, Space
+from quipu.ports.store import ReadView, VectorSpace
 from quipu.retrieve import naive, ppr
 from quipu.retrieve.steps.keywords import low_level
 from quipu.retrieve.strategy import Tools
@@ -30,7 +30,9 @@ async def _starts(found: Dense, query: Query, view: ReadView, tools: Tools) -> d
         *((theme, 20, 0.0) for theme in query.model_keywords.high_level),
         (query.text, 20, 0.0),
     ]:
-        similarity = dict(zip(found.keys, await cosines(view, tools, Space.ENTITY, text, found.keys), strict=True))
+        similarity = dict(
+            zip(found.keys, await cosines(view, tools, VectorSpace.ENTITY, text, found.keys), strict=True)
+        )
         near = sorted(similarity, key=lambda key: (-similarity[key], key))[:k]
         rows.append({key: (1 + similarity[key]) / 2 for key in near if similarity[key] >= least})
     starts: dict[str, float] = defaultdict(float)

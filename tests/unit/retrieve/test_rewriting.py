@@ -2,7 +2,7 @@
 
 import pytest
 
-from quipu.model.chat import Lifetime, Role
+from quipu.model.chat import ReplyLifetime, Role
 from quipu.model.query import Turn
 from quipu.prompts import question as prompt
 from quipu.retrieve.rewriting import MAX_QUESTION, MAX_TURN, MAX_TURNS, read_question, stand_alone
@@ -16,7 +16,11 @@ async def test_a_model_is_asked_once_with_the_conversation() -> None:
     assert await stand_alone("Where did she teach?", HISTORY, llm) == "Where did Alice Kober teach?"
     (request,) = llm.requests
     assert request.messages == prompt.render_rewrite("Where did she teach?", HISTORY)
-    assert (request.role, request.lifetime, request.schema) == (Role.KEYWORDS, Lifetime.REVISION, prompt.REWRITE_SCHEMA)
+    assert (request.role, request.lifetime, request.schema) == (
+        Role.KEYWORDS,
+        ReplyLifetime.REVISION,
+        prompt.REWRITE_SCHEMA,
+    )
     assert request.subject == "Where did she teach?"
 
 

@@ -9,7 +9,7 @@ from sqlalchemy import create_engine
 
 from quipu.model.cluster import Cluster, Hierarchy, Partition
 from quipu.model.delta import Delta
-from quipu.ports.derived import Changed
+from quipu.ports.derivation_view import ChangeSet
 from quipu.stores.relational import changes
 from quipu.stores.relational.store import RelationalStore
 from quipu.testing.facts import alias, document, entity, passage
@@ -18,7 +18,7 @@ from tests.unit.stores.opening import open_index
 ADA, BOB = entity("Ada"), entity("Bob")
 
 
-async def changed(store: RelationalStore, revision: int) -> Changed:
+async def changed(store: RelationalStore, revision: int) -> ChangeSet:
     async with store.view() as view:
         found = await view.changed_since(revision)
     assert found is not None

@@ -7,8 +7,7 @@ from sqlalchemy import create_engine, text
 
 from quipu.model.cluster import Cluster, ClusterReport, Hierarchy, Partition
 from quipu.model.delta import Delta
-from quipu.model.derivation import REPORTS
-from quipu.model.made import Made
+from quipu.model.derivation import REPORTS, DerivationRecord
 from tests.unit.stores.opening import fill, open_index
 
 
@@ -40,7 +39,7 @@ async def test_damage_is_found(database: Path, damage: str, finding: str) -> Non
         )
         report = ClusterReport(cluster="part", title="Towns", summary="Old.", inputs_hash="p", model="tests")
         partition = Partition(hierarchy=Hierarchy.COMMUNITIES, clusters=clusters, revision=10**6)
-        made = Made(name=REPORTS, identity="test/1", revision=1)
+        made = DerivationRecord(name=REPORTS, identity="test/1", revision=1)
         await store.commit(Delta(partition=partition, reports=[report], made=[made]))
         assert not any("cluster" in each or "report" in each for each in await store.verify())
         engine = create_engine(f"sqlite:///{database}")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quipu.model.document import Status
+from quipu.model.document import DocumentStatus
 from quipu.stores.relational import jobs, migrations
 from quipu.stores.relational.lease import is_dead, new_owner
 from quipu.stores.relational.sqlite import SqliteBackend
@@ -87,7 +87,7 @@ def test_renewing_and_recording_a_stage_prolong_the_lease(database: Path) -> Non
         jobs.renew(connection, "far/1/1/x", 200.0)
     assert _claimed(backend, owner="far/2/2/y", now_s=150.0) == []
     with backend.writing() as connection:
-        jobs.advance(connection, [job], Status.EXTRACTING, owner="far/1/1/x", now_s=200.0, lease_s=50.0)
+        jobs.advance(connection, [job], DocumentStatus.EXTRACTING, owner="far/1/1/x", now_s=200.0, lease_s=50.0)
     assert _claimed(backend, owner="far/2/2/y", now_s=249.0) == []
     assert _claimed(backend, owner="far/2/2/y", now_s=251.0) == [job]
     backend.close()

@@ -7,8 +7,8 @@ import pytest
 
 from quipu.model.cluster import Cluster, Hierarchy
 from quipu.model.query import Filter
-from quipu.ports.derived import EntityTypes
-from quipu.ports.store import Space
+from quipu.ports.derivation_view import EntityTypes
+from quipu.ports.store import VectorSpace
 from quipu.stores.relational import memo
 from quipu.stores.relational.columns import Ints
 from quipu.stores.relational.memo import Memo, Memos, arrays_once, once, remembered
@@ -124,7 +124,7 @@ def test_all_that_is_remembered_under_a_filter_is_counted() -> None:
     assert Memo(types={"types": EntityTypes(numbers=array, types=("person",), codes=array)}).n_bytes() == 160
     cluster = Cluster(id="c", hierarchy=Hierarchy.COMMUNITIES, level=0)
     assert Memo(clusters={Hierarchy.COMMUNITIES: [cluster, cluster]}).n_bytes() == 2 * one_id
-    for space in Space:
+    for space in VectorSpace:
         known = Memo()
         known.vector_rows[space]["a"] = 1
         known.owners[space][1] = ("a",)

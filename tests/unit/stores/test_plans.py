@@ -10,16 +10,15 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from quipu.model.chat import ChatRequest, Lifetime, Role
+from quipu.model.chat import ChatRequest, ReplyLifetime, Role
 from quipu.model.cluster import Cluster, ClusterReport, Hierarchy, Partition
 from quipu.model.delta import Delta
-from quipu.model.derivation import REPORTS
+from quipu.model.derivation import REPORTS, DerivationRecord
 from quipu.model.fold import MAX_DESCRIPTIONS
 from quipu.model.ids import claim_id
-from quipu.model.made import Made
 from quipu.model.query import Filter
-from quipu.model.summary import Owner, OwnerKind
-from quipu.ports.store import Space
+from quipu.model.summary import SummaryTarget, SummaryTargetKind
+from quipu.ports.store import VectorSpace
 from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
 from quipu.testing.contract.steps import DIMENSION, MODEL, embed, publish, remove, summarise
@@ -123,7 +122,7 @@ async def test_summaries_and_replies_are_kept_through_indexes(
         )
         for n in range(9)
     ]
-    requests = [_request("c.md", "d.md", lifetime=lifetime) for lifetime in Lifetime]
+    requests = [_request("c.md", "d.md", lifetime=lifetime) for lifetime in ReplyLifetime]
     with _recorded(backend) as executed:
         await publish(store, document("c.md", *said), document("d.md", *said[3:]))
         await summarise(store)
@@ -153,7 +152,7 @@ async def test_a_commit_reads_no_description_but_those_it_shows(backend: SqliteB
     assert 0 < max(n_rows) <= MAX_DESCRIPTIONS + 1
 
 
-def _request(*documents: str, lifetime: Lifetime) -> ChatRequest:
+def _request(*documents: str, lifetime: ReplyLifetime) -> ChatRequest:
     return ChatRequest(messages=(), role=Role.SUMMARISE, max_output_tokens=1, documents=documents, lifetime=lifetime)
 
 
@@ -183,7 +182,11 @@ async def test_reads_go_through_indexes(database: Path, backend: SqliteBackend, 
                 await view.claims_of_entities(keys, 10)
                 await view.claims([claim_id(chunk, 0) for chunk in chunks])
                 await view.full_text("geneva 长城", 10)
-                for space, wanted in ((Space.CHUNK, chunks), (Space.ENTITY, keys), (Space.RELATION, ids)):
+                for space, wanted in (
+                    (VectorSpace.CHUNK, chunks),
+                    (VectorSpace.ENTITY, keys),
+                    (VectorSpace.RELATION, ids),
+                ):
                     rows = (await view.vectors_after(space, 0)).rows.tolist()
                     await view.vector_rows(space, wanted)
                     await view.vectors_gone(space, 1)
@@ -203,7 +206,7 @@ async def test_a_few_clusters_are_read_without_looking_at_the_others(
     ]
     async with store.view() as view:
         partition = Partition(hierarchy=hierarchy, clusters=parts, revision=view.revision)
-    await store.commit(Delta(partition=partition, made=[Made(name=REPORTS, identity="test/1", revision=1)]))
+    await store.commit(Delta(partition=partition, made=[DerivationRecord(name=REPORTS, identity="test/1", revision=1)]))
     await store.commit(Delta(reports=[ClusterReport(cluster="x", title="X", summary="It is.", inputs_hash="x")]))
     await embed(store)
     with _recorded(backend) as executed:
@@ -215,8 +218,8 @@ async def test_a_few_clusters_are_read_without_looking_at_the_others(
                 await view.cluster_reports(["all", "x"])
                 await view.report_ratings(["all", "x"])
                 await view.cluster_relations(["all", "x"])
-                await view.vectors_allowed(Space.REPORT)
-                await view.vector_rows(Space.REPORT, ["x"])
+                await view.vectors_allowed(VectorSpace.REPORT)
+                await view.vector_rows(VectorSpace.REPORT, ["x"])
     assert [step for step, _ in _steps(database, executed) if "cluster_hierarchy" in step] == []
     assert [step for step in _scans(database, executed) if "INSERT INTO allowed_document" not in step] == []
 
@@ -229,7 +232,12 @@ async def test_the_queues_are_read_through_indexes(
         await store.stale_texts(MODEL, 10)
         await store.replies(["x"])
         await store.unsummarised()
-        await store.summary_tasks([Owner(OwnerKind.ENTITY, "geneva"), Owner(OwnerKind.RELATION, "bern -- geneva")])
+        await store.summary_tasks(
+            [
+                SummaryTarget(SummaryTargetKind.ENTITY, "geneva"),
+                SummaryTarget(SummaryTargetKind.RELATION, "bern -- geneva"),
+            ]
+        )
         await store.commit(Delta(enqueue=[source("d.md")]))
         await store.use_embedder(MODEL, DIMENSION)
     assert _scans(database, executed) == []

@@ -6,11 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from quipu.model.delta import Delta
-from quipu.model.made import Made
-from quipu.model.sentences import ChunkSentences
-from quipu.model.synonyms import Compared, SynonymPair
-from quipu.ports.store import Space
+from quipu.model.delta import ChunkSentences, Delta, SynonymPair, SynonymUpdate
+from quipu.model.derivation import DerivationRecord
+from quipu.ports.store import VectorSpace
 from quipu.testing.contract.steps import DIMENSION, MODEL, embed, publish, summarise
 from quipu.testing.facts import claim, document, entity, passage, relation
 from tests.unit.stores.opening import fill, open_index
@@ -220,15 +218,20 @@ async def test_tampering_with_names_synonyms_and_sentences_is_found(database: Pa
         await store.use_embedder(MODEL, DIMENSION)
         await publish(store, facts)
         await store.commit(
-            Delta(made=[Made(name=name, identity="test/1", revision=1) for name in ("names", "synonyms", "sentences")])
+            Delta(
+                made=[
+                    DerivationRecord(name=name, identity="test/1", revision=1)
+                    for name in ("names", "synonyms", "sentences")
+                ]
+            )
         )
         await embed(store)
         async with store.view() as view:
-            block = await view.vectors_after(Space.NAME, -1)
+            block = await view.vectors_after(VectorSpace.NAME, -1)
             revision = view.revision
         cosine = min(round(float(block.data[0].astype(float) @ block.data[1].astype(float)), 6), 1.0)
         pair = SynonymPair(first="acre", second="akko", similarity=cosine)
-        found = Compared(revision=revision, names=["acre", "akko"], pairs=[pair])
+        found = SynonymUpdate(revision=revision, names=["acre", "akko"], pairs=[pair])
         spans = ChunkSentences(chunk=facts.chunks[0].chunk.id, spans=[(0, 10), (11, 19)])
         await store.commit(Delta(synonyms=found, sentences=[spans]))
         await embed(store)

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Connection
 
 from quipu.model.query import Filter
-from quipu.ports.store import Space
+from quipu.ports.store import VectorSpace
 from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
 from quipu.testing.contract.steps import DIMENSION, MODEL, embed, publish, remove
@@ -99,7 +99,7 @@ async def test_what_views_share_cannot_be_written_into(database: Path, allowed: 
     await embed(store)
     async with store.view(allowed) as view:
         types = await view.entity_types()
-        found = [await view.chunks_allowed(), *[await view.vectors_allowed(space) for space in Space]]
+        found = [await view.chunks_allowed(), *[await view.vectors_allowed(space) for space in VectorSpace]]
         shared = [each for each in found if each is not None] if not allowed.is_empty() else []
         for array in (types.numbers, types.codes, *await view.chunk_vector_rows(), *shared):
             with pytest.raises(ValueError, match="read-only"):
@@ -117,7 +117,7 @@ async def test_what_is_remembered_under_a_filter_ends_with_the_commit_of_another
 
     async def seen() -> tuple[list[str], int, int, tuple[str, ...]]:
         async with ours.view(some) as view:
-            types, rows = await view.entity_types(), await view.vectors_allowed(Space.ENTITY)
+            types, rows = await view.entity_types(), await view.vectors_allowed(VectorSpace.ENTITY)
             chunks = await view.chunks_allowed()
             assert rows is not None
             assert chunks is not None

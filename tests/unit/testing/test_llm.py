@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 from quipu.errors import Overloaded, QuipuError, Refused, TooLong, Unavailable
-from quipu.model.chat import ChatRequest, Finish, Role
-from quipu.ports.embedder import Embedder
-from quipu.ports.llm import LLM
-from quipu.ports.reranker import Reranker
+from quipu.model.chat import ChatRequest, FinishReason, Role
+from quipu.ports.providers import LLM, Embedder, Reranker
 from quipu.testing.llm import ScriptedEmbedder, ScriptedLLM, ScriptedReranker
 from quipu.testing.scripted.fault import MIDWAY, Fault, FaultName
 from quipu.testing.scripted.kind import Kind
@@ -53,7 +51,7 @@ async def test_the_pieces_make_the_reply() -> None:
     llm, pieces = ScriptedLLM(), list[str]()
     completion = await llm.complete(ask(), pieces.append)
     assert "".join(pieces) == completion.text and len(pieces) > 10
-    assert (completion.finish, completion.is_estimate) == (Finish.STOP, False)
+    assert (completion.finish, completion.is_estimate) == (FinishReason.STOP, False)
     assert [(each.kind, each.outcome) for each in llm.answered] == [(Kind.EXTRACT, completion)]
     assert llm.n_completed() == llm.n_completed(Kind.EXTRACT) == 1
 
@@ -81,7 +79,7 @@ async def test_errors_are_raised_as_the_port_says(
         await llm.complete(ask())
     assert getattr(raised.value, "retry_after_s", None) == retry_after_s
     assert getattr(raised.value, "may_cost", False) == may_cost
-    assert (await llm.complete(ask())).finish is Finish.STOP
+    assert (await llm.complete(ask())).finish is FinishReason.STOP
     assert [type(each.outcome).__name__ for each in llm.answered] == [error.__name__, "Completion"]
     assert llm.n_completed() == 1
 
@@ -90,7 +88,7 @@ async def test_errors_are_raised_as_the_port_says(
 async def test_a_reply_that_breaks_off_is_returned_as_far_as_it_came(name: FaultName) -> None:
     llm, pieces = ScriptedLLM(striking(name)), list[str]()
     completion = await llm.complete(ask(), pieces.append)
-    assert (completion.finish, completion.is_estimate, len(pieces)) == (Finish.INTERRUPTED, True, 2)
+    assert (completion.finish, completion.is_estimate, len(pieces)) == (FinishReason.INTERRUPTED, True, 2)
     assert completion.text == "".join(pieces) == "entity<|>Alice Kober<|>Concept<|"
     assert llm.n_completed() == 0
 
@@ -100,8 +98,10 @@ async def test_a_reply_that_breaks_off_before_its_text_is_an_error() -> None:
         await ScriptedLLM(striking(FaultName.RESET_MIDWAY, n_pieces=0)).complete(ask())
 
 
-@pytest.mark.parametrize(("name", "finish"), [(FaultName.LENGTH, Finish.LENGTH), (FaultName.FILTERED, Finish.FILTERED)])
-async def test_half_a_reply_says_why(name: FaultName, finish: Finish) -> None:
+@pytest.mark.parametrize(
+    ("name", "finish"), [(FaultName.LENGTH, FinishReason.LENGTH), (FaultName.FILTERED, FinishReason.FILTERED)]
+)
+async def test_half_a_reply_says_why(name: FaultName, finish: FinishReason) -> None:
     llm = ScriptedLLM(striking(name))
     half, whole = await llm.complete(ask()), await llm.complete(ask())
     assert (half.finish, half.text) == (finish, whole.text[: len(whole.text) // 2])
@@ -109,7 +109,7 @@ async def test_half_a_reply_says_why(name: FaultName, finish: Finish) -> None:
 
 async def test_the_limit_on_output_cuts_the_reply() -> None:
     completion = await ScriptedLLM().complete(ask(max_output_tokens=10))
-    assert (completion.finish, len(completion.text), completion.tokens.output) == (Finish.LENGTH, 40, 10)
+    assert (completion.finish, len(completion.text), completion.tokens.output) == (FinishReason.LENGTH, 40, 10)
 
 
 async def test_unreported_usage_is_an_estimate() -> None:
@@ -118,7 +118,7 @@ async def test_unreported_usage_is_an_estimate() -> None:
 
 async def test_a_request_beyond_the_context_window_is_too_long() -> None:
     llm = ScriptedLLM(Script(service=Service(context_window=5000)))
-    assert (await llm.complete(ask(max_output_tokens=1000))).finish is Finish.STOP
+    assert (await llm.complete(ask(max_output_tokens=1000))).finish is FinishReason.STOP
     with pytest.raises(TooLong):
         await llm.complete(ask(max_output_tokens=5000))
 

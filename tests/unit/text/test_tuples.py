@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quipu.model.extraction import FoundAlias, FoundClaim, FoundEntity, FoundRelation
+from quipu.model.extraction import ExtractedAlias, ExtractedClaim, ExtractedEntity, ExtractedRelation
 from quipu.text.names import entity_key
 from quipu.text.records import Record
 from quipu.text.tuples import TupleReader
 from tests.unit.text.shapes import EMPTY, ENTITY, OBJECT, PLAIN, SECOND, SHAPES
 
 TYPES = ("Person", "Organization", "Location")
-ANN = FoundEntity(name="Ann Lee", type="Person", description="Ann Lee founded Acme in 1990.")
-ACME = FoundEntity(name="Acme", type="Organization", description="Acme is a company in Leeds.")
-FOUNDED = FoundRelation(
+ANN = ExtractedEntity(name="Ann Lee", type="Person", description="Ann Lee founded Acme in 1990.")
+ACME = ExtractedEntity(name="Acme", type="Organization", description="Acme is a company in Leeds.")
+FOUNDED = ExtractedRelation(
     source="Ann Lee", target="Acme", keywords=("founder", "leader"), description="Ann Lee founded Acme.", weight=0.9
 )
 CAROL = (
@@ -35,9 +35,9 @@ def read(reply: str, *, is_whole: bool = True) -> list[Record]:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_shape_says_the_same(shape: str) -> None:
-    entities = [record for record in read(SHAPES[shape]) if isinstance(record, FoundEntity)]
-    relations = [record for record in read(SHAPES[shape]) if isinstance(record, FoundRelation)]
-    ann = FoundEntity(name=ANN.name, type="", description=ANN.description) if shape == "type missing" else ANN
+    entities = [record for record in read(SHAPES[shape]) if isinstance(record, ExtractedEntity)]
+    relations = [record for record in read(SHAPES[shape]) if isinstance(record, ExtractedRelation)]
+    ann = ExtractedEntity(name=ANN.name, type="", description=ANN.description) if shape == "type missing" else ANN
     assert entities == [ann, ACME]
     assert [(each.source, each.target, each.description) for each in relations] == [
         (FOUNDED.source, FOUNDED.target, FOUNDED.description)
@@ -122,7 +122,7 @@ def test_a_mark_of_the_end_within_a_description_ends_nothing() -> None:
 
 def test_tags_of_thinking_that_a_text_mentions_are_no_thinking() -> None:
     line = "entity<|>R1<|>Method<|>R1 writes <think> and </think> around its thoughts.\n"
-    assert [record for record in read(line + PLAIN) if isinstance(record, FoundRelation)] == [FOUNDED]
+    assert [record for record in read(line + PLAIN) if isinstance(record, ExtractedRelation)] == [FOUNDED]
 
 
 def test_aliases_and_claims_are_read() -> None:
@@ -132,15 +132,17 @@ def test_aliases_and_claims_are_read() -> None:
         "claim<|>Acme<|>Ann Lee<|>lawsuit<|>true<|><|>Acme sued Ann Lee.\n<|done|>"
     )
     assert records == [
-        FoundAlias(name="World Health Organization", alias="WHO"),
-        FoundClaim(
+        ExtractedAlias(name="World Health Organization", alias="WHO"),
+        ExtractedClaim(
             subject="Acme",
             type="fraud",
             status="suspected",
             dates="1999-01-01 to 2000-12-31",
             description="Acme is said to have hidden losses.",
         ),
-        FoundClaim(subject="Acme", object="Ann Lee", type="lawsuit", status="true", description="Acme sued Ann Lee."),
+        ExtractedClaim(
+            subject="Acme", object="Ann Lee", type="lawsuit", status="true", description="Acme sued Ann Lee."
+        ),
     ]
 
 
@@ -149,7 +151,7 @@ def test_aliases_and_claims_are_read() -> None:
 )
 def test_marks_that_belong_to_a_name_stay(name: str) -> None:
     (entity,) = read(f"entity<|>{name}<|>Person<|>Somebody.")
-    assert isinstance(entity, FoundEntity)
+    assert isinstance(entity, ExtractedEntity)
     assert entity.name == name.strip("«»")
 
 
@@ -169,28 +171,28 @@ def test_marks_that_belong_to_a_name_stay(name: str) -> None:
 )
 def test_a_strength_becomes_a_weight_of_at_most_one(field: str, weight: float) -> None:
     (relation,) = read(f"relation<|>Ann<|>Bob<|>friends<|>Ann knows Bob.<|>{field}")
-    assert isinstance(relation, FoundRelation)
+    assert isinstance(relation, ExtractedRelation)
     assert relation.weight == weight
 
 
 def test_a_relation_without_strength_has_the_middle_weight() -> None:
     (relation,) = read("relation<|>Ann<|>Bob<|>friends<|>Ann knows Bob.")
-    assert isinstance(relation, FoundRelation)
+    assert isinstance(relation, ExtractedRelation)
     assert relation.weight == 0.5
 
 
 def test_halves_of_surrogate_pairs_can_be_stored() -> None:
     (entity,) = read("entity<|>Ann \ud83d<|>Person<|>Ann.")
-    assert isinstance(entity, FoundEntity)
+    assert isinstance(entity, ExtractedEntity)
     assert entity.name.encode()
 
 
 def _keys(records: Sequence[Record]) -> set[str]:
-    return {entity_key(record.name) for record in records if isinstance(record, FoundEntity)}
+    return {entity_key(record.name) for record in records if isinstance(record, ExtractedEntity)}
 
 
 def _ends(records: Sequence[Record]) -> set[tuple[str, str]]:
-    relations = (record for record in records if isinstance(record, FoundRelation))
+    relations = (record for record in records if isinstance(record, ExtractedRelation))
     return {(entity_key(relation.source), entity_key(relation.target)) for relation in relations}
 
 

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 
 from quipu.ports.store import ReadView
-from quipu.ports.topology import Floats, Links, Measure, Topology
+from quipu.ports.topology import AdjacencyMatrix, EdgeWeight, Floats, Topology
 
 Pairs = dict[tuple[str, str], float]
 ALL = 1_000_000
@@ -22,9 +22,9 @@ async def told(view: ReadView, keys: list[str]) -> dict[str, Pairs]:
     said = await view.entity_mentions([chunk for of_document in chunks for chunk in of_document])
     mentioned = Counter((mention.key, chunk) for chunk, mentions in said.items() for mention in mentions)
     return {
-        Measure.ONE: _both({(r.source, r.target): 1.0 for r in relations}),
-        Measure.WEIGHT: _both({(r.source, r.target): r.weight for r in relations}),
-        Measure.MENTIONS: _both({(r.source, r.target): float(r.n_mentions) for r in relations}),
+        EdgeWeight.ONE: _both({(r.source, r.target): 1.0 for r in relations}),
+        EdgeWeight.WEIGHT: _both({(r.source, r.target): r.weight for r in relations}),
+        EdgeWeight.MENTIONS: _both({(r.source, r.target): float(r.n_mentions) for r in relations}),
         "appearances": {(key, chunk): float(n) for key, counts in named.items() for chunk, n in counts.items()},
         "mentions in chunks": {pair: float(n) for pair, n in mentioned.items()},
         "synonyms": {(key, other): cosine for key, others in synonyms.items() for other, cosine in others},
@@ -35,7 +35,7 @@ async def read(topology: Topology, view: ReadView) -> dict[str, Pairs]:
     """Return what a topology holds, by keys and ids."""
     entities = await view.entity_keys(range(topology.n_entities))
     chunks = await view.chunk_ids(range(topology.n_chunks))
-    read = {measure.value: links(topology.relations(measure), entities, entities) for measure in Measure}
+    read = {measure.value: links(topology.relations(measure), entities, entities) for measure in EdgeWeight}
     namings = links(topology.namings(), chunks, entities)
     appearances = links(topology.appearances(), entities, chunks)
     assert {(key, chunk): n for (chunk, key), n in namings.items()} == appearances
@@ -47,7 +47,7 @@ async def read(topology: Topology, view: ReadView) -> dict[str, Pairs]:
     }
 
 
-def links(found: Links, rows: dict[int, str], columns: dict[int, str]) -> Pairs:
+def links(found: AdjacencyMatrix, rows: dict[int, str], columns: dict[int, str]) -> Pairs:
     """Return links by the ids of their ends, each of which must be there; raises KeyError for one that is not."""
     all_rows = np.arange(found.shape[0])
     near = found.of(all_rows)
@@ -64,7 +64,7 @@ def links(found: Links, rows: dict[int, str], columns: dict[int, str]) -> Pairs:
     return pairs
 
 
-def _dense(found: Links) -> Floats:
+def _dense(found: AdjacencyMatrix) -> Floats:
     near = found.of(np.arange(found.shape[0]))
     dense = np.zeros(found.shape)
     dense[near.of, near.to] = near.weights

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from quipu.ports.derived import GraphRows, SynonymRows
+from quipu.ports.derivation_view import GraphRows, SynonymRows
 from quipu.topology import files
 from quipu.topology.graph import Graph, Tables, graph_of
 

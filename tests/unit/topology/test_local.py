@@ -13,7 +13,7 @@ import pytest
 
 from quipu.model.delta import Delta, DocumentFacts
 from quipu.model.query import Filter
-from quipu.ports.derived import Changed, GraphRows
+from quipu.ports.derivation_view import ChangeSet, GraphRows
 from quipu.ports.store import ReadView
 from quipu.stores.relational import changes
 from quipu.stores.relational.store import RelationalStore
@@ -51,7 +51,7 @@ async def watched(store: RelationalStore, allowed: Filter | None = None) -> Asyn
     async with store.view(allowed) as view:
         graph_rows: Any = view.graph_rows
 
-        async def noted(changed: Changed | None = None) -> GraphRows:
+        async def noted(changed: ChangeSet | None = None) -> GraphRows:
             n = "all" if changed is None else f"{len(changed.chunks)} chunks"
             reads.append(n)
             rows: GraphRows = await graph_rows(changed)

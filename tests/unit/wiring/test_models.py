@@ -16,7 +16,7 @@ from quipu.ingest.local import LocalExtractor
 from quipu.model.chat import ChatRequest, Role
 from quipu.model.secret import Secret
 from quipu.model.usage import Price, UsageRow
-from quipu.ports.extractor import Extractor
+from quipu.ports.ingest import Extractor
 from quipu.providers.litellm import LiteLlmParameters
 from quipu.providers.local import WordLlamaEmbedder
 from quipu.providers.openai.catalog import PROVIDERS

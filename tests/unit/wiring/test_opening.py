@@ -12,7 +12,7 @@ import pytest
 
 from quipu.engine import Quipu
 from quipu.errors import InvalidInput, Stale, Unavailable
-from quipu.model.derivation import DerivationReport, Freshness
+from quipu.model.derivation import DerivationResult, Freshness
 from quipu.settings import Settings
 from quipu.testing.scripted.kind import Kind
 from quipu.testing.server import ServerHandle, serving
@@ -162,7 +162,7 @@ async def test_a_grouping_whose_library_is_missing_stops_nothing_but_the_hierarc
         assert added.n_added == 1
         assert (added.stopped, [each.stopped for each in added.derivations]) == ("", ["", "", ""])
         *_, left = added.derivations
-        assert left == DerivationReport(name="hierarchy", notes=(f"left as it was: {hindered['hierarchy']}",))
+        assert left == DerivationResult(name="hierarchy", notes=(f"left as it was: {hindered['hierarchy']}",))
         assert (await kb.resume()).derivations[-1] == left
         assert (await kb.query("Whom did Ann Lee meet in Corfu?")).citations
         (stale,) = (await kb.query("Whom did Ann Lee meet?", strategy="lca")).trace.stale

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from quipu.errors import Busy
-from quipu.model.chat import ChatRequest, Completion, Finish, Message, Role, TokenCount
+from quipu.model.chat import ChatRequest, Completion, FinishReason, Message, Role, TokenCount
 from quipu.model.usage import Price, UsageRow
-from quipu.ports.llm import TextSink, no_text
+from quipu.ports.providers import TextSink, ignore_text
 from quipu.wrap.meter import Terms
 
 PRICE = Price(input=1.0, output=2.0)  # a token costs a millionth, or two
@@ -23,7 +23,7 @@ def request(text: str = "Who?", *, role: Role = Role.EXTRACT, max_output_tokens:
     return ChatRequest(messages=(Message("user", text),), role=role, max_output_tokens=max_output_tokens)
 
 
-def completion(text: str = "Alice.", finish: Finish = Finish.STOP, *, output: int = 5) -> Completion:
+def completion(text: str = "Alice.", finish: FinishReason = FinishReason.STOP, *, output: int = 5) -> Completion:
     """Return a reply to `request()`."""
     return Completion(text=text, finish=finish, tokens=TokenCount(input=4, output=output))
 
@@ -43,7 +43,7 @@ class FakeLLM:
     peak: int = 0
     was_watched: bool = False
 
-    async def complete(self, request: ChatRequest, on_text: TextSink = no_text) -> Completion:
+    async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
         """Return or raise the next outcome."""
         self.asked.append(request)
         outcome = self.outcomes[min(len(self.asked), len(self.outcomes)) - 1]
@@ -55,7 +55,7 @@ class FakeLLM:
             self.n_running -= 1
         if isinstance(outcome, BaseException):
             raise outcome
-        self.was_watched = on_text is not no_text
+        self.was_watched = on_text is not ignore_text
         for piece in _pieces(outcome.text):
             on_text(piece)
             await asyncio.sleep(self.latency_s)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quipu.errors import OverBudget
-from quipu.model.usage import MICRO, Spending
+from quipu.model.usage import MICRO, SpendingLimit
 from quipu.wrap.budget import NOTHING, Amount, SpendingBudget
 from tests.unit.wrap.fakes import settle
 from tests.unit.wrap.virtual_time import run
@@ -19,15 +19,15 @@ def _amount(n: int) -> Amount:
 
 
 async def test_what_is_reserved_is_given_back_and_what_was_spent_stays() -> None:
-    budget = SpendingBudget(Spending(cost=10))
+    budget = SpendingBudget(SpendingLimit(cost=10))
     await budget.reserve(_amount(8))
     assert (budget.reserved, budget.spent) == (_amount(8), NOTHING)
     budget.settle(_amount(8), _amount(3))
     assert (budget.reserved, budget.spent) == (NOTHING, _amount(3))
 
 
-@pytest.mark.parametrize("limit", [Spending(cost=10), Spending(tokens=10), Spending(calls=10)])
-async def test_each_kind_of_limit_holds(limit: Spending) -> None:
+@pytest.mark.parametrize("limit", [SpendingLimit(cost=10), SpendingLimit(tokens=10), SpendingLimit(calls=10)])
+async def test_each_kind_of_limit_holds(limit: SpendingLimit) -> None:
     budget = SpendingBudget(limit)
     await budget.reserve(_amount(10))
     budget.settle(_amount(10), _amount(10))
@@ -36,13 +36,13 @@ async def test_each_kind_of_limit_holds(limit: Spending) -> None:
 
 
 async def test_without_a_limit_all_fits() -> None:
-    budget = SpendingBudget(Spending())
+    budget = SpendingBudget(SpendingLimit())
     await budget.reserve(_amount(10**12))
     assert budget.reserved == _amount(10**12)
 
 
 async def test_a_call_waits_for_those_in_flight_where_they_may_leave_enough() -> None:
-    budget = SpendingBudget(Spending(cost=10))
+    budget = SpendingBudget(SpendingLimit(cost=10))
     await budget.reserve(_amount(8))
     waiting = asyncio.create_task(budget.reserve(_amount(8)))
     await settle()
@@ -53,7 +53,7 @@ async def test_a_call_waits_for_those_in_flight_where_they_may_leave_enough() ->
 
 
 async def test_a_call_that_waited_in_vain_is_refused() -> None:
-    budget = SpendingBudget(Spending(cost=10))
+    budget = SpendingBudget(SpendingLimit(cost=10))
     await budget.reserve(_amount(8))
     waiting = asyncio.create_task(budget.reserve(_amount(8)))
     await settle()
@@ -63,7 +63,7 @@ async def test_a_call_that_waited_in_vain_is_refused() -> None:
 
 
 async def test_what_can_never_fit_is_refused_at_once() -> None:
-    budget = SpendingBudget(Spending(cost=10))
+    budget = SpendingBudget(SpendingLimit(cost=10))
     await budget.reserve(_amount(8))
     with pytest.raises(OverBudget):
         await budget.reserve(_amount(11))
@@ -73,23 +73,23 @@ async def test_what_can_never_fit_is_refused_at_once() -> None:
     ("limit", "spent", "most", "message"),
     [
         (
-            Spending(cost=5 * MICRO),
+            SpendingLimit(cost=5 * MICRO),
             Amount(cost=4_980_000, calls=1_234),
             Amount(cost=50_000, calls=1),
             r"The budget of 5\.00 does not allow another call: 4\.98 spent in 1,234 calls, 0\.02 left, "
             r"and the next may take 0\.05\. Everything paid for is kept: .*--budget 5\.00",
         ),
         (
-            Spending(tokens=1_000),
+            SpendingLimit(tokens=1_000),
             Amount(tokens=1_100, calls=1),
             Amount(tokens=300, calls=1),
             r"The budget of 1,000 tokens does not allow another call: 1,100 tokens spent in 1 call, 0 tokens left",
         ),
-        (Spending(calls=2), Amount(calls=2), Amount(calls=1), r"The budget of 2 calls is used up\."),
+        (SpendingLimit(calls=2), Amount(calls=2), Amount(calls=1), r"The budget of 2 calls is used up\."),
     ],
 )
 async def test_the_message_says_what_was_spent_and_what_to_do(
-    limit: Spending, spent: Amount, most: Amount, message: str
+    limit: SpendingLimit, spent: Amount, most: Amount, message: str
 ) -> None:
     budget = SpendingBudget(limit)
     budget.settle(NOTHING, spent)
@@ -104,7 +104,7 @@ def test_no_history_goes_over_the_limit(seed: int, limit: int, n_calls: int) -> 
 
     async def scenario() -> None:
         rng = random.Random(seed)
-        budget, errors, refused = SpendingBudget(Spending(cost=limit)), list[int](), list[int]()
+        budget, errors, refused = SpendingBudget(SpendingLimit(cost=limit)), list[int](), list[int]()
 
         async def call() -> None:
             most = rng.randint(0, 60)

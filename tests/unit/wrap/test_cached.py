@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quipu.errors import Overloaded, Refused
-from quipu.model.chat import ChatRequest, Completion, Finish, Lifetime, TokenCount
+from quipu.model.chat import ChatRequest, Completion, FinishReason, ReplyLifetime, TokenCount
 from quipu.model.usage import UsageRow
-from quipu.ports.llm import LLM, TextSink, no_text
+from quipu.ports.providers import LLM, TextSink, ignore_text
 from quipu.wrap.cached import CachedLLM, Flights, read_payload, write_payload
 from quipu.wrap.meter import Meter
 from quipu.wrap.metered import MeteredLLM
@@ -78,11 +78,11 @@ async def test_what_was_kept_costs_nothing_again() -> None:
     assert len(shelf.spent) == 1
 
 
-@pytest.mark.parametrize("finish", list(Finish))
-async def test_whole_replies_are_kept(finish: Finish) -> None:
+@pytest.mark.parametrize("finish", list(FinishReason))
+async def test_whole_replies_are_kept(finish: FinishReason) -> None:
     llm, shelf = FakeLLM([completion(finish=finish)]), Shelf()
     assert (await _cached(llm, shelf).complete(request())).finish is finish
-    assert len(shelf.payloads) == (finish in (Finish.STOP, Finish.LENGTH))
+    assert len(shelf.payloads) == (finish in (FinishReason.STOP, FinishReason.LENGTH))
     assert len(shelf.spent) == 1  # the cost is kept in any case
 
 
@@ -119,12 +119,12 @@ async def test_a_damaged_reply_is_as_good_as_none(payload: str) -> None:
 
 @given(
     text=st.text(st.characters()),
-    finish=st.sampled_from([Finish.STOP, Finish.LENGTH]),
+    finish=st.sampled_from([FinishReason.STOP, FinishReason.LENGTH]),
     tokens=st.tuples(st.integers(0), st.integers(0), st.integers(0)),
     is_estimate=st.booleans(),
 )
 def test_payloads_say_all_of_a_reply(
-    text: str, finish: Finish, tokens: tuple[int, int, int], is_estimate: bool
+    text: str, finish: FinishReason, tokens: tuple[int, int, int], is_estimate: bool
 ) -> None:
     counted = TokenCount(input=tokens[0], cached=tokens[1], output=tokens[2])
     reply = Completion(text=text, finish=finish, tokens=counted, is_estimate=is_estimate)
@@ -321,7 +321,7 @@ async def test_a_reply_is_kept_for_the_documents_of_all_who_asked() -> None:
 
 
 async def test_a_reply_that_broke_off_is_kept_for_nobody() -> None:
-    llm, shelf = FakeLLM([completion(finish=Finish.INTERRUPTED)], latency_s=0.001), Shelf()
+    llm, shelf = FakeLLM([completion(finish=FinishReason.INTERRUPTED)], latency_s=0.001), Shelf()
     cached, asked = _cached(llm, shelf), replace(request(), documents=("a",))
     await asyncio.gather(cached.complete(asked), cached.complete(asked))
     assert shelf.requests == []
@@ -329,16 +329,16 @@ async def test_a_reply_that_broke_off_is_kept_for_nobody() -> None:
 
 async def test_a_reply_of_the_revision_holds_from_the_moment_the_model_is_asked_or_as_the_request_says() -> None:
     class Slow(FakeLLM):
-        async def complete(self, request: ChatRequest, on_text: TextSink = no_text) -> Completion:
+        async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
             shelf.revision += 1
             return await super().complete(request, on_text)
 
     shelf = Shelf(revision=7)
     cached = _cached(Slow(), shelf)
-    await cached.complete(replace(request("a"), lifetime=Lifetime.REVISION))
-    await cached.complete(replace(request("b"), lifetime=Lifetime.REVISION, revision=3))
+    await cached.complete(replace(request("a"), lifetime=ReplyLifetime.REVISION))
+    await cached.complete(replace(request("b"), lifetime=ReplyLifetime.REVISION, revision=3))
     await cached.complete(request("c"))
-    await cached.complete(replace(request("d"), lifetime=Lifetime.ALL_DOCUMENTS))
+    await cached.complete(replace(request("d"), lifetime=ReplyLifetime.ALL_DOCUMENTS))
     assert [each.revision for each in shelf.requests] == [7, 3, None, 10]
 
 
@@ -361,7 +361,7 @@ def test_whatever_is_cancelled_every_whole_reply_is_kept_with_its_cost(seed: int
         whole: list[str] = []
 
         class Server(FakeLLM):
-            async def complete(self, request: ChatRequest, on_text: TextSink = no_text) -> Completion:
+            async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
                 await asyncio.sleep(rng.choice([0.0, 0.1, 1.0]))
                 if rng.random() < 0.2:
                     raise Overloaded("503")

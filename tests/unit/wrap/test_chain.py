@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pytest
 
 from quipu.errors import OverBudget, Overloaded, QuipuError, Refused, TooLong, Unavailable
-from quipu.model.chat import ChatRequest, Completion, Finish, TokenCount
-from quipu.model.usage import Spending, UsageRow, total
-from quipu.ports.llm import TextSink, no_text
+from quipu.model.chat import ChatRequest, Completion, FinishReason, TokenCount
+from quipu.model.usage import SpendingLimit, UsageRow, total
+from quipu.ports.providers import TextSink, ignore_text
 from quipu.wrap.budget import SpendingBudget
 from quipu.wrap.chain import EmbedderChain, Link, LLMChain, RerankerChain
 from quipu.wrap.fallback import Outages
@@ -52,7 +52,7 @@ class Server:
     def __post_init__(self) -> None:
         self._rng = random.Random(self.seed)
 
-    async def complete(self, request: ChatRequest, on_text: TextSink = no_text) -> Completion:
+    async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
         await self._work(request)
         return completion()
 
@@ -159,7 +159,7 @@ def test_a_dead_service_stops_the_run(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_budget_stops_in_time_with_everything_kept(kind: str) -> None:
     server, shelf = Server(_sometimes(TRANSIENT, 0.2)), Shelf()
-    budget = SpendingBudget(Spending(calls=20))
+    budget = SpendingBudget(SpendingLimit(calls=20))
     errors = run(_ask(kind, server, shelf, Meter(budget=budget)))
     assert {type(error) for error in errors} == {OverBudget}
     assert server.n_completed == N - len(errors)
@@ -216,7 +216,7 @@ def test_a_fallback_answers_and_is_named_in_usage_and_reply() -> None:
 def test_a_reply_that_broke_off_is_returned_and_asked_for_again_by_the_next() -> None:
     async def scenario() -> None:
         shelf, meter = Shelf(), Meter()
-        llm = FakeLLM([completion("Al", Finish.INTERRUPTED), completion("Alice.")])
+        llm = FakeLLM([completion("Al", FinishReason.INTERRUPTED), completion("Alice.")])
         chain = LLMChain([Link(llm=llm, terms=TERMS, guards=_guards())], shelf)
         assert (await chain.llm(meter).complete(request())).text == "Al"
         assert (await chain.llm(meter).complete(request())).text == "Alice."

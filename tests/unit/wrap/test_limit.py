@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quipu.errors import Overloaded, Refused
-from quipu.model.chat import Finish
+from quipu.model.chat import FinishReason
 from quipu.wrap.guard import Call, GuardedLLM
 from quipu.wrap.limit import Limit
 from quipu.wrap.pace import Pace
@@ -178,15 +178,15 @@ def test_a_pause_that_is_too_long_is_left_to_the_caller() -> None:
 
 
 def test_a_reply_that_was_kept_or_broke_off_says_nothing_of_the_service() -> None:
-    async def scenario(finish: Finish) -> int:
+    async def scenario(finish: FinishReason) -> int:
         pace = Pace(64, start=1)
         llm = GuardedLLM(FakeLLM([completion(finish=finish)], latency_s=1.0), [Limit(pace, clock=now)])
         for _ in range(5):
             await llm.complete(request())
         return pace.limit
 
-    assert run(scenario(Finish.INTERRUPTED)) == 1
-    assert run(scenario(Finish.STOP)) > 1
+    assert run(scenario(FinishReason.INTERRUPTED)) == 1
+    assert run(scenario(FinishReason.STOP)) > 1
 
 
 def test_a_call_that_is_let_in_and_cancelled_at_once_gives_its_slot_back() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from quipu.errors import OverBudget, Overloaded, Refused, TooLong, Unavailable
 from quipu.model.chat import TokenCount
-from quipu.model.usage import Spending, Stage, UsageRow
+from quipu.model.usage import SpendingLimit, Stage, UsageRow
 from quipu.wrap.budget import Amount, SpendingBudget
 from quipu.wrap.meter import Attempt, Meter, utc_day
 from tests.unit.wrap.fakes import FREE_OF_PRICE, TERMS, settle
@@ -18,7 +18,7 @@ UNPRICED = replace(ATTEMPT, terms=FREE_OF_PRICE)
 ROW = UsageRow(day="2026-01-02", stage=Stage.EXTRACT, model="fake/model", subject="a.md")
 
 
-def _meter(limit: Spending | None = None, subject: str | None = None) -> Meter:
+def _meter(limit: SpendingLimit | None = None, subject: str | None = None) -> Meter:
     budget = SpendingBudget(limit) if limit else None
     return Meter(subject=subject, budget=budget, today=lambda: "2026-01-02")
 
@@ -52,7 +52,7 @@ async def test_calls_of_one_kind_are_added_up() -> None:
     "error", [Refused("no"), TooLong("no"), Unavailable("no"), Overloaded("429", retry_after_s=1.0)]
 )
 async def test_what_a_service_rejects_costs_nothing(error: Exception) -> None:
-    meter = _meter(Spending(cost=1_000))
+    meter = _meter(SpendingLimit(cost=1_000))
     with pytest.raises(type(error)):
         await _count(meter, error)
     assert meter.rows() == ()
@@ -97,7 +97,7 @@ async def test_children_count_for_their_parents_under_their_own_subjects() -> No
 
 
 async def test_a_budget_covers_all_children() -> None:
-    engine = _meter(Spending(calls=2))
+    engine = _meter(SpendingLimit(calls=2))
     await _count(engine.child("a"), TokenCount())
     await _count(engine.child("b").child(), TokenCount())
     with pytest.raises(OverBudget, match="2 calls is used up"):
@@ -105,7 +105,7 @@ async def test_a_budget_covers_all_children() -> None:
 
 
 async def test_a_call_counts_at_its_most_until_it_is_settled() -> None:
-    budget = SpendingBudget(Spending(cost=300))
+    budget = SpendingBudget(SpendingLimit(cost=300))
     meter = Meter(budget=budget)
     gate = asyncio.Event()
 
@@ -123,7 +123,7 @@ async def test_a_call_counts_at_its_most_until_it_is_settled() -> None:
 
 
 async def test_interrupted_calls_use_up_a_budget() -> None:
-    budget = SpendingBudget(Spending(cost=300))
+    budget = SpendingBudget(SpendingLimit(cost=300))
     meter = Meter(budget=budget)
     with pytest.raises(Overloaded):
         await _count(meter, Overloaded("late", may_cost=True))
@@ -133,7 +133,7 @@ async def test_interrupted_calls_use_up_a_budget() -> None:
 
 
 async def test_a_rejected_call_gives_its_reserve_back() -> None:
-    budget = SpendingBudget(Spending(cost=300))
+    budget = SpendingBudget(SpendingLimit(cost=300))
     meter = Meter(budget=budget)
     for _ in range(5):
         with pytest.raises(Overloaded):
@@ -142,15 +142,15 @@ async def test_a_rejected_call_gives_its_reserve_back() -> None:
 
 
 async def test_a_child_refused_by_its_parent_gives_its_own_reserve_back() -> None:
-    own = SpendingBudget(Spending(calls=5))
-    child = _meter(Spending(calls=0)).child("q", own)
+    own = SpendingBudget(SpendingLimit(calls=5))
+    child = _meter(SpendingLimit(calls=0)).child("q", own)
     with pytest.raises(OverBudget):
         await _count(child, TokenCount())
     assert own.reserved == Amount()
 
 
 async def test_a_call_cancelled_while_it_waits_for_a_budget_costs_nothing() -> None:
-    budget = SpendingBudget(Spending(calls=1))
+    budget = SpendingBudget(SpendingLimit(calls=1))
     meter = Meter(budget=budget)
     await budget.reserve(Amount(calls=1))
     waiting = asyncio.create_task(_count(meter, TokenCount()))
@@ -163,8 +163,8 @@ async def test_a_call_cancelled_while_it_waits_for_a_budget_costs_nothing() -> N
 
 async def test_a_budget_in_money_needs_a_price() -> None:
     with pytest.raises(OverBudget, match=r"No price is known of fake/unknown.*\[\[price\]\]"):
-        await _count(_meter(Spending(cost=1)), TokenCount(), UNPRICED)
-    meter = _meter(Spending(tokens=1_000))
+        await _count(_meter(SpendingLimit(cost=1)), TokenCount(), UNPRICED)
+    meter = _meter(SpendingLimit(tokens=1_000))
     await _count(meter, TokenCount(input=5), UNPRICED)
     assert meter.rows()[0].tokens.input == 5
 

@@ -7,10 +7,9 @@ from dataclasses import replace
 import pytest
 
 from quipu.errors import OverBudget, Overloaded
-from quipu.model.chat import ChatRequest, Finish, Role, TokenCount
-from quipu.model.usage import Spending, Stage, UsageRow
-from quipu.ports.embedder import Embedder
-from quipu.ports.reranker import Reranker
+from quipu.model.chat import ChatRequest, FinishReason, Role, TokenCount
+from quipu.model.usage import SpendingLimit, Stage, UsageRow
+from quipu.ports.providers import Embedder, Reranker
 from quipu.wrap.budget import SpendingBudget
 from quipu.wrap.meter import Meter
 from quipu.wrap.metered import MeteredEmbedder, MeteredLLM, MeteredReranker
@@ -69,7 +68,7 @@ async def test_the_subject_is_the_requests_or_the_meters_or_the_first_document(
 
 async def test_a_reply_that_broke_off_is_counted_at_its_most() -> None:
     meter = _meter()
-    broken = FakeLLM([completion(finish=Finish.INTERRUPTED)])
+    broken = FakeLLM([completion(finish=FinishReason.INTERRUPTED)])
     await MeteredLLM(broken, meter, TERMS).complete(request("Who?", max_output_tokens=100))
     row = meter.rows()[0]
     assert (row.n_calls, row.n_interrupted, row.interrupted_tokens) == (
@@ -91,7 +90,7 @@ async def test_a_cancelled_call_is_counted_at_its_most() -> None:
 
 async def test_a_schema_is_part_of_what_is_sent() -> None:
     meter = _meter()
-    broken = FakeLLM([completion(finish=Finish.INTERRUPTED)])
+    broken = FakeLLM([completion(finish=FinishReason.INTERRUPTED)])
     await MeteredLLM(broken, meter, TERMS).complete(replace(request("Who?"), schema="{....}"))
     assert meter.rows()[0].interrupted_tokens.input == 14 + 8 + 8
 
@@ -148,7 +147,7 @@ async def test_an_embedding_that_was_refused_is_not_kept() -> None:
 
 async def test_nothing_is_asked_over_the_budget() -> None:
     llm, embedder, reranker, shelf = FakeLLM(), FakeEmbedder(), FakeReranker(), Shelf()
-    meter = Meter(budget=SpendingBudget(Spending(tokens=2)))
+    meter = Meter(budget=SpendingBudget(SpendingLimit(tokens=2)))
     with pytest.raises(OverBudget):
         await MeteredLLM(llm, meter, TERMS).complete(request())
     with pytest.raises(OverBudget):

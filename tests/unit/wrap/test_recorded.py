@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from quipu.errors import Corrupt, NotFound, Overloaded
-from quipu.model.chat import ChatRequest, Finish, Message, Role
+from quipu.model.chat import ChatRequest, FinishReason, Message, Role
 from quipu.wrap.recorded import RecordedLLM, ReplayedLLM
 from tests.unit.wrap.fakes import FakeLLM, completion, request
 
@@ -24,7 +24,7 @@ FULL = ChatRequest(
 
 
 async def test_what_was_recorded_is_replayed(tmp_path: Path) -> None:
-    replies = [completion("Alice."), replace(completion("B\n“ob”", Finish.LENGTH), is_estimate=True)]
+    replies = [completion("Alice."), replace(completion("B\n“ob”", FinishReason.LENGTH), is_estimate=True)]
     llm = RecordedLLM(FakeLLM(replies), tmp_path / "new" / "folder")
     await llm.complete(request())
     await llm.complete(FULL)

@@ -20,9 +20,9 @@ from quipu.cli.session import load_settings, with_engine
 from quipu.errors import InvalidDocument
 from quipu.model.chunking import Chunking
 from quipu.model.document import Metadata, SourceDocument
-from quipu.model.estimate import Estimate
 from quipu.model.event import Event
-from quipu.model.report import AddReport
+from quipu.model.results import AddResult
+from quipu.model.usage import Estimate
 
 if TYPE_CHECKING:
     from quipu.engine import Quipu
@@ -157,7 +157,7 @@ def _check(request: _Request) -> None:
         raise click.UsageError("--id and --title name one document: add one file or text.")
 
 
-async def _add(engine: "Quipu", request: _Request, on_event: Callable[[Event], None]) -> AddReport:
+async def _add(engine: "Quipu", request: _Request, on_event: Callable[[Event], None]) -> AddResult:
     return await engine.add(
         *_sources(request),
         root=request.root,

@@ -9,13 +9,13 @@ from rich.console import Console
 from quipu.cli.options import QuipuCommand
 from quipu.cli.output import emit
 from quipu.cli.session import with_engine
-from quipu.model.document import Status
+from quipu.model.document import DocumentStatus
 from quipu.text.counted import counted
 
 if TYPE_CHECKING:
     from quipu.engine import Quipu
 
-_SETTLED = (Status.READY, Status.PARTIAL)
+_SETTLED = (DocumentStatus.READY, DocumentStatus.PARTIAL)
 
 
 @click.command("cancel", cls=QuipuCommand, examples=("quipu cancel notes/a.md", "quipu cancel --all"))

@@ -16,7 +16,7 @@ from quipu.cli.comparisons import render_comparison
 from quipu.cli.options import QuipuCommand, shared
 from quipu.cli.output import emit
 from quipu.cli.session import load_settings, with_engine
-from quipu.model.comparison import Comparison
+from quipu.model.answer import Comparison
 from quipu.model.query import Filter
 
 

@@ -6,15 +6,19 @@ from rich.console import Console
 from quipu.cli.options import QuipuCommand
 from quipu.cli.output import emit, named, styled, table
 from quipu.cli.session import with_engine
-from quipu.model.document import Document, Status
+from quipu.model.document import Document, DocumentStatus
 from quipu.text.counted import counted
 
-_STYLE_BY_STATUS = {Status.READY: "green", Status.FAILED: "red", Status.PARTIAL: "yellow"}
+_STYLE_BY_STATUS = {DocumentStatus.READY: "green", DocumentStatus.FAILED: "red", DocumentStatus.PARTIAL: "yellow"}
 
 
 @click.command("docs", cls=QuipuCommand, examples=("quipu docs", "quipu docs --status failed"))
 @click.option(
-    "--status", "statuses", multiple=True, type=click.Choice([str(status) for status in Status]), help="Only these."
+    "--status",
+    "statuses",
+    multiple=True,
+    type=click.Choice([str(status) for status in DocumentStatus]),
+    help="Only these.",
 )
 def command(statuses: tuple[str, ...]) -> None:
     """List the documents of the index."""

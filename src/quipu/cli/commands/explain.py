@@ -10,7 +10,7 @@ from quipu.cli.explanations import render_explanation
 from quipu.cli.options import QuipuCommand
 from quipu.cli.output import emit
 from quipu.cli.session import load_settings, with_engine
-from quipu.model.explanation import Explanation
+from quipu.model.evidence import Explanation
 from quipu.model.query import Filter, Query
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from quipu.cli.progress import progress
 from quipu.cli.refreshed import render_refreshed
 from quipu.cli.session import load_settings, with_engine
 from quipu.errors import InvalidInput
-from quipu.model.report import ImportReport
+from quipu.model.results import ImportResult
 from quipu.text.counted import counted
 
 _SHOWN = 5
@@ -61,7 +61,7 @@ def _check(paths: Sequence[Path]) -> None:
         )
 
 
-def _render(console: Console, report: ImportReport) -> None:
+def _render(console: Console, report: ImportResult) -> None:
     console.print(
         f"{counted(report.n_added, 'document')} added, {report.n_updated:,} updated, {report.n_unchanged:,} unchanged;"
         f" {counted(report.n_chunks, 'chunk')}."

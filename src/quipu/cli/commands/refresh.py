@@ -13,7 +13,7 @@ from quipu.cli.progress import progress
 from quipu.cli.refreshed import render_refreshed
 from quipu.cli.session import load_settings, with_engine
 from quipu.model.derivation import DerivationState
-from quipu.model.report import RefreshReport
+from quipu.model.results import RefreshResult
 from quipu.text.counted import counted
 
 _ABOUT = (
@@ -78,7 +78,7 @@ def command(
     return 0 if report.is_whole else 1
 
 
-def _render(console: Console, report: RefreshReport) -> None:
+def _render(console: Console, report: RefreshResult) -> None:
     outcome = "Stopped" if report.stopped else "Up to date" if report.is_whole else "Not finished"
     console.print(f"{outcome}; {counted(report.n_embedded, 'text')} embedded.")
     render_refreshed(console, report)

@@ -14,7 +14,7 @@ from quipu.cli.output import emit, named, stderr
 from quipu.cli.progress import progress
 from quipu.cli.refreshed import render_refreshed
 from quipu.cli.session import load_settings, with_engine
-from quipu.model.report import RemoveReport
+from quipu.model.results import RemoveResult
 from quipu.text.counted import counted
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def command(ids: tuple[str, ...], is_all: bool, yes: bool, has_no_model: bool, b
     return 0 if report.refreshed.is_whole else 1
 
 
-async def _remove(engine: "Quipu", ids: Sequence[str], *, is_all: bool, is_sure: bool) -> RemoveReport:
+async def _remove(engine: "Quipu", ids: Sequence[str], *, is_all: bool, is_sure: bool) -> RemoveResult:
     known = [document.id for document in await engine.documents()]
     chosen = known if is_all else _expand(ids, known)
     if not is_sure and chosen and (is_all or chosen != list(dict.fromkeys(ids))):
@@ -84,7 +84,7 @@ def _confirm(chosen: Sequence[str]) -> None:
     click.confirm(f"Remove {counted(len(chosen), 'document')}?", abort=True, err=True)
 
 
-def _render(console: Console, report: RemoveReport) -> None:
+def _render(console: Console, report: RemoveResult) -> None:
     for each in report.removed[:_SHOWN]:
         console.print(named(f"removed {each}"))
     who = "it" if len(report.removed) == 1 else "they"

@@ -11,7 +11,7 @@ from quipu.cli.options import QuipuCommand
 from quipu.cli.progress import progress
 from quipu.cli.session import load_settings, waiting, with_engine
 from quipu.model.event import Event, Progress
-from quipu.model.report import AddReport
+from quipu.model.results import AddResult
 
 if TYPE_CHECKING:
     from quipu.engine import Quipu
@@ -30,6 +30,6 @@ def command(budget: str | None, is_quiet: bool) -> int:
     return finish_queue(report, is_quiet=is_quiet)
 
 
-async def _resume(engine: "Quipu", on_event: Callable[[Event], None]) -> AddReport:
+async def _resume(engine: "Quipu", on_event: Callable[[Event], None]) -> AddResult:
     on_event(Progress(stage="publish", done=0, total=waiting(await engine.status())))
     return await engine.resume(on_event=on_event)

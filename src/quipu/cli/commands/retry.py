@@ -11,7 +11,7 @@ from quipu.cli.options import QuipuCommand
 from quipu.cli.progress import progress
 from quipu.cli.session import load_settings, with_engine
 from quipu.model.event import Event
-from quipu.model.report import AddReport
+from quipu.model.results import AddResult
 
 if TYPE_CHECKING:
     from quipu.engine import Quipu
@@ -31,6 +31,6 @@ def command(ids: tuple[str, ...], budget: str | None, is_quiet: bool) -> int:
     return finish_queue(report, is_quiet=is_quiet)
 
 
-async def _retry(engine: "Quipu", ids: Sequence[str], on_event: Callable[[Event], None]) -> AddReport:
+async def _retry(engine: "Quipu", ids: Sequence[str], on_event: Callable[[Event], None]) -> AddResult:
     await engine.retry(ids or None)
     return await engine.resume(on_event=on_event)

@@ -8,7 +8,7 @@ from rich.text import Text
 from quipu.cli.options import QuipuCommand
 from quipu.cli.output import emit, one_line, styled, table
 from quipu.cli.session import with_engine
-from quipu.model.report import SearchReport
+from quipu.model.results import SearchResult
 
 _EXCERPT_CELLS = 240
 _LEAD_CHARS = 60
@@ -28,7 +28,7 @@ def command(query: str, n_results: int) -> None:
     emit(found, lambda console, found: _render(console, found, query.split()))
 
 
-def _render(console: Console, found: SearchReport, words: list[str]) -> None:
+def _render(console: Console, found: SearchResult, words: list[str]) -> None:
     if not found.chunks and not found.entities:
         console.print("Nothing found.")
     if found.chunks:
@@ -37,7 +37,7 @@ def _render(console: Console, found: SearchReport, words: list[str]) -> None:
         console.print(_entities(found))
 
 
-def _passages(found: SearchReport, words: list[str]) -> Table:
+def _passages(found: SearchResult, words: list[str]) -> Table:
     passages = table("score", "document", "passage", right=["score"], title="Passages")
     for scored, chunk in found.chunks:
         place = "\n".join([chunk.document_id, *chunk.headings[-1:], f"chunk {chunk.id}"])
@@ -54,7 +54,7 @@ def _excerpt(text: str, words: list[str]) -> Text:
     return excerpt
 
 
-def _entities(found: SearchReport) -> Table:
+def _entities(found: SearchResult) -> Table:
     entities = table("entity", "type", "mentions", "relations", right=["mentions", "relations"], title="Entities")
     for entity in found.entities:
         entities.add_row(styled(entity.name), entity.type, f"{entity.n_mentions:,}", f"{entity.degree:,}")

@@ -11,7 +11,7 @@ from quipu.cli.reports import render_report
 from quipu.cli.session import with_engine
 from quipu.model.delta import ChunkFacts
 from quipu.model.graph import Chunk, Claim, ClaimMention, Relation
-from quipu.model.report import DocumentReport, EntityReport, RelationReport
+from quipu.model.results import DocumentDetails, EntityDetails, RelationDetails
 from quipu.text.counted import counted
 
 _EXCERPT_CELLS = 200
@@ -73,7 +73,7 @@ def report(identifier: str) -> None:
     emit(with_engine(lambda engine: engine.report(identifier)), render_report)
 
 
-def _render_document(console: Console, found: DocumentReport) -> None:
+def _render_document(console: Console, found: DocumentDetails) -> None:
     document = found.document
     console.print(styled(document.title or document.id, "bold"))
     facts = {"id": document.id, "source": document.source, "type": document.media_type, "status": document.status}
@@ -118,7 +118,7 @@ def _render_chunk(console: Console, facts: ChunkFacts) -> None:
         console.print(styled(f"{alias.surface} also names {alias.key}."))
 
 
-def _render_entity(console: Console, found: EntityReport) -> None:
+def _render_entity(console: Console, found: EntityDetails) -> None:
     entity = found.entity
     console.print(styled(f"{entity.name} ({entity.type})", "bold"))
     if entity.aliases:
@@ -167,7 +167,7 @@ def _print_claims(console: Console, first: str, claims: Sequence[tuple[str, Clai
     _print_rest(console, len(claims), "claim")
 
 
-def _render_relation(console: Console, found: RelationReport) -> None:
+def _render_relation(console: Console, found: RelationDetails) -> None:
     relation = found.relation
     console.print(styled(f"{relation.source_name} and {relation.target_name}", "bold"))
     if relation.keywords:

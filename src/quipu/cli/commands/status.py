@@ -11,8 +11,8 @@ from quipu.cli.output import emit, styled
 from quipu.cli.readers import history
 from quipu.cli.session import command_line, with_engine
 from quipu.cli.work import work_in_words
-from quipu.model.document import Status
-from quipu.model.report import StatusReport
+from quipu.model.document import DocumentStatus
+from quipu.model.results import IndexStatus
 from quipu.text.counted import counted
 
 
@@ -25,7 +25,7 @@ def command() -> None:
     emit(with_engine(lambda engine: engine.status()), _render)
 
 
-def _render(console: Console, status: StatusReport) -> None:
+def _render(console: Console, status: IndexStatus) -> None:
     console.print(styled(f"Index {status.path}, revision {status.revision:,}, {status.n_bytes / 1e6:,.1f} MB", "bold"))
     console.print(f"  {counted(status.n_documents, 'document')} in {counted(status.n_chunks, 'chunk')}")
     console.print(
@@ -40,7 +40,7 @@ def _render(console: Console, status: StatusReport) -> None:
     console.print(f"  {counted(status.n_replies, 'reply')} kept; schema {status.schema}")
     for models in _models(status):
         console.print(styled(f"  {models}"))
-    n_failed = dict(status.jobs).get(Status.FAILED, 0)
+    n_failed = dict(status.jobs).get(DocumentStatus.FAILED, 0)
     if n_failed:
         console.print(
             f"  {counted(n_failed, 'document')} failed: `{command_line('docs', '--status', 'failed')}`", style="red"
@@ -52,7 +52,7 @@ def _render(console: Console, status: StatusReport) -> None:
         render_states(console, status.derivations)
 
 
-def _models(status: StatusReport) -> Iterator[str]:
+def _models(status: IndexStatus) -> Iterator[str]:
     """Yield each language model with the work it does."""
     roles_by_model: dict[str, list[str]] = {}
     for role, model in status.models:

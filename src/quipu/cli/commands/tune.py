@@ -15,7 +15,7 @@ from quipu.cli.output import emit, named, styled
 from quipu.cli.progress import progress
 from quipu.cli.session import command_line, load_settings, with_engine
 from quipu.cli.tunings import render_cost, render_tuning
-from quipu.model.tuning import TuningReport
+from quipu.model.tuning import TuningResult
 
 if TYPE_CHECKING:
     from quipu.settings import Settings
@@ -30,7 +30,7 @@ class Tuned:
 
     path: str
     setting: str
-    report: TuningReport
+    report: TuningResult
 
 
 @click.command(

@@ -14,8 +14,7 @@ from quipu.derive.embedding import embed_stale
 from quipu.derive.hierarchy.planning import CUT, EXTRACTIVE, NAME, is_made_by, make_plan
 from quipu.derive.hierarchy.refreshing import Refresh
 from quipu.model.cluster import Hierarchy
-from quipu.model.derivation import DerivationReport, DerivationState, Freshness, RefreshCost
-from quipu.model.made import Made
+from quipu.model.derivation import DerivationRecord, DerivationResult, DerivationState, Freshness, RefreshCost
 from quipu.ports.store import ReadView
 from quipu.text.counted import counted
 
@@ -60,14 +59,14 @@ async def state(view: ReadView, bench: Bench, grouping: Grouping = nearest_centr
     )
 
 
-async def refresh(bench: Bench, rebuild: bool, grouping: Grouping = nearest_centres) -> DerivationReport:
+async def refresh(bench: Bench, rebuild: bool, grouping: Grouping = nearest_centres) -> DerivationResult:
     """Bring the hierarchy up to date, or tell all of it anew. Where facts change meanwhile it is planned again."""
     # What has no vector would be left out.
     await embed_stale(bench.store, bench.embedder, bench.on_event, bench.on_embedded)
     async with bench.store.view() as view:
         now = await state(view, bench, grouping)
     if now.freshness is Freshness.FRESH and not rebuild:
-        return DerivationReport(name=NAME, n_kept=now.n_items)
+        return DerivationResult(name=NAME, n_kept=now.n_items)
     for _ in range(MAX_TRIES):
         async with bench.store.view() as view:
             plan = await make_plan(view, bench, rebuild=rebuild, grouping=grouping)
@@ -89,7 +88,7 @@ async def anew(view: ReadView, bench: Bench) -> Anew:
     return Anew(cost=_cost(len(ids), bench, n_relations=len(long)))
 
 
-async def _has_changed(view: ReadView, made: Made) -> bool:
+async def _has_changed(view: ReadView, made: DerivationRecord) -> bool:
     """Say whether chunks came or went since."""
     changed = await view.changed_since(made.revision)
     return changed is None or len(changed.chunks) > 0

@@ -8,10 +8,10 @@ from quipu.algo.budget import n_fitting
 from quipu.derive.asking import Ask, ask_for
 from quipu.derive.hierarchy.planning import Between, Material, note_of
 from quipu.derive.hierarchy.replying import read_reply
-from quipu.model.chat import ChatRequest, Lifetime, Message, Role
+from quipu.model.chat import ChatRequest, Message, ReplyLifetime, Role
 from quipu.model.cluster import ClusterRelation, ClusterReport
 from quipu.model.graph import Entity, Relation
-from quipu.ports.tokenizer import Tokenizer
+from quipu.ports.providers import Tokenizer
 from quipu.prompts import aggregate as prompt
 from quipu.text.thinking import without_thinking
 
@@ -88,7 +88,7 @@ class Teller:
             max_output_tokens=MAX_OUTPUT_TOKENS,
             schema=schema,
             documents=tuple(basis.documents),
-            lifetime=Lifetime.ALL_DOCUMENTS,
+            lifetime=ReplyLifetime.ALL_DOCUMENTS,
             revision=self.revision,
         )
 

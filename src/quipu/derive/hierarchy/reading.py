@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from quipu.model.fold import weight_to_thousandths
-from quipu.ports.store import ReadView, Space
-from quipu.ports.topology import Measure, Topologies, Topology
+from quipu.ports.store import ReadView, VectorSpace
+from quipu.ports.topology import EdgeWeight, Topology, TopologyIndex
 
 Ints = npt.NDArray[np.int64]
 
@@ -47,10 +47,10 @@ class EntityGraph:
     mentions: Mentions
 
 
-async def read_graph(view: ReadView, topologies: Topologies) -> EntityGraph:
+async def read_graph(view: ReadView, topologies: TopologyIndex) -> EntityGraph:
     """Return the graph of a view; entities that wait for a vector are left out."""
-    block = await view.vectors_after(Space.ENTITY, -1)
-    owners = await view.vector_owners(Space.ENTITY, block.rows.tolist())
+    block = await view.vectors_after(VectorSpace.ENTITY, -1)
+    owners = await view.vector_owners(VectorSpace.ENTITY, block.rows.tolist())
     place_by_key = {key: place for place, row in enumerate(block.rows.tolist()) for key in owners.get(row, ())}
     number_by_key = await view.entity_numbers(sorted(place_by_key))
     keys = tuple(sorted(number_by_key))
@@ -71,7 +71,7 @@ async def read_graph(view: ReadView, topologies: Topologies) -> EntityGraph:
 def _relations(topology: Topology, numbers: Ints) -> RelationPairs:
     place = np.full(max(topology.n_entities, int(numbers.max(initial=-1)) + 1), -1, dtype=np.int64)
     place[numbers] = np.arange(len(numbers))
-    links = topology.relations(Measure.WEIGHT).of(numbers)
+    links = topology.relations(EdgeWeight.WEIGHT).of(numbers)
     ends = place[links.to]
     is_kept = links.of < ends  # each once; an end that is not there has place -1
     thousandths = np.rint(links.weights[is_kept] * weight_to_thousandths(1.0)).astype(np.int64)

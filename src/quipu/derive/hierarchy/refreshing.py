@@ -9,12 +9,11 @@ from quipu.derive.hierarchy.planning import CUT, EXTRACTIVE, NAME, REFUSED, Betw
 from quipu.derive.hierarchy.telling import told, told_between
 from quipu.derive.writing import Calls, Work, write_all
 from quipu.errors import OverBudget, QuipuError, Refused, Unavailable
-from quipu.model.cluster import ClusterRelation, ClusterReport, Crossings
+from quipu.model.cluster import ClusterRelation, ClusterRelationUpdate, ClusterReport
 from quipu.model.delta import Delta
-from quipu.model.derivation import DerivationReport
+from quipu.model.derivation import DerivationRecord, DerivationResult
 from quipu.model.event import Progress
-from quipu.model.made import Made
-from quipu.ports.llm import LLM
+from quipu.ports.providers import LLM
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +55,14 @@ class Refresh:
         materials = [each for each in plan.materials if self._is_to_be_told(each)]
         relations = [self._told_by_rule(each) for each in plan.betweens]
         reports = [] if llm else [told(each) for each in materials]
-        made = Made(name=NAME, identity=plan.identity, revision=plan.partition.revision)
+        made = DerivationRecord(name=NAME, identity=plan.identity, revision=plan.partition.revision)
         await self._commit(
             Delta(
                 partition=plan.partition,
                 reports=[*reports, *self._readdressed({each.cluster.id for each in materials})],
-                cluster_relations=Crossings(relations=relations, gone=plan.gone, revision=plan.partition.revision),
+                cluster_relations=ClusterRelationUpdate(
+                    relations=relations, gone=plan.gone, revision=plan.partition.revision
+                ),
                 made=[made],
             )
         )
@@ -70,7 +71,7 @@ class Refresh:
             cut = [each for each, by_rule in zip(plan.betweens, relations, strict=True) if by_rule.model == CUT]
             await self._ask(llm, materials, cut)
 
-    def report(self) -> DerivationReport:
+    def report(self) -> DerivationResult:
         """Return what was done."""
         calls, n_made = self.calls, len(self.told)
         n_untold = sum(isinstance(each.of, Material) for each in self.failed)
@@ -78,7 +79,7 @@ class Refresh:
             f"{self.n_refused:,} aggregates or relations between them are told in sentences of the documents:"
             " no reply on them was of use"
         )
-        return DerivationReport(
+        return DerivationResult(
             name=NAME,
             n_made=n_made,
             n_kept=len(self.plan.partition.clusters) - n_made - n_untold,
@@ -173,7 +174,9 @@ class Refresh:
         authors = [*(each.model for each in reports), *(each.model for each in relations)]
         self.n_refused += sum(each.startswith(REFUSED) for each in authors)
         if reports or relations:
-            crossings = Crossings(relations=relations, revision=self.plan.partition.revision) if relations else None
+            crossings = (
+                ClusterRelationUpdate(relations=relations, revision=self.plan.partition.revision) if relations else None
+            )
             await self._commit(Delta(reports=reports, cluster_relations=crossings))
 
     async def _commit(self, delta: Delta) -> None:

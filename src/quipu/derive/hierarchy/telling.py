@@ -6,7 +6,7 @@ from dataclasses import replace
 from quipu.algo.budget import n_fitting
 from quipu.derive.hierarchy.planning import CUT, EXTRACTIVE, Between, Material, note_of
 from quipu.model.cluster import ClusterRelation, ClusterReport, Finding
-from quipu.ports.tokenizer import Tokenizer
+from quipu.ports.providers import Tokenizer
 from quipu.text.sentences import sentence_spans
 
 NAMES_IN_TITLE = 3

@@ -6,9 +6,15 @@ from dataclasses import dataclass, field, replace
 from quipu.ingest.llm.grounds import Grounds
 from quipu.ingest.llm.kinds import Kinds
 from quipu.ingest.llm.relating import Relating
-from quipu.model.extraction import Extraction, FoundAlias, FoundClaim, FoundEntity, FoundRelation
+from quipu.model.extraction import (
+    ExtractedAlias,
+    ExtractedClaim,
+    ExtractedEntity,
+    ExtractedRelation,
+    Extraction,
+    Ontology,
+)
 from quipu.model.graph import OTHER_TYPE
-from quipu.model.ontology import Ontology
 from quipu.prompts.extraction import EXAMPLE_NAMES
 from quipu.text.names import entity_key
 from quipu.text.records import Record
@@ -46,17 +52,17 @@ class Conformer:
         """Return what the records say that the text can bear out, each thing once, in their order."""
         said = _Said(grounds)
         for record in records:
-            if isinstance(record, FoundAlias):
+            if isinstance(record, ExtractedAlias):
                 said.aliases_by_key.setdefault(entity_key(record.name), []).append(record.alias)
         for record in records:
-            if isinstance(record, FoundEntity):
+            if isinstance(record, ExtractedEntity):
                 self._take_entity(record, said)
         for record in records:
-            if isinstance(record, FoundRelation):
+            if isinstance(record, ExtractedRelation):
                 self._take_relation(record, said)
-            elif isinstance(record, FoundAlias):
+            elif isinstance(record, ExtractedAlias):
                 self._take_alias(record, said)
-            elif isinstance(record, FoundClaim):
+            elif isinstance(record, ExtractedClaim):
                 self._take_claim(record, said)
         self._leave_out_aliases(said)
         return Extraction(
@@ -71,7 +77,7 @@ class Conformer:
         said = _Said(grounds)
         return any(self._is_grounded(name, said) for record in records for name in names_of(record))
 
-    def _take_entity(self, found: FoundEntity, said: "_Said") -> None:
+    def _take_entity(self, found: ExtractedEntity, said: "_Said") -> None:
         name = self._named(found.name, said)
         if not name:
             return
@@ -89,7 +95,7 @@ class Conformer:
             type_ = kind if before.type == OTHER_TYPE else before.type
             said.entity_by_key[key] = replace(before, type=type_, description=before.description or found.description)
 
-    def _take_relation(self, found: FoundRelation, said: "_Said") -> None:
+    def _take_relation(self, found: ExtractedRelation, said: "_Said") -> None:
         source, target = self._named(found.source, said), self._named(found.target, said)
         ends = entity_key(source), entity_key(target)
         if not source or not target or ends[0] == ends[1]:
@@ -101,7 +107,7 @@ class Conformer:
             return
         said.relations.setdefault((*sorted(ends), found.description), relation)
 
-    def _take_alias(self, found: FoundAlias, said: "_Said") -> None:
+    def _take_alias(self, found: ExtractedAlias, said: "_Said") -> None:
         name = self._named(found.name, said)
         if name and said.grounds.hold(found.alias) and entity_key(name) != entity_key(found.alias):
             said.add_alias(name, found.alias)
@@ -113,7 +119,7 @@ class Conformer:
             del said.aliases[ends]
         self.dropped.n_outside += len(outside)
 
-    def _take_claim(self, found: FoundClaim, said: "_Said") -> None:
+    def _take_claim(self, found: ExtractedClaim, said: "_Said") -> None:
         subject = self._named(found.subject, said)
         object_ = self._named(found.object, said) if found.object else ""
         if not subject or (found.object and not object_):
@@ -157,9 +163,9 @@ class Conformer:
 
 def names_of(record: Record) -> tuple[str, ...]:
     """Return the names of the things a record is about."""
-    if isinstance(record, FoundRelation):
+    if isinstance(record, ExtractedRelation):
         return record.source, record.target
-    return (record.subject,) if isinstance(record, FoundClaim) else (record.name,)
+    return (record.subject,) if isinstance(record, ExtractedClaim) else (record.name,)
 
 
 @dataclass(slots=True)
@@ -168,13 +174,13 @@ class _Said:
 
     grounds: Grounds
     aliases_by_key: dict[str, list[str]] = field(default_factory=dict)
-    entity_by_key: dict[str, FoundEntity] = field(default_factory=dict)
-    relations: dict[tuple[str, ...], FoundRelation] = field(default_factory=dict)
-    aliases: dict[tuple[str, str], FoundAlias] = field(default_factory=dict)
-    claims: list[FoundClaim] = field(default_factory=list)
+    entity_by_key: dict[str, ExtractedEntity] = field(default_factory=dict)
+    relations: dict[tuple[str, ...], ExtractedRelation] = field(default_factory=dict)
+    aliases: dict[tuple[str, str], ExtractedAlias] = field(default_factory=dict)
+    claims: list[ExtractedClaim] = field(default_factory=list)
 
     def type_of(self, key: str) -> str:
         return self.entity_by_key[key].type if key in self.entity_by_key else ""
 
     def add_alias(self, name: str, alias: str) -> None:
-        self.aliases.setdefault((entity_key(name), entity_key(alias)), FoundAlias(name=name, alias=alias))
+        self.aliases.setdefault((entity_key(name), entity_key(alias)), ExtractedAlias(name=name, alias=alias))

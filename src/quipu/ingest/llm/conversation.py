@@ -16,9 +16,9 @@ from quipu.ingest.llm.grounds import Grounds
 from quipu.ingest.llm.named import MAX_SHOWN, NONE, may_be_missed, names_in
 from quipu.ingest.llm.options import ExtractionOptions
 from quipu.ingest.llm.terms import terms_in
-from quipu.model.chat import ChatRequest, Finish, Message, Role
-from quipu.model.extraction import ChunkInput, FoundEntity
-from quipu.ports.llm import LLM
+from quipu.model.chat import ChatRequest, FinishReason, Message, Role
+from quipu.model.extraction import ChunkInput, ExtractedEntity
+from quipu.ports.providers import LLM
 from quipu.prompts.extraction import (
     chunk_boundary,
     render_continuation,
@@ -52,7 +52,7 @@ class _Reply:
     """One attempt at a reply, read."""
 
     records: list[Record]
-    finish: Finish
+    finish: FinishReason
     is_half: bool
 
 
@@ -115,7 +115,7 @@ class Conversation:
         found = [name for record in self.records for name in names_of(record)]
         named = names_in(self._chunk.text) if options.always_glean or may_be_missed(self._chunk.text, found) else NONE
         missed = named.missed_by(found)
-        n_entities = sum(isinstance(record, FoundEntity) for record in self.records)
+        n_entities = sum(isinstance(record, ExtractedEntity) for record in self.records)
         is_worth_it = named.are_many(missed) and n_entities < entity_limit(self._n_tokens)
         if not (options.always_glean or is_worth_it):
             return False
@@ -133,7 +133,7 @@ class Conversation:
         n_broken = n_idle = 0
         for _ in range(MAX_CALLS):
             reply = await self._reply((*said, *self._so_far(got)), limit)
-            if reply.finish is Finish.INTERRUPTED:
+            if reply.finish is FinishReason.INTERRUPTED:
                 n_broken += 1
                 if n_broken == 1:
                     self._broken_off = reply.records
@@ -142,14 +142,14 @@ class Conversation:
             new = [record for record in reply.records if record not in got]
             got |= dict.fromkeys(new)
             self._take(new)
-            if reply.finish is Finish.STOP and not (reply.is_half and new):
+            if reply.finish is FinishReason.STOP and not (reply.is_half and new):
                 self._broken_off = ()
                 return
             n_idle = 0 if new else n_idle + 1
             is_stuck = n_idle > 0 and (limit == cap or (n_idle > 1 and bool(got)))
             is_stuck = is_stuck or len(got) > MANY * entity_limit(self._n_tokens)
             _check_hope(reply.finish, n_broken, is_stuck=is_stuck, limit=limit)
-            if reply.finish is not Finish.INTERRUPTED:
+            if reply.finish is not FinishReason.INTERRUPTED:
                 limit = min(2 * limit, cap)
         raise _endless(limit)
 
@@ -168,7 +168,7 @@ class Conversation:
         self._n_asked -= completion.is_reused
         reader = TupleReader(plan.type_words)
         reader.feed(completion.text)
-        reader.close(is_whole=completion.finish is Finish.STOP)
+        reader.close(is_whole=completion.finish is FinishReason.STOP)
         return _Reply(reader.records, completion.finish, reader.is_half)
 
     def _so_far(self, got: Collection[Record]) -> tuple[Message, ...]:
@@ -188,13 +188,13 @@ class Conversation:
         self.records |= dict.fromkeys(records)
 
 
-def _check_hope(finish: Finish, n_broken: int, *, is_stuck: bool, limit: int) -> None:
+def _check_hope(finish: FinishReason, n_broken: int, *, is_stuck: bool, limit: int) -> None:
     """Raise where asking for the rest of a reply would lead nowhere."""
-    if finish is Finish.FILTERED:
+    if finish is FinishReason.FILTERED:
         raise Refused(
             "The provider withheld the rest of the reply.", remedy="Leave the passage out, or use another model."
         )
-    if finish is Finish.INTERRUPTED:
+    if finish is FinishReason.INTERRUPTED:
         if n_broken >= MAX_BROKEN or is_stuck:
             raise Overloaded(
                 f"The reply broke off {n_broken} times.",

@@ -7,8 +7,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validat
 
 from quipu.errors import InvalidInput
 from quipu.ingest.llm.grounds import Grounds
-from quipu.model.extraction import ChunkInput, FoundEntity, FoundRelation
-from quipu.model.ontology import Example
+from quipu.model.extraction import ChunkInput, ExtractedEntity, ExtractedRelation, ExtractionExample
 from quipu.text.names import entity_key
 
 MAX_EXAMPLES = 3
@@ -63,15 +62,15 @@ class ExamplePart(BaseModel):
     entities: list[EntityPart] = Field(min_length=1, max_length=MAX_RECORDS)
     relations: list[RelationPart] = Field([], max_length=MAX_RECORDS)
 
-    def example(self) -> Example:
+    def example(self) -> ExtractionExample:
         """Return it as extraction takes it."""
-        return Example(
+        return ExtractionExample(
             text=self.text.strip(),
             entities=tuple(
-                FoundEntity(name=each.name, type=each.type, description=each.description) for each in self.entities
+                ExtractedEntity(name=each.name, type=each.type, description=each.description) for each in self.entities
             ),
             relations=tuple(
-                FoundRelation(
+                ExtractedRelation(
                     source=each.source,
                     target=each.target,
                     keywords=tuple(each.keywords),
@@ -83,14 +82,14 @@ class ExamplePart(BaseModel):
         )
 
 
-def check_examples(examples: Sequence[Example], types: Collection[str], place: str) -> None:
+def check_examples(examples: Sequence[ExtractionExample], types: Collection[str], place: str) -> None:
     """Raise InvalidInput naming the field where an example says what its text or the types do not bear out."""
     for number, example in enumerate(examples):
         for field, problem, remedy in _problems(example, types):
             raise InvalidInput(f"{place}, examples.{number}.{field}: {problem}", remedy=remedy)
 
 
-def _problems(example: Example, types: Collection[str]) -> Iterator[tuple[str, str, str]]:
+def _problems(example: ExtractionExample, types: Collection[str]) -> Iterator[tuple[str, str, str]]:
     """Yield the field, what is wrong with it, and the remedy."""
     grounds = Grounds(ChunkInput(text=example.text))
     named = {entity_key(each.name) for each in example.entities}

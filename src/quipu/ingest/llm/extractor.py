@@ -11,12 +11,10 @@ from quipu.ingest.llm.conversation import Conversation, Plan
 from quipu.ingest.llm.kinds import Kinds
 from quipu.ingest.llm.named import RULES
 from quipu.ingest.llm.options import ExtractionOptions
-from quipu.model.extraction import ChunkInput
+from quipu.model.extraction import ChunkInput, Ontology
 from quipu.model.ids import digest
-from quipu.model.ontology import Ontology
-from quipu.ports.extractor import Extracted
-from quipu.ports.llm import LLM
-from quipu.ports.tokenizer import Tokenizer
+from quipu.ports.ingest import ExtractionResult
+from quipu.ports.providers import LLM, Tokenizer
 from quipu.prompts.extraction import VERSION as PROMPT_VERSION
 from quipu.text.tuples import PARSER_VERSION
 
@@ -91,13 +89,13 @@ class LlmExtractor:
                 remedy=error.remedy or "Use another model.",
             ) from error
 
-    async def extract(self, inputs: Sequence[ChunkInput]) -> AsyncGenerator[Extracted, None]:
+    async def extract(self, inputs: Sequence[ChunkInput]) -> AsyncGenerator[ExtractionResult, None]:
         """Yield one outcome for each input as it arrives; never more than `n_ahead` inputs are begun and not ended.
 
         After Unavailable or OverBudget nothing new is begun; what is under way is ended and yielded, then it is raised.
         """
         waiting = iter(enumerate(inputs))
-        running: set[asyncio.Task[Extracted]] = set()
+        running: set[asyncio.Task[ExtractionResult]] = set()
         stopped: Unavailable | OverBudget | None = None
         try:
             while True:
@@ -119,14 +117,14 @@ class LlmExtractor:
         if stopped is not None:
             raise stopped
 
-    def _begin(self, waiting: Iterator[tuple[int, ChunkInput]], running: set[asyncio.Task[Extracted]]) -> None:
+    def _begin(self, waiting: Iterator[tuple[int, ChunkInput]], running: set[asyncio.Task[ExtractionResult]]) -> None:
         while len(running) < self.n_ahead and (found := next(waiting, None)) is not None:
             running.add(asyncio.create_task(self._read(*found)))
 
     def _conversation(self, chunk: ChunkInput) -> Conversation:
         return Conversation(self._llm, self._plan, chunk, self._tokenizer.count)
 
-    async def _read(self, index: int, chunk: ChunkInput) -> Extracted:
+    async def _read(self, index: int, chunk: ChunkInput) -> ExtractionResult:
         conversation = self._conversation(chunk)
         error = ""
         try:
@@ -134,14 +132,14 @@ class LlmExtractor:
         except (Overloaded, TooLong, Refused) as failure:
             error = str(failure)
         if error and not conversation.records:
-            return Extracted(index=index, extraction=None, error=error)
+            return ExtractionResult(index=index, extraction=None, error=error)
         n_before = self._plan.conformer.dropped.n
         extraction = self._plan.conformer.conform(conversation.records, conversation.grounds)
         n_dropped = self._plan.conformer.dropped.n - n_before
-        return Extracted(index=index, extraction=extraction, error=error, n_dropped=n_dropped)
+        return ExtractionResult(index=index, extraction=extraction, error=error, n_dropped=n_dropped)
 
 
-async def _cancel(running: set[asyncio.Task[Extracted]]) -> None:
+async def _cancel(running: set[asyncio.Task[ExtractionResult]]) -> None:
     for task in running:
         task.cancel()
     await asyncio.gather(*running, return_exceptions=True)

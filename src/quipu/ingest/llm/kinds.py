@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from quipu.model.ontology import TypeRule
+from quipu.model.extraction import TypeRule
 
 _PIECE = re.compile(r"[/,|;、，(（]| or ")
 _NOT_IN_FORM = re.compile(r"[\W_]+")

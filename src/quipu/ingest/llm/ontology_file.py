@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from quipu.errors import InvalidInput
 from quipu.ingest.llm.example_file import MAX_EXAMPLES, ExamplePart, check_examples
+from quipu.model.extraction import GlossaryTerm, Ontology, RelationRule, TypeRule
 from quipu.model.graph import ENTITY_TYPES, OTHER_TYPE
-from quipu.model.ontology import Ontology, RelationRule, Term, TypeRule
 
 MAX_DOMAIN = 1_000  # characters: each request holds it
 
@@ -118,7 +118,7 @@ def read_ontology(path: Path, *, is_strict: bool = False) -> Ontology:
     return ontology
 
 
-def read_glossary(path: Path) -> tuple[Term, ...]:
+def read_glossary(path: Path) -> tuple[GlossaryTerm, ...]:
     """Return the terms of a file that has nothing but terms, or an ontology's `glossary`. Raises InvalidInput."""
     data = _parsed(path)
     if isinstance(data, dict) and set(data) != {"glossary"}:
@@ -126,9 +126,9 @@ def read_glossary(path: Path) -> tuple[Term, ...]:
     return _terms(_validated(data, _File, path).glossary)
 
 
-def _terms(parts: dict[str, _TermPart]) -> tuple[Term, ...]:
+def _terms(parts: dict[str, _TermPart]) -> tuple[GlossaryTerm, ...]:
     return tuple(
-        Term(name=name, definition=part.definition, type=part.type, aliases=tuple(part.aliases))
+        GlossaryTerm(name=name, definition=part.definition, type=part.type, aliases=tuple(part.aliases))
         for name, part in parts.items()
     )
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from quipu.model.extraction import Ontology, TypeRule
 from quipu.model.graph import ENTITY_TYPES, OTHER_TYPE
-from quipu.model.ontology import Ontology, TypeRule
 from quipu.prompts.extraction import Format, Guidance, PromptExample, render_records
 
 

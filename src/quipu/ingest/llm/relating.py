@@ -3,8 +3,7 @@
 import re
 from dataclasses import replace
 
-from quipu.model.extraction import FoundRelation
-from quipu.model.ontology import Ontology, RelationRule
+from quipu.model.extraction import ExtractedRelation, Ontology, RelationRule
 
 _NOT_IN_FORM = re.compile(r"[\W_]+")
 
@@ -17,7 +16,7 @@ class Relating:
         self._rule_by_form = {_form(alias): rule for rule in ontology.relations for alias in rule.aliases}
         self._rule_by_form |= {_form(rule.name): rule for rule in ontology.relations}
 
-    def conform(self, relation: FoundRelation, source_type: str, target_type: str) -> FoundRelation | None:
+    def conform(self, relation: ExtractedRelation, source_type: str, target_type: str) -> ExtractedRelation | None:
         """Return the relation with its rule's name for first keyword and its ends in the rule's order.
 
         One that no rule names, or that has other ends than its rule allows, is returned as it is, or None where the

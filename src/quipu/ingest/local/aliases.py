@@ -8,7 +8,7 @@ from itertools import pairwise
 from quipu.ingest.local.candidates import Candidate, spaced_name
 from quipu.ingest.local.lexicon import words
 from quipu.ingest.local.occurrence import Cue, Occurrence
-from quipu.model.extraction import FoundAlias
+from quipu.model.extraction import ExtractedAlias
 from quipu.text.names import entity_key, is_acronym
 
 _BRACKET = re.compile(r"[\"'”»》]?\s?[(（]([^()（）\n]{1,80})[)）]")
@@ -118,7 +118,7 @@ def _consumes(letters: str, parts: Sequence[str]) -> bool:
 
 def stated_aliases(
     text: str, expansions: Sequence[Expansion], candidates: Sequence[Candidate]
-) -> tuple[FoundAlias, ...]:
+) -> tuple[ExtractedAlias, ...]:
     """Return the aliases the text states of the given candidates, the fuller name first; each pair once."""
     name_at = {start: candidate.name for candidate in candidates for start, _ in candidate.places}
     pairs = [
@@ -129,7 +129,7 @@ def stated_aliases(
     pairs = [_fuller_first(*pair) for pair in (*pairs, *_known_as(text, candidates))]
     pairs += [(c.name, spaced) for c in candidates if c.cue is Cue.SPEAKER and (spaced := spaced_name(c.name))]
     ordered = dict.fromkeys(pair for pair in pairs if entity_key(pair[0]) != entity_key(pair[1]))
-    return tuple(FoundAlias(name=name, alias=alias) for name, alias in ordered)
+    return tuple(ExtractedAlias(name=name, alias=alias) for name, alias in ordered)
 
 
 def _fuller_first(name: str, alias: str) -> tuple[str, str]:

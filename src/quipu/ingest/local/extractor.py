@@ -18,9 +18,9 @@ from quipu.ingest.local.salience import entity_limit, most_salient
 from quipu.ingest.local.sentences import Sentences
 from quipu.ingest.local.terms import find_terms
 from quipu.ingest.local.titles import find_in_headings, find_in_title, headings_within
-from quipu.model.extraction import ChunkInput, Extraction, FoundAlias, FoundEntity, FoundRelation
+from quipu.model.extraction import ChunkInput, ExtractedAlias, ExtractedEntity, ExtractedRelation, Extraction
 from quipu.model.graph import OTHER_TYPE
-from quipu.ports.extractor import Extracted
+from quipu.ports.ingest import ExtractionResult
 
 BATCH = 16
 
@@ -39,13 +39,13 @@ class LocalExtractor:
     async def check(self) -> None:
         """Find nothing wrong: rules need nothing."""
 
-    async def extract(self, inputs: Sequence[ChunkInput]) -> AsyncGenerator[Extracted, None]:
+    async def extract(self, inputs: Sequence[ChunkInput]) -> AsyncGenerator[ExtractionResult, None]:
         """Yield the extraction of each input, in order; the rules fail on no text."""
         for start in range(0, len(inputs), BATCH):
             batch = inputs[start : start + BATCH]
             extractions = await asyncio.to_thread(_extract_all, batch)
             for offset, extraction in enumerate(extractions):
-                yield Extracted(index=start + offset, extraction=extraction)
+                yield ExtractionResult(index=start + offset, extraction=extraction)
 
 
 def _extract_all(chunks: Sequence[ChunkInput]) -> list[Extraction]:
@@ -85,7 +85,7 @@ def _find_occurrences(chunk: ChunkInput, sentences: Sentences) -> list[Occurrenc
     ]
 
 
-def _kinds(text: str, candidates: Sequence[Candidate], aliases: Sequence[FoundAlias]) -> dict[str, str]:
+def _kinds(text: str, candidates: Sequence[Candidate], aliases: Sequence[ExtractedAlias]) -> dict[str, str]:
     """Return the type of each name; two names of one thing share what is known of either."""
     kinds = {candidate.name: kind_of(text, candidate) for candidate in candidates}
     for alias in aliases:
@@ -95,18 +95,18 @@ def _kinds(text: str, candidates: Sequence[Candidate], aliases: Sequence[FoundAl
     return kinds
 
 
-def _title_relations(candidates: Sequence[Candidate]) -> Iterator[FoundRelation]:
+def _title_relations(candidates: Sequence[Candidate]) -> Iterator[ExtractedRelation]:
     """Relate a title that is more than a name with what it is about."""
     title = next((candidate.name for candidate in candidates if candidate.cue is Cue.TITLE), "")
     subject = next((candidate.name for candidate in candidates if candidate.cue is Cue.SUBJECT), "")
     if title and subject:
-        yield FoundRelation(source=title, target=subject, description=title)
+        yield ExtractedRelation(source=title, target=subject, description=title)
 
 
-def _entity(candidate: Candidate, kind: str, sentences: Sentences) -> FoundEntity:
+def _entity(candidate: Candidate, kind: str, sentences: Sentences) -> ExtractedEntity:
     description, is_definition = describe(candidate, sentences)
     start, end = candidate.shown
-    return FoundEntity(
+    return ExtractedEntity(
         name=candidate.name,
         type=kind,
         description=description,

@@ -12,7 +12,7 @@ from quipu.ingest.local.lexicon import function_words, word_set, words
 from quipu.ingest.local.occurrence import Cue
 from quipu.ingest.local.salience import salience
 from quipu.ingest.local.sentences import Sentences
-from quipu.model.extraction import FoundAlias, FoundRelation
+from quipu.model.extraction import ExtractedAlias, ExtractedRelation
 
 MAX_RELATIONS = 24
 PER_ENTITY = 1.5
@@ -42,8 +42,8 @@ class _Pair(NamedTuple):
 
 
 def relate(
-    candidates: Sequence[Candidate], aliases: Sequence[FoundAlias], sentences: Sentences
-) -> tuple[FoundRelation, ...]:
+    candidates: Sequence[Candidate], aliases: Sequence[ExtractedAlias], sentences: Sentences
+) -> tuple[ExtractedRelation, ...]:
     """Return relations between candidates named in one sentence, at most 1.5 for each candidate and 24 in all.
 
     A candidate that is only another name counts for the one it names. Chosen so that every candidate keeps one where
@@ -59,7 +59,7 @@ def relate(
     return tuple(_relation(groups[i], candidates, sentences) for i in _choose(groups, scores, limit))
 
 
-def _owners(candidates: Sequence[Candidate], aliases: Sequence[FoundAlias]) -> list[int]:
+def _owners(candidates: Sequence[Candidate], aliases: Sequence[ExtractedAlias]) -> list[int]:
     """Return, for each candidate, the index of the one it is another name of, else its own."""
     index_by_name = {candidate.name: index for index, candidate in enumerate(candidates)}
     owners = list(range(len(candidates)))
@@ -141,9 +141,9 @@ def _choose(groups: Sequence[Sequence[_Pair]], scores: Sequence[float], limit: i
     return sorted([*needed, *rest][:limit])
 
 
-def _relation(group: Sequence[_Pair], candidates: Sequence[Candidate], sentences: Sentences) -> FoundRelation:
+def _relation(group: Sequence[_Pair], candidates: Sequence[Candidate], sentences: Sentences) -> ExtractedRelation:
     best = min(group, key=lambda pair: (pair.rank, pair.sentence))
-    return FoundRelation(
+    return ExtractedRelation(
         source=candidates[best.left].name,
         target=candidates[best.right].name,
         keywords=_keywords(best, sentences),

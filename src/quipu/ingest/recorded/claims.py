@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
-from quipu.model.extraction import FoundClaim
-from quipu.model.recording import RecordedClaim
+from quipu.model.extraction import ExtractedClaim
+from quipu.model.imported_graph import ImportedClaim
 from quipu.text.names import entity_key
 
 _NOTHING = ("none", "null", "-")  # what Microsoft GraphRAG writes where there is none, beside null
@@ -58,9 +58,9 @@ class ClaimLine(BaseModel):
             return f"a claim about {_quoted(self.subject)} says nothing"
         return "" if entity_key(self.subject) else f"the claim {_quoted(self.description or self.type)} is about nobody"
 
-    def recorded(self) -> RecordedClaim:
+    def recorded(self) -> ImportedClaim:
         """Return it as a recorded claim."""
-        claim = FoundClaim(
+        claim = ExtractedClaim(
             subject=self.subject,
             object=self.object,
             type=self.type.casefold() if self.type.isupper() else self.type,
@@ -68,7 +68,7 @@ class ClaimLine(BaseModel):
             dates=self.dates or _between(self.start_date, self.end_date),
             description=self.description,
         )
-        return RecordedClaim(claim=claim, quote=self.source_text)
+        return ImportedClaim(claim=claim, quote=self.source_text)
 
 
 def _quoted(text: str) -> str:

@@ -6,10 +6,10 @@ from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequenc
 from dataclasses import replace
 
 from quipu.ingest.recorded.places import Places, pattern_of
-from quipu.model.extraction import ChunkInput, Extraction, FoundClaim, FoundEntity, FoundRelation
+from quipu.model.extraction import ChunkInput, ExtractedClaim, ExtractedEntity, ExtractedRelation, Extraction
 from quipu.model.ids import digest
-from quipu.model.recording import RecordedClaim, Recording
-from quipu.ports.extractor import Extracted
+from quipu.model.imported_graph import ImportedClaim, ImportedExtraction
+from quipu.ports.ingest import ExtractionResult
 
 IDENTITY = "recorded/2"
 
@@ -25,7 +25,7 @@ class RecordedExtractor:
     description = "a recorded graph"
     n_ahead = 0
 
-    def __init__(self, recordings: Mapping[str, Recording], identity: str = IDENTITY) -> None:
+    def __init__(self, recordings: Mapping[str, ImportedExtraction], identity: str = IDENTITY) -> None:
         self._identity = identity
         self._recordings = recordings
 
@@ -41,10 +41,10 @@ class RecordedExtractor:
     async def check(self) -> None:
         """Return: what is recorded is there."""
 
-    async def extract(self, inputs: Sequence[ChunkInput]) -> AsyncGenerator[Extracted, None]:
+    async def extract(self, inputs: Sequence[ChunkInput]) -> AsyncGenerator[ExtractionResult, None]:
         """Yield what is recorded for each chunk, in order; all chunks of a document should be among the inputs."""
         for index, extraction in enumerate(await asyncio.to_thread(self._read, inputs)):
-            yield Extracted(index=index, extraction=extraction)
+            yield ExtractionResult(index=index, extraction=extraction)
 
     def _read(self, inputs: Sequence[ChunkInput]) -> list[Extraction]:
         indices_by_document: dict[str, list[int]] = {}
@@ -60,22 +60,22 @@ class RecordedExtractor:
         return found
 
 
-def identity_of(recording: Recording | None) -> str:
+def identity_of(recording: ImportedExtraction | None) -> str:
     """Return the identity of an extractor that knows this recording alone: it changes with anything recorded."""
     return f"{IDENTITY} {digest('recorded', repr(recording))[:12]}"
 
 
-def _divided(recording: Recording, chunks: Sequence[ChunkInput]) -> Iterator[Extraction]:
+def _divided(recording: ImportedExtraction, chunks: Sequence[ChunkInput]) -> Iterator[Extraction]:
     """Yield what each chunk of a document gets of what is recorded."""
     places = Places([f"{chunk.title}\n{chunk.text}" for chunk in chunks])
-    entities: dict[int, list[FoundEntity]] = defaultdict(list)
+    entities: dict[int, list[ExtractedEntity]] = defaultdict(list)
     for entity in {entity.name: entity for entity in recording.entities}.values():
         for place in places.of(entity.name) or (0,):
             entities[place].append(entity)
-    relations: dict[int, list[FoundRelation]] = defaultdict(list)
+    relations: dict[int, list[ExtractedRelation]] = defaultdict(list)
     for relation in recording.relations:
         relations[places.first_naming((relation.source, relation.target))].append(relation)
-    claims: dict[int, list[FoundClaim]] = defaultdict(list)
+    claims: dict[int, list[ExtractedClaim]] = defaultdict(list)
     for recorded in recording.claims:
         claims[_claimed_in(places, recorded)].append(recorded.claim)
     for place, chunk in enumerate(chunks):
@@ -86,12 +86,12 @@ def _divided(recording: Recording, chunks: Sequence[ChunkInput]) -> Iterator[Ext
         )
 
 
-def _claimed_in(places: Places, recorded: RecordedClaim) -> int:
+def _claimed_in(places: Places, recorded: ImportedClaim) -> int:
     place = places.first_quoting(recorded.quote)
     return places.first_naming((recorded.claim.subject, recorded.claim.object)) if place is None else place
 
 
-def _found(entities: Iterable[FoundEntity], text: str) -> Iterator[FoundEntity]:
+def _found(entities: Iterable[ExtractedEntity], text: str) -> Iterator[ExtractedEntity]:
     """Yield entities with where their names stand in a text first, (0, 0) where they do not."""
     folded = text.casefold()
     for entity in entities:

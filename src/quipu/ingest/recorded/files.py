@@ -14,7 +14,13 @@ from quipu.ingest.recorded.lines import CommunityLine, CovariateLine, Line, Pass
 from quipu.ingest.recorded.written import as_written
 from quipu.model.document import SourceDocument
 from quipu.model.ids import digest
-from quipu.model.recording import RecordedClaim, RecordedCommunity, RecordedGraph, RecordedReport, Recording
+from quipu.model.imported_graph import (
+    ImportedClaim,
+    ImportedCommunity,
+    ImportedExtraction,
+    ImportedGraph,
+    ImportedReport,
+)
 from quipu.text.halves import with_half
 
 T = TypeVar("T")
@@ -22,7 +28,7 @@ T = TypeVar("T")
 SUFFIXES = (".jsonl", ".ndjson")
 
 
-def read_graph(paths: Sequence[Path]) -> RecordedGraph:
+def read_graph(paths: Sequence[Path]) -> ImportedGraph:
     """Return the graph recorded in these files, and in the JSON Lines files of these folders.
 
     A document's text and what is recorded of it may stand in different lines. Lines of other kinds in a folder's files
@@ -42,7 +48,7 @@ def read_graph(paths: Sequence[Path]) -> RecordedGraph:
     return graph
 
 
-def read_recordings(file: Path) -> dict[str, Recording] | None:
+def read_recordings(file: Path) -> dict[str, ImportedExtraction] | None:
     """Return what a file records of passages, by id; None where its first line is nothing of the kind.
 
     Their texts may be elsewhere. Raises InvalidInput naming the line that is no record, or records something again.
@@ -63,10 +69,10 @@ class _Found:
     """What has been read so far, and where each part of it stood."""
 
     documents: dict[str, SourceDocument] = field(default_factory=dict)
-    recordings: dict[str, Recording] = field(default_factory=dict)
-    claims: dict[str, dict[RecordedClaim, None]] = field(default_factory=dict)  # in order, each once
-    communities: dict[str, RecordedCommunity] = field(default_factory=dict)
-    reports: dict[str, RecordedReport] = field(default_factory=dict)
+    recordings: dict[str, ImportedExtraction] = field(default_factory=dict)
+    claims: dict[str, dict[ImportedClaim, None]] = field(default_factory=dict)  # in order, each once
+    communities: dict[str, ImportedCommunity] = field(default_factory=dict)
+    reports: dict[str, ImportedReport] = field(default_factory=dict)
     where: dict[str, str] = field(default_factory=dict)
     where_of_report: dict[str, str] = field(default_factory=dict)
     digests: list[str] = field(default_factory=list)
@@ -100,13 +106,13 @@ class _Found:
         if line.claims:
             self.claims.setdefault(name, {}).update(dict.fromkeys(recording.claims))
 
-    def recorded(self) -> dict[str, Recording]:
+    def recorded(self) -> dict[str, ImportedExtraction]:
         """Return what is recorded of each document with its claims, which may stand in lines of their own."""
         names = [*self.recordings, *(name for name in self.claims if name not in self.recordings)]
-        recorded = (self.recordings.get(name, Recording(document=name)) for name in names)
+        recorded = (self.recordings.get(name, ImportedExtraction(document=name)) for name in names)
         return {each.document: replace(each, claims=tuple(self.claims.get(each.document, ()))) for each in recorded}
 
-    def graph(self) -> RecordedGraph:
+    def graph(self) -> ImportedGraph:
         """Return all of it. Raises InvalidInput for records of documents and communities that are nowhere."""
         recordings = self.recorded()
         for name in recordings.keys() - self.documents.keys():
@@ -123,7 +129,7 @@ class _Found:
             )
         identity = f"recorded/1 {digest('recorded', *sorted(self.digests))[:12]}"
         return as_written(
-            RecordedGraph(
+            ImportedGraph(
                 identity=identity,
                 documents=tuple(self.documents.values()),
                 recordings=recordings,
@@ -133,7 +139,7 @@ class _Found:
             )
         )
 
-    def _check_parent(self, community: RecordedCommunity) -> None:
+    def _check_parent(self, community: ImportedCommunity) -> None:
         if not community.parent:
             return
         parent = self.communities.get(community.parent)

@@ -7,9 +7,9 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from quipu.ingest.recorded.claims import ClaimLine
 from quipu.model.cluster import Finding
-from quipu.model.extraction import FoundEntity, FoundRelation
+from quipu.model.extraction import ExtractedEntity, ExtractedRelation
 from quipu.model.graph import OTHER_TYPE, UNKNOWN_TYPE
-from quipu.model.recording import RecordedCommunity, RecordedReport, Recording
+from quipu.model.imported_graph import ImportedCommunity, ImportedExtraction, ImportedReport
 from quipu.text.names import entity_key
 
 
@@ -36,9 +36,9 @@ class EntityLine(_Line):
     type: str = OTHER_TYPE
     description: str = ""
 
-    def entity(self) -> FoundEntity:
+    def entity(self) -> ExtractedEntity:
         """Return it as a recorded entity."""
-        return FoundEntity(name=self.name, type=_type(self.type), description=self.description)
+        return ExtractedEntity(name=self.name, type=_type(self.type), description=self.description)
 
 
 class RelationLine(_Line):
@@ -50,11 +50,11 @@ class RelationLine(_Line):
     keywords: list[str] | str = []
     weight: float = Field(default=1.0, gt=0, allow_inf_nan=False)
 
-    def relation(self) -> FoundRelation:
+    def relation(self) -> ExtractedRelation:
         """Return it as a recorded relation."""
         words = self.keywords.split(",") if isinstance(self.keywords, str) else self.keywords
         keywords = tuple(word for word in (each.strip() for each in words) if word)
-        return FoundRelation(
+        return ExtractedRelation(
             source=self.source, target=self.target, keywords=keywords, description=self.description, weight=self.weight
         )
 
@@ -92,7 +92,7 @@ class PassageLine(_Line):
             raise ValueError("holds no text: there is nothing to index")
         return value
 
-    def recorded(self) -> tuple[Recording, list[str]]:
+    def recorded(self) -> tuple[ImportedExtraction, list[str]]:
         """Return what is recorded of the passage, and in words what of it is left out.
 
         Of a triple there is a relation: its middle the keyword, all of it the description. One that is not whole is
@@ -102,7 +102,7 @@ class PassageLine(_Line):
         left_out = [f"{_quoted(each)} is no triple" for each in self.triples if not _is_whole(each)]
         entities = [each.entity() for each in self.entities]
         known = {entity_key(each.name) for each in entities}
-        relations: list[FoundRelation] = []
+        relations: list[ExtractedRelation] = []
         for each in (*(line.relation() for line in self.relations), *map(_stated, whole)):
             key = entity_key(each.source)
             if key != entity_key(each.target):
@@ -111,9 +111,9 @@ class PassageLine(_Line):
             left_out.append(f"{_quoted(each.source)} is related to itself")
             if key not in known:
                 known.add(key)
-                entities.append(FoundEntity(name=each.source, type=UNKNOWN_TYPE))
+                entities.append(ExtractedEntity(name=each.source, type=UNKNOWN_TYPE))
         left_out += [each.fault for each in self.claims if each.fault]
-        recording = Recording(
+        recording = ImportedExtraction(
             document=str(self.id),
             entities=tuple(entities),
             relations=tuple(relations),
@@ -140,10 +140,10 @@ class CommunityLine(_Line):
     parent: str | int | None = None
     entities: list[str]
 
-    def recorded(self) -> RecordedCommunity:
+    def recorded(self) -> ImportedCommunity:
         """Return it as a recorded community."""
         parent = "" if self.parent in (None, -1, "-1", "") else str(self.parent)
-        return RecordedCommunity(id=str(self.community), level=self.level, parent=parent, entities=tuple(self.entities))
+        return ImportedCommunity(id=str(self.community), level=self.level, parent=parent, entities=tuple(self.entities))
 
 
 class FindingLine(_Line):
@@ -162,7 +162,7 @@ class ReportLine(_Line):
     findings: list[FindingLine | str] = []
     rating: float = Field(default=0.0, ge=0, le=10, validation_alias=AliasChoices("rating", "rank"))
 
-    def recorded(self) -> RecordedReport:
+    def recorded(self) -> ImportedReport:
         """Return it as a recorded report."""
         findings = (
             Finding(summary=each)
@@ -170,7 +170,7 @@ class ReportLine(_Line):
             else Finding(summary=each.summary, explanation=each.explanation)
             for each in self.findings
         )
-        return RecordedReport(
+        return ImportedReport(
             community=str(self.community),
             title=self.title,
             summary=self.summary,
@@ -203,9 +203,9 @@ def _is_whole(triple: list[str]) -> bool:
     return len(triple) == 3 and all(part.strip() for part in triple)
 
 
-def _stated(triple: list[str]) -> FoundRelation:
+def _stated(triple: list[str]) -> ExtractedRelation:
     source, how, target = (part.strip() for part in triple)
-    return FoundRelation(source=source, target=target, keywords=(how,), description=f"{source} {how} {target}")
+    return ExtractedRelation(source=source, target=target, keywords=(how,), description=f"{source} {how} {target}")
 
 
 def _quoted(value: object) -> str:

@@ -15,11 +15,10 @@ from quipu.ingest.recorded.extractor import RecordedExtractor, identity_of
 from quipu.model.delta import ChunkFacts, Delta, DocumentFacts
 from quipu.model.derivation import ADOPTED
 from quipu.model.document import SourceDocument
-from quipu.model.event import Progress
+from quipu.model.event import EventSink, Progress
 from quipu.model.extraction import ChunkInput
 from quipu.model.graph import Chunk
-from quipu.model.recording import RecordedGraph
-from quipu.ports.sink import Sink
+from quipu.model.imported_graph import ImportedGraph
 from quipu.ports.store import Store
 
 AT_ONCE = 32  # documents committed together
@@ -36,7 +35,7 @@ class Published:
     failed: tuple[tuple[str, str], ...] = ()
 
 
-async def publish_graph(graph: RecordedGraph, store: Store, recipe: Recipe, on_event: Sink) -> Published:
+async def publish_graph(graph: ImportedGraph, store: Store, recipe: Recipe, on_event: EventSink) -> Published:
     """Publish the documents that are not there as they stand, each with what is recorded of it.
 
     With the first goes the note that the graph's communities are those there are: they are to be adopted after this.
@@ -66,7 +65,7 @@ async def publish_graph(graph: RecordedGraph, store: Store, recipe: Recipe, on_e
     return done
 
 
-def _recipe_of(source: SourceDocument, graph: RecordedGraph, recipe: Recipe) -> Recipe:
+def _recipe_of(source: SourceDocument, graph: ImportedGraph, recipe: Recipe) -> Recipe:
     """Return how a document is read: by what is recorded of it alone, so that others may come without touching it."""
     recording = graph.recordings.get(source.id)
     known = {source.id: recording} if recording else {}

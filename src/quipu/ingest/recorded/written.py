@@ -4,13 +4,13 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from quipu.model.extraction import FoundEntity, FoundRelation
-from quipu.model.recording import RecordedClaim, RecordedGraph, Recording
+from quipu.model.extraction import ExtractedEntity, ExtractedRelation
+from quipu.model.imported_graph import ImportedClaim, ImportedExtraction, ImportedGraph
 
 MIN_SHARE = 0.9  # of all names: systems that fold case write every name in capitals
 
 
-def as_written(graph: RecordedGraph) -> RecordedGraph:
+def as_written(graph: ImportedGraph) -> ImportedGraph:
     """Return the graph with each name as its documents write it, where the record has all names in capitals.
 
     A name that stands nowhere gets a capital for each of its words.
@@ -32,20 +32,20 @@ def as_written(graph: RecordedGraph) -> RecordedGraph:
     )
 
 
-def _names(graph: RecordedGraph) -> Iterator[str]:
+def _names(graph: ImportedGraph) -> Iterator[str]:
     for recording in graph.recordings.values():
         yield from (entity.name for entity in recording.entities)
         yield from (name for relation in recording.relations for name in (relation.source, relation.target))
         yield from _claimed(recording)
 
 
-def _claimed(recording: Recording) -> Iterator[str]:
+def _claimed(recording: ImportedExtraction) -> Iterator[str]:
     """Yield the names in claims."""
     for each in recording.claims:
         yield from (name for name in (each.claim.subject, each.claim.object) if name)
 
 
-def _written(graph: RecordedGraph) -> dict[str, str]:
+def _written(graph: ImportedGraph) -> dict[str, str]:
     """Return each name as the first document with a record of it writes it, in other than capitals if it ever does."""
     texts = {source.id: source.data.decode() for source in graph.documents}
     found: dict[str, str] = {}
@@ -64,7 +64,7 @@ def _is_settled(written: str | None) -> bool:
     return written is not None and not written.isupper()
 
 
-def _reworded(recording: Recording, wording: Callable[[str], str]) -> Recording:
+def _reworded(recording: ImportedExtraction, wording: Callable[[str], str]) -> ImportedExtraction:
     return replace(
         recording,
         entities=tuple(_entity(entity, wording) for entity in recording.entities),
@@ -73,15 +73,15 @@ def _reworded(recording: Recording, wording: Callable[[str], str]) -> Recording:
     )
 
 
-def _entity(entity: FoundEntity, wording: Callable[[str], str]) -> FoundEntity:
+def _entity(entity: ExtractedEntity, wording: Callable[[str], str]) -> ExtractedEntity:
     return replace(entity, name=wording(entity.name))
 
 
-def _relation(relation: FoundRelation, wording: Callable[[str], str]) -> FoundRelation:
+def _relation(relation: ExtractedRelation, wording: Callable[[str], str]) -> ExtractedRelation:
     return replace(relation, source=wording(relation.source), target=wording(relation.target))
 
 
-def _claim(recorded: RecordedClaim, wording: Callable[[str], str]) -> RecordedClaim:
+def _claim(recorded: ImportedClaim, wording: Callable[[str], str]) -> ImportedClaim:
     claim = recorded.claim
     reworded = replace(claim, subject=wording(claim.subject), object=wording(claim.object) if claim.object else "")
     return replace(recorded, claim=reworded)

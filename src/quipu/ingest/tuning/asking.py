@@ -7,9 +7,9 @@ from quipu.errors import Refused, TooLong
 from quipu.ingest.tuning.means import Means
 from quipu.ingest.tuning.passages import excerpts
 from quipu.ingest.tuning.suggestion import Suggestion, read_suggestion
-from quipu.model.chat import ChatRequest, Lifetime, Role
+from quipu.model.chat import ChatRequest, ReplyLifetime, Role
 from quipu.model.graph import Chunk
-from quipu.ports.llm import LLM
+from quipu.ports.providers import LLM
 from quipu.prompts import tuning as prompt
 from quipu.prompts.extraction import type_gloss
 
@@ -54,7 +54,7 @@ def suggestion_request(chunks: Sequence[Chunk], means: Means, max_tokens: int, a
         schema=prompt.SCHEMA,
         attempt=attempt,
         documents=documents,
-        lifetime=Lifetime.ALL_DOCUMENTS if documents else Lifetime.DOCUMENTS,
+        lifetime=ReplyLifetime.ALL_DOCUMENTS if documents else ReplyLifetime.DOCUMENTS,
     )
 
 

@@ -8,8 +8,8 @@ from quipu.ingest.tuning.asking import SAMPLE_TOKENS, suggestion_request
 from quipu.ingest.tuning.means import Means
 from quipu.ingest.tuning.passages import MAX_EXAMPLES, short_texts
 from quipu.ingest.tuning.sampling import Sample
-from quipu.model.estimate import Range
 from quipu.model.tuning import TuningCost
+from quipu.model.usage import Range
 from quipu.prompts import tuning as prompt
 
 _OUTPUT = Range(low=300, likely=800, high=prompt.MAX_OUTPUT_TOKENS)  # tokens, of a suggestion

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from quipu.ingest.local.extractor import extract_chunk
 from quipu.ingest.reading import extractor_input
+from quipu.model.extraction import GlossaryTerm, TypeRule
 from quipu.model.graph import OTHER_TYPE, Chunk
-from quipu.model.ontology import Term, TypeRule
 from quipu.model.tuning import TypeCount
 from quipu.text.function_words import FUNCTION_WORDS
 from quipu.text.names import entity_key
@@ -29,7 +29,7 @@ class Counted:
 
     domain: str
     types: tuple[TypeCount, ...]
-    glossary: tuple[Term, ...]
+    glossary: tuple[GlossaryTerm, ...]
 
     def rules(self, known: Iterable[TypeRule]) -> tuple[TypeRule, ...]:
         """Return the types that were found, the most frequent first, as they are described now."""
@@ -84,9 +84,9 @@ class _Name:
     def kind(self) -> str:
         return _first(self.types) if self.types.total() else ""
 
-    def term(self) -> Term:
+    def term(self) -> GlossaryTerm:
         aliases = tuple(sorted(alias for alias in self.aliases if alias not in self.surfaces))
-        return Term(name=self.shown, type=self.kind, aliases=aliases)
+        return GlossaryTerm(name=self.shown, type=self.kind, aliases=aliases)
 
 
 def _first(counts: Counter[str]) -> str:

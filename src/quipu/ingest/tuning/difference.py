@@ -4,8 +4,8 @@ from difflib import unified_diff
 
 from quipu.model.extraction import Extraction
 from quipu.model.graph import Chunk
-from quipu.model.tuning import ComparedReading, Named, Reading
-from quipu.ports.extractor import Extracted
+from quipu.model.tuning import ExtractionComparison, ExtractionOutcome, TypedName
+from quipu.ports.ingest import ExtractionResult
 from quipu.text.names import entity_key
 
 CONTEXT = 1  # lines around what differs: those of the prompt are long
@@ -19,10 +19,10 @@ def prompt_diff(before: str, after: str) -> str:
     return "\n".join(lines)
 
 
-def compared(chunk: Chunk, before: Extracted, after: Extracted) -> ComparedReading:
+def compared(chunk: Chunk, before: ExtractionResult, after: ExtractionResult) -> ExtractionComparison:
     """Return what two readings of a chunk found, and which names are in one of them alone, or have another type."""
     one, other = _by_key(before), _by_key(after)
-    return ComparedReading(
+    return ExtractionComparison(
         chunk_id=chunk.id,
         document_id=chunk.document_id,
         title=chunk.title,
@@ -34,11 +34,13 @@ def compared(chunk: Chunk, before: Extracted, after: Extracted) -> ComparedReadi
     )
 
 
-def _reading(outcome: Extracted) -> Reading:
+def _reading(outcome: ExtractionResult) -> ExtractionOutcome:
     found = outcome.extraction or Extraction()
-    return Reading(entities=tuple(_by_key(outcome).values()), n_relations=len(found.relations), error=outcome.error)
+    return ExtractionOutcome(
+        entities=tuple(_by_key(outcome).values()), n_relations=len(found.relations), error=outcome.error
+    )
 
 
-def _by_key(outcome: Extracted) -> dict[str, Named]:
+def _by_key(outcome: ExtractionResult) -> dict[str, TypedName]:
     found = outcome.extraction or Extraction()
-    return {entity_key(each.name): Named(name=each.name, type=each.type) for each in found.entities}
+    return {entity_key(each.name): TypedName(name=each.name, type=each.type) for each in found.entities}

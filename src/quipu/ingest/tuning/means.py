@@ -6,7 +6,7 @@ from quipu.ingest.llm import ExtractionOptions, LlmExtractor
 from quipu.ingest.reading import Recipe
 from quipu.model.graph import Chunk
 from quipu.model.usage import Price
-from quipu.ports.llm import LLM
+from quipu.ports.providers import LLM
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

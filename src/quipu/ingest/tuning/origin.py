@@ -5,15 +5,15 @@ from quipu.ingest.tuning.means import Means
 from quipu.ingest.tuning.sampling import Pool, Sample, Sizes
 from quipu.model.graph import Chunk
 from quipu.model.ids import digest
-from quipu.model.tuning import Origin
+from quipu.model.tuning import TuningOrigin
 
 _DIGITS = 12  # of a digest that is shown
 
 
-def origin_of(sample: Sample, pool: Pool, sizes: Sizes, means: Means) -> Origin:
+def origin_of(sample: Sample, pool: Pool, sizes: Sizes, means: Means) -> TuningOrigin:
     """Return what is made from a sample of a pool with these means."""
     looked_at = (_told(chunk) for chunk in (*sample.read, *sample.compared, *sample.counted))
-    return Origin(
+    return TuningOrigin(
         revision=pool.revision,
         n_documents=pool.n_documents,
         sample=digest("sample", str(len(sample.read)), str(len(sample.compared)), *looked_at)[:_DIGITS],

@@ -6,11 +6,10 @@ from itertools import islice
 
 from quipu.ingest.llm.grounds import Grounds
 from quipu.ingest.local.extractor import extract_chunk
-from quipu.model.extraction import ChunkInput, Extraction
+from quipu.model.extraction import ChunkInput, Extraction, ExtractionExample
 from quipu.model.graph import Chunk
 from quipu.model.ids import digest
-from quipu.model.ontology import Example
-from quipu.ports.tokenizer import Tokenizer
+from quipu.ports.providers import Tokenizer
 from quipu.prompts.tuning import SampleText
 from quipu.text.languages import are_different
 from quipu.text.names import entity_key
@@ -56,7 +55,7 @@ def short_texts(chunks: Sequence[Chunk], n: int) -> list[ShortText]:
     return [*best.values(), *others][:n]
 
 
-def example_of(text: str, extraction: Extraction) -> Example | None:
+def example_of(text: str, extraction: Extraction) -> ExtractionExample | None:
     """Return an extraction as an example, with what the text bears out word by word; None where too little is left."""
     grounds = Grounds(ChunkInput(text=text))
     held = (each for each in extraction.entities if grounds.hold_whole(each.name))
@@ -67,7 +66,7 @@ def example_of(text: str, extraction: Extraction) -> Example | None:
     ]
     if len(entities) < LEAST_ENTITIES or not relations:
         return None
-    return Example(text=text, entities=tuple(entities), relations=tuple(relations))
+    return ExtractionExample(text=text, entities=tuple(entities), relations=tuple(relations))
 
 
 def _beginning(text: str, room: int, tokenizer: Tokenizer) -> str:

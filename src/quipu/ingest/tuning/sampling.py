@@ -11,12 +11,11 @@ from quipu.errors import InvalidDocument, InvalidInput
 from quipu.ingest.likeness import similarities
 from quipu.ingest.reading import Recipe, cut, draft
 from quipu.ingest.sources import FoundSource, UnreadableSource
-from quipu.model.document import Document, SourceDocument, Status
-from quipu.model.event import Progress
+from quipu.model.document import Document, DocumentStatus, SourceDocument
+from quipu.model.event import EventSink, Progress
 from quipu.model.graph import Chunk
 from quipu.model.ids import digest, digest_bytes
-from quipu.model.tuning import Sampled
-from quipu.ports.sink import Sink
+from quipu.model.tuning import SampledChunk
 from quipu.ports.store import ReadView
 from quipu.text.terms import terms_of
 
@@ -72,12 +71,12 @@ class Sample:
     compared: tuple[Chunk, ...]
     counted: tuple[Chunk, ...]
 
-    def listed(self) -> tuple[Sampled, ...]:
+    def listed(self) -> tuple[SampledChunk, ...]:
         """Return those that are learnt from or compared as they are reported."""
         return (*(_sampled(each) for each in self.read), *(_sampled(each, True) for each in self.compared))
 
 
-async def pool_of_sources(sources: Iterable[FoundSource], recipe: Recipe, on_event: Sink) -> Pool:
+async def pool_of_sources(sources: Iterable[FoundSource], recipe: Recipe, on_event: EventSink) -> Pool:
     """Read and cut documents as adding would, where there are very many those with the lowest digest of content."""
     found, n_documents, n_unreadable = await asyncio.to_thread(_few, sources)
     pool = Pool([], n_documents, n_unreadable)
@@ -93,9 +92,11 @@ async def pool_of_sources(sources: Iterable[FoundSource], recipe: Recipe, on_eve
     return pool
 
 
-async def pool_of_index(view: ReadView, on_event: Sink) -> Pool:
+async def pool_of_index(view: ReadView, on_event: EventSink) -> Pool:
     """Return chunks of what is in the index."""
-    documents = [each for each in await view.documents() if each.status in (Status.READY, Status.PARTIAL)]
+    documents = [
+        each for each in await view.documents() if each.status in (DocumentStatus.READY, DocumentStatus.PARTIAL)
+    ]
     found = _lowest(documents, _document_digest)
     pool = Pool([], len(documents), revision=view.revision)
     for done, document in enumerate(found, 1):
@@ -127,8 +128,8 @@ def spread(chunks: Sequence[Chunk]) -> Iterator[Chunk]:
             yield from (queue[turn][1] for queue in queues if turn < len(queue))
 
 
-def _sampled(chunk: Chunk, is_compared: bool = False) -> Sampled:
-    return Sampled(
+def _sampled(chunk: Chunk, is_compared: bool = False) -> SampledChunk:
+    return SampledChunk(
         chunk_id=chunk.id,
         document_id=chunk.document_id,
         title=chunk.title,

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from quipu.model.extraction import RelationRule, TypeRule
 from quipu.model.graph import OTHER_TYPE
-from quipu.model.ontology import RelationRule, TypeRule
 from quipu.prompts.fence import escape_control_tokens
 from quipu.prompts.tuning import MAX_RELATIONS, MAX_TYPES
 from quipu.text.loose_json import loads_loosely

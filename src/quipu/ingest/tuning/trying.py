@@ -11,11 +11,10 @@ from quipu.ingest.reading import extractor_input
 from quipu.ingest.tuning.difference import compared
 from quipu.ingest.tuning.means import Means
 from quipu.ingest.tuning.passages import MAX_EXAMPLES, example_of, short_texts
-from quipu.model.extraction import ChunkInput
+from quipu.model.extraction import ChunkInput, ExtractionExample, Ontology
 from quipu.model.graph import Chunk
-from quipu.model.ontology import Example, Ontology
-from quipu.model.tuning import ComparedReading
-from quipu.ports.extractor import Extracted
+from quipu.model.tuning import ExtractionComparison
+from quipu.ports.ingest import ExtractionResult
 
 
 class Trial:
@@ -26,11 +25,11 @@ class Trial:
         self.notes: list[str] = []
         self.stopped = ""
 
-    async def examples(self, chunks: Sequence[Chunk], ontology: Ontology) -> list[Example]:
+    async def examples(self, chunks: Sequence[Chunk], ontology: Ontology) -> list[ExtractionExample]:
         """Have short texts of the chunks read as tuned; what is borne out by them becomes examples."""
         texts = await asyncio.to_thread(short_texts, chunks, MAX_EXAMPLES)
         inputs = [ChunkInput(text=each.text, documents=self._means.documents(each.chunk)) for each in texts]
-        examples: list[Example] = []
+        examples: list[ExtractionExample] = []
         outcomes = await self._read(inputs, self._reader.guided_by(ontology))
         for place, each in enumerate(texts):
             outcome = outcomes.get(place)
@@ -42,7 +41,7 @@ class Trial:
                 self.notes.append(f"A text of {each.chunk.document_id} was no example: too little is borne out by it.")
         return examples
 
-    async def compare(self, chunks: Sequence[Chunk], ontology: Ontology) -> list[ComparedReading]:
+    async def compare(self, chunks: Sequence[Chunk], ontology: Ontology) -> list[ExtractionComparison]:
         """Read chunks that were not used otherwise as now and as tuned."""
         inputs = [replace(extractor_input(each), documents=self._means.documents(each)) for each in chunks]
         before = await self._read(inputs, self._reader)
@@ -53,9 +52,9 @@ class Trial:
             if place in before and place in after
         ]
 
-    async def _read(self, inputs: Sequence[ChunkInput], reader: LlmExtractor) -> dict[int, Extracted]:
+    async def _read(self, inputs: Sequence[ChunkInput], reader: LlmExtractor) -> dict[int, ExtractionResult]:
         """Return the outcomes by place, those there are before it is stopped."""
-        found: dict[int, Extracted] = {}
+        found: dict[int, ExtractionResult] = {}
         if self.stopped:
             return found
         try:

@@ -12,11 +12,10 @@ from quipu.ingest.tuning.sampling import Sample
 from quipu.ingest.tuning.suggestion import Suggestion
 from quipu.ingest.tuning.trying import Trial
 from quipu.ingest.tuning.writing import file_text
-from quipu.model.event import Progress
+from quipu.model.event import EventSink, Progress
+from quipu.model.extraction import GlossaryTerm, Ontology, TypeRule
 from quipu.model.graph import OTHER_TYPE
-from quipu.model.ontology import Ontology, Term, TypeRule
-from quipu.model.tuning import Origin, TuningReport
-from quipu.ports.sink import Sink
+from quipu.model.tuning import TuningOrigin, TuningResult
 from quipu.prompts.extraction import render_system
 
 NO_MODEL = (
@@ -33,10 +32,10 @@ class Work:
     sample: Sample
     counted: Counted
     means: Means
-    origin: Origin
+    origin: TuningOrigin
 
 
-async def work_out(work: Work, on_event: Sink) -> TuningReport:
+async def work_out(work: Work, on_event: EventSink) -> TuningResult:
     """Return what a model suggests for a sample and makes of its texts, or what rules count; nothing is kept."""
     means, counted = work.means, work.counted
     step = _steps(1 + MAX_EXAMPLES + 2 * len(work.sample.compared), on_event)
@@ -55,7 +54,7 @@ async def work_out(work: Work, on_event: Sink) -> TuningReport:
     by, counts = (means.by, ()) if found.suggestion else (RULES, counted.types)
     suggested = [_fitting(term, ontology) for term in counted.glossary]
     now, tuned = means.options.guidance, replace(means.options, ontology=ontology).guidance
-    return TuningReport(
+    return TuningResult(
         file=file_text(ontology, by=by, origin=work.origin, counts=counts, suggested=suggested),
         ontology=ontology,
         by=by,
@@ -83,13 +82,13 @@ def _ontology(suggestion: Suggestion | None, counted: Counted, means: Means) -> 
     return replace(made, glossary=tuple(_fitting(term, made) for term in before.glossary))
 
 
-def _fitting(term: Term, ontology: Ontology) -> Term:
+def _fitting(term: GlossaryTerm, ontology: Ontology) -> GlossaryTerm:
     """Return a term of the glossary, without a type that is none of the ontology's."""
     names = {rule.name for rule in (*ontology.types, TypeRule(name=OTHER_TYPE))}
     return term if term.type in names else replace(term, type="")
 
 
-def _steps(n_expected: int, on_event: Sink) -> Callable[[], None]:
+def _steps(n_expected: int, on_event: EventSink) -> Callable[[], None]:
     """Return what tells that one more reply has come."""
     n_done = 0
 

@@ -4,8 +4,8 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from quipu.model.ontology import Example, Ontology, RelationRule, Term, TypeRule
-from quipu.model.tuning import Origin, TypeCount
+from quipu.model.extraction import ExtractionExample, GlossaryTerm, Ontology, RelationRule, TypeRule
+from quipu.model.tuning import TuningOrigin, TypeCount
 from quipu.text.counted import counted
 
 _PLAIN = re.compile(r"[^\W\d_](?:[\w '’/&().-]*[\w).])?")
@@ -44,9 +44,9 @@ def file_text(
     ontology: Ontology,
     *,
     by: str,
-    origin: Origin | None = None,
+    origin: TuningOrigin | None = None,
     counts: Sequence[TypeCount] = (),
-    suggested: Sequence[Term] = (),
+    suggested: Sequence[GlossaryTerm] = (),
 ) -> str:
     """Return the file; `counts` stand beside the types they are of, `suggested` names in a comment at its end."""
     parts = [
@@ -64,7 +64,7 @@ def file_text(
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
 
-def _origin_lines(origin: Origin) -> Iterator[str]:
+def _origin_lines(origin: TuningOrigin) -> Iterator[str]:
     where = "that were named" if origin.revision is None else f"of the index at revision {origin.revision}"
     yield f"# Made from {counted(origin.n_documents, 'document')} {where}, sample {origin.sample}."
     yield from (f"# {name} = {_comment(value)}" for name, value in origin.settings)
@@ -99,7 +99,7 @@ def _relation_lines(relations: Iterable[RelationRule]) -> Iterator[str]:
                 yield f"    {field}: {_list(names)}"
 
 
-def _term_lines(terms: Iterable[Term]) -> Iterator[str]:
+def _term_lines(terms: Iterable[GlossaryTerm]) -> Iterator[str]:
     for term in terms:
         yield f"  {_key(term.name)}:"
         yield f"    definition: {_quoted(term.definition)}"
@@ -109,7 +109,7 @@ def _term_lines(terms: Iterable[Term]) -> Iterator[str]:
             yield f"    aliases: {_list(term.aliases)}"
 
 
-def _example_lines(examples: Iterable[Example]) -> Iterator[str]:
+def _example_lines(examples: Iterable[ExtractionExample]) -> Iterator[str]:
     for example in examples:
         yield f"  - text: {_quoted(example.text)}"
         yield "    entities:"

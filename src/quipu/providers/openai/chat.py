@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from quipu.errors import Overloaded, Refused
-from quipu.model.chat import ChatRequest, Completion, Finish, TokenCount
-from quipu.ports.llm import TextSink, no_text
+from quipu.model.chat import ChatRequest, Completion, FinishReason, TokenCount
+from quipu.ports.providers import TextSink, ignore_text
 from quipu.providers.openai.endpoint import Endpoint, Target
 from quipu.providers.openai.explain import explained
 from quipu.providers.openai.fields import at
@@ -61,7 +61,7 @@ class OpenAIChat:
         """What the server takes, as far as it is known."""
         return self._form
 
-    async def complete(self, request: ChatRequest, on_text: TextSink = no_text) -> Completion:
+    async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
         """Return the reply, as the port promises; asks again at once only for a request the server rejected unread."""
         for _ in range(_MAX_FORMS):
             form = self._form
@@ -86,7 +86,7 @@ class OpenAIChat:
 
     async def _ask(self, request: ChatRequest, form: Form, on_text: TextSink) -> Completion:
         """Send one request. Raises Fault where the server answers with an error."""
-        is_streamed = form.can_stream and (self._parameters.is_streamed or on_text is not no_text)
+        is_streamed = form.can_stream and (self._parameters.is_streamed or on_text is not ignore_text)
         body = write_body(request, self.target, form, self._parameters, is_streamed=is_streamed)
         timeouts = self.target.endpoint.timeouts
         end = deadline(timeouts.total_s)
@@ -145,12 +145,12 @@ class OpenAIChat:
     def _completion(self, transcript: Transcript, request: ChatRequest) -> Completion:
         """Return what has come. Raises Refused where it was withheld, Overloaded where there is none."""
         finish, text, place = transcript.finish, transcript.text, self.target.place
-        if not text and (transcript.refusal or finish is Finish.FILTERED):
+        if not text and (transcript.refusal or finish is FinishReason.FILTERED):
             reason = excerpt(self.target.endpoint.mask(transcript.refusal)) or "its filter withheld the reply"
             raise Refused(
                 f"{place} refused: {reason}", remedy="The same text will be refused again; leave it out.", may_cost=True
             )
-        if not transcript.n_replies or (finish is Finish.INTERRUPTED and not text):
+        if not transcript.n_replies or (finish is FinishReason.INTERRUPTED and not text):
             raise Overloaded(f"{place} ended its reply before any text.", remedy="Try again.", may_cost=True)
         self.session.has_answered = True
         counted = transcript.tokens if transcript.tokens and (transcript.tokens.output or not text) else None
@@ -164,7 +164,7 @@ class OpenAIChat:
     def _unwritten(self, request: ChatRequest) -> Completion:
         """Return the empty reply of a model that has spent its limit on reasoning: longer may do."""
         tokens = replace(self._estimate(Transcript(), request), output=request.max_output_tokens)
-        return Completion(text="", finish=Finish.LENGTH, tokens=tokens, is_estimate=True)
+        return Completion(text="", finish=FinishReason.LENGTH, tokens=tokens, is_estimate=True)
 
     def _estimate(self, transcript: Transcript, request: ChatRequest) -> TokenCount:
         given = sum(self._count(message.text) for message in request.messages)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from quipu.model.chat import ChatRequest
-from quipu.model.extra import extra_identity, parse_extra
+from quipu.model.secret import extra_identity, parse_extra
 from quipu.providers.openai.catalog import JsonAbility
 from quipu.providers.openai.endpoint import Target
 from quipu.providers.openai.said import Said

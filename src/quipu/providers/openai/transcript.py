@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 
-from quipu.model.chat import Finish, TokenCount
+from quipu.model.chat import FinishReason, TokenCount
 from quipu.providers.openai.fields import at, count_at, list_at, text_at
 from quipu.providers.openai.said import Fault, said_in
 
@@ -49,18 +49,18 @@ class Transcript:
         return "".join((*self._hidden, *self._pieces))
 
     @property
-    def finish(self) -> Finish:
+    def finish(self) -> FinishReason:
         """Why the reply ended; `interrupted` while the server has said neither that it did nor why."""
         if self.is_over:
-            return Finish.LENGTH
+            return FinishReason.LENGTH
         reason = self._finish.lower()
         if self._is_broken or reason in _BROKEN or not (reason or self.is_done):
-            return Finish.INTERRUPTED
+            return FinishReason.INTERRUPTED
         if reason in _CUT:
-            return Finish.LENGTH
+            return FinishReason.LENGTH
         if reason in _FILTERED:
-            return Finish.FILTERED
-        return Finish.STOP
+            return FinishReason.FILTERED
+        return FinishReason.STOP
 
     def take(self, data: str) -> str:
         """Take the data of one event; return the text it adds. What cannot be read is passed over."""

@@ -9,8 +9,8 @@ import numpy as np
 from quipu.algo.similarity import largest_with_ties
 from quipu.model.graph import EntityMention
 from quipu.model.ids import sentence_id
-from quipu.ports.derived import Sentence
-from quipu.ports.store import ReadView, Space
+from quipu.ports.derivation_view import Sentence
+from quipu.ports.store import ReadView, VectorSpace
 from quipu.ports.topology import Floats, Topology
 from quipu.retrieve.steps.search import Vector
 from quipu.retrieve.strategy import Tools
@@ -73,7 +73,9 @@ class Spread:
         texts = await self._texts_of(list(going))
         held = {key: [each for text in read for each in text.naming(key)] for key, read in texts.items()}
         ids = sorted({sentence_id(s.chunk, s.ordinal) for each in held.values() for s in each} - self._used)
-        cosines = await self.tools.vectors.similarities(self.view, Space.SENTENCE, self.vector, ids) if ids else {}
+        cosines = (
+            await self.tools.vectors.similarities(self.view, VectorSpace.SENTENCE, self.vector, ids) if ids else {}
+        )
         found: defaultdict[str, float] = defaultdict(float)
         for key, read in texts.items():
             text_by_chunk = {text.chunk: text for text in read}

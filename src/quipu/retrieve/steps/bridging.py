@@ -11,7 +11,7 @@ from quipu.algo.routes import Route, Routes
 from quipu.model.evidence import Hit
 from quipu.model.ids import relation_id
 from quipu.ports.store import ReadView
-from quipu.ports.topology import Floats, Ints, Measure, Topology
+from quipu.ports.topology import EdgeWeight, Floats, Ints, Topology
 from quipu.retrieve.steps.found import by_place
 
 MAX_RELATIONS = 400  # a budget of 8,000 tokens holds fewer
@@ -54,7 +54,7 @@ async def bridge(keys: Sequence[str], view: ReadView, topology: Topology) -> Way
 
 
 def _routes(chain: Sequence[int], topology: Topology) -> tuple[list[Route | None], Floats]:
-    links = topology.relations(Measure.ONE)
+    links = topology.relations(EdgeWeight.ONE)
     degrees = links.sums()
     search = Routes(links.of, degrees)
     return [search.between(left, right) for left, right in pairwise(chain)], degrees
@@ -63,7 +63,7 @@ def _routes(chain: Sequence[int], topology: Topology) -> tuple[list[Route | None
 def _beside(nodes: set[int], names: Mapping[int, str], degrees: Floats, topology: Topology) -> list[_Beside]:
     """Return the relations among the nodes, those between the best connected first, then the heaviest."""
     numbers: Ints = np.array(sorted(nodes), dtype=np.int64)
-    links = topology.relations(Measure.WEIGHT).of(numbers)
+    links = topology.relations(EdgeWeight.WEIGHT).of(numbers)
     at = numbers[links.of]
     is_within = np.isin(links.to, numbers) & (at < links.to)
     pairs = zip(at[is_within].tolist(), links.to[is_within].tolist(), links.weights[is_within].tolist(), strict=True)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from quipu.model.evidence import Hit, Scored
 from quipu.model.graph import IncidentRelation, claim_text, entity_text, relation_text
+from quipu.ports.providers import Tokenizer
 from quipu.ports.store import ReadView
-from quipu.ports.tokenizer import Tokenizer
 from quipu.retrieve.steps.claiming import MAX_CLAIMS, Charge, charges_of
 from quipu.retrieve.steps.search import near_hits
 from quipu.retrieve.steps.surroundings import Around, relations_of

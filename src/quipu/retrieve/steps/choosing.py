@@ -7,7 +7,7 @@ the community above it, and has those beneath it rated next. Where a whole level
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from quipu.model.chat import ChatRequest, Lifetime, Role
+from quipu.model.chat import ChatRequest, ReplyLifetime, Role
 from quipu.model.cluster import ClusterReport
 from quipu.model.query import Query
 from quipu.ports.store import ReadView
@@ -67,7 +67,7 @@ async def _ratings(reports: Sequence[ClusterReport], query: Query, tools: Tools,
             role=Role.KEYWORDS,
             max_output_tokens=prompt.RATING_MAX_OUTPUT_TOKENS,
             schema=prompt.RATING_SCHEMA,
-            lifetime=Lifetime.REVISION,
+            lifetime=ReplyLifetime.REVISION,
             subject=query.text,
         )
         for each in shown

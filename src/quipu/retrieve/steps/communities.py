@@ -8,7 +8,7 @@ import numpy as np
 
 from quipu.model.cluster import Cluster, ClusterReport, Hierarchy
 from quipu.model.evidence import Scored
-from quipu.ports.store import ReadView, Space
+from quipu.ports.store import ReadView, VectorSpace
 from quipu.retrieve.steps.search import Vector
 from quipu.retrieve.strategy import Tools
 from quipu.text.counted import counted
@@ -114,7 +114,7 @@ async def nearest_reports_that(
     """Return the n nearest to a vector, best first, of what has a report and is among those `are_sought` keeps."""
     k = OVERSAMPLE * n
     while True:
-        (near,) = await tools.vectors.nearest(view, Space.REPORT, vector[np.newaxis, :], k=k)
+        (near,) = await tools.vectors.nearest(view, VectorSpace.REPORT, vector[np.newaxis, :], k=k)
         sought = await are_sought([each.id for each in near])
         found = [each for each in near if each.id in sought]
         if len(found) >= n or len(near) < k:

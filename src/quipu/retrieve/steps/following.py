@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from quipu.model.chat import ChatRequest, Lifetime, Message, Role
-from quipu.model.evidence import Hit, Point, Seed
+from quipu.model.chat import ChatRequest, Message, ReplyLifetime, Role
+from quipu.model.evidence import Hit, KeyPoint, Seed
 from quipu.model.query import Query
-from quipu.ports.store import ReadView, Space
+from quipu.ports.store import ReadView, VectorSpace
 from quipu.prompts import drift as prompt
 from quipu.retrieve.steps.said import SaidPoint, read_answer
 from quipu.retrieve.steps.search import embed
@@ -38,7 +38,7 @@ class Partial:
     Where there is nothing to show it is not asked.
     """
 
-    point: Point | None = None
+    point: KeyPoint | None = None
     score: float = 0.0
     follow_ups: tuple[str, ...] = ()
     is_asked: bool = True
@@ -51,7 +51,7 @@ async def search_for(questions: Sequence[str], query: Query, view: ReadView, too
     vectors = await embed(questions, tools.embedder)
     near = await tools.vectors.nearest(
         view,
-        Space.ENTITY,
+        VectorSpace.ENTITY,
         np.stack([vectors[question] for question in questions]),
         k=min(query.top_k, MAX_ENTITIES),
         min_score=query.min_similarity,
@@ -117,7 +117,7 @@ def request_for(messages: tuple[Message, ...], query: Query) -> ChatRequest:
         role=Role.ANSWER,
         max_output_tokens=prompt.MAX_OUTPUT_TOKENS,
         schema=prompt.SCHEMA,
-        lifetime=Lifetime.REVISION,
+        lifetime=ReplyLifetime.REVISION,
         subject=query.text,
     )
 
@@ -131,10 +131,10 @@ def partial_of(reply: str, shown: Sequence[Shown]) -> Partial | None:
     return Partial(point=point, score=point.score if point else 0.0, follow_ups=said.follow_ups)
 
 
-def _point(said: SaidPoint, shown: Sequence[Shown]) -> Point:
+def _point(said: SaidPoint, shown: Sequence[Shown]) -> KeyPoint:
     """Return the point; one that names no source is taken to rest on all that was shown."""
     rests_on = [shown[number - 1] for number in said.numbers] or shown
-    return Point(
+    return KeyPoint(
         text=said.text,
         score=said.score,
         reports=tuple(each.id for each in rests_on if each.is_report),

@@ -6,7 +6,7 @@ from heapq import nsmallest
 from quipu.algo.fusion import round_robin
 from quipu.model.evidence import Hit
 from quipu.model.query import Query
-from quipu.ports.store import ReadView, Space
+from quipu.ports.store import ReadView, VectorSpace
 from quipu.retrieve.steps.found import Found
 from quipu.retrieve.steps.search import Vector
 from quipu.retrieve.strategy import Tools
@@ -31,7 +31,7 @@ async def graph_passages(
     naming = _first_owner((key, named.get(key, ())) for key in keys)
     stated = await view.chunks_of_relations(relations)
     stating = _first_owner((relation, stated.get(relation, ())) for relation in relations)
-    cosines = await tools.vectors.similarities(view, Space.CHUNK, vector, sorted(naming.keys() | stating.keys()))
+    cosines = await tools.vectors.similarities(view, VectorSpace.CHUNK, vector, sorted(naming.keys() | stating.keys()))
     # Of rankings taken in turn nothing below place `chunk_top_k` comes among the first `chunk_top_k`.
     n_naming, n_stating = (
         min(query.related_chunks * len(owners) // 2, query.chunk_top_k) for owners in (keys, relations)

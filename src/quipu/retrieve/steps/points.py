@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from quipu.model.chat import ChatRequest, Lifetime, Role
+from quipu.model.chat import ChatRequest, ReplyLifetime, Role
 from quipu.model.cluster import ClusterReport
-from quipu.model.evidence import Point
+from quipu.model.evidence import KeyPoint
 from quipu.model.ids import digest
 from quipu.model.query import Query
-from quipu.ports.tokenizer import Tokenizer
+from quipu.ports.providers import Tokenizer
 from quipu.prompts import community_search as prompt
 from quipu.retrieve.steps.said import SaidPoint, read_points
 from quipu.retrieve.steps.shown import Shown, batches, room_of
@@ -20,7 +20,7 @@ from quipu.text.counted import counted
 class Points:
     """Points, best first; `n_failed` of `n_batches` replies held no list of points."""
 
-    points: tuple[Point, ...]
+    points: tuple[KeyPoint, ...]
     n_batches: int
     n_failed: int
     notes: tuple[str, ...]
@@ -54,12 +54,12 @@ def _troubles(n_unread: int, n_failed: int, n_unnamed: int) -> Iterator[tuple[in
     yield n_unnamed, f"{counted(n_unnamed, 'point')} of no report by name, taken to rest on all that was shown with it"
 
 
-def best_first(points: Sequence[Point]) -> list[Point]:
+def best_first(points: Sequence[KeyPoint]) -> list[KeyPoint]:
     """Return points by score, equal ones by their words; what was said twice rests on all it was drawn from."""
-    by_text: dict[str, Point] = {}
+    by_text: dict[str, KeyPoint] = {}
     for point in points:
         known = by_text.get(point.text, point)
-        by_text[point.text] = Point(
+        by_text[point.text] = KeyPoint(
             text=point.text,
             score=max(known.score, point.score),
             reports=tuple(dict.fromkeys(known.reports + point.reports)),
@@ -82,11 +82,11 @@ def _request(query: Query, run: Sequence[Shown]) -> ChatRequest:
         role=Role.ANSWER,
         max_output_tokens=prompt.MAP_MAX_OUTPUT_TOKENS,
         schema=prompt.MAP_SCHEMA,
-        lifetime=Lifetime.REVISION,
+        lifetime=ReplyLifetime.REVISION,
         subject=query.text,
     )
 
 
-def _point(said: SaidPoint, run: Sequence[Shown]) -> Point:
+def _point(said: SaidPoint, run: Sequence[Shown]) -> KeyPoint:
     numbers = said.numbers or range(1, len(run) + 1)
-    return Point(text=said.text, score=said.score, reports=tuple(run[number - 1].id for number in numbers))
+    return KeyPoint(text=said.text, score=said.score, reports=tuple(run[number - 1].id for number in numbers))

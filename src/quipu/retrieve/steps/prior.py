@@ -3,7 +3,7 @@
 import numpy as np
 
 from quipu.algo.similarity import minmax
-from quipu.ports.store import ReadView, Space
+from quipu.ports.store import ReadView, VectorSpace
 from quipu.ports.topology import Floats, Topology
 from quipu.retrieve.steps.search import Vector
 from quipu.retrieve.strategy import Tools
@@ -14,7 +14,7 @@ async def passage_prior(vector: Vector, topology: Topology, view: ReadView, tool
 
     0 where a chunk has no vector, or may not be seen.
     """
-    rows, cosines = await tools.vectors.all_similarities(view, Space.CHUNK, vector)
+    rows, cosines = await tools.vectors.all_similarities(view, VectorSpace.CHUNK, vector)
     numbers, row_of_each = await view.chunk_vector_rows()
     places = np.searchsorted(rows, row_of_each)
     is_seen = rows.take(places, mode="clip") == row_of_each if len(rows) else np.zeros(len(places), dtype=bool)

@@ -6,7 +6,7 @@ which most tell of something else; those that tell of a thing the question names
 
 from collections.abc import Sequence
 
-from quipu.model.chat import ChatRequest, Lifetime, Role
+from quipu.model.chat import ChatRequest, ReplyLifetime, Role
 from quipu.model.evidence import Scored
 from quipu.model.ids import relation_ends
 from quipu.model.query import Query
@@ -35,7 +35,7 @@ async def recognise(facts: Sequence[Scored], query: Query, view: ReadView, model
         role=Role.KEYWORDS,
         max_output_tokens=fact_filter.MAX_OUTPUT_TOKENS,
         schema=fact_filter.SCHEMA,
-        lifetime=Lifetime.REVISION,
+        lifetime=ReplyLifetime.REVISION,
         subject=query.text,
     )
     (reply,) = await model.ask([request])

@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from quipu.model.evidence import Hit, Scored, Seed
 from quipu.model.query import Query
-from quipu.ports.embedder import Embedder
-from quipu.ports.store import ReadView, Space
+from quipu.ports.providers import Embedder
+from quipu.ports.store import ReadView, VectorSpace
 from quipu.retrieve.strategy import Tools
 
 Vector = npt.NDArray[np.float32]
@@ -21,7 +21,7 @@ async def embed(texts: Iterable[str], embedder: Embedder) -> dict[str, Vector]:
 
 
 async def nearest(
-    space: Space, vector: Vector, *, query: Query, k: int, view: ReadView, tools: Tools
+    space: VectorSpace, vector: Vector, *, query: Query, k: int, view: ReadView, tools: Tools
 ) -> tuple[Scored, ...]:
     """Return the k ids of `space` nearest to `vector`, best first, none below the query's `min_similarity`."""
     (found,) = await tools.vectors.nearest(view, space, vector[np.newaxis, :], k=k, min_score=query.min_similarity)
@@ -30,7 +30,7 @@ async def nearest(
 
 async def nearest_passages(query: Query, vector: Vector, view: ReadView, tools: Tools) -> tuple[tuple[Hit, ...], Seed]:
     """Return the `chunk_top_k` chunks nearest to the question, whose vector is `vector`, and the search as a seed."""
-    found = await nearest(Space.CHUNK, vector, query=query, k=query.chunk_top_k, view=view, tools=tools)
+    found = await nearest(VectorSpace.CHUNK, vector, query=query, k=query.chunk_top_k, view=view, tools=tools)
     return near_hits(found), Seed(text=query.text, kind="vector", found=found)
 
 

@@ -9,7 +9,7 @@ from quipu.model.cluster import ClusterReport, report_text
 from quipu.model.graph import Chunk, chunk_text
 from quipu.model.ids import digest
 from quipu.model.query import Query
-from quipu.ports.tokenizer import Tokenizer
+from quipu.ports.providers import Tokenizer
 from quipu.prompts.fence import TitledText
 
 CALL_TOKENS = 12_000  # of material in one call (Microsoft GraphRAG)

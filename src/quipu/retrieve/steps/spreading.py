@@ -8,7 +8,7 @@ import numpy as np
 from quipu.model.evidence import Hit, Scored
 from quipu.model.ids import relation_id
 from quipu.ports.store import ReadView
-from quipu.ports.topology import Floats, Measure, Topology
+from quipu.ports.topology import EdgeWeight, Floats, Topology
 from quipu.retrieve.steps.passages import MAX_CHUNKS_PER_ENTITY
 from quipu.retrieve.steps.walk import rounded
 
@@ -25,7 +25,7 @@ async def spread_to_relations(
     numbers = np.array([number_by_key[entity.id] for entity in entities], dtype=np.int64)
     counted = np.zeros(len(ranks))
     counted[numbers] = ranks[numbers]
-    links = topology.relations(Measure.ONE).of(numbers)
+    links = topology.relations(EdgeWeight.ONE).of(numbers)
     ends = np.sort(np.stack([numbers[links.of], links.to], axis=1), axis=1)
     ends = np.unique(ends, axis=0) if len(ends) else ends
     sums, of_all = (rounded(each[ends].sum(axis=1)) for each in (counted, ranks))

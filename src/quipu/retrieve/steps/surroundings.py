@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from quipu.model.cluster import Cluster, ClusterReport
 from quipu.model.evidence import Hit, Scored
 from quipu.model.graph import IncidentRelation
-from quipu.ports.store import ReadView, Space
+from quipu.ports.store import ReadView, VectorSpace
 from quipu.retrieve.steps.communities import branches
 from quipu.retrieve.steps.passages import MAX_CHUNKS_PER_ENTITY
 from quipu.retrieve.steps.search import Vector
@@ -59,7 +59,7 @@ async def passages_of(around: Around, vector: Vector, view: ReadView, tools: Too
     stated = await view.chunks_of_relations([r.id for r in around.incident]) if around.incident else {}
     n_stated = _count_stated(around.incident, stated)
     named = sorted({chunk for each in chunks.values() for chunk in each})
-    near = await tools.vectors.similarities(view, Space.CHUNK, vector, named)
+    near = await tools.vectors.similarities(view, VectorSpace.CHUNK, vector, named)
     hits: dict[str, Hit] = {}
     for entity in around.entities:
         counts = n_stated[entity.id]

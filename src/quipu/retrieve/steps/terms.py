@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from quipu.model.chat import ChatRequest, Lifetime, Role
+from quipu.model.chat import ChatRequest, ReplyLifetime, Role
 from quipu.model.query import Query
 from quipu.ports.store import ReadView
 from quipu.prompts import question as prompt
@@ -34,7 +34,7 @@ async def find_terms(query: Query, types: Sequence[str], view: ReadView, model: 
         role=Role.KEYWORDS,
         max_output_tokens=prompt.MAX_OUTPUT_TOKENS,
         schema=prompt.TERMS_SCHEMA,
-        lifetime=Lifetime.REVISION,  # the types are those of the documents
+        lifetime=ReplyLifetime.REVISION,  # the types are those of the documents
         subject=query.text,
     )
     (reply,) = await model.ask([request])

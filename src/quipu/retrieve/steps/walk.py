@@ -12,7 +12,7 @@ from quipu.algo.walk import Block, Walk
 from quipu.model.derivation import SYNONYMS
 from quipu.model.evidence import Scored
 from quipu.ports.store import ReadView
-from quipu.ports.topology import Floats, Ints, Measure, Topology
+from quipu.ports.topology import EdgeWeight, Floats, Ints, Topology
 
 N_DIGITS = 7  # of a score: sums of floats differ below these with the order of their terms
 MAX_DECIMALS = 12  # what is less is noise
@@ -45,9 +45,9 @@ def walk_over(topology: Topology, weights: Weights) -> Walk:
     first_chunk = topology.n_entities
     blocks: list[Block] = []
     if weights.facts:
-        blocks.append(Block(links=topology.relations(Measure.MENTIONS), weight=weights.facts))
+        blocks.append(Block(links=topology.relations(EdgeWeight.MENTIONS), weight=weights.facts))
     if weights.pairs:
-        blocks.append(Block(links=topology.relations(Measure.ONE), weight=weights.pairs))
+        blocks.append(Block(links=topology.relations(EdgeWeight.ONE), weight=weights.pairs))
     if weights.synonyms:
         blocks.append(Block(links=topology.synonyms(), weight=weights.synonyms))
     if weights.naming is not None:

@@ -13,7 +13,7 @@ from collections.abc import Collection
 import numpy as np
 from sqlalchemy import ColumnElement, Connection, bindparam, func, select
 
-from quipu.ports.derived import Changed
+from quipu.ports.derivation_view import ChangeSet
 from quipu.stores.relational import derived_schema as d
 from quipu.stores.relational import meta
 from quipu.stores.relational.backend import Backend
@@ -76,7 +76,7 @@ def said_since(connection: Connection, revision: int) -> frozenset[int] | None:
     return frozenset(from_texts(rows, 1)[0].tolist())
 
 
-def since(snapshot: Snapshot, revision: int) -> Changed | None:
+def since(snapshot: Snapshot, revision: int) -> ChangeSet | None:
     """Return what commits after `revision` changed, None where that is no longer known."""
     first, last = meta.numbers(snapshot.connection, _SINCE, "revision")
     if not first <= revision <= last:
@@ -85,7 +85,7 @@ def since(snapshot: Snapshot, revision: int) -> Changed | None:
         from_texts(snapshot.connection.execute(_ROWS, {"revision": revision, "kind": kind}).all(), 1)[0]
         for kind in (_CHUNK, _ENTITY)
     )
-    return Changed(chunks=np.unique(chunks), entities=np.unique(entities))
+    return ChangeSet(chunks=np.unique(chunks), entities=np.unique(entities))
 
 
 def seal(connection: Connection, revision: int) -> int | None:

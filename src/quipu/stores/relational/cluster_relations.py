@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, func, select, tuple_
 
-from quipu.model.cluster import ClusterRelation, Crossings, Hierarchy
+from quipu.model.cluster import ClusterRelation, ClusterRelationUpdate, Hierarchy
 from quipu.model.fold import thousandths_to_weight, weight_to_thousandths
 from quipu.stores.relational import derived_schema as d
 from quipu.stores.relational import partitions, reports
@@ -40,7 +40,7 @@ def n_by(snapshot: Snapshot, by: str) -> int:
     return snapshot.connection.scalar(_N_BY, {"by": by}) or 0
 
 
-def write(connection: Connection, crossings: Crossings) -> int:
+def write(connection: Connection, crossings: ClusterRelationUpdate) -> int:
     """Put relations in the place of those with the same ends; return how many were of what has changed since."""
     if crossings.revision < partitions.revision_of(connection, Hierarchy.AGGREGATES):
         return len(crossings.relations)

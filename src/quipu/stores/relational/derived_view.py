@@ -5,9 +5,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Concatenate, ParamSpec, TypeVar
 
 from quipu.model.cluster import Cluster, ClusterCount, ClusterRelation, ClusterReport, Hierarchy
-from quipu.model.derivation import NAMES, SENTENCES, SYNONYMS
-from quipu.model.made import Made
-from quipu.ports.derived import AliasRows, Changed, EntityTypes, GraphRows, Held, Ints, Sentence, SynonymRows
+from quipu.model.derivation import NAMES, SENTENCES, SYNONYMS, DerivationRecord
+from quipu.ports.derivation_view import (
+    AliasRows,
+    ChangeSet,
+    DerivationCounts,
+    EntityTypes,
+    GraphRows,
+    Ints,
+    Sentence,
+    SynonymRows,
+)
 from quipu.stores.relational import (
     changes,
     cluster_relations,
@@ -51,10 +59,10 @@ class DerivedReads(ABC):
     async def chunks_allowed(self) -> Ints | None:
         return await self._read(numbers.chunks_allowed)
 
-    async def changed_since(self, revision: int) -> Changed | None:
+    async def changed_since(self, revision: int) -> ChangeSet | None:
         return await self._read(changes.since, revision)
 
-    async def graph_rows(self, changed: Changed | None = None) -> GraphRows:
+    async def graph_rows(self, changed: ChangeSet | None = None) -> GraphRows:
         return await self._read(graph_rows.read, changed)
 
     async def alias_rows(self) -> AliasRows:
@@ -63,7 +71,7 @@ class DerivedReads(ABC):
     async def seal(self, revision: int) -> int | None:
         return await self._read(lambda snapshot: changes.seal(snapshot.connection, revision))
 
-    async def derivations(self) -> Mapping[str, Made]:
+    async def derivations(self) -> Mapping[str, DerivationRecord]:
         return await self._read(made.read)
 
     async def clusters(
@@ -110,7 +118,7 @@ class DerivedReads(ABC):
     async def undivided_chunks(self, limit: int) -> list[str]:
         return await self._read(sentences.undivided, limit)
 
-    async def held(self, derivation: str) -> Held:
+    async def held(self, derivation: str) -> DerivationCounts:
         return await self._read(_HELD[derivation])
 
     async def sentences(self, chunk_ids: Sequence[str]) -> dict[str, list[Sentence]]:

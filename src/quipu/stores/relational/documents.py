@@ -8,9 +8,9 @@ from sqlalchemy import Connection, Row, bindparam, select
 
 from quipu.errors import InvalidDelta
 from quipu.model.delta import ChunkFacts, DocumentFacts
-from quipu.model.document import Metadata, MetadataValue, Status
+from quipu.model.document import DocumentStatus, Metadata, MetadataValue
 from quipu.model.graph import Chunk, chunk_text
-from quipu.ports.store import Space
+from quipu.ports.store import VectorSpace
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.sql import ByValues, execute_rows, insert_rows, next_rid, to_json
 from quipu.stores.relational.vector_rows import VectorChanges, vector_hash
@@ -100,7 +100,7 @@ def publish(
                 moved.append(after)
             if before is not None and (old_title, before.header) != (words.title, words.header):
                 changes.reworded.append((_words(before, old_title), words))
-            vectors.moved(Space.CHUNK, before.vector_hash if before else "", str(after["vector_hash"]))
+            vectors.moved(VectorSpace.CHUNK, before.vector_hash if before else "", str(after["vector_hash"]))
             _compare(before, facts, row_number, changes)
         for row in old.values():
             _drop(row, old_title, changes, vectors)
@@ -169,7 +169,7 @@ def _write_documents(
                 "id": document.id,
                 "version": before.version + 1 if before else 1,
                 "title": document.title,
-                "status": Status.PARTIAL if has_failed else Status.READY,
+                "status": DocumentStatus.PARTIAL if has_failed else DocumentStatus.READY,
                 "source": document.source,
                 "media_type": document.media_type,
                 "metadata": to_json(document.metadata),
@@ -197,7 +197,7 @@ def _chunk_row(chunk: Chunk) -> dict[str, Any]:
         "n_tokens": chunk.n_tokens,
         "text_hash": chunk.text_hash,
         "input_hash": chunk.input_hash,
-        "vector_hash": vector_hash(Space.CHUNK, chunk_text(chunk.title, chunk.header, chunk.text)),
+        "vector_hash": vector_hash(VectorSpace.CHUNK, chunk_text(chunk.title, chunk.header, chunk.text)),
         "error": chunk.error,
     }
 
@@ -216,7 +216,7 @@ def _compare(before: Row[Any] | None, facts: ChunkFacts, row: int, changes: Chun
 def _drop(row: Row[Any], title: str, changes: ChunkChanges, vectors: VectorChanges) -> None:
     changes.removed.append(_words(row, title))
     changes.unsaid.append(row.rid)
-    vectors.moved(Space.CHUNK, row.vector_hash, "")
+    vectors.moved(VectorSpace.CHUNK, row.vector_hash, "")
 
 
 def _words(row: Row[Any], title: str) -> ChunkWords:

@@ -6,15 +6,15 @@ from sqlalchemy import Connection, Table, delete, select
 
 from quipu.model.cluster import Hierarchy, Partition
 from quipu.model.derivation import NAMES, REPORTS, SENTENCES, SYNONYMS
-from quipu.ports.store import Space
+from quipu.ports.store import VectorSpace
 from quipu.stores.relational import derived_schema as d
 from quipu.stores.relational import partitions, reports, sentences, synonyms
 from quipu.stores.relational.vector_rows import VectorChanges
 
 _HIERARCHIES = {"communities": Hierarchy.COMMUNITIES, "hierarchy": Hierarchy.AGGREGATES}
-_EMBEDDED: dict[str, tuple[Space, Table]] = {
-    NAMES: (Space.NAME, d.entity_name),
-    SENTENCES: (Space.SENTENCE, d.sentence),
+_EMBEDDED: dict[str, tuple[VectorSpace, Table]] = {
+    NAMES: (VectorSpace.NAME, d.entity_name),
+    SENTENCES: (VectorSpace.SENTENCE, d.sentence),
 }
 _k = d.cluster.c
 
@@ -39,7 +39,7 @@ def drop(connection: Connection, names: Sequence[str], revision: int, vectors: V
     return synonyms.restart(connection, revision) if SYNONYMS in names else frozenset()
 
 
-def _drop_embedded(connection: Connection, space: Space, owner: Table, vectors: VectorChanges) -> None:
+def _drop_embedded(connection: Connection, space: VectorSpace, owner: Table, vectors: VectorChanges) -> None:
     for text_hash in connection.execute(select(owner.c.vector_hash).distinct()).scalars().all():
         vectors.moved(space, text_hash, "")
     connection.execute(delete(owner))

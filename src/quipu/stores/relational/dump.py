@@ -11,8 +11,8 @@ from typing import Any
 from sqlalchemy import Connection, Select, case, select
 
 from quipu.model.ids import relation_id
-from quipu.model.summary import OwnerKind
-from quipu.ports.store import Space
+from quipu.model.summary import SummaryTargetKind
+from quipu.ports.store import VectorSpace
 from quipu.stores.relational import aggregates, cluster_relations
 from quipu.stores.relational import derived_schema as d
 from quipu.stores.relational import schema as s
@@ -200,7 +200,7 @@ def _relations(connection: Connection) -> Iterator[dict[str, Any]]:
 def _summaries(connection: Connection) -> Iterator[dict[str, Any]]:
     k, e, r = s.summary.c, s.entity.c, s.relation.c
     of_entity = select(e.key, k.inputs_hash, k.text).join_from(s.summary, s.entity, k.owner == e.rid)
-    for row in _stream(connection, of_entity.where(k.kind == OwnerKind.ENTITY.value).order_by(e.key)):
+    for row in _stream(connection, of_entity.where(k.kind == SummaryTargetKind.ENTITY.value).order_by(e.key)):
         yield {"of": row.key, "inputs_hash": row.inputs_hash, "text": row.text}
     of_relation = (
         select(_SOURCE.c.key.label("first"), _TARGET.c.key.label("second"), k.inputs_hash, k.text)
@@ -208,7 +208,7 @@ def _summaries(connection: Connection) -> Iterator[dict[str, Any]]:
         .join(_SOURCE, _SOURCE.c.rid == r.source)
         .join(_TARGET, _TARGET.c.rid == r.target)
     )
-    ordered = of_relation.where(k.kind == OwnerKind.RELATION.value).order_by(_SOURCE.c.key, _TARGET.c.key)
+    ordered = of_relation.where(k.kind == SummaryTargetKind.RELATION.value).order_by(_SOURCE.c.key, _TARGET.c.key)
     for row in _stream(connection, ordered):
         yield {"of": relation_id(row.first, row.second), "inputs_hash": row.inputs_hash, "text": row.text}
 
@@ -245,6 +245,6 @@ def _vectors(connection: Connection) -> Iterator[dict[str, Any]]:
     v, m = s.vector.c, s.model.c
     query = select(v.space, v.text_hash, m.identity).join_from(s.vector, s.model, v.model == m.rid)
     # Communities depend on those before them, and so do the reports on them.
-    query = query.where(m.state == "live", v.space != Space.REPORT).order_by(v.space, v.text_hash)
+    query = query.where(m.state == "live", v.space != VectorSpace.REPORT).order_by(v.space, v.text_hash)
     for row in _stream(connection, query):
         yield {"space": row.space, "text_hash": row.text_hash, "model": row.identity}

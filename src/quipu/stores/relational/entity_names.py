@@ -5,8 +5,8 @@ from collections.abc import Collection, Mapping
 from sqlalchemy import Connection, func, select
 
 from quipu.model.derivation import NAMES
-from quipu.ports.derived import Held
-from quipu.ports.store import Space
+from quipu.ports.derivation_view import DerivationCounts
+from quipu.ports.store import VectorSpace
 from quipu.stores.relational import derived_schema as d
 from quipu.stores.relational import made
 from quipu.stores.relational import schema as s
@@ -28,12 +28,12 @@ def follow(
     """
     if not made.is_kept(connection, NAMES):
         return frozenset()
-    wanted = {rid: vector_hash(Space.NAME, name) for rid, name in names.items()}
+    wanted = {rid: vector_hash(VectorSpace.NAME, name) for rid, name in names.items()}
     kept: dict[int, str] = dict(map(tuple, _KEPT.rows(connection, [*names, *gone])))
     changed = frozenset(rid for rid, text_hash in kept.items() if wanted.get(rid) != text_hash)
     new = sorted(rid for rid, text_hash in wanted.items() if kept.get(rid) != text_hash)
     for rid in {*changed, *new}:
-        vectors.moved(Space.NAME, kept.get(rid, ""), wanted.get(rid, ""))
+        vectors.moved(VectorSpace.NAME, kept.get(rid, ""), wanted.get(rid, ""))
     _DROP.run(connection, sorted(changed))
     rows = [{"rid": rid, "vector_hash": wanted[rid], "revision": revision, "is_compared": 0} for rid in new]
     insert_rows(connection, d.entity_name, rows)
@@ -49,11 +49,11 @@ def begin(connection: Connection, revision: int) -> VectorChanges:
     return vectors
 
 
-def held(snapshot: Snapshot) -> Held:
+def held(snapshot: Snapshot) -> DerivationCounts:
     """Return how many entities there are, and how many names have no vector yet."""
     n_names = snapshot.connection.scalar(select(func.count()).select_from(d.entity_name)) or 0
     if not made.is_kept(snapshot.connection, NAMES):
         n_entities = snapshot.connection.scalar(select(func.count()).select_from(s.entity)) or 0
-        return Held(n_items=0, n_stale=n_entities, n_texts=n_entities)
-    n_texts = n_waiting(snapshot.connection, Space.NAME)
-    return Held(n_items=n_names, n_stale=n_texts, n_texts=n_texts)
+        return DerivationCounts(n_items=0, n_stale=n_entities, n_texts=n_entities)
+    n_texts = n_waiting(snapshot.connection, VectorSpace.NAME)
+    return DerivationCounts(n_items=n_names, n_stale=n_texts, n_texts=n_texts)

@@ -3,8 +3,8 @@
 import numpy as np
 from sqlalchemy import func, select
 
-from quipu.model.fold import voted_type
-from quipu.ports.derived import EntityTypes
+from quipu.model.fold import most_common_type
+from quipu.ports.derivation_view import EntityTypes
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.columns import as_texts, from_texts
 from quipu.stores.relational.filters import ALLOWED_CHUNK
@@ -50,7 +50,7 @@ def _filtered(snapshot: Snapshot) -> EntityTypes:
     said: dict[int, dict[str, int]] = {}
     for rid, kind, n in driver_rows(snapshot.connection.execute(_SAID)):
         said.setdefault(rid, {})[kind] = n
-    type_by_rid = {rid: voted_type(kinds) if len(kinds) > 1 else next(iter(kinds)) for rid, kinds in said.items()}
+    type_by_rid = {rid: most_common_type(kinds) if len(kinds) > 1 else next(iter(kinds)) for rid, kinds in said.items()}
     types = sorted(set(type_by_rid.values()))
     code = {kind: place for place, kind in enumerate(types)}
     numbers = [rid for (rid,) in driver_rows(snapshot.connection.execute(_ALLOWED))]

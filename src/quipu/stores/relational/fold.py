@@ -16,15 +16,15 @@ from quipu.model.fold import (
     MAX_DESCRIPTIONS,
     NO_DESCRIPTION,
     display_name,
-    first_descriptions,
-    joined_descriptions,
-    leaves_out,
+    distinct_descriptions,
+    join_descriptions,
+    most_common_type,
+    needs_summary,
     top_keywords,
-    voted_type,
 )
 from quipu.model.graph import entity_text, relation_text
-from quipu.model.summary import OwnerKind
-from quipu.ports.store import Space
+from quipu.model.summary import SummaryTargetKind
+from quipu.ports.store import VectorSpace
 from quipu.stores.relational import schema as s
 from quipu.stores.relational import summaries
 from quipu.stores.relational.backend import Backend
@@ -98,7 +98,7 @@ def mark_waiting(connection: Connection) -> None:
         waiting = [
             {"row": rid, "described_by": s.WAITING}
             for rid, ordered in sorted(descriptions.items())
-            if leaves_out(ordered)
+            if needs_summary(ordered)
         ]
         mark = table.update().where(table.c.rid == bindparam("row")).values(described_by=bindparam("described_by"))
         execute_rows(connection, mark, waiting)
@@ -116,7 +116,7 @@ def _refold_relations(connection: Connection, backend: Backend, tallies: Tallies
     gone: list[int] = []
     before = _RELATIONS.rows(connection, known)
     said = tallies.relation_descriptions, tallies.relation_forgotten
-    summarised = _standing_summaries(connection, OwnerKind.RELATION, before, *said)
+    summarised = _standing_summaries(connection, SummaryTargetKind.RELATION, before, *said)
     touched: list[Row[Any] | NewRelation] = [*before, *new.values()]
     for row in touched:
         n_mentions = row.n_mentions + tallies.relation_mentions[row.rid]
@@ -124,13 +124,13 @@ def _refold_relations(connection: Connection, backend: Backend, tallies: Tallies
         degrees.update({row.source: change, row.target: change})
         if not n_mentions:
             gone.append(row.rid)
-            folded.vectors.moved(Space.RELATION, row.vector_hash, "")
+            folded.vectors.moved(VectorSpace.RELATION, row.vector_hash, "")
             continue
         words = top_keywords(keywords.get(row.rid, {}))
         description, described_by = _described(descriptions.get(row.rid, []), summarised.get(row.rid))
         text = relation_text(words, row.source_key, row.target_key, description)
-        wanted = vector_hash(Space.RELATION, text)
-        folded.vectors.moved(Space.RELATION, row.vector_hash, wanted)
+        wanted = vector_hash(VectorSpace.RELATION, text)
+        folded.vectors.moved(VectorSpace.RELATION, row.vector_hash, wanted)
         rows.append(
             {
                 "rid": row.rid,
@@ -164,7 +164,7 @@ def _refold_entities(
     gone: list[int] = []
     before = _ENTITIES.rows(connection, known)
     said = tallies.entity_descriptions, tallies.entity_forgotten
-    summarised = _standing_summaries(connection, OwnerKind.ENTITY, before, *said)
+    summarised = _standing_summaries(connection, SummaryTargetKind.ENTITY, before, *said)
     touched: list[Row[Any] | NewEntity] = [*before, *new.values()]
     for row in touched:
         n_mentions = row.n_mentions + tallies.entity_mentions[row.rid]
@@ -172,18 +172,18 @@ def _refold_entities(
             gone.append(row.rid)
             folded.gone_entities.append(row.key)
             folded.gone_rids.append(row.rid)
-            folded.vectors.moved(Space.ENTITY, row.vector_hash, "")
+            folded.vectors.moved(VectorSpace.ENTITY, row.vector_hash, "")
             continue
         name = folded.names[row.rid] = display_name(surfaces[row.rid])
         description, described_by = _described(descriptions.get(row.rid, []), summarised.get(row.rid))
-        wanted = vector_hash(Space.ENTITY, entity_text(name, description))
-        folded.vectors.moved(Space.ENTITY, row.vector_hash, wanted)
+        wanted = vector_hash(VectorSpace.ENTITY, entity_text(name, description))
+        folded.vectors.moved(VectorSpace.ENTITY, row.vector_hash, wanted)
         rows.append(
             {
                 "rid": row.rid,
                 "key": row.key,
                 "name": name,
-                "type": voted_type(types[row.rid]),
+                "type": most_common_type(types[row.rid]),
                 "description": description,
                 "n_mentions": n_mentions,
                 "n_chunks": row.n_chunks + tallies.entity_chunks[row.rid],
@@ -198,7 +198,7 @@ def _refold_entities(
 
 def _standing_summaries(
     connection: Connection,
-    kind: OwnerKind,
+    kind: SummaryTargetKind,
     rows: Sequence[Row[Any]],
     added: Mapping[int, Sequence[tuple[int, str]]],
     removed: Mapping[int, Sequence[int]],
@@ -214,7 +214,7 @@ def _described(ordered: Sequence[str], summary: str | None) -> tuple[str, int]:
     """Return the description to show of an item with these descriptions, and what it is."""
     if summary is not None:
         return summary, s.SUMMARISED
-    return joined_descriptions(ordered), s.WAITING if leaves_out(ordered) else s.JOINED
+    return join_descriptions(ordered), s.WAITING if needs_summary(ordered) else s.JOINED
 
 
 def _write(connection: Connection, table: Table, rows: Sequence[dict[str, Any]], new: Collection[int]) -> None:
@@ -245,7 +245,7 @@ def _of_new(counts: Counter[tuple[int, str]], new: Collection[int]) -> dict[int,
 
 
 def _of_new_described(described: Mapping[int, Sequence[tuple[int, str]]], new: Collection[int]) -> dict[int, list[str]]:
-    return {owner: first_descriptions(described[owner])[:_WALKED] for owner in new if owner in described}
+    return {owner: distinct_descriptions(described[owner])[:_WALKED] for owner in new if owner in described}
 
 
 def _descriptions(connection: Connection, owner: str, owners: Sequence[int]) -> dict[int, list[str]]:

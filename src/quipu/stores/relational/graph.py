@@ -14,15 +14,15 @@ from quipu.model.evidence import Scored
 from quipu.model.fold import (
     descriptions_hash,
     display_name,
-    first_descriptions,
-    joined_descriptions,
+    distinct_descriptions,
+    join_descriptions,
+    most_common_type,
     thousandths_to_weight,
     top_keywords,
-    voted_type,
 )
 from quipu.model.graph import Entity, EntityMention, Relation, RelationMention
 from quipu.model.ids import relation_id
-from quipu.model.summary import OwnerKind
+from quipu.model.summary import SummaryTargetKind
 from quipu.stores.relational import schema as s
 from quipu.stores.relational import summaries
 from quipu.stores.relational.filters import is_allowed
@@ -226,12 +226,12 @@ def _refolded_entities(
     for mention in _MENTIONS.records(snapshot, sorted(rows)):
         mentions.setdefault(mention.entity, []).append(mention)
     degree = _allowed_degrees(snapshot, sorted(mentions))
-    summarised = _summaries(snapshot, OwnerKind.ENTITY, [rows[rid] for rid in mentions])
+    summarised = _summaries(snapshot, SummaryTargetKind.ENTITY, [rows[rid] for rid in mentions])
     return {
         rows[rid].key: Entity(
             key=rows[rid].key,
             name=display_name(Counter(mention.surface for mention in all_mentions)),
-            type=voted_type(Counter(mention.type for mention in all_mentions)),
+            type=most_common_type(Counter(mention.type for mention in all_mentions)),
             description=_description(all_mentions, summarised.get(rid)),
             n_mentions=len(all_mentions),
             n_chunks=len({mention.chunk for mention in all_mentions}),
@@ -251,21 +251,21 @@ def _relations(snapshot: Snapshot, rows: Sequence[Row[Any]]) -> list[Relation]:
     keys = sorted({key for row in rows for key in (row.source_key, row.target_key)})
     names = {entity.key: entity.name for entity in entities(snapshot, keys)}
     said = [row for row in rows if row.rid in mentions]
-    summarised = _summaries(snapshot, OwnerKind.RELATION, said)
+    summarised = _summaries(snapshot, SummaryTargetKind.RELATION, said)
     descriptions = {row.rid: _description(mentions[row.rid], summarised.get(row.rid)) for row in said}
     return [_refolded_relation(row, mentions[row.rid], names, descriptions[row.rid]) for row in said]
 
 
-def _summaries(snapshot: Snapshot, kind: OwnerKind, rows: Sequence[Row[Any]]) -> dict[int, tuple[str, str]]:
+def _summaries(snapshot: Snapshot, kind: SummaryTargetKind, rows: Sequence[Row[Any]]) -> dict[int, tuple[str, str]]:
     summarised = [row.rid for row in rows if row.described_by == s.SUMMARISED]
     return summaries.of(snapshot.connection, kind, summarised)
 
 
 def _description(mentions: Sequence[Row[Any]], summary: tuple[str, str] | None) -> str:
     """Return the summary where the mentions that may be seen say all it was made of, else the join of what they say."""
-    ordered = first_descriptions([(mention.description_order, mention.description) for mention in mentions])
+    ordered = distinct_descriptions([(mention.description_order, mention.description) for mention in mentions])
     inputs_hash, text = summary or ("", "")
-    return text if inputs_hash == descriptions_hash(ordered) else joined_descriptions(ordered)
+    return text if inputs_hash == descriptions_hash(ordered) else join_descriptions(ordered)
 
 
 def _relation(row: Row[Any]) -> Relation:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from sqlalchemy import Select, select
 
-from quipu.ports.derived import AliasRows, Changed, GraphRows, Ints
+from quipu.ports.derivation_view import AliasRows, ChangeSet, GraphRows, Ints
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.columns import as_texts, from_texts
 from quipu.stores.relational.lookup import Lookup
@@ -54,7 +54,7 @@ class _Counted:
     counts: Ints
 
 
-def read(snapshot: Snapshot, changed: Changed | None = None) -> GraphRows:
+def read(snapshot: Snapshot, changed: ChangeSet | None = None) -> GraphRows:
     """Return what all chunks say, or what there is now of what changed; whatever the filter."""
     said, own, aliased = _everywhere(snapshot) if changed is None else _of_changed(snapshot, changed)
     entities, chunks, n_said, n_own, n_aliased = _combined([said, own, aliased])
@@ -95,7 +95,7 @@ def _everywhere(snapshot: Snapshot) -> tuple[_Counted, _Counted, _Counted]:
     )
 
 
-def _of_changed(snapshot: Snapshot, changed: Changed) -> tuple[_Counted, _Counted, _Counted]:
+def _of_changed(snapshot: Snapshot, changed: ChangeSet) -> tuple[_Counted, _Counted, _Counted]:
     """Return these of the changed chunks, and of the changed entities in all other chunks."""
     chunks, entities = changed.chunks.tolist(), changed.entities.tolist()
     here = _Counted(*_LINKED_IN.ints(snapshot, chunks))
@@ -160,7 +160,7 @@ def _combined(parts: Sequence[_Counted]) -> tuple[Ints, ...]:
 
 
 def _read(
-    snapshot: Snapshot, query: Select[tuple[int, ...]], of_chunks: Lookup, changed: Changed | None
+    snapshot: Snapshot, query: Select[tuple[int, ...]], of_chunks: Lookup, changed: ChangeSet | None
 ) -> tuple[Ints, ...]:
     if changed is None:
         return _all(snapshot, query, len(query.selected_columns))

@@ -8,23 +8,23 @@ from typing import Any
 from sqlalchemy import Connection, Row, bindparam, case, func, or_, select
 
 from quipu.model.chunking import chunking_from_json
-from quipu.model.delta import DocumentFacts, Job, JobFailure, Reply
-from quipu.model.document import Metadata, SourceDocument, Status
+from quipu.model.delta import DocumentFacts, ExtractionReply, Job, JobFailure
+from quipu.model.document import DocumentStatus, Metadata, SourceDocument
 from quipu.stores.relational import meta
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.lease import is_dead
 from quipu.stores.relational.sql import ByValues, insert_rows, to_json
 
-WAITING = (Status.QUEUED, Status.REMOVING)
-WORKING = (Status.PARSING, Status.EXTRACTING)
+WAITING = (DocumentStatus.QUEUED, DocumentStatus.REMOVING)
+WORKING = (DocumentStatus.PARSING, DocumentStatus.EXTRACTING)
 
 CLAIM_BYTES = 16_000_000  # of documents handed out at once, to keep memory bounded
 
 _j = s.job.c
 _CURRENT = ByValues(select(_j.rid), _j.rid)
 _REMOVALS = ByValues(select(_j.rid, _j.document).where(_j.data.is_(None)), _j.rid)
-_UNFINISHED = ByValues(select(_j.rid, _j.document).where(_j.status != Status.PARTIAL), _j.document)
-_READING = ByValues(select(_j.document).where(_j.status.in_((Status.QUEUED, *WORKING))), _j.document)
+_UNFINISHED = ByValues(select(_j.rid, _j.document).where(_j.status != DocumentStatus.PARTIAL), _j.document)
+_READING = ByValues(select(_j.document).where(_j.status.in_((DocumentStatus.QUEUED, *WORKING))), _j.document)
 _CONTENT = ("document", "title", "source", "media_type", "metadata", "chunking", "data")
 _IS_SAME = select(func.count()).select_from(s.job).where(*(_j[name] == bindparam(f"its_{name}") for name in _CONTENT))
 _DROP = ByValues(s.job.delete(), _j.rid)
@@ -71,7 +71,7 @@ def claim(connection: Connection, limit: int, *, owner: str, now_s: float, lease
     chosen = _within(CLAIM_BYTES, connection.execute(sizes).all())
     rows = connection.execute(select(s.job).where(j.rid.in_(chosen)).order_by(j.rid)).all()
     for row in rows:
-        status = Status.REMOVING if row.data is None else Status.PARSING
+        status = DocumentStatus.REMOVING if row.data is None else DocumentStatus.PARSING
         lease = {"owner": owner, "lease_until": now_s + lease_s, "status": status}
         connection.execute(s.job.update().where(j.rid == row.rid).values(lease))
     return [_job(row) for row in rows]
@@ -84,7 +84,7 @@ def _within(n_bytes: int, jobs: Sequence[Any]) -> list[int]:
 
 
 def advance(
-    connection: Connection, jobs: Sequence[int], status: Status, *, owner: str, now_s: float, lease_s: float
+    connection: Connection, jobs: Sequence[int], status: DocumentStatus, *, owner: str, now_s: float, lease_s: float
 ) -> set[int]:
     """Record a stage and renew the lease of jobs this owner still holds; return which these are."""
     j = s.job.c
@@ -105,7 +105,7 @@ def release(connection: Connection, owner: str) -> None:
         j.owner == owner, j.status.in_((*WAITING, *WORKING))
     )
     for row in connection.execute(held).all():
-        status = Status.REMOVING if row.is_removal else Status.QUEUED
+        status = DocumentStatus.REMOVING if row.is_removal else DocumentStatus.QUEUED
         free = {"owner": "", "lease_until": 0.0, "status": status}
         connection.execute(s.job.update().where(j.rid == row.rid).values(free))
 
@@ -114,14 +114,14 @@ def finish(connection: Connection, jobs: Sequence[int], partial: Sequence[int]) 
     """Delete finished jobs; those of partly read documents stay, so that the rest can be tried again."""
     _DROP.run(connection, jobs)
     if partial:
-        done = {"status": Status.PARTIAL, "owner": "", "lease_until": 0.0}
+        done = {"status": DocumentStatus.PARTIAL, "owner": "", "lease_until": 0.0}
         connection.execute(s.job.update().where(s.job.c.rid.in_(partial)).values(done))
 
 
 def fail(connection: Connection, failures: Sequence[JobFailure]) -> None:
     """Mark jobs failed, with the reason."""
     for failure in failures:
-        failed = {"status": Status.FAILED, "error": failure.error, "owner": "", "lease_until": 0.0}
+        failed = {"status": DocumentStatus.FAILED, "error": failure.error, "owner": "", "lease_until": 0.0}
         connection.execute(s.job.update().where(s.job.c.rid == failure.job).values(failed))
 
 
@@ -139,7 +139,7 @@ def still_wanted(
     return wanted, tuple(doc.id for doc in publish if doc.job is not None and doc.job not in ours)
 
 
-def given_up(connection: Connection, extracted: Sequence[Reply]) -> tuple[str, ...]:
+def given_up(connection: Connection, extracted: Sequence[ExtractionReply]) -> tuple[str, ...]:
     """Return the documents whose jobs, for which replies came, have been replaced or cancelled."""
     document_by_job = {reply.job: reply.document_id for reply in extracted if reply.job is not None}
     ours = current(connection, list(document_by_job))
@@ -166,10 +166,10 @@ def cancel_removals(connection: Connection, document_ids: Sequence[str]) -> None
 def retry(connection: Connection, document_ids: Sequence[str] | None) -> int:
     """Queue failed and partly failed jobs again; return how many."""
     j = s.job.c
-    chosen = s.job.update().where(j.status.in_((Status.FAILED, Status.PARTIAL)))
+    chosen = s.job.update().where(j.status.in_((DocumentStatus.FAILED, DocumentStatus.PARTIAL)))
     if document_ids is not None:
         chosen = chosen.where(j.document.in_(document_ids))
-    status = case((j.data.is_(None), Status.REMOVING.value), else_=Status.QUEUED.value)
+    status = case((j.data.is_(None), DocumentStatus.REMOVING.value), else_=DocumentStatus.QUEUED.value)
     return connection.execute(chosen.values(status=status, error="")).rowcount
 
 
@@ -181,7 +181,7 @@ def metadata_from_json(text: str) -> Metadata:
 def _job_row(document_id: str, document: SourceDocument | None, now: str) -> dict[str, Any]:
     return {
         "document": document_id,
-        "status": Status.QUEUED if document else Status.REMOVING,
+        "status": DocumentStatus.QUEUED if document else DocumentStatus.REMOVING,
         "title": document.title if document else "",
         "source": document.source if document else "",
         "media_type": document.media_type if document else "",
@@ -197,7 +197,7 @@ def _job_row(document_id: str, document: SourceDocument | None, now: str) -> dic
 
 def _job(row: Row[Any]) -> Job:
     if row.data is None:
-        return Job(id=row.rid, document_id=row.document, status=Status.REMOVING)
+        return Job(id=row.rid, document_id=row.document, status=DocumentStatus.REMOVING)
     source = SourceDocument(
         id=row.document,
         data=row.data,
@@ -207,4 +207,4 @@ def _job(row: Row[Any]) -> Job:
         metadata=metadata_from_json(row.metadata),
         chunking=chunking_from_json(row.chunking) if row.chunking else None,
     )
-    return Job(id=row.rid, document_id=row.document, status=Status.PARSING, source=source)
+    return Job(id=row.rid, document_id=row.document, status=DocumentStatus.PARSING, source=source)

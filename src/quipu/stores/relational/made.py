@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Connection, delete, func, select
 
-from quipu.model.made import Made
+from quipu.model.derivation import DerivationRecord
 from quipu.stores.relational import derived_schema as d
 from quipu.stores.relational.snapshot import Snapshot
 from quipu.stores.relational.sql import insert_rows
@@ -12,10 +12,10 @@ from quipu.stores.relational.sql import insert_rows
 _c = d.derivation.c
 
 
-def read(snapshot: Snapshot) -> Mapping[str, Made]:
+def read(snapshot: Snapshot) -> Mapping[str, DerivationRecord]:
     """Return the derivations that are kept, by name."""
     rows = snapshot.connection.execute(select(d.derivation).order_by(_c.name))
-    return {row.name: Made(name=row.name, identity=row.identity, revision=row.revision) for row in rows}
+    return {row.name: DerivationRecord(name=row.name, identity=row.identity, revision=row.revision) for row in rows}
 
 
 def is_kept(connection: Connection, name: str) -> bool:
@@ -29,7 +29,7 @@ def oldest(connection: Connection) -> int | None:
     return revision
 
 
-def write(connection: Connection, made: Sequence[Made]) -> None:
+def write(connection: Connection, made: Sequence[DerivationRecord]) -> None:
     """Note that derivations were made, in place of what was noted of them before."""
     if made:
         connection.execute(delete(d.derivation).where(_c.name.in_([each.name for each in made])))

@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from quipu.model.cluster import Cluster, ClusterCount, Hierarchy
 from quipu.model.query import Filter
-from quipu.ports.derived import EntityTypes
-from quipu.ports.store import Space
+from quipu.ports.derivation_view import EntityTypes
+from quipu.ports.store import VectorSpace
 from quipu.stores.relational.columns import Ints
 
 K = TypeVar("K")
@@ -42,12 +42,16 @@ class Memo:
     of_all: dict[str, tuple[Ints, ...]] = field(default_factory=dict)
     followed: dict[str, Followed] = field(default_factory=dict)
     chunk_ids: dict[int, str] = field(default_factory=dict)
-    vector_rows: Mapping[Space, dict[str, int]] = field(default_factory=lambda: {space: {} for space in Space})
+    vector_rows: Mapping[VectorSpace, dict[str, int]] = field(
+        default_factory=lambda: {space: {} for space in VectorSpace}
+    )
     arrays: dict[str, tuple[Ints, ...]] = field(default_factory=dict)
     types: dict[str, EntityTypes] = field(default_factory=dict)
     clusters: dict[Hierarchy, list[Cluster]] = field(default_factory=dict)
     cluster_counts: dict[Hierarchy, list[ClusterCount]] = field(default_factory=dict)
-    owners: Mapping[Space, dict[int, tuple[str, ...]]] = field(default_factory=lambda: {space: {} for space in Space})
+    owners: Mapping[VectorSpace, dict[int, tuple[str, ...]]] = field(
+        default_factory=lambda: {space: {} for space in VectorSpace}
+    )
 
     def n_bytes(self) -> int:
         """Return about how much memory it takes, without what filters share."""

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, select, tuple_
 
 from quipu.errors import InvalidDelta
 from quipu.model.delta import ChunkFacts
-from quipu.model.fold import description_order, weight_to_thousandths
+from quipu.model.fold import description_rank, weight_to_thousandths
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.sql import ByValues, insert_rows, next_rid, texts_from_json, to_json
 
@@ -142,7 +142,7 @@ def _entity_rows(
     for ordinal, mention in enumerate(facts.entities):
         entity = entity_by_key[mention.key]
         tallies.add_entity(seen, entity, mention.surface, mention.type, 1)
-        rank = description_order(mention.description, is_definition=mention.is_definition)
+        rank = description_rank(mention.description, is_definition=mention.is_definition)
         tallies.entity_descriptions.setdefault(entity, []).append((rank, mention.description))
         yield {
             "chunk": chunk,
@@ -165,7 +165,7 @@ def _relation_rows(
     for ordinal, found in enumerate(facts.relations):
         ends = _ordered(found.source, found.target)
         weight = weight_to_thousandths(found.weight)
-        relation, rank = relation_by_ends[ends], description_order(found.description)
+        relation, rank = relation_by_ends[ends], description_rank(found.description)
         tallies.add_relation(seen, relation, found.keywords, weight, 1)
         tallies.relation_descriptions.setdefault(relation, []).append((rank, found.description))
         yield {

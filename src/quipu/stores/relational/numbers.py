@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from sqlalchemy import select
 
-from quipu.ports.derived import Ints
+from quipu.ports.derivation_view import Ints
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.allowed import find
 from quipu.stores.relational.lookup import Lookup

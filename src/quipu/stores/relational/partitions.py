@@ -13,7 +13,7 @@ from sqlalchemy import Connection, bindparam, select, tuple_
 
 from quipu.errors import InvalidDelta
 from quipu.model.cluster import Cluster, Hierarchy, Partition
-from quipu.model.summary import Owner, OwnerKind
+from quipu.model.summary import SummaryTarget, SummaryTargetKind
 from quipu.stores.relational import changes, meta, reports
 from quipu.stores.relational import derived_schema as d
 from quipu.stores.relational import schema as s
@@ -78,9 +78,13 @@ def follow(
     return touched
 
 
-def unsettle(connection: Connection, backend: Backend, owners: Sequence[Owner]) -> None:
+def unsettle(connection: Connection, backend: Backend, owners: Sequence[SummaryTarget]) -> None:
     """Note that entities and relations are described in other words, which take nothing back."""
-    keys = {key for each in owners for key in (each.id.split(" -- ") if each.kind is OwnerKind.RELATION else [each.id])}
+    keys = {
+        key
+        for each in owners
+        for key in (each.id.split(" -- ") if each.kind is SummaryTargetKind.RELATION else [each.id])
+    }
     rids = [rid for _, rid in _ENTITIES.rows(connection, sorted(keys))]
     follow(connection, backend, rids, (), (), VectorChanges())
 

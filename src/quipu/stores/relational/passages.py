@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Row, Select, func, select
 
-from quipu.model.document import Document, Status
+from quipu.model.document import Document, DocumentStatus
 from quipu.model.evidence import Scored
 from quipu.model.graph import Chunk
 from quipu.stores.relational import schema as s
@@ -16,7 +16,7 @@ from quipu.stores.relational.snapshot import Snapshot
 from quipu.stores.relational.sql import select_in, texts_from_json
 from quipu.text.counted import counted
 
-_HIDDEN_JOBS = (Status.PARTIAL,)
+_HIDDEN_JOBS = (DocumentStatus.PARTIAL,)
 _N_CHUNKS = select(func.count()).select_from(s.chunk)
 _CHUNK = select(s.chunk, s.document.c.id.label("document_id"), s.document.c.title).join(
     s.document, s.document.c.rid == s.chunk.c.document
@@ -81,7 +81,7 @@ def _document(row: Row[Any], job: Row[Any] | None) -> Document:
     return Document(
         id=row.id,
         title=row.title,
-        status=Status(job.status if job else row.status),
+        status=DocumentStatus(job.status if job else row.status),
         source=row.source,
         media_type=row.media_type,
         metadata=metadata_from_json(row.metadata),
@@ -107,7 +107,7 @@ def _waiting_document(job: Row[Any]) -> Document:
     return Document(
         id=job.document,
         title=job.title,
-        status=Status(job.status),
+        status=DocumentStatus(job.status),
         source=job.source,
         media_type=job.media_type,
         metadata=metadata_from_json(job.metadata),

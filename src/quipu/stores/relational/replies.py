@@ -15,8 +15,8 @@ from typing import Any
 from sqlalchemy import Connection, select, tuple_
 from sqlalchemy import text as sql_text
 
-from quipu.model.chat import ChatRequest, Lifetime
-from quipu.model.delta import Reply
+from quipu.model.chat import ChatRequest, ReplyLifetime
+from quipu.model.delta import ExtractionReply
 from quipu.stores.relational import meta
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.backend import Backend
@@ -35,19 +35,19 @@ _ASKED_FOR = ByValues(select(_u.input_hash), _u.document)
 _JOINT = ByValues(
     select(_u.input_hash)
     .join_from(s.reply_document, s.reply, _u.input_hash == _h)
-    .where(_r.lifetime == Lifetime.ALL_DOCUMENTS.value),
+    .where(_r.lifetime == ReplyLifetime.ALL_DOCUMENTS.value),
     _u.document,
 )
 _USED = ByValues(select(_u.input_hash).distinct(), _u.input_hash)
 _MADE_FROM = ByValues(select(_f.input_hash).distinct(), _f.source)
-_RELEASE = ByValues(s.reply.update().values(lifetime=Lifetime.FREE.value), _h)
+_RELEASE = ByValues(s.reply.update().values(lifetime=ReplyLifetime.FREE.value), _h)
 _FORGET_DOCUMENTS = ByValues(s.reply_document.delete(), _u.document)
 _FORGET_USES = ByValues(s.reply_document.delete(), tuple_(_u.document, _u.input_hash))
 _DROP_PAYLOADS = ByValues(s.reply.delete(), _h)
 _DROP = [ByValues(table.delete(), table.c.input_hash) for table in (s.reply, s.reply_document, s.reply_source)]
 _LIVE = ByValues(select(s.document.c.id, s.document.c.version, s.document.c.stands_since), s.document.c.id)
 _QUEUED = ByValues(select(s.job.c.document).where(s.job.c.data.is_not(None)), s.job.c.document)
-_OF_REVISION = sql_text(f"SELECT input_hash FROM reply WHERE lifetime = '{Lifetime.REVISION.value}'")
+_OF_REVISION = sql_text(f"SELECT input_hash FROM reply WHERE lifetime = '{ReplyLifetime.REVISION.value}'")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,13 +61,13 @@ class CallReply:
     @property
     def owners(self) -> tuple[str, ...]:
         """The documents it goes with: none where something else ends it."""
-        is_of_none = self.request.lifetime in (Lifetime.REVISION, Lifetime.FREE)
+        is_of_none = self.request.lifetime in (ReplyLifetime.REVISION, ReplyLifetime.FREE)
         return () if is_of_none else self.request.documents
 
     def is_older_than(self, revision: int) -> bool:
         """Say whether it is to go with facts that have changed by this revision."""
         made_at = self.request.revision
-        return self.request.lifetime is Lifetime.REVISION and made_at is not None and made_at < revision
+        return self.request.lifetime is ReplyLifetime.REVISION and made_at is not None and made_at < revision
 
     def is_of_all(self, stands_since: Mapping[str, int]) -> bool:
         """Say whether all its documents are live and still say what they said, given since when each does."""
@@ -75,14 +75,14 @@ class CallReply:
         return all(each in stands_since and (made_at is None or stands_since[each] <= made_at) for each in self.owners)
 
 
-def record(connection: Connection, backend: Backend, replies: Sequence[Reply]) -> None:
+def record(connection: Connection, backend: Backend, replies: Sequence[ExtractionReply]) -> None:
     """Keep an extractor's replies, each for the document it was asked for, unless that is gone by now, or for none."""
     _, known = _versions(connection, sorted({reply.document_id for reply in replies}))
     owned = [reply for reply in replies if reply.document_id in known]
-    _put(connection, {reply.input_hash: reply.payload for reply in reversed(owned)}, Lifetime.DOCUMENTS)
+    _put(connection, {reply.input_hash: reply.payload for reply in reversed(owned)}, ReplyLifetime.DOCUMENTS)
     use(connection, backend, [(reply.document_id, reply.input_hash) for reply in owned])
     free = [reply for reply in replies if not reply.document_id]
-    _put(connection, {reply.input_hash: reply.payload for reply in reversed(free)}, Lifetime.FREE)
+    _put(connection, {reply.input_hash: reply.payload for reply in reversed(free)}, ReplyLifetime.FREE)
 
 
 def keep(connection: Connection, backend: Backend, replies: Sequence[CallReply]) -> None:
@@ -96,10 +96,10 @@ def keep(connection: Connection, backend: Backend, replies: Sequence[CallReply])
     there = {row.input_hash for row in _KEPT.rows(connection, sources)}
     uses: list[dict[str, Any]] = []
     made: list[dict[str, Any]] = []
-    payloads: dict[Lifetime, dict[str, str]] = {}
+    payloads: dict[ReplyLifetime, dict[str, str]] = {}
     for reply in replies:
         owners, lifetime = [each for each in reply.owners if each in version], reply.request.lifetime
-        is_wanted = reply.is_of_all(stands_since) if lifetime is Lifetime.ALL_DOCUMENTS else bool(owners)
+        is_wanted = reply.is_of_all(stands_since) if lifetime is ReplyLifetime.ALL_DOCUMENTS else bool(owners)
         is_wanted = (is_wanted or not reply.owners) and not reply.is_older_than(since)
         if is_wanted and there.issuperset(reply.request.made_from):
             payloads.setdefault(lifetime, {}).setdefault(reply.input_hash, reply.payload)
@@ -171,15 +171,19 @@ def purge(connection: Connection) -> int:
     for row in connection.execute(uses).all():
         is_of_version = row.version != EXTRACTION and row.version == version.get(row.document)
         is_needed = (row.document, row.input_hash, row.version) in needed
-        if row.document not in waiting and row.lifetime != Lifetime.ALL_DOCUMENTS and not (is_of_version or is_needed):
+        if (
+            row.document not in waiting
+            and row.lifetime != ReplyLifetime.ALL_DOCUMENTS
+            and not (is_of_version or is_needed)
+        ):
             old.append((row.document, row.input_hash))
     _FORGET_USES.run(connection, old)
     owned = select(u.input_hash).union(select(_f.input_hash))
-    unowned = select(_h).where(_r.lifetime != Lifetime.REVISION.value, _h.not_in(owned))
+    unowned = select(_h).where(_r.lifetime != ReplyLifetime.REVISION.value, _h.not_in(owned))
     return _drop(connection, set(connection.execute(unowned).scalars()))
 
 
-def _put(connection: Connection, payload_by_hash: Mapping[str, str], lifetime: Lifetime) -> None:
+def _put(connection: Connection, payload_by_hash: Mapping[str, str], lifetime: ReplyLifetime) -> None:
     """Keep payloads where there is none yet, or one that cannot be read."""
     readable = read(connection, list(payload_by_hash))
     new = {input_hash: payload for input_hash, payload in payload_by_hash.items() if input_hash not in readable}

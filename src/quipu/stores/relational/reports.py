@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, select
 from quipu.errors import InvalidDelta
 from quipu.model.cluster import ClusterReport, Finding, Hierarchy, report_text
 from quipu.model.derivation import REPORTS
-from quipu.ports.store import Space
+from quipu.ports.store import VectorSpace
 from quipu.stores.relational import derived_schema as d
 from quipu.stores.relational import made
 from quipu.stores.relational.allowed import find
@@ -74,7 +74,7 @@ def write(connection: Connection, reports: Sequence[ClusterReport], vectors: Vec
     _DROP.run(connection, sorted(current))
     written = [_row(rid, report) for rid, report in sorted(current.items())]
     for row in written:
-        vectors.moved(Space.REPORT, before.get(row["rid"], ""), row["vector_hash"])
+        vectors.moved(VectorSpace.REPORT, before.get(row["rid"], ""), row["vector_hash"])
     insert_rows(connection, d.report, written)
     return len(reports) - len(written)
 
@@ -83,7 +83,7 @@ def drop(connection: Connection, rids: Iterable[int], vectors: VectorChanges) ->
     """Drop the reports of these clusters."""
     rows = _HASHES.rows(connection, sorted(rids))
     for _, text_hash in rows:
-        vectors.moved(Space.REPORT, text_hash, "")
+        vectors.moved(VectorSpace.REPORT, text_hash, "")
     _DROP.run(connection, [rid for rid, _ in rows])
 
 
@@ -115,5 +115,5 @@ def _row(rid: int, report: ClusterReport) -> dict[str, Any]:
         "chunks": to_json(report.chunks),
         "inputs_hash": report.inputs_hash,
         "model": report.model,
-        "vector_hash": vector_hash(Space.REPORT, report_text(report)),
+        "vector_hash": vector_hash(VectorSpace.REPORT, report_text(report)),
     }

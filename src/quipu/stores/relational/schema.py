@@ -15,7 +15,7 @@ from sqlalchemy import (
     text,
 )
 
-from quipu.model.chat import Lifetime
+from quipu.model.chat import ReplyLifetime
 from quipu.stores.relational.space_code import SpaceCode
 
 metadata = MetaData()
@@ -162,8 +162,8 @@ reply = Table(
     metadata,
     Column("input_hash", Text, primary_key=True),
     Column("payload", LargeBinary, nullable=False),  # deflated UTF-8
-    Column("lifetime", Text, nullable=False, server_default=Lifetime.DOCUMENTS.value),
-    Index("reply_revision", "lifetime", sqlite_where=text(f"lifetime = '{Lifetime.REVISION.value}'")),
+    Column("lifetime", Text, nullable=False, server_default=ReplyLifetime.DOCUMENTS.value),
+    Index("reply_revision", "lifetime", sqlite_where=text(f"lifetime = '{ReplyLifetime.REVISION.value}'")),
 )
 
 # `version`: 0 for an extraction, which a document needs while one of its chunks has that input; for a single call, the

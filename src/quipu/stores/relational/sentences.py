@@ -5,10 +5,10 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, select
 
+from quipu.model.delta import ChunkSentences
 from quipu.model.derivation import SENTENCES
-from quipu.model.sentences import ChunkSentences
-from quipu.ports.derived import Held, Sentence
-from quipu.ports.store import Space
+from quipu.ports.derivation_view import DerivationCounts, Sentence
+from quipu.ports.store import VectorSpace
 from quipu.stores.relational import derived_schema as d
 from quipu.stores.relational import made, meta
 from quipu.stores.relational import schema as s
@@ -79,8 +79,8 @@ def write(connection: Connection, divided: Sequence[ChunkSentences]) -> VectorCh
     for each in divided:
         for ordinal, (start, end) in enumerate(each.spans if each.chunk in chunks else ()):
             chunk = chunks[each.chunk]
-            wanted = vector_hash(Space.SENTENCE, chunk.text[start:end])
-            vectors.moved(Space.SENTENCE, "", wanted)
+            wanted = vector_hash(VectorSpace.SENTENCE, chunk.text[start:end])
+            vectors.moved(VectorSpace.SENTENCE, "", wanted)
             place = {"start_char": start, "end_char": end, "vector_hash": wanted}
             rows.append({"rid": rid + len(rows), "chunk": chunk.rid, "ordinal": ordinal, **place})
     insert_rows(connection, d.sentence, rows)
@@ -92,7 +92,7 @@ def write(connection: Connection, divided: Sequence[ChunkSentences]) -> VectorCh
 def drop(connection: Connection, chunks: Sequence[int], vectors: VectorChanges) -> None:
     """Drop the sentences of these chunks."""
     for (text_hash,) in _HASHES.rows(connection, chunks):
-        vectors.moved(Space.SENTENCE, text_hash, "")
+        vectors.moved(VectorSpace.SENTENCE, text_hash, "")
     _DROP.run(connection, chunks)
 
 
@@ -116,13 +116,13 @@ def skipped(connection: Connection) -> list[int]:
     return list(connection.execute(is_taken, {"divided_to": -1}).scalars())
 
 
-def held(snapshot: Snapshot) -> Held:
+def held(snapshot: Snapshot) -> DerivationCounts:
     """Return how many sentences there are, in how many chunks they are not known, and about what is to be embedded."""
     n_sentences = snapshot.connection.scalar(select(func.count()).select_from(d.sentence)) or 0
     n_undivided = snapshot.connection.scalar(_N_UNDIVIDED, _from(snapshot.connection)) or 0
-    n_texts = n_waiting(snapshot.connection, Space.SENTENCE) + _n_expected(snapshot.connection, n_undivided)
+    n_texts = n_waiting(snapshot.connection, VectorSpace.SENTENCE) + _n_expected(snapshot.connection, n_undivided)
     is_kept = made.is_kept(snapshot.connection, SENTENCES)
-    return Held(n_items=n_sentences if is_kept else 0, n_stale=n_undivided, n_texts=n_texts)
+    return DerivationCounts(n_items=n_sentences if is_kept else 0, n_stale=n_undivided, n_texts=n_texts)
 
 
 def _n_expected(connection: Connection, n_undivided: int) -> int:

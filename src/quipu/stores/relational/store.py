@@ -11,10 +11,10 @@ from sqlalchemy import Connection
 
 from quipu.errors import InvalidDelta, Unavailable
 from quipu.model.chat import ChatRequest
-from quipu.model.delta import Committed, Delta, DocumentFacts, Job
-from quipu.model.document import Status
+from quipu.model.delta import CommitResult, Delta, DocumentFacts, Job
+from quipu.model.document import DocumentStatus
 from quipu.model.query import Filter
-from quipu.model.summary import Owner, Summary, SummaryTask
+from quipu.model.summary import Summary, SummaryTarget, SummaryTask
 from quipu.model.usage import UsageRow
 from quipu.ports.store import ReadView
 from quipu.stores.relational import changes as change_log
@@ -93,7 +93,7 @@ class RelationalStore:
         if not any_tokenizer:
             await self._read(lambda connection: migrations.check_tokenizer(connection, self._analyzer.identity))
 
-    async def commit(self, delta: Delta) -> Committed:
+    async def commit(self, delta: Delta) -> CommitResult:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         committed = await self._write(lambda connection: self._commit(connection, delta, now))
         if delta.publish or delta.enqueue:
@@ -118,7 +118,7 @@ class RelationalStore:
             )
         )
 
-    async def advance(self, job_ids: Sequence[int], status: Status) -> set[int]:
+    async def advance(self, job_ids: Sequence[int], status: DocumentStatus) -> set[int]:
         return await self._write(
             lambda connection: jobs.advance(
                 connection, job_ids, status, owner=self._owner, now_s=time.time(), lease_s=self._lease_s
@@ -181,10 +181,10 @@ class RelationalStore:
     async def usage(self, since: str = "", until: str = "") -> list[UsageRow]:
         return await self._read(lambda connection: usage_rows.read(connection, since, until))
 
-    async def unsummarised(self) -> list[Owner]:
+    async def unsummarised(self) -> list[SummaryTarget]:
         return await self._read(summaries.waiting)
 
-    async def summary_tasks(self, owners: Sequence[Owner]) -> list[SummaryTask]:
+    async def summary_tasks(self, owners: Sequence[SummaryTarget]) -> list[SummaryTask]:
         return await self._read(lambda connection: summaries.tasks(connection, owners))
 
     async def stale_texts(self, model: str, limit: int) -> dict[str, str]:
@@ -292,7 +292,7 @@ class RelationalStore:
 
         return await finish_in_thread(run)
 
-    def _commit(self, connection: Connection, delta: Delta, now: str) -> Committed:
+    def _commit(self, connection: Connection, delta: Delta, now: str) -> CommitResult:
         """Apply a Delta; the order of the steps is the order of what depends on what."""
         backend = self._backend
         if delta.publish or delta.remove or delta.remove_claimed:
@@ -339,7 +339,7 @@ class RelationalStore:
         n_outdated += deriving.write(connection, backend, delta, revision)
         vector_rows.write(connection, delta.vectors)
         usage_rows.add(connection, backend, delta.usage)
-        return Committed(revision=revision, superseded=superseded, n_outdated=n_outdated)
+        return CommitResult(revision=revision, superseded=superseded, n_outdated=n_outdated)
 
     def _open_view(self, connection: Connection, allowed: Filter) -> RelationalView:
         is_filtered = not allowed.is_empty()

@@ -13,11 +13,11 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, Table, Update, bi
 from sqlalchemy import text as sql_text
 
 from quipu.errors import InvalidDelta
-from quipu.model.fold import NO_DESCRIPTION, descriptions_hash, first_descriptions
+from quipu.model.fold import NO_DESCRIPTION, descriptions_hash, distinct_descriptions
 from quipu.model.graph import entity_text, relation_text
 from quipu.model.ids import relation_ends, relation_id
-from quipu.model.summary import Description, Owner, OwnerKind, Summary, SummaryTask
-from quipu.ports.store import Space
+from quipu.model.summary import Description, Summary, SummaryTarget, SummaryTargetKind, SummaryTask
+from quipu.ports.store import VectorSpace
 from quipu.stores.relational import meta
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.sql import ByValues, execute_rows, insert_rows, texts_from_json
@@ -36,8 +36,8 @@ def _with_keys(query: Select[Any]) -> Select[Any]:
 _RELATION = _with_keys(select(s.relation, *_relation_keys))
 _KEYS = ByValues(select(s.entity.c.key, s.entity.c.rid), s.entity.c.key)
 _ROWS = {
-    OwnerKind.ENTITY: ByValues(select(s.entity), s.entity.c.key),
-    OwnerKind.RELATION: ByValues(_RELATION, tuple_(s.relation.c.source, s.relation.c.target)),
+    SummaryTargetKind.ENTITY: ByValues(select(s.entity), s.entity.c.key),
+    SummaryTargetKind.RELATION: ByValues(_RELATION, tuple_(s.relation.c.source, s.relation.c.target)),
 }
 _OF = ByValues(select(_kept.owner, _kept.inputs_hash, _kept.text).where(_kept.kind == bindparam("of")), _kept.owner)
 _DROP = ByValues(s.summary.delete().where(_kept.kind == bindparam("of")), _kept.owner)
@@ -48,9 +48,11 @@ def _is_waiting(table: Table) -> ColumnElement[bool]:
     return sql_text(f"{table.name}.described_by = {s.WAITING}")  # type: ignore[return-value]
 
 
-_WAITING: dict[OwnerKind, Select[Any]] = {
-    OwnerKind.ENTITY: select(s.entity.c.key).where(_is_waiting(s.entity)),
-    OwnerKind.RELATION: _with_keys(select(*_relation_keys).select_from(s.relation)).where(_is_waiting(s.relation)),
+_WAITING: dict[SummaryTargetKind, Select[Any]] = {
+    SummaryTargetKind.ENTITY: select(s.entity.c.key).where(_is_waiting(s.entity)),
+    SummaryTargetKind.RELATION: _with_keys(select(*_relation_keys).select_from(s.relation)).where(
+        _is_waiting(s.relation)
+    ),
 }
 _N_WAITING = [select(func.count()).select_from(table).where(_is_waiting(table)) for table in (s.entity, s.relation)]
 
@@ -82,8 +84,8 @@ def _mentions(table: Table, owner: ColumnElement[Any]) -> _Mentions:
 
 
 _MENTIONS = {
-    OwnerKind.ENTITY: _mentions(s.entity_mention, s.entity_mention.c.entity),
-    OwnerKind.RELATION: _mentions(s.relation_mention, s.relation_mention.c.relation),
+    SummaryTargetKind.ENTITY: _mentions(s.entity_mention, s.entity_mention.c.entity),
+    SummaryTargetKind.RELATION: _mentions(s.relation_mention, s.relation_mention.c.relation),
 }
 
 
@@ -92,17 +94,17 @@ def _describe(table: Table) -> Update:
     return table.update().where(table.c.rid == bindparam("row")).values({name: bindparam(name) for name in columns})
 
 
-_DESCRIBE = {OwnerKind.ENTITY: _describe(s.entity), OwnerKind.RELATION: _describe(s.relation)}
+_DESCRIBE = {SummaryTargetKind.ENTITY: _describe(s.entity), SummaryTargetKind.RELATION: _describe(s.relation)}
 
 
-def waiting(connection: Connection) -> list[Owner]:
+def waiting(connection: Connection) -> list[SummaryTarget]:
     """Return everything that waits for a summary, ordered."""
-    entities = connection.execute(_WAITING[OwnerKind.ENTITY]).scalars()
-    relations = connection.execute(_WAITING[OwnerKind.RELATION])
+    entities = connection.execute(_WAITING[SummaryTargetKind.ENTITY]).scalars()
+    relations = connection.execute(_WAITING[SummaryTargetKind.RELATION])
     return sorted(
         [
-            *(Owner(OwnerKind.ENTITY, key) for key in entities),
-            *(Owner(OwnerKind.RELATION, relation_id(*keys)) for keys in relations),
+            *(SummaryTarget(SummaryTargetKind.ENTITY, key) for key in entities),
+            *(SummaryTarget(SummaryTargetKind.RELATION, relation_id(*keys)) for keys in relations),
         ]
     )
 
@@ -112,11 +114,11 @@ def n_waiting(connection: Connection) -> int:
     return sum(connection.scalar(query) or 0 for query in _N_WAITING)
 
 
-def tasks(connection: Connection, owners: Sequence[Owner]) -> list[SummaryTask]:
+def tasks(connection: Connection, owners: Sequence[SummaryTarget]) -> list[SummaryTask]:
     """Return what is to be summarised of these owners, in their order; those that no longer wait are left out."""
-    found: dict[Owner, SummaryTask] = {}
+    found: dict[SummaryTarget, SummaryTask] = {}
     revision = meta.number(connection, "revision")
-    for kind in OwnerKind:
+    for kind in SummaryTargetKind:
         rows = {row.rid: row for row in _rows(connection, kind, [owner.id for owner in owners if owner.kind == kind])}
         rids = sorted(rid for rid, row in rows.items() if row.described_by == s.WAITING)
         stated: dict[int, list[tuple[int, Description]]] = {}
@@ -124,7 +126,7 @@ def tasks(connection: Connection, owners: Sequence[Owner]) -> list[SummaryTask]:
             stated.setdefault(rid, []).append((rank, Description(text=text, document=document)))
         for rid, ranked in stated.items():
             names = _names(kind, rows[rid])
-            owner = Owner(kind, names[0] if kind is OwnerKind.ENTITY else relation_id(*names))
+            owner = SummaryTarget(kind, names[0] if kind is SummaryTargetKind.ENTITY else relation_id(*names))
             ordered = tuple(description for _, description in sorted(ranked, key=lambda each: each[0]))
             inputs_hash = descriptions_hash(each.text for each in ordered)
             found[owner] = SummaryTask(
@@ -139,7 +141,7 @@ def write(connection: Connection, summaries: Sequence[Summary]) -> tuple[VectorC
         raise InvalidDelta("A summary without words.")
     changes, n_written = VectorChanges(), 0
     by_owner = {summary.owner: summary for summary in summaries}
-    for kind in OwnerKind:
+    for kind in SummaryTargetKind:
         by_id = {owner.id: summary for owner, summary in by_owner.items() if owner.kind == kind}
         rows = [row for row in _rows(connection, kind, list(by_id)) if row.described_by != s.JOINED]
         hashes = inputs(connection, kind, [row.rid for row in rows])
@@ -147,10 +149,10 @@ def write(connection: Connection, summaries: Sequence[Summary]) -> tuple[VectorC
         kept: list[dict[str, Any]] = []
         for row in rows:
             names = _names(kind, row)
-            summary = by_id[names[0] if kind is OwnerKind.ENTITY else relation_id(*names)]
+            summary = by_id[names[0] if kind is SummaryTargetKind.ENTITY else relation_id(*names)]
             if hashes.get(row.rid) == summary.inputs_hash:
                 wanted = _vector_hash(kind, row, summary.text)
-                changes.moved(Space(kind), row.vector_hash, wanted)
+                changes.moved(VectorSpace(kind), row.vector_hash, wanted)
                 written = {"description": summary.text, "described_by": s.SUMMARISED, "vector_hash": wanted}
                 described.append({"row": row.rid, **written})
                 content = {"inputs_hash": summary.inputs_hash, "text": summary.text, "model": summary.model}
@@ -162,17 +164,17 @@ def write(connection: Connection, summaries: Sequence[Summary]) -> tuple[VectorC
     return changes, len(by_owner) - n_written
 
 
-def inputs(connection: Connection, kind: OwnerKind, rids: Iterable[int]) -> dict[int, str]:
+def inputs(connection: Connection, kind: SummaryTargetKind, rids: Iterable[int]) -> dict[int, str]:
     """Return the hash of all descriptions of each of these rows."""
     described: dict[int, list[tuple[int, str]]] = {}
     for rid, rank, text in _MENTIONS[kind].described.rows(connection, rids):
         described.setdefault(rid, []).append((rank, text))
-    return {rid: descriptions_hash(first_descriptions(ranked)) for rid, ranked in described.items()}
+    return {rid: descriptions_hash(distinct_descriptions(ranked)) for rid, ranked in described.items()}
 
 
 def changed(
     connection: Connection,
-    kind: OwnerKind,
+    kind: SummaryTargetKind,
     rids: Iterable[int],
     added: Mapping[int, Sequence[tuple[int, str]]],
     removed: Mapping[int, Sequence[int]],
@@ -197,30 +199,30 @@ def changed(
     return found
 
 
-def drop(connection: Connection, kind: OwnerKind, rids: Sequence[int]) -> None:
+def drop(connection: Connection, kind: SummaryTargetKind, rids: Sequence[int]) -> None:
     """Drop the summaries of these rows."""
     _DROP.run(connection, rids, of=kind)
 
 
-def of(connection: Connection, kind: OwnerKind, rids: Iterable[int]) -> dict[int, tuple[str, str]]:
+def of(connection: Connection, kind: SummaryTargetKind, rids: Iterable[int]) -> dict[int, tuple[str, str]]:
     """Return the summary of each of these rows that has one: (hash of its inputs, text)."""
     return {rid: (inputs_hash, text) for rid, inputs_hash, text in _OF.rows(connection, rids, of=kind)}
 
 
-def _rows(connection: Connection, kind: OwnerKind, ids: Sequence[str]) -> Sequence[Row[Any]]:
-    if kind is OwnerKind.ENTITY:
+def _rows(connection: Connection, kind: SummaryTargetKind, ids: Sequence[str]) -> Sequence[Row[Any]]:
+    if kind is SummaryTargetKind.ENTITY:
         return _ROWS[kind].rows(connection, ids)
     ends = [relation_ends(each) for each in ids if each.count(" -- ") == 1]
     rids = dict(map(tuple, _KEYS.rows(connection, sorted({key for pair in ends for key in pair}))))
     return _ROWS[kind].rows(connection, sorted((rids[a], rids[b]) for a, b in ends if a in rids and b in rids))
 
 
-def _names(kind: OwnerKind, row: Row[Any]) -> tuple[str, ...]:
-    return (row.key,) if kind is OwnerKind.ENTITY else (row.source_key, row.target_key)
+def _names(kind: SummaryTargetKind, row: Row[Any]) -> tuple[str, ...]:
+    return (row.key,) if kind is SummaryTargetKind.ENTITY else (row.source_key, row.target_key)
 
 
-def _vector_hash(kind: OwnerKind, row: Row[Any], description: str) -> str:
-    if kind is OwnerKind.ENTITY:
-        return vector_hash(Space.ENTITY, entity_text(row.name, description))
+def _vector_hash(kind: SummaryTargetKind, row: Row[Any], description: str) -> str:
+    if kind is SummaryTargetKind.ENTITY:
+        return vector_hash(VectorSpace.ENTITY, entity_text(row.name, description))
     words = texts_from_json(row.keywords)
-    return vector_hash(Space.RELATION, relation_text(words, row.source_key, row.target_key, description))
+    return vector_hash(VectorSpace.RELATION, relation_text(words, row.source_key, row.target_key, description))

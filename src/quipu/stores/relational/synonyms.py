@@ -5,9 +5,9 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from sqlalchemy import Connection, bindparam, func, literal_column, select
 
+from quipu.model.delta import SynonymUpdate
 from quipu.model.derivation import SYNONYMS
-from quipu.model.synonyms import Compared
-from quipu.ports.derived import Held, Ints, SynonymRows
+from quipu.ports.derivation_view import DerivationCounts, Ints, SynonymRows
 from quipu.stores.relational import changes, made
 from quipu.stores.relational import derived_schema as d
 from quipu.stores.relational import schema as s
@@ -78,7 +78,7 @@ def to_compare(snapshot: Snapshot, limit: int) -> list[str]:
     return list(snapshot.connection.execute(_TO_COMPARE.limit(limit)).scalars())
 
 
-def write(connection: Connection, compared: Compared, revision: int) -> frozenset[int]:
+def write(connection: Connection, compared: SynonymUpdate, revision: int) -> frozenset[int]:
     """Record what a comparison found, as far as the names are still those that were compared.
 
     Returns the entities that have other synonyms now.
@@ -125,13 +125,13 @@ def note(connection: Connection, backend: Backend, revision: int, rids: Collecti
         changes.note(connection, backend, revision, entities=rids)
 
 
-def held(snapshot: Snapshot) -> Held:
+def held(snapshot: Snapshot) -> DerivationCounts:
     """Return how many pairs there are, and how many names are to be compared."""
     n_pairs = snapshot.connection.scalar(select(func.count()).select_from(d.synonym)) or 0
     n_names = select(func.count()).select_from(d.entity_name)
     is_kept = made.is_kept(snapshot.connection, SYNONYMS)
     n_new = snapshot.connection.scalar(n_names.where(_is_new) if is_kept else n_names) or 0
-    return Held(n_items=n_pairs, n_stale=n_new)
+    return DerivationCounts(n_items=n_pairs, n_stale=n_new)
 
 
 def _ordered(first: int, second: int) -> tuple[int, int]:

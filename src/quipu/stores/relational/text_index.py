@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, bindparam, select
 
 from quipu.model.graph import chunk_text, entity_text, relation_text
-from quipu.ports.store import Space
+from quipu.ports.store import VectorSpace
 from quipu.stores.relational import links, meta, reports, sentences
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.backend import Backend
@@ -96,9 +96,9 @@ def index_row(chunk: ChunkWords, words: Words, analyzer: Analyzer) -> tuple[int,
 
 def stale_texts(connection: Connection, model: str, limit: int) -> dict[str, str]:
     """Return up to `limit` texts without a vector under this model, by text hash, read from their owners."""
-    hashes: dict[Space, list[str]] = {}
+    hashes: dict[VectorSpace, list[str]] = {}
     for text_hash, space in connection.execute(_WAITING, {"model": model, "limit": limit}):
-        hashes.setdefault(Space(space), []).append(text_hash)
+        hashes.setdefault(VectorSpace(space), []).append(text_hash)
     texts: dict[str, str] = {}
     for space, wanted in sorted(hashes.items()):
         rows = _BY_HASH[space].rows(connection, wanted)
@@ -107,18 +107,18 @@ def stale_texts(connection: Connection, model: str, limit: int) -> dict[str, str
     return texts
 
 
-def owner_texts(connection: Connection, space: Space, rids: Sequence[int]) -> dict[int, str]:
+def owner_texts(connection: Connection, space: VectorSpace, rids: Sequence[int]) -> dict[int, str]:
     """Return the text to embed of each of what owns vectors of a space, by row."""
-    if space is Space.CHUNK:
+    if space is VectorSpace.CHUNK:
         chunks = chunk_words(connection, rids)
         return {chunk.rid: chunk_text(chunk.title, chunk.header, chunk.text) for chunk in chunks}
-    if space is Space.ENTITY:
+    if space is VectorSpace.ENTITY:
         return {rid: entity_text(name, description) for rid, name, description in _ENTITIES.rows(connection, rids)}
-    if space is Space.NAME:
+    if space is VectorSpace.NAME:
         return dict(map(tuple, _NAMES.rows(connection, rids)))
-    if space is Space.SENTENCE:
+    if space is VectorSpace.SENTENCE:
         return dict(sentences.texts(connection, rids))
-    if space is Space.REPORT:
+    if space is VectorSpace.REPORT:
         return reports.texts(connection, rids)
     return {
         rid: relation_text(texts_from_json(keywords), source, target, description)
@@ -126,6 +126,6 @@ def owner_texts(connection: Connection, space: Space, rids: Sequence[int]) -> di
     }
 
 
-def wanted_texts(connection: Connection, space: Space, rids: Sequence[int]) -> dict[int, str]:
+def wanted_texts(connection: Connection, space: VectorSpace, rids: Sequence[int]) -> dict[int, str]:
     """Return the hash each row's vector should have, from its text."""
     return {rid: vector_hash(space, text) for rid, text in owner_texts(connection, space, rids).items()}

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from sqlalchemy import Select, bindparam, func, select
 
 from quipu.model.ids import relation_id, sentence_id
-from quipu.ports.store import Space, VectorBlock
+from quipu.ports.store import VectorBlock, VectorSpace
 from quipu.stores.relational import derived_schema as d
 from quipu.stores.relational import meta, reports
 from quipu.stores.relational import schema as s
@@ -56,31 +56,31 @@ _names_owned = _owned(_n.vector_hash, _e.rid, _e.key).join(s.entity, _e.rid == _
 _sentences_owned = _owned(_s.vector_hash, _s.rid, _c.id, _s.ordinal).join(s.chunk, _c.rid == _s.chunk)
 _reports_owned = _owned(_p.vector_hash, _p.rid, d.cluster.c.id).join(d.cluster, d.cluster.c.rid == _p.rid)
 _OWNERS = {
-    Space.CHUNK: Lookup(_owned(_c.vector_hash, _c.rid, _c.id), _v.rid, said_in=_c.rid),
-    Space.ENTITY: Lookup(_owned(_e.vector_hash, _e.rid, _e.key), _v.rid),
-    Space.RELATION: Lookup(_relations_owned, _v.rid),
-    Space.NAME: Lookup(_names_owned, _v.rid),
-    Space.SENTENCE: Lookup(_sentences_owned, _v.rid, said_in=_s.chunk),
-    Space.REPORT: Lookup(_reports_owned, _v.rid),
+    VectorSpace.CHUNK: Lookup(_owned(_c.vector_hash, _c.rid, _c.id), _v.rid, said_in=_c.rid),
+    VectorSpace.ENTITY: Lookup(_owned(_e.vector_hash, _e.rid, _e.key), _v.rid),
+    VectorSpace.RELATION: Lookup(_relations_owned, _v.rid),
+    VectorSpace.NAME: Lookup(_names_owned, _v.rid),
+    VectorSpace.SENTENCE: Lookup(_sentences_owned, _v.rid, said_in=_s.chunk),
+    VectorSpace.REPORT: Lookup(_reports_owned, _v.rid),
 }
 _CHUNK_ROWS = Lookup(_owned(_c.vector_hash, _c.id), _c.id, said_in=_c.rid)
 _REPORT_ROWS = Lookup(_owned(_p.vector_hash, _p.rid), _p.rid)
 _RELATION_ROWS = Lookup(_owned(_r.vector_hash, _r.rid), _r.rid)
 _SENTENCE_ROWS = Lookup(_sentences_owned, _c.id, said_in=_s.chunk)
 _ROWS_BY_ID = {  # of what has its id in a column
-    Space.ENTITY: Lookup(_owned(_e.vector_hash, _e.rid, _e.key), _e.key),
-    Space.NAME: Lookup(_names_owned, _e.key),
-    Space.REPORT: Lookup(_reports_owned, d.cluster.c.id),
+    VectorSpace.ENTITY: Lookup(_owned(_e.vector_hash, _e.rid, _e.key), _e.key),
+    VectorSpace.NAME: Lookup(_names_owned, _e.key),
+    VectorSpace.REPORT: Lookup(_reports_owned, d.cluster.c.id),
 }
 
 _chunks = select(ALLOWED_CHUNK.c.rid)
 _mentioned = select(_em.entity).where(_em.chunk.in_(_chunks))
 _ALLOWED_HASHES = {
-    Space.CHUNK: select(_c.vector_hash).where(_c.rid.in_(_chunks)),
-    Space.ENTITY: select(_e.vector_hash).where(_e.rid.in_(_mentioned)),
-    Space.RELATION: select(_r.vector_hash).where(_r.rid.in_(select(_rm.relation).where(_rm.chunk.in_(_chunks)))),
-    Space.NAME: select(_n.vector_hash).where(_n.rid.in_(_mentioned)),
-    Space.SENTENCE: select(_s.vector_hash).where(_s.chunk.in_(_chunks)),
+    VectorSpace.CHUNK: select(_c.vector_hash).where(_c.rid.in_(_chunks)),
+    VectorSpace.ENTITY: select(_e.vector_hash).where(_e.rid.in_(_mentioned)),
+    VectorSpace.RELATION: select(_r.vector_hash).where(_r.rid.in_(select(_rm.relation).where(_rm.chunk.in_(_chunks)))),
+    VectorSpace.NAME: select(_n.vector_hash).where(_n.rid.in_(_mentioned)),
+    VectorSpace.SENTENCE: select(_s.vector_hash).where(_s.chunk.in_(_chunks)),
 }
 _ALLOWED = {
     space: as_texts(select(_v.rid).where(IS_LIVE, _v.text_hash.in_(hashes)))
@@ -93,7 +93,7 @@ def dimension(snapshot: Snapshot) -> int:
     return snapshot.connection.scalar(_DIMENSION) or 0
 
 
-def after(snapshot: Snapshot, space: Space, row: int) -> VectorBlock:
+def after(snapshot: Snapshot, space: VectorSpace, row: int) -> VectorBlock:
     """Return the rows of the space above `row`."""
     where = {"space": space, "row": row}
     n = snapshot.connection.scalar(_N_AFTER, where) or 0
@@ -108,7 +108,7 @@ def after(snapshot: Snapshot, space: Space, row: int) -> VectorBlock:
     return VectorBlock(rows=rows, data=data)
 
 
-def gone(snapshot: Snapshot, space: Space, revision: int) -> npt.NDArray[np.int64] | None:
+def gone(snapshot: Snapshot, space: VectorSpace, revision: int) -> npt.NDArray[np.int64] | None:
     """Return the rows deleted after `revision`, None where that is no longer known."""
     if revision < meta.number(snapshot.connection, "gone_since"):
         return None
@@ -116,34 +116,34 @@ def gone(snapshot: Snapshot, space: Space, revision: int) -> npt.NDArray[np.int6
     return np.sort(from_texts(found, 1)[0])
 
 
-def allowed(snapshot: Snapshot, space: Space) -> npt.NDArray[np.int64] | None:
+def allowed(snapshot: Snapshot, space: VectorSpace) -> npt.NDArray[np.int64] | None:
     """Return the rows whose owner the filter allows, None without a filter."""
     if not snapshot.is_filtered:
         return None
     return arrays_once(snapshot.memo.arrays, f"rows of {space}", lambda: (_allowed(snapshot, space),))[0]
 
 
-def owners(snapshot: Snapshot, space: Space, rows: Sequence[int]) -> dict[int, tuple[str, ...]]:
+def owners(snapshot: Snapshot, space: VectorSpace, rows: Sequence[int]) -> dict[int, tuple[str, ...]]:
     """Return the allowed ids each row stands for, ordered by id."""
     return remembered(snapshot.memo.owners[space], rows, lambda missing: _owners(snapshot, space, missing))
 
 
-def rows_of(snapshot: Snapshot, space: Space, ids: Sequence[str]) -> dict[str, int]:
+def rows_of(snapshot: Snapshot, space: VectorSpace, ids: Sequence[str]) -> dict[str, int]:
     """Return the rows of the vectors of the given ids."""
     memo = snapshot.memo.vector_rows[space]
     return remembered(memo, ids, lambda missing: _rows_of(snapshot, space, missing))
 
 
-def _allowed(snapshot: Snapshot, space: Space) -> Ints:
-    if space is Space.REPORT:
+def _allowed(snapshot: Snapshot, space: VectorSpace) -> Ints:
+    if space is VectorSpace.REPORT:
         return np.unique(_REPORT_ROWS.ints(snapshot, clusters_within(snapshot).told.tolist())[0])
     return np.sort(from_texts(snapshot.connection.execute(_ALLOWED[space]).all(), 1)[0])
 
 
-def _rows_of(snapshot: Snapshot, space: Space, ids: Sequence[str]) -> dict[str, int]:
-    if space is Space.CHUNK:
+def _rows_of(snapshot: Snapshot, space: VectorSpace, ids: Sequence[str]) -> dict[str, int]:
+    if space is VectorSpace.CHUNK:
         return {i: row for row, i in _CHUNK_ROWS.rows(snapshot, ids)}
-    if space is Space.SENTENCE:
+    if space is VectorSpace.SENTENCE:
         return _rows_of_sentences(snapshot, ids)
     if space in _ROWS_BY_ID:
         owned = [(row, rid, key) for row, rid, key in _ROWS_BY_ID[space].rows(snapshot, ids)]
@@ -164,7 +164,7 @@ def n_vectors(snapshot: Snapshot) -> int:
     return snapshot.connection.scalar(select(func.count()).where(_v.model == LIVE)) or 0
 
 
-def _owners(snapshot: Snapshot, space: Space, rows: Sequence[int]) -> dict[int, tuple[str, ...]]:
+def _owners(snapshot: Snapshot, space: VectorSpace, rows: Sequence[int]) -> dict[int, tuple[str, ...]]:
     found: dict[int, list[str]] = {}
     owned = _OWNERS[space].rows(snapshot, rows)
     visible = _visible(snapshot, space, [rid for _, rid, *_ in owned])
@@ -174,10 +174,10 @@ def _owners(snapshot: Snapshot, space: Space, rows: Sequence[int]) -> dict[int, 
     return {row: tuple(sorted(ids)) for row, ids in found.items()}
 
 
-def _id_of(space: Space, columns: Sequence[Any]) -> str:
-    if space is Space.RELATION:
+def _id_of(space: VectorSpace, columns: Sequence[Any]) -> str:
+    if space is VectorSpace.RELATION:
         return relation_id(*columns)
-    return sentence_id(*columns) if space is Space.SENTENCE else str(columns[0])
+    return sentence_id(*columns) if space is VectorSpace.SENTENCE else str(columns[0])
 
 
 def _rows_of_sentences(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, int]:
@@ -187,13 +187,13 @@ def _rows_of_sentences(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, int]
     return {each: row for each, row in rows.items() if each in wanted}
 
 
-def _visible(snapshot: Snapshot, space: Space, rids: Collection[int]) -> frozenset[int]:
+def _visible(snapshot: Snapshot, space: VectorSpace, rids: Collection[int]) -> frozenset[int]:
     """Return which of the owners the snapshot may see; of chunks and sentences, only such are read."""
-    if snapshot.allowed is None or space in (Space.CHUNK, Space.SENTENCE):
+    if snapshot.allowed is None or space in (VectorSpace.CHUNK, VectorSpace.SENTENCE):
         return frozenset(rids)
-    if space is Space.REPORT:
+    if space is VectorSpace.REPORT:
         return reports.readable(snapshot, rids)
-    if space in (Space.ENTITY, Space.NAME):
+    if space in (VectorSpace.ENTITY, VectorSpace.NAME):
         return snapshot.allowed.among(rids)
     wanted = np.array(list(rids), dtype=np.int64)
     return frozenset(wanted[find(snapshot.allowed.relations.rids, wanted)[1]].tolist())

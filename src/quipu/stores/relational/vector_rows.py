@@ -10,7 +10,7 @@ from sqlalchemy import Connection, bindparam, func, insert, select
 from quipu.errors import InvalidDelta, Mismatch, Stale
 from quipu.model.delta import VectorRow
 from quipu.model.ids import digest
-from quipu.ports.store import Space
+from quipu.ports.store import VectorSpace
 from quipu.stores.relational import derived_schema as d
 from quipu.stores.relational import meta
 from quipu.stores.relational import schema as s
@@ -18,12 +18,12 @@ from quipu.stores.relational.space_code import SPACE_CODES
 from quipu.stores.relational.sql import ByValues, insert_rows, next_rid
 
 OWNERS = {
-    Space.CHUNK: s.chunk,
-    Space.ENTITY: s.entity,
-    Space.RELATION: s.relation,
-    Space.NAME: d.entity_name,
-    Space.SENTENCE: d.sentence,
-    Space.REPORT: d.report,
+    VectorSpace.CHUNK: s.chunk,
+    VectorSpace.ENTITY: s.entity,
+    VectorSpace.RELATION: s.relation,
+    VectorSpace.NAME: d.entity_name,
+    VectorSpace.SENTENCE: d.sentence,
+    VectorSpace.REPORT: d.report,
 }
 
 _MODELS = select(s.model.c.rid)
@@ -49,7 +49,7 @@ _N_WAITING = (
 _DONE = ByValues(s.vector_todo.delete().where(_t.model == bindparam("model")), _t.text_hash)
 
 
-def vector_hash(space: Space, text: str) -> str:
+def vector_hash(space: VectorSpace, text: str) -> str:
     """Return what identifies a text within a space; owners of equal texts share one vector."""
     return digest("vector", space, text)
 
@@ -58,10 +58,10 @@ def vector_hash(space: Space, text: str) -> str:
 class VectorChanges:
     """The texts whose vectors items wanted before a change and want after it, by space and hash."""
 
-    before: set[tuple[Space, str]] = field(default_factory=set)
-    after: set[tuple[Space, str]] = field(default_factory=set)
+    before: set[tuple[VectorSpace, str]] = field(default_factory=set)
+    after: set[tuple[VectorSpace, str]] = field(default_factory=set)
 
-    def moved(self, space: Space, before: str, after: str) -> None:
+    def moved(self, space: VectorSpace, before: str, after: str) -> None:
         """Note that an item's text changed from one hash to another, "" for none; or that it stayed."""
         if before != after:
             if before:
@@ -73,7 +73,7 @@ class VectorChanges:
 def retarget(connection: Connection, changes: VectorChanges, revision: int) -> None:
     """After owners moved from some texts to others: queue texts without a vector, drop vectors without an owner."""
     models = connection.execute(_MODELS).scalars().all()
-    for space in Space:
+    for space in VectorSpace:
         left = {text_hash for kind, text_hash in changes.before if kind == space}
         wanted = {text_hash for kind, text_hash in changes.after if kind == space}
         _drop(connection, space, left - wanted, revision)
@@ -81,7 +81,7 @@ def retarget(connection: Connection, changes: VectorChanges, revision: int) -> N
             _queue(connection, model, space, wanted)
 
 
-def _drop(connection: Connection, space: Space, hashes: set[str], revision: int) -> None:
+def _drop(connection: Connection, space: VectorSpace, hashes: set[str], revision: int) -> None:
     owned = {row[0] for row in _OWNED[space].rows(connection, sorted(hashes))}
     unowned = sorted(hashes - owned)
     gone = _KEPT.rows(connection, unowned)
@@ -94,7 +94,7 @@ def _drop(connection: Connection, space: Space, hashes: set[str], revision: int)
     _DROP_WAITING.run(connection, unowned)
 
 
-def _queue(connection: Connection, model: int, space: Space, wanted: set[str]) -> None:
+def _queue(connection: Connection, model: int, space: VectorSpace, wanted: set[str]) -> None:
     missing = sorted(wanted - _known(connection, model, wanted))
     code = SPACE_CODES[space]
     insert_rows(
@@ -131,7 +131,7 @@ def write(connection: Connection, rows: Sequence[VectorRow]) -> None:
         _DONE.run(connection, hashes, model=model_rid)
 
 
-def n_waiting(connection: Connection, space: Space) -> int:
+def n_waiting(connection: Connection, space: VectorSpace) -> int:
     """Return how many texts of a space have no vector of the live model yet."""
     return connection.scalar(_N_WAITING, {"space": space}) or 0
 

@@ -6,18 +6,18 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from quipu.model.document import Status
+from quipu.model.document import DocumentStatus
 from quipu.model.fold import (
     descriptions_hash,
     display_name,
-    first_descriptions,
-    joined_descriptions,
-    leaves_out,
+    distinct_descriptions,
+    join_descriptions,
+    most_common_type,
+    needs_summary,
     top_keywords,
-    voted_type,
 )
-from quipu.model.summary import OwnerKind
-from quipu.ports.store import Space
+from quipu.model.summary import SummaryTargetKind
+from quipu.ports.store import VectorSpace
 from quipu.stores.relational import cluster_checks, cluster_relations, likeness_checks, replies, summaries
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.backend import Backend
@@ -64,7 +64,7 @@ def _entities(connection: Connection) -> Iterator[str]:
     degree = Counter[int]()
     for source, target in connection.execute(select(s.relation.c.source, s.relation.c.target)):
         degree.update((source, target))
-    kept_summaries = _summaries_of(connection, OwnerKind.ENTITY)
+    kept_summaries = _summaries_of(connection, SummaryTargetKind.ENTITY)
     expected = {rid: _folded_entity(said, degree[rid], kept_summaries.get(rid)) for rid, said in mentions.items()}
     kept: dict[int, tuple[object, ...]] = {}
     keys: dict[int, str] = {}
@@ -78,7 +78,7 @@ def _entities(connection: Connection) -> Iterator[str]:
 def _folded_entity(mentions: list[Any], degree: int, summary: tuple[str, str] | None) -> tuple[object, ...]:
     return (
         display_name(Counter(m.surface for m in mentions)),
-        voted_type(Counter(m.type for m in mentions)),
+        most_common_type(Counter(m.type for m in mentions)),
         *_described(mentions, summary),
         len(mentions),
         len({m.chunk for m in mentions}),
@@ -88,21 +88,21 @@ def _folded_entity(mentions: list[Any], degree: int, summary: tuple[str, str] | 
 
 def _described(mentions: list[Any], summary: tuple[str, str] | None) -> tuple[str, int]:
     """Return the description these mentions give, with their summary where it is of all they say, and what it is."""
-    ordered = first_descriptions([(m.description_order, m.description) for m in mentions])
+    ordered = distinct_descriptions([(m.description_order, m.description) for m in mentions])
     inputs_hash, text = summary or ("", "")
-    if leaves_out(ordered) and inputs_hash == descriptions_hash(ordered):
+    if needs_summary(ordered) and inputs_hash == descriptions_hash(ordered):
         return text, s.SUMMARISED
-    return joined_descriptions(ordered), s.WAITING if leaves_out(ordered) else s.JOINED
+    return join_descriptions(ordered), s.WAITING if needs_summary(ordered) else s.JOINED
 
 
-def _summaries_of(connection: Connection, kind: OwnerKind) -> dict[int, tuple[str, str]]:
+def _summaries_of(connection: Connection, kind: SummaryTargetKind) -> dict[int, tuple[str, str]]:
     rows = connection.execute(select(s.summary).where(s.summary.c.kind == kind.value))
     return {row.owner: (row.inputs_hash, row.text) for row in rows}
 
 
 def _summaries(connection: Connection) -> Iterator[str]:
     """Look for summaries of descriptions that are others now, or of what is not there."""
-    for kind in OwnerKind:
+    for kind in SummaryTargetKind:
         kept = _summaries_of(connection, kind)
         hashes = summaries.inputs(connection, kind, sorted(kept))
         for rid, (inputs_hash, _) in sorted(kept.items()):
@@ -117,7 +117,7 @@ def _relations(connection: Connection) -> Iterator[str]:
     for row in connection.execute(select(s.relation_mention)):
         mentions.setdefault(row.relation, []).append(row)
     expected: dict[int, tuple[object, ...]] = {}
-    kept_summaries = _summaries_of(connection, OwnerKind.RELATION)
+    kept_summaries = _summaries_of(connection, SummaryTargetKind.RELATION)
     for rid, said in mentions.items():
         keywords = Counter(word for m in said for word in texts_from_json(m.keywords))
         expected[rid] = (
@@ -162,7 +162,7 @@ def _chunks(connection: Connection) -> Iterator[str]:
         of_document = chunks.pop(document.rid, [])
         if sorted(row.ordinal for row in of_document) != list(range(len(of_document))):
             yield f"document {document.id!r}: the ordinals of its chunks do not count from 0"
-        status = Status.PARTIAL if any(row.error for row in of_document) else Status.READY
+        status = DocumentStatus.PARTIAL if any(row.error for row in of_document) else DocumentStatus.READY
         if document.status != status:
             yield f"document {document.id!r}: its status is {document.status}, but its chunks make it {status}"
     yield from (f"chunk {row.id}: its document is not live" for rows in chunks.values() for row in rows)
@@ -217,7 +217,7 @@ def _metadata(connection: Connection) -> Iterator[str]:
 
 
 def _vectors(connection: Connection) -> Iterator[str]:
-    owned: dict[str, Space] = {}
+    owned: dict[str, VectorSpace] = {}
     for space, table in OWNERS.items():
         rids = connection.execute(select(table.c.rid)).scalars().all()
         texts = dict(wanted_texts(connection, space, rids))

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy import Table, func, select
 
-from quipu.model.content_hash import NAMED_AT
-from quipu.model.document import Document, Status
+from quipu.model.document import EXTRACTOR_NAME_OFFSET, Document, DocumentStatus
 from quipu.model.evidence import Scored
 from quipu.model.graph import (
     AliasMention,
@@ -24,7 +23,7 @@ from quipu.model.graph import (
     RelationMention,
 )
 from quipu.model.query import Filter
-from quipu.ports.store import Counts, Space, VectorBlock
+from quipu.ports.store import IndexCounts, VectorBlock, VectorSpace
 from quipu.stores.relational import (
     alias_mentions,
     appearances,
@@ -67,7 +66,7 @@ class RelationalView(DerivedReads):
     def filter(self) -> Filter:
         return self._filter
 
-    async def counts(self) -> Counts:
+    async def counts(self) -> IndexCounts:
         return await self._read(_counts)
 
     async def n_chunks(self) -> int:
@@ -133,22 +132,22 @@ class RelationalView(DerivedReads):
     async def full_text(self, text: str, k: int) -> list[Scored]:
         return await self._read(passages.full_text, text, k)
 
-    async def vector_dimension(self, space: Space) -> int:
+    async def vector_dimension(self, space: VectorSpace) -> int:
         return await self._read(vector_reads.dimension)
 
-    async def vectors_after(self, space: Space, row: int) -> VectorBlock:
+    async def vectors_after(self, space: VectorSpace, row: int) -> VectorBlock:
         return await self._read(vector_reads.after, space, row)
 
-    async def vectors_gone(self, space: Space, revision: int) -> npt.NDArray[np.int64] | None:
+    async def vectors_gone(self, space: VectorSpace, revision: int) -> npt.NDArray[np.int64] | None:
         return await self._read(vector_reads.gone, space, revision)
 
-    async def vectors_allowed(self, space: Space) -> npt.NDArray[np.int64] | None:
+    async def vectors_allowed(self, space: VectorSpace) -> npt.NDArray[np.int64] | None:
         return await self._read(vector_reads.allowed, space)
 
-    async def vector_owners(self, space: Space, rows: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    async def vector_owners(self, space: VectorSpace, rows: Sequence[int]) -> dict[int, tuple[str, ...]]:
         return await self._read(vector_reads.owners, space, rows)
 
-    async def vector_rows(self, space: Space, ids: Sequence[str]) -> dict[str, int]:
+    async def vector_rows(self, space: VectorSpace, ids: Sequence[str]) -> dict[str, int]:
         return await self._read(vector_reads.rows_of, space, ids)
 
     async def chunk_vector_rows(self) -> tuple[Ints, Ints]:
@@ -175,17 +174,17 @@ class RelationalView(DerivedReads):
 def _stale(snapshot: Snapshot) -> tuple[str, ...]:
     n_vectors = vector_reads.n_waiting(snapshot)
     j = s.job.c
-    waiting = select(func.count()).where(j.status.not_in((Status.FAILED, Status.PARTIAL)))
+    waiting = select(func.count()).where(j.status.not_in((DocumentStatus.FAILED, DocumentStatus.PARTIAL)))
     n_documents = snapshot.connection.scalar(waiting) or 0
     notes = [f"not computed yet: {counted(n_vectors, 'vector')}"] if n_vectors else []
     return (*notes, *([f"waiting: {counted(n_documents, 'document')}"] if n_documents else []))
 
 
-def _counts(snapshot: Snapshot) -> Counts:
-    reader = func.substr(s.document.c.content_hash, NAMED_AT + 1).label("reader")
+def _counts(snapshot: Snapshot) -> IndexCounts:
+    reader = func.substr(s.document.c.content_hash, EXTRACTOR_NAME_OFFSET + 1).label("reader")
     by_reader = select(reader, func.count()).group_by(reader).order_by(reader)
     by_status = select(s.job.c.status, func.count()).group_by(s.job.c.status).order_by(s.job.c.status)
-    return Counts(
+    return IndexCounts(
         documents=_n_rows(snapshot, s.document),
         chunks=_n_rows(snapshot, s.chunk),
         entities=_n_rows(snapshot, s.entity),

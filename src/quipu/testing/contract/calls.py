@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from quipu.model.chat import ChatRequest, Lifetime, Message, Role, TokenCount
+from quipu.model.chat import ChatRequest, Message, ReplyLifetime, Role, TokenCount
 from quipu.model.delta import Delta
 from quipu.model.usage import Stage, UsageRow
 from quipu.ports.store import Store
@@ -16,7 +16,7 @@ _ONE, _TWO = document("a", "One."), document("b", "Two.")
 _COST = UsageRow(day="2026-01-02", stage=Stage.EXTRACT, model="m", subject="a", n_calls=1, tokens=TokenCount(input=5))
 
 
-def _request(*documents: str, lifetime: Lifetime = Lifetime.DOCUMENTS) -> ChatRequest:
+def _request(*documents: str, lifetime: ReplyLifetime = ReplyLifetime.DOCUMENTS) -> ChatRequest:
     return ChatRequest(
         messages=(Message("user", "Say something."),),
         role=Role.EXTRACT,
@@ -26,7 +26,7 @@ def _request(*documents: str, lifetime: Lifetime = Lifetime.DOCUMENTS) -> ChatRe
     )
 
 
-async def _keep(store: Store, name: str, *documents: str, lifetime: Lifetime = Lifetime.DOCUMENTS) -> None:
+async def _keep(store: Store, name: str, *documents: str, lifetime: ReplyLifetime = ReplyLifetime.DOCUMENTS) -> None:
     await store.keep(name, f"reply to {name}", _request(*documents, lifetime=lifetime), [])
 
 
@@ -114,8 +114,8 @@ class Calls:
     async def test_a_reply_made_of_all_goes_with_the_first(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await publish(store, _ONE, _TWO)
-            await _keep(store, "of both", "a", "b", lifetime=Lifetime.ALL_DOCUMENTS)
-            await _keep(store, "of b", "b", lifetime=Lifetime.ALL_DOCUMENTS)
+            await _keep(store, "of both", "a", "b", lifetime=ReplyLifetime.ALL_DOCUMENTS)
+            await _keep(store, "of b", "b", lifetime=ReplyLifetime.ALL_DOCUMENTS)
             await remove(store, "a")
             assert await _kept(store, "of both", "of b") == ["of b"]
             async with store.view() as view:
@@ -124,7 +124,7 @@ class Calls:
     async def test_a_reply_made_of_all_goes_when_one_of_them_takes_something_back(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await publish(store, _ONE, _TWO)
-            await _keep(store, "of both", "a", "b", lifetime=Lifetime.ALL_DOCUMENTS)
+            await _keep(store, "of both", "a", "b", lifetime=ReplyLifetime.ALL_DOCUMENTS)
             await _keep(store, "of one", "a", "b")
             await publish(store, document("a", "One.", "And more."))
             assert await _kept(store, "of both", "of one") == ["of both", "of one"]
@@ -135,8 +135,8 @@ class Calls:
         async with open_store() as store:
             await publish(store, _ONE, _TWO)
             for name in ("a", "b"):
-                await _keep(store, f"of {name}", name, lifetime=Lifetime.ALL_DOCUMENTS)
-            made = _request(lifetime=Lifetime.ALL_DOCUMENTS)
+                await _keep(store, f"of {name}", name, lifetime=ReplyLifetime.ALL_DOCUMENTS)
+            made = _request(lifetime=ReplyLifetime.ALL_DOCUMENTS)
             for name, sources in (
                 ("of b alone", ("of b",)),
                 ("of both", ("of a", "of b")),
@@ -161,7 +161,7 @@ class Calls:
             await store.use_embedder(MODEL, DIMENSION)
             await publish(store, _ONE)
             for change in (Delta(publish=[_TWO]), Delta(remove=["b"])):
-                await _keep(store, "now", "a", lifetime=Lifetime.REVISION)
+                await _keep(store, "now", "a", lifetime=ReplyLifetime.REVISION)
                 await embed(store)
                 await store.commit(Delta(enqueue=[source("c")]))
                 await store.purge()
@@ -172,7 +172,7 @@ class Calls:
     async def test_a_reply_of_an_earlier_revision_is_not_kept_but_counted(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await publish(store, _ONE, _TWO)
-            asked = replace(_request("a", lifetime=Lifetime.REVISION), revision=await store.facts_revision())
+            asked = replace(_request("a", lifetime=ReplyLifetime.REVISION), revision=await store.facts_revision())
             for change, is_kept in ((Delta(enqueue=[source("c")]), True), (Delta(remove=["b"]), False)):
                 await store.commit(change)
                 await store.keep("now", "reply", asked, [_COST])
@@ -201,7 +201,7 @@ class Calls:
         async with open_store() as store:
             await publish(store, _ONE, _TWO)
             async with store.view() as view:
-                asked = _request("a", "b", lifetime=Lifetime.ALL_DOCUMENTS)
+                asked = _request("a", "b", lifetime=ReplyLifetime.ALL_DOCUMENTS)
                 asked = replace(asked, revision=view.revision)
             await publish(store, document("a", "One.", "And more."), document("c", "Three."))
             await store.keep("in time", "reply", asked, [])
@@ -225,8 +225,10 @@ class Calls:
             await remove(store, "b")
             assert await _kept(store, "hash") == []
 
-    @pytest.mark.parametrize("lifetime", [Lifetime.FREE, Lifetime.DOCUMENTS, Lifetime.ALL_DOCUMENTS])
-    async def test_a_reply_of_no_document_stays_until_purge(self, open_store: OpenStore, lifetime: Lifetime) -> None:
+    @pytest.mark.parametrize("lifetime", [ReplyLifetime.FREE, ReplyLifetime.DOCUMENTS, ReplyLifetime.ALL_DOCUMENTS])
+    async def test_a_reply_of_no_document_stays_until_purge(
+        self, open_store: OpenStore, lifetime: ReplyLifetime
+    ) -> None:
         async with open_store() as store:
             await _keep(store, "free", lifetime=lifetime)
             await publish(store, _ONE)
@@ -243,7 +245,7 @@ class Calls:
             await store.commit(Delta(remove=["gone"], enqueue_removal=["r"]))
             await store.keep("late", "reply", _request("gone"), [_COST])
             await _keep(store, "one left", "gone", "a")
-            await _keep(store, "one of all gone", "gone", "a", lifetime=Lifetime.ALL_DOCUMENTS)
+            await _keep(store, "one of all gone", "gone", "a", lifetime=ReplyLifetime.ALL_DOCUMENTS)
             await _keep(store, "to be removed", "r")
             await _keep(store, "queued", "q")
             names = ("late", "one left", "one of all gone", "to be removed", "queued")
@@ -262,7 +264,7 @@ class Calls:
             await store.purge()
             await publish(store, document("a", "One.", job=job.id))
             await publish(store, _TWO)
-            await _keep(store, "joint", "a", "b", lifetime=Lifetime.ALL_DOCUMENTS)
+            await _keep(store, "joint", "a", "b", lifetime=ReplyLifetime.ALL_DOCUMENTS)
             assert await store.purge() == 0
             await store.commit(Delta(enqueue=[source("a")]))
             (job,) = await store.claim(1)

@@ -1,6 +1,6 @@
 """Relations between clusters: written in place of those before, gone with either end and with what is said of it."""
 
-from quipu.model.cluster import Cluster, ClusterRelation, ClusterReport, Crossings, Hierarchy, Partition
+from quipu.model.cluster import Cluster, ClusterRelation, ClusterRelationUpdate, ClusterReport, Hierarchy, Partition
 from quipu.model.delta import Delta
 from quipu.model.query import Filter
 from quipu.ports.store import Store
@@ -53,7 +53,7 @@ async def _fill(store: Store) -> None:
         Delta(
             partition=Partition(hierarchy=Hierarchy.AGGREGATES, clusters=clusters, revision=revision),
             reports=[ClusterReport(cluster="left", title="Left", summary="It is left.", inputs_hash="of left")],
-            cluster_relations=Crossings(relations=related, revision=revision),
+            cluster_relations=ClusterRelationUpdate(relations=related, revision=revision),
         )
     )
 
@@ -78,7 +78,7 @@ class ClusterRelations:
     async def test_a_relation_takes_the_place_of_that_with_the_same_ends(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await _fill(store)
-            crossings = Crossings(
+            crossings = ClusterRelationUpdate(
                 relations=[_relation("left", "right", "New.")],
                 gone=[("left", "middle"), ("no", "where")],
                 revision=await _revision(store),
@@ -94,7 +94,7 @@ class ClusterRelations:
             revision = await _revision(store)
             await publish(store, document("more", passage("More.", entity("left one", description="It grew."))))
             related = [_relation("left", "right", "Old."), _relation("middle", "right", "New.")]
-            crossings = Crossings(relations=related, revision=revision)
+            crossings = ClusterRelationUpdate(relations=related, revision=revision)
             assert (await store.commit(Delta(cluster_relations=crossings))).n_outdated == 1
             lines = "".join(await dump(store))
             assert ("Old." in lines, "New." in lines) == (False, True)
@@ -103,14 +103,14 @@ class ClusterRelations:
         async with open_store() as store:
             revision = await _revision(store)
             await _fill(store)
-            crossings = Crossings(relations=[_relation("left", "right", "Old.")], revision=revision)
+            crossings = ClusterRelationUpdate(relations=[_relation("left", "right", "Old.")], revision=revision)
             assert (await store.commit(Delta(cluster_relations=crossings))).n_outdated == 1
             assert "Old." not in "".join(await dump(store))
 
     async def test_an_end_that_is_not_there_is_left_out(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await _fill(store)
-            crossings = Crossings(relations=[_relation("left", "nowhere")], revision=await _revision(store))
+            crossings = ClusterRelationUpdate(relations=[_relation("left", "nowhere")], revision=await _revision(store))
             assert (await store.commit(Delta(cluster_relations=crossings))).n_outdated == 1
             assert len(await _related(store)) == 3
 

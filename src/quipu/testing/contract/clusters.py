@@ -7,10 +7,9 @@ import pytest
 from quipu.errors import InvalidDelta
 from quipu.model.cluster import Cluster, ClusterCount, ClusterReport, Finding, Hierarchy, Partition, report_text
 from quipu.model.delta import Delta
-from quipu.model.derivation import REPORTS
-from quipu.model.made import Made
+from quipu.model.derivation import REPORTS, DerivationRecord
 from quipu.model.query import Filter
-from quipu.ports.store import Space, Store
+from quipu.ports.store import Store, VectorSpace
 from quipu.testing.contract.steps import DIMENSION, MODEL, OpenStore, dump, embed, publish, remove, summarise
 from quipu.testing.facts import document, entity, passage, relation
 
@@ -57,7 +56,9 @@ async def _divide(store: Store, *clusters: Cluster, hierarchy: Hierarchy = _COMM
     async with store.view() as view:
         revision = view.revision
     partition = Partition(hierarchy=hierarchy, clusters=clusters, revision=revision)
-    await store.commit(Delta(partition=partition, made=[Made(name=REPORTS, identity="test/1", revision=revision)]))
+    await store.commit(
+        Delta(partition=partition, made=[DerivationRecord(name=REPORTS, identity="test/1", revision=revision)])
+    )
 
 
 async def _clusters(
@@ -262,8 +263,8 @@ class Clusters:
             }
             async with store.view() as view:
                 assert await view.cluster_reports(["up"]) == []
-                rows = (await view.vectors_after(Space.REPORT, -1)).rows
-                assert list((await view.vector_owners(Space.REPORT, rows.tolist())).values()) == [("left",)]
+                rows = (await view.vectors_after(VectorSpace.REPORT, -1)).rows
+                assert list((await view.vector_owners(VectorSpace.REPORT, rows.tolist())).values()) == [("left",)]
             assert await store.verify() == []
             await remove(store, "both")
             assert list(await _clusters(store)) == ["all", "left"]
@@ -283,9 +284,9 @@ class Clusters:
             texts = await embed(store)
             assert {report_text(_report(name)) for name in ("all", "left", "right")} <= set(texts)
             async with store.view() as view:
-                rows = await view.vector_rows(Space.REPORT, ["left", "all", "nowhere"])
+                rows = await view.vector_rows(VectorSpace.REPORT, ["left", "all", "nowhere"])
                 assert set(rows) == {"left", "all"}
-                assert await view.vector_owners(Space.REPORT, [rows["left"]]) == {rows["left"]: ("left",)}
+                assert await view.vector_owners(VectorSpace.REPORT, [rows["left"]]) == {rows["left"]: ("left",)}
             await store.commit(Delta(reports=[_report("left", "Something else.")]))
             assert await embed(store) == [report_text(_report("left", "Something else."))]
             assert await store.verify() == []
@@ -304,10 +305,10 @@ class Clusters:
                 bare = [replace(each, members=()) for each in found.values()]
                 assert await view.clusters(_COMMUNITIES, with_members=False) == bare
                 assert await view.clusters_of(_COMMUNITIES, ["cy", "di"]) == {"cy": "right"}
-                rows = await view.vectors_allowed(Space.REPORT)
+                rows = await view.vectors_allowed(VectorSpace.REPORT)
                 assert rows is not None
-                assert await view.vector_owners(Space.REPORT, rows.tolist()) == {int(rows[0]): ("left",)}
-                assert set(await view.vector_rows(Space.REPORT, ["left", "right"])) == {"left"}
+                assert await view.vector_owners(VectorSpace.REPORT, rows.tolist()) == {int(rows[0]): ("left",)}
+                assert set(await view.vector_rows(VectorSpace.REPORT, ["left", "right"])) == {"left"}
             only = await _clusters(store, allowed=Filter(documents=("east",)))
             assert {name: each.members for name, each in only.items()} == {"all": (), "left": ("ada", "bo")}
             assert await _reported(store, Filter(documents=("east",))) == []
@@ -357,11 +358,11 @@ class Clusters:
 
     async def test_what_has_been_made_is_noted(self, open_store: OpenStore) -> None:
         async with open_store() as store:
-            await store.commit(Delta(made=[Made(name="b", identity="1", revision=1)]))
-            await store.commit(Delta(made=[Made(name="a", identity="1", revision=1)]))
-            await store.commit(Delta(made=[Made(name="b", identity="2", revision=2)]))
+            await store.commit(Delta(made=[DerivationRecord(name="b", identity="1", revision=1)]))
+            await store.commit(Delta(made=[DerivationRecord(name="a", identity="1", revision=1)]))
+            await store.commit(Delta(made=[DerivationRecord(name="b", identity="2", revision=2)]))
             async with store.view() as view:
                 assert dict(await view.derivations()) == {
-                    "a": Made(name="a", identity="1", revision=1),
-                    "b": Made(name="b", identity="2", revision=2),
+                    "a": DerivationRecord(name="a", identity="1", revision=1),
+                    "b": DerivationRecord(name="b", identity="2", revision=2),
                 }

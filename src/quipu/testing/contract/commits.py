@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from quipu.errors import InvalidDelta
-from quipu.model.delta import ChunkFacts, Delta, DocumentFacts, Reply
+from quipu.model.delta import ChunkFacts, Delta, DocumentFacts, ExtractionReply
 from quipu.model.graph import EntityMention
 from quipu.model.query import Filter
 from quipu.testing.contract.steps import DIMENSION, MODEL, OpenStore, dump, embed, publish, remove, vector
@@ -77,7 +77,7 @@ class Commits:
         bad = replace(
             _BAD_DELTAS[fault],
             enqueue=[source("waiting")],
-            replies=[Reply(input_hash="hash", document_id="good", payload="reply")],
+            replies=[ExtractionReply(input_hash="hash", document_id="good", payload="reply")],
         )
         async with open_store() as store:
             await publish(store, document("before", passage("Genoa stays.", entity("Genoa"))))

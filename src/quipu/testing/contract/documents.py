@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
-from quipu.model.content_hash import join_hash
 from quipu.model.delta import Delta, JobFailure
-from quipu.model.document import Metadata, Status
+from quipu.model.document import DocumentStatus, Metadata, join_content_hash
 from quipu.model.ids import digest
 from quipu.testing.contract.steps import DIMENSION, MODEL, OpenStore, dump, embed, publish, remove
 from quipu.testing.facts import document, entity, passage, relation, source
@@ -41,7 +40,7 @@ class Documents:
             await publish(store, facts)
             async with store.view() as view:
                 (found,) = await view.documents(["a"])
-        assert (found.id, found.title, found.status) == ("a", "Travels 旅行", Status.READY)
+        assert (found.id, found.title, found.status) == ("a", "Travels 旅行", DocumentStatus.READY)
         assert (found.source, found.media_type, found.content_hash) == ("a.txt", "text/plain", facts.content_hash)
         assert (dict(found.metadata), found.n_chunks, found.n_failed_chunks, found.error) == (metadata, 2, 0, "")
         assert type(found.metadata["is_old"]) is bool
@@ -84,13 +83,13 @@ class Documents:
             await publish(store, document("a", _POLO, passage("Kublai Khan ruled.", error="timed out")))
             async with store.view() as view:
                 (found,) = await view.documents()
-            assert (found.status, found.n_chunks, found.n_failed_chunks) == (Status.PARTIAL, 2, 1)
+            assert (found.status, found.n_chunks, found.n_failed_chunks) == (DocumentStatus.PARTIAL, 2, 1)
             assert "timed out" in found.error
             await publish(store, document("a", _POLO, _KHAN))
             async with store.view() as view:
                 (found,) = await view.documents()
                 assert len(await view.entities(["kublai khan"])) == 1
-            assert (found.status, found.n_failed_chunks, found.error) == (Status.READY, 0, "")
+            assert (found.status, found.n_failed_chunks, found.error) == (DocumentStatus.READY, 0, "")
 
     async def test_what_could_be_read_of_a_failed_chunk_is_shown_until_the_whole_is(
         self, open_store: OpenStore
@@ -104,7 +103,7 @@ class Documents:
                 assert [each.description for each in await view.entities(["kublai khan", "dadu"])] == ["He ruled."]
                 (chunk,) = [each for each in await view.document_chunks("a") if each.error]
                 assert [each.key for each in (await view.entity_mentions([chunk.id]))[chunk.id]] == ["kublai khan"]
-            assert (found.status, found.n_chunks, found.n_failed_chunks) == (Status.PARTIAL, 2, 1)
+            assert (found.status, found.n_chunks, found.n_failed_chunks) == (DocumentStatus.PARTIAL, 2, 1)
             assert await store.verify() == []
             whole = document(
                 "a", _POLO, passage("Kublai Khan ruled in Dadu.", some, more, relation("Dadu", "Kublai Khan"))
@@ -113,7 +112,7 @@ class Documents:
             async with store.view() as view:
                 (found,) = await view.documents()
                 counts = {each.key: each.n_mentions for each in await view.entities(["kublai khan", "dadu"])}
-            assert (found.status, counts) == (Status.READY, {"kublai khan": 1, "dadu": 1})
+            assert (found.status, counts) == (DocumentStatus.READY, {"kublai khan": 1, "dadu": 1})
             assert await store.verify() == []
             state = await dump(store)
         async with open_store("fresh") as store:
@@ -134,16 +133,20 @@ class Documents:
             )
             async with store.view() as view:
                 found = {each.id: each for each in await view.documents()}
-                assert [each.status for each in await view.documents(["live"])] == [Status.QUEUED]
+                assert [each.status for each in await view.documents(["live"])] == [DocumentStatus.QUEUED]
             assert sorted(found) == ["gone", "live", "new"]
-            assert (found["new"].status, found["new"].title, found["new"].version) == (Status.QUEUED, "New", 0)
+            assert (found["new"].status, found["new"].title, found["new"].version) == (DocumentStatus.QUEUED, "New", 0)
             assert (found["live"].title, found["live"].n_chunks) == ("Old title", 1)
-            assert found["gone"].status is Status.REMOVING
+            assert found["gone"].status is DocumentStatus.REMOVING
             jobs = await store.claim(10)
-            await store.advance([job.id for job in jobs if job.source], Status.EXTRACTING)
+            await store.advance([job.id for job in jobs if job.source], DocumentStatus.EXTRACTING)
             async with store.view() as view:
                 stages = {each.id: each.status for each in await view.documents()}
-            assert stages == {"gone": Status.REMOVING, "live": Status.EXTRACTING, "new": Status.EXTRACTING}
+            assert stages == {
+                "gone": DocumentStatus.REMOVING,
+                "live": DocumentStatus.EXTRACTING,
+                "new": DocumentStatus.EXTRACTING,
+            }
 
     async def test_a_failed_update_shows_its_error_beside_the_live_version(self, open_store: OpenStore) -> None:
         async with open_store() as store:
@@ -154,7 +157,7 @@ class Documents:
             async with store.view() as view:
                 (found,) = await view.documents()
                 assert len(await view.document_chunks("a")) == 1
-            assert (found.status, found.error, found.n_chunks) == (Status.FAILED, "It is a picture.", 1)
+            assert (found.status, found.error, found.n_chunks) == (DocumentStatus.FAILED, "It is a picture.", 1)
 
     async def test_a_chunk_that_moves_keeps_its_id_its_mentions_and_its_vector(self, open_store: OpenStore) -> None:
         before, after = document("a", _POLO, _KHAN), document("a", _ROAD, _KHAN, _POLO)
@@ -274,7 +277,7 @@ class Documents:
 
     async def test_counts_say_who_read_how_many_documents(self, open_store: OpenStore) -> None:
         by = {"a": "rules", "b": "a model", "c": "a model"}
-        hashes = {name: join_hash(digest(name), f"{reader}/1", reader) for name, reader in by.items()}
+        hashes = {name: join_content_hash(digest(name), f"{reader}/1", reader) for name, reader in by.items()}
         async with open_store() as store:
             await publish(store, *(replace(document(each, _ROAD), content_hash=hashes[each]) for each in by))
             await remove(store, "c")

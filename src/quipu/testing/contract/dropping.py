@@ -1,24 +1,21 @@
 """Dropping: a derivation that is kept no longer leaves nothing behind, and can be made again."""
 
 from quipu.model.cluster import Cluster, ClusterReport, Hierarchy, Partition
-from quipu.model.delta import Delta
-from quipu.model.derivation import NAMES, REPORTS, SENTENCES, SYNONYMS
-from quipu.model.made import Made
-from quipu.model.sentences import ChunkSentences
-from quipu.model.synonyms import Compared
-from quipu.ports.store import Space, Store
+from quipu.model.delta import ChunkSentences, Delta, SynonymUpdate
+from quipu.model.derivation import NAMES, REPORTS, SENTENCES, SYNONYMS, DerivationRecord
+from quipu.ports.store import Store, VectorSpace
 from quipu.testing.contract.steps import DIMENSION, MODEL, OpenStore, dump, embed, pair_of, publish
 from quipu.testing.facts import document, entity, passage
 
 _MADE = (NAMES, SYNONYMS, SENTENCES, "communities", "reports", "hierarchy")
 _FACTS = document("a", passage("Ada met Ida. Bo was there.", entity("Ada"), entity("Ida"), entity("Bo")))
-_SPACES = (Space.NAME, Space.SENTENCE, Space.REPORT)
+_SPACES = (VectorSpace.NAME, VectorSpace.SENTENCE, VectorSpace.REPORT)
 
 
 async def _make(store: Store) -> None:
     """Make a little of each derivation."""
     chunk = _FACTS.chunks[0].chunk.id
-    await store.commit(Delta(made=[Made(name=name, identity="test/1", revision=1) for name in _MADE]))
+    await store.commit(Delta(made=[DerivationRecord(name=name, identity="test/1", revision=1) for name in _MADE]))
     async with store.view() as view:
         revision = view.revision
     for hierarchy, level in ((Hierarchy.COMMUNITIES, 0), (Hierarchy.AGGREGATES, 1)):
@@ -33,7 +30,7 @@ async def _make(store: Store) -> None:
     await store.commit(Delta(sentences=[ChunkSentences(chunk=chunk, spans=[(0, 12), (13, 26)])]))
     await embed(store)
     pair = await pair_of(store, "ada", "ida")
-    await store.commit(Delta(synonyms=Compared(revision=revision + 1, names=["ada", "ida", "bo"], pairs=[pair])))
+    await store.commit(Delta(synonyms=SynonymUpdate(revision=revision + 1, names=["ada", "ida", "bo"], pairs=[pair])))
 
 
 async def _held(store: Store) -> dict[str, int]:
@@ -42,7 +39,7 @@ async def _held(store: Store) -> dict[str, int]:
         clusters = {each: await view.clusters(each) for each in Hierarchy}
         reports = {each: await view.cluster_reports([cluster.id for cluster in clusters[each]]) for each in Hierarchy}
         return {
-            "names": len((await view.vectors_after(Space.NAME, -1)).rows),
+            "names": len((await view.vectors_after(VectorSpace.NAME, -1)).rows),
             "synonyms": sum(map(len, (await view.synonyms(["ada"])).values())),
             "sentences": sum(map(len, (await view.sentences([_FACTS.chunks[0].chunk.id])).values())),
             "communities": len(clusters[Hierarchy.COMMUNITIES]),
@@ -84,7 +81,7 @@ class Dropping:
                 revision = view.revision
             await store.commit(Delta(drop=[SENTENCES, SYNONYMS]))
             late = ChunkSentences(chunk=_FACTS.chunks[0].chunk.id, spans=[(0, 12), (13, 26)])
-            found = Compared(revision=revision, names=["ada", "ida", "bo"], pairs=[pair])
+            found = SynonymUpdate(revision=revision, names=["ada", "ida", "bo"], pairs=[pair])
             await store.commit(Delta(sentences=[late], synonyms=found))
             held = await _held(store)
             assert (held[SENTENCES], held[SYNONYMS]) == (0, 0)
@@ -104,7 +101,7 @@ class Dropping:
             assert (await store.commit(Delta(reports=late))).n_outdated == 1
             held = await _held(store)
             assert (held[REPORTS], held["hierarchy"]) == (0, 2)
-            noted = Made(name=REPORTS, identity="test/2", revision=1)
+            noted = DerivationRecord(name=REPORTS, identity="test/2", revision=1)
             assert (await store.commit(Delta(reports=late, made=[noted]))).n_outdated == 0
             assert (await _held(store))[REPORTS] == 1
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import pytest
 
 from quipu.errors import InvalidInput
-from quipu.model.query import Comparison, Condition, Filter
-from quipu.ports.store import Space, Store
+from quipu.model.query import ComparisonOperator, Condition, Filter
+from quipu.ports.store import Store, VectorSpace
 from quipu.testing.contract.steps import (
     DIMENSION,
     MODEL,
@@ -43,7 +43,7 @@ _DATED = (
 )
 _A, _B, _C = (each.id for each in _DATED)
 
-_CONDITIONS: tuple[tuple[str, Comparison, str, set[str]], ...] = (
+_CONDITIONS: tuple[tuple[str, ComparisonOperator, str, set[str]], ...] = (
     ("region", "=", "Asia", {_A}),
     ("region", "=", "aSIA", {_A}),
     ("region", "=", "Asi", set()),
@@ -169,7 +169,7 @@ class Filters:
 
     @pytest.mark.parametrize(("field", "comparison", "value", "expected"), _CONDITIONS)
     async def test_conditions_compare_metadata(
-        self, open_store: OpenStore, field: str, comparison: Comparison, value: str, expected: set[str]
+        self, open_store: OpenStore, field: str, comparison: ComparisonOperator, value: str, expected: set[str]
     ) -> None:
         async with open_store() as store:
             await publish(store, *_DATED)
@@ -328,22 +328,22 @@ class Filters:
             await publish(store, *_SPOKEN)
             await embed(store)
             async with store.view() as view:
-                assert [await view.vectors_allowed(space) for space in Space] == [None] * len(Space)
-                rows = {space: (await view.vectors_after(space, -1)).rows.tolist() for space in Space}
+                assert [await view.vectors_allowed(space) for space in VectorSpace] == [None] * len(VectorSpace)
+                rows = {space: (await view.vectors_after(space, -1)).rows.tolist() for space in VectorSpace}
             async with store.view(_OPEN) as view:
-                for space in Space:
+                for space in VectorSpace:
                     allowed = await view.vectors_allowed(space)
                     assert allowed is not None
                     owners = await view.vector_owners(space, rows[space])
                     assert allowed.tolist() == sorted(owners)
-                chunks = await view.vector_owners(Space.CHUNK, rows[Space.CHUNK])
-                entities = await view.vector_owners(Space.ENTITY, rows[Space.ENTITY])
-                relations = await view.vector_owners(Space.RELATION, rows[Space.RELATION])
-                found = await view.vector_rows(Space.ENTITY, ["quisling", "venice"])
-                between = await view.vector_rows(Space.RELATION, ["acre -- venice", "quisling -- venice"])
+                chunks = await view.vector_owners(VectorSpace.CHUNK, rows[VectorSpace.CHUNK])
+                entities = await view.vector_owners(VectorSpace.ENTITY, rows[VectorSpace.ENTITY])
+                relations = await view.vector_owners(VectorSpace.RELATION, rows[VectorSpace.RELATION])
+                found = await view.vector_rows(VectorSpace.ENTITY, ["quisling", "venice"])
+                between = await view.vector_rows(VectorSpace.RELATION, ["acre -- venice", "quisling -- venice"])
                 every_chunk = [each.id for name in ("open/a", "open/b") for each in await view.document_chunks(name)]
             async with store.view(Filter(documents=("nowhere",))) as view:
-                nothing = await view.vectors_allowed(Space.CHUNK)
+                nothing = await view.vectors_allowed(VectorSpace.CHUNK)
         assert sorted(owner for each in chunks.values() for owner in each) == sorted(every_chunk)
         assert sorted(entities.values()) == [("acre",), ("venice",), ("world health organization",)]
         assert sorted(relations.values()) == [("acre -- venice",), ("venice -- world health organization",)]
@@ -360,9 +360,9 @@ class Filters:
             await publish(store, *documents)
             await embed(store)
             async with store.view(Filter(exclude=("b",))) as view:
-                allowed = await view.vectors_allowed(Space.CHUNK)
+                allowed = await view.vectors_allowed(VectorSpace.CHUNK)
                 assert allowed is not None
-                assert await view.vector_owners(Space.CHUNK, allowed.tolist()) == {
+                assert await view.vector_owners(VectorSpace.CHUNK, allowed.tolist()) == {
                     int(allowed[0]): tuple(sorted((ids[0], ids[2])))
                 }
-                assert len(await view.vector_rows(Space.CHUNK, ids)) == 2
+                assert len(await view.vector_rows(VectorSpace.CHUNK, ids)) == 2

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from quipu.model.chunking import Chunking
-from quipu.model.delta import Delta, Job, JobFailure, Reply
-from quipu.model.document import Status
+from quipu.model.delta import Delta, ExtractionReply, Job, JobFailure
+from quipu.model.document import DocumentStatus
 from quipu.ports.store import Store
 from quipu.testing.contract.steps import OpenStore, dump, publish
 from quipu.testing.facts import document, entity, passage, source
@@ -29,7 +29,7 @@ async def _claim_one(store: Store) -> Job:
     return job
 
 
-async def _status(store: Store, document_id: str) -> Status | None:
+async def _status(store: Store, document_id: str) -> DocumentStatus | None:
     async with store.view() as view:
         found = await view.documents([document_id])
     return found[0].status if found else None
@@ -65,8 +65,8 @@ class Jobs:
         async with open_store() as store:
             await store.commit(Delta(enqueue=[handed_in]))
             job = await _claim_one(store)
-            assert (job.document_id, job.status, job.source) == ("a", Status.PARSING, handed_in)
-            assert await _status(store, "a") is Status.PARSING
+            assert (job.document_id, job.status, job.source) == ("a", DocumentStatus.PARSING, handed_in)
+            assert await _status(store, "a") is DocumentStatus.PARSING
 
     async def test_a_job_keeps_how_its_document_is_to_be_cut(self, open_store: OpenStore) -> None:
         chunking = Chunking(method="separator", separator="\n-§-\n", max_tokens=300)
@@ -92,9 +92,9 @@ class Jobs:
         async with open_store() as store:
             await publish(store, document("a", "One."))
             await store.commit(Delta(enqueue_removal=["a", "a"]))
-            assert await _status(store, "a") is Status.REMOVING
+            assert await _status(store, "a") is DocumentStatus.REMOVING
             job = await _claim_one(store)
-            assert (job.document_id, job.status, job.source) == ("a", Status.REMOVING, None)
+            assert (job.document_id, job.status, job.source) == ("a", DocumentStatus.REMOVING, None)
             await store.commit(Delta(remove=["a"]))
             assert await _status(store, "a") is None
             assert await _claim(store) == []
@@ -118,12 +118,12 @@ class Jobs:
             await _enqueue(store, "a")
             job = await _claim_one(slow)
             await store.renew()
-            await store.advance([job.id], Status.EXTRACTING)
-            assert await _status(store, "a") is Status.PARSING
+            await store.advance([job.id], DocumentStatus.EXTRACTING)
+            assert await _status(store, "a") is DocumentStatus.PARSING
             assert await _claim(store) == ["a"]
-            await slow.advance([job.id], Status.EXTRACTING)
+            await slow.advance([job.id], DocumentStatus.EXTRACTING)
             await slow.renew()
-            assert await _status(store, "a") is Status.PARSING
+            assert await _status(store, "a") is DocumentStatus.PARSING
             assert await _claim(slow) == []
 
     async def test_who_records_a_stage_is_told_which_jobs_are_still_theirs(self, open_store: OpenStore) -> None:
@@ -132,14 +132,16 @@ class Jobs:
             jobs = {job.document_id: job.id for job in await store.claim(10)}
             await store.cancel(["a"])
             await _enqueue(store, "b", version=1)
-            assert await store.advance(list(jobs.values()), Status.EXTRACTING) == {jobs["c"]}
+            assert await store.advance(list(jobs.values()), DocumentStatus.EXTRACTING) == {jobs["c"]}
 
     async def test_who_keeps_a_reply_is_told_where_its_job_has_been_replaced(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await _enqueue(store, "a", "b")
             jobs = {job.document_id: job.id for job in await store.claim(10)}
             await store.cancel(["a"])
-            replies = [Reply(input_hash=each, document_id=each, payload="{}", job=jobs[each]) for each in jobs]
+            replies = [
+                ExtractionReply(input_hash=each, document_id=each, payload="{}", job=jobs[each]) for each in jobs
+            ]
             assert (await store.commit(Delta(replies=replies))).superseded == ("a",)
 
     async def test_released_work_can_be_claimed_by_anyone(self, open_store: OpenStore) -> None:
@@ -148,14 +150,14 @@ class Jobs:
             await _enqueue(first, "a", "b")
             await first.commit(Delta(enqueue_removal=["gone"]))
             jobs = await first.claim(10)
-            await first.advance([jobs[0].id], Status.EXTRACTING)
+            await first.advance([jobs[0].id], DocumentStatus.EXTRACTING)
             await second.release()
             assert await _claim(second) == []
             await first.release()
             assert [await _status(first, each) for each in ("a", "b", "gone")] == [
-                Status.QUEUED,
-                Status.QUEUED,
-                Status.REMOVING,
+                DocumentStatus.QUEUED,
+                DocumentStatus.QUEUED,
+                DocumentStatus.REMOVING,
             ]
             assert await second.claim(10) == jobs
 
@@ -171,7 +173,7 @@ class Jobs:
             job = await _claim_one(store)
             committed = await publish(store, document("a", "One.", job=job.id))
             assert committed.superseded == ()
-            assert await _status(store, "a") is Status.READY
+            assert await _status(store, "a") is DocumentStatus.READY
             assert await _claim(store) == []
             async with store.view() as view:
                 assert dict((await view.counts()).jobs) == {}
@@ -208,7 +210,7 @@ class Jobs:
             jobs = await first.claim(10) if is_claimed else []
             await second.commit(Delta(enqueue=same))
             assert await _claim(second) == ([] if is_claimed else ["a", "b"])
-            assert await first.advance([job.id for job in jobs], Status.EXTRACTING) == {job.id for job in jobs}
+            assert await first.advance([job.id for job in jobs], DocumentStatus.EXTRACTING) == {job.id for job in jobs}
             written = [document(job.document_id, "One.", job=job.id) for job in jobs]
             assert (await publish(first, *written)).superseded == ()
 
@@ -228,7 +230,7 @@ class Jobs:
             await store.commit(Delta(enqueue=[source("a", "A")]))
             old = await _claim_one(store)
             await store.commit(Delta(enqueue=[replace(source("a", "A"), **other)]))
-            assert await store.advance([old.id], Status.EXTRACTING) == set()
+            assert await store.advance([old.id], DocumentStatus.EXTRACTING) == set()
             assert (await _claim_one(store)).source == replace(source("a", "A"), **other)
 
     @pytest.mark.parametrize("is_partial", [False, True])
@@ -267,7 +269,7 @@ class Jobs:
             assert (await publish(store, document("a", "Late.", job=jobs["a"].id))).superseded == ("a",)
             await _enqueue(store, "a")
             await store.commit(Delta(remove=["a"]))
-            assert await _status(store, "a") is Status.QUEUED
+            assert await _status(store, "a") is DocumentStatus.QUEUED
             assert await _claim(store) == ["a"]
 
     async def test_failed_work_waits_until_it_is_tried_again(self, open_store: OpenStore) -> None:
@@ -278,10 +280,10 @@ class Jobs:
             async with store.view() as view:
                 failed = await view.documents(["a"])
                 assert not any("3" in note for note in await view.stale())
-            assert (failed[0].status, failed[0].error) == (Status.FAILED, "No a.")
+            assert (failed[0].status, failed[0].error) == (DocumentStatus.FAILED, "No a.")
             assert await _claim(store) == ["c"]
             assert await store.retry(["b", "nowhere"]) == 1
-            assert await _status(store, "b") is Status.QUEUED
+            assert await _status(store, "b") is DocumentStatus.QUEUED
             assert await store.retry() == 1
             assert await store.retry() == 0
             assert await _claim(store) == ["a", "b", "c"]
@@ -293,7 +295,7 @@ class Jobs:
             job = await _claim_one(store)
             await store.commit(Delta(fail=[JobFailure(job=job.id, error="Disk full.")]))
             assert await store.retry() == 1
-            assert await _status(store, "a") is Status.REMOVING
+            assert await _status(store, "a") is DocumentStatus.REMOVING
             assert (await _claim_one(store)).source is None
 
     async def test_the_failure_of_replaced_work_changes_nothing(self, open_store: OpenStore) -> None:
@@ -302,7 +304,7 @@ class Jobs:
             old = await _claim_one(store)
             await _enqueue(store, "a", version=1)
             await store.commit(Delta(fail=[JobFailure(job=old.id, error="Too late.")]))
-            assert await _status(store, "a") is Status.QUEUED
+            assert await _status(store, "a") is DocumentStatus.QUEUED
             assert await _claim(store) == ["a"]
 
     async def test_a_partly_read_document_can_be_tried_again(self, open_store: OpenStore) -> None:
@@ -311,13 +313,13 @@ class Jobs:
             job = await _claim_one(store)
             partly = document("a", "One.", passage("Two.", error="timed out"), job=job.id)
             assert (await publish(store, partly)).superseded == ()
-            assert await _status(store, "a") is Status.PARTIAL
+            assert await _status(store, "a") is DocumentStatus.PARTIAL
             assert await _claim(store) == []
             assert await store.retry() == 1
             again = await _claim_one(store)
             assert again.source == source("a", "Text of a.")
             await publish(store, document("a", "One.", passage("Two.", entity("Two")), job=again.id))
-            assert await _status(store, "a") is Status.READY
+            assert await _status(store, "a") is DocumentStatus.READY
             assert await store.retry() == 0
 
     @pytest.mark.parametrize("stage", ["waiting", "running", "failed"])
@@ -331,7 +333,7 @@ class Jobs:
             if stage == "failed":
                 await store.commit(Delta(fail=[JobFailure(job=jobs[0].id, error="No.")]))
             assert await store.cancel(["nowhere", "a"]) == ["a"]
-            assert await _status(store, "a") is Status.READY
+            assert await _status(store, "a") is DocumentStatus.READY
             assert await _claim(store) == ["b"]
             for job in jobs:
                 assert (await publish(store, document("a", "Late.", job=job.id))).superseded == ("a",)

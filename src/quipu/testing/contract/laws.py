@@ -11,7 +11,7 @@ import pytest
 from quipu.model.delta import Delta, DocumentFacts
 from quipu.model.graph import Entity, Relation
 from quipu.model.query import Filter
-from quipu.ports.store import Space, Store
+from quipu.ports.store import Store, VectorSpace
 from quipu.testing.contract.steps import (
     DIMENSION,
     MODEL,
@@ -217,8 +217,8 @@ class Laws:
         self, open_store: OpenStore, seed: int
     ) -> None:
         random = Random(seed)
-        known: dict[Space, set[int]] = {space: set() for space in Space}
-        last = dict.fromkeys(Space, -1)
+        known: dict[VectorSpace, set[int]] = {space: set() for space in VectorSpace}
+        last = dict.fromkeys(VectorSpace, -1)
         revision = 0
         async with open_store() as store:
             await store.use_embedder(MODEL, DIMENSION)
@@ -229,7 +229,7 @@ class Laws:
                 if random.random() < 0.5:
                     continue
                 async with store.view() as view:
-                    for space in Space:
+                    for space in VectorSpace:
                         gone = await view.vectors_gone(space, revision)
                         assert gone is not None
                         later = (await view.vectors_after(space, last[space])).rows.tolist()

@@ -2,14 +2,11 @@
 
 from collections.abc import Sequence
 
-from quipu.model.delta import Delta
-from quipu.model.derivation import NAMES, SENTENCES, SYNONYMS
+from quipu.model.delta import ChunkSentences, Delta, SynonymPair, SynonymUpdate
+from quipu.model.derivation import NAMES, SENTENCES, SYNONYMS, DerivationRecord
 from quipu.model.ids import sentence_id
-from quipu.model.made import Made
 from quipu.model.query import Filter
-from quipu.model.sentences import ChunkSentences
-from quipu.model.synonyms import Compared, SynonymPair
-from quipu.ports.store import Space, Store
+from quipu.ports.store import Store, VectorSpace
 from quipu.testing.contract.steps import DIMENSION, MODEL, OpenStore, dump, embed, publish, remove
 from quipu.testing.facts import document, entity, passage
 
@@ -19,7 +16,7 @@ _PAIR = SynonymPair(first="acre", second="acres", similarity=0.9)
 
 
 async def _keep(store: Store, *names: str) -> None:
-    await store.commit(Delta(made=[Made(name=name, identity="test/1", revision=0) for name in names]))
+    await store.commit(Delta(made=[DerivationRecord(name=name, identity="test/1", revision=0) for name in names]))
 
 
 async def _revision(store: Store) -> int:
@@ -48,18 +45,18 @@ class Likenesses:
             await publish(store, _B)
             assert "Acres" in await embed(store)
             async with store.view() as view:
-                rows = await view.vector_rows(Space.NAME, ["acre", "acres", "venice", "nobody"])
-                owners = await view.vector_owners(Space.NAME, list(rows.values()))
+                rows = await view.vector_rows(VectorSpace.NAME, ["acre", "acres", "venice", "nobody"])
+                owners = await view.vector_owners(VectorSpace.NAME, list(rows.values()))
                 assert {each: (key,) for key, each in rows.items()} == owners
                 assert (await view.held(NAMES)).n_items == 3
             async with store.view(Filter(documents=("b",))) as view:
-                assert set(await view.vector_rows(Space.NAME, ["acre", "acres", "venice"])) == {"acres", "venice"}
-                allowed = await view.vectors_allowed(Space.NAME)
+                assert set(await view.vector_rows(VectorSpace.NAME, ["acre", "acres", "venice"])) == {"acres", "venice"}
+                allowed = await view.vectors_allowed(VectorSpace.NAME)
                 assert allowed is not None
                 assert allowed.tolist() == sorted([rows["acres"], rows["venice"]])
             await remove(store, "b")
             async with store.view() as view:
-                assert set(await view.vector_rows(Space.NAME, ["acre", "acres", "venice"])) == {"acre", "venice"}
+                assert set(await view.vector_rows(VectorSpace.NAME, ["acre", "acres", "venice"])) == {"acre", "venice"}
             assert await store.verify() == []
 
     async def test_synonyms_go_with_either_name(self, open_store: OpenStore) -> None:
@@ -74,7 +71,7 @@ class Likenesses:
                 assert await view.names_to_compare(10) == ["acre", "acres", "venice"]
                 assert await view.names_to_compare(1) == ["acre"]
             revision = await _revision(store)
-            await store.commit(Delta(synonyms=Compared(revision=revision, names=["acre", "acres"], pairs=[_PAIR])))
+            await store.commit(Delta(synonyms=SynonymUpdate(revision=revision, names=["acre", "acres"], pairs=[_PAIR])))
             async with store.view() as view:
                 assert await view.names_to_compare(10) == ["venice"]
                 assert await view.synonyms(["acres", "acre", "venice"]) == {
@@ -101,7 +98,7 @@ class Likenesses:
             revision = await _revision(store)
             await publish(store, _B)
             await embed(store)
-            await store.commit(Delta(synonyms=Compared(revision=revision, names=["acre", "acres"], pairs=[_PAIR])))
+            await store.commit(Delta(synonyms=SynonymUpdate(revision=revision, names=["acre", "acres"], pairs=[_PAIR])))
             async with store.view() as view:
                 assert sorted(await view.names_to_compare(10)) == ["acres", "venice"]
                 assert await view.synonyms(["acre"]) == {}
@@ -126,13 +123,13 @@ class Likenesses:
                     (first, 0, "Acre fell."),
                     (first, 1, "Venice stood."),
                 ]
-                rows = await view.vector_rows(Space.SENTENCE, [sentence_id(first, 1), sentence_id(first, 7)])
+                rows = await view.vector_rows(VectorSpace.SENTENCE, [sentence_id(first, 1), sentence_id(first, 7)])
                 assert list(rows) == [sentence_id(first, 1)]
             assert await store.verify() == []
             await remove(store, "a")
             async with store.view() as view:
                 assert list(await view.sentences([first, second])) == [second]
-                assert len((await view.vectors_after(Space.SENTENCE, -1)).rows) == 1
+                assert len((await view.vectors_after(VectorSpace.SENTENCE, -1)).rows) == 1
             assert await store.verify() == []
 
     async def test_the_types_of_entities_are_those_of_the_allowed_mentions(self, open_store: OpenStore) -> None:
@@ -188,7 +185,7 @@ class Likenesses:
             async with store.view() as view:
                 numbers, rows = await view.chunk_vector_rows()
                 ids = await view.chunk_ids(numbers.tolist())
-                expected = await view.vector_rows(Space.CHUNK, list(ids.values()))
+                expected = await view.vector_rows(VectorSpace.CHUNK, list(ids.values()))
             assert numbers.tolist() == sorted(numbers.tolist())
             assert {ids[number]: row for number, row in zip(numbers.tolist(), rows.tolist(), strict=True)} == expected
 

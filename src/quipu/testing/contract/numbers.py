@@ -5,9 +5,9 @@ from itertools import pairwise
 import numpy as np
 
 from quipu.model.delta import Delta
-from quipu.model.made import Made
+from quipu.model.derivation import DerivationRecord
 from quipu.model.query import Filter
-from quipu.ports.derived import AliasRows, Changed, GraphRows, Ints
+from quipu.ports.derivation_view import AliasRows, ChangeSet, GraphRows, Ints
 from quipu.ports.store import ReadView, Store
 from quipu.testing.contract.steps import OpenStore, publish, remove
 from quipu.testing.facts import alias, document, entity, passage, relation
@@ -41,7 +41,7 @@ async def _by_ids(entities: Ints, chunks: Ints, counts: list[Ints], view: ReadVi
     return {(keys[number], ids[chunk]): tuple(values) for number, chunk, *values in counted}
 
 
-async def _rows_after(store: Store, revision: int) -> tuple[Changed, GraphRows]:
+async def _rows_after(store: Store, revision: int) -> tuple[ChangeSet, GraphRows]:
     async with store.view() as view:
         changed = await view.changed_since(revision)
         assert changed is not None
@@ -168,7 +168,7 @@ class Numbers:
             await publish(store, PAGES[0])
             async with store.view() as view:
                 old, revision = view.revision - 1, view.revision
-            await store.commit(Delta(made=[Made(name="shelf", identity="shelf/1", revision=revision)]))
+            await store.commit(Delta(made=[DerivationRecord(name="shelf", identity="shelf/1", revision=revision)]))
             await publish(store, PAGES[1])
             async with store.view() as view:
                 before = await view.changed_since(revision)
@@ -185,7 +185,7 @@ class Numbers:
         async with open_store() as store:
             await publish(store, *PAGES)
             await store.purge()
-            await store.commit(Delta(made=[Made(name="shelf", identity="shelf/1", revision=0)]))
+            await store.commit(Delta(made=[DerivationRecord(name="shelf", identity="shelf/1", revision=0)]))
             await store.purge()
             async with store.view() as view:
                 assert await view.changed_since(0) is None

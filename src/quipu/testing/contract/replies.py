@@ -1,6 +1,6 @@
 """Replies: kept while a document needs them, never longer than it is allowed."""
 
-from quipu.model.delta import Delta, Reply
+from quipu.model.delta import Delta, ExtractionReply
 from quipu.testing.contract.steps import OpenStore, publish, remove
 from quipu.testing.facts import document, source
 
@@ -9,8 +9,8 @@ _HASH = _FACTS.chunks[0].chunk.input_hash
 _SAME = document("b", "One.")
 
 
-def _reply(document_id: str, input_hash: str = _HASH, payload: str = '{"said": "один 一"}') -> Reply:
-    return Reply(input_hash=input_hash, document_id=document_id, payload=payload)
+def _reply(document_id: str, input_hash: str = _HASH, payload: str = '{"said": "один 一"}') -> ExtractionReply:
+    return ExtractionReply(input_hash=input_hash, document_id=document_id, payload=payload)
 
 
 class Replies:

@@ -8,13 +8,12 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from quipu.model.delta import Committed, Delta, DocumentFacts, VectorRow
+from quipu.model.delta import CommitResult, Delta, DocumentFacts, SynonymPair, VectorRow
 from quipu.model.graph import Entity, Relation
 from quipu.model.ids import claim_id, digest
 from quipu.model.query import Filter
 from quipu.model.summary import Summary, SummaryTask
-from quipu.model.synonyms import SynonymPair
-from quipu.ports.store import ReadView, Space, Store
+from quipu.ports.store import ReadView, Store, VectorSpace
 
 MODEL, DIMENSION = "tests/words", 4
 
@@ -29,12 +28,12 @@ class OpenStore(Protocol):
     def __call__(self, storage: str = "first", *, lease_s: float = 60.0) -> AbstractAsyncContextManager[Store]: ...
 
 
-async def publish(store: Store, *documents: DocumentFacts) -> Committed:
+async def publish(store: Store, *documents: DocumentFacts) -> CommitResult:
     """Publish documents in one commit."""
     return await store.commit(Delta(publish=documents))
 
 
-async def remove(store: Store, *ids: str) -> Committed:
+async def remove(store: Store, *ids: str) -> CommitResult:
     """Remove documents in one commit."""
     return await store.commit(Delta(remove=ids))
 
@@ -78,7 +77,10 @@ async def embed(store: Store, model: str = MODEL, dimension: int = DIMENSION) ->
 async def pair_of(store: Store, first: str, second: str) -> SynonymPair:
     """Return two entities as a comparison of their names would find them; these have vectors."""
     async with store.view() as view:
-        rows, block = await view.vector_rows(Space.NAME, [first, second]), await view.vectors_after(Space.NAME, -1)
+        rows, block = (
+            await view.vector_rows(VectorSpace.NAME, [first, second]),
+            await view.vectors_after(VectorSpace.NAME, -1),
+        )
     one, other = (block.data[np.searchsorted(block.rows, rows[key])].astype(np.float64) for key in (first, second))
     return SynonymPair(first=first, second=second, similarity=min(round(float(one @ other), 6), 1.0))
 

@@ -8,7 +8,7 @@ from quipu.errors import InvalidDelta
 from quipu.model.delta import Delta, DocumentFacts
 from quipu.model.fold import MAX_DESCRIPTION_CHARS, MAX_DESCRIPTIONS
 from quipu.model.query import Filter
-from quipu.model.summary import Owner, OwnerKind, Summary
+from quipu.model.summary import Summary, SummaryTarget, SummaryTargetKind
 from quipu.ports.store import Store
 from quipu.testing.contract.steps import (
     DIMENSION,
@@ -25,8 +25,8 @@ from quipu.testing.contract.steps import (
 )
 from quipu.testing.facts import document, entity, passage, relation
 
-_ACRE = Owner(OwnerKind.ENTITY, "acre")
-_BOTH = Owner(OwnerKind.RELATION, "acre -- venice")
+_ACRE = SummaryTarget(SummaryTargetKind.ENTITY, "acre")
+_BOTH = SummaryTarget(SummaryTargetKind.RELATION, "acre -- venice")
 _MANY = tuple(range(MAX_DESCRIPTIONS + 1))
 
 
@@ -86,7 +86,10 @@ class Summaries:
         defined = document("d", passage("y", entity("Acre", description="Acre is a port.", is_definition=True)))
         async with open_store() as store:
             await publish(store, _saying("a", *_MANY[2:]), again, defined)
-            others = (Owner(OwnerKind.ENTITY, "venice"), Owner(OwnerKind.ENTITY, "nowhere"))
+            others = (
+                SummaryTarget(SummaryTargetKind.ENTITY, "venice"),
+                SummaryTarget(SummaryTargetKind.ENTITY, "nowhere"),
+            )
             (acre,) = await store.summary_tasks([_ACRE, *others])
             shown, _ = await _shown(store)
         texts = [each.text for each in acre.descriptions]
@@ -188,7 +191,12 @@ class Summaries:
         async with open_store() as store:
             await publish(store, _saying("a", 1))
             before = await dump(store)
-            owners = (_ACRE, _BOTH, Owner(OwnerKind.ENTITY, "nowhere"), Owner(OwnerKind.RELATION, "odd"))
+            owners = (
+                _ACRE,
+                _BOTH,
+                SummaryTarget(SummaryTargetKind.ENTITY, "nowhere"),
+                SummaryTarget(SummaryTargetKind.RELATION, "odd"),
+            )
             unwanted = [Summary(owner=owner, inputs_hash="x", text="Text.", model="m") for owner in owners]
             assert (await store.commit(Delta(summaries=unwanted))).n_outdated == 4
             assert await store.summary_tasks(owners) == []

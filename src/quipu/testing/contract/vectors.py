@@ -9,7 +9,7 @@ import pytest
 
 from quipu.errors import Mismatch, QuipuError, Stale
 from quipu.model.delta import Delta, DocumentFacts
-from quipu.ports.store import ReadView, Space, Store, VectorBlock
+from quipu.ports.store import ReadView, Store, VectorBlock, VectorSpace
 from quipu.testing.contract.steps import DIMENSION, MODEL, OpenStore, dump, embed, floats, publish, remove, vector
 from quipu.testing.facts import document, entity, passage, relation, source
 
@@ -26,7 +26,7 @@ _FACTS = document(
     title="Travels",
 )
 _TEXTS = ["Acre", "Travels\nVenice trades with Acre.", "Venice\nA republic.", "sea, trade\nacre\nvenice\nThey trade."]
-_SPACES = (Space.CHUNK, Space.ENTITY, Space.RELATION)
+_SPACES = (VectorSpace.CHUNK, VectorSpace.ENTITY, VectorSpace.RELATION)
 _CHUNK = _FACTS.chunks[0].chunk.id
 
 
@@ -36,12 +36,12 @@ async def _embedded(store: Store, *documents: DocumentFacts) -> None:
     await embed(store)
 
 
-async def _rows(view: ReadView, space: Space) -> list[int]:
+async def _rows(view: ReadView, space: VectorSpace) -> list[int]:
     rows: Sequence[int] = (await view.vectors_after(space, -1)).rows.tolist()
     return list(rows)
 
 
-async def _gone(view: ReadView, space: Space, revision: int) -> list[int] | None:
+async def _gone(view: ReadView, space: VectorSpace, revision: int) -> list[int] | None:
     gone = await view.vectors_gone(space, revision)
     return None if gone is None else [int(each) for each in gone]
 
@@ -62,9 +62,9 @@ class Vectors:
             assert await store.stale_texts(MODEL, 10) == {}
             async with store.view() as view:
                 assert await view.stale() == ()
-                assert [await view.vector_dimension(space) for space in Space] == [0] * len(Space)
-                assert [await _rows(view, space) for space in Space] == [[]] * len(Space)
-                assert await view.vector_rows(Space.CHUNK, [_CHUNK]) == {}
+                assert [await view.vector_dimension(space) for space in VectorSpace] == [0] * len(VectorSpace)
+                assert [await _rows(view, space) for space in VectorSpace] == [[]] * len(VectorSpace)
+                assert await view.vector_rows(VectorSpace.CHUNK, [_CHUNK]) == {}
 
     async def test_every_text_waits_until_it_has_its_vector(self, open_store: OpenStore) -> None:
         async with open_store() as store:
@@ -91,21 +91,23 @@ class Vectors:
             await embed(store)
             expected = {text: floats(vector(text_hash).data) for text, text_hash in hash_by_text.items()}
             async with store.view() as view:
-                assert [await view.vector_dimension(space) for space in Space] == [DIMENSION] * len(Space)
-                blocks = {space: await view.vectors_after(space, -1) for space in Space}
-                chunks = await view.vector_rows(Space.CHUNK, ["nowhere", _CHUNK])
-                entities = await view.vector_rows(Space.ENTITY, ["acre", "nowhere", "venice"])
-                relations = await view.vector_rows(Space.RELATION, ["acre -- venice", "acre -- nowhere", "nonsense"])
-                block = blocks[Space.ENTITY]
-                owners = await view.vector_owners(Space.ENTITY, block.rows.tolist())
-        assert {key: floats(_at(blocks[Space.CHUNK], row)) for key, row in chunks.items()} == {
+                assert [await view.vector_dimension(space) for space in VectorSpace] == [DIMENSION] * len(VectorSpace)
+                blocks = {space: await view.vectors_after(space, -1) for space in VectorSpace}
+                chunks = await view.vector_rows(VectorSpace.CHUNK, ["nowhere", _CHUNK])
+                entities = await view.vector_rows(VectorSpace.ENTITY, ["acre", "nowhere", "venice"])
+                relations = await view.vector_rows(
+                    VectorSpace.RELATION, ["acre -- venice", "acre -- nowhere", "nonsense"]
+                )
+                block = blocks[VectorSpace.ENTITY]
+                owners = await view.vector_owners(VectorSpace.ENTITY, block.rows.tolist())
+        assert {key: floats(_at(blocks[VectorSpace.CHUNK], row)) for key, row in chunks.items()} == {
             _CHUNK: expected[_TEXTS[1]]
         }
         assert {key: floats(_at(block, row)) for key, row in entities.items()} == {
             "acre": expected["Acre"],
             "venice": expected["Venice\nA republic."],
         }
-        assert {key: floats(_at(blocks[Space.RELATION], row)) for key, row in relations.items()} == {
+        assert {key: floats(_at(blocks[VectorSpace.RELATION], row)) for key, row in relations.items()} == {
             "acre -- venice": expected[_TEXTS[3]]
         }
         assert (str(block.data.dtype), block.data.shape) == ("float16", (2, DIMENSION))
@@ -116,13 +118,13 @@ class Vectors:
         async with open_store() as store:
             await _embedded(store, _FACTS)
             async with store.view() as view:
-                before = await _rows(view, Space.CHUNK)
+                before = await _rows(view, VectorSpace.CHUNK)
             await publish(store, document("b", "One.", "Two."))
             await embed(store)
             async with store.view() as view:
-                after = await _rows(view, Space.CHUNK)
-                later = await view.vectors_after(Space.CHUNK, before[-1])
-                last = await view.vectors_after(Space.CHUNK, after[-1])
+                after = await _rows(view, VectorSpace.CHUNK)
+                later = await view.vectors_after(VectorSpace.CHUNK, before[-1])
+                last = await view.vectors_after(VectorSpace.CHUNK, after[-1])
         assert after == sorted(after)
         assert (len(before), len(after), later.rows.tolist()) == (1, 3, after[1:])
         assert later.data.shape == (2, DIMENSION)
@@ -135,12 +137,12 @@ class Vectors:
         async with open_store() as store:
             await _embedded(store, *documents, other)
             async with store.view() as view:
-                rows = await _rows(view, Space.CHUNK)
-                owners = await view.vector_owners(Space.CHUNK, [*rows, 10**6])
+                rows = await _rows(view, VectorSpace.CHUNK)
+                owners = await view.vector_owners(VectorSpace.CHUNK, [*rows, 10**6])
             assert sorted(owners.values(), key=len) == [(other.chunks[0].chunk.id,), tuple(ids)]
             await remove(store, "a")
             async with store.view() as view:
-                assert await _rows(view, Space.CHUNK) == rows
+                assert await _rows(view, VectorSpace.CHUNK) == rows
             await publish(store, documents[0])
             assert await store.stale_texts(MODEL, 10) == {}
 
@@ -148,7 +150,7 @@ class Vectors:
         async with open_store() as store:
             await _embedded(store, document("a", passage("Acre", entity("Acre"))))
             async with store.view() as view:
-                rows = [await _rows(view, space) for space in (Space.CHUNK, Space.ENTITY)]
+                rows = [await _rows(view, space) for space in (VectorSpace.CHUNK, VectorSpace.ENTITY)]
         assert [len(each) for each in rows] == [1, 1]
         assert rows[0] != rows[1]
 
@@ -156,13 +158,13 @@ class Vectors:
         async with open_store() as store:
             await _embedded(store, _FACTS)
             async with store.view() as view:
-                first = await _rows(view, Space.CHUNK)
+                first = await _rows(view, VectorSpace.CHUNK)
                 last = max([(await _rows(view, space))[-1] for space in _SPACES])
             await remove(store, "a")
             await publish(store, _FACTS)
             await embed(store)
             async with store.view() as view:
-                second = await _rows(view, Space.CHUNK)
+                second = await _rows(view, VectorSpace.CHUNK)
                 assert min([(await _rows(view, space))[0] for space in _SPACES]) > last
             assert first != second
 
@@ -171,34 +173,38 @@ class Vectors:
             await _embedded(store, _FACTS, document("b", "One."))
             async with store.view() as view:
                 start = view.revision
-                rows = {space: await _rows(view, space) for space in Space}
+                rows = {space: await _rows(view, space) for space in VectorSpace}
                 (of_b,) = [
-                    r for r, o in (await view.vector_owners(Space.CHUNK, rows[Space.CHUNK])).items() if _CHUNK not in o
+                    r
+                    for r, o in (await view.vector_owners(VectorSpace.CHUNK, rows[VectorSpace.CHUNK])).items()
+                    if _CHUNK not in o
                 ]
             first = (await remove(store, "b")).revision
             second = (await remove(store, "a")).revision
             async with store.view() as view:
-                assert await _gone(view, Space.CHUNK, start) == rows[Space.CHUNK]
-                assert await _gone(view, Space.CHUNK, first) == [row for row in rows[Space.CHUNK] if row != of_b]
-                assert await _gone(view, Space.CHUNK, second) == []
-                assert await _gone(view, Space.ENTITY, start) == rows[Space.ENTITY]
-                assert await _gone(view, Space.RELATION, first) == rows[Space.RELATION]
+                assert await _gone(view, VectorSpace.CHUNK, start) == rows[VectorSpace.CHUNK]
+                assert await _gone(view, VectorSpace.CHUNK, first) == [
+                    row for row in rows[VectorSpace.CHUNK] if row != of_b
+                ]
+                assert await _gone(view, VectorSpace.CHUNK, second) == []
+                assert await _gone(view, VectorSpace.ENTITY, start) == rows[VectorSpace.ENTITY]
+                assert await _gone(view, VectorSpace.RELATION, first) == rows[VectorSpace.RELATION]
 
     async def test_only_texts_that_change_want_a_new_vector(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await _embedded(store, _FACTS)
             async with store.view() as view:
                 start = view.revision
-                rows = await _rows(view, Space.ENTITY)
+                rows = await _rows(view, VectorSpace.ENTITY)
             await publish(store, document("b", passage("x", entity("Acre", description="A port."), entity("Venice"))))
             assert sorted((await store.stale_texts(MODEL, 10)).values()) == ["Acre\nA port.", "x"]
             await embed(store)
             async with store.view() as view:
-                gone = await _gone(view, Space.ENTITY, start)
+                gone = await _gone(view, VectorSpace.ENTITY, start)
                 assert gone is not None
                 assert len(gone) == 1
                 assert set(gone) < set(rows)
-                assert len(await _rows(view, Space.ENTITY)) == 2
+                assert len(await _rows(view, VectorSpace.ENTITY)) == 2
 
     async def test_a_vector_nobody_waits_for_is_ignored(self, open_store: OpenStore) -> None:
         async with open_store() as store:
@@ -210,12 +216,12 @@ class Vectors:
             await store.commit(Delta(vectors=late))
             await embed(store)
             async with store.view() as view:
-                before = (await view.vectors_after(Space.CHUNK, -1)).data.tolist()
+                before = (await view.vectors_after(VectorSpace.CHUNK, -1)).data.tolist()
             (kept,) = [line for line in await dump(store) if '"kind":"vector"' in line]
             assert wanted not in kept
             await store.commit(Delta(vectors=[*late, vector(wanted, "another model")]))
             async with store.view() as view:
-                assert (await view.vectors_after(Space.CHUNK, -1)).data.tolist() == before
+                assert (await view.vectors_after(VectorSpace.CHUNK, -1)).data.tolist() == before
                 assert (await view.counts()).vectors == 1
             assert await store.verify() == []
 
@@ -259,28 +265,28 @@ class Vectors:
         async with open_store() as store:
             await _embedded(store, _FACTS)
             async with store.view() as view:
-                live = (await view.vectors_after(Space.CHUNK, -1)).rows.tolist()
+                live = (await view.vectors_after(VectorSpace.CHUNK, -1)).rows.tolist()
             await store.begin_reembedding(_NEXT, _NEXT_DIMENSION)
             with pytest.raises(Stale) as caught:
                 await store.finish_reembedding(_NEXT)
             assert "quipu reembed" in caught.value.remedy
             assert await embed(store, _NEXT, _NEXT_DIMENSION) == _TEXTS
             async with store.view() as view:
-                assert (await view.vectors_after(Space.CHUNK, -1)).rows.tolist() == live
-                assert await view.vector_dimension(Space.CHUNK) == DIMENSION
+                assert (await view.vectors_after(VectorSpace.CHUNK, -1)).rows.tolist() == live
+                assert await view.vector_dimension(VectorSpace.CHUNK) == DIMENSION
                 start = view.revision
             await store.finish_reembedding(_NEXT)
             async with store.view() as view:
-                assert await view.vector_dimension(Space.CHUNK) == _NEXT_DIMENSION
-                block = await view.vectors_after(Space.CHUNK, -1)
+                assert await view.vector_dimension(VectorSpace.CHUNK) == _NEXT_DIMENSION
+                block = await view.vectors_after(VectorSpace.CHUNK, -1)
                 assert min(block.rows.tolist()) > max(live)
-                assert await view.vector_owners(Space.CHUNK, live) == {}
-                row = (await view.vector_rows(Space.CHUNK, [_CHUNK]))[_CHUNK]
+                assert await view.vector_owners(VectorSpace.CHUNK, live) == {}
+                row = (await view.vector_rows(VectorSpace.CHUNK, [_CHUNK]))[_CHUNK]
                 assert list(_at(block, row).shape) == [_NEXT_DIMENSION]
-                assert await _gone(view, Space.CHUNK, start) is None
+                assert await _gone(view, VectorSpace.CHUNK, start) is None
                 # Whoever followed the first set rebuilds once; two views of one revision never differ.
                 assert view.revision > start
-                assert await _gone(view, Space.CHUNK, view.revision) == []
+                assert await _gone(view, VectorSpace.CHUNK, view.revision) == []
             await store.use_embedder(_NEXT, _NEXT_DIMENSION)
             with pytest.raises(Mismatch):
                 await store.use_embedder(MODEL, DIMENSION)
@@ -308,13 +314,13 @@ class Vectors:
             await publish(store, document("b", "One."))
             assert await embed(store) == ["One."]
             async with store.view() as view:
-                assert len(await _rows(view, Space.CHUNK)) == 2
+                assert len(await _rows(view, VectorSpace.CHUNK)) == 2
                 assert ((await view.counts()).stale_vectors, await view.stale()) == (0, ())
             await remove(store, "a")
             assert await embed(store, _NEXT, _NEXT_DIMENSION) == ["One."]
             await store.finish_reembedding(_NEXT)
             async with store.view() as view:
-                assert len(await _rows(view, Space.CHUNK)) == 1
+                assert len(await _rows(view, VectorSpace.CHUNK)) == 1
             assert await store.verify() == []
 
     async def test_begun_again_it_goes_on_where_it_stopped(self, open_store: OpenStore) -> None:
@@ -368,8 +374,8 @@ class Vectors:
             await remove(store, "b")
             assert await store.purge() >= 1
             async with store.view() as view:
-                assert await _gone(view, Space.CHUNK, start) is None
-                assert await _gone(view, Space.CHUNK, view.revision) == []
+                assert await _gone(view, VectorSpace.CHUNK, start) is None
+                assert await _gone(view, VectorSpace.CHUNK, view.revision) == []
             assert await store.purge() == 0
 
     async def test_stale_says_which_documents_wait(self, open_store: OpenStore) -> None:

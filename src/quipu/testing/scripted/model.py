@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from quipu.model.chat import Finish, Message, TokenCount
+from quipu.model.chat import FinishReason, Message, TokenCount
 from quipu.model.ids import digest
 from quipu.testing.scripted.answering import Answerer
 from quipu.testing.scripted.asked import Asked, understand
@@ -34,7 +34,7 @@ class Spoken:
 
     lot: Lot
     text: str
-    finish: Finish
+    finish: FinishReason
     tokens: TokenCount
     text_hash: str
 
@@ -92,15 +92,15 @@ def pieces_of(text: str, length: int) -> list[str]:
     return [text[start : start + length] for start in range(0, len(text), length)]
 
 
-def _limited(text: str, lot: Lot, max_tokens: int | None) -> tuple[str, Finish]:
+def _limited(text: str, lot: Lot, max_tokens: int | None) -> tuple[str, FinishReason]:
     """Return the text cut where its fault or the limit on output cuts it."""
     name = lot.fault.name if lot.fault else None
     if name is FaultName.FILTERED:
-        return text[: len(text) // 2], Finish.FILTERED
+        return text[: len(text) // 2], FinishReason.FILTERED
     half = text[: len(text) // 2] if name is FaultName.LENGTH else text
     limited = half if max_tokens is None else first_tokens(half, max_tokens)
     is_cut = name in (FaultName.LENGTH, FaultName.LOOP) or limited != half
-    return limited, Finish.LENGTH if is_cut else Finish.STOP
+    return limited, FinishReason.LENGTH if is_cut else FinishReason.STOP
 
 
 def _spoiled(lot: Lot, rows: npt.NDArray[np.float32], texts: Sequence[str]) -> Numbers:

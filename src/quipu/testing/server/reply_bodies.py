@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from quipu.model.chat import Finish, TokenCount
+from quipu.model.chat import FinishReason, TokenCount
 from quipu.testing.scripted.fault import FaultName
 from quipu.testing.scripted.model import Numbers, Spoken
 from quipu.testing.scripted.schema import Json
@@ -16,7 +16,7 @@ BAD_GATEWAY = b"<html><head><title>502 Bad Gateway</title></head><body><h1>502 B
 PAGE = b"<!DOCTYPE html><html><head><title>Welcome</title></head><body><h1>It works!</h1></body></html>"
 
 _CREATED = 1_700_000_000  # no clock: the same reply is the same bytes
-_FINISH = {Finish.STOP: "stop", Finish.LENGTH: "length", Finish.FILTERED: "content_filter"}
+_FINISH = {FinishReason.STOP: "stop", FinishReason.LENGTH: "length", FinishReason.FILTERED: "content_filter"}
 
 
 def error_body(code: str, message: str, kind: str) -> bytes:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from quipu.durable import remove, replacing
+from quipu.atomic_file import remove_files, replace_atomically
 from quipu.vectors.local.manifest import Manifest, SegmentFile, parse, render
 from quipu.vectors.local.state import State, Sync
 from quipu.vectors.local.table import Pages, Segment, Table
@@ -113,7 +113,7 @@ class SpaceFiles:
         splits = np.cumsum([len(segment) for segment in segments])[:-1]
         kept = list(zip(segments, np.split(mask, splits), strict=True))
         checksum = 0
-        with replacing(path, _unfinished(path)) as file:
+        with replace_atomically(path, _unfinished(path)) as file:
             for part in _rows_and_sketches(kept):
                 checksum = zlib.crc32(part, checksum)
                 file.write(part)
@@ -130,14 +130,14 @@ class SpaceFiles:
             segments=segments,
             gone=tuple(gone.tolist()),
         )
-        with replacing(self._manifest_path, _unfinished(self._manifest_path)) as file:
+        with replace_atomically(self._manifest_path, _unfinished(self._manifest_path)) as file:
             file.write(render(manifest).encode())
         self._remove_all_but(frozenset(segment.name for segment in segments))
         return manifest
 
     def _remove_all_but(self, names: frozenset[str]) -> None:
         """Remove segments no manifest names, also those a killed process left unfinished."""
-        remove(path for path in self._directory.glob(f"{self._name}-*") if path.name not in names)
+        remove_files(path for path in self._directory.glob(f"{self._name}-*") if path.name not in names)
 
 
 _Kept = tuple[Segment, npt.NDArray[np.bool_]]  # a segment, and which of its rows are written

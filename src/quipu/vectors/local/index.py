@@ -12,8 +12,8 @@ import numpy.typing as npt
 from quipu.algo.similarity import ordered
 from quipu.errors import Mismatch
 from quipu.model.evidence import Scored
-from quipu.ports.store import ReadView, Space
-from quipu.ports.vectors import Alike
+from quipu.ports.store import ReadView, VectorSpace
+from quipu.ports.vector_index import SimilarPair
 from quipu.vectors.local.files import SpaceFiles
 from quipu.vectors.local.lock import try_exclusive
 from quipu.vectors.local.manifest import Manifest
@@ -47,12 +47,12 @@ class LocalVectors:
         self._directory = directory
         self._exact_below = exact_below
         self._max_unsaved = max_unsaved
-        self._files = {space: SpaceFiles(directory, space.value) for space in Space}
-        self._locks = {space: asyncio.Lock() for space in Space}
-        self._known: dict[Space, _Known] = {}
+        self._files = {space: SpaceFiles(directory, space.value) for space in VectorSpace}
+        self._locks = {space: asyncio.Lock() for space in VectorSpace}
+        self._known: dict[VectorSpace, _Known] = {}
 
     async def nearest(
-        self, view: ReadView, space: Space, queries: npt.NDArray[np.float32], *, k: int, min_score: float = -1.0
+        self, view: ReadView, space: VectorSpace, queries: npt.NDArray[np.float32], *, k: int, min_score: float = -1.0
     ) -> list[tuple[Scored, ...]]:
         """Return, for each row of `queries` ([n, d], unit), the k nearest ids by cosine, at least `min_score`.
 
@@ -75,7 +75,7 @@ class LocalVectors:
         return found
 
     async def similarities(
-        self, view: ReadView, space: Space, query: npt.NDArray[np.float32], ids: Sequence[str]
+        self, view: ReadView, space: VectorSpace, query: npt.NDArray[np.float32], ids: Sequence[str]
     ) -> dict[str, float]:
         """Return the cosine of `query` ([d], unit) with each of `ids`; ids without a vector are left out."""
         row_by_id = await view.vector_rows(space, ids)
@@ -89,7 +89,7 @@ class LocalVectors:
         return dict(zip(row_by_id, scores[at].tolist(), strict=True))
 
     async def all_similarities(
-        self, view: ReadView, space: Space, query: npt.NDArray[np.float32]
+        self, view: ReadView, space: VectorSpace, query: npt.NDArray[np.float32]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """Return every row the view may see, rising, and the cosine of `query` ([d], unit) with each."""
         scope = await self._scope(view, space)
@@ -98,7 +98,9 @@ class LocalVectors:
         _check_dimension(len(query), scope.state.table.dimension)
         return await _in_thread_if(len(scope) > _THREAD_ROWS, lambda: score_all(scope, query))
 
-    async def alike(self, view: ReadView, space: Space, ids: Sequence[str], *, min_score: float) -> list[Alike]:
+    async def alike(
+        self, view: ReadView, space: VectorSpace, ids: Sequence[str], *, min_score: float
+    ) -> list[SimilarPair]:
         """Return every pair of one of `ids` with any other id of the view whose cosine is at least `min_score`."""
         row_by_id = await view.vector_rows(space, ids)
         scope = await self._scope(view, space)
@@ -114,23 +116,25 @@ class LocalVectors:
             for other in owners.get(second, ())
             if one in wanted and one != other
         }
-        return [Alike(first=first, second=second, score=score) for (first, second), score in sorted(found.items())]
+        return [
+            SimilarPair(first=first, second=second, score=score) for (first, second), score in sorted(found.items())
+        ]
 
     async def catch_up(self, view: ReadView) -> None:
         """Bring the files up to the view where they are far behind, and map them; small spaces have none.
 
         Does nothing where another process is writing. Raises OSError where the directory cannot be written.
         """
-        for space in Space:
+        for space in VectorSpace:
             await self._catch_up(view, space)
 
-    async def _scope(self, view: ReadView, space: Space) -> Scope:
+    async def _scope(self, view: ReadView, space: VectorSpace) -> Scope:
         async with self._locks[space]:
             state = await self._state_at(view, space)
         rows = None if view.filter.is_empty() else await view.vectors_allowed(space)
         return Scope(state=state, allowed=state.table.locate(rows) if rows is not None else None)
 
-    async def _state_at(self, view: ReadView, space: Space) -> State:
+    async def _state_at(self, view: ReadView, space: VectorSpace) -> State:
         """Return the state at the view's revision, and keep it where it is the newest."""
         known = self._known.get(space)
         if known is None or known.state.revision < view.revision:
@@ -142,7 +146,7 @@ class LocalVectors:
         state = await _advanced(view, space, base) if base is not None else None
         return state if state is not None else await _loaded(view, space)
 
-    async def _newer(self, view: ReadView, space: Space, known: _Known | None) -> _Known:
+    async def _newer(self, view: ReadView, space: VectorSpace, known: _Known | None) -> _Known:
         """Return what is known, or else on disk, brought up to the view; read from the store where there is nothing."""
         if known is None:
             manifest = await asyncio.to_thread(self._files[space].manifest)
@@ -152,14 +156,14 @@ class LocalVectors:
             return _Known(state=await _loaded(view, space), saved=None)
         return _Known(state=state, saved=known.saved)
 
-    async def _opened(self, view: ReadView, space: Space, manifest: Manifest | None) -> _Known | None:
+    async def _opened(self, view: ReadView, space: VectorSpace, manifest: Manifest | None) -> _Known | None:
         """Return what the files hold; None where they are absent, damaged or newer than the view."""
         if manifest is None or manifest.revision > view.revision:
             return None
         state = await asyncio.to_thread(self._files[space].load, manifest)
         return _Known(state=state, saved=manifest) if state is not None else None
 
-    async def _catch_up(self, view: ReadView, space: Space) -> None:
+    async def _catch_up(self, view: ReadView, space: VectorSpace) -> None:
         async with self._locks[space]:
             known = await self._adopted(view, space)
         if known.state.revision != view.revision or not self._is_behind(known):
@@ -169,7 +173,7 @@ class LocalVectors:
             async with self._locks[space]:
                 self._known[space] = written
 
-    async def _adopted(self, view: ReadView, space: Space) -> _Known:
+    async def _adopted(self, view: ReadView, space: VectorSpace) -> _Known:
         """Return what is known at the view, mapped from the files there are now, whichever process wrote them."""
         await self._state_at(view, space)
         known = self._known[space]
@@ -190,7 +194,7 @@ class LocalVectors:
         n_unsaved = len(state.table) - saved.n_rows + len(state.gone) - len(saved.gone)
         return n_unsaved > self._max_unsaved
 
-    def _write(self, space: Space, known: _Known) -> _Known | None:
+    def _write(self, space: VectorSpace, known: _Known) -> _Known | None:
         """Write the state to disk and return it mapped; None where another process writes, or wrote a newer one."""
         self._directory.mkdir(parents=True, exist_ok=True)
         files = self._files[space]
@@ -213,7 +217,7 @@ def _is_sparse(state: State) -> bool:
     return len(state.gone) * 5 > len(state.table)
 
 
-async def _advanced(view: ReadView, space: Space, state: State) -> State | None:
+async def _advanced(view: ReadView, space: VectorSpace, state: State) -> State | None:
     """Return the state at the view's revision; None where the store no longer knows the way, or contradicts it.
 
     The row read beside the new ones shows that the state is of this store, and of its live model.
@@ -227,7 +231,7 @@ async def _advanced(view: ReadView, space: Space, state: State) -> State | None:
     return await _in_thread_if(len(block.rows) > _THREAD_ROWS, lambda: remaining.grown(view.revision, block))
 
 
-async def _loaded(view: ReadView, space: Space) -> State:
+async def _loaded(view: ReadView, space: VectorSpace) -> State:
     block = await view.vectors_after(space, -1)
     return await _in_thread_if(len(block.rows) > _THREAD_ROWS, lambda: fresh(view.revision, block))
 
@@ -239,7 +243,7 @@ async def _rank_all(scope: Scope, queries: npt.NDArray[np.float32], depth: Depth
     )
 
 
-async def _score_by_id(view: ReadView, space: Space, ranked: Sequence[Ranked]) -> list[dict[str, float]]:
+async def _score_by_id(view: ReadView, space: VectorSpace, ranked: Sequence[Ranked]) -> list[dict[str, float]]:
     """Return, for each ranking, the score of every id its rows stand for."""
     rows = np.unique(np.concatenate([one.rows for one in ranked]))
     owners = await view.vector_owners(space, rows.tolist()) if len(rows) else {}

@@ -9,13 +9,13 @@ from random import Random
 from quipu.derive import hierarchy
 from quipu.derive.derivation import Bench
 from quipu.errors import QuipuError
-from quipu.model.chat import ChatRequest, Completion, Finish, TokenCount
+from quipu.model.chat import ChatRequest, Completion, FinishReason, TokenCount
 from quipu.model.cluster import Cluster, ClusterRelation, ClusterReport, Hierarchy
 from quipu.model.delta import DocumentFacts
-from quipu.model.derivation import DerivationReport
+from quipu.model.derivation import DerivationResult
 from quipu.model.ids import digest
 from quipu.model.query import Filter
-from quipu.ports.llm import TextSink, no_text
+from quipu.ports.providers import TextSink, ignore_text
 from quipu.prompts.aggregate import RELATION_TITLE
 from quipu.testing.facts import Passage, document, entity, passage, relation
 
@@ -47,7 +47,7 @@ def shelf(n: int = 20, seed: int = 0) -> list[DocumentFacts]:
     return [ledger(f"ledger{number:02}", seed) for number in range(n)]
 
 
-async def refresh(bench: Bench, *, rebuild: bool = False) -> DerivationReport:
+async def refresh(bench: Bench, *, rebuild: bool = False) -> DerivationResult:
     """Bring the hierarchy up to date, and embed the texts that makes wait."""
     return await hierarchy.DERIVATION.refresh(bench, rebuild)
 
@@ -86,7 +86,7 @@ class Narrator:
     requests: list[ChatRequest] = field(default_factory=list)
     identity: str = "fake/narrator"
 
-    async def complete(self, request: ChatRequest, _on_text: TextSink = no_text) -> Completion:
+    async def complete(self, request: ChatRequest, _on_text: TextSink = ignore_text) -> Completion:
         self.requests.append(request)
         said = self.reply(request)
         await asyncio.sleep(0)
@@ -94,7 +94,7 @@ class Narrator:
             await self.before(request)
         if isinstance(said, QuipuError):
             raise said
-        return Completion(text=said or _said(request), finish=Finish.STOP, tokens=TokenCount(input=10, output=5))
+        return Completion(text=said or _said(request), finish=FinishReason.STOP, tokens=TokenCount(input=10, output=5))
 
     @property
     def about_aggregates(self) -> list[ChatRequest]:

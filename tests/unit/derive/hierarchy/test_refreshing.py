@@ -9,7 +9,7 @@ from quipu.derive import hierarchy
 from quipu.derive.derivation import Bench
 from quipu.derive.hierarchy.planning import CUT, EXTRACTIVE, REFUSED
 from quipu.errors import OverBudget, Overloaded, QuipuError, Refused, Unavailable
-from quipu.model.chat import ChatRequest, Lifetime, Role
+from quipu.model.chat import ChatRequest, ReplyLifetime, Role
 from quipu.model.cluster import Hierarchy
 from quipu.model.derivation import Freshness
 from quipu.model.ids import digest
@@ -59,7 +59,7 @@ async def test_a_request_holds_what_is_told_of_its_members_and_goes_with_their_d
     for child in children:
         assert f"- {child.title}: {child.summary}" in material_of(request)
     assert request.role is Role.REPORT
-    assert request.lifetime is Lifetime.ALL_DOCUMENTS
+    assert request.lifetime is ReplyLifetime.ALL_DOCUMENTS
     assert request.documents == tuple(sorted(f"ledger{number:02}" for number in range(20)))
     leaf = next(each for each in found.values() if each.level == 1)
     request = next(

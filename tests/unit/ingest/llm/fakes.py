@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from quipu.errors import QuipuError
-from quipu.model.chat import ChatRequest, Completion, Finish, TokenCount
+from quipu.model.chat import ChatRequest, Completion, FinishReason, TokenCount
 from quipu.model.extraction import ChunkInput
-from quipu.ports.extractor import Extracted, Extractor
-from quipu.ports.llm import TextSink, no_text
+from quipu.ports.ingest import ExtractionResult, Extractor
+from quipu.ports.providers import TextSink, ignore_text
 
-Said = str | tuple[str, Finish] | QuipuError
+Said = str | tuple[str, FinishReason] | QuipuError
 Speaker = Callable[[ChatRequest], Said]
 
 ANN = "entity<|>Ann Lee<|>Person<|>Ann Lee founded Acme."
@@ -32,7 +32,7 @@ class SpokenLLM:
         self.requests: list[ChatRequest] = []
         self.n_under_way = self.peak = 0
 
-    async def complete(self, request: ChatRequest, on_text: TextSink = no_text) -> Completion:
+    async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
         self.requests.append(request)
         self.n_under_way += 1
         self.peak = max(self.peak, self.n_under_way)
@@ -43,7 +43,7 @@ class SpokenLLM:
         said = self._speaker(request) if self._speaker else self._next()
         if isinstance(said, QuipuError):
             raise said
-        text, finish = (said, Finish.STOP) if isinstance(said, str) else said
+        text, finish = (said, FinishReason.STOP) if isinstance(said, str) else said
         on_text(text)
         return Completion(text=text, finish=finish, tokens=TokenCount())
 
@@ -61,7 +61,7 @@ def reply(*lines: str) -> str:
     return "\n".join((*lines, DONE))
 
 
-async def outcomes(extractor: Extractor, inputs: Sequence[ChunkInput]) -> list[Extracted]:
+async def outcomes(extractor: Extractor, inputs: Sequence[ChunkInput]) -> list[ExtractionResult]:
     """Return all outcomes, by index."""
     found = [outcome async for outcome in extractor.extract(inputs)]
     return sorted(found, key=lambda outcome: outcome.index)

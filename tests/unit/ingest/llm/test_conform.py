@@ -8,15 +8,25 @@ from quipu.ingest.llm.conform import Conformer
 from quipu.ingest.llm.grounds import Grounds
 from quipu.ingest.llm.kinds import Kinds
 from quipu.ingest.llm.options import ExtractionOptions
-from quipu.model.extraction import ChunkInput, Extraction, FoundAlias, FoundClaim, FoundEntity, FoundRelation
-from quipu.model.ontology import Ontology, RelationRule, Term, TypeRule
+from quipu.model.extraction import (
+    ChunkInput,
+    ExtractedAlias,
+    ExtractedClaim,
+    ExtractedEntity,
+    ExtractedRelation,
+    Extraction,
+    GlossaryTerm,
+    Ontology,
+    RelationRule,
+    TypeRule,
+)
 from quipu.text.records import Record
 
 TEXT = "Ann Lee founded Acme in Leeds. Bob Ray works for Acme. Acme was sued by Bob Ray."
-ANN = FoundEntity(name="Ann Lee", type="person", description="She founded Acme.")
-ACME = FoundEntity(name="Acme", type="company", description="A firm.")
-BOB = FoundEntity(name="Bob Ray", type="Person")
-LEEDS = FoundEntity(name="Leeds", type="city")
+ANN = ExtractedEntity(name="Ann Lee", type="person", description="She founded Acme.")
+ACME = ExtractedEntity(name="Acme", type="company", description="A firm.")
+BOB = ExtractedEntity(name="Bob Ray", type="Person")
+LEEDS = ExtractedEntity(name="Leeds", type="city")
 RULES = Ontology(
     is_strict=True,
     types=(TypeRule(name="Person"), TypeRule(name="Company", aliases=("firm",))),
@@ -36,30 +46,30 @@ def conformer(ontology: Ontology | None = None) -> Conformer:
     return Conformer(Kinds(ExtractionOptions(ontology=ontology).types), ontology)
 
 
-def related(source: str, target: str, *keywords: str, description: str = "") -> FoundRelation:
-    return FoundRelation(source=source, target=target, keywords=keywords, description=description, weight=0.7)
+def related(source: str, target: str, *keywords: str, description: str = "") -> ExtractedRelation:
+    return ExtractedRelation(source=source, target=target, keywords=keywords, description=description, weight=0.7)
 
 
 def test_entities_get_a_known_type_and_their_first_place() -> None:
     assert conform(ANN, ACME).entities == (
-        FoundEntity(name="Ann Lee", type="Person", description="She founded Acme.", start=0, end=7),
-        FoundEntity(name="Acme", type="Organization", description="A firm.", start=16, end=20),
+        ExtractedEntity(name="Ann Lee", type="Person", description="She founded Acme.", start=0, end=7),
+        ExtractedEntity(name="Acme", type="Organization", description="A firm.", start=16, end=20),
     )
 
 
 @pytest.mark.parametrize("said", ["vibe", ""])
 def test_a_type_nobody_asked_for_is_other(said: str) -> None:
-    assert conform(FoundEntity(name="Acme", type=said)).entities[0].type == "Other"
+    assert conform(ExtractedEntity(name="Acme", type=said)).entities[0].type == "Other"
 
 
 def test_invented_names_go_with_all_that_is_said_of_them() -> None:
     made = conformer()
     records: list[Record] = [
-        FoundEntity(name="Zorro", type="Person"),
+        ExtractedEntity(name="Zorro", type="Person"),
         related("Ann Lee", "Zorro"),
-        FoundAlias(name="Acme", alias="Zorro Ltd."),
-        FoundClaim(subject="Zorro", description="He did it."),
-        FoundClaim(subject="Acme", object="Zorro", description="He did it."),
+        ExtractedAlias(name="Acme", alias="Zorro Ltd."),
+        ExtractedClaim(subject="Zorro", description="He did it."),
+        ExtractedClaim(subject="Acme", object="Zorro", description="He did it."),
         ANN,
     ]
     assert conform(*records).entities[0].name == "Ann Lee"
@@ -69,27 +79,31 @@ def test_invented_names_go_with_all_that_is_said_of_them() -> None:
 
 
 def test_the_names_of_the_prompts_example_are_invented_unless_the_text_has_them() -> None:
-    assert conform(FoundEntity(name="Kestrel Labs", type="Organization"), text="The labs of Acme Labs.").entities == ()
-    assert conform(FoundEntity(name="Kestrel Labs", type="Organization"), text="Kestrel Labs is here.").entities
+    assert (
+        conform(ExtractedEntity(name="Kestrel Labs", type="Organization"), text="The labs of Acme Labs.").entities == ()
+    )
+    assert conform(ExtractedEntity(name="Kestrel Labs", type="Organization"), text="Kestrel Labs is here.").entities
 
 
 def test_a_name_that_only_an_alias_ties_to_the_text_stays() -> None:
-    entity = FoundEntity(name="Federal Bureau", type="Organization")
+    entity = ExtractedEntity(name="Federal Bureau", type="Organization")
     text = "The Bureaux of the G-men were closed."
-    assert conform(FoundEntity(name="Gendarmerie", type="Organization"), text=text).entities == ()
+    assert conform(ExtractedEntity(name="Gendarmerie", type="Organization"), text=text).entities == ()
     found = conform(
-        FoundEntity(name="Gendarmerie", type="Organization"), FoundAlias(name="Gendarmerie", alias="G-men"), text=text
+        ExtractedEntity(name="Gendarmerie", type="Organization"),
+        ExtractedAlias(name="Gendarmerie", alias="G-men"),
+        text=text,
     )
     assert [(each.name, text[each.start : each.end]) for each in found.entities] == [("Gendarmerie", "G-men")]
-    assert found.aliases == (FoundAlias(name="Gendarmerie", alias="G-men"),)
+    assert found.aliases == (ExtractedAlias(name="Gendarmerie", alias="G-men"),)
     assert conform(entity, text=text).entities
 
 
 def test_an_entity_named_twice_is_one_and_keeps_what_was_said_first() -> None:
     found = conform(
-        FoundEntity(name="Acme", type="vibe"),
-        FoundEntity(name="acme,", type="Company", description="A firm."),
-        FoundEntity(name="Acme", type="Person", description="Another."),
+        ExtractedEntity(name="Acme", type="vibe"),
+        ExtractedEntity(name="acme,", type="Company", description="A firm."),
+        ExtractedEntity(name="Acme", type="Person", description="Another."),
     )
     assert [(each.name, each.type, each.description) for each in found.entities] == [
         ("Acme", "Organization", "A firm.")
@@ -105,8 +119,8 @@ def test_relations_keep_their_direction_and_are_said_once() -> None:
 
 def test_aliases_and_claims_of_the_text_are_kept() -> None:
     alias, claim = (
-        FoundAlias(name="Acme", alias="Leeds"),
-        FoundClaim(subject="Acme", object="Bob Ray", description="Sued."),
+        ExtractedAlias(name="Acme", alias="Leeds"),
+        ExtractedClaim(subject="Acme", object="Bob Ray", description="Sued."),
     )
     found = conform(alias, alias, claim, claim)
     assert (found.aliases, found.claims) == ((alias,), (claim,))
@@ -126,10 +140,10 @@ def test_a_strict_ontology_drops_other_types_and_their_relations() -> None:
 def test_a_strict_ontology_drops_claims_about_what_it_leaves_out() -> None:
     made = conformer(RULES)
     claims = [
-        FoundClaim(subject="Leeds", description="Flooded."),
-        FoundClaim(subject="Acme", object="Leeds", description="Flooded it."),
-        FoundClaim(subject="Acme", object="Ann Lee", description="Sued her."),
-        FoundClaim(subject="Acme", description="Lied."),
+        ExtractedClaim(subject="Leeds", description="Flooded."),
+        ExtractedClaim(subject="Acme", object="Leeds", description="Flooded it."),
+        ExtractedClaim(subject="Acme", object="Ann Lee", description="Sued her."),
+        ExtractedClaim(subject="Acme", description="Lied."),
     ]
     found = made.conform([ANN, ACME, *claims], Grounds(ChunkInput(text=TEXT)))
     assert found.claims == tuple(claims[2:])
@@ -138,12 +152,12 @@ def test_a_strict_ontology_drops_claims_about_what_it_leaves_out() -> None:
 
 def test_a_strict_ontology_drops_other_names_of_what_it_leaves_out() -> None:
     text = "Ann Lee, also Nan, founded Acme (AC) in Leeds, once Loidis. Bob met Ann."
-    made = conformer(replace(RULES, glossary=(Term(name="Leeds", aliases=("Loidis",)),)))
-    nan, ac = FoundAlias(name="Ann Lee", alias="Nan"), FoundAlias(name="Acme", alias="AC")
+    made = conformer(replace(RULES, glossary=(GlossaryTerm(name="Leeds", aliases=("Loidis",)),)))
+    nan, ac = ExtractedAlias(name="Ann Lee", alias="Nan"), ExtractedAlias(name="Acme", alias="AC")
     told: list[Record] = [
         ANN,
         nan,
-        FoundAlias(name="Leeds", alias="Loidis"),
+        ExtractedAlias(name="Leeds", alias="Loidis"),
         ac,
         ACME,
         related("Loidis", "Acme", "founded"),
@@ -155,7 +169,7 @@ def test_a_strict_ontology_drops_other_names_of_what_it_leaves_out() -> None:
     assert len(soft.aliases) == 3
 
 
-FIRM = FoundEntity(name="Acme", type="firm")
+FIRM = ExtractedEntity(name="Acme", type="firm")
 
 
 @pytest.mark.parametrize(
@@ -170,7 +184,7 @@ FIRM = FoundEntity(name="Acme", type="firm")
     ],
 )
 def test_a_strict_ontology_keeps_relations_it_names_between_the_types_it_allows(
-    relation: FoundRelation, kept: FoundRelation | None
+    relation: ExtractedRelation, kept: ExtractedRelation | None
 ) -> None:
     found = conform(ANN, BOB, FIRM, relation, ontology=RULES)
     assert found.relations == ((kept,) if kept else ())
@@ -189,15 +203,15 @@ def test_a_soft_ontology_keeps_what_it_does_not_know() -> None:
 
 
 def test_a_term_of_the_glossary_lends_its_name_and_type() -> None:
-    glossary = (Term(name="Acme Corporation", type="Company", aliases=("Acme",)),)
+    glossary = (GlossaryTerm(name="Acme Corporation", type="Company", aliases=("Acme",)),)
     ontology = Ontology(types=RULES.types, glossary=glossary)
-    found = conform(FoundEntity(name="Acme", type="Person"), related("Ann Lee", "Acme"), ontology=ontology)
-    assert found.entities == (FoundEntity(name="Acme Corporation", type="Company", start=16, end=20),)
+    found = conform(ExtractedEntity(name="Acme", type="Person"), related("Ann Lee", "Acme"), ontology=ontology)
+    assert found.entities == (ExtractedEntity(name="Acme Corporation", type="Company", start=16, end=20),)
     assert found.relations[0].target == "Acme Corporation"
-    assert found.aliases == (FoundAlias(name="Acme Corporation", alias="Acme"),)
+    assert found.aliases == (ExtractedAlias(name="Acme Corporation", alias="Acme"),)
 
 
 def test_a_terms_own_name_passes_where_the_text_has_another_of_its_names() -> None:
-    ontology = Ontology(glossary=(Term(name="Zenith Holding", aliases=("Acme",)),))
-    (entity,) = conform(FoundEntity(name="Zenith Holding", type="Organization"), ontology=ontology).entities
+    ontology = Ontology(glossary=(GlossaryTerm(name="Zenith Holding", aliases=("Acme",)),))
+    (entity,) = conform(ExtractedEntity(name="Zenith Holding", type="Organization"), ontology=ontology).entities
     assert (entity.start, entity.end) == (16, 20)

@@ -7,11 +7,10 @@ import pytest
 
 from quipu.errors import Overloaded, QuipuError, Refused
 from quipu.ingest.llm import ExtractionOptions, LlmExtractor
-from quipu.model.chat import ChatRequest, Completion, Finish
-from quipu.model.extraction import ChunkInput, Extraction
-from quipu.model.ontology import Ontology, Term, TypeRule
-from quipu.ports.extractor import Extracted
-from quipu.ports.llm import TextSink, no_text
+from quipu.model.chat import ChatRequest, Completion, FinishReason
+from quipu.model.extraction import ChunkInput, Extraction, GlossaryTerm, Ontology, TypeRule
+from quipu.ports.ingest import ExtractionResult
+from quipu.ports.providers import TextSink, ignore_text
 from quipu.prompts.extraction import render_continuation
 from quipu.providers.local import ByteTokenizer
 from quipu.testing.llm import ScriptedLLM
@@ -25,13 +24,13 @@ CITIES = "Oslo Bergen Lima Quito Paris Turin Milan Genoa Sofia Minsk Kyiv Riga T
 LIST = f"The ferry calls at {', '.join(CITIES.split())} and at no other port."
 
 
-async def read(llm: SpokenLLM, chunk: ChunkInput = CHUNK, **options: Any) -> Extracted:
+async def read(llm: SpokenLLM, chunk: ChunkInput = CHUNK, **options: Any) -> ExtractionResult:
     made = LlmExtractor(llm, ByteTokenizer(), ExtractionOptions(**options), concurrency=1)
     (outcome,) = await outcomes(made, [chunk])
     return outcome
 
 
-def names(outcome: Extracted) -> list[str]:
+def names(outcome: ExtractionResult) -> list[str]:
     return [entity.name for entity in (outcome.extraction or Extraction()).entities]
 
 
@@ -54,7 +53,7 @@ async def test_the_limit_on_a_reply_follows_the_size_of_the_chunk(n_chars: int, 
 
 
 async def test_of_a_reply_cut_at_its_limit_the_whole_lines_are_kept_and_the_rest_asked_for() -> None:
-    llm = SpokenLLM((f"{ANN}\n{ACME}\nentity<|>Lee", Finish.LENGTH), reply(LEEDS, FOUNDED))
+    llm = SpokenLLM((f"{ANN}\n{ACME}\nentity<|>Lee", FinishReason.LENGTH), reply(LEEDS, FOUNDED))
     outcome = await read(llm)
     assert names(outcome) == ["Ann Lee", "Acme", "Leeds"]
     assert outcome.error == ""
@@ -70,7 +69,7 @@ async def test_a_reply_that_ends_in_the_middle_of_a_record_is_continued_whatever
 
 
 async def test_the_limit_is_raised_up_to_the_largest_and_no_further() -> None:
-    llm = SpokenLLM(("<think>and so on and on", Finish.LENGTH))
+    llm = SpokenLLM(("<think>and so on and on", FinishReason.LENGTH))
     outcome = await read(llm)
     assert llm.limits == [4_096, 8_192, 16_384, 32_768]
     assert all(said(request) == ["user"] for request in llm.requests)
@@ -79,13 +78,13 @@ async def test_the_limit_is_raised_up_to_the_largest_and_no_further() -> None:
 
 
 async def test_the_largest_limit_can_be_set() -> None:
-    llm = SpokenLLM(("<think>and so on and on", Finish.LENGTH))
+    llm = SpokenLLM(("<think>and so on and on", FinishReason.LENGTH))
     await read(llm, max_output_tokens=6_000)
     assert llm.limits == [4_096, 6_000]
 
 
 async def test_a_model_that_repeats_itself_is_stopped_and_what_it_said_is_kept() -> None:
-    llm = SpokenLLM((f"{ANN}\n{ACME}\n" + f"{FOUNDED}\n" * 500, Finish.LENGTH))
+    llm = SpokenLLM((f"{ANN}\n{ACME}\n" + f"{FOUNDED}\n" * 500, FinishReason.LENGTH))
     outcome = await read(llm)
     assert names(outcome) == ["Ann Lee", "Acme"]
     assert "did not come to an end" in outcome.error
@@ -94,7 +93,7 @@ async def test_a_model_that_repeats_itself_is_stopped_and_what_it_said_is_kept()
 
 async def test_a_reply_in_ever_new_pieces_ends_some_time() -> None:
     count = iter(range(1_000))
-    llm = SpokenLLM(speaker=lambda _: (f"alias<|>Acme<|>Leeds {next(count)}\nx", Finish.LENGTH))
+    llm = SpokenLLM(speaker=lambda _: (f"alias<|>Acme<|>Leeds {next(count)}\nx", FinishReason.LENGTH))
     outcome = await read(llm)
     assert outcome.error
     assert len(llm.requests) == 8
@@ -102,7 +101,7 @@ async def test_a_reply_in_ever_new_pieces_ends_some_time() -> None:
 
 async def test_a_reply_of_far_more_records_than_were_asked_for_is_not_continued() -> None:
     many = "\n".join(f"alias<|>Acme<|>Leeds {number}" for number in range(1_000))
-    llm = SpokenLLM((f"{ANN}\n{ACME}\n{many}\n", Finish.LENGTH))
+    llm = SpokenLLM((f"{ANN}\n{ACME}\n{many}\n", FinishReason.LENGTH))
     outcome = await read(llm)
     assert names(outcome) == ["Ann Lee", "Acme"]
     assert "did not come to an end" in outcome.error
@@ -110,7 +109,7 @@ async def test_a_reply_of_far_more_records_than_were_asked_for_is_not_continued(
 
 
 async def test_a_reply_that_broke_off_is_asked_for_again_word_for_word() -> None:
-    llm = SpokenLLM((f"{ANN}\n{LEEDS}\nent", Finish.INTERRUPTED), reply(ANN, ACME, FOUNDED))
+    llm = SpokenLLM((f"{ANN}\n{LEEDS}\nent", FinishReason.INTERRUPTED), reply(ANN, ACME, FOUNDED))
     outcome = await read(llm)
     assert outcome.error == ""
     assert llm.requests[0] == llm.requests[1]
@@ -118,8 +117,8 @@ async def test_a_reply_that_broke_off_is_asked_for_again_word_for_word() -> None
 
 
 async def test_of_a_reply_that_broke_off_twice_the_whole_lines_are_kept_and_the_rest_asked_for() -> None:
-    broken = (f"{ANN}\n{ACME}\nent", Finish.INTERRUPTED)
-    llm = SpokenLLM(broken, (f"{ANN}\n", Finish.INTERRUPTED), reply(LEEDS, FOUNDED))
+    broken = (f"{ANN}\n{ACME}\nent", FinishReason.INTERRUPTED)
+    llm = SpokenLLM(broken, (f"{ANN}\n", FinishReason.INTERRUPTED), reply(LEEDS, FOUNDED))
     outcome = await read(llm)
     assert outcome.error == ""
     assert names(outcome) == ["Ann Lee", "Acme", "Leeds"]
@@ -127,7 +126,7 @@ async def test_of_a_reply_that_broke_off_twice_the_whole_lines_are_kept_and_the_
 
 
 async def test_a_reply_that_breaks_off_again_and_again_is_given_up_with_what_it_said() -> None:
-    llm = SpokenLLM((f"{ANN}\nent", Finish.INTERRUPTED))
+    llm = SpokenLLM((f"{ANN}\nent", FinishReason.INTERRUPTED))
     outcome = await read(llm)
     assert len(llm.requests) <= 3
     assert names(outcome) == ["Ann Lee"]
@@ -135,13 +134,13 @@ async def test_a_reply_that_breaks_off_again_and_again_is_given_up_with_what_it_
 
 
 async def test_a_fault_after_a_broken_reply_keeps_its_whole_lines() -> None:
-    llm = SpokenLLM((f"{ANN}\nent", Finish.INTERRUPTED), Overloaded("Busy."))
+    llm = SpokenLLM((f"{ANN}\nent", FinishReason.INTERRUPTED), Overloaded("Busy."))
     outcome = await read(llm)
     assert (names(outcome), outcome.error) == (["Ann Lee"], "Busy.")
 
 
 async def test_a_filtered_reply_is_an_error_with_what_was_let_through() -> None:
-    outcome = await read(SpokenLLM((f"{ANN}\nentity<|>Ac", Finish.FILTERED)))
+    outcome = await read(SpokenLLM((f"{ANN}\nentity<|>Ac", FinishReason.FILTERED)))
     assert names(outcome) == ["Ann Lee"]
     assert "withheld" in outcome.error
 
@@ -164,14 +163,14 @@ async def test_names_of_another_world_count_as_nothing() -> None:
 @pytest.mark.parametrize("text", ["there is nothing to name here, really.", "12 34 56\n78 90 12", "Yes. No. Perhaps."])
 async def test_nothing_from_a_text_without_names_is_a_success(text: str) -> None:
     outcome = await read(SpokenLLM("<|done|>"), ChunkInput(text=text))
-    assert outcome == Extracted(index=0, extraction=Extraction())
+    assert outcome == ExtractionResult(index=0, extraction=Extraction())
 
 
 async def test_nothing_is_a_success_where_only_some_types_are_wanted() -> None:
     strict = Ontology(is_strict=True, types=(TypeRule(name="Gene"),))
     llm = SpokenLLM("<|done|>")
     outcome = await read(llm, ontology=strict, max_gleaning=0)
-    assert outcome == Extracted(index=0, extraction=Extraction())
+    assert outcome == ExtractionResult(index=0, extraction=Extraction())
     assert len(llm.requests) == 1
 
 
@@ -220,7 +219,7 @@ async def test_json_is_asked_for_with_a_schema_and_continued_as_json() -> None:
     rest = (
         '{"entities": [{"name": "Acme", "type": "Company", "description": "A firm."}], "relations": [], "aliases": []}'
     )
-    llm = SpokenLLM((cut, Finish.LENGTH), rest)
+    llm = SpokenLLM((cut, FinishReason.LENGTH), rest)
     assert names(await read(llm, format="json")) == ["Ann Lee", "Acme"]
     assert all(request.schema for request in llm.requests)
     assert llm.requests[1].messages[-1].text == render_continuation("json")
@@ -228,7 +227,7 @@ async def test_json_is_asked_for_with_a_schema_and_continued_as_json() -> None:
 
 
 async def test_terms_of_the_glossary_are_told_where_the_text_has_them() -> None:
-    glossary = (Term(name="Acme Corporation", aliases=("Acme",)), Term(name="Ming"))
+    glossary = (GlossaryTerm(name="Acme Corporation", aliases=("Acme",)), GlossaryTerm(name="Ming"))
     llm = SpokenLLM(WHOLE)
     outcome = await read(llm, ontology=Ontology(glossary=glossary))
     assert "- Acme Corporation, also Acme\n" in llm.requests[0].messages[1].text
@@ -239,7 +238,7 @@ async def test_terms_of_the_glossary_are_told_where_the_text_has_them() -> None:
 async def test_requests_do_not_depend_on_anything_but_what_was_said() -> None:
     def speak(request: ChatRequest) -> Said:
         n_said = len(request.messages)
-        return (f"{ANN}\n{ACME}\nent", Finish.LENGTH) if n_said == 2 else reply(LEEDS)
+        return (f"{ANN}\n{ACME}\nent", FinishReason.LENGTH) if n_said == 2 else reply(LEEDS)
 
     first, second = SpokenLLM(speaker=speak), SpokenLLM(speaker=speak)
     await read(first, always_glean=True)
@@ -293,7 +292,7 @@ class Remembering(SpokenLLM):
         super().__init__(*replies)
         self.kept: dict[str, Completion] = {}
 
-    async def complete(self, request: ChatRequest, on_text: TextSink = no_text) -> Completion:
+    async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
         key = request.hash(self.identity)
         if key in self.kept:
             return replace(self.kept[key], is_reused=True)
@@ -316,7 +315,7 @@ async def test_replies_of_no_use_are_asked_for_anew_once_each_time_the_chunk_is_
 class _KeptLLM(SpokenLLM):
     """Gives replies to the first attempt from what was kept before."""
 
-    async def complete(self, request: ChatRequest, on_text: TextSink = no_text) -> Completion:
+    async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
         completion = await super().complete(request, on_text)
         return replace(completion, is_reused=request.attempt == 0)
 

@@ -6,8 +6,7 @@ import pytest
 
 from quipu.errors import InvalidInput
 from quipu.ingest.llm.ontology_file import read_ontology
-from quipu.model.extraction import FoundEntity, FoundRelation
-from quipu.model.ontology import Example
+from quipu.model.extraction import ExtractedEntity, ExtractedRelation, ExtractionExample
 
 TUNED = """
 domain: |
@@ -24,7 +23,7 @@ examples:
 """
 
 
-def _read(folder: Path, text: str, *, is_strict: bool = False) -> Example:
+def _read(folder: Path, text: str, *, is_strict: bool = False) -> ExtractionExample:
     path = folder / "o.yaml"
     path.write_text(text, encoding="utf-8")
     (example,) = read_ontology(path, is_strict=is_strict).examples
@@ -32,14 +31,14 @@ def _read(folder: Path, text: str, *, is_strict: bool = False) -> Example:
 
 
 def test_domain_and_examples_are_read(tmp_path: Path) -> None:
-    assert _read(tmp_path, TUNED) == Example(
+    assert _read(tmp_path, TUNED) == ExtractionExample(
         text="The Marigold left Palos.",
         entities=(
-            FoundEntity(name="Marigold", type="Ship", description="It left Palos."),
-            FoundEntity(name="Palos", type="Place"),
+            ExtractedEntity(name="Marigold", type="Ship", description="It left Palos."),
+            ExtractedEntity(name="Palos", type="Place"),
         ),
         relations=(
-            FoundRelation(
+            ExtractedRelation(
                 source="Marigold", target="Palos", keywords=("sailing", "port"), description="It left.", weight=0.8
             ),
         ),

@@ -10,11 +10,10 @@ import pytest
 from quipu.errors import Busy, OverBudget, Overloaded, QuipuError, Refused, TooLong, Unavailable
 from quipu.ingest.llm import ExtractionOptions, LlmExtractor
 from quipu.ingest.reply import from_payload, to_payload
-from quipu.model.chat import ChatRequest, Completion, Finish, Lifetime, Role, TokenCount
-from quipu.model.extraction import ChunkInput, FoundEntity
-from quipu.model.ontology import Example, Ontology, TypeRule
-from quipu.ports.extractor import Extractor
-from quipu.ports.llm import TextSink, no_text
+from quipu.model.chat import ChatRequest, Completion, FinishReason, ReplyLifetime, Role, TokenCount
+from quipu.model.extraction import ChunkInput, ExtractedEntity, ExtractionExample, Ontology, TypeRule
+from quipu.ports.ingest import Extractor
+from quipu.ports.providers import TextSink, ignore_text
 from quipu.providers.local import ByteTokenizer
 from tests.unit.ingest.llm.fakes import ACME, ANN, CHUNK, FOUNDED, SpokenLLM, outcomes, reply
 
@@ -43,7 +42,7 @@ async def test_a_chunk_is_asked_about_in_the_name_of_its_documents() -> None:
     assert outcome.extraction is not None
     assert [entity.name for entity in outcome.extraction.entities] == ["Ann Lee", "Acme"]
     (request,) = llm.requests
-    assert (request.role, request.lifetime, request.documents) == (Role.EXTRACT, Lifetime.DOCUMENTS, ("d1",))
+    assert (request.role, request.lifetime, request.documents) == (Role.EXTRACT, ReplyLifetime.DOCUMENTS, ("d1",))
     assert request.temperature == 0
     assert [message.role for message in request.messages] == ["system", "user"]
 
@@ -60,7 +59,9 @@ async def test_an_extraction_can_be_kept() -> None:
         ExtractionOptions(format="json"),
         ExtractionOptions(ontology=Ontology(domain="Letters.")),
         ExtractionOptions(
-            ontology=Ontology(examples=(Example(text="Ann.", entities=(FoundEntity(name="Ann", type="Person"),)),))
+            ontology=Ontology(
+                examples=(ExtractionExample(text="Ann.", entities=(ExtractedEntity(name="Ann", type="Person"),)),)
+            )
         ),
         ExtractionOptions(language="German"),
         ExtractionOptions(max_gleaning=2),
@@ -116,7 +117,7 @@ async def test_what_is_under_way_is_ended_before_a_stop_is_raised(stop: QuipuErr
 
 
 async def test_a_stop_in_the_middle_of_a_chunk_gives_it_no_outcome() -> None:
-    llm = SpokenLLM((reply(ANN), Finish.LENGTH), OverBudget("Spent."))
+    llm = SpokenLLM((reply(ANN), FinishReason.LENGTH), OverBudget("Spent."))
     with pytest.raises(OverBudget):
         await outcomes(extractor(llm), [CHUNK])
 
@@ -137,14 +138,14 @@ class _WaitingLLM(SpokenLLM):
         super().__init__("")
         self.n_cancelled = 0
 
-    async def complete(self, request: ChatRequest, on_text: TextSink = no_text) -> Completion:
+    async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
         self.requests.append(request)
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
             self.n_cancelled += 1
             raise
-        return Completion(text="", finish=Finish.STOP, tokens=TokenCount())
+        return Completion(text="", finish=FinishReason.STOP, tokens=TokenCount())
 
 
 async def test_a_cancelled_run_leaves_nothing_running() -> None:

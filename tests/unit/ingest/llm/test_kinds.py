@@ -4,7 +4,7 @@ import pytest
 
 from quipu.ingest.llm.kinds import Kinds
 from quipu.ingest.llm.options import ExtractionOptions
-from quipu.model.ontology import TypeRule
+from quipu.model.extraction import TypeRule
 
 DEFAULT = Kinds(ExtractionOptions().types)
 OWN = Kinds((TypeRule(name="Company", aliases=("firm", "Юрлицо")), TypeRule(name="Gene"), TypeRule(name="Person")))

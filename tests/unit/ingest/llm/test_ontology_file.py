@@ -7,7 +7,7 @@ import pytest
 
 from quipu.errors import InvalidInput
 from quipu.ingest.llm.ontology_file import load_ontology, read_glossary, read_ontology
-from quipu.model.ontology import Ontology, RelationRule, Term, TypeRule
+from quipu.model.extraction import GlossaryTerm, Ontology, RelationRule, TypeRule
 
 YAML = """
 types:
@@ -51,8 +51,8 @@ JSON = """
   "Ming": "a dynasty"}}
 """
 GLOSSARY = (
-    Term(name="Acme Corporation", definition="makes anvils", type="Company", aliases=("Acme",)),
-    Term(name="Ming", definition="a dynasty"),
+    GlossaryTerm(name="Acme Corporation", definition="makes anvils", type="Company", aliases=("Acme",)),
+    GlossaryTerm(name="Ming", definition="a dynasty"),
 )
 ONTOLOGY = Ontology(
     is_strict=True,
@@ -105,7 +105,7 @@ def test_an_empty_file_asks_for_nothing(tmp_path: Path) -> None:
     ],
 )
 def test_a_glossary_is_terms_alone(tmp_path: Path, name: str, text: str) -> None:
-    assert read_glossary(_write(tmp_path, name, text)) == (Term(name="Ming", definition="a dynasty"),)
+    assert read_glossary(_write(tmp_path, name, text)) == (GlossaryTerm(name="Ming", definition="a dynasty"),)
 
 
 @pytest.mark.parametrize(

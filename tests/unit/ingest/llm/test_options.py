@@ -3,9 +3,8 @@
 import json
 
 from quipu.ingest.llm.options import ExtractionOptions
-from quipu.model.extraction import FoundEntity, FoundRelation
+from quipu.model.extraction import ExtractedEntity, ExtractedRelation, ExtractionExample, Ontology, TypeRule
 from quipu.model.graph import ENTITY_TYPES
-from quipu.model.ontology import Example, Ontology, TypeRule
 
 GENE = TypeRule(name="Gene")
 
@@ -30,10 +29,10 @@ def test_the_prompt_is_told_what_was_chosen() -> None:
 
 
 def test_examples_are_told_in_the_format_in_use() -> None:
-    example = Example(
+    example = ExtractionExample(
         text="Ann Lee founded Acme.",
-        entities=(FoundEntity(name="Ann Lee", type="Person"),),
-        relations=(FoundRelation(source="Ann Lee", target="Acme", keywords=("founder",), weight=0.9),),
+        entities=(ExtractedEntity(name="Ann Lee", type="Person"),),
+        relations=(ExtractedRelation(source="Ann Lee", target="Acme", keywords=("founder",), weight=0.9),),
     )
     ontology = Ontology(domain="Letters.", examples=(example,))
     lines, as_json = (ExtractionOptions(ontology=ontology, format=each).guidance for each in ("lines", "json"))

@@ -1,10 +1,10 @@
 """Descriptions of entities."""
 
 from quipu.ingest.local import extract_chunk
-from quipu.model.extraction import ChunkInput, FoundEntity
+from quipu.model.extraction import ChunkInput, ExtractedEntity
 
 
-def _entity(text: str, name: str, title: str = "") -> FoundEntity:
+def _entity(text: str, name: str, title: str = "") -> ExtractedEntity:
     entities = extract_chunk(ChunkInput(text=text, title=title)).entities
     return next(entity for entity in entities if entity.name == name)
 

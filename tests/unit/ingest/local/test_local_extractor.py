@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from quipu.ingest.local import LocalExtractor, extract_chunk
 from quipu.model.extraction import ChunkInput, Extraction
 from quipu.model.graph import ENTITY_TYPES
-from quipu.ports.extractor import Extracted, Extractor
+from quipu.ports.ingest import ExtractionResult, Extractor
 from quipu.text.names import entity_key
 
 PASSAGE = """\
@@ -21,7 +21,7 @@ def _names(extraction: Extraction) -> list[str]:
     return [entity.name for entity in extraction.entities]
 
 
-async def _extract(chunks: list[ChunkInput]) -> list[Extracted]:
+async def _extract(chunks: list[ChunkInput]) -> list[ExtractionResult]:
     return [extracted async for extracted in LocalExtractor().extract(chunks)]
 
 

@@ -1,10 +1,10 @@
 """Relations of a chunk."""
 
 from quipu.ingest.local import extract_chunk
-from quipu.model.extraction import ChunkInput, FoundRelation
+from quipu.model.extraction import ChunkInput, ExtractedRelation
 
 
-def _relations(text: str, title: str = "") -> dict[frozenset[str], FoundRelation]:
+def _relations(text: str, title: str = "") -> dict[frozenset[str], ExtractedRelation]:
     relations = extract_chunk(ChunkInput(text=text, title=title)).relations
     return {frozenset((relation.source, relation.target)): relation for relation in relations}
 

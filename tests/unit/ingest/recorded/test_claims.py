@@ -7,8 +7,8 @@ import pytest
 
 from quipu.errors import InvalidInput
 from quipu.ingest.recorded import RecordedExtractor, read_graph, read_recordings
-from quipu.model.extraction import ChunkInput, Extraction, FoundClaim, FoundEntity
-from quipu.model.recording import RecordedClaim, Recording
+from quipu.model.extraction import ChunkInput, ExtractedClaim, ExtractedEntity, Extraction
+from quipu.model.imported_graph import ImportedClaim, ImportedExtraction
 
 TEXT = {"id": "p1", "text": "In 1258 Genoa burned Acre. Venice mourned."}
 CLAIM = {
@@ -33,7 +33,7 @@ COVARIATE = {
     "source_text": "Genoa burned Acre",
     "text_unit_id": "p1",
 }
-FOUND = FoundClaim(
+FOUND = ExtractedClaim(
     subject="Genoa", object="Acre", type="arson", status="suspected", dates="1258", description="Genoa burned it."
 )
 
@@ -45,15 +45,15 @@ def write(folder: Path, *lines: object) -> Path:
     return file
 
 
-def claims_of(folder: Path, *claims: object) -> tuple[RecordedClaim, ...]:
+def claims_of(folder: Path, *claims: object) -> tuple[ImportedClaim, ...]:
     """Return what is read of the claims of a passage."""
     return read_graph([write(folder, {**TEXT, "claims": claims})]).recordings["p1"].claims
 
 
 def test_a_claim_is_read_with_all_that_is_said_of_it(tmp_path: Path) -> None:
     assert claims_of(tmp_path, CLAIM, {"subject": "Venice", "description": "It mourned."}) == (
-        RecordedClaim(claim=FOUND),
-        RecordedClaim(claim=FoundClaim(subject="Venice", description="It mourned.")),
+        ImportedClaim(claim=FOUND),
+        ImportedClaim(claim=ExtractedClaim(subject="Venice", description="It mourned.")),
     )
 
 
@@ -68,8 +68,10 @@ def test_a_claim_is_read_with_all_that_is_said_of_it(tmp_path: Path) -> None:
 )
 def test_a_covariate_of_microsoft_graphrag_is_a_claim(tmp_path: Path, start: str | None, end: str, dates: str) -> None:
     row = {**COVARIATE, "start_date": start, "end_date": end}
-    claim = FoundClaim(subject="Genoa", type="war crimes", status="true", dates=dates, description="Genoa burned it.")
-    assert claims_of(tmp_path, row) == (RecordedClaim(claim=claim, quote="Genoa burned Acre"),)
+    claim = ExtractedClaim(
+        subject="Genoa", type="war crimes", status="true", dates=dates, description="Genoa burned it."
+    )
+    assert claims_of(tmp_path, row) == (ImportedClaim(claim=claim, quote="Genoa burned Acre"),)
 
 
 def test_a_covariate_that_stands_alone_is_a_claim_of_its_passage(tmp_path: Path) -> None:
@@ -100,8 +102,8 @@ def test_lines_of_claims_add_up_and_the_same_claim_is_one(tmp_path: Path) -> Non
 
 def test_claims_may_stand_in_a_line_of_their_own(tmp_path: Path) -> None:
     record, claims = {"id": "p1", "entities": ["Genoa"]}, {"id": "p1", "claims": [CLAIM]}
-    whole = Recording(
-        document="p1", entities=(FoundEntity(name="Genoa", type="Other"),), claims=(RecordedClaim(claim=FOUND),)
+    whole = ImportedExtraction(
+        document="p1", entities=(ExtractedEntity(name="Genoa", type="Other"),), claims=(ImportedClaim(claim=FOUND),)
     )
     for lines in ((claims, record), (record, claims), ({**record, **claims},)):
         file = write(tmp_path, TEXT, *lines)
@@ -154,7 +156,7 @@ def test_a_claim_that_says_nothing_is_left_out_and_told(tmp_path: Path) -> None:
     broken = {"subject_id": "and then he said", "object_id": None, "type": None, "description": None, "status": None}
     file = write(tmp_path, {**TEXT, "claims": [broken, CLAIM]})
     graph = read_graph([file])
-    assert graph.recordings["p1"].claims == (RecordedClaim(claim=FOUND),)
+    assert graph.recordings["p1"].claims == (ImportedClaim(claim=FOUND),)
     assert graph.left_out == (f'{file}, line 1: a claim about "and then he said" says nothing',)
 
 
@@ -163,7 +165,7 @@ def test_a_claim_that_names_nobody_is_left_out_and_told(tmp_path: Path, subject:
     row = {"id": "c1", "text_unit_id": "p1", "subject_id": subject, "type": "WAR CRIMES"}
     file = write(tmp_path, {**TEXT, "claims": [{**CLAIM, "subject": subject}, CLAIM]}, row)
     graph = read_graph([file])
-    assert graph.recordings["p1"].claims == (RecordedClaim(claim=FOUND),)
+    assert graph.recordings["p1"].claims == (ImportedClaim(claim=FOUND),)
     assert graph.left_out == (
         f'{file}, line 1: the claim "Genoa burned it." is about nobody',
         f'{file}, line 2: the claim "WAR CRIMES" is about nobody',
@@ -176,9 +178,9 @@ def test_names_all_in_capitals_become_what_the_text_writes(tmp_path: Path) -> No
     assert [(each.claim.subject, each.claim.object) for each in recorded.claims] == [("Genoa", "Tyre")]
 
 
-async def extract(claims: tuple[RecordedClaim, ...], *texts: str) -> list[Extraction]:
+async def extract(claims: tuple[ImportedClaim, ...], *texts: str) -> list[Extraction]:
     """Return what the chunks of a document get of its claims."""
-    extractor = RecordedExtractor({"p1": Recording(document="p1", claims=claims)})
+    extractor = RecordedExtractor({"p1": ImportedExtraction(document="p1", claims=claims)})
     inputs = [ChunkInput(text=text, documents=("p1",)) for text in texts]
     return [each.extraction async for each in extractor.extract(inputs) if each.extraction is not None]
 
@@ -186,10 +188,10 @@ async def extract(claims: tuple[RecordedClaim, ...], *texts: str) -> list[Extrac
 async def test_a_claim_goes_once_where_it_was_read_else_where_its_names_stand(tmp_path: Path) -> None:
     texts = ("Genoa and Acre.", "In 1258 GENOA  burned\nit.", "Venice.")
     claims = (
-        RecordedClaim(claim=FOUND, quote="genoa burned it"),
-        RecordedClaim(claim=FOUND, quote="words that stand nowhere"),
-        RecordedClaim(claim=FoundClaim(subject="Venice", description="It mourned.")),
-        RecordedClaim(claim=FoundClaim(subject="Tyre", description="It fell.")),
+        ImportedClaim(claim=FOUND, quote="genoa burned it"),
+        ImportedClaim(claim=FOUND, quote="words that stand nowhere"),
+        ImportedClaim(claim=ExtractedClaim(subject="Venice", description="It mourned.")),
+        ImportedClaim(claim=ExtractedClaim(subject="Tyre", description="It fell.")),
     )
     found = await extract(claims, *texts)
     assert [[each.subject for each in extraction.claims] for extraction in found] == [

@@ -3,19 +3,19 @@
 from threading import get_ident
 
 from quipu.ingest.recorded.extractor import RecordedExtractor, identity_of
-from quipu.model.extraction import ChunkInput, Extraction, FoundEntity, FoundRelation
-from quipu.model.recording import Recording
+from quipu.model.extraction import ChunkInput, ExtractedEntity, ExtractedRelation, Extraction
+from quipu.model.imported_graph import ImportedExtraction
 
-RECORDING = Recording(
+RECORDING = ImportedExtraction(
     document="d1",
     entities=(
-        FoundEntity(name="Alice Kober", type="Person", description="A classicist."),
-        FoundEntity(name="michael ventris", type="Person"),
-        FoundEntity(name="Sign groups", type="Other"),
+        ExtractedEntity(name="Alice Kober", type="Person", description="A classicist."),
+        ExtractedEntity(name="michael ventris", type="Person"),
+        ExtractedEntity(name="Sign groups", type="Other"),
     ),
     relations=(
-        FoundRelation(source="Alice Kober", target="Sign groups", description="counted", weight=2.0),
-        FoundRelation(source="Linear A", target="Linear B", description="resemble"),
+        ExtractedRelation(source="Alice Kober", target="Sign groups", description="counted", weight=2.0),
+        ExtractedRelation(source="Linear A", target="Linear B", description="resemble"),
     ),
 )
 
@@ -55,8 +55,8 @@ async def test_what_no_chunk_names_goes_with_the_first() -> None:
 
 
 async def test_a_name_within_another_word_is_not_named() -> None:
-    recording = Recording(
-        document="d1", entities=(FoundEntity(name="AID", type="Other"), FoundEntity(name="维基", type="Other"))
+    recording = ImportedExtraction(
+        document="d1", entities=(ExtractedEntity(name="AID", type="Other"), ExtractedEntity(name="维基", type="Other"))
     )
     inputs = [ChunkInput(text=text, documents=("d1",)) for text in ("He said so.", "Food aid came.", "在维基百科上。")]
     outcomes = [each async for each in RecordedExtractor({"d1": recording}).extract(inputs)]
@@ -70,14 +70,14 @@ async def test_another_document_says_nothing() -> None:
 
 def test_the_identity_follows_what_is_recorded() -> None:
     assert identity_of(RECORDING) == identity_of(RECORDING)
-    assert identity_of(RECORDING) != identity_of(Recording(document="d1")) != identity_of(None)
+    assert identity_of(RECORDING) != identity_of(ImportedExtraction(document="d1")) != identity_of(None)
 
 
 async def test_the_loop_is_free_while_recordings_are_divided() -> None:
     threads = []
 
-    class Watched(dict[str, Recording]):
-        def get(self, *key: object) -> Recording:
+    class Watched(dict[str, ImportedExtraction]):
+        def get(self, *key: object) -> ImportedExtraction:
             threads.append(get_ident())
             return RECORDING
 

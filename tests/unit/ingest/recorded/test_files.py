@@ -8,9 +8,9 @@ import pytest
 from quipu.errors import InvalidInput, NotFound
 from quipu.ingest.recorded import read_graph
 from quipu.model.cluster import Finding
-from quipu.model.extraction import FoundEntity, FoundRelation
+from quipu.model.extraction import ExtractedEntity, ExtractedRelation
 from quipu.model.graph import OTHER_TYPE, UNKNOWN_TYPE
-from quipu.model.recording import RecordedCommunity, RecordedReport
+from quipu.model.imported_graph import ImportedCommunity, ImportedReport
 
 TEXT = {"id": "d1", "title": "Scripts", "text": "Alice Kober studied Linear B at Brooklyn College."}
 RECORD = {
@@ -48,22 +48,22 @@ def test_a_folder_is_read_with_texts_records_communities_and_reports(tmp_path: P
         ("d1", "Scripts", TEXT["text"])
     ]
     assert graph.recordings["d1"].entities == (
-        FoundEntity(name="Alice Kober", type="Person", description="A classicist."),
-        FoundEntity(name="Linear B", type="Other"),
+        ExtractedEntity(name="Alice Kober", type="Person", description="A classicist."),
+        ExtractedEntity(name="Linear B", type="Other"),
     )
     assert graph.recordings["d1"].relations == (
-        FoundRelation(source="Alice Kober", target="Linear B", keywords=("study", "script"), weight=3.0),
-        FoundRelation(
+        ExtractedRelation(source="Alice Kober", target="Linear B", keywords=("study", "script"), weight=3.0),
+        ExtractedRelation(
             source="Alice Kober",
             target="Brooklyn College",
             keywords=("taught at",),
             description="Alice Kober taught at Brooklyn College",
         ),
     )
-    assert graph.communities == (RecordedCommunity(id="0", level=0, entities=("Alice Kober", "Linear B")),)
+    assert graph.communities == (ImportedCommunity(id="0", level=0, entities=("Alice Kober", "Linear B")),)
     findings = (Finding(summary="She counted signs.", explanation="On cards."), Finding(summary="She taught."))
     assert graph.reports == (
-        RecordedReport(community="0", title="Linear B", summary="Kober studied it.", findings=findings, rating=7.5),
+        ImportedReport(community="0", title="Linear B", summary="Kober studied it.", findings=findings, rating=7.5),
     )
 
 
@@ -175,8 +175,8 @@ def test_of_a_relation_with_itself_the_entity_stays_and_the_rest_is_told(tmp_pat
     file = _write(tmp_path, "graph.jsonl", TEXT, record)
     graph = read_graph([file])
     assert graph.recordings["d1"].entities == (
-        FoundEntity(name="Linear B", type=OTHER_TYPE),
-        FoundEntity(name="Knossos", type=UNKNOWN_TYPE),
+        ExtractedEntity(name="Linear B", type=OTHER_TYPE),
+        ExtractedEntity(name="Knossos", type=UNKNOWN_TYPE),
     )
     assert graph.recordings["d1"].relations == ()
     assert graph.left_out == (

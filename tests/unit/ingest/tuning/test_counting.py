@@ -1,7 +1,7 @@
 """What rules find in a sample, without a model."""
 
 from quipu.ingest.tuning.counting import count
-from quipu.model.ontology import TypeRule
+from quipu.model.extraction import TypeRule
 from tests.unit.ingest.tuning.world import chunk
 
 ENGLISH = [

@@ -1,15 +1,15 @@
 """What tuning changes."""
 
 from quipu.ingest.tuning.difference import compared, prompt_diff
-from quipu.model.extraction import Extraction, FoundEntity, FoundRelation
-from quipu.model.tuning import Named
-from quipu.ports.extractor import Extracted
+from quipu.model.extraction import ExtractedEntity, ExtractedRelation, Extraction
+from quipu.model.tuning import TypedName
+from quipu.ports.ingest import ExtractionResult
 from tests.unit.ingest.tuning.world import chunk
 
 
-def outcome(**types: str) -> Extracted:
-    entities = tuple(FoundEntity(name=name.replace("_", " "), type=kind) for name, kind in types.items())
-    return Extracted(index=0, extraction=Extraction(entities=entities))
+def outcome(**types: str) -> ExtractionResult:
+    entities = tuple(ExtractedEntity(name=name.replace("_", " "), type=kind) for name, kind in types.items())
+    return ExtractionResult(index=0, extraction=Extraction(entities=entities))
 
 
 def test_names_of_one_reading_alone_and_other_types_are_told() -> None:
@@ -20,13 +20,13 @@ def test_names_of_one_reading_alone_and_other_types_are_told() -> None:
     )
     assert (found.document_id, found.title) == ("a.md", "T")
     assert (found.only_before, found.only_after, found.retyped) == (("Silk",), ("Persia",), ("marco polo",))
-    assert found.before.entities[0] == Named(name="Marco Polo", type="Person")
+    assert found.before.entities[0] == TypedName(name="Marco Polo", type="Person")
 
 
 def test_relations_are_counted_and_a_reading_that_failed_says_why() -> None:
-    related = FoundRelation(source="A", target="B")
-    before = Extracted(index=0, extraction=Extraction(relations=(related,)))
-    found = compared(chunk("Text."), before, Extracted(index=0, extraction=None, error="too long"))
+    related = ExtractedRelation(source="A", target="B")
+    before = ExtractionResult(index=0, extraction=Extraction(relations=(related,)))
+    found = compared(chunk("Text."), before, ExtractionResult(index=0, extraction=None, error="too long"))
     assert (found.before.n_relations, found.after.n_relations) == (1, 0)
     assert (found.before.error, found.after.error) == ("", "too long")
 

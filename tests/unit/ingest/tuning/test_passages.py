@@ -3,7 +3,7 @@
 import pytest
 
 from quipu.ingest.tuning.passages import LEAST, MOST, example_of, excerpts, short_texts
-from quipu.model.extraction import Extraction, FoundEntity, FoundRelation
+from quipu.model.extraction import ExtractedEntity, ExtractedRelation, Extraction
 from quipu.providers.local import ByteTokenizer
 from tests.unit.ingest.tuning.world import chunk
 
@@ -63,13 +63,13 @@ def test_a_text_has_no_break_within() -> None:
     assert found.text == POLO
 
 
-def related(source: str, target: str) -> FoundRelation:
-    return FoundRelation(source=source, target=target, keywords=("met",), weight=0.7)
+def related(source: str, target: str) -> ExtractedRelation:
+    return ExtractedRelation(source=source, target=target, keywords=("met",), weight=0.7)
 
 
 def test_an_example_has_what_the_text_bears_out_word_by_word() -> None:
     named = [
-        FoundEntity(name=name, type="Person", start=3, end=9) for name in ("Marco Polo", "Kublai Khan", "Polo Ray")
+        ExtractedEntity(name=name, type="Person", start=3, end=9) for name in ("Marco Polo", "Kublai Khan", "Polo Ray")
     ]
     found = example_of(
         POLO,
@@ -78,12 +78,12 @@ def test_an_example_has_what_the_text_bears_out_word_by_word() -> None:
         ),
     )
     assert found is not None
-    assert found.entities == tuple(FoundEntity(name=each.name, type="Person") for each in named[:2])
+    assert found.entities == tuple(ExtractedEntity(name=each.name, type="Person") for each in named[:2])
     assert found.relations == (related("Marco Polo", "Kublai Khan"),)
 
 
 def test_an_extraction_that_says_too_little_is_no_example() -> None:
-    polo, khan = (FoundEntity(name=name, type="Person") for name in ("Marco Polo", "Kublai Khan"))
+    polo, khan = (ExtractedEntity(name=name, type="Person") for name in ("Marco Polo", "Kublai Khan"))
     assert example_of(POLO, Extraction()) is None
     assert example_of(POLO, Extraction(entities=(polo, khan))) is None
     assert example_of(POLO, Extraction(entities=(polo,), relations=(related("Marco Polo", "Marco Polo"),))) is None
@@ -95,7 +95,7 @@ def test_an_example_is_short() -> None:
     found = example_of(
         text,
         Extraction(
-            entities=tuple(FoundEntity(name=name, type="Person") for name in names),
+            entities=tuple(ExtractedEntity(name=name, type="Person") for name in names),
             relations=tuple(related(one, other) for one in names[:4] for other in names[:4] if one < other),
         ),
     )

@@ -11,8 +11,8 @@ from quipu.ingest.reading import Recipe
 from quipu.ingest.sources import FoundSource, find_sources
 from quipu.ingest.tuning import sampling
 from quipu.ingest.tuning.sampling import choose, pool_of_sources, spread
+from quipu.model.event import ignore_event
 from quipu.parse import MEDIA_TYPE_BY_SUFFIX, parse
-from quipu.ports.sink import no_sink
 from quipu.providers.local import ByteTokenizer, WordLlamaEmbedder
 from tests.unit.ingest.tuning.world import chunk, chunks
 
@@ -82,9 +82,9 @@ async def test_documents_are_cut_for_real_and_what_cannot_be_read_is_counted(
     def sources() -> Iterator[FoundSource]:
         return find_sources([tmp_path], root=tmp_path, media_types=MEDIA_TYPE_BY_SUFFIX)
 
-    pool = await pool_of_sources(sources(), recipe, no_sink)
+    pool = await pool_of_sources(sources(), recipe, ignore_event)
     assert sorted(each.document_id for each in pool.chunks) == ["a.md", "b.md", "c.md", "d.md"]
     assert (pool.n_documents, pool.n_unreadable) == (5, 1)
     monkeypatch.setattr(sampling, "MAX_DOCUMENTS", 2)
-    few = await pool_of_sources(sources(), recipe, no_sink)
+    few = await pool_of_sources(sources(), recipe, ignore_event)
     assert len({each.document_id for each in few.chunks}) <= 2 < few.n_documents

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from quipu.ingest.tuning.suggestion import MAX_DOMAIN, read_suggestion
+from quipu.model.extraction import RelationRule, TypeRule
 from quipu.model.graph import ENTITY_TYPES
-from quipu.model.ontology import RelationRule, TypeRule
 
 KNOWN = tuple(TypeRule(name=name) for name in ENTITY_TYPES)
 SHIP = {"name": "Ship", "description": "what sails"}

@@ -7,9 +7,16 @@ import pytest
 
 from quipu.ingest.llm.ontology_file import load_ontology
 from quipu.ingest.tuning.writing import file_text
-from quipu.model.extraction import FoundEntity, FoundRelation
-from quipu.model.ontology import Example, Ontology, RelationRule, Term, TypeRule
-from quipu.model.tuning import Origin, TypeCount
+from quipu.model.extraction import (
+    ExtractedEntity,
+    ExtractedRelation,
+    ExtractionExample,
+    GlossaryTerm,
+    Ontology,
+    RelationRule,
+    TypeRule,
+)
+from quipu.model.tuning import TuningOrigin, TypeCount
 
 ODD = "yes: \"no\" #1\\ 'x' | > & * !\t{a: [b]}, % @ ` \u2028 \ufeff \x85 \x07 👩‍🚀 郑和 Ёж"
 ONTOLOGY = Ontology(
@@ -25,15 +32,18 @@ ONTOLOGY = Ontology(
         RelationRule(name="knows"),
     ),
     examples=(
-        Example(
+        ExtractionExample(
             text=f"The Marigold left Palos.\nIt was 1492. {ODD}",
-            entities=(FoundEntity(name="Marigold", type="Ship"), FoundEntity(name="Palos", type="Port of call")),
-            relations=(FoundRelation(source="Marigold", target="Palos", keywords=("left, early",), weight=0.85),),
+            entities=(
+                ExtractedEntity(name="Marigold", type="Ship"),
+                ExtractedEntity(name="Palos", type="Port of call"),
+            ),
+            relations=(ExtractedRelation(source="Marigold", target="Palos", keywords=("left, early",), weight=0.85),),
         ),
     ),
-    glossary=(Term(name="Marigold: a ship", definition="of oak", type="Ship", aliases=("#Mari", "the Gold")),),
+    glossary=(GlossaryTerm(name="Marigold: a ship", definition="of oak", type="Ship", aliases=("#Mari", "the Gold")),),
 )
-SUGGESTED = (Term(name="Palos", type="Ship"), Term(name="on", aliases=("off",)))
+SUGGESTED = (GlossaryTerm(name="Palos", type="Ship"), GlossaryTerm(name="on", aliases=("off",)))
 
 
 def _read(folder: Path, text: str) -> Ontology:
@@ -59,7 +69,7 @@ def test_each_part_has_a_comment_that_says_what_it_does() -> None:
 
 def test_what_it_was_made_from_stands_at_its_head(tmp_path: Path) -> None:
     settings = (("sample", "12"), ("language", "a\nb\u2028"))
-    origin = Origin(revision=1_234, n_documents=1, sample="c0ffee", settings=settings)
+    origin = TuningOrigin(revision=1_234, n_documents=1, sample="c0ffee", settings=settings)
     text = file_text(ONTOLOGY, by="rules", origin=origin)
     assert (
         "# Made from 1 document of the index at revision 1234, sample c0ffee.\n# sample = 12\n# language = a b\n"

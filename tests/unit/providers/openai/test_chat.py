@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from quipu.errors import Overloaded, Refused, TooLong, Unavailable
-from quipu.model.chat import Finish, Message, TokenCount
+from quipu.model.chat import FinishReason, Message, TokenCount
 from quipu.providers.openai.catalog import PROVIDERS, JsonAbility
 from quipu.providers.openai.chat import OpenAIChat
 from quipu.providers.openai.endpoint import Endpoint
@@ -54,7 +54,7 @@ async def test_a_reply_comes_with_what_the_server_counted(server: ServerHandle, 
     server.configure(_script(api_key=KEY))
     async with chatting(server.base_url, parameters=parameters) as chat:
         completion = await chat.complete(HELLO)
-    assert (completion.text, completion.finish, completion.is_estimate) == (SAID, Finish.STOP, False)
+    assert (completion.text, completion.finish, completion.is_estimate) == (SAID, FinishReason.STOP, False)
     assert completion.tokens.input > 0 < completion.tokens.output
 
 
@@ -111,7 +111,7 @@ async def test_a_stream_that_breaks_off_keeps_its_text(server: ServerHandle, nam
     pieces: list[str] = []
     async with chatting(server.base_url, silence_s=0.1) as chat:
         completion = await chat.complete(HELLO, pieces.append)
-    assert completion.finish is Finish.INTERRUPTED
+    assert completion.finish is FinishReason.INTERRUPTED
     assert completion.text == "".join(pieces) == SAID[:12]
     assert completion.is_estimate
     assert completion.tokens.output == count(SAID[:12])
@@ -140,10 +140,10 @@ async def test_a_server_that_never_answers_is_left_after_a_while(
 async def test_a_reply_cut_by_the_limit_or_a_filter_says_so(server: ServerHandle) -> None:
     async with chatting(server.base_url) as chat:
         server.configure(_script(FaultName.LENGTH))
-        assert (await chat.complete(HELLO)).finish is Finish.LENGTH
+        assert (await chat.complete(HELLO)).finish is FinishReason.LENGTH
         server.configure(_script(FaultName.FILTERED))
         filtered = await chat.complete(HELLO)
-    assert (filtered.finish, bool(filtered.text)) == (Finish.FILTERED, True)
+    assert (filtered.finish, bool(filtered.text)) == (FinishReason.FILTERED, True)
 
 
 async def test_an_empty_reply_is_a_reply(server: ServerHandle) -> None:
@@ -248,14 +248,14 @@ async def test_a_stream_is_whole_in_every_framing(body: bytes, size: int) -> Non
     pieces = [body[start : start + size] for start in range(0, len(body), size)]
     async with answering([STREAM, *pieces[:40], b"".join(pieces[40:])]) as raw, chatting(raw.url) as chat:
         completion = await chat.complete(HELLO)
-    assert (completion.text, completion.finish) == ("Knots", Finish.STOP)
+    assert (completion.text, completion.finish) == ("Knots", FinishReason.STOP)
 
 
 async def test_a_server_that_stays_on_after_its_last_word_is_not_waited_for() -> None:
     body = event({"content": "Knots"}, "stop") + b"data: [DONE]\n\n"
     endless = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 999999\r\n\r\n" + body
     async with answering(endless) as raw, chatting(raw.url) as chat:
-        assert (await chat.complete(HELLO)).finish is Finish.STOP
+        assert (await chat.complete(HELLO)).finish is FinishReason.STOP
 
 
 @pytest.mark.parametrize("usage", [{"prompt_tokens": 0, "completion_tokens": 0}, {"prompt_tokens": 9}, {}])
@@ -271,7 +271,7 @@ async def test_a_server_that_writes_on_beyond_the_limit_is_paid_for_little_more_
     pieces = [event({"content": "knots and cords " * 10})] * 2_000
     async with answering([STREAM, *pieces]) as raw, chatting(raw.url) as chat:
         completion = await chat.complete(replace(HELLO, max_output_tokens=1_000))
-    assert (completion.finish, completion.is_estimate) == (Finish.LENGTH, True)
+    assert (completion.finish, completion.is_estimate) == (FinishReason.LENGTH, True)
     assert completion.tokens.output < 3_000
 
 
@@ -308,7 +308,7 @@ async def test_a_model_that_spent_its_limit_on_reasoning_gave_an_empty_reply() -
     message = "Could not finish the message because max_tokens or model output limit was reached."
     async with answering(failure(400, message)) as raw, chatting(raw.url) as chat:
         completion = await chat.complete(HELLO)
-    assert (completion.text, completion.finish, completion.is_estimate) == ("", Finish.LENGTH, True)
+    assert (completion.text, completion.finish, completion.is_estimate) == ("", FinishReason.LENGTH, True)
     assert completion.tokens == TokenCount(input=1, output=1_000)
     assert len(raw.asked) == 1
 
@@ -356,7 +356,7 @@ async def test_a_reply_that_goes_on_beyond_all_patience_keeps_its_text() -> None
     slow = [STREAM, *(event({"content": "x"}) for _ in range(500))]
     async with answering(slow) as raw, chatting(raw.url, silence_s=1.0, total_s=0.1) as chat:
         completion = await chat.complete(HELLO)
-    assert completion.finish is Finish.INTERRUPTED
+    assert completion.finish is FinishReason.INTERRUPTED
     assert 0 < len(completion.text) < 500
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from quipu.model.chat import Finish, TokenCount
+from quipu.model.chat import FinishReason, TokenCount
 from quipu.providers.openai.said import Fault
 from quipu.providers.openai.transcript import Transcript
 
@@ -30,29 +30,29 @@ def test_pieces_are_joined_and_given_one_by_one() -> None:
 @pytest.mark.parametrize(
     ("reason", "finish"),
     [
-        ("stop", Finish.STOP),
-        ("end_turn", Finish.STOP),
-        ("tool_calls", Finish.STOP),
-        ("length", Finish.LENGTH),
-        ("MAX_TOKENS", Finish.LENGTH),
-        ("model_length", Finish.LENGTH),
-        ("content_filter", Finish.FILTERED),
-        ("SAFETY", Finish.FILTERED),
-        ("error", Finish.INTERRUPTED),
-        ("insufficient_system_resource", Finish.INTERRUPTED),
-        (None, Finish.INTERRUPTED),
+        ("stop", FinishReason.STOP),
+        ("end_turn", FinishReason.STOP),
+        ("tool_calls", FinishReason.STOP),
+        ("length", FinishReason.LENGTH),
+        ("MAX_TOKENS", FinishReason.LENGTH),
+        ("model_length", FinishReason.LENGTH),
+        ("content_filter", FinishReason.FILTERED),
+        ("SAFETY", FinishReason.FILTERED),
+        ("error", FinishReason.INTERRUPTED),
+        ("insufficient_system_resource", FinishReason.INTERRUPTED),
+        (None, FinishReason.INTERRUPTED),
     ],
 )
-def test_why_a_reply_ended_is_read(reason: str | None, finish: Finish) -> None:
+def test_why_a_reply_ended_is_read(reason: str | None, finish: FinishReason) -> None:
     assert _of(_delta("x", reason)).finish is finish
 
 
 def test_a_reply_that_is_said_to_be_over_is_whole_without_a_reason() -> None:
-    assert _of(_delta("x"), "[DONE]").finish is Finish.STOP
+    assert _of(_delta("x"), "[DONE]").finish is FinishReason.STOP
 
 
 def test_a_reason_given_early_stays() -> None:
-    assert _of(_delta("x", "length"), _delta("", None)).finish is Finish.LENGTH
+    assert _of(_delta("x", "length"), _delta("", None)).finish is FinishReason.LENGTH
 
 
 def test_reasoning_is_counted_and_not_kept() -> None:
@@ -74,7 +74,7 @@ def test_calls_of_tools_and_other_choices_are_passed_over() -> None:
 
 def test_a_whole_reply_is_read_like_a_piece() -> None:
     whole = {"choices": [{"message": {"content": "Yes.", "refusal": None}, "finish_reason": "stop"}]}
-    assert (_of(whole).text, _of(whole).finish) == ("Yes.", Finish.STOP)
+    assert (_of(whole).text, _of(whole).finish) == ("Yes.", FinishReason.STOP)
     assert _of({"choices": [{"text": "old", "finish_reason": "stop"}]}).text == "old"
 
 
@@ -144,7 +144,7 @@ def test_the_last_count_holds_and_groq_has_its_own_place_for_it() -> None:
 )
 def test_what_cannot_be_read_is_passed_over(data: str) -> None:
     transcript = _of(_delta("a"), data, _delta("b", "stop"))
-    assert (transcript.text, transcript.finish) == ("ab", Finish.STOP)
+    assert (transcript.text, transcript.finish) == ("ab", FinishReason.STOP)
 
 
 def test_events_that_were_not_kept_apart_are_read_one_by_one() -> None:
@@ -159,12 +159,12 @@ def test_an_error_before_any_text_is_raised() -> None:
 
 def test_an_error_after_some_text_breaks_the_reply_off() -> None:
     transcript = _of(_delta("a"), {"error": {"message": "Overloaded", "code": 502}}, "[DONE]")
-    assert (transcript.text, transcript.finish) == ("a", Finish.INTERRUPTED)
+    assert (transcript.text, transcript.finish) == ("a", FinishReason.INTERRUPTED)
 
 
 def test_an_error_beside_the_last_choice_breaks_the_reply_off() -> None:
     last = {"error": {"message": "gone"}, **_delta("", "stop")}
-    assert _of(_delta("a"), last).finish is Finish.INTERRUPTED
+    assert _of(_delta("a"), last).finish is FinishReason.INTERRUPTED
 
 
 def test_nesting_without_end_is_passed_over() -> None:
@@ -176,4 +176,4 @@ def test_a_reply_that_never_ends_ends_where_more_has_come_than_was_asked_for() -
     taken = [transcript.take(json.dumps({"choices": [{"delta": {"content": "abcdef"}}]})) for _ in range(3)]
     assert (taken, transcript.text) == (["abcdef", "abcd", ""], "abcdefabcd")
     assert transcript.is_over
-    assert transcript.finish is Finish.LENGTH
+    assert transcript.finish is FinishReason.LENGTH

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from quipu.model.evidence import Scored
 from quipu.model.query import Filter
-from quipu.ports.store import ReadView, Space, VectorBlock
+from quipu.ports.store import ReadView, VectorBlock, VectorSpace
 
 Matrix = npt.NDArray[np.float32]
 
@@ -75,28 +75,28 @@ class LedgerView:
         rows = self._ledger.rows.items()
         return {number: row for number, row in rows if row.born <= self.revision < row.died}
 
-    async def vectors_after(self, space: Space, row: int) -> VectorBlock:
-        found = {number: one for number, one in self.live().items() if number > row and space is Space.CHUNK}
+    async def vectors_after(self, space: VectorSpace, row: int) -> VectorBlock:
+        found = {number: one for number, one in self.live().items() if number > row and space is VectorSpace.CHUNK}
         self.n_read += len(found)
         data = np.stack([one.data for one in found.values()]) if found else np.empty((0, 0), dtype=np.float16)
         return VectorBlock(rows=np.array(list(found), dtype=np.int64), data=data)
 
-    async def vectors_gone(self, space: Space, revision: int) -> npt.NDArray[np.int64] | None:
+    async def vectors_gone(self, space: VectorSpace, revision: int) -> npt.NDArray[np.int64] | None:
         if revision < self._ledger.gone_since:
             return None
-        rows = self._ledger.rows.items() if space is Space.CHUNK else ()
+        rows = self._ledger.rows.items() if space is VectorSpace.CHUNK else ()
         return np.array([number for number, row in rows if revision < row.died <= self.revision], dtype=np.int64)
 
-    async def vectors_allowed(self, space: Space) -> npt.NDArray[np.int64] | None:
+    async def vectors_allowed(self, space: VectorSpace) -> npt.NDArray[np.int64] | None:
         if self._allowed is None:
             return None
         return np.array([number for number, row in self.live().items() if self._seen(row)], dtype=np.int64)
 
-    async def vector_owners(self, space: Space, rows: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    async def vector_owners(self, space: VectorSpace, rows: Sequence[int]) -> dict[int, tuple[str, ...]]:
         found = {number: self._ledger.rows[number] for number in rows}
         return {number: self._seen(row) for number, row in found.items() if row.born <= self.revision < row.died}
 
-    async def vector_rows(self, space: Space, ids: Sequence[str]) -> dict[str, int]:
+    async def vector_rows(self, space: VectorSpace, ids: Sequence[str]) -> dict[str, int]:
         wanted = set(ids)
         live = self.live().items()
         return {owner: number for number, row in live for owner in self._seen(row) if owner in wanted}

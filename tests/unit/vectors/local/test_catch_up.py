@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from quipu.ports.store import Space
+from quipu.ports.store import VectorSpace
 from quipu.vectors.local import LocalVectors
 from quipu.vectors.local.files import SpaceFiles
 from quipu.vectors.local.lock import try_exclusive
@@ -25,7 +25,7 @@ def opened(folder: Path, *, exact_below: int = 50, max_unsaved: int = 100) -> Lo
 
 
 async def answers(index: LocalVectors, view: LedgerView) -> list[list[str]]:
-    results = await index.nearest(view.port(), Space.CHUNK, QUERIES, k=10)
+    results = await index.nearest(view.port(), VectorSpace.CHUNK, QUERIES, k=10)
     return [[s.id for s in result] for result in results]
 
 

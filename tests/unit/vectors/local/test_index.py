@@ -7,7 +7,7 @@ import pytest
 
 from quipu.errors import Mismatch
 from quipu.model.evidence import Scored
-from quipu.ports.store import Space
+from quipu.ports.store import VectorSpace
 from quipu.vectors.local import LocalVectors
 from tests.unit.vectors.local.ledger import Ledger, LedgerView, Matrix, clustered, named
 
@@ -18,7 +18,7 @@ EXACT, SKETCHED = 20_000, 50
 async def found(
     vectors: LocalVectors, view: LedgerView, query: Matrix, k: int = 10, min_score: float = -1.0
 ) -> tuple[Scored, ...]:
-    (result,) = await vectors.nearest(view.port(), Space.CHUNK, query[None], k=k, min_score=min_score)
+    (result,) = await vectors.nearest(view.port(), VectorSpace.CHUNK, query[None], k=k, min_score=min_score)
     return result
 
 
@@ -47,7 +47,7 @@ async def test_many_rows_are_searched_with_a_recall_of_99_percent(tmp_path: Path
     ledger = Ledger()
     ledger.add(named(data))
     index = LocalVectors(tmp_path)
-    results = await index.nearest(ledger.view().port(), Space.CHUNK, queries, k=10)
+    results = await index.nearest(ledger.view().port(), VectorSpace.CHUNK, queries, k=10)
     best = np.argsort(-(queries @ data.astype(np.float16).astype(np.float32).T), axis=1)[:, :10]
     hits = [len({int(s.id[1:]) for s in result} & set(row.tolist())) for result, row in zip(results, best, strict=True)]
     assert np.mean(hits) / 10 >= 0.99
@@ -64,7 +64,7 @@ async def test_results_do_not_depend_on_the_order_of_insertion(tmp_path: Path) -
             ledger.add({i: vectors[i] for i in ids[start : start + 1_300]})
         index = LocalVectors(tmp_path, exact_below=SKETCHED)
         queries = clustered(20, DIMENSION, seed=1)
-        results.append(await index.nearest(ledger.view().port(), Space.CHUNK, queries, k=25))
+        results.append(await index.nearest(ledger.view().port(), VectorSpace.CHUNK, queries, k=25))
     assert results[0] == results[1] == results[2]
 
 
@@ -72,7 +72,7 @@ async def test_a_query_is_answered_the_same_beside_other_queries(index: LocalVec
     ledger = Ledger()
     ledger.add(named(clustered(1_000, DIMENSION)))
     view, queries = ledger.view(), clustered(5, DIMENSION, seed=1)
-    together = await index.nearest(view.port(), Space.CHUNK, queries, k=10)
+    together = await index.nearest(view.port(), VectorSpace.CHUNK, queries, k=10)
     assert together == [await found(index, view, query) for query in queries]
 
 
@@ -202,13 +202,13 @@ async def test_a_zero_query_and_no_query_find_nothing(index: LocalVectors) -> No
     view = ledger.view()
     assert await found(index, view, np.zeros(DIMENSION, dtype=np.float32)) == ()
     assert await found(index, view, data[0], k=0) == ()
-    assert await index.nearest(view.port(), Space.CHUNK, data[:0], k=5) == []
+    assert await index.nearest(view.port(), VectorSpace.CHUNK, data[:0], k=5) == []
 
 
 async def test_an_empty_space_finds_nothing(index: LocalVectors) -> None:
     view, (query,) = Ledger().view(), clustered(1, DIMENSION)
     assert await found(index, view, query) == ()
-    assert await index.similarities(view.port(), Space.CHUNK, query, ["c00000"]) == {}
+    assert await index.similarities(view.port(), VectorSpace.CHUNK, query, ["c00000"]) == {}
 
 
 async def test_a_space_emptied_and_filled_again_is_searched(index: LocalVectors) -> None:
@@ -237,7 +237,7 @@ async def test_a_query_of_another_length_is_refused(index: LocalVectors) -> None
     with pytest.raises(Mismatch, match="32 dimensions, the index 70"):
         await found(index, ledger.view(), query)
     with pytest.raises(Mismatch, match="32 dimensions, the index 70"):
-        await index.similarities(ledger.view().port(), Space.CHUNK, query, ["c00000"])
+        await index.similarities(ledger.view().port(), VectorSpace.CHUNK, query, ["c00000"])
 
 
 async def test_similarities_equal_the_scores_of_a_search(index: LocalVectors) -> None:
@@ -245,7 +245,7 @@ async def test_similarities_equal_the_scores_of_a_search(index: LocalVectors) ->
     ledger.add(named(clustered(300, DIMENSION)))
     view, (query,) = ledger.view(), clustered(1, DIMENSION, seed=1)
     score_by_id = {s.id: s.score for s in await found(index, view, query)}
-    assert await index.similarities(view.port(), Space.CHUNK, query, [*score_by_id, "unknown"]) == score_by_id
+    assert await index.similarities(view.port(), VectorSpace.CHUNK, query, [*score_by_id, "unknown"]) == score_by_id
 
 
 async def test_all_similarities_are_those_of_every_row_the_view_may_see(index: LocalVectors) -> None:
@@ -254,8 +254,8 @@ async def test_all_similarities_are_those_of_every_row_the_view_may_see(index: L
     ledger.remove(["c00003", "c00119"])
     (query,) = clustered(1, DIMENSION, seed=1)
     for view in (ledger.view(), ledger.view(allowed=["c00001", "c00003", "c00100"])):
-        rows, scores = await index.all_similarities(view.port(), Space.CHUNK, query)
-        owners = await view.vector_owners(Space.CHUNK, rows.tolist())
+        rows, scores = await index.all_similarities(view.port(), VectorSpace.CHUNK, query)
+        owners = await view.vector_owners(VectorSpace.CHUNK, rows.tolist())
         found = {each: score for row, score in zip(rows.tolist(), scores.tolist(), strict=True) for each in owners[row]}
         expected = {each.id: each.score for each in view.nearest(query, 1_000)}
         assert found.keys() == expected.keys()
@@ -264,7 +264,7 @@ async def test_all_similarities_are_those_of_every_row_the_view_may_see(index: L
 
 
 async def test_an_empty_space_has_no_similarities(index: LocalVectors) -> None:
-    rows, scores = await index.all_similarities(Ledger().view().port(), Space.CHUNK, np.ones(3, np.float32))
+    rows, scores = await index.all_similarities(Ledger().view().port(), VectorSpace.CHUNK, np.ones(3, np.float32))
     assert (len(rows), len(scores)) == (0, 0)
 
 
@@ -284,6 +284,6 @@ async def test_alike_are_all_pairs_of_some_ids_with_any_other(index: LocalVector
             for other in data
             if one != other and round(float(data[one] @ data[other]), 6) >= 0.6
         }
-        found = await index.alike(view.port(), Space.CHUNK, asked, min_score=0.6)
+        found = await index.alike(view.port(), VectorSpace.CHUNK, asked, min_score=0.6)
         assert [((each.first, each.second), each.score) for each in found] == sorted(expected.items())
         assert found

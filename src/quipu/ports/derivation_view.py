@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from quipu.model.cluster import Cluster, ClusterCount, ClusterRelation, ClusterReport, Hierarchy
-from quipu.model.made import Made
+from quipu.model.derivation import DerivationRecord
 
 Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Changed:
+class ChangeSet:
     """Numbers of what changed after a revision, rising.
 
     `chunks` came, went, moved or say something else; `entities` came, went or have other names, and so stand in other
@@ -77,7 +77,7 @@ class EntityTypes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class DerivationCounts:
     """What there is of a derivation, what is missing or out of date of it, and how many texts are to be embedded."""
 
     n_items: int
@@ -96,7 +96,7 @@ class Sentence:
     text: str
 
 
-class DerivedView(Protocol):
+class DerivationView(Protocol):
     """The part of a ReadView that derivations and walks read; ids that are unknown or filtered out are left out."""
 
     async def entity_numbers(self, keys: Sequence[str]) -> dict[str, int]:
@@ -119,11 +119,11 @@ class DerivedView(Protocol):
         """Return the numbers of the chunks the filter allows, rising; None where there is no filter."""
         ...
 
-    async def changed_since(self, revision: int) -> Changed | None:
+    async def changed_since(self, revision: int) -> ChangeSet | None:
         """Return what commits after `revision` changed, or None where that is no longer known (read all then)."""
         ...
 
-    async def graph_rows(self, changed: Changed | None = None) -> GraphRows:
+    async def graph_rows(self, changed: ChangeSet | None = None) -> GraphRows:
         """Return what all chunks say, whatever the filter; or, of what changed, what there is now.
 
         With `changed`: the places, appearances and statements of its chunks, and the appearances of its entities in
@@ -139,7 +139,7 @@ class DerivedView(Protocol):
         """Return a number that tells what led to `revision` from another history; None where it is not known."""
         ...
 
-    async def derivations(self) -> Mapping[str, Made]:
+    async def derivations(self) -> Mapping[str, DerivationRecord]:
         """Return the derivations that are kept, by name."""
         ...
 
@@ -217,6 +217,6 @@ class DerivedView(Protocol):
         """Return up to `limit` chunks whose sentences are not known yet, whatever the filter."""
         ...
 
-    async def held(self, derivation: str) -> Held:
+    async def held(self, derivation: str) -> DerivationCounts:
         """Return what there is of "names", "synonyms" or "sentences"; the filter does not apply."""
         ...

@@ -7,7 +7,7 @@ from quipu.model.chat import ChatRequest
 from quipu.model.usage import UsageRow
 
 
-class Replies(Protocol):
+class ReplyCache(Protocol):
     """Keeps replies durably, together with what they cost. Calls that come at once share one transaction."""
 
     async def find(self, input_hash: str) -> str | None:

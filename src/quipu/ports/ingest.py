@@ -1,14 +1,33 @@
-"""Extractor: reads one chunk and says which entities and relations it names."""
+"""Reading documents: Parser (bytes to text) and Extractor (chunk to entities and relations)."""
 
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from quipu.model.document import ParsedDocument, SourceDocument
 from quipu.model.extraction import ChunkInput, Extraction
 
 
+class Parser(Protocol):
+    """Reads the media types it lists."""
+
+    @property
+    def media_types(self) -> frozenset[str]:
+        """The media types this parser reads, as in {"text/markdown"}."""
+        ...
+
+    def parse(self, source: SourceDocument) -> ParsedDocument:
+        """Return the text, title, blocks and metadata of `source`.
+
+        Where the format has pages, each block is on the page it begins on, and between blocks of different pages the
+        text has one form feed for each page turned; there are no others in it. A table's block begins with its header.
+        Raises InvalidDocument, with the reason and a remedy, where nothing can be read.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Extracted:
+class ExtractionResult:
     """The outcome for the input at `index`: an extraction, the error that stood in its way, or both.
 
     Both: what could be read before the error. It is published, and the chunk counts as failed, to be tried again.
@@ -47,7 +66,7 @@ class Extractor(Protocol):
         """Raise Unavailable, with the remedy, where nothing can be extracted as things stand."""
         ...
 
-    def extract(self, inputs: Sequence[ChunkInput]) -> AsyncGenerator[Extracted, None]:
+    def extract(self, inputs: Sequence[ChunkInput]) -> AsyncGenerator[ExtractionResult, None]:
         """Yield one outcome for each input, in any order, as each arrives; one bad input fails alone.
 
         Raises Unavailable or OverBudget where no further input can be read, after the outcomes of those under way.

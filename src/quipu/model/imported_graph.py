@@ -5,29 +5,29 @@ from dataclasses import dataclass, field
 
 from quipu.model.cluster import Finding
 from quipu.model.document import SourceDocument
-from quipu.model.extraction import FoundClaim, FoundEntity, FoundRelation
+from quipu.model.extraction import ExtractedClaim, ExtractedEntity, ExtractedRelation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecordedClaim:
+class ImportedClaim:
     """A claim, and the words of the document it was read from, "" where these are not recorded."""
 
-    claim: FoundClaim
+    claim: ExtractedClaim
     quote: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recording:
+class ImportedExtraction:
     """What is recorded of one document; where a name stands in it is not."""
 
     document: str
-    entities: tuple[FoundEntity, ...] = ()
-    relations: tuple[FoundRelation, ...] = ()
-    claims: tuple[RecordedClaim, ...] = ()
+    entities: tuple[ExtractedEntity, ...] = ()
+    relations: tuple[ExtractedRelation, ...] = ()
+    claims: tuple[ImportedClaim, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecordedCommunity:
+class ImportedCommunity:
     """A community by the names of its entities; `parent` is the id of the one that holds it, "" at level 0.
 
     `where` is the file and line it stands in.
@@ -41,7 +41,7 @@ class RecordedCommunity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecordedReport:
+class ImportedReport:
     """What is written of a community; `rating` from 0 to 10."""
 
     community: str
@@ -52,7 +52,7 @@ class RecordedReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecordedGraph:
+class ImportedGraph:
     """Documents with what is recorded of them, by id; perhaps communities and their reports.
 
     `identity` changes with anything that is recorded. `left_out` says where something was that cannot be taken over.
@@ -60,7 +60,7 @@ class RecordedGraph:
 
     identity: str
     documents: tuple[SourceDocument, ...] = ()
-    recordings: Mapping[str, Recording] = field(default_factory=dict)
-    communities: tuple[RecordedCommunity, ...] = ()
-    reports: tuple[RecordedReport, ...] = ()
+    recordings: Mapping[str, ImportedExtraction] = field(default_factory=dict)
+    communities: tuple[ImportedCommunity, ...] = ()
+    reports: tuple[ImportedReport, ...] = ()
     left_out: tuple[str, ...] = ()

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from quipu.model.evidence import Scored
-from quipu.ports.store import ReadView, Space
+from quipu.ports.store import ReadView, VectorSpace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Alike:
+class SimilarPair:
     """Two ids of a space, in their order, and the cosine of their vectors."""
 
     first: str
@@ -20,11 +20,11 @@ class Alike:
     score: float
 
 
-class Vectors(Protocol):
+class VectorIndex(Protocol):
     """Searches the vectors a view holds, as of that view's revision and within its filter."""
 
     async def nearest(
-        self, view: ReadView, space: Space, queries: npt.NDArray[np.float32], *, k: int, min_score: float = -1.0
+        self, view: ReadView, space: VectorSpace, queries: npt.NDArray[np.float32], *, k: int, min_score: float = -1.0
     ) -> list[tuple[Scored, ...]]:
         """Return, for each row of `queries` ([n, d], unit), the k nearest ids by cosine, at least `min_score`.
 
@@ -33,13 +33,13 @@ class Vectors(Protocol):
         ...
 
     async def similarities(
-        self, view: ReadView, space: Space, query: npt.NDArray[np.float32], ids: Sequence[str]
+        self, view: ReadView, space: VectorSpace, query: npt.NDArray[np.float32], ids: Sequence[str]
     ) -> dict[str, float]:
         """Return the cosine of `query` ([d], unit) with each of `ids`; ids without a vector are left out."""
         ...
 
     async def all_similarities(
-        self, view: ReadView, space: Space, query: npt.NDArray[np.float32]
+        self, view: ReadView, space: VectorSpace, query: npt.NDArray[np.float32]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """Return every row the view holds within its filter, rising, and the cosine of `query` ([d], unit) with each.
 
@@ -47,7 +47,9 @@ class Vectors(Protocol):
         """
         ...
 
-    async def alike(self, view: ReadView, space: Space, ids: Sequence[str], *, min_score: float) -> list[Alike]:
+    async def alike(
+        self, view: ReadView, space: VectorSpace, ids: Sequence[str], *, min_score: float
+    ) -> list[SimilarPair]:
         """Return every pair of one of `ids` with any other id of the view whose cosine is at least `min_score`.
 
         Each pair once, ordered. Exact however many there are: no pair is missed. Scores are rounded to six decimals.

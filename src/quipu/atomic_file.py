@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 
 @contextlib.contextmanager
-def replacing(path: Path, unfinished: Path) -> Iterator[BinaryIO]:
+def replace_atomically(path: Path, unfinished: Path) -> Iterator[BinaryIO]:
     """Write a file that takes the place of `path` when the block ends well; until then it stands beside it."""
     with unfinished.open("wb") as file:
         yield file
@@ -24,7 +24,7 @@ def replacing(path: Path, unfinished: Path) -> Iterator[BinaryIO]:
             os.close(descriptor)
 
 
-def remove(paths: Iterable[Path]) -> None:
+def remove_files(paths: Iterable[Path]) -> None:
     """Remove files, as far as the system lets go of them."""
     for path in paths:
         with contextlib.suppress(PermissionError):  # Windows keeps a mapped file; the next writer removes it

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from quipu.model.cluster import Cluster, ClusterReport
 from quipu.model.delta import ChunkFacts
-from quipu.model.derivation import DerivationReport, DerivationState
+from quipu.model.derivation import DerivationResult, DerivationState
 from quipu.model.document import Document
 from quipu.model.evidence import Scored
 from quipu.model.graph import Chunk, Claim, Entity, Relation
@@ -13,7 +13,7 @@ from quipu.model.usage import UsageRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AddReport:
+class AddResult:
     """What adding documents did. `extractor` says what read them; `failed` tells what to do about each.
 
     `n_added`, `n_updated` and `n_unchanged` count documents handed in; `n_resumed` those that had been waiting from
@@ -49,12 +49,12 @@ class AddReport:
     n_read_otherwise: int = 0
     read_otherwise_by: tuple[str, ...] = ()
     readers: tuple[tuple[str, int], ...] = ()
-    derivations: tuple[DerivationReport, ...] = ()
+    derivations: tuple[DerivationResult, ...] = ()
     n_removed: int = 0  # removals that had been cut short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RefreshReport:
+class RefreshResult:
     """What bringing the derivations up to date did: vectors computed, summaries written, summaries that failed.
 
     `derivations` are those made on demand that are kept or were asked for, in the order they were made. `stopped` is
@@ -65,7 +65,7 @@ class RefreshReport:
     n_summarised: int = 0
     unsummarised: tuple[SummaryFailure, ...] = ()
     stopped: str = ""
-    derivations: tuple[DerivationReport, ...] = ()
+    derivations: tuple[DerivationResult, ...] = ()
     usage: tuple[UsageRow, ...] = ()
 
     @property
@@ -76,15 +76,15 @@ class RefreshReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RemoveReport:
+class RemoveResult:
     """What removing documents did: their ids, and what was brought up to date after it."""
 
     removed: tuple[str, ...]
-    refreshed: RefreshReport
+    refreshed: RefreshResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ImportReport:
+class ImportResult:
     """What importing a recorded graph did: to documents, to communities and reports, and what was brought up to date.
 
     `failed` are (document, why); `unknown` are names in communities that no document has; `left_out` says where in the
@@ -94,7 +94,7 @@ class ImportReport:
     n_added: int
     n_updated: int
     n_unchanged: int
-    refreshed: RefreshReport
+    refreshed: RefreshResult
     failed: tuple[tuple[str, str], ...] = ()
     n_chunks: int = 0
     n_communities: int = 0
@@ -106,7 +106,7 @@ class ImportReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StatusReport:
+class IndexStatus:
     """The state of an index: how much it holds, what waits, who reads it, what is stale.
 
     `extractor` is what is set now; `readers` are who read the documents there are, in words, with how many each has
@@ -140,7 +140,7 @@ class StatusReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SearchReport:
+class SearchResult:
     """Passages by BM25 with their scores, and entities by name."""
 
     chunks: tuple[tuple[Scored, Chunk], ...]
@@ -148,7 +148,7 @@ class SearchReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentReport:
+class DocumentDetails:
     """A document and its chunks in order."""
 
     document: Document
@@ -156,7 +156,7 @@ class DocumentReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EntityReport:
+class EntityDetails:
     """An entity, its relations (heaviest first), the chunks that name it with their counts (most first), its claims."""
 
     entity: Entity
@@ -166,7 +166,7 @@ class EntityReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RelationReport:
+class RelationDetails:
     """A relation and the chunks that state it."""
 
     relation: Relation
@@ -174,7 +174,7 @@ class RelationReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FoundReport:
+class ReportDetails:
     """A community or an aggregate and what is written of it: `report` is None where nothing is, as yet.
 
     `is_current` says whether it is of what is in the group now. `entities` are those of it with the most relations,
