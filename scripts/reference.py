@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from quipu.cli.app import COMMANDS, cli
-from quipu.derive.catalog import ALWAYS, CATALOG
+from quipu.derive.catalog import ALWAYS_DERIVED, CATALOG
 from quipu.ingest.chunkers import CHUNKERS, MAX_CHUNKS
 from quipu.ingest.chunkers.places import MAX_PLACES
 from quipu.ingest.sources import MAX_BYTES
@@ -149,7 +149,7 @@ def _derivations() -> Iterator[str]:
     yield "| name | what it is | needs | asks a model |"
     yield "|---|---|---|---|"
     for each in CATALOG:
-        needs = ", ".join(f"`{need}`" for need in each.needs if need not in ALWAYS) or "–"
+        needs = ", ".join(f"`{need}`" for need in each.needs if need not in ALWAYS_DERIVED) or "–"
         asks = "where there is one" if each.asks_model else "no"
         yield f"| `{each.name}` | {each.summary} | {needs} | {asks} |"
 

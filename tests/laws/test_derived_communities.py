@@ -8,7 +8,7 @@ import pytest
 
 from quipu.algo.pairs import Pairs
 from quipu.derive import communities
-from quipu.derive.derivation import Bench
+from quipu.derive.derivation import DerivationContext
 from quipu.derive.pair_graph import read_pair_graph
 from quipu.model.cluster import Cluster, Hierarchy
 from quipu.model.delta import Delta, DocumentFacts
@@ -37,9 +37,9 @@ def keys_of(facts: DocumentFacts) -> set[str]:
     return {mention.key for chunk in facts.chunks for mention in chunk.entities}
 
 
-async def clusters_of(bench: Bench) -> dict[str, Cluster]:
+async def clusters_of(context: DerivationContext) -> dict[str, Cluster]:
     """Return the communities by id."""
-    async with bench.store.view() as view:
+    async with context.store.view() as view:
         return {each.id: each for each in await view.clusters(Hierarchy.COMMUNITIES)}
 
 
@@ -60,11 +60,11 @@ def kept(before: dict[str, set[str]], after: dict[str, set[str]], touched: set[s
     return sum(after.get(name) == before[name] for name in untouched), len(untouched)
 
 
-async def quality(bench: Bench) -> float:
+async def quality(context: DerivationContext) -> float:
     """Return the modularity of the coarsest communities: Σ w_in / m − (Σ degree / 2m)² (Newman and Girvan, 2004)."""
-    clusters = await clusters_of(bench)
-    async with bench.store.view() as view:
-        graph = await read_pair_graph(view, await bench.topology.of(view))
+    clusters = await clusters_of(context)
+    async with context.store.view() as view:
+        graph = await read_pair_graph(view, await context.topology.of(view))
     held = inside(clusters)
     community = {key: name for name, each in clusters.items() if not each.parent for key in held[name]}
     return modularity(graph.tied, [community[key] for key in graph.keys])
@@ -86,21 +86,21 @@ async def changed_one_by_one(folder: Path, *, rebuild: bool = False) -> tuple[fl
     That is their modularity at the end by that of communities found anew.
     """
     n_kept, n_untouched = 0, 0
-    async with _open(folder, asks=False) as bench:
-        await bench.store.commit(Delta(publish=[letter(number) for number in range(N_DOCUMENTS)]))
-        await communities.refresh(bench, False)
-        before = inside(await clusters_of(bench))
+    async with _open(folder, asks=False) as context:
+        await context.store.commit(Delta(publish=[letter(number) for number in range(N_DOCUMENTS)]))
+        await communities.refresh(context, False)
+        before = inside(await clusters_of(context))
         for number in range(N_CHANGES):
             facts = letter(number) if number % 3 == 2 else letter(N_DOCUMENTS + number)
             change = Delta(remove=[f"letter{number}"]) if number % 3 == 2 else Delta(publish=[facts])
-            await bench.store.commit(change)
-            await communities.refresh(bench, rebuild)
-            after = inside(await clusters_of(bench))
+            await context.store.commit(change)
+            await communities.refresh(context, rebuild)
+            after = inside(await clusters_of(context))
             same, of = kept(before, after, keys_of(facts))
             n_kept, n_untouched, before = n_kept + same, n_untouched + of, after
-        ended = await quality(bench)
-        await communities.refresh(bench, True)
-        return n_kept / n_untouched, ended / await quality(bench)
+        ended = await quality(context)
+        await communities.refresh(context, True)
+        return n_kept / n_untouched, ended / await quality(context)
 
 
 async def test_untouched_communities_stay_and_all_are_as_good_as_new_ones(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from quipu.algo import mixture
 from quipu.derive import hierarchy
-from quipu.derive.derivation import Bench
+from quipu.derive.derivation import DerivationContext
 from quipu.model.delta import Delta, DocumentFacts
 from quipu.testing.facts import document, entity, passage, relation
 from tests.laws.test_reports import _open
@@ -53,28 +53,28 @@ def history(seed: int) -> list[dict[int, int]]:
     return [*states, spoken_of, {**spoken_of, STRANGERS: 0}]
 
 
-async def live(bench: Bench, seed: int) -> None:
+async def live(context: DerivationContext, seed: int) -> None:
     """Live through a history, with a refresh after each step."""
     before: dict[int, int] = {}
     for after in history(seed):
         changed = [tale(*each) for each in after.items() if each not in before.items()]
         gone = [f"tale{number}" for number in before if number not in after]
-        await bench.store.commit(Delta(publish=changed))
-        await bench.store.commit(Delta(remove=gone))
-        await refresh(bench)
+        await context.store.commit(Delta(publish=changed))
+        await context.store.commit(Delta(remove=gone))
+        await refresh(context)
         before = after
 
 
-async def refresh(bench: Bench) -> None:
+async def refresh(context: DerivationContext) -> None:
     """Bring the hierarchy up to date."""
-    report = await hierarchy.refresh(bench, False)
+    report = await hierarchy.refresh(context, False)
     assert (report.failed, report.stopped) == ((), "")
 
 
-async def ended(bench: Bench) -> list[str]:
+async def ended(context: DerivationContext) -> list[str]:
     """Return the canonical lines of a sound index."""
-    assert await bench.store.verify() == []
-    async with bench.store.view() as view:
+    assert await context.store.verify() == []
+    async with context.store.view() as view:
         lines = [line async for line in view.dump()]
     assert sum('"aggregate' in line for line in lines) > 5, "too few to be a hierarchy"
     return lines
@@ -84,14 +84,14 @@ async def both(folder: Path, seed: int, *, asks: bool = False) -> tuple[list[str
     """Live through a history; return its end, and that of a fresh build in another order."""
     for name in ("lived", "fresh"):
         (folder / name).mkdir(parents=True)
-    async with _open(folder / "lived", asks=asks) as bench:
-        await live(bench, seed)
-        lived = await ended(bench)
-    async with _open(folder / "fresh", asks=asks) as bench:
+    async with _open(folder / "lived", asks=asks) as context:
+        await live(context, seed)
+        lived = await ended(context)
+    async with _open(folder / "fresh", asks=asks) as context:
         for each in sorted(history(seed)[-1].items(), reverse=True):
-            await bench.store.commit(Delta(publish=[tale(*each)]))
-        await refresh(bench)
-        return lived, await ended(bench)
+            await context.store.commit(Delta(publish=[tale(*each)]))
+        await refresh(context)
+        return lived, await ended(context)
 
 
 @pytest.mark.parametrize("asks", [False, True])

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import Connection, create_engine, select
 
 from quipu.derive import communities, reports
-from quipu.derive.derivation import Bench
+from quipu.derive.derivation import DerivationContext
 from quipu.derive.embedding import embed_stale
 from quipu.model.cluster import Hierarchy, Partition
 from quipu.model.delta import Delta, DocumentFacts
@@ -53,12 +53,12 @@ def _passage(word: str, place: int, people: list[str]) -> Passage:
 
 
 @asynccontextmanager
-async def _open(folder: Path, *, asks: bool) -> AsyncIterator[Bench]:
+async def _open(folder: Path, *, asks: bool) -> AsyncIterator[DerivationContext]:
     embedder, llm = ScriptedEmbedder(), ScriptedLLM()
     store = RelationalStore(SqliteBackend(folder / "index.sqlite", busy_timeout_s=5), lease_s=60)
     await store.prepare()
     await store.use_embedder(embedder.identity, embedder.dimension)
-    yield Bench(
+    yield DerivationContext(
         store=store,
         vectors=LocalVectors(folder / "vectors"),
         embedder=embedder,
@@ -70,11 +70,11 @@ async def _open(folder: Path, *, asks: bool) -> AsyncIterator[Bench]:
     await store.close()
 
 
-async def _refresh(bench: Bench) -> None:
-    await communities.refresh(bench, False)
-    report = await reports.refresh(bench, False)
+async def _refresh(context: DerivationContext) -> None:
+    await communities.refresh(context, False)
+    report = await reports.refresh(context, False)
     assert (report.failed, report.stopped) == ((), "")
-    await embed_stale(bench.store, bench.embedder, ignore_event)
+    await embed_stale(context.store, context.embedder, ignore_event)
 
 
 def _holding(folder: Path, word: str) -> set[str]:
@@ -99,17 +99,17 @@ def _holds(connection: Connection, table: str, word: str) -> bool:
 
 @pytest.mark.parametrize("asks", [False, True])
 async def test_no_word_of_a_removed_document_is_left_in_any_table(tmp_path: Path, asks: bool) -> None:
-    async with _open(tmp_path, asks=asks) as bench:
-        await bench.store.commit(Delta(publish=[letter(number) for number in range(12)]))
-        await _refresh(bench)
+    async with _open(tmp_path, asks=asks) as context:
+        await context.store.commit(Delta(publish=[letter(number) for number in range(12)]))
+        await _refresh(context)
         assert _holding(tmp_path, _word(3)) >= {"report", "chunk", "entity"} | ({"reply"} if asks else set())
         for number in (3, 7):
-            await bench.store.commit(Delta(remove=[f"letter{number}"]))
+            await context.store.commit(Delta(remove=[f"letter{number}"]))
             assert _holding(tmp_path, _word(number)) == set()  # at once, before anything is refreshed
-        await bench.store.commit(Delta(publish=[letter(5, version=1)]))  # an update takes back as well
+        await context.store.commit(Delta(publish=[letter(5, version=1)]))  # an update takes back as well
         assert _holding(tmp_path, _word(5)) == set()
-        await _refresh(bench)
-        assert await bench.store.verify() == []
+        await _refresh(context)
+        assert await context.store.verify() == []
         for number in (3, 5, 7):
             assert _holding(tmp_path, _word(number)) == set()
 
@@ -117,13 +117,13 @@ async def test_no_word_of_a_removed_document_is_left_in_any_table(tmp_path: Path
 async def test_no_word_is_left_where_entities_have_moved_from_one_community_to_another(tmp_path: Path) -> None:
     """A report that tells of an entity goes when it leaves: removed later, it is no longer found by it."""
     random = Random(1)
-    async with _open(tmp_path, asks=False) as bench:
+    async with _open(tmp_path, asks=False) as context:
         live = list(range(20))
-        await bench.store.commit(Delta(publish=[letter(number) for number in live]))
-        await communities.refresh(bench, False)
-        await reports.refresh(bench, False)
+        await context.store.commit(Delta(publish=[letter(number) for number in live]))
+        await communities.refresh(context, False)
+        await reports.refresh(context, False)
         while live:
-            async with bench.store.view() as view:
+            async with context.store.view() as view:
                 found, revision = await view.clusters(Hierarchy.COMMUNITIES), view.revision
             finest = [each for each in found if each.members]
             first, second = random.sample(finest, 2) if len(finest) > 1 else (finest[0], finest[0])
@@ -134,17 +134,17 @@ async def test_no_word_is_left_where_entities_have_moved_from_one_community_to_a
                 ]
                 rest = [each for each in found if each.id not in (first.id, second.id)]
                 whole = Partition(hierarchy=Hierarchy.COMMUNITIES, clusters=[*rest, *moved], revision=revision)
-                await bench.store.commit(Delta(partition=whole))
+                await context.store.commit(Delta(partition=whole))
             number = live.pop(random.randrange(len(live)))
-            await bench.store.commit(Delta(remove=[f"letter{number}"]))
+            await context.store.commit(Delta(remove=[f"letter{number}"]))
             assert _holding(tmp_path, _word(number)) == set()
-            assert await bench.store.verify() == []
+            assert await context.store.verify() == []
 
 
 async def test_the_law_fails_where_reports_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partitions, "follow", lambda *_: Touched())
-    async with _open(tmp_path, asks=False) as bench:
-        await bench.store.commit(Delta(publish=[letter(number) for number in range(12)]))
-        await _refresh(bench)
-        await bench.store.commit(Delta(remove=["letter3"]))
+    async with _open(tmp_path, asks=False) as context:
+        await context.store.commit(Delta(publish=[letter(number) for number in range(12)]))
+        await _refresh(context)
+        await context.store.commit(Delta(remove=["letter3"]))
         assert "report" in _holding(tmp_path, _word(3))

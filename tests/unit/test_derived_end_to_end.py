@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from quipu.derive.catalog import CATALOG, with_needs
+from quipu.derive.catalog import CATALOG, resolve_needs
 from quipu.errors import Stale
 from quipu.model.derivation import Freshness
 from quipu.retrieve import STRATEGIES
@@ -15,7 +15,7 @@ from tests.laws.world import document, engine
 NAMES = [each.name for each in CATALOG]
 QUESTION = "Who travelled with Marco Polo to the court of Kublai Khan?"
 NEEDY = [
-    name for name, strategy in STRATEGIES.items() if with_needs([need for need in strategy.needs if need in NAMES])
+    name for name, strategy in STRATEGIES.items() if resolve_needs([need for need in strategy.needs if need in NAMES])
 ]
 
 

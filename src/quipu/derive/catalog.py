@@ -9,10 +9,10 @@ from quipu.derive.derivation import Derivation
 from quipu.errors import NotFound
 
 # What every index keeps, asked for or not: a derivation may name them among its needs, and is made after them.
-ALWAYS = ("summaries", "vectors", "topology")
+ALWAYS_DERIVED = ("summaries", "vectors", "topology")
 
 
-def in_order_of_need(derivations: Iterable[Derivation]) -> tuple[Derivation, ...]:
+def sort_by_needs(derivations: Iterable[Derivation]) -> tuple[Derivation, ...]:
     """Return derivations with what each needs before it, else in the order given.
 
     Raises ValueError where one needs what is not there, or itself in the end.
@@ -21,7 +21,7 @@ def in_order_of_need(derivations: Iterable[Derivation]) -> tuple[Derivation, ...
     ordered: dict[str, Derivation] = {}
 
     def place(name: str, wanted_by: tuple[str, ...]) -> None:
-        if name in ordered or name in ALWAYS:
+        if name in ordered or name in ALWAYS_DERIVED:
             return
         if name not in by_name or name in wanted_by:
             raise ValueError(f"{' → '.join((*wanted_by, name))}: no such derivation can be made")
@@ -38,7 +38,7 @@ def make_catalog(
     grouping: Grouping = nearest_centres, check_grouping: Callable[[], None] = lambda: None
 ) -> tuple[Derivation, ...]:
     """Return all there are, in order of need; `grouping` is that of the hierarchy's layers, if the check lets it."""
-    return in_order_of_need(
+    return sort_by_needs(
         (
             names.DERIVATION,
             synonyms.DERIVATION,
@@ -53,12 +53,12 @@ def make_catalog(
 CATALOG = make_catalog()
 
 
-def derivation_named(name: str, catalog: Sequence[Derivation] = CATALOG) -> Derivation:
+def get_derivation(name: str, catalog: Sequence[Derivation] = CATALOG) -> Derivation:
     """Return the derivation of that name; raises NotFound, naming the closest and all others, where there is none."""
     by_name = {each.name: each for each in catalog}
     if name in by_name:
         return by_name[name]
-    if name in ALWAYS:
+    if name in ALWAYS_DERIVED:
         remedy = "`quipu refresh` without a name brings it up to date."
         raise NotFound(f"'{name}' is not made on demand: every index keeps it.", remedy=remedy)
     near = get_close_matches(name.casefold(), by_name, n=1)
@@ -67,15 +67,15 @@ def derivation_named(name: str, catalog: Sequence[Derivation] = CATALOG) -> Deri
     raise NotFound(f"There is no derivation '{name}'.", remedy=f"{hint}{known}")
 
 
-def with_needs(names: Iterable[str], catalog: Sequence[Derivation] = CATALOG) -> tuple[Derivation, ...]:
+def resolve_needs(names: Iterable[str], catalog: Sequence[Derivation] = CATALOG) -> tuple[Derivation, ...]:
     """Return these derivations and all they need, in order of need. Raises NotFound for a name there is none of."""
     wanted: set[str] = set()
 
     def want(name: str) -> None:
-        if name in wanted or name in ALWAYS:
+        if name in wanted or name in ALWAYS_DERIVED:
             return
         wanted.add(name)
-        for need in derivation_named(name, catalog).needs:
+        for need in get_derivation(name, catalog).needs:
             want(need)
 
     for name in names:

@@ -16,7 +16,7 @@ from quipu.algo.communities import Before, Community, divide
 from quipu.algo.leiden import VERSION
 from quipu.algo.pairs import Ints, inside
 from quipu.derive.community_hashes import Plan, plan_clusters
-from quipu.derive.derivation import Anew, Bench, Derivation
+from quipu.derive.derivation import Derivation, DerivationContext, RebuildEstimate
 from quipu.derive.imported import are_kept, behind, find_communities, standing_reports
 from quipu.derive.pair_graph import PairGraph, read_pair_graph
 from quipu.model.cluster import Cluster, ClusterReport, Hierarchy, Partition
@@ -35,7 +35,7 @@ def identity() -> str:
     return f"communities/1 {VERSION} {version('graspologic-native')} size {MAX_SIZE}"
 
 
-async def state(view: ReadView, _bench: Bench) -> DerivationState:
+async def read_state(view: ReadView, _context: DerivationContext) -> DerivationState:
     """Return how many communities there are, and how many hold something that changed."""
     made, counts = (await view.derivations()).get(NAME), await view.cluster_counts(Hierarchy.COMMUNITIES)
     n, n_levels = sum(each.n_clusters for each in counts), len(counts)
@@ -53,22 +53,22 @@ async def state(view: ReadView, _bench: Bench) -> DerivationState:
     )
 
 
-async def refresh(bench: Bench, rebuild: bool) -> DerivationResult:
+async def refresh(context: DerivationContext, rebuild: bool) -> DerivationResult:
     """Bring communities up to date, or find all of them anew."""
-    async with bench.store.view() as view:
+    async with context.store.view() as view:
         made = (await view.derivations()).get(NAME)
         stored = await view.clusters(Hierarchy.COMMUNITIES)
         is_anew = rebuild or made is None or made.identity != identity()
         if not is_anew and made is not None and not await _is_stale(view, made):
             return DerivationResult(name=NAME, n_kept=len(stored))
-        graph = await read_pair_graph(view, await bench.topology.of(view))
-        came = await find_communities(graph.keys, view, bench.store) if is_anew else []
+        graph = await read_pair_graph(view, await context.topology.of(view))
+        came = await find_communities(graph.keys, view, context.store) if is_anew else []
         plan = await asyncio.to_thread(_divided, graph, [] if is_anew else stored, came, is_anew=is_anew)
         clusters = await asyncio.to_thread(plan.clusters, await plan.read(view))
         reports = await _imported_reports(view, stored) if is_anew else []
         revision = view.revision
     partition = Partition(hierarchy=Hierarchy.COMMUNITIES, clusters=clusters, revision=revision)
-    await bench.store.commit(
+    await context.store.commit(
         Delta(partition=partition, made=[DerivationRecord(name=NAME, identity=identity(), revision=revision)])
     )
     n_kept = len({(each.id, each.inputs_hash) for each in stored} & {(each.id, each.inputs_hash) for each in clusters})
@@ -77,12 +77,12 @@ async def refresh(bench: Bench, rebuild: bool) -> DerivationResult:
     return DerivationResult(name=NAME, n_made=len(clusters) - n_kept, n_kept=n_kept, notes=notes)
 
 
-async def anew(view: ReadView, bench: Bench) -> Anew:
+async def estimate_rebuild(view: ReadView, context: DerivationContext) -> RebuildEstimate:
     """Return what becomes of imported communities where all are found anew, which asks no model."""
-    if await are_kept(view, bench.store):
-        return Anew(note="imported ones stay")
+    if await are_kept(view, context.store):
+        return RebuildEstimate(note="imported ones stay")
     lost = await _imported_reports(view, await view.clusters(Hierarchy.COMMUNITIES, with_members=False))
-    return Anew(note=_given_up(len(lost)))
+    return RebuildEstimate(note=_given_up(len(lost)))
 
 
 async def _imported_reports(view: ReadView, stored: Sequence[Cluster]) -> list[ClusterReport]:
@@ -149,7 +149,7 @@ def _before(stored: Sequence[Cluster], keys: Sequence[str]) -> Before:
 DERIVATION = Derivation(
     name=NAME,
     summary="groups of entities that are related to each other more than to the rest",
-    state=state,
+    read_state=read_state,
     refresh=refresh,
-    anew=anew,
+    estimate_rebuild=estimate_rebuild,
 )

@@ -13,7 +13,7 @@ from quipu.ports.vector_index import VectorIndex
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bench:
+class DerivationContext:
     """What derivations are made with. `llm` is None where there is no model: then rules and quotes stand in.
 
     `llm` keeps its replies, so that what was asked before costs nothing. `language` "" is that of the texts. `n_ahead`
@@ -33,7 +33,7 @@ class Bench:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Anew:
+class RebuildEstimate:
     """What making all of a derivation anew would cost, about, and in words what is not made anew, or given up."""
 
     cost: RefreshCost = field(default_factory=RefreshCost)
@@ -53,17 +53,17 @@ class Derivation:
 
     name: str
     summary: str
-    state: Callable[[ReadView, Bench], Awaitable[DerivationState]]
-    refresh: Callable[[Bench, bool], Awaitable[DerivationResult]]
+    read_state: Callable[[ReadView, DerivationContext], Awaitable[DerivationState]]
+    refresh: Callable[[DerivationContext, bool], Awaitable[DerivationResult]]
     needs: tuple[str, ...] = ()
     asks_model: bool = False
-    anew: Callable[[ReadView, Bench], Awaitable[Anew]] | None = None
-    check: Callable[[], None] = lambda: None
+    estimate_rebuild: Callable[[ReadView, DerivationContext], Awaitable[RebuildEstimate]] | None = None
+    check_installed: Callable[[], None] = lambda: None
 
-    def hindrance(self) -> str:
+    def unavailable_reason(self) -> str:
         """Return why it cannot be refreshed as things stand, with the remedy; "" where it can."""
         try:
-            self.check()
+            self.check_installed()
         except Unavailable as error:
             return str(error)
         return ""

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from quipu.derive.communities import NAME as COMMUNITIES
-from quipu.derive.derivation import Anew, Bench, Derivation
+from quipu.derive.derivation import Derivation, DerivationContext, RebuildEstimate
 from quipu.derive.imported import find_reports, standing_reports
 from quipu.derive.quoting import QUOTED, QUOTED_ALONE, quoted
 from quipu.derive.report_material import Material, Tree, read_material
@@ -42,11 +42,11 @@ class _Failed:
     error: str
 
 
-async def state(view: ReadView, bench: Bench) -> DerivationState:
+async def read_state(view: ReadView, context: DerivationContext) -> DerivationState:
     """Return how many reports there are, how many are missing or outdated, and what writing them would cost."""
     made, counts = (await view.derivations()).get(NAME), await view.cluster_counts(Hierarchy.COMMUNITIES)
     is_anew = made is not None and made.identity != IDENTITY
-    waiting = await _to_write_anew(view) if is_anew else await _unreported(view, bench)
+    waiting = await _to_write_anew(view) if is_anew else await _unreported(view, context)
     clusters = await view.clusters(Hierarchy.COMMUNITIES, waiting)
     sizes = [each.n_entities for each in clusters if each.n_entities > 1]
     if not counts:  # no communities yet
@@ -60,11 +60,11 @@ async def state(view: ReadView, bench: Bench) -> DerivationState:
         n_items=n_reports,
         n_stale=len(clusters),
         n_bytes=_REPORT_BYTES * n_reports,
-        cost=_cost(sizes, len(clusters) or len(sizes), is_asking=bench.llm is not None),
+        cost=_cost(sizes, len(clusters) or len(sizes), is_asking=context.llm is not None),
     )
 
 
-async def anew(view: ReadView, bench: Bench) -> Anew:
+async def estimate_rebuild(view: ReadView, context: DerivationContext) -> RebuildEstimate:
     """Return about what writing all reports would cost: on the communities there are, before these are made anew.
 
     Replies that are known from before cost nothing.
@@ -72,8 +72,8 @@ async def anew(view: ReadView, bench: Bench) -> Anew:
     clusters = await view.clusters(Hierarchy.COMMUNITIES, with_members=False)
     stay = {each.cluster for each in await standing_reports(view, clusters)}
     sizes = [each.n_entities for each in clusters if each.id not in stay]
-    cost = _cost([size for size in sizes if size > 1], len(sizes), is_asking=bench.llm is not None)
-    return Anew(cost=cost, note=f"{len(stay):,} imported stay" if stay else "")
+    cost = _cost([size for size in sizes if size > 1], len(sizes), is_asking=context.llm is not None)
+    return RebuildEstimate(cost=cost, note=f"{len(stay):,} imported stay" if stay else "")
 
 
 def _cost(sizes: Sequence[int], n_texts: int, *, is_asking: bool) -> RefreshCost:
@@ -87,29 +87,29 @@ def _cost(sizes: Sequence[int], n_texts: int, *, is_asking: bool) -> RefreshCost
     )
 
 
-async def refresh(bench: Bench, rebuild: bool) -> DerivationResult:
+async def refresh(context: DerivationContext, rebuild: bool) -> DerivationResult:
     """Write the reports that are missing or outdated, or all, and commit them as they come."""
-    async with bench.store.view() as view:
+    async with context.store.view() as view:
         made, revision = (await view.derivations()).get(NAME), view.revision
         tree = Tree(await view.clusters(Hierarchy.COMMUNITIES))
         is_anew = rebuild or (made is not None and made.identity != IDENTITY)
-        wanted = await _to_write_anew(view) if is_anew else await _unreported(view, bench)
+        wanted = await _to_write_anew(view) if is_anew else await _unreported(view, context)
     note = Delta(made=[DerivationRecord(name=NAME, identity=IDENTITY, revision=revision)])
     if made is None:
-        await bench.store.commit(note)
-    imported = await find_reports([tree.by_id[each] for each in wanted], bench.store)
-    run = _Run(bench, tree, len(wanted), Calls(bench.llm, 2 * bench.n_ahead) if bench.llm else None, imported)
+        await context.store.commit(note)
+    imported = await find_reports([tree.by_id[each] for each in wanted], context.store)
+    run = _Run(context, tree, len(wanted), Calls(context.llm, 2 * context.n_ahead) if context.llm else None, imported)
     for level in sorted({tree.by_id[each].level for each in wanted}, reverse=True):
         await run.write_level([each for each in wanted if tree.by_id[each].level == level])
     if made is not None and made.identity != IDENTITY and not run.missing:
-        await bench.store.commit(note)
+        await context.store.commit(note)
     n_kept = len(tree.by_id) - len(wanted)
     return run.report(n_kept=n_kept, n_imported=n_kept if is_anew else 0)
 
 
-async def _unreported(view: ReadView, bench: Bench) -> list[str]:
+async def _unreported(view: ReadView, context: DerivationContext) -> list[str]:
     """Return what waits for a report; where there is a model, also what was quoted for want of one."""
-    return await view.unreported(Hierarchy.COMMUNITIES, QUOTED if bench.llm is not None else "")
+    return await view.unreported(Hierarchy.COMMUNITIES, QUOTED if context.llm is not None else "")
 
 
 async def _to_write_anew(view: ReadView) -> list[str]:
@@ -123,7 +123,7 @@ async def _to_write_anew(view: ReadView) -> list[str]:
 class _Run:
     """One pass over all that waits. `missing` are those without a report at its end: none above them can be written."""
 
-    bench: Bench
+    context: DerivationContext
     tree: Tree
     total: int
     calls: Calls | None
@@ -140,10 +140,10 @@ class _Run:
 
         def on_done(n: int) -> None:
             self.done["reported"] = before + n
-            self.bench.on_event(Progress(stage=NAME, done=before + n, total=self.total))
+            self.context.on_event(Progress(stage=NAME, done=before + n, total=self.total))
 
         work: Work[str, Material, Written | _Failed] = Work(read=self._read, write=self._write, keep=self._keep)
-        await write_all(ready, work, n_at_once=2 * self.bench.n_ahead, on_done=on_done)
+        await write_all(ready, work, n_at_once=2 * self.context.n_ahead, on_done=on_done)
 
     def report(self, *, n_kept: int, n_imported: int) -> DerivationResult:
         """Return what was done."""
@@ -166,11 +166,11 @@ class _Run:
         """Return what some reports are made from; what has changed meanwhile would be outdated when it is written."""
         if self.calls is not None and self.calls.end is not None:
             return None
-        async with self.bench.store.view() as view:
+        async with self.context.store.view() as view:
             now = {each.id: each.inputs_hash for each in await view.clusters(Hierarchy.COMMUNITIES, ids)}
             same = [each for each in ids if now.get(each) and now[each] == self.tree.by_id[each].inputs_hash]
-            topology = await self.bench.topology.of(view)
-            return await read_material(same, self.tree, view, topology, self.bench.tokenizer)
+            topology = await self.context.topology.of(view)
+            return await read_material(same, self.tree, view, topology, self.context.tokenizer)
 
     async def _write(self, material: Material) -> Written | _Failed | None:
         if came := self.imported.get(material.cluster.inputs_hash):
@@ -178,7 +178,7 @@ class _Run:
         if self.calls is None or _is_alone(material.cluster):
             return Written(report=quoted(material, QUOTED_ALONE if _is_alone(material.cluster) else QUOTED))
         try:
-            return await write_report(material, self.calls.ask, self.bench.language)
+            return await write_report(material, self.calls.ask, self.context.language)
         except (Unavailable, OverBudget):
             return None
         except QuipuError as error:
@@ -190,7 +190,7 @@ class _Run:
         self.failed += [(each.report.cluster, each.failure) for each in written if each.failure]
         if not written:
             return
-        committed = await self.bench.store.commit(Delta(reports=[each.report for each in written]))
+        committed = await self.context.store.commit(Delta(reports=[each.report for each in written]))
         self.done["made"] += len(written) - committed.n_outdated
         self.done["back"] += sum(each.report.inputs_hash in self.imported for each in written)
         self.missing.difference_update(each.report.cluster for each in written)
@@ -203,9 +203,9 @@ def _is_alone(cluster: Cluster) -> bool:
 DERIVATION = Derivation(
     name=NAME,
     summary="what each community is about, by a language model, or in sentences of the documents",
-    state=state,
+    read_state=read_state,
     refresh=refresh,
     needs=(COMMUNITIES,),
     asks_model=True,
-    anew=anew,
+    estimate_rebuild=estimate_rebuild,
 )

@@ -5,7 +5,7 @@ Source: L. Zhuang et al., "LinearRAG" (2025), section 3: the sentence nodes of t
 
 from collections.abc import AsyncIterator
 
-from quipu.derive.derivation import Bench, Derivation
+from quipu.derive.derivation import Derivation, DerivationContext
 from quipu.derive.embedding import embed_stale
 from quipu.derive.keeping import held, keep, kept_by, state_of
 from quipu.model.delta import ChunkSentences, Delta
@@ -19,33 +19,33 @@ AT_ONCE = 512  # chunks divided between two commits
 _IDENTITY = "sentences/1"
 
 
-async def state(view: ReadView, bench: Bench) -> DerivationState:
+async def read_state(view: ReadView, context: DerivationContext) -> DerivationState:
     """Return how many sentences there are, and how many chunks are not divided yet."""
     n_bytes = 2 * await view.vector_dimension(VectorSpace.SENTENCE)
     return await state_of(view, SENTENCES, _IDENTITY, what="sentence", n_bytes_each=n_bytes)
 
 
-async def refresh(bench: Bench, rebuild: bool) -> DerivationResult:
+async def refresh(context: DerivationContext, rebuild: bool) -> DerivationResult:
     """Divide the chunks that are not divided yet, or all, and embed what has no vector; equal sentences share one.
 
     Those of chunks that go are dropped in the commit that drops the chunk. Where chunks were divided by other rules,
     these are told of until all have been divided anew: cut short, that begins again.
     """
-    rules = await kept_by(bench.store, SENTENCES)
+    rules = await kept_by(context.store, SENTENCES)
     is_anew = rebuild or rules != _IDENTITY
     if not rules:
-        await keep(bench.store, SENTENCES, _IDENTITY)
-    before = await held(bench.store, SENTENCES)
+        await keep(context.store, SENTENCES, _IDENTITY)
+    before = await held(context.store, SENTENCES)
     n_done = 0
-    async for chunks in _all_chunks(bench.store) if is_anew else _undivided_chunks(bench.store):
+    async for chunks in _all_chunks(context.store) if is_anew else _undivided_chunks(context.store):
         divided = [ChunkSentences(chunk=chunk.id, spans=sentence_spans(chunk.text)) for chunk in chunks]
-        await bench.store.commit(Delta(sentences=divided))
+        await context.store.commit(Delta(sentences=divided))
         n_done += len(divided)
-        bench.on_event(Progress(stage=SENTENCES, done=n_done, total=max(before.n_stale, n_done)))
+        context.on_event(Progress(stage=SENTENCES, done=n_done, total=max(before.n_stale, n_done)))
     if rules and rules != _IDENTITY:
-        await keep(bench.store, SENTENCES, _IDENTITY)
-    await embed_stale(bench.store, bench.embedder, bench.on_event, bench.on_embedded)
-    n_items = (await held(bench.store, SENTENCES)).n_items
+        await keep(context.store, SENTENCES, _IDENTITY)
+    await embed_stale(context.store, context.embedder, context.on_event, context.on_embedded)
+    n_items = (await held(context.store, SENTENCES)).n_items
     n_kept = 0 if is_anew else min(before.n_items, n_items)
     return DerivationResult(name=SENTENCES, n_made=n_items - n_kept, n_kept=n_kept)
 
@@ -76,6 +76,6 @@ async def _all_chunks(store: Store) -> AsyncIterator[list[Chunk]]:
 DERIVATION = Derivation(
     name=SENTENCES,
     summary="sentences of chunks with a vector each, for LinearRAG",
-    state=state,
+    read_state=read_state,
     refresh=refresh,
 )

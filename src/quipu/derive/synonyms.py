@@ -7,7 +7,7 @@ were changed are compared, with all others. The price is that n entities whose n
 dates in full) have n² / 2 pairs: nothing that looks at the rest of the index may cut them.
 """
 
-from quipu.derive.derivation import Bench, Derivation
+from quipu.derive.derivation import Derivation, DerivationContext
 from quipu.derive.keeping import held, keep, kept_by, state_of
 from quipu.model.delta import Delta, SynonymPair, SynonymUpdate
 from quipu.model.derivation import NAMES, SYNONYMS, DerivationResult, DerivationState
@@ -21,35 +21,35 @@ _IDENTITY = "synonyms/1 cosine 0.8"
 _PAIR_BYTES = 30  # of a row and its place in the index
 
 
-async def state(view: ReadView, bench: Bench) -> DerivationState:
+async def read_state(view: ReadView, context: DerivationContext) -> DerivationState:
     """Return how many pairs there are, and how many names have not been compared."""
     return await state_of(view, SYNONYMS, _IDENTITY, what="pair", n_bytes_each=_PAIR_BYTES)
 
 
-async def refresh(bench: Bench, rebuild: bool) -> DerivationResult:
+async def refresh(context: DerivationContext, rebuild: bool) -> DerivationResult:
     """Compare the names that are new with all names; what is found is committed as it comes."""
-    if rebuild or await kept_by(bench.store, SYNONYMS) != _IDENTITY:
-        await keep(bench.store, SYNONYMS, _IDENTITY, synonyms=SynonymUpdate(anew=True))
-    before = await held(bench.store, SYNONYMS)
+    if rebuild or await kept_by(context.store, SYNONYMS) != _IDENTITY:
+        await keep(context.store, SYNONYMS, _IDENTITY, synonyms=SynonymUpdate(anew=True))
+    before = await held(context.store, SYNONYMS)
     n_compared = 0
-    while compared := await _compare(bench):
-        await bench.store.commit(Delta(synonyms=compared))
+    while compared := await _compare(context):
+        await context.store.commit(Delta(synonyms=compared))
         n_compared += len(compared.names)
-        bench.on_event(Progress(stage=SYNONYMS, done=n_compared, total=max(before.n_stale, n_compared)))
-    after = await held(bench.store, SYNONYMS)
+        context.on_event(Progress(stage=SYNONYMS, done=n_compared, total=max(before.n_stale, n_compared)))
+    after = await held(context.store, SYNONYMS)
     return DerivationResult(
         name=SYNONYMS, n_made=max(after.n_items - before.n_items, 0), n_kept=min(before.n_items, after.n_items)
     )
 
 
-async def _compare(bench: Bench) -> SynonymUpdate | None:
+async def _compare(context: DerivationContext) -> SynonymUpdate | None:
     """Return what comparing the next names finds, None where all have been compared."""
-    async with bench.store.view() as view:
+    async with context.store.view() as view:
         names = await view.names_to_compare(AT_ONCE)
         if not names:
             return None
         telling = [key for key in names if is_telling(key)]
-        alike = await bench.vectors.alike(view, VectorSpace.NAME, telling, min_score=MIN_COSINE)
+        alike = await context.vectors.alike(view, VectorSpace.NAME, telling, min_score=MIN_COSINE)
         pairs = [
             SynonymPair(first=pair.first, second=pair.second, similarity=min(pair.score, 1.0))
             for pair in alike
@@ -66,7 +66,7 @@ def is_telling(key: str) -> bool:
 DERIVATION = Derivation(
     name=SYNONYMS,
     summary="pairs of entities whose names are much alike (cosine 0.8 or more)",
-    state=state,
+    read_state=read_state,
     refresh=refresh,
     needs=(NAMES,),
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quipu.derive.catalog import CATALOG
-from quipu.derive.derivation import Bench, Derivation
+from quipu.derive.derivation import Derivation, DerivationContext
 from quipu.derive.summarising import SummaryOptions
 from quipu.ingest.reading import Recipe
 from quipu.model.chat import ChatRequest, Completion, Role
@@ -111,9 +111,9 @@ class Components:
     catalog: tuple[Derivation, ...] = CATALOG
     is_index: Callable[[Path], bool] = lambda _: False
 
-    def derivation_context(self, on_event: EventSink = ignore_event) -> Bench:
+    def derivation_context(self, on_event: EventSink = ignore_event) -> DerivationContext:
         """Return what derivations are computed with."""
-        return Bench(
+        return DerivationContext(
             store=self.store,
             vectors=self.vectors,
             embedder=self.embedder,

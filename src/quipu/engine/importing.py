@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 
-from quipu.derive.adopting import Adopted, adopt, is_adopted
+from quipu.derive.imported_communities import CommunityImportResult, import_communities, is_imported
 from quipu.engine.reporting import Run
 from quipu.errors import InvalidInput
 from quipu.ingest.recorded.publishing import publish_graph
@@ -27,10 +27,10 @@ async def import_recorded(
     parts = run.parts
     await parts.store.use_embedder(parts.embedder.identity, parts.embedder.dimension)
     published = await publish_graph(graph, parts.store, parts.recipe, on_event)
-    adopted = Adopted()
-    if graph.communities and not await is_adopted(graph, parts.store):
+    adopted = CommunityImportResult()
+    if graph.communities and not await is_imported(graph, parts.store):
         async with turn:  # what is found of communities meanwhile would take the place of these
-            adopted = await adopt(parts.derivation_context(on_event), graph)
+            adopted = await import_communities(parts.derivation_context(on_event), graph)
         if not (adopted.n_communities or graph.documents):
             raise InvalidInput(
                 f"{graph.communities[0].where}: none of the entities in the communities is in the index.",

@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
-from quipu.derive.catalog import with_needs
-from quipu.derive.derivation import Bench, Derivation
+from quipu.derive.catalog import resolve_needs
+from quipu.derive.derivation import Derivation, DerivationContext
 from quipu.errors import Stale
 from quipu.model.chat import TokenCount
 from quipu.model.derivation import DerivationState, Freshness, RefreshCost
@@ -20,7 +20,7 @@ from quipu.text.costs import cost_in_words
 class Needs:
     """Knows the state of every derivation made on demand; one is worked out once for each revision."""
 
-    derivation_context: Bench
+    derivation_context: DerivationContext
     catalog: tuple[Derivation, ...]
     price: Price | None = None
     _known: dict[str, tuple[int, DerivationState]] = field(default_factory=dict)
@@ -28,7 +28,7 @@ class Needs:
     def of(self, strategy: Strategy) -> tuple[Derivation, ...]:
         """Return the derivations a strategy needs, in order of need."""
         names = {each.name for each in self.catalog}
-        return with_needs([need for need in strategy.needs if need in names], self.catalog)
+        return resolve_needs([need for need in strategy.needs if need in names], self.catalog)
 
     async def states(self, view: ReadView, derivations: Sequence[Derivation]) -> tuple[DerivationState, ...]:
         """Return the state of these derivations in an unfiltered view, with what refreshing each would cost."""
@@ -87,17 +87,19 @@ class Needs:
     async def _state(self, view: ReadView, derivation: Derivation, *, is_kept: bool) -> DerivationState:
         revision, state = self._known.get(derivation.name, (-1, None))
         if state is None or revision != view.revision:
-            state = await derivation.state(view, self.derivation_context)
+            state = await derivation.read_state(view, self.derivation_context)
             self._known[derivation.name] = view.revision, state
         # What nobody keeps is missing, whatever there may be left of it.
         freshness = state.freshness if is_kept else Freshness.MISSING
         cost = priced(state.cost, self.price)
-        return replace(state, freshness=freshness, cost=cost, hindrance=derivation.hindrance())
+        return replace(state, freshness=freshness, cost=cost, hindrance=derivation.unavailable_reason())
 
     async def _anew(self, view: ReadView, derivation: Derivation, state: DerivationState) -> DerivationState:
-        if derivation.anew is None or state.freshness is Freshness.MISSING:  # then making it is making all of it
+        if (
+            derivation.estimate_rebuild is None or state.freshness is Freshness.MISSING
+        ):  # then making it is making all of it
             return replace(state, is_anew=True)
-        anew = await derivation.anew(view, self.derivation_context)
+        anew = await derivation.estimate_rebuild(view, self.derivation_context)
         holds = "; ".join(filter(None, (state.holds, anew.note)))
         return replace(state, is_anew=True, holds=holds, cost=priced(anew.cost, self.price))
 

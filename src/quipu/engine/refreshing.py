@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
-from quipu.derive.catalog import derivation_named, with_needs
+from quipu.derive.catalog import get_derivation, resolve_needs
 from quipu.derive.communities import NAME as COMMUNITIES
 from quipu.derive.derivation import Derivation
 from quipu.derive.embedding import embed_stale
@@ -41,8 +41,8 @@ async def bring_up_to_date(parts: Components, on_event: EventSink, scope: Scope)
     The report says what stood in the way. Raises NotFound for a name there is no derivation of, and Unavailable
     where what is named takes what is not installed, before all else.
     """
-    for each in with_needs(_known(scope.names, parts.catalog), parts.catalog):
-        each.check()
+    for each in resolve_needs(_known(scope.names, parts.catalog), parts.catalog):
+        each.check_installed()
     report = await _summarise(parts, on_event) if scope.with_derivations else RefreshResult()
     once = GuardedEmbedder(parts.embedder, [UntilGone()])
     run = _Run(replace(parts, embedder=once), on_event, stopped=report.stopped)
@@ -57,7 +57,7 @@ async def bring_up_to_date(parts: Components, on_event: EventSink, scope: Scope)
 
 async def drop(parts: Components, names: Sequence[str]) -> tuple[str, ...]:
     """Keep these derivations no longer, nor those that need them; return what was dropped, in order of need."""
-    gone: dict[str, None] = {derivation_named(name, parts.catalog).name: None for name in names}
+    gone: dict[str, None] = {get_derivation(name, parts.catalog).name: None for name in names}
     for each in parts.catalog:  # in order of need: whatever needs one comes after it
         if gone.keys() & each.needs:
             gone[each.name] = None
@@ -73,12 +73,12 @@ async def drop(parts: Components, names: Sequence[str]) -> tuple[str, ...]:
 async def in_order(view: ReadView, names: Sequence[str], catalog: Sequence[Derivation]) -> tuple[Derivation, ...]:
     """Return what is kept and what is named, with all it needs, in order of need. Raises NotFound for unknown names."""
     kept = await view.derivations()
-    return with_needs([*(each.name for each in catalog if each.name in kept), *_known(names, catalog)], catalog)
+    return resolve_needs([*(each.name for each in catalog if each.name in kept), *_known(names, catalog)], catalog)
 
 
 def _known(names: Sequence[str], catalog: Sequence[Derivation]) -> list[str]:
     """Return these names of derivations. Raises NotFound for one that is not made on demand."""
-    return [derivation_named(name, catalog).name for name in names]
+    return [get_derivation(name, catalog).name for name in names]
 
 
 def made_anew(scope: Scope, catalog: Sequence[Derivation]) -> Collection[str]:
@@ -145,7 +145,7 @@ class _Run:
         hindrance_by_name: dict[str, str] = {}
         for done, each in enumerate(derivations):
             self.on_event(Progress(stage="derive", done=done, total=len(derivations), detail=each.name))
-            hindrances = [each.hindrance(), *(hindrance_by_name.get(need, "") for need in each.needs)]
+            hindrances = [each.unavailable_reason(), *(hindrance_by_name.get(need, "") for need in each.needs)]
             if hindrance := next(filter(None, hindrances), ""):
                 hindrance_by_name[each.name] = hindrance
                 self.reports.append(DerivationResult(name=each.name, notes=(f"left as it was: {hindrance}",)))

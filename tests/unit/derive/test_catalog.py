@@ -2,21 +2,21 @@
 
 import pytest
 
-from quipu.derive.catalog import CATALOG, derivation_named, in_order_of_need, with_needs
-from quipu.derive.derivation import Bench, Derivation
+from quipu.derive.catalog import CATALOG, get_derivation, resolve_needs, sort_by_needs
+from quipu.derive.derivation import Derivation, DerivationContext
 from quipu.errors import NotFound
 from quipu.model.derivation import DerivationResult, DerivationState, Freshness
 from quipu.ports.store import ReadView
 
 
 def _derivation(name: str, *needs: str) -> Derivation:
-    async def state(_view: ReadView, _bench: Bench) -> DerivationState:
+    async def state(_view: ReadView, _bench: DerivationContext) -> DerivationState:
         return DerivationState(name=name, freshness=Freshness.MISSING)
 
-    async def refresh(_bench: Bench, _is_rebuild: bool) -> DerivationResult:
+    async def refresh(_bench: DerivationContext, _is_rebuild: bool) -> DerivationResult:
         return DerivationResult(name=name)
 
-    return Derivation(name=name, summary=name, state=state, refresh=refresh, needs=needs)
+    return Derivation(name=name, summary=name, read_state=state, refresh=refresh, needs=needs)
 
 
 def _names(derivations: tuple[Derivation, ...]) -> list[str]:
@@ -25,7 +25,7 @@ def _names(derivations: tuple[Derivation, ...]) -> list[str]:
 
 def test_what_is_needed_comes_first_and_the_rest_stays_in_order() -> None:
     listed = [_derivation("reports", "communities", "vectors"), _derivation("names"), _derivation("communities")]
-    assert _names(in_order_of_need(listed)) == ["communities", "reports", "names"]
+    assert _names(sort_by_needs(listed)) == ["communities", "reports", "names"]
 
 
 @pytest.mark.parametrize(
@@ -37,22 +37,22 @@ def test_what_is_needed_comes_first_and_the_rest_stays_in_order() -> None:
 )
 def test_a_need_that_cannot_be_met_is_a_fault_of_the_list(listed: list[Derivation], complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
-        in_order_of_need(listed)
+        sort_by_needs(listed)
 
 
 def test_what_is_named_brings_what_it_needs() -> None:
-    catalog = in_order_of_need([_derivation("c", "b"), _derivation("b", "a"), _derivation("a"), _derivation("d")])
-    assert _names(with_needs(["c"], catalog)) == ["a", "b", "c"]
-    assert _names(with_needs(["d", "a", "vectors"], catalog)) == ["a", "d"]
+    catalog = sort_by_needs([_derivation("c", "b"), _derivation("b", "a"), _derivation("a"), _derivation("d")])
+    assert _names(resolve_needs(["c"], catalog)) == ["a", "b", "c"]
+    assert _names(resolve_needs(["d", "a", "vectors"], catalog)) == ["a", "d"]
 
 
 def test_an_unknown_name_is_told_with_the_closest() -> None:
-    catalog = in_order_of_need([_derivation("communities"), _derivation("names")])
+    catalog = sort_by_needs([_derivation("communities"), _derivation("names")])
     with pytest.raises(NotFound, match="Did you mean 'communities'") as raised:
-        derivation_named("comunities", catalog)
+        get_derivation("comunities", catalog)
     assert "There are: communities, names." in raised.value.remedy
 
 
 def test_the_catalog_itself_is_in_order_of_need_and_names_each_once() -> None:
-    assert in_order_of_need(CATALOG) == CATALOG
+    assert sort_by_needs(CATALOG) == CATALOG
     assert len({each.name for each in CATALOG}) == len(CATALOG)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from quipu.derive import communities as derivation
-from quipu.derive.derivation import Bench
+from quipu.derive.derivation import DerivationContext
 from quipu.model.cluster import Cluster
 from quipu.model.delta import CommitResult, Delta, DocumentFacts
 from quipu.model.derivation import DerivationResult, Freshness
@@ -16,13 +16,13 @@ from tests.unit.derive.towns import TOWNS, chronicle, communities, shelf
 from tests.unit.derive.workshop import open_bench, publish, remove
 
 
-async def _refresh(bench: Bench, *, rebuild: bool = False) -> DerivationResult:
-    return await derivation.refresh(bench, rebuild)
+async def _refresh(context: DerivationContext, *, rebuild: bool = False) -> DerivationResult:
+    return await derivation.refresh(context, rebuild)
 
 
-async def _freshness(bench: Bench) -> Freshness:
-    async with bench.store.view() as view:
-        return (await derivation.state(view, bench)).freshness
+async def _freshness(context: DerivationContext) -> Freshness:
+    async with context.store.view() as view:
+        return (await derivation.read_state(view, context)).freshness
 
 
 def _lineage(found: dict[str, Cluster], cluster: str) -> set[str]:
@@ -40,12 +40,12 @@ def _holding(found: dict[str, Cluster], *keys: str) -> set[str]:
 
 
 async def test_every_entity_is_in_one_community_and_people_of_a_town_are_together(tmp_path: Path) -> None:
-    async with open_bench(tmp_path / "a") as bench:
+    async with open_bench(tmp_path / "a") as context:
         lonely = document("lonely", passage("Hermit.", entity("Hermit")))
-        await publish(bench, *shelf(), lonely)
-        assert await _freshness(bench) is Freshness.MISSING
-        report = await _refresh(bench)
-        found = await communities(bench)
+        await publish(context, *shelf(), lonely)
+        assert await _freshness(context) is Freshness.MISSING
+        report = await _refresh(context)
+        found = await communities(context)
         assert report == DerivationResult(name="communities", n_made=len(found))
         members = [key for each in found.values() for key in each.members]
         assert len(members) == len(set(members)) == sum(each.n_entities for each in found.values() if each.level == 0)
@@ -54,75 +54,75 @@ async def test_every_entity_is_in_one_community_and_people_of_a_town_are_togethe
             assert len({key.split()[0] for key in each.members}) <= 1
             assert len(each.members) <= derivation.MAX_SIZE
             assert each.inputs_hash
-        assert await _freshness(bench) is Freshness.FRESH
-        assert await bench.store.verify() == []
+        assert await _freshness(context) is Freshness.FRESH
+        assert await context.store.verify() == []
 
 
 async def test_made_anew_they_depend_on_the_documents_alone(tmp_path: Path) -> None:
     books = shelf()
     found: list[dict[str, Cluster]] = []
     for number, order in enumerate((books, books[::-1], [*books[4:], *books[:4]])):
-        async with open_bench(tmp_path / str(number)) as bench:
+        async with open_bench(tmp_path / str(number)) as context:
             if number:
-                await publish(bench, chronicle("gone", "Acre", 9))
-                await _refresh(bench)
+                await publish(context, chronicle("gone", "Acre", 9))
+                await _refresh(context)
             for each in order:
-                await publish(bench, each)
+                await publish(context, each)
                 if number == 1:
-                    await _refresh(bench)
+                    await _refresh(context)
             if number:
-                await remove(bench, "gone")
-            await _refresh(bench, rebuild=True)
-            found.append(await communities(bench))
+                await remove(context, "gone")
+            await _refresh(context, rebuild=True)
+            found.append(await communities(context))
     assert found[0] == found[1] == found[2]
 
 
 async def test_nothing_is_made_where_nothing_changed(tmp_path: Path) -> None:
-    async with open_bench(tmp_path / "a") as bench:
-        await publish(bench, *shelf())
-        await _refresh(bench)
-        before = await communities(bench)
-        assert await _refresh(bench) == DerivationResult(name="communities", n_kept=len(before))
-        assert await communities(bench) == before
+    async with open_bench(tmp_path / "a") as context:
+        await publish(context, *shelf())
+        await _refresh(context)
+        before = await communities(context)
+        assert await _refresh(context) == DerivationResult(name="communities", n_kept=len(before))
+        assert await communities(context) == before
 
 
 async def test_what_a_document_does_not_touch_stays_to_the_letter(tmp_path: Path) -> None:
-    async with open_bench(tmp_path / "a") as bench:
-        await publish(bench, *shelf(12))
-        await _refresh(bench)
-        before = await communities(bench)
-        await publish(bench, chronicle("new", "Bari", 5, n=1))
-        assert await _freshness(bench) is Freshness.STALE
+    async with open_bench(tmp_path / "a") as context:
+        await publish(context, *shelf(12))
+        await _refresh(context)
+        before = await communities(context)
+        await publish(context, chronicle("new", "Bari", 5, n=1))
+        assert await _freshness(context) is Freshness.STALE
         touched = _holding(before, *(f"bari {number}" for number in range(14)))
-        await _refresh(bench)
-        after = await communities(bench)
+        await _refresh(context)
+        after = await communities(context)
         assert {name: after.get(name) for name in before.keys() - touched} == {
             name: each for name, each in before.items() if name not in touched
         }
-        assert await _freshness(bench) is Freshness.FRESH
-        assert await bench.store.verify() == []
+        assert await _freshness(context) is Freshness.FRESH
+        assert await context.store.verify() == []
 
 
 async def test_a_removed_document_takes_its_entities_along_and_leaves_the_others(tmp_path: Path) -> None:
-    async with open_bench(tmp_path / "a") as bench:
-        await publish(bench, *shelf(), document("x", passage("Zed met Yan.", entity("Zed"), entity("Yan"))))
-        await _refresh(bench)
-        before = await communities(bench)
-        await remove(bench, "x")
-        await _refresh(bench)
-        after = await communities(bench)
+    async with open_bench(tmp_path / "a") as context:
+        await publish(context, *shelf(), document("x", passage("Zed met Yan.", entity("Zed"), entity("Yan"))))
+        await _refresh(context)
+        before = await communities(context)
+        await remove(context, "x")
+        await _refresh(context)
+        after = await communities(context)
         assert before.keys() - after.keys() == _holding(before, "zed")
         assert after.items() <= before.items()
 
 
 async def test_a_changed_description_changes_the_hash_of_its_community_and_those_above(tmp_path: Path) -> None:
-    async with open_bench(tmp_path / "a") as bench:
-        await publish(bench, *shelf(12))
-        await _refresh(bench)
-        before = await communities(bench)
-        await publish(bench, document("note", passage("Acre 3 sang.", entity("Acre 3", "Person", "A singer."))))
-        await _refresh(bench)
-        after = await communities(bench)
+    async with open_bench(tmp_path / "a") as context:
+        await publish(context, *shelf(12))
+        await _refresh(context)
+        before = await communities(context)
+        await publish(context, document("note", passage("Acre 3 sang.", entity("Acre 3", "Person", "A singer."))))
+        await _refresh(context)
+        after = await communities(context)
         assert [replace(each, inputs_hash="") for each in before.values()] == [
             replace(each, inputs_hash="") for each in after.values()
         ]
@@ -135,56 +135,56 @@ async def test_a_relation_between_two_parts_changes_the_whole_and_neither_part(t
         link = relation(ends[0], ends[1], told, weight=0.001)
         return document(name, passage(f"{name}: {ends}.", *(entity(end, "Person") for end in ends), link))
 
-    async with open_bench(tmp_path / "a") as bench:
-        await publish(bench, *shelf(12))
-        await _refresh(bench)
-        found = await communities(bench)
+    async with open_bench(tmp_path / "a") as context:
+        await publish(context, *shelf(12))
+        await _refresh(context)
+        found = await communities(context)
         finest = [each for each in found.values() if each.parent and each.members]
         first, second = next((a, b) for a in finest for b in finest if a.id < b.id and a.parent == b.parent)
         ends = [each.members[0].title() for each in (first, second)]
-        await publish(bench, bridge("first", "They met."))
-        await _refresh(bench)
-        before = await communities(bench)
-        await publish(bench, bridge("second", "They wrote to each other."))
-        await _refresh(bench)
-        after = await communities(bench)
+        await publish(context, bridge("first", "They met."))
+        await _refresh(context)
+        before = await communities(context)
+        await publish(context, bridge("second", "They wrote to each other."))
+        await _refresh(context)
+        after = await communities(context)
         changed = {name for name in before if before[name].inputs_hash != after[name].inputs_hash}
         assert before.keys() == after.keys() == found.keys()
         assert changed == _lineage(before, first.parent)
 
 
 async def test_a_summary_makes_them_stale_and_changes_the_hash(tmp_path: Path) -> None:
-    async with open_bench(tmp_path / "a") as bench:
+    async with open_bench(tmp_path / "a") as context:
         said = [passage(f"Acre 1 {i}.", entity("Acre 1", "Person", f"Acre 1 was {i}.")) for i in range(9)]
-        await publish(bench, *shelf(), document("many", *said))
-        await _refresh(bench)
-        before = await communities(bench)
-        await summarise(bench.store)
-        assert await _freshness(bench) is Freshness.STALE
-        await _refresh(bench)
-        after = await communities(bench)
+        await publish(context, *shelf(), document("many", *said))
+        await _refresh(context)
+        before = await communities(context)
+        await summarise(context.store)
+        assert await _freshness(context) is Freshness.STALE
+        await _refresh(context)
+        after = await communities(context)
         changed = {name for name in before if before[name].inputs_hash != after[name].inputs_hash}
         assert changed >= _holding(before, "acre 1")
-        assert await _freshness(bench) is Freshness.FRESH
+        assert await _freshness(context) is Freshness.FRESH
 
 
 async def test_nearly_all_that_is_untouched_keeps_id_and_members_through_a_history(tmp_path: Path) -> None:
     n_untouched, n_kept = 0, 0
-    async with open_bench(tmp_path / "a") as bench:
-        await publish(bench, *shelf(12))
-        await _refresh(bench)
+    async with open_bench(tmp_path / "a") as context:
+        await publish(context, *shelf(12))
+        await _refresh(context)
         for step in range(8):
-            before = await communities(bench)
-            await publish(bench, chronicle(f"new{step}", TOWNS[step % 4], step, n=2, people=20))
+            before = await communities(context)
+            await publish(context, chronicle(f"new{step}", TOWNS[step % 4], step, n=2, people=20))
             if step % 3 == 2:
-                await remove(bench, f"book{step}")
-            touched = {name for name, each in (await communities(bench)).items() if not each.inputs_hash}
-            await _refresh(bench)
-            after = await communities(bench)
+                await remove(context, f"book{step}")
+            touched = {name for name, each in (await communities(context)).items() if not each.inputs_hash}
+            await _refresh(context)
+            after = await communities(context)
             untouched = before.keys() - touched
             n_untouched += len(untouched)
             n_kept += sum(after.get(name) == before[name] for name in untouched)
-            assert await bench.store.verify() == []
+            assert await context.store.verify() == []
     assert n_untouched >= 100
     assert n_kept >= 0.95 * n_untouched
 
@@ -192,47 +192,47 @@ async def test_nearly_all_that_is_untouched_keeps_id_and_members_through_a_histo
 async def test_what_arrives_while_they_are_brought_up_to_date_leaves_the_others_as_they_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with open_bench(tmp_path) as bench:
-        await publish(bench, *shelf())
-        await _refresh(bench)
-        before = await communities(bench)
-        commit = bench.store.commit
+    async with open_bench(tmp_path) as context:
+        await publish(context, *shelf())
+        await _refresh(context)
+        before = await communities(context)
+        commit = context.store.commit
 
         async def late(delta: Delta) -> CommitResult:
             await commit(Delta(publish=[document("late", passage("Unheard Of.", entity("Unheard Of")))]))
             return await commit(delta)
 
-        await publish(bench, document("note", passage("Hermit.", entity("Hermit"))))
-        monkeypatch.setattr(bench.store, "commit", late)
-        await _refresh(bench)
+        await publish(context, document("note", passage("Hermit.", entity("Hermit"))))
+        monkeypatch.setattr(context.store, "commit", late)
+        await _refresh(context)
         monkeypatch.undo()
-        assert await _freshness(bench) is Freshness.STALE
-        unsettled = [each for each in (await communities(bench)).values() if not each.inputs_hash]
+        assert await _freshness(context) is Freshness.STALE
+        unsettled = [each for each in (await communities(context)).values() if not each.inputs_hash]
         assert [each.members for each in unsettled] == [("hermit",)]  # it was in none when something last changed
-        await _refresh(bench)
-        after = await communities(bench)
+        await _refresh(context)
+        after = await communities(context)
         assert {name: each for name, each in after.items() if name in before} == before
         assert {key for name in after.keys() - before.keys() for key in after[name].members} == {"hermit", "unheard of"}
 
 
 async def test_an_empty_index_has_none_and_is_fresh(tmp_path: Path) -> None:
-    async with open_bench(tmp_path / "a") as bench:
-        assert await _refresh(bench) == DerivationResult(name="communities")
-        assert await communities(bench) == {}
-        assert await _freshness(bench) is Freshness.FRESH
-        await publish(bench, *shelf(2))
-        assert await _freshness(bench) is Freshness.STALE
-        await _refresh(bench)
-        assert await communities(bench)
+    async with open_bench(tmp_path / "a") as context:
+        assert await _refresh(context) == DerivationResult(name="communities")
+        assert await communities(context) == {}
+        assert await _freshness(context) is Freshness.FRESH
+        await publish(context, *shelf(2))
+        assert await _freshness(context) is Freshness.STALE
+        await _refresh(context)
+        assert await communities(context)
 
 
 async def test_in_what_words_two_are_related_is_an_input_of_their_community(tmp_path: Path) -> None:
     hashes: set[str] = set()
-    async with open_bench(tmp_path / "a") as bench:
+    async with open_bench(tmp_path / "a") as context:
         for word in ("sight", "sound", "sight"):
             said = entity("Ada"), entity("Bo"), relation("Ada", "Bo", keywords=(word,))
-            await publish(bench, document("d", passage(f"Ada and Bo: {word}.", *said)))
-            await _refresh(bench)
-            (found,) = (await communities(bench)).values()
+            await publish(context, document("d", passage(f"Ada and Bo: {word}.", *said)))
+            await _refresh(context)
+            (found,) = (await communities(context)).values()
             hashes.add(found.inputs_hash)
     assert len(hashes) == 2

@@ -49,7 +49,7 @@ async def test_a_rebuild_asks_no_model_for_imported_reports(tmp_path: Path) -> N
         await kb.import_graph(write_run(tmp_path / "run"))
         context = replace(kb._components.derivation_context(), llm=Writer())
         async with kb._store.view() as view:
-            planned = (await reports.anew(view, context)).cost.n_calls
+            planned = (await reports.estimate_rebuild(view, context)).cost.n_calls
         made = await reports.refresh(context, True)
         assert await _imported(kb) == IMPORTED
         assert (planned, made.n_made, made.n_kept) == (2, 2, 2)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from quipu.derive.derivation import Bench
+from quipu.derive.derivation import DerivationContext
 from quipu.derive.report_material import Material, Tree, read_material
 from quipu.model.cluster import Cluster, ClusterReport, Hierarchy, Partition
 from quipu.model.delta import Delta
@@ -39,21 +39,21 @@ def _cluster(name: str, *members: str, parent: str = "", level: int = 0, n: int 
     )
 
 
-async def _material(bench: Bench, *clusters: Cluster, of: str) -> Material:
+async def _material(context: DerivationContext, *clusters: Cluster, of: str) -> Material:
     whole = Partition(hierarchy=Hierarchy.COMMUNITIES, clusters=clusters, revision=10**6)
     told = [ClusterReport(cluster=c.id, title=f"On {c.id}", summary="", inputs_hash=c.id) for c in clusters if c.parent]
     made = DerivationRecord(name=REPORTS, identity="test/1", revision=1)
-    await bench.store.commit(Delta(partition=whole, reports=told, made=[made]))
-    async with bench.store.view() as view:
-        topology = await bench.topology.of(view)
-        (found,) = await read_material([of], Tree(clusters), view, topology, bench.tokenizer)
+    await context.store.commit(Delta(partition=whole, reports=told, made=[made]))
+    async with context.store.view() as view:
+        topology = await context.topology.of(view)
+        (found,) = await read_material([of], Tree(clusters), view, topology, context.tokenizer)
     return found
 
 
 async def test_entities_and_relations_come_in_the_order_of_what_they_are_within_the_community(tmp_path: Path) -> None:
-    async with open_bench(tmp_path / "a") as bench:
-        await publish(bench, document("d", *(passage(text, *said) for text, said in _SAID.items())))
-        found = await _material(bench, _cluster("k", "ada", "bo", "cy"), _cluster("l", "di"), of="k")
+    async with open_bench(tmp_path / "a") as context:
+        await publish(context, document("d", *(passage(text, *said) for text, said in _SAID.items())))
+        found = await _material(context, _cluster("k", "ada", "bo", "cy"), _cluster("l", "di"), of="k")
         # Di is outside, so that Cy has one relation here. Ada -- Bo and Bo -- Cy have three ends each; the weights
         # are two and three.
         assert [each.partition(":")[0] for each in found.notes.connections] == ["Bo | Cy", "Ada | Bo"]
@@ -65,10 +65,10 @@ async def test_entities_and_relations_come_in_the_order_of_what_they_are_within_
 
 
 async def test_the_parts_of_a_large_community_stand_in_for_it(tmp_path: Path) -> None:
-    async with open_bench(tmp_path / "a") as bench:
-        await publish(bench, document("d", *(passage(text, *said) for text, said in _SAID.items())))
+    async with open_bench(tmp_path / "a") as context:
+        await publish(context, document("d", *(passage(text, *said) for text, said in _SAID.items())))
         found = await _material(
-            bench,
+            context,
             _cluster("k", n=1_000),  # as it says
             _cluster("first", "ada", "bo", "cy", parent="k", level=1),
             _cluster("second", "di", "eve", "flo", "gus", parent="k", level=1),
@@ -81,22 +81,22 @@ async def test_the_parts_of_a_large_community_stand_in_for_it(tmp_path: Path) ->
 
 
 async def test_where_nothing_is_related_the_chunks_that_mention_most_are_taken(tmp_path: Path) -> None:
-    async with open_bench(tmp_path / "a") as bench:
+    async with open_bench(tmp_path / "a") as context:
         said = [
             passage("Ada sat.", entity("Ada")),
             passage("Ada and Bo sat.", entity("Ada"), entity("Bo")),
             passage("Bo and Ada are named, and nobody is mentioned."),
         ]
-        await publish(bench, document("d", *said))
-        found = await _material(bench, _cluster("k", "ada", "bo"), of="k")
+        await publish(context, document("d", *said))
+        found = await _material(context, _cluster("k", "ada", "bo"), of="k")
         assert [chunk.text for chunk in found.chunks] == ["Ada and Bo sat.", "Ada sat."]
         assert found.notes.subjects == ("Ada (Other)", "Bo (Other)")
         assert found.pairs == ()
 
 
 async def test_however_often_its_name_stands_elsewhere_what_mentions_an_entity_is_taken(tmp_path: Path) -> None:
-    async with open_bench(tmp_path / "a") as bench:
-        await publish(bench, document("d", passage("Ada Lane sat.", entity("Ada Lane"))))
-        await publish(bench, document("e", *(passage(f"Ada Lane, Ada Lane {n}.") for n in range(70))))
-        found = await _material(bench, _cluster("k", "ada lane"), of="k")
+    async with open_bench(tmp_path / "a") as context:
+        await publish(context, document("d", passage("Ada Lane sat.", entity("Ada Lane"))))
+        await publish(context, document("e", *(passage(f"Ada Lane, Ada Lane {n}.") for n in range(70))))
+        found = await _material(context, _cluster("k", "ada lane"), of="k")
         assert [chunk.text for chunk in found.chunks] == ["Ada Lane sat."]

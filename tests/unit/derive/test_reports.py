@@ -12,7 +12,7 @@ import pytest
 from quipu.derive import communities as partition
 from quipu.derive import report_notes
 from quipu.derive import reports as derivation
-from quipu.derive.derivation import Bench
+from quipu.derive.derivation import DerivationContext
 from quipu.derive.quoting import QUOTED, QUOTED_AFTER_FAILURE, QUOTED_ALONE
 from quipu.errors import OverBudget, Overloaded, QuipuError, Refused, Unavailable
 from quipu.model.chat import ChatRequest, Completion
@@ -43,30 +43,30 @@ def _writer() -> Writer:
     return Writer(reply=_reply)
 
 
-async def _refresh(bench: Bench, *, rebuild: bool = False) -> DerivationResult:
+async def _refresh(context: DerivationContext, *, rebuild: bool = False) -> DerivationResult:
     """Bring communities up to date, then reports."""
-    await partition.refresh(bench, False)
-    return await derivation.refresh(bench, rebuild)
+    await partition.refresh(context, False)
+    return await derivation.refresh(context, rebuild)
 
 
-async def _state(bench: Bench) -> DerivationState:
-    async with bench.store.view() as view:
-        return await derivation.state(view, bench)
+async def _state(context: DerivationContext) -> DerivationState:
+    async with context.store.view() as view:
+        return await derivation.read_state(view, context)
 
 
-def _asking(bench: Bench, writer: Writer, *, n_ahead: int = 3) -> Bench:
-    return replace(bench, llm=writer, n_ahead=n_ahead)
+def _asking(context: DerivationContext, writer: Writer, *, n_ahead: int = 3) -> DerivationContext:
+    return replace(context, llm=writer, n_ahead=n_ahead)
 
 
-def _cached(bench: Bench, writer: Writer) -> Bench:
-    return replace(bench, llm=CachedLLM(lambda _: writer, [writer.identity], bench.store, Meter()), n_ahead=3)
+def _cached(context: DerivationContext, writer: Writer) -> DerivationContext:
+    return replace(context, llm=CachedLLM(lambda _: writer, [writer.identity], context.store, Meter()), n_ahead=3)
 
 
 async def test_without_a_model_every_community_is_quoted(tmp_path: Path) -> None:
-    async with open_bench(tmp_path / "a") as bench:
-        await publish(bench, *shelf())
-        report = await _refresh(bench)
-        found, reports = await communities(bench), await written(bench)
+    async with open_bench(tmp_path / "a") as context:
+        await publish(context, *shelf())
+        report = await _refresh(context)
+        found, reports = await communities(context), await written(context)
         assert reports.keys() == found.keys()
         assert (report.n_made, report.n_calls, report.failed, report.stopped) == (len(found), 0, (), "")
         assert report.notes
@@ -76,17 +76,17 @@ async def test_without_a_model_every_community_is_quoted(tmp_path: Path) -> None
             assert all(part.split()[0] == town for part in each.title.split(", "))
             assert "met" in each.summary
             assert 0 < len(each.chunks) <= 8
-        assert await _refresh(bench) == DerivationResult(name="reports", n_kept=len(found))
-        assert await bench.store.verify() == []
+        assert await _refresh(context) == DerivationResult(name="reports", n_kept=len(found))
+        assert await context.store.verify() == []
 
 
 async def test_a_model_is_asked_once_for_each_and_never_again_where_nothing_changed(tmp_path: Path) -> None:
-    async with open_bench(tmp_path / "a") as bench:
+    async with open_bench(tmp_path / "a") as context:
         writer, events = _writer(), list[Event]()
-        asking = replace(_asking(bench, writer), on_event=events.append)
-        await publish(bench, *shelf())
+        asking = replace(_asking(context, writer), on_event=events.append)
+        await publish(context, *shelf())
         report = await _refresh(asking)
-        reports = await written(bench)
+        reports = await written(context)
         assert len(writer.asked) == report.n_calls == report.n_made == len(reports)
         assert {each.model for each in reports.values()} == {"tests/writer report/1"}
         assert writer.peak_under_way == 6
@@ -95,54 +95,54 @@ async def test_a_model_is_asked_once_for_each_and_never_again_where_nothing_chan
         assert told[-1] == (len(reports), len(reports))
         assert await _refresh(asking) == DerivationResult(name="reports", n_kept=len(reports))
         assert len(writer.asked) == len(reports)
-        assert await bench.store.verify() == []
+        assert await context.store.verify() == []
 
 
 async def test_reports_on_parts_stand_in_for_what_is_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report_notes, "MAX_TOKENS", 400)  # instead of documents as long as books
-    async with open_bench(tmp_path / "a") as bench:
+    async with open_bench(tmp_path / "a") as context:
         writer = _writer()
-        await publish(bench, *shelf())
-        await _refresh(_asking(bench, writer))
-        found, reports = await communities(bench), await written(bench)
+        await publish(context, *shelf())
+        await _refresh(_asking(context, writer))
+        found, reports = await communities(context), await written(context)
         asked = [" ".join(request.messages[1].text.split()) for request in writer.asked]
         holders = {each.parent for each in found.values() if each.parent}
         assert holders
         for holder in holders:
             parts = [" ".join(report_text(reports[e.id]).split()) for e in found.values() if e.parent == holder]
             assert any(part in text for part in parts for text in asked)
-        grown = await _refresh(_asking(bench, writer))
+        grown = await _refresh(_asking(context, writer))
         assert grown.n_made == 0
 
 
 async def test_a_changed_relation_asks_again_for_its_community_and_those_above_alone(tmp_path: Path) -> None:
-    async with open_bench(tmp_path / "a") as bench:
+    async with open_bench(tmp_path / "a") as context:
         writer = _writer()
-        await publish(bench, *shelf(12))
-        await _refresh(_asking(bench, writer))
-        found, before = await communities(bench), await written(bench)
+        await publish(context, *shelf(12))
+        await _refresh(_asking(context, writer))
+        found, before = await communities(context), await written(context)
         finest = next(each for each in found.values() if each.parent and len(each.members) > 2)
-        async with bench.store.view() as view:
+        async with context.store.view() as view:
             inside = [r for r in await view.incident(finest.members) if {r.source, r.target} <= set(finest.members)]
         ends = inside[0].source_name, inside[0].target_name
         link = relation(*ends, "They fell out.", weight=0.001)
-        await publish(bench, document("note", passage("A note.", *(entity(end, "Person") for end in ends), link)))
+        await publish(context, document("note", passage("A note.", *(entity(end, "Person") for end in ends), link)))
         writer.asked.clear()
-        report = await _refresh(_asking(bench, writer))
+        report = await _refresh(_asking(context, writer))
         chain = {finest.id}
         while parent := found[min(chain, key=lambda name: found[name].level)].parent:
             chain.add(parent)
-        after = await written(bench)
+        after = await written(context)
         assert {name for name in after if after[name] != before.get(name)} == chain
         assert len(writer.asked) == report.n_made == len(chain)
         assert all("They fell out." in request.messages[1].text for request in writer.asked)
 
 
 async def test_a_request_names_all_documents_whose_text_it_holds(tmp_path: Path) -> None:
-    async with open_bench(tmp_path / "a") as bench:
+    async with open_bench(tmp_path / "a") as context:
         writer = _writer()
-        await publish(bench, *shelf())
-        await _refresh(_asking(bench, writer))
+        await publish(context, *shelf())
+        await _refresh(_asking(context, writer))
         for request in writer.asked:
             told = set(re.findall(r"book\d", request.messages[1].text))
             assert told <= set(request.documents)
@@ -150,54 +150,54 @@ async def test_a_request_names_all_documents_whose_text_it_holds(tmp_path: Path)
 
 
 async def test_what_a_model_wrote_takes_the_place_of_quotes_and_not_the_other_way_round(tmp_path: Path) -> None:
-    async with open_bench(tmp_path / "a") as bench:
+    async with open_bench(tmp_path / "a") as context:
         writer = _writer()
-        await publish(bench, *shelf(4))
-        quoted = await _refresh(bench)
-        assert (await _state(bench)).freshness is Freshness.FRESH
-        state = await _state(_asking(bench, writer))
+        await publish(context, *shelf(4))
+        quoted = await _refresh(context)
+        assert (await _state(context)).freshness is Freshness.FRESH
+        state = await _state(_asking(context, writer))
         assert (state.freshness, state.cost.n_calls) == (Freshness.STALE, quoted.n_made)
-        await _refresh(_asking(bench, writer))
-        reports = await written(bench)
+        await _refresh(_asking(context, writer))
+        reports = await written(context)
         assert {each.model for each in reports.values()} == {"tests/writer report/1"}
-        await _refresh(bench)
-        assert await written(bench) == reports
+        await _refresh(context)
+        assert await written(context) == reports
 
 
 async def test_one_entity_alone_is_quoted_without_a_call_and_once(tmp_path: Path) -> None:
-    async with open_bench(tmp_path / "a") as bench:
+    async with open_bench(tmp_path / "a") as context:
         writer = _writer()
-        await publish(bench, document("d", passage("Hermit prays. He eats.", entity("Hermit", "Person"))))
-        await _refresh(_asking(bench, writer))
-        (report,) = (await written(bench)).values()
+        await publish(context, document("d", passage("Hermit prays. He eats.", entity("Hermit", "Person"))))
+        await _refresh(_asking(context, writer))
+        (report,) = (await written(context)).values()
         assert (report.title, report.summary, report.model) == ("Hermit", "Hermit prays.", QUOTED_ALONE)
-        assert (await _refresh(_asking(bench, writer))).n_made == 0
+        assert (await _refresh(_asking(context, writer))).n_made == 0
         assert writer.asked == []
 
 
 async def test_a_spoiled_reply_is_quoted_told_of_and_not_asked_for_again(tmp_path: Path) -> None:
-    async with open_bench(tmp_path / "a") as bench:
+    async with open_bench(tmp_path / "a") as context:
         writer = Writer(
             reply=lambda request: completion("No.") if "Acre" in request.messages[1].text else _reply(request)
         )
-        await publish(bench, *shelf(4))
-        report = await _refresh(_asking(bench, writer))
-        reports = await written(bench)
+        await publish(context, *shelf(4))
+        report = await _refresh(_asking(context, writer))
+        reports = await written(context)
         quoted = {name for name, each in reports.items() if each.model == QUOTED_AFTER_FAILURE}
         assert quoted == {name for name, each in reports.items() if "Acre" in each.title}
         assert {what for what, _ in report.failed} == quoted
-        assert report.n_made == len(reports) == len(await communities(bench))
+        assert report.n_made == len(reports) == len(await communities(context))
         n_asked = len(writer.asked)
-        assert (await _refresh(_asking(bench, writer))).n_made == 0
+        assert (await _refresh(_asking(context, writer))).n_made == 0
         assert len(writer.asked) == n_asked
 
 
 async def test_what_fails_for_now_is_told_and_tried_again_with_all_above_it(tmp_path: Path) -> None:
-    async with open_bench(tmp_path / "a") as bench:
+    async with open_bench(tmp_path / "a") as context:
         writer = _writer()
-        await publish(bench, *shelf(4))
-        await partition.refresh(bench, False)
-        found = await communities(bench)
+        await publish(context, *shelf(4))
+        await partition.refresh(context, False)
+        found = await communities(context)
         victim = next(each for each in found.values() if each.parent)
 
         def fail(request: ChatRequest) -> Completion | QuipuError:
@@ -208,55 +208,55 @@ async def test_what_fails_for_now_is_told_and_tried_again_with_all_above_it(tmp_
             return Overloaded("Too much at once.") if is_victim else _reply(request)
 
         writer.reply = fail
-        report = await _refresh(_asking(bench, writer))
+        report = await _refresh(_asking(context, writer))
         assert [what for what, _ in report.failed] == [victim.id]
         assert report.stopped == ""
-        assert found.keys() - (await written(bench)).keys() == {victim.id, victim.parent}
-        assert (await _state(_asking(bench, writer))).freshness is Freshness.STALE
+        assert found.keys() - (await written(context)).keys() == {victim.id, victim.parent}
+        assert (await _state(_asking(context, writer))).freshness is Freshness.STALE
         writer.reply = _reply
-        assert (await _refresh(_asking(bench, writer))).n_made == 2
-        assert (await written(bench)).keys() == found.keys()
+        assert (await _refresh(_asking(context, writer))).n_made == 2
+        assert (await written(context)).keys() == found.keys()
 
 
 @pytest.mark.parametrize("error", [Unavailable("Gone."), OverBudget("Spent.")])
 async def test_where_calls_end_the_rest_is_left(tmp_path: Path, error: QuipuError) -> None:
-    async with open_bench(tmp_path / "a") as bench:
+    async with open_bench(tmp_path / "a") as context:
         writer = _writer()
         writer.reply = lambda request: _reply(request) if len(writer.asked) <= 3 else error
-        await publish(bench, *shelf())
+        await publish(context, *shelf())
         events: list[Event] = []
-        report = await _refresh(replace(_asking(bench, writer, n_ahead=1), on_event=events.append))
-        n_written = len(await written(bench))
+        report = await _refresh(replace(_asking(context, writer, n_ahead=1), on_event=events.append))
+        n_written = len(await written(context))
         assert 0 < n_written <= 3
         assert [each.done for each in events if isinstance(each, Progress)][-1] == n_written
         assert (report.n_made, report.stopped, report.failed) == (n_written, str(error), ())
-        state = await _state(_asking(bench, writer))
-        assert (state.freshness, state.n_stale) == (Freshness.STALE, len(await communities(bench)) - n_written)
+        state = await _state(_asking(context, writer))
+        assert (state.freshness, state.n_stale) == (Freshness.STALE, len(await communities(context)) - n_written)
         writer.reply = _reply
-        assert (await _refresh(_asking(bench, writer))).n_made == state.n_stale
-        assert (await _state(_asking(bench, writer))).freshness is Freshness.FRESH
+        assert (await _refresh(_asking(context, writer))).n_made == state.n_stale
+        assert (await _state(_asking(context, writer))).freshness is Freshness.FRESH
 
 
 async def test_made_anew_with_replies_kept_costs_nothing_and_says_the_same(tmp_path: Path) -> None:
-    async with open_bench(tmp_path / "a") as bench:
+    async with open_bench(tmp_path / "a") as context:
         writer = _writer()
-        await publish(bench, *shelf())
-        await _refresh(_cached(bench, writer))
-        before, n_asked = await written(bench), len(writer.asked)
-        report = await _refresh(_cached(bench, writer), rebuild=True)
+        await publish(context, *shelf())
+        await _refresh(_cached(context, writer))
+        before, n_asked = await written(context), len(writer.asked)
+        report = await _refresh(_cached(context, writer), rebuild=True)
         assert (report.n_made, report.n_calls, report.n_reused) == (len(before), 0, n_asked)
-        assert await written(bench) == before
+        assert await written(context) == before
         assert len(writer.asked) == n_asked
 
 
 async def test_reports_by_an_older_prompt_are_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with open_bench(tmp_path / "a") as bench:
-        await publish(bench, *shelf(4))
-        n = (await _refresh(bench)).n_made
+    async with open_bench(tmp_path / "a") as context:
+        await publish(context, *shelf(4))
+        n = (await _refresh(context)).n_made
         monkeypatch.setattr(derivation, "IDENTITY", "another")
-        assert (await _state(bench)).n_stale == n
-        assert (await _refresh(bench)).n_made == n
-        assert (await _state(bench)).freshness is Freshness.FRESH
+        assert (await _state(context)).n_stale == n
+        assert (await _refresh(context)).n_made == n
+        assert (await _state(context)).freshness is Freshness.FRESH
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -265,24 +265,24 @@ async def test_given_the_partition_reports_are_those_of_an_index_made_at_once(tm
     random = Random(seed)
     books = {each.id: each for each in shelf(8, seed)}
     for kind in ("quoted", "asked"):
-        async with open_bench(tmp_path / f"{kind} history") as bench:
-            working = _asking(bench, _writer()) if kind == "asked" else bench
+        async with open_bench(tmp_path / f"{kind} history") as context:
+            working = _asking(context, _writer()) if kind == "asked" else context
             live = dict[str, DocumentFacts]()
             for step in range(14):
                 name = random.choice(list(books))
                 if name in live and random.random() < 0.5:
                     del live[name]
-                    await remove(bench, name)
+                    await remove(context, name)
                 else:
                     live[name] = (
                         chronicle(name, name[-1] + "ton", random.randint(0, 3)) if step % 5 == 4 else books[name]
                     )
-                    await publish(bench, live[name])
+                    await publish(context, live[name])
                 if random.random() < 0.6:
                     await _refresh(working)
             await _refresh(working)
-            grown, divided = await written(bench), await communities(bench)
-            assert await bench.store.verify() == []
+            grown, divided = await written(context), await communities(context)
+            assert await context.store.verify() == []
         async with open_bench(tmp_path / f"{kind} at once") as other:
             await publish(other, *sorted(live.values(), key=lambda each: each.id))
             clusters = list(divided.values())
@@ -295,11 +295,11 @@ async def test_given_the_partition_reports_are_those_of_an_index_made_at_once(tm
 async def test_reports_do_not_depend_on_the_order_of_documents(tmp_path: Path) -> None:
     books, said = shelf(), list[dict[str, ClusterReport]]()
     for number, order in enumerate((books, books[::-1])):
-        async with open_bench(tmp_path / str(number)) as bench:
+        async with open_bench(tmp_path / str(number)) as context:
             for each in order:
-                await publish(bench, each)
-            await _refresh(bench)
-            said.append(await written(bench))
+                await publish(context, each)
+            await _refresh(context)
+            said.append(await written(context))
     assert said[0] == said[1]
 
 
@@ -315,70 +315,70 @@ async def test_reports_speak_the_language_of_the_documents(
 ) -> None:
     people = [entity(name, "Person", f"{name}。") for name in dict.fromkeys(names)]
     links = [relation(names[0], name, first) for name in dict.fromkeys(names[1:]) if name != names[0]]
-    async with open_bench(tmp_path / "a") as bench:
+    async with open_bench(tmp_path / "a") as context:
         writer = _writer()
         await publish(
-            bench, document("a", passage(first, *people, *links), passage(second, people[0], people[1], links[0]))
+            context, document("a", passage(first, *people, *links), passage(second, people[0], people[1], links[0]))
         )
-        await _refresh(bench)
-        (report,) = (await written(bench)).values()
+        await _refresh(context)
+        (report,) = (await written(context)).values()
         assert names[0] in report.title
         assert first in report.summary
-        await _refresh(_asking(bench, writer))
-        (report,) = (await written(bench)).values()
+        await _refresh(_asking(context, writer))
+        (report,) = (await written(context)).values()
         assert first in writer.asked[0].messages[1].text
         assert names[0] in report.summary
 
 
 async def test_under_a_filter_only_reports_of_allowed_documents_alone_are_shown(tmp_path: Path) -> None:
-    async with open_bench(tmp_path / "a") as bench:
-        await publish(bench, *shelf(8))
-        await _refresh(bench)
-        every = await written(bench)
-        shown = await written(bench, Filter(exclude=("book0",)))
+    async with open_bench(tmp_path / "a") as context:
+        await publish(context, *shelf(8))
+        await _refresh(context)
+        every = await written(context)
+        shown = await written(context, Filter(exclude=("book0",)))
         assert shown
         assert {name for name, each in every.items() if "Acre" in each.title}.isdisjoint(shown)
         assert shown == {name: each for name, each in every.items() if "Acre" not in each.title}
 
 
 async def test_the_state_tells_the_cost_before_anything_is_made(tmp_path: Path) -> None:
-    async with open_bench(tmp_path / "a") as bench:
-        asking = _asking(bench, _writer())
-        await publish(bench, *shelf())
+    async with open_bench(tmp_path / "a") as context:
+        asking = _asking(context, _writer())
+        await publish(context, *shelf())
         before = await _state(asking)
         assert before.freshness is Freshness.MISSING
         assert before.cost.n_calls > 0
-        await partition.refresh(bench, False)
+        await partition.refresh(context, False)
         exact = (await _state(asking)).cost
-        assert exact.n_calls == exact.n_texts == len(await communities(bench))
+        assert exact.n_calls == exact.n_texts == len(await communities(context))
         assert exact.input_tokens > 0
-        assert (await _state(bench)).cost.n_calls == 0
+        assert (await _state(context)).cost.n_calls == 0
         report = await derivation.refresh(asking, False)
         assert report.n_calls <= exact.n_calls
 
 
 async def test_reports_of_what_changed_while_they_were_written_are_not_kept(tmp_path: Path) -> None:
-    async with open_bench(tmp_path / "a") as bench:
-        await publish(bench, *shelf(8))
-        await partition.refresh(bench, False)
+    async with open_bench(tmp_path / "a") as context:
+        await publish(context, *shelf(8))
+        await partition.refresh(context, False)
         once = asyncio.Event()
 
         async def meddle(_: ChatRequest) -> None:
             if not once.is_set():
                 once.set()
-                await bench.store.commit(Delta(remove=["book0"]))
+                await context.store.commit(Delta(remove=["book0"]))
 
         writer = Writer(reply=_reply, work=meddle)
-        await derivation.refresh(_asking(bench, writer), False)
-        assert not any("book0" in f"{each}" for each in (await written(bench)).values())
-        assert (await _state(_asking(bench, writer))).freshness is Freshness.STALE
-        assert await bench.store.verify() == []
+        await derivation.refresh(_asking(context, writer), False)
+        assert not any("book0" in f"{each}" for each in (await written(context)).values())
+        assert (await _state(_asking(context, writer))).freshness is Freshness.STALE
+        assert await context.store.verify() == []
 
 
 async def test_a_refused_community_is_quoted(tmp_path: Path) -> None:
-    async with open_bench(tmp_path / "a") as bench:
-        await publish(bench, *shelf(2))
-        report = await _refresh(_asking(bench, Writer(reply=lambda _: Refused("Not this."))))
-        reports = await written(bench)
+    async with open_bench(tmp_path / "a") as context:
+        await publish(context, *shelf(2))
+        report = await _refresh(_asking(context, Writer(reply=lambda _: Refused("Not this."))))
+        reports = await written(context)
         assert {each.model for each in reports.values()} == {QUOTED_AFTER_FAILURE}
         assert len(report.failed) == len(reports)

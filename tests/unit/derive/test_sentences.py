@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from quipu.derive import sentences
-from quipu.derive.derivation import Bench
+from quipu.derive.derivation import DerivationContext
 from quipu.errors import Unavailable
 from quipu.model.delta import CommitResult, Delta
 from quipu.model.derivation import Freshness
@@ -20,8 +20,8 @@ _A = document("a", "Marco left Venice. He never came back.", "长城在北方。
 _B = document("b", "Марко не видел стену. Стена длинная.", "He never came back.")
 
 
-async def _spans(bench: Bench) -> list[tuple[str, int, str]]:
-    async with bench.store.view() as view:
+async def _spans(context: DerivationContext) -> list[tuple[str, int, str]]:
+    async with context.store.view() as view:
         ids = [chunk.id for name in "ab" for chunk in await view.document_chunks(name)]
         found = await view.sentences(ids)
     return [(each.chunk, each.ordinal, each.text) for chunk in ids for each in found.get(chunk, [])]
@@ -32,67 +32,67 @@ def _said(text: str) -> list[str]:
 
 
 async def test_chunks_are_divided_and_embedded(tmp_path: Path) -> None:
-    async with open_bench(tmp_path) as bench:
-        await publish(bench, _A, _B)
-        report = await sentences.refresh(bench, False)
+    async with open_bench(tmp_path) as context:
+        await publish(context, _A, _B)
+        report = await sentences.refresh(context, False)
         assert (report.n_made, report.n_kept) == (7, 0)
         expected = _said(
             "Marco left Venice.|He never came back.|长城在北方。|马可没有提到长城。|"
             "Марко не видел стену.|Стена длинная.|He never came back."
         )
-        found = await _spans(bench)
+        found = await _spans(context)
         assert [text for _, _, text in found] == expected
-        async with bench.store.view() as view:
+        async with context.store.view() as view:
             rows = await view.vector_rows(VectorSpace.SENTENCE, [sentence_id(chunk, n) for chunk, n, _ in found])
             assert len(rows) == 7
             assert len(set(rows.values())) == 6  # equal sentences share a vector
             owners = await view.vector_owners(VectorSpace.SENTENCE, sorted(set(rows.values())))
             assert sorted(each for ids in owners.values() for each in ids) == sorted(rows)
-        assert await bench.store.verify() == []
+        assert await context.store.verify() == []
 
 
 async def test_only_new_chunks_are_divided_and_those_that_go_take_theirs_along(tmp_path: Path) -> None:
-    async with open_bench(tmp_path) as bench:
-        await publish(bench, _A)
-        await sentences.refresh(bench, False)
-        await publish(bench, _B)
-        async with bench.store.view() as view:
+    async with open_bench(tmp_path) as context:
+        await publish(context, _A)
+        await sentences.refresh(context, False)
+        await publish(context, _B)
+        async with context.store.view() as view:
             assert len(await view.undivided_chunks(10)) == 2
-            assert (await sentences.state(view, bench)).freshness is Freshness.STALE
-        report = await sentences.refresh(bench, False)
+            assert (await sentences.read_state(view, context)).freshness is Freshness.STALE
+        report = await sentences.refresh(context, False)
         assert (report.n_made, report.n_kept) == (3, 4)
-        state = await dump(bench)
-        await remove(bench, "a")
-        left = [json.loads(line) for line in await dump(bench)]
+        state = await dump(context)
+        await remove(context, "a")
+        left = [json.loads(line) for line in await dump(context)]
         assert sum(each["kind"] == "sentence" for each in left) == 3
         assert sum(each["kind"] == "vector" and each["space"] == VectorSpace.SENTENCE for each in left) == 3
-        assert await bench.store.verify() == []
-        await publish(bench, _A)
-        await sentences.refresh(bench, False)
-        assert await dump(bench) == state
-        await sentences.refresh(bench, True)
-        assert await dump(bench) == state
+        assert await context.store.verify() == []
+        await publish(context, _A)
+        await sentences.refresh(context, False)
+        assert await dump(context) == state
+        await sentences.refresh(context, True)
+        assert await dump(context) == state
 
 
 async def test_nothing_is_done_twice(tmp_path: Path) -> None:
-    async with open_bench(tmp_path) as bench:
-        await publish(bench, _A, document("blank", "\n \u3000"))
-        await sentences.refresh(bench, False)
-        async with bench.store.view() as view:
+    async with open_bench(tmp_path) as context:
+        await publish(context, _A, document("blank", "\n \u3000"))
+        await sentences.refresh(context, False)
+        async with context.store.view() as view:
             revision = view.revision
-            state = await sentences.state(view, bench)
+            state = await sentences.read_state(view, context)
         assert (state.freshness, state.n_items, state.n_stale, state.cost.n_texts) == (Freshness.FRESH, 4, 0, 0)
-        assert state.n_bytes == 4 * 2 * bench.embedder.dimension
-        await sentences.refresh(bench, False)
-        async with bench.store.view() as view:
+        assert state.n_bytes == 4 * 2 * context.embedder.dimension
+        await sentences.refresh(context, False)
+        async with context.store.view() as view:
             assert view.revision == revision
 
 
 async def test_a_filter_hides_sentences_of_other_documents(tmp_path: Path) -> None:
-    async with open_bench(tmp_path) as bench:
-        await publish(bench, _A, _B)
-        await sentences.refresh(bench, False)
-        async with bench.store.view(Filter(documents=("b",))) as view:
+    async with open_bench(tmp_path) as context:
+        await publish(context, _A, _B)
+        await sentences.refresh(context, False)
+        async with context.store.view(Filter(documents=("b",))) as view:
             chunks = [facts.chunk.id for facts in (*_A.chunks, *_B.chunks)]
             assert list(await view.sentences(chunks)) == chunks[2:]
             ids = [sentence_id(chunk, 0) for chunk in chunks]
@@ -106,22 +106,22 @@ async def test_a_filter_hides_sentences_of_other_documents(tmp_path: Path) -> No
 
 
 async def test_before_the_first_refresh_the_state_tells_what_it_would_cost(tmp_path: Path) -> None:
-    async with open_bench(tmp_path) as bench:
-        await bench.store.commit(Delta(publish=[_A]))
-        async with bench.store.view() as view:
-            state = await sentences.state(view, bench)
+    async with open_bench(tmp_path) as context:
+        await context.store.commit(Delta(publish=[_A]))
+        async with context.store.view() as view:
+            state = await sentences.read_state(view, context)
         assert (state.freshness, state.holds, state.n_items, state.n_stale) == (Freshness.MISSING, "", 0, 2)
         assert state.cost.n_texts == 4
 
 
 async def test_what_many_chunks_would_cost_is_told_from_some_of_them(tmp_path: Path) -> None:
-    async with open_bench(tmp_path) as bench:
+    async with open_bench(tmp_path) as context:
         short = document("short", *(f"Yes {n}. No. Why?" for n in range(400)))
         long = document("long", *(f"She went {'on and ' * (n % 5)}on." for n in range(200)))
-        await bench.store.commit(Delta(publish=[short, long]))
-        async with bench.store.view() as view:
-            expected = (await sentences.state(view, bench)).cost.n_texts
-        report = await sentences.refresh(bench, False)
+        await context.store.commit(Delta(publish=[short, long]))
+        async with context.store.view() as view:
+            expected = (await sentences.read_state(view, context)).cost.n_texts
+        report = await sentences.refresh(context, False)
         assert report.n_made == 1_400
         assert expected == pytest.approx(1_400, rel=0.1)
 
@@ -129,12 +129,12 @@ async def test_what_many_chunks_would_cost_is_told_from_some_of_them(tmp_path: P
 async def test_by_other_rules_all_chunks_are_divided_anew_even_where_that_is_cut_short(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with open_bench(tmp_path) as bench:
-        await publish(bench, _A, _B)
-        await sentences.refresh(bench, False)
+    async with open_bench(tmp_path) as context:
+        await publish(context, _A, _B)
+        await sentences.refresh(context, False)
         monkeypatch.setattr(sentences, "_IDENTITY", "sentences/next")
         monkeypatch.setattr(sentences, "sentence_spans", lambda text: [(0, len(text))])
-        commit = bench.store.commit
+        commit = context.store.commit
 
         async def cut_short(delta: Delta) -> CommitResult:
             if delta.sentences:
@@ -142,13 +142,13 @@ async def test_by_other_rules_all_chunks_are_divided_anew_even_where_that_is_cut
             return await commit(delta)
 
         with monkeypatch.context() as patched:
-            patched.setattr(bench.store, "commit", cut_short)
+            patched.setattr(context.store, "commit", cut_short)
             with pytest.raises(Unavailable):
-                await sentences.refresh(bench, False)
-        async with bench.store.view() as view:
-            assert (await sentences.state(view, bench)).freshness is Freshness.STALE
-        await sentences.refresh(bench, False)
-        texts = [text for _, _, text in await _spans(bench)]
-        async with bench.store.view() as view:
+                await sentences.refresh(context, False)
+        async with context.store.view() as view:
+            assert (await sentences.read_state(view, context)).freshness is Freshness.STALE
+        await sentences.refresh(context, False)
+        texts = [text for _, _, text in await _spans(context)]
+        async with context.store.view() as view:
             assert texts == [each.text for name in "ab" for each in await view.document_chunks(name)]
-            assert (await sentences.state(view, bench)).freshness is Freshness.FRESH
+            assert (await sentences.read_state(view, context)).freshness is Freshness.FRESH

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from quipu.derive import names, synonyms
-from quipu.derive.derivation import Bench
+from quipu.derive.derivation import DerivationContext
 from quipu.errors import Unavailable
 from quipu.model.delta import CommitResult, Delta, DocumentFacts, SynonymPair, SynonymUpdate, VectorRow
 from quipu.model.derivation import NAMES, SYNONYMS, Freshness
@@ -25,20 +25,20 @@ def _named(document_id: str, *surfaces: str) -> DocumentFacts:
     return document(document_id, passage(f"{document_id} names {', '.join(surfaces)}.", *map(entity, surfaces)))
 
 
-async def _refresh(bench: Bench, *, rebuild: bool = False) -> None:
-    await names.refresh(bench, rebuild)
-    await synonyms.refresh(bench, rebuild)
+async def _refresh(context: DerivationContext, *, rebuild: bool = False) -> None:
+    await names.refresh(context, rebuild)
+    await synonyms.refresh(context, rebuild)
 
 
-async def _pairs(bench: Bench) -> dict[tuple[str, str], int]:
-    records = [json.loads(line) for line in await dump(bench)]
+async def _pairs(context: DerivationContext) -> dict[tuple[str, str], int]:
+    records = [json.loads(line) for line in await dump(context)]
     return {(each["first"], each["second"]): each["similarity"] for each in records if each["kind"] == "synonym"}
 
 
-async def _expected(bench: Bench, *surfaces: str) -> dict[tuple[str, str], int]:
+async def _expected(context: DerivationContext, *surfaces: str) -> dict[tuple[str, str], int]:
     """Return the pairs there should be, from the definition: every two names, one cosine each."""
     known = {entity_key(each): each for each in surfaces}
-    vectors = dict(zip(known, await bench.embedder.embed(list(known.values())), strict=True))
+    vectors = dict(zip(known, await context.embedder.embed(list(known.values())), strict=True))
     half = {key: vector.astype(np.float16).astype(np.float64) for key, vector in vectors.items()}
     cosines = {pair: round(float(half[pair[0]] @ half[pair[1]]), 6) for pair in combinations(sorted(half), 2)}
     long = [key for key in known if sum(c.isalnum() for c in key) > 2]
@@ -53,11 +53,11 @@ def _random_names(random: Random, n: int) -> list[str]:
 
 async def test_pairs_are_those_of_the_definition(tmp_path: Path) -> None:
     surfaces = _random_names(Random(1), 40)
-    async with open_bench(tmp_path) as bench:
-        await publish(bench, _named("a", *surfaces))
-        await _refresh(bench)
-        expected = await _expected(bench, *surfaces)
-        assert await _pairs(bench) == expected
+    async with open_bench(tmp_path) as context:
+        await publish(context, _named("a", *surfaces))
+        await _refresh(context)
+        expected = await _expected(context, *surfaces)
+        assert await _pairs(context) == expected
         assert len(expected) > 10
 
 
@@ -68,149 +68,149 @@ async def test_any_history_gives_the_pairs_of_its_survivors(
     monkeypatch.setattr(synonyms, "AT_ONCE", 3)
     random = Random(seed)
     live: dict[str, DocumentFacts] = {}
-    async with open_bench(tmp_path / "history") as bench:
+    async with open_bench(tmp_path / "history") as context:
         for _ in range(8):
             name = random.choice("abcd")
             if random.random() < 0.3:
                 live.pop(name, None)
-                await remove(bench, name)
+                await remove(context, name)
             else:
                 live[name] = _named(name, *_random_names(random, 4))
-                await publish(bench, live[name])
+                await publish(context, live[name])
             if random.random() < 0.6:
-                await _refresh(bench)
-            assert await bench.store.verify() == []
-        await _refresh(bench)
-        state = await dump(bench)
-        await _refresh(bench, rebuild=True)
-        assert await dump(bench) == state
-    async with open_bench(tmp_path / "fresh") as bench:
-        await publish(bench, *live.values())
-        await _refresh(bench)
-        assert await dump(bench) == state
+                await _refresh(context)
+            assert await context.store.verify() == []
+        await _refresh(context)
+        state = await dump(context)
+        await _refresh(context, rebuild=True)
+        assert await dump(context) == state
+    async with open_bench(tmp_path / "fresh") as context:
+        await publish(context, *live.values())
+        await _refresh(context)
+        assert await dump(context) == state
 
 
 async def test_a_pair_goes_with_the_name_in_the_same_commit(tmp_path: Path) -> None:
-    async with open_bench(tmp_path) as bench:
+    async with open_bench(tmp_path) as context:
         await publish(
-            bench,
+            context,
             _named("a", "Royal North Sea Company"),
             _named("b", "Royal North Sea Trading Company", "Old Port of Acre"),
         )
-        await _refresh(bench)
+        await _refresh(context)
         pair = ("royal north sea company", "royal north sea trading company")
-        assert list(await _pairs(bench)) == [pair]
-        async with bench.store.view() as view:
+        assert list(await _pairs(context)) == [pair]
+        async with context.store.view() as view:
             assert await view.synonyms([*pair, "nobody"]) == {
                 pair[0]: [(pair[1], 0.894531)],
                 pair[1]: [(pair[0], 0.894531)],
             }
-        async with bench.store.view(Filter(documents=("a",))) as view:
+        async with context.store.view(Filter(documents=("a",))) as view:
             assert await view.synonyms(pair) == {}
-        await remove(bench, "b")
-        assert await _pairs(bench) == {}
+        await remove(context, "b")
+        assert await _pairs(context) == {}
 
 
 async def test_an_entity_that_is_called_otherwise_now_is_compared_again(tmp_path: Path) -> None:
-    async with open_bench(tmp_path) as bench:
-        await publish(bench, _named("a", "Old Port Company"), _named("b", "OLD. port: company west"))
-        await _refresh(bench)
-        before = await _pairs(bench)
+    async with open_bench(tmp_path) as context:
+        await publish(context, _named("a", "Old Port Company"), _named("b", "OLD. port: company west"))
+        await _refresh(context)
+        before = await _pairs(context)
         assert list(before) == [("old port company", "old port company west")]
         renamed = document("c", passage("x", *[entity("Old Port Company!!! ")] * 3))
-        await publish(bench, renamed)
-        assert await _pairs(bench) == {}
-        assert (await _state(bench))[SYNONYMS] == (Freshness.STALE, 1)
-        await _refresh(bench)
-        assert await _pairs(bench) == before
-        assert (await _state(bench))[SYNONYMS] == (Freshness.FRESH, 0)
+        await publish(context, renamed)
+        assert await _pairs(context) == {}
+        assert (await _state(context))[SYNONYMS] == (Freshness.STALE, 1)
+        await _refresh(context)
+        assert await _pairs(context) == before
+        assert (await _state(context))[SYNONYMS] == (Freshness.FRESH, 0)
 
 
 async def test_what_was_renamed_while_it_was_compared_is_left_out(tmp_path: Path) -> None:
-    async with open_bench(tmp_path) as bench:
-        await publish(bench, _named("a", "Old Port Company", "Old Port Company West"))
-        await _refresh(bench)
-        async with bench.store.view() as view:
+    async with open_bench(tmp_path) as context:
+        await publish(context, _named("a", "Old Port Company", "Old Port Company West"))
+        await _refresh(context)
+        async with context.store.view() as view:
             revision = view.revision
-        await publish(bench, document("c", passage("x", *[entity("Old Port Company!!! ")] * 3)))
+        await publish(context, document("c", passage("x", *[entity("Old Port Company!!! ")] * 3)))
         late = SynonymPair(first="old port company", second="old port company west", similarity=0.9)
-        await bench.store.commit(
+        await context.store.commit(
             Delta(synonyms=SynonymUpdate(revision=revision, names=["old port company", "gone"], pairs=[late]))
         )
-        assert await _pairs(bench) == {}
-        assert (await _state(bench))[SYNONYMS] == (Freshness.STALE, 1)
+        assert await _pairs(context) == {}
+        assert (await _state(context))[SYNONYMS] == (Freshness.STALE, 1)
 
 
 async def test_only_new_names_are_compared(tmp_path: Path) -> None:
-    async with open_bench(tmp_path) as bench:
-        await publish(bench, _named("a", *_random_names(Random(2), 20)))
-        await _refresh(bench)
-        await bench.store.commit(Delta(publish=[_named("b", "Royal Old Port", "Sea of Names")]))
-        async with bench.store.view() as view:
+    async with open_bench(tmp_path) as context:
+        await publish(context, _named("a", *_random_names(Random(2), 20)))
+        await _refresh(context)
+        await context.store.commit(Delta(publish=[_named("b", "Royal Old Port", "Sea of Names")]))
+        async with context.store.view() as view:
             assert await view.names_to_compare(100) == []  # not embedded, so not to be compared yet
-        await names.refresh(bench, False)
-        async with bench.store.view() as view:
+        await names.refresh(context, False)
+        async with context.store.view() as view:
             assert await view.names_to_compare(100) == ["royal old port", "sea of names"]
 
 
 async def test_short_names_have_no_synonyms_in_any_script(tmp_path: Path) -> None:
-    async with open_bench(tmp_path) as bench:
-        await publish(bench, _named("a", "A 1", "1, A", "长城", "长城!", "Великая стена", "«Великая» стена"))
-        await _refresh(bench)
-        assert list(await _pairs(bench)) == []  # what folds to one key is one entity
-        await publish(bench, _named("b", "стена Великая", "万里长城", "万里 长城 。"))
-        await _refresh(bench)
-        assert list(await _pairs(bench)) == [("великая стена", "стена великая")]
+    async with open_bench(tmp_path) as context:
+        await publish(context, _named("a", "A 1", "1, A", "长城", "长城!", "Великая стена", "«Великая» стена"))
+        await _refresh(context)
+        assert list(await _pairs(context)) == []  # what folds to one key is one entity
+        await publish(context, _named("b", "стена Великая", "万里长城", "万里 长城 。"))
+        await _refresh(context)
+        assert list(await _pairs(context)) == [("великая стена", "стена великая")]
 
 
 async def test_another_embedder_begins_anew(tmp_path: Path) -> None:
-    async with open_bench(tmp_path) as bench:
-        await publish(bench, _named("a", "Old Port Company", "Old Port Company West"))
-        await _refresh(bench)
-        await bench.store.begin_reembedding("other", 2)
-        while waiting := await bench.store.stale_texts("other", 100):
+    async with open_bench(tmp_path) as context:
+        await publish(context, _named("a", "Old Port Company", "Old Port Company West"))
+        await _refresh(context)
+        await context.store.begin_reembedding("other", 2)
+        while waiting := await context.store.stale_texts("other", 100):
             rows = [VectorRow(model="other", text_hash=each, data=np.array([1, 0], np.float16)) for each in waiting]
-            await bench.store.commit(Delta(vectors=rows))
-        await bench.store.finish_reembedding("other")
-        assert await _pairs(bench) == {}
-        assert (await _state(bench))[SYNONYMS] == (Freshness.STALE, 2)
+            await context.store.commit(Delta(vectors=rows))
+        await context.store.finish_reembedding("other")
+        assert await _pairs(context) == {}
+        assert (await _state(context))[SYNONYMS] == (Freshness.STALE, 2)
 
 
 async def test_names_are_missing_until_they_are_asked_for(tmp_path: Path) -> None:
-    async with open_bench(tmp_path) as bench:
-        await publish(bench, _named("a", "Old Port", "Sea"))
-        assert await _state(bench) == {NAMES: (Freshness.MISSING, 2), SYNONYMS: (Freshness.MISSING, 0)}
-        report = await names.refresh(bench, False)
+    async with open_bench(tmp_path) as context:
+        await publish(context, _named("a", "Old Port", "Sea"))
+        assert await _state(context) == {NAMES: (Freshness.MISSING, 2), SYNONYMS: (Freshness.MISSING, 0)}
+        report = await names.refresh(context, False)
         assert (report.n_made, report.n_kept) == (2, 0)
-        await bench.store.commit(Delta(publish=[_named("b", "West")]))
-        assert (await _state(bench))[NAMES] == (Freshness.STALE, 1)
-        report = await names.refresh(bench, False)
+        await context.store.commit(Delta(publish=[_named("b", "West")]))
+        assert (await _state(context))[NAMES] == (Freshness.STALE, 1)
+        report = await names.refresh(context, False)
         assert (report.n_made, report.n_kept) == (1, 2)
-        assert (await _state(bench))[NAMES] == (Freshness.FRESH, 0)
-        async with bench.store.view() as view:
+        assert (await _state(context))[NAMES] == (Freshness.FRESH, 0)
+        async with context.store.view() as view:
             revision = view.revision
-        await _refresh(bench)
-        await _refresh(bench)
-        async with bench.store.view() as view:
+        await _refresh(context)
+        await _refresh(context)
+        async with context.store.view() as view:
             assert view.revision == revision + 2  # synonyms begin, are found; nothing more to do
 
 
-async def _state(bench: Bench) -> dict[str, tuple[Freshness, int]]:
-    async with bench.store.view() as view:
-        states = [await names.state(view, bench), await synonyms.state(view, bench)]
+async def _state(context: DerivationContext) -> dict[str, tuple[Freshness, int]]:
+    async with context.store.view() as view:
+        states = [await names.read_state(view, context), await synonyms.read_state(view, context)]
     return {each.name: (each.freshness, each.n_stale) for each in states}
 
 
 async def test_by_another_cosine_all_names_are_compared_anew_even_where_that_is_cut_short(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with open_bench(tmp_path) as bench:
-        await publish(bench, _named("a", "Royal North Sea Company", "Royal North Sea Trading Company"))
-        await _refresh(bench)
-        assert len(await _pairs(bench)) == 1
+    async with open_bench(tmp_path) as context:
+        await publish(context, _named("a", "Royal North Sea Company", "Royal North Sea Trading Company"))
+        await _refresh(context)
+        assert len(await _pairs(context)) == 1
         monkeypatch.setattr(synonyms, "_IDENTITY", "synonyms/next")
         monkeypatch.setattr(synonyms, "MIN_COSINE", 0.999)
-        commit = bench.store.commit
+        commit = context.store.commit
 
         async def cut_short(delta: Delta) -> CommitResult:
             committed = await commit(delta)
@@ -219,8 +219,8 @@ async def test_by_another_cosine_all_names_are_compared_anew_even_where_that_is_
             return committed
 
         with monkeypatch.context() as patched:
-            patched.setattr(bench.store, "commit", cut_short)
+            patched.setattr(context.store, "commit", cut_short)
             with pytest.raises(Unavailable):
-                await synonyms.refresh(bench, False)
-        await synonyms.refresh(bench, False)
-        assert await _pairs(bench) == {}
+                await synonyms.refresh(context, False)
+        await synonyms.refresh(context, False)
+        assert await _pairs(context) == {}

@@ -2,7 +2,7 @@
 
 from random import Random
 
-from quipu.derive.derivation import Bench
+from quipu.derive.derivation import DerivationContext
 from quipu.model.cluster import Cluster, ClusterReport, Hierarchy
 from quipu.model.delta import DocumentFacts
 from quipu.model.query import Filter
@@ -30,14 +30,14 @@ def shelf(n: int = 8, seed: int = 1) -> list[DocumentFacts]:
     return [chronicle(f"book{number}", TOWNS[number % len(TOWNS)], seed) for number in range(n)]
 
 
-async def communities(bench: Bench, allowed: Filter | None = None) -> dict[str, Cluster]:
+async def communities(context: DerivationContext, allowed: Filter | None = None) -> dict[str, Cluster]:
     """Return all communities, by id."""
-    async with bench.store.view(allowed) as view:
+    async with context.store.view(allowed) as view:
         return {each.id: each for each in await view.clusters(Hierarchy.COMMUNITIES)}
 
 
-async def written(bench: Bench, allowed: Filter | None = None) -> dict[str, ClusterReport]:
+async def written(context: DerivationContext, allowed: Filter | None = None) -> dict[str, ClusterReport]:
     """Return all reports that are shown, by community."""
-    async with bench.store.view(allowed) as view:
+    async with context.store.view(allowed) as view:
         ids = [each.id for each in await view.clusters(Hierarchy.COMMUNITIES)]
         return {each.cluster: each for each in await view.cluster_reports(ids)}

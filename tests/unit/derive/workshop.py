@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from quipu.derive.derivation import Bench
+from quipu.derive.derivation import DerivationContext
 from quipu.derive.embedding import embed_stale
 from quipu.model.delta import Delta, DocumentFacts
 from quipu.model.event import ignore_event
@@ -17,13 +17,13 @@ from tests.unit.retrieve.fakes import WordEmbedder
 
 
 @asynccontextmanager
-async def open_bench(folder: Path) -> AsyncIterator[Bench]:
+async def open_bench(folder: Path) -> AsyncIterator[DerivationContext]:
     """Open an index whose embedder takes every word for an axis of its own."""
     embedder = WordEmbedder()
     store = RelationalStore(SqliteBackend(_made(folder) / "index.sqlite", busy_timeout_s=5), lease_s=60)
     await store.prepare()
     await store.use_embedder(embedder.identity, embedder.dimension)
-    yield Bench(
+    yield DerivationContext(
         store=store,
         vectors=LocalVectors(folder / "vectors"),
         embedder=embedder,
@@ -33,20 +33,20 @@ async def open_bench(folder: Path) -> AsyncIterator[Bench]:
     await store.close()
 
 
-async def publish(bench: Bench, *documents: DocumentFacts) -> None:
+async def publish(context: DerivationContext, *documents: DocumentFacts) -> None:
     """Add documents and embed what that makes wait, as the end of an ingest does."""
-    await bench.store.commit(Delta(publish=documents))
-    await embed_stale(bench.store, bench.embedder, ignore_event)
+    await context.store.commit(Delta(publish=documents))
+    await embed_stale(context.store, context.embedder, ignore_event)
 
 
-async def remove(bench: Bench, *names: str) -> None:
+async def remove(context: DerivationContext, *names: str) -> None:
     """Take documents out."""
-    await bench.store.commit(Delta(remove=names))
+    await context.store.commit(Delta(remove=names))
 
 
-async def dump(bench: Bench) -> list[str]:
+async def dump(context: DerivationContext) -> list[str]:
     """Return the canonical state."""
-    async with bench.store.view() as view:
+    async with context.store.view() as view:
         return [line async for line in view.dump()]
 
 

@@ -7,8 +7,8 @@ from types import MappingProxyType
 import pytest
 
 from quipu import retrieve
-from quipu.derive.catalog import in_order_of_need
-from quipu.derive.derivation import Anew, Bench, Derivation
+from quipu.derive.catalog import sort_by_needs
+from quipu.derive.derivation import Derivation, DerivationContext, RebuildEstimate
 from quipu.engine import Quipu
 from quipu.engine.answering import Asker
 from quipu.engine.comparing import Comparer
@@ -38,22 +38,22 @@ class Shelf:
         return Derivation(
             name=self.name,
             summary="a shelf",
-            state=self.state,
+            read_state=self.state,
             refresh=self.refresh,
             needs=self.needs,
             asks_model=self.n_calls > 0,
-            anew=self.anew if self.n_calls else None,
-            check=self.check,
+            estimate_rebuild=self.anew if self.n_calls else None,
+            check_installed=self.check,
         )
 
     def check(self) -> None:
         if self.missing:
             raise self.missing
 
-    async def anew(self, _view: ReadView, _bench: Bench) -> Anew:
-        return Anew(cost=RefreshCost(n_calls=10 * self.n_calls))
+    async def anew(self, _view: ReadView, _bench: DerivationContext) -> RebuildEstimate:
+        return RebuildEstimate(cost=RefreshCost(n_calls=10 * self.n_calls))
 
-    async def state(self, view: ReadView, _bench: Bench) -> DerivationState:
+    async def state(self, view: ReadView, _bench: DerivationContext) -> DerivationState:
         self.n_states += 1
         made = (await view.derivations()).get(self.name)
         n_chunks = await view.n_chunks()
@@ -68,16 +68,16 @@ class Shelf:
             cost=cost,
         )
 
-    async def refresh(self, bench: Bench, is_rebuild: bool) -> DerivationResult:
+    async def refresh(self, context: DerivationContext, is_rebuild: bool) -> DerivationResult:
         self.log.append((self.name, is_rebuild))
         if self.error:
             raise self.error
-        for n in range(self.n_calls if bench.llm else 0):
-            assert bench.llm is not None
-            await bench.llm.complete(asking(f"{self.name} {n}", role=Role.REPORT))
-        async with bench.store.view() as view:
+        for n in range(self.n_calls if context.llm else 0):
+            assert context.llm is not None
+            await context.llm.complete(asking(f"{self.name} {n}", role=Role.REPORT))
+        async with context.store.view() as view:
             n_chunks, revision = await view.n_chunks(), view.revision
-        await bench.store.commit(
+        await context.store.commit(
             Delta(made=[DerivationRecord(name=self.name, identity=str(n_chunks), revision=revision)])
         )
         return DerivationResult(name=self.name, n_made=1, n_calls=self.n_calls)
@@ -87,7 +87,7 @@ def shelve(kb: Quipu, *shelves: Shelf) -> None:
     """Put shelves in place of the engine's catalog; their logs become one."""
     for each in shelves:
         each.log = shelves[0].log
-    catalog = in_order_of_need([each.derivation() for each in shelves])
+    catalog = sort_by_needs([each.derivation() for each in shelves])
     kb._components = replace(kb._components, catalog=catalog)
     kb._asker = Asker.of(kb._components)
     kb._comparer = Comparer(ask=kb.query, asker=kb._asker)

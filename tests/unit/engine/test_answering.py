@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from quipu.derive.derivation import Bench
+from quipu.derive.derivation import DerivationContext
 from quipu.engine.answering import Asker
 from quipu.engine.components import Models
 from quipu.engine.needs import Needs
@@ -100,7 +100,7 @@ def _asker(watched: _Watched, *, is_remote: bool = True, is_reranked: bool = Fal
         reranker_chain=reranker if is_reranked else None,
     )
     tools = watched.library.tools
-    bench = Bench(
+    context = DerivationContext(
         store=watched,  # type: ignore[arg-type]
         vectors=tools.vectors,
         embedder=watched,
@@ -114,7 +114,7 @@ def _asker(watched: _Watched, *, is_remote: bool = True, is_reranked: bool = Fal
         embedder=watched,
         tokenizer=tools.tokenizer,
         models=models,
-        needs=Needs(derivation_context=bench, catalog=()),
+        needs=Needs(derivation_context=context, catalog=()),
     )
 
 

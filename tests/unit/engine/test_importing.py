@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import quipu
-from quipu.derive.adopting import MAX_TRIES, adopt, is_adopted
 from quipu.derive.imported import RECORDED
+from quipu.derive.imported_communities import MAX_TRIES, import_communities, is_imported
 from quipu.engine import Quipu
 from quipu.errors import Busy, InvalidInput
 from quipu.ingest.recorded import read_graph
@@ -285,7 +285,7 @@ async def test_what_another_process_adds_while_communities_are_adopted_costs_no_
         await kb.import_graph(write_run(tmp_path / "graph", only=("graph",)))
         context = kb._components.derivation_context()
         add = partial(kb.add_text, "Alice Kober wrote of Linear B to John Myres.", id="later")
-        adopted = await adopt(replace(context, store=Meanwhile(context.store, add)), graph)
+        adopted = await import_communities(replace(context, store=Meanwhile(context.store, add)), graph)
         assert (adopted.n_communities, adopted.n_reports) == (4, 2)
         assert {each.title for each in (await told(kb))[1]} == {"Alice Kober", "Readers of Linear B"}
 
@@ -301,11 +301,11 @@ async def test_where_others_never_stop_the_reports_are_not_taken_for_adopted(tmp
             return await kb.add_text(f"Alice Kober wrote of Linear B to John Myres in 19{next(numbers)}.", id="later")
 
         with pytest.raises(Busy) as caught:
-            await adopt(replace(context, store=Meanwhile(context.store, add, MAX_TRIES)), graph)
+            await import_communities(replace(context, store=Meanwhile(context.store, add, MAX_TRIES)), graph)
         assert caught.value.remedy
-        assert not await is_adopted(graph, context.store)
-        assert (await adopt(context, graph)).n_reports == 2
-        assert await is_adopted(graph, context.store)
+        assert not await is_imported(graph, context.store)
+        assert (await import_communities(context, graph)).n_reports == 2
+        assert await is_imported(graph, context.store)
 
 
 async def test_added_as_a_file_an_imported_document_stays_as_recorded_until_it_is_to_be_read(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from quipu.derive import hierarchy
-from quipu.derive.derivation import Bench
+from quipu.derive.derivation import DerivationContext
 from quipu.model.cluster import Cluster, ClusterRelation, ClusterRelationUpdate, ClusterReport, Hierarchy, Partition
 from quipu.model.delta import Delta
 from tests.unit.retrieve.fakes import Library
@@ -45,14 +45,14 @@ async def aggregate(
 async def build(library: Library) -> None:
     """Make the hierarchy of a library, without a model."""
     tools = library.tools
-    bench = Bench(
+    context = DerivationContext(
         store=library._store,
         vectors=tools.vectors,
         embedder=library.embedder,
         topology=tools.topology,
         tokenizer=tools.tokenizer,
     )
-    await hierarchy.DERIVATION.refresh(bench, False)
+    await hierarchy.DERIVATION.refresh(context, False)
     await library.commit(Delta())
 
 

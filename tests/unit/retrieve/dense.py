@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quipu.derive import names, sentences, synonyms
-from quipu.derive.derivation import Bench
+from quipu.derive.derivation import DerivationContext
 from quipu.model.chat import ChatRequest
 from quipu.model.delta import Delta, DocumentFacts
 from quipu.model.evidence import Evidence
@@ -64,7 +64,7 @@ def library_in(folder: Path) -> Library:
 
 async def derive(library: Library) -> None:
     """Make what the strategies under test need."""
-    bench = Bench(
+    context = DerivationContext(
         store=library._store,
         vectors=library.tools.vectors,
         embedder=library.embedder,
@@ -72,7 +72,7 @@ async def derive(library: Library) -> None:
         tokenizer=library.tools.tokenizer,
     )
     for module in (names, synonyms, sentences):
-        await module.refresh(bench, False)
+        await module.refresh(context, False)
     library.embedder.calls.clear()
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 
 from quipu.algo.mixture import MEMBERS, Grouping, nearest_centres
-from quipu.derive.derivation import Anew, Bench, Derivation
+from quipu.derive.derivation import Derivation, DerivationContext, RebuildEstimate
 from quipu.derive.embedding import embed_stale
 from quipu.derive.hierarchy.planning import CUT, EXTRACTIVE, NAME, is_made_by, make_plan
 from quipu.derive.hierarchy.refreshing import Refresh
@@ -23,7 +23,9 @@ _ROW_BYTES = 1_500  # of an aggregate with its report, of its relations, and its
 _INPUT_TOKENS, _OUTPUT_TOKENS = 2_500, 600  # of a call, about
 
 
-async def state(view: ReadView, bench: Bench, grouping: Grouping = nearest_centres) -> DerivationState:
+async def read_state(
+    view: ReadView, context: DerivationContext, grouping: Grouping = nearest_centres
+) -> DerivationState:
     """Return how many aggregates there are, and how many hold something that has changed or are not told.
 
     Relations between them that a model has yet to sum up wait too.
@@ -33,9 +35,9 @@ async def state(view: ReadView, bench: Bench, grouping: Grouping = nearest_centr
     n = sum(each.n_clusters for each in counts)
     n_layers = len(counts)
     if made is None:
-        return DerivationState(name=NAME, freshness=Freshness.MISSING, cost=_cost(await _n_expected(view), bench))
+        return DerivationState(name=NAME, freshness=Freshness.MISSING, cost=_cost(await _n_expected(view), context))
     holds = f"{counted(n, 'aggregate')} in {counted(n_layers, 'layer')}"
-    if not is_made_by(made.identity, bench.embedder.identity, grouping):
+    if not is_made_by(made.identity, context.embedder.identity, grouping):
         return DerivationState(
             name=NAME,
             freshness=Freshness.STALE,
@@ -43,10 +45,10 @@ async def state(view: ReadView, bench: Bench, grouping: Grouping = nearest_centr
             n_items=n,
             n_stale=n,
             n_bytes=n * _ROW_BYTES,
-            cost=_cost(await _n_expected(view), bench),
+            cost=_cost(await _n_expected(view), context),
         )
-    waiting = await view.unreported(Hierarchy.AGGREGATES, EXTRACTIVE if bench.llm else "")
-    n_cut = await view.n_cluster_relations(CUT) if bench.llm else 0
+    waiting = await view.unreported(Hierarchy.AGGREGATES, EXTRACTIVE if context.llm else "")
+    n_cut = await view.n_cluster_relations(CUT) if context.llm else 0
     is_stale = bool(waiting) or n_cut > 0 or await _has_changed(view, made)
     return DerivationState(
         name=NAME,
@@ -55,22 +57,22 @@ async def state(view: ReadView, bench: Bench, grouping: Grouping = nearest_centr
         n_items=n + n_cut,
         n_stale=len(waiting) + n_cut,
         n_bytes=n * _ROW_BYTES,
-        cost=_cost(len(waiting), bench, n_relations=n_cut),
+        cost=_cost(len(waiting), context, n_relations=n_cut),
     )
 
 
-async def refresh(bench: Bench, rebuild: bool, grouping: Grouping = nearest_centres) -> DerivationResult:
+async def refresh(context: DerivationContext, rebuild: bool, grouping: Grouping = nearest_centres) -> DerivationResult:
     """Bring the hierarchy up to date, or tell all of it anew. Where facts change meanwhile it is planned again."""
     # What has no vector would be left out.
-    await embed_stale(bench.store, bench.embedder, bench.on_event, bench.on_embedded)
-    async with bench.store.view() as view:
-        now = await state(view, bench, grouping)
+    await embed_stale(context.store, context.embedder, context.on_event, context.on_embedded)
+    async with context.store.view() as view:
+        now = await read_state(view, context, grouping)
     if now.freshness is Freshness.FRESH and not rebuild:
         return DerivationResult(name=NAME, n_kept=now.n_items)
     for _ in range(MAX_TRIES):
-        async with bench.store.view() as view:
-            plan = await make_plan(view, bench, rebuild=rebuild, grouping=grouping)
-        run = Refresh(bench=bench, plan=plan, is_rebuild=rebuild)
+        async with context.store.view() as view:
+            plan = await make_plan(view, context, rebuild=rebuild, grouping=grouping)
+        run = Refresh(context=context, plan=plan, is_rebuild=rebuild)
         await run.run()
         rebuild = False
         if not run.n_outdated:
@@ -78,14 +80,14 @@ async def refresh(bench: Bench, rebuild: bool, grouping: Grouping = nearest_cent
     return run.report()
 
 
-async def anew(view: ReadView, bench: Bench) -> Anew:
+async def estimate_rebuild(view: ReadView, context: DerivationContext) -> RebuildEstimate:
     """Return about what telling all of it would cost: of the aggregates there are, as others have yet to be found.
 
     Replies that are known from before cost nothing.
     """
     ids = [each.id for each in await view.clusters(Hierarchy.AGGREGATES, with_members=False)]
-    long = [each for each in await view.cluster_relations(ids) if each.model != EXTRACTIVE] if bench.llm else []
-    return Anew(cost=_cost(len(ids), bench, n_relations=len(long)))
+    long = [each for each in await view.cluster_relations(ids) if each.model != EXTRACTIVE] if context.llm else []
+    return RebuildEstimate(cost=_cost(len(ids), context, n_relations=len(long)))
 
 
 async def _has_changed(view: ReadView, made: DerivationRecord) -> bool:
@@ -99,9 +101,9 @@ async def _n_expected(view: ReadView) -> int:
     return -(-(await view.counts()).entities // (MEMBERS - 1))
 
 
-def _cost(n: int, bench: Bench, *, n_relations: int = 0) -> RefreshCost:
+def _cost(n: int, context: DerivationContext, *, n_relations: int = 0) -> RefreshCost:
     """Return what telling n aggregates takes, and relations that are known to be longer than their allowance."""
-    if bench.llm is None:
+    if context.llm is None:
         return RefreshCost(n_texts=n)
     n_calls = n + n_relations
     return RefreshCost(
@@ -109,7 +111,7 @@ def _cost(n: int, bench: Bench, *, n_relations: int = 0) -> RefreshCost:
     )
 
 
-def derivation(grouping: Grouping = nearest_centres, check: Callable[[], None] = lambda: None) -> Derivation:
+def derivation(grouping: Grouping = nearest_centres, check_installed: Callable[[], None] = lambda: None) -> Derivation:
     """Return the derivation whose layers are grouped in this way, as by `quipu.algo.mixture.gaussian_mixture`.
 
     `check` raises Unavailable where that cannot be done.
@@ -117,12 +119,12 @@ def derivation(grouping: Grouping = nearest_centres, check: Callable[[], None] =
     return Derivation(
         name=NAME,
         summary="layers of aggregates over entities that are alike, each told in words (LeanRAG)",
-        state=partial(state, grouping=grouping),
+        read_state=partial(read_state, grouping=grouping),
         refresh=partial(refresh, grouping=grouping),
         needs=("vectors", "topology"),
         asks_model=True,
-        anew=anew,
-        check=check,
+        estimate_rebuild=estimate_rebuild,
+        check_installed=check_installed,
     )
 
 

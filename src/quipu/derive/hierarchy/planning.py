@@ -7,7 +7,7 @@ from itertools import chain
 
 from quipu.algo.layers import max_depth
 from quipu.algo.mixture import Grouping, nearest_centres
-from quipu.derive.derivation import Bench
+from quipu.derive.derivation import DerivationContext
 from quipu.derive.hierarchy.outline import Crossing, Outline
 from quipu.derive.hierarchy.reading import read_graph
 from quipu.model.cluster import Cluster, ClusterRelation, ClusterReport, Hierarchy, Partition
@@ -67,18 +67,22 @@ class Plan:
     kept_relations: Mapping[tuple[str, str], ClusterRelation]
 
 
-async def make_plan(view: ReadView, bench: Bench, *, rebuild: bool, grouping: Grouping = nearest_centres) -> Plan:
+async def make_plan(
+    view: ReadView, context: DerivationContext, *, rebuild: bool, grouping: Grouping = nearest_centres
+) -> Plan:
     """Return the plan of a view. What has been settled before is not read again, unless all is made anew."""
-    graph = await read_graph(view, bench.topology)
+    graph = await read_graph(view, context.topology)
     outline = await asyncio.to_thread(Outline, graph, grouping)
-    identity = identity_of(len(graph.keys), bench.embedder.identity, grouping)
+    identity = identity_of(len(graph.keys), context.embedder.identity, grouping)
     made = (await view.derivations()).get(NAME)
     anew = rebuild or made is None or made.identity != identity
     before = {each.id: each for each in await view.clusters(Hierarchy.AGGREGATES)}
     kept = {each.cluster: each for each in await view.cluster_reports(list(before))}
     told = {(each.source, each.target): each for each in await view.cluster_relations(list(before))}
-    standing = {} if anew else {n: each.inputs_hash for n, each in before.items() if _stands(each, kept.get(n), bench)}
-    work = _Work(outline, standing, told, has_model=bench.llm is not None)
+    standing = (
+        {} if anew else {n: each.inputs_hash for n, each in before.items() if _stands(each, kept.get(n), context)}
+    )
+    work = _Work(outline, standing, told, has_model=context.llm is not None)
     await asyncio.to_thread(work.compare)
     await work.read(view)
     materials = work.materials()
@@ -104,10 +108,10 @@ def is_made_by(identity: str, embedder: str, grouping: Grouping) -> bool:
     return identity.startswith(f"hierarchy/{VERSION} {grouping.__name__} ") and identity.endswith(f" {embedder}")
 
 
-def _stands(cluster: Cluster, report: ClusterReport | None, bench: Bench) -> bool:
+def _stands(cluster: Cluster, report: ClusterReport | None, context: DerivationContext) -> bool:
     """Say whether what is told of an aggregate is of what is in it, by a model where there is one."""
     is_current = report is not None and cluster.inputs_hash != "" and report.inputs_hash == cluster.inputs_hash
-    return report is not None and is_current and not (bench.llm is not None and report.model == EXTRACTIVE)
+    return report is not None and is_current and not (context.llm is not None and report.model == EXTRACTIVE)
 
 
 class _Work:

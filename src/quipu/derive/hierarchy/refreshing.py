@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from quipu.derive.derivation import Bench
+from quipu.derive.derivation import DerivationContext
 from quipu.derive.hierarchy.asking import Basis, Teller
 from quipu.derive.hierarchy.planning import CUT, EXTRACTIVE, NAME, REFUSED, Between, Material, Plan
 from quipu.derive.hierarchy.telling import told, told_between
@@ -40,7 +40,7 @@ _Steps = Work[Material | Between, _Task, _Written]
 class Refresh:
     """One run over one plan; `n_outdated` texts were of facts that have changed meanwhile."""
 
-    bench: Bench
+    context: DerivationContext
     plan: Plan
     is_rebuild: bool = False
     n_outdated: int = 0
@@ -51,7 +51,7 @@ class Refresh:
 
     async def run(self) -> None:
         """Write everything that is not as it should be; what is told by rules goes with the partition."""
-        plan, llm = self.plan, self.bench.llm
+        plan, llm = self.plan, self.context.llm
         materials = [each for each in plan.materials if self._is_to_be_told(each)]
         relations = [self._told_by_rule(each) for each in plan.betweens]
         reports = [] if llm else [told(each) for each in materials]
@@ -92,7 +92,7 @@ class Refresh:
 
     def _is_to_be_told(self, material: Material) -> bool:
         """Say whether an aggregate is to be told anew: what a model wrote of the same words stands."""
-        kept, llm = self.plan.kept.get(material.cluster.id), self.bench.llm
+        kept, llm = self.plan.kept.get(material.cluster.id), self.context.llm
         if kept is None or kept.inputs_hash != material.cluster.inputs_hash or kept.model == EXTRACTIVE:
             return True
         return self.is_rebuild and llm is not None
@@ -103,7 +103,7 @@ class Refresh:
         is_same = kept is not None and kept.inputs_hash == between.relation.inputs_hash and not self.is_rebuild
         if kept is not None and is_same and kept.model not in (EXTRACTIVE, CUT):
             return replace(between.relation, description=kept.description, model=kept.model)
-        return told_between(between, self.bench.tokenizer)
+        return told_between(between, self.context.tokenizer)
 
     def _readdressed(self, anew: set[str]) -> list[ClusterReport]:
         """Return the reports that stand and lead to other chunks than they did."""
@@ -118,12 +118,12 @@ class Refresh:
 
     async def _ask(self, llm: LLM, materials: Sequence[Material], betweens: Sequence[Between]) -> None:
         """Have the model tell of aggregates, the lowest layer first, then of what connects them."""
-        calls = self.calls = Calls(llm, 2 * self.bench.n_ahead)
+        calls = self.calls = Calls(llm, 2 * self.context.n_ahead)
         teller = Teller(
             ask=calls.ask,
-            tokenizer=self.bench.tokenizer,
+            tokenizer=self.context.tokenizer,
             revision=self.plan.partition.revision,
-            language=self.bench.language,
+            language=self.context.language,
         )
         levels = sorted({each.cluster.level for each in materials})
         layers: list[list[Material | Between]] = [[m for m in materials if m.cluster.level == at] for at in levels]
@@ -135,9 +135,9 @@ class Refresh:
             steps: _Steps = Work(read=self._read, write=_Writing(teller, llm.identity).write, keep=self._keep)
 
             def on_done(n: int, before: int = done) -> None:
-                self.bench.on_event(Progress(stage="aggregate", done=before + n, total=total))
+                self.context.on_event(Progress(stage="aggregate", done=before + n, total=total))
 
-            await write_all(layer, steps, n_at_once=2 * self.bench.n_ahead, on_done=on_done)
+            await write_all(layer, steps, n_at_once=2 * self.context.n_ahead, on_done=on_done)
             done += len(layer)
 
     async def _read(self, some: Sequence[Material | Between]) -> Sequence[_Task] | None:
@@ -146,7 +146,7 @@ class Refresh:
             return None
         about = [_about(each) for each in some]
         holding = [_clusters(each) for each in some]
-        async with self.bench.store.view() as view:
+        async with self.context.store.view() as view:
             ids = sorted({name for names in about for name in names})
             reports = {each.cluster: each for each in await view.cluster_reports(ids)}
             documents = await view.cluster_documents(sorted({name for names in holding for name in names}))
@@ -180,7 +180,7 @@ class Refresh:
             await self._commit(Delta(reports=reports, cluster_relations=crossings))
 
     async def _commit(self, delta: Delta) -> None:
-        self.n_outdated += (await self.bench.store.commit(delta)).n_outdated
+        self.n_outdated += (await self.context.store.commit(delta)).n_outdated
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,27 +5,27 @@ from pathlib import Path
 
 import pytest
 
-from quipu.derive.derivation import Bench
+from quipu.derive.derivation import DerivationContext
 from tests.unit.derive.hierarchy.guilds import shelf
 from tests.unit.derive.workshop import open_bench, publish
 
 
 @pytest.fixture
-async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
+async def context(tmp_path: Path) -> AsyncIterator[DerivationContext]:
     """An empty index."""
     async with open_bench(tmp_path / "first") as opened:
         yield opened
 
 
 @pytest.fixture
-async def other(tmp_path: Path) -> AsyncIterator[Bench]:
+async def other(tmp_path: Path) -> AsyncIterator[DerivationContext]:
     """A second empty index."""
     async with open_bench(tmp_path / "second") as opened:
         yield opened
 
 
 @pytest.fixture
-async def guilds(bench: Bench) -> Bench:
+async def guilds(context: DerivationContext) -> DerivationContext:
     """An index with twenty ledgers of about two hundred craftsmen."""
-    await publish(bench, *shelf())
-    return bench
+    await publish(context, *shelf())
+    return context

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from quipu.derive import hierarchy
-from quipu.derive.derivation import Bench
+from quipu.derive.derivation import DerivationContext
 from quipu.errors import QuipuError
 from quipu.model.chat import ChatRequest, Completion, FinishReason, TokenCount
 from quipu.model.cluster import Cluster, ClusterRelation, ClusterReport, Hierarchy
@@ -47,27 +47,27 @@ def shelf(n: int = 20, seed: int = 0) -> list[DocumentFacts]:
     return [ledger(f"ledger{number:02}", seed) for number in range(n)]
 
 
-async def refresh(bench: Bench, *, rebuild: bool = False) -> DerivationResult:
+async def refresh(context: DerivationContext, *, rebuild: bool = False) -> DerivationResult:
     """Bring the hierarchy up to date, and embed the texts that makes wait."""
-    return await hierarchy.DERIVATION.refresh(bench, rebuild)
+    return await hierarchy.DERIVATION.refresh(context, rebuild)
 
 
-async def aggregates(bench: Bench, allowed: Filter | None = None) -> dict[str, Cluster]:
+async def aggregates(context: DerivationContext, allowed: Filter | None = None) -> dict[str, Cluster]:
     """Return all aggregates, by id."""
-    async with bench.store.view(allowed) as view:
+    async with context.store.view(allowed) as view:
         return {each.id: each for each in await view.clusters(Hierarchy.AGGREGATES)}
 
 
-async def told(bench: Bench, allowed: Filter | None = None) -> dict[str, ClusterReport]:
+async def told(context: DerivationContext, allowed: Filter | None = None) -> dict[str, ClusterReport]:
     """Return all reports that are shown, by aggregate."""
-    async with bench.store.view(allowed) as view:
+    async with context.store.view(allowed) as view:
         ids = [each.id for each in await view.clusters(Hierarchy.AGGREGATES)]
         return {each.cluster: each for each in await view.cluster_reports(ids)}
 
 
-async def between(bench: Bench, allowed: Filter | None = None) -> list[ClusterRelation]:
+async def between(context: DerivationContext, allowed: Filter | None = None) -> list[ClusterRelation]:
     """Return all relations between aggregates that are shown."""
-    async with bench.store.view(allowed) as view:
+    async with context.store.view(allowed) as view:
         return await view.cluster_relations([each.id for each in await view.clusters(Hierarchy.AGGREGATES)])
 
 
@@ -112,9 +112,9 @@ def is_between(request: ChatRequest) -> bool:
     return request.messages[0].text.startswith(RELATION_TITLE)
 
 
-def with_model(bench: Bench, llm: Narrator) -> Bench:
+def with_model(context: DerivationContext, llm: Narrator) -> DerivationContext:
     """Return the bench with a model."""
-    return replace(bench, llm=llm, n_ahead=2)
+    return replace(context, llm=llm, n_ahead=2)
 
 
 def words(lines: Sequence[str]) -> str:

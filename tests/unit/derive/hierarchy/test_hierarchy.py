@@ -8,7 +8,7 @@ import numpy as np
 
 from quipu.algo.mixture import Grid, Ints
 from quipu.derive import hierarchy
-from quipu.derive.derivation import Bench
+from quipu.derive.derivation import DerivationContext
 from quipu.derive.hierarchy.planning import EXTRACTIVE
 from quipu.model.cluster import Hierarchy
 from quipu.model.delta import Delta
@@ -29,17 +29,17 @@ from tests.unit.derive.hierarchy.guilds import (
 from tests.unit.derive.workshop import dump, open_bench, publish, remove
 
 
-async def _state(bench: Bench) -> DerivationState:
-    async with bench.store.view() as view:
-        return await hierarchy.DERIVATION.state(view, bench)
+async def _state(context: DerivationContext) -> DerivationState:
+    async with context.store.view() as view:
+        return await hierarchy.DERIVATION.read_state(view, context)
 
 
 async def test_of_nothing_there_is_nothing_to_tell(tmp_path: Path) -> None:
-    async with open_bench(tmp_path) as bench:
-        assert (await _state(bench)).cost == RefreshCost()
+    async with open_bench(tmp_path) as context:
+        assert (await _state(context)).cost == RefreshCost()
 
 
-async def test_all_of_a_new_hierarchy_is_told_and_nothing_of_it_again(guilds: Bench) -> None:
+async def test_all_of_a_new_hierarchy_is_told_and_nothing_of_it_again(guilds: DerivationContext) -> None:
     before = await _state(guilds)
     assert before.freshness is Freshness.MISSING
     assert before.cost.n_calls == 0 < before.cost.n_texts
@@ -57,7 +57,7 @@ async def test_all_of_a_new_hierarchy_is_told_and_nothing_of_it_again(guilds: Be
     assert await dump(guilds) == lines
 
 
-async def test_another_grouping_makes_all_of_it_stale_and_is_what_it_is_then_made_by(guilds: Bench) -> None:
+async def test_another_grouping_makes_all_of_it_stale_and_is_what_it_is_then_made_by(guilds: DerivationContext) -> None:
     def by_place(keys: Sequence[str], _grid: Grid, _layer: int) -> Ints:
         return np.arange(len(keys), dtype=np.int64) // 10 * 10
 
@@ -65,20 +65,20 @@ async def test_another_grouping_makes_all_of_it_stale_and_is_what_it_is_then_mad
     n_before = len(await aggregates(guilds))
     other = hierarchy.derivation(by_place)
     async with guilds.store.view() as view:
-        state = await other.state(view, guilds)
-        with_a_model = await other.state(view, with_model(guilds, Narrator()))
+        state = await other.read_state(view, guilds)
+        with_a_model = await other.read_state(view, with_model(guilds, Narrator()))
     assert (state.freshness, state.n_items, state.n_stale) == (Freshness.STALE, n_before, n_before)
     assert state.cost.n_calls == 0 < state.cost.n_texts
     assert with_a_model.cost.n_calls == state.cost.n_texts
     await other.refresh(guilds, False)
     async with guilds.store.view() as view:
-        assert (await other.state(view, guilds)).freshness is Freshness.FRESH
-        assert (await hierarchy.DERIVATION.state(view, guilds)).freshness is Freshness.STALE
+        assert (await other.read_state(view, guilds)).freshness is Freshness.FRESH
+        assert (await hierarchy.DERIVATION.read_state(view, guilds)).freshness is Freshness.STALE
         made = (await view.derivations())[hierarchy.NAME]
     assert "by_place" in made.identity
 
 
-async def test_every_entity_is_in_one_aggregate_and_all_are_under_one_root(guilds: Bench) -> None:
+async def test_every_entity_is_in_one_aggregate_and_all_are_under_one_root(guilds: DerivationContext) -> None:
     await refresh(guilds)
     found = await aggregates(guilds)
     members = [key for each in found.values() for key in each.members]
@@ -92,7 +92,9 @@ async def test_every_entity_is_in_one_aggregate_and_all_are_under_one_root(guild
         assert not each.parent or found[each.parent].level > each.level
 
 
-async def test_however_it_came_about_the_hierarchy_is_the_same_to_the_byte(guilds: Bench, other: Bench) -> None:
+async def test_however_it_came_about_the_hierarchy_is_the_same_to_the_byte(
+    guilds: DerivationContext, other: DerivationContext
+) -> None:
     await refresh(guilds)
     for number in range(3):
         await publish(guilds, ledger(f"more{number}"))
@@ -112,7 +114,7 @@ async def test_however_it_came_about_the_hierarchy_is_the_same_to_the_byte(guild
     assert await guilds.store.verify() == []
 
 
-async def test_what_was_removed_is_nowhere_in_that_very_commit(guilds: Bench) -> None:
+async def test_what_was_removed_is_nowhere_in_that_very_commit(guilds: DerivationContext) -> None:
     secret = document(
         "secret",
         passage(
@@ -136,7 +138,7 @@ async def test_what_was_removed_is_nowhere_in_that_very_commit(guilds: Bench) ->
     assert "quixotic" not in words(await dump(guilds))
 
 
-async def test_one_document_more_leaves_most_aggregates_as_they_are(guilds: Bench) -> None:
+async def test_one_document_more_leaves_most_aggregates_as_they_are(guilds: DerivationContext) -> None:
     await refresh(guilds)
     before = await told(guilds)
     await publish(guilds, document("note", passage("Potter N1 rests.", entity("Potter N1", description="At rest."))))
@@ -148,7 +150,7 @@ async def test_one_document_more_leaves_most_aggregates_as_they_are(guilds: Benc
     assert len(same) < len(after)
 
 
-async def test_reports_lead_to_the_chunks_that_mention_most_of_what_is_in_them(guilds: Bench) -> None:
+async def test_reports_lead_to_the_chunks_that_mention_most_of_what_is_in_them(guilds: DerivationContext) -> None:
     await refresh(guilds)
     found, reports = await aggregates(guilds), await told(guilds)
     for name, each in found.items():
@@ -162,7 +164,7 @@ async def test_reports_lead_to_the_chunks_that_mention_most_of_what_is_in_them(g
         assert reports[name].chunks == tuple(ranked[:20]), each
 
 
-async def test_a_report_leads_to_nothing_where_a_name_merely_stands_or_that_is_gone(guilds: Bench) -> None:
+async def test_a_report_leads_to_nothing_where_a_name_merely_stands_or_that_is_gone(guilds: DerivationContext) -> None:
     await publish(guilds, document("bare", passage("Smith N2. " * 40, entity("Cartwright Q"))))
     await refresh(guilds)
     async with guilds.store.view() as view:
@@ -175,7 +177,7 @@ async def test_a_report_leads_to_nothing_where_a_name_merely_stands_or_that_is_g
     assert await guilds.store.verify() == []
 
 
-async def test_under_a_filter_only_what_is_told_of_allowed_documents_is_shown(guilds: Bench) -> None:
+async def test_under_a_filter_only_what_is_told_of_allowed_documents_is_shown(guilds: DerivationContext) -> None:
     own = [f"Cartwright {name}" for name in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"]
     said = [entity(each, "Person", f"{each} makes cartwright carts.") for each in own]
     await publish(guilds, document("carts", passage("Carts.", *said, relation(own[0], own[25], "They share a yard."))))
@@ -192,29 +194,29 @@ async def test_under_a_filter_only_what_is_told_of_allowed_documents_is_shown(gu
     assert "cart" not in words([f"{each.summary} {each.title}" for each in elsewhere.values()]).casefold()
 
 
-async def test_few_entities_have_a_root_alone_and_one_has_nothing(bench: Bench) -> None:
-    await publish(bench, document("one", passage("Ada.", entity("Ada"))))
-    report = await refresh(bench)
-    assert (report.n_made, await aggregates(bench)) == (0, {})
-    assert (await _state(bench)).freshness is Freshness.FRESH
+async def test_few_entities_have_a_root_alone_and_one_has_nothing(context: DerivationContext) -> None:
+    await publish(context, document("one", passage("Ada.", entity("Ada"))))
+    report = await refresh(context)
+    assert (report.n_made, await aggregates(context)) == (0, {})
+    assert (await _state(context)).freshness is Freshness.FRESH
     await publish(
-        bench, document("two", passage("Bo met Cy.", entity("Bo"), entity("Cy"), relation("Bo", "Cy", "Met.")))
+        context, document("two", passage("Bo met Cy.", entity("Bo"), entity("Cy"), relation("Bo", "Cy", "Met.")))
     )
-    await refresh(bench)
-    (root,) = (await aggregates(bench)).values()
+    await refresh(context)
+    (root,) = (await aggregates(context)).values()
     assert (root.members, root.level, root.parent) == (("ada", "bo", "cy"), 1, "")
-    (report_of_root,) = (await told(bench)).values()
+    (report_of_root,) = (await told(context)).values()
     assert report_of_root.title == "Bo, Cy, Ada"
     assert [each.summary for each in report_of_root.findings] == ["Met."]
-    await remove(bench, "one", "two")
-    await refresh(bench)
-    assert await aggregates(bench) == {}
-    assert await bench.store.verify() == []
+    await remove(context, "one", "two")
+    await refresh(context)
+    assert await aggregates(context) == {}
+    assert await context.store.verify() == []
 
 
-async def test_chinese_and_russian_are_told_in_their_own_words(bench: Bench) -> None:
+async def test_chinese_and_russian_are_told_in_their_own_words(context: DerivationContext) -> None:
     await publish(
-        bench,
+        context,
         document(
             "zh",
             passage(
@@ -226,15 +228,15 @@ async def test_chinese_and_russian_are_told_in_their_own_words(bench: Bench) -> 
         ),
         document("ru", passage("Москва.", entity("Москва", "Location", "Москва стоит на реке. Она велика."))),
     )
-    await refresh(bench)
-    (report,) = (await told(bench)).values()
+    await refresh(context)
+    (report,) = (await told(context)).values()
     assert report.title == "中国, 长城, Москва"
     assert report.summary == "中国是一个国家。 长城位于中国北方。 Москва стоит на реке."
     assert [each.summary for each in report.findings] == ["长城位于中国。"]
     assert report.model == EXTRACTIVE
 
 
-async def test_another_embedder_makes_the_hierarchy_stale(guilds: Bench) -> None:
+async def test_another_embedder_makes_the_hierarchy_stale(guilds: DerivationContext) -> None:
     await refresh(guilds)
     async with guilds.store.view() as view:
         (made,) = (await view.derivations()).values()
@@ -243,7 +245,7 @@ async def test_another_embedder_makes_the_hierarchy_stale(guilds: Bench) -> None
     assert (await refresh(guilds)).n_made == len(await aggregates(guilds))
 
 
-async def test_dropped_it_leaves_nothing(guilds: Bench) -> None:
+async def test_dropped_it_leaves_nothing(guilds: DerivationContext) -> None:
     lines = await dump(guilds)
     await refresh(guilds)
     await guilds.store.commit(Delta(drop=("hierarchy",)))
@@ -251,7 +253,7 @@ async def test_dropped_it_leaves_nothing(guilds: Bench) -> None:
     assert await guilds.store.verify() == []
 
 
-async def test_with_a_model_what_rules_told_counts_as_stale(guilds: Bench) -> None:
+async def test_with_a_model_what_rules_told_counts_as_stale(guilds: DerivationContext) -> None:
     await refresh(guilds)
     with_llm = with_model(guilds, Narrator())
     state = await _state(with_llm)

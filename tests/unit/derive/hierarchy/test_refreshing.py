@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from quipu.derive import hierarchy
-from quipu.derive.derivation import Bench
+from quipu.derive.derivation import DerivationContext
 from quipu.derive.hierarchy.planning import CUT, EXTRACTIVE, REFUSED
 from quipu.errors import OverBudget, Overloaded, QuipuError, Refused, Unavailable
 from quipu.model.chat import ChatRequest, ReplyLifetime, Role
@@ -30,7 +30,9 @@ from tests.unit.derive.hierarchy.guilds import (
 from tests.unit.derive.workshop import dump, publish, remove
 
 
-async def test_each_aggregate_costs_a_call_and_so_does_each_relation_over_its_allowance(guilds: Bench) -> None:
+async def test_each_aggregate_costs_a_call_and_so_does_each_relation_over_its_allowance(
+    guilds: DerivationContext,
+) -> None:
     await refresh(guilds)
     n_cut = sum(each.model == CUT for each in await between(guilds))
     llm = Narrator()
@@ -47,7 +49,9 @@ async def test_each_aggregate_costs_a_call_and_so_does_each_relation_over_its_al
     assert await guilds.store.verify() == []
 
 
-async def test_a_request_holds_what_is_told_of_its_members_and_goes_with_their_documents(guilds: Bench) -> None:
+async def test_a_request_holds_what_is_told_of_its_members_and_goes_with_their_documents(
+    guilds: DerivationContext,
+) -> None:
     llm = Narrator()
     await refresh(with_model(guilds, llm))
     found, reports = await aggregates(guilds), await told(guilds)
@@ -71,7 +75,7 @@ async def test_a_request_holds_what_is_told_of_its_members_and_goes_with_their_d
             assert f"- {each.name}: {' '.join(each.description.split())}" in material_of(request)
 
 
-async def test_only_what_changed_is_asked_again(guilds: Bench) -> None:
+async def test_only_what_changed_is_asked_again(guilds: DerivationContext) -> None:
     await refresh(with_model(guilds, Narrator()))
     before = await told(guilds)
     await publish(guilds, document("note", passage("Potter N1 rests.", entity("Potter N1", description="At rest."))))
@@ -83,7 +87,7 @@ async def test_only_what_changed_is_asked_again(guilds: Bench) -> None:
     assert report.n_kept == len(after) - len(changed)
 
 
-async def test_equal_names_merge_nothing(guilds: Bench) -> None:
+async def test_equal_names_merge_nothing(guilds: DerivationContext) -> None:
     same = json.dumps({"name": "Potter N1", "description": "All the same.", "findings": []})
     await refresh(with_model(guilds, Narrator(lambda each: None if is_between(each) else same)))
     found = await aggregates(guilds)
@@ -95,7 +99,7 @@ async def test_equal_names_merge_nothing(guilds: Bench) -> None:
 
 @pytest.mark.parametrize("error", [Unavailable("No key."), OverBudget("Enough.")])
 async def test_where_no_call_is_made_any_more_the_rest_waits_and_is_made_up_for(
-    guilds: Bench, error: QuipuError
+    guilds: DerivationContext, error: QuipuError
 ) -> None:
     llm = Narrator()
     llm.reply = lambda _: error if len(llm.requests) > 5 else None
@@ -109,7 +113,7 @@ async def test_where_no_call_is_made_any_more_the_rest_waits_and_is_made_up_for(
     assert (healed.stopped, healed.n_made) == ("", len(await aggregates(guilds)) - 5)
 
 
-async def test_relations_no_call_was_left_for_wait_and_are_made_up_for(guilds: Bench) -> None:
+async def test_relations_no_call_was_left_for_wait_and_are_made_up_for(guilds: DerivationContext) -> None:
     llm = Narrator()
     llm.reply = lambda _: OverBudget("Enough.") if len(llm.about_relations) > 3 else None
     await refresh(with_model(guilds, llm))
@@ -117,15 +121,15 @@ async def test_relations_no_call_was_left_for_wait_and_are_made_up_for(guilds: B
     assert n_cut > 0
     after = with_model(guilds, Narrator())
     async with guilds.store.view() as view:
-        state = await hierarchy.DERIVATION.state(view, after)
-        assert (await hierarchy.DERIVATION.state(view, guilds)).freshness is Freshness.FRESH, "rules have told all"
+        state = await hierarchy.DERIVATION.read_state(view, after)
+        assert (await hierarchy.DERIVATION.read_state(view, guilds)).freshness is Freshness.FRESH, "rules have told all"
     assert (state.freshness, state.n_stale, state.cost.n_calls) == (Freshness.STALE, n_cut, n_cut)
     assert (await refresh(after)).n_calls == n_cut
     assert CUT not in {each.model for each in await between(guilds)}
     assert (await refresh(after)).n_calls == 0
 
 
-async def test_a_relation_is_not_asked_for_before_both_its_ends_are_told(guilds: Bench) -> None:
+async def test_a_relation_is_not_asked_for_before_both_its_ends_are_told(guilds: DerivationContext) -> None:
     llm = Narrator()
     llm.reply = lambda _: Overloaded("Busy.") if len(llm.requests) == 1 else None
     report = await refresh(with_model(guilds, llm))
@@ -137,7 +141,7 @@ async def test_a_relation_is_not_asked_for_before_both_its_ends_are_told(guilds:
     assert CUT not in {each.model for each in await between(guilds)}
 
 
-async def test_one_that_fails_leaves_those_above_it_untold_until_it_does_not(guilds: Bench) -> None:
+async def test_one_that_fails_leaves_those_above_it_untold_until_it_does_not(guilds: DerivationContext) -> None:
     llm = Narrator()
     llm.reply = lambda _: Overloaded("Busy.") if len(llm.requests) == 1 else None
     report = await refresh(with_model(guilds, llm))
@@ -151,7 +155,7 @@ async def test_one_that_fails_leaves_those_above_it_untold_until_it_does_not(gui
 
 
 @pytest.mark.parametrize("reply", ["I cannot say.", '{"name": "", "description": "x"}', Refused("No.")])
-async def test_rules_stand_in_where_no_reply_is_of_use(guilds: Bench, reply: str | QuipuError) -> None:
+async def test_rules_stand_in_where_no_reply_is_of_use(guilds: DerivationContext, reply: str | QuipuError) -> None:
     llm = Narrator()
     llm.reply = lambda each: reply if each.messages == llm.requests[0].messages else None
     report = await refresh(with_model(guilds, llm))
@@ -161,7 +165,7 @@ async def test_rules_stand_in_where_no_reply_is_of_use(guilds: Bench, reply: str
     assert (await refresh(with_model(guilds, Narrator()))).n_calls == 0
 
 
-async def test_a_relation_no_reply_on_which_is_of_use_keeps_what_the_documents_say(guilds: Bench) -> None:
+async def test_a_relation_no_reply_on_which_is_of_use_keeps_what_the_documents_say(guilds: DerivationContext) -> None:
     llm = Narrator(lambda each: Refused("No.") if is_between(each) else None)
     report = await refresh(with_model(guilds, llm))
     assert (report.failed, len(report.notes)) == ((), 1)
@@ -170,7 +174,7 @@ async def test_a_relation_no_reply_on_which_is_of_use_keeps_what_the_documents_s
     assert (await refresh(with_model(guilds, Narrator()))).n_calls == 0
 
 
-async def test_what_is_removed_while_the_model_tells_of_it_is_told_nowhere(guilds: Bench) -> None:
+async def test_what_is_removed_while_the_model_tells_of_it_is_told_nowhere(guilds: DerivationContext) -> None:
     await publish(
         guilds,
         document(
@@ -204,7 +208,9 @@ async def test_what_is_removed_while_the_model_tells_of_it_is_told_nowhere(guild
     assert (await refresh(with_model(guilds, Narrator()))).n_calls == 0
 
 
-async def test_told_by_a_model_it_is_the_same_however_it_came_about(guilds: Bench, other: Bench) -> None:
+async def test_told_by_a_model_it_is_the_same_however_it_came_about(
+    guilds: DerivationContext, other: DerivationContext
+) -> None:
     await refresh(with_model(guilds, Narrator()))
     await publish(guilds, ledger("more"))
     await remove(guilds, "ledger07")
@@ -214,7 +220,9 @@ async def test_told_by_a_model_it_is_the_same_however_it_came_about(guilds: Benc
     assert await dump(guilds) == await dump(other)
 
 
-async def test_a_relation_is_told_again_where_one_of_its_ends_is(guilds: Bench, other: Bench) -> None:
+async def test_a_relation_is_told_again_where_one_of_its_ends_is(
+    guilds: DerivationContext, other: DerivationContext
+) -> None:
     """The new document says something of one entity, and nothing of its relations."""
     new = document("new", passage("Potter N2 was seen.", entity("Potter N2", "Person", "Potter N2 is in ledger00.")))
     await refresh(with_model(guilds, Narrator()))
@@ -229,7 +237,7 @@ async def test_a_relation_is_told_again_where_one_of_its_ends_is(guilds: Bench, 
     assert await dump(guilds) == await dump(other)
 
 
-async def test_made_anew_the_model_tells_of_everything_again(guilds: Bench) -> None:
+async def test_made_anew_the_model_tells_of_everything_again(guilds: DerivationContext) -> None:
     await refresh(with_model(guilds, Narrator()))
     first = await dump(guilds)
     llm = Narrator()
@@ -238,7 +246,7 @@ async def test_made_anew_the_model_tells_of_everything_again(guilds: Bench) -> N
     assert await dump(guilds) == first
 
 
-async def test_progress_counts_up_to_all_there_is(guilds: Bench) -> None:
+async def test_progress_counts_up_to_all_there_is(guilds: DerivationContext) -> None:
     seen: list[tuple[int, int]] = []
     llm = Narrator()
     events = replace(with_model(guilds, llm), on_event=lambda each: seen.append((each.done, each.total)))  # type: ignore[union-attr]
@@ -247,7 +255,7 @@ async def test_progress_counts_up_to_all_there_is(guilds: Bench) -> None:
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
 
 
-async def test_what_communities_there_are_is_not_touched(guilds: Bench) -> None:
+async def test_what_communities_there_are_is_not_touched(guilds: DerivationContext) -> None:
     await refresh(guilds)
     async with guilds.store.view() as view:
         assert await view.clusters(Hierarchy.COMMUNITIES) == []

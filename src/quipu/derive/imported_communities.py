@@ -14,7 +14,7 @@ import numpy as np
 from quipu.algo.communities import Community
 from quipu.derive import communities, reports
 from quipu.derive.community_hashes import plan_clusters
-from quipu.derive.derivation import Bench
+from quipu.derive.derivation import DerivationContext
 from quipu.derive.imported import RECORDED, beside, find_communities, keep_communities, keep_reports
 from quipu.derive.pair_graph import read_pair_graph
 from quipu.errors import Busy
@@ -31,7 +31,7 @@ MAX_TRIES = 5  # while others change what is said of the entities
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Adopted:
+class CommunityImportResult:
     """How many communities and reports were taken over; `unknown` are names in them that no document has."""
 
     n_communities: int = 0
@@ -39,7 +39,7 @@ class Adopted:
     unknown: tuple[str, ...] = ()
 
 
-async def is_adopted(graph: ImportedGraph, store: Store) -> bool:
+async def is_imported(graph: ImportedGraph, store: Store) -> bool:
     """Say whether the communities there are, and what has grown of them since, are those of this graph."""
     async with store.view() as view:
         made = await view.derivations()
@@ -47,7 +47,7 @@ async def is_adopted(graph: ImportedGraph, store: Store) -> bool:
     return are_kept and ADOPTED in made and made[ADOPTED].identity == graph.identity
 
 
-async def adopt(bench: Bench, graph: ImportedGraph) -> Adopted:
+async def import_communities(context: DerivationContext, graph: ImportedGraph) -> CommunityImportResult:
     """Put a graph's communities in place of those there are, with the reports on them; where none is known, nothing.
 
     What belongs to none of them, as the entities of other documents, is divided among itself, from the communities it
@@ -56,12 +56,12 @@ async def adopt(bench: Bench, graph: ImportedGraph) -> Adopted:
     entities.
     """
     for _ in range(MAX_TRIES):
-        async with bench.store.view() as view:
-            plan = await _planned(graph, view, bench)
+        async with context.store.view() as view:
+            plan = await _planned(graph, view, context)
         if not plan.adopted.n_communities:
             return plan.adopted
         partition, told = plan.partition, plan.told
-        committed = await bench.store.commit(Delta(partition=partition, reports=told, made=_notes(partition, told)))
+        committed = await context.store.commit(Delta(partition=partition, reports=told, made=_notes(partition, told)))
         if not committed.n_outdated:
             break  # else something was said of the entities meanwhile, and reports were not taken
     else:
@@ -71,10 +71,10 @@ async def adopt(bench: Bench, graph: ImportedGraph) -> Adopted:
             remedy="Import the same again when nothing is being added.",
         )
     made = DerivationRecord(name=ADOPTED, identity=graph.identity, revision=partition.revision)
-    async with bench.store.view() as view:
-        await keep_reports(told, view, bench.store)
-        imported = await keep_communities(plan.came, plan.keys, view, bench.store)
-    await bench.store.commit(Delta(made=[made, imported]))
+    async with context.store.view() as view:
+        await keep_reports(told, view, context.store)
+        imported = await keep_communities(plan.came, plan.keys, view, context.store)
+    await context.store.commit(Delta(made=[made, imported]))
     return plan.adopted
 
 
@@ -94,13 +94,13 @@ class _Plan:
 
     partition: Partition
     told: Sequence[ClusterReport]
-    adopted: Adopted
+    adopted: CommunityImportResult
     came: Sequence[Community]
     keys: Sequence[str]
 
 
-async def _planned(graph: ImportedGraph, view: ReadView, bench: Bench) -> _Plan:
-    pairs = await read_pair_graph(view, await bench.topology.of(view))
+async def _planned(graph: ImportedGraph, view: ReadView, context: DerivationContext) -> _Plan:
+    pairs = await read_pair_graph(view, await context.topology.of(view))
     place = {key: at for at, key in enumerate(pairs.keys)}
     names = {name for each in graph.communities for name in each.entities if entity_key(name) not in place}
     found = _communities(graph.communities, place)
@@ -116,8 +116,8 @@ async def _planned(graph: ImportedGraph, view: ReadView, bench: Bench) -> _Plan:
     chunks = {community: await _chunks(view, members) for community, members in keys.items()}
     partition = Partition(hierarchy=Hierarchy.COMMUNITIES, clusters=clusters, revision=view.revision)
     told = [_report(each, cluster_by_id[each.community], chunks[each.community]) for each in taken]
-    came = beside(list(found.values()), await find_communities(pairs.keys, view, bench.store))
-    adopted = Adopted(n_communities=len(found), n_reports=len(told), unknown=tuple(sorted(names)))
+    came = beside(list(found.values()), await find_communities(pairs.keys, view, context.store))
+    adopted = CommunityImportResult(n_communities=len(found), n_reports=len(told), unknown=tuple(sorted(names)))
     return _Plan(partition=partition, told=told, adopted=adopted, came=came, keys=pairs.keys)
 
 
