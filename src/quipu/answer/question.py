@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from quipu.answer.quotable import KnownNames, Quotable
 from quipu.model.graph import OTHER_TYPE, UNKNOWN_TYPE
-from quipu.text.questions import Asked, asked_for, offers
-from quipu.text.terms import content_terms
-from quipu.text.words import name_forms, split_words
+from quipu.text.content_terms import content_terms
+from quipu.text.names import name_forms
+from quipu.text.questions import AnswerType, expected_answer_type, offers_answer
+from quipu.text.words import split_words
 
-_TYPE_ASKED = {Asked.PERSON: "Person", Asked.PLACE: "Location"}
+_TYPE_ASKED = {AnswerType.PERSON: "Person", AnswerType.PLACE: "Location"}
 _UNTYPED = frozenset({OTHER_TYPE, UNKNOWN_TYPE})
 
 
@@ -21,7 +22,7 @@ class Question:
 
     text: str
     weights: Mapping[str, float]
-    asked: Asked
+    asked: AnswerType
     forms: frozenset[str]
     names: KnownNames
 
@@ -36,8 +37,8 @@ class Question:
 
         A name of a type no rule could tell is taken for what is asked.
         """
-        if self.asked not in (Asked.PERSON, Asked.PLACE, Asked.NAME):
-            return offers(self.asked, quotable.text, self.text)
+        if self.asked not in (AnswerType.PERSON, AnswerType.PLACE, AnswerType.NAME):
+            return offers_answer(self.asked, quotable.text, self.text)
         return any(self._is_asked_type(key) and not self.is_named(key) for key in quotable.names)
 
     def is_named(self, key: str) -> bool:
@@ -61,7 +62,7 @@ def read_question(text: str, candidates: Sequence[Quotable], names: KnownNames) 
     return Question(
         text=text,
         weights={term: math.log1p(len(candidates) / (1 + df[term])) for term in content_terms(words)},
-        asked=asked_for(text),
+        asked=expected_answer_type(text),
         forms=frozenset(words.forms),
         names=names,
     )

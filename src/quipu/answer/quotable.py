@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from quipu.answer.pack import Passage
 from quipu.model.fold import most_common_type
 from quipu.model.graph import Chunk, EntityMention
-from quipu.text.names import entity_key
+from quipu.text.content_terms import content_terms, content_terms_of
+from quipu.text.names import anchor, count_occurrences, entity_key, name_forms
 from quipu.text.sentences import sentence_spans
-from quipu.text.terms import content_terms, terms_of
-from quipu.text.words import Words, anchor, count_occurrences, name_forms, split_words
+from quipu.text.words import Words, split_words
 
 MIN_QUOTE_WORDS = 20  # a shorter sentence is quoted with the next of its line: "Awesome!" says nothing alone
 
@@ -76,7 +76,7 @@ def quotables(passages: Iterable[Passage], names: KnownNames) -> list[Quotable]:
 
 def _of_passage(passage: Passage, names: KnownNames) -> list[Quotable]:
     chunk = passage.chunk
-    topic = frozenset(term for text in (chunk.title, *chunk.headings, chunk.header) for term in terms_of(text))
+    topic = frozenset(term for text in (chunk.title, *chunk.headings, chunk.header) for term in content_terms_of(text))
     subject = entity_key(chunk.title.partition(" (")[0])
     found = []
     for span in _spans(chunk):

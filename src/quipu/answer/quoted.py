@@ -9,8 +9,8 @@ from quipu.answer.material import Material
 from quipu.answer.sources import quotable_passages
 from quipu.model.answer import Citation
 from quipu.model.query import Filter, Query
-from quipu.text.counted import counted
-from quipu.text.terms import terms_of
+from quipu.text.content_terms import content_terms_of
+from quipu.text.formatting import format_count
 
 EXTRACTIVE = "extractive"
 NOTHING_FOUND = "I found nothing about this."
@@ -47,9 +47,9 @@ def _nothing_found(query: Query, material: Material) -> str:
         return f"{NOTHING_FOUND} {why}"
     packed = material.packed
     n_accounts = {"point": len(packed.points), "report": len(packed.reports), "claim": len(packed.claims)}
-    found = [counted(n, noun) for noun, n in n_accounts.items() if n]
+    found = [format_count(n, noun) for noun, n in n_accounts.items() if n]
     if packed.passages or not found:
-        found.append(counted(len(packed.passages), "passage") if packed.passages else "no passage")
+        found.append(format_count(len(packed.passages), "passage") if packed.passages else "no passage")
     brought = f"{NOTHING_FOUND} The strategy '{query.strategy}' brought back {' and '.join(found)}"
     passages = quotable_passages(material)
     retold = _retold(query, material)
@@ -57,12 +57,12 @@ def _nothing_found(query: Query, material: Material) -> str:
         return f"{brought}.{retold}"
     n_documents = len({passage.chunk.document_id for passage in passages})
     first = f"first '{passages[0].chunk.title}', but none says enough."
-    return f"{brought} from {counted(n_documents, 'document')}, {first}{retold}"
+    return f"{brought} from {format_count(n_documents, 'document')}, {first}{retold}"
 
 
 def _retold(query: Query, material: Material) -> str:
     """Return where else words of the question stand: what sums documents up is never quoted, but may be read."""
-    asked, packed = frozenset(terms_of(query.text)), material.packed
+    asked, packed = frozenset(content_terms_of(query.text)), material.packed
     needed = min(MIN_WORDS, len(asked))
     told = {
         "reports": (f"{report.title} {report.text}" for report in packed.reports),
@@ -75,7 +75,7 @@ def _retold(query: Query, material: Material) -> str:
 
 
 def _shared(asked: frozenset[str], text: str) -> int:
-    return len(asked.intersection(terms_of(text)))
+    return len(asked.intersection(content_terms_of(text)))
 
 
 def _why_nothing(query: Query, material: Material) -> str:
@@ -91,7 +91,7 @@ def _why_nothing(query: Query, material: Material) -> str:
             if query.filter != Filter()
             else "No document has been read yet."
         )
-    found = [counted(len(each.ids), _NOUNS[each.section]) for each in packed.dropped if each.section in _NOUNS]
+    found = [format_count(len(each.ids), _NOUNS[each.section]) for each in packed.dropped if each.section in _NOUNS]
     if not found:
         return ""
     room = f"no room for them (total_tokens is {query.budget.total:,})"

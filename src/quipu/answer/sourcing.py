@@ -14,7 +14,7 @@ from quipu.answer.sources import Source, sources_by_number
 from quipu.answer.statements import Claim, claims
 from quipu.answer.support import NOTHING, Said, is_held, read_passage
 from quipu.model.answer import Citation, Statement
-from quipu.text.languages import are_different
+from quipu.text.languages import languages_differ
 
 # A second sentence of a passage is cited beside the best one where it holds so much more of what the statement says.
 MIN_NEWS = 0.25
@@ -43,7 +43,9 @@ def source(text: str, material: Material) -> Sourced:
     found = [(claim, [number for number in claim.numbers if number in sources]) for claim in claims(text)]
     cited = {number: sources[number] for _, numbers in found for number in numbers}
     foreign = {
-        number for number, each in cited.items() if all(are_different(text, said.chunk.text) for said in each.passages)
+        number
+        for number, each in cited.items()
+        if all(languages_differ(text, said.chunk.text) for said in each.passages)
     }
     translated = [not foreign.isdisjoint(claim.numbers) for claim, _ in found]
     said = {number: _said(each) for number, each in cited.items()}

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from quipu.text.content_terms import content_terms_of
 from quipu.text.sentences import sentence_spans
-from quipu.text.terms import terms_of
 
 MIN_TERMS = 2  # fewer claim nothing: "Yes.", "In short:"
 
@@ -74,4 +74,4 @@ def _claims(claim: Claim, text: str) -> bool:
         return True
     if _HEADING.match(said) or claim.words.rstrip("*_ ").endswith(_NO_CLAIM):
         return False
-    return len(set(terms_of(claim.words))) >= MIN_TERMS
+    return len(set(content_terms_of(claim.words))) >= MIN_TERMS

@@ -13,7 +13,7 @@ from quipu.model.chat import ChatRequest, Completion, FinishReason, Message, Rep
 from quipu.model.query import Query
 from quipu.ports.providers import LLM, TextSink
 from quipu.prompts import answer as prompt
-from quipu.text.thinking import without_thinking
+from quipu.text.thinking import strip_thinking
 
 UNSUPPORTED = "No passage supports what the model says."
 UNSOURCED = "Nothing was looked up: this is what the model says by itself."
@@ -99,7 +99,7 @@ class _Streamed:
 
 def _without_first_thought(reply: str) -> str:
     """Return a reply without the thought it begins with, also where no tag opens that; tags further on are text."""
-    rest = without_thinking(reply)
+    rest = strip_thinking(reply)
     return rest if reply.endswith(rest) else reply
 
 

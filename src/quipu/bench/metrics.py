@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from quipu.text.words import is_unspaced
+from quipu.text.unicode import is_unspaced
 
 N_RESAMPLES = 2_000
 SEED = 20_260_101

@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from quipu.model.graph import Chunk
 from quipu.ports.store import ReadView, VectorSpace
-from quipu.text.analyzer import Analyzer
-from quipu.text.words import split_words
+from quipu.text.words import Analyzer, split_words
 
 K1, B = 1.2, 0.75  # those of FTS5
 MIN_IDF = 1e-6  # FTS5's, of a term that more than half of the rows have

@@ -12,7 +12,7 @@ from quipu.cli.session import command_line
 from quipu.model.document import Document
 from quipu.model.results import AddResult
 from quipu.model.summary import SummaryFailure
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 _MAX_FAILURES = 5
 
@@ -30,8 +30,8 @@ def finish_queue(report: AddResult, *, is_quiet: bool = False) -> int:
     n_made = report.n_embedded + report.n_summarised + sum(each.n_made for each in report.derivations)
     is_idle = not (report.n_resumed or report.n_removed or n_made or report.failed or report.stopped)
     failed = f", {len(report.failed):,} failed" if report.failed else ""
-    removed = f"{counted(report.n_removed, 'removal')} finished" if report.n_removed else ""
-    read = f"{counted(report.n_resumed, 'document')} finished{failed}"
+    removed = f"{format_count(report.n_removed, 'removal')} finished" if report.n_removed else ""
+    read = f"{format_count(report.n_resumed, 'document')} finished{failed}"
     done = ", ".join(filter(None, (read if report.n_resumed or failed or not removed else "", removed)))
     return _finish(report, "Nothing was waiting." if is_idle else f"{done}.", is_quiet=is_quiet)
 
@@ -49,7 +49,7 @@ def _is_unread(report: AddResult) -> bool:
 
 
 def _headline(report: AddResult) -> str:
-    counts = [f"{counted(report.n_added, 'document')} added", f"{report.n_updated:,} updated"]
+    counts = [f"{format_count(report.n_added, 'document')} added", f"{report.n_updated:,} updated"]
     counts.append(f"{report.n_unchanged:,} unchanged")
     if report.n_resumed:
         counts.append(f"{report.n_resumed:,} that had been waiting")
@@ -78,7 +78,7 @@ def _render(console: Console, report: AddResult, headline: str) -> None:
     render_unfinished(console, report.stopped, report.unsummarised)
     if report.stopped and report.n_waiting:
         waiting = "waits" if report.n_waiting == 1 else "wait"
-        console.print(f"{counted(report.n_waiting, 'document')} {waiting}; `{command_line('resume')}` goes on.")
+        console.print(f"{format_count(report.n_waiting, 'document')} {waiting}; `{command_line('resume')}` goes on.")
 
 
 def _render_work(console: Console, report: AddResult) -> None:
@@ -86,14 +86,15 @@ def _render_work(console: Console, report: AddResult) -> None:
     if report.n_chunks:
         rate = f" in {report.seconds:,.1f} s ({report.n_chunks / report.seconds:,.0f}/s)" if report.seconds else ""
         console.print(
-            f"{counted(report.n_chunks, 'chunk')}{rate}: {report.n_extracted:,} read, {report.n_reused:,} known before;"
-            f" {counted(report.n_embedded, 'text')} embedded."
+            f"{format_count(report.n_chunks, 'chunk')}{rate}: {report.n_extracted:,} read, "
+            f"{report.n_reused:,} known before;"
+            f" {format_count(report.n_embedded, 'text')} embedded."
         )
         console.print(styled(f"Read by: {report.extractor}{others_here(report.readers, report.extractor)}."))
     if report.n_dropped:
-        console.print(f"{counted(report.n_dropped, 'record')} of the model left out: not borne out by the text.")
+        console.print(f"{format_count(report.n_dropped, 'record')} of the model left out: not borne out by the text.")
     if report.n_summarised:
-        console.print(f"{counted(report.n_summarised, 'summary')} written.")
+        console.print(f"{format_count(report.n_summarised, 'summary')} written.")
     changed = [each for each in report.derivations if each.n_made or each.failed or each.stopped or each.notes]
     render_derivations(console, changed)
     if report.usage:

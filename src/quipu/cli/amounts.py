@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from quipu.model.usage import MICRO, UsageRow, total
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 
 def money(micro: int) -> str:
@@ -34,4 +34,4 @@ def spent(rows: Sequence[UsageRow]) -> str:
     if sums.n_unpriced < sums.n_calls:
         parts.append(money(sums.cost) + (f" ({sums.n_unpriced:,} without a price)" if sums.n_unpriced else ""))
     broken = f"; {sums.n_interrupted:,} broke off, at most {money(sums.interrupted_cost)} more"
-    return f"{counted(sums.n_calls, 'call')}: {', '.join(parts)}{broken if sums.n_interrupted else ''}"
+    return f"{format_count(sums.n_calls, 'call')}: {', '.join(parts)}{broken if sums.n_interrupted else ''}"

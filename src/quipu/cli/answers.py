@@ -16,7 +16,7 @@ from quipu.cli.terminal import clean
 from quipu.model.answer import Answer, Citation
 from quipu.model.evidence import Evidence, Hit, Trace
 from quipu.model.usage import UsageRow
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 _MIN_COLUMN = 32
 _MAX_HITS = 10
@@ -134,8 +134,8 @@ def _render_trace(console: Console, trace: Trace) -> None:
         _render_hits(console, section, getattr(trace.evidence, section))
     for dropped in trace.dropped:
         shown = ", ".join(clean(each) for each in dropped.ids[:_MAX_HITS])
-        what = counted(len(dropped.ids), _noun(dropped.section))
-        console.print(f"dropped {what} over the budget of {counted(dropped.budget, 'token')}: {shown}")
+        what = format_count(len(dropped.ids), _noun(dropped.section))
+        console.print(f"dropped {what} over the budget of {format_count(dropped.budget, 'token')}: {shown}")
     for note in (*trace.evidence.notes, *trace.notes):
         console.print(styled(f"note: {note}"))
     for stale in trace.stale:
@@ -170,5 +170,5 @@ def _render_hits(console: Console, section: str, hits: tuple[Hit, ...]) -> None:
     console.print(listing)
     if len(hits) > _MAX_HITS:
         console.print(
-            f"… and {counted(len(hits) - _MAX_HITS, f'more {_noun(section)}')}; --json shows all.", style="dim"
+            f"… and {format_count(len(hits) - _MAX_HITS, f'more {_noun(section)}')}; --json shows all.", style="dim"
         )

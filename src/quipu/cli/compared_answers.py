@@ -10,7 +10,7 @@ from rich.panel import Panel
 
 from quipu.cli.answers import panel_of, render_panels
 from quipu.model.answer import Answer, Citation, StrategyResult
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 _MARK = r"\[\d+(?:[,; ]+\d+)*\]"  # of passages, which each strategy counts in its own order
 _MARKS = rf"(?P<marks>\s*{_MARK}(?:\s*{_MARK})*)"
@@ -71,5 +71,5 @@ def _panel(names: Sequence[str], answer: Answer, width: int) -> Panel:
     title = f"{', '.join(names)} · {answer.generator}"
     if cell_len(title) <= width:
         return panel_of(answer, title, has_usage=len(names) == 1)
-    title = f"{counted(len(names), 'strategy')} · {answer.generator}"
+    title = f"{format_count(len(names), 'strategy')} · {answer.generator}"
     return panel_of(answer, title, heading=", ".join(names), has_usage=False)

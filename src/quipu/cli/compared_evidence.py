@@ -9,7 +9,7 @@ from quipu.cli.output import one_line, styled, table
 from quipu.cli.terminal import clean_name
 from quipu.cli.wide import Column, print_wide
 from quipu.model.answer import RankedChunk, StrategyResult
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 _SHOWN, _REPORTS = 5, 3  # passages and entities of each strategy; reports
 _MAX_ROWS = 20
@@ -44,7 +44,9 @@ def _print_ranks(console: Console, rows: Sequence[StrategyResult]) -> None:
     columns = [Column(name, tuple(_rank(ranked.get(chunk)) for chunk in shown)) for name, ranked in ranks.items()]
     print_wide(console, [_title(chunks[chunk]) for chunk in shown], [ids, *columns], heading="passage")
     if len(ordered) > _MAX_ROWS:
-        console.print(styled(f"… and {counted(len(ordered) - _MAX_ROWS, 'more passage')}; --json shows all.", "dim"))
+        console.print(
+            styled(f"… and {format_count(len(ordered) - _MAX_ROWS, 'more passage')}; --json shows all.", "dim")
+        )
 
 
 def _rank(rank: int | None) -> Text:

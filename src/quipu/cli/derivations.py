@@ -7,8 +7,7 @@ from rich.text import Text
 
 from quipu.cli.output import styled, table
 from quipu.model.derivation import DerivationResult, DerivationState, Freshness
-from quipu.text.costs import cost_in_words
-from quipu.text.counted import counted
+from quipu.text.formatting import format_cost, format_count
 
 _STYLES = {Freshness.FRESH: "green", Freshness.STALE: "yellow", Freshness.MISSING: "dim"}
 _MAX_FAILURES = 5
@@ -22,8 +21,8 @@ def render_derivations(console: Console, reports: Sequence[DerivationResult]) ->
     for report in reports:
         if not (report.n_made or report.n_kept or report.failed or report.notes):
             continue
-        calls = [counted(report.n_calls, "call")] if report.n_calls else []
-        calls += [f"{counted(report.n_reused, 'reply')} known before"] if report.n_reused else []
+        calls = [format_count(report.n_calls, "call")] if report.n_calls else []
+        calls += [f"{format_count(report.n_reused, 'reply')} known before"] if report.n_reused else []
         told = f"{report.name}: {report.n_made:,} made, {report.n_kept:,} as they were"
         told += f" ({', '.join(calls)})" if calls else ""
         console.print(styled(f"{told}{'; stopped' if report.stopped else ''}."))
@@ -52,7 +51,7 @@ def render_states(console: Console, states: Sequence[DerivationState]) -> None:
 def _to_refresh(state: DerivationState) -> Text:
     if state.hindrance:
         return styled(state.hindrance, "yellow")
-    return styled(cost_in_words(state.cost) if state.is_anew or state.freshness is not Freshness.FRESH else "")
+    return styled(format_cost(state.cost) if state.is_anew or state.freshness is not Freshness.FRESH else "")
 
 
 def _freshness(state: DerivationState) -> str:

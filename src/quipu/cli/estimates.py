@@ -8,15 +8,16 @@ from quipu.cli.amounts import duration, money, tokens
 from quipu.cli.output import styled, table
 from quipu.cli.readers import left_as_read
 from quipu.model.usage import Estimate, Range
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 
 def render_estimate(console: Console, estimate: Estimate) -> None:
     """Print an estimate: what was counted, then what it takes and on which grounds."""
     console.print(
-        f"{counted(estimate.n_documents, 'document')} to read, {estimate.n_unchanged:,} unchanged"
+        f"{format_count(estimate.n_documents, 'document')} to read, {estimate.n_unchanged:,} unchanged"
         + (f", {estimate.n_unreadable:,} that cannot be read" if estimate.n_unreadable else "")
-        + f". {counted(estimate.n_chunks, 'chunk')}: {estimate.n_known:,} known before, {estimate.n_to_read:,} to read."
+        + f". {format_count(estimate.n_chunks, 'chunk')}: "
+        + f"{estimate.n_known:,} known before, {estimate.n_to_read:,} to read."
     )
     if estimate.n_read_otherwise:
         note = left_as_read(estimate.n_read_otherwise, estimate.read_otherwise_by, estimate.extractor)
@@ -55,14 +56,14 @@ def _render_grounds(console: Console, estimate: Estimate) -> None:
         console.print("The model has no price: give one in a [[price]] table of quipu.toml.", style="yellow")
     if estimate.sample_calls:
         console.print(
-            f"The sample took {counted(estimate.sample_calls, 'call')}"
+            f"The sample took {format_count(estimate.sample_calls, 'call')}"
             + (f" and {money(estimate.sample_cost)}" if estimate.cost is not None else "")
             + "; its replies are kept, and count as known."
         )
     if estimate.n_sample_failed:
         console.print(
             styled(
-                f"{estimate.n_sample_failed:,} of the {counted(estimate.n_sampled, 'chunk')} could not be read, "
+                f"{estimate.n_sample_failed:,} of the {format_count(estimate.n_sampled, 'chunk')} could not be read, "
                 f"and would have to be paid for again: {estimate.sample_error}",
                 "red",
             )

@@ -8,7 +8,7 @@ from rich.tree import Tree
 
 from quipu.cli.output import one_line, styled
 from quipu.model.evidence import Chain, ExplainedChunk, Explanation, Seed, SupportingHit
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 _MAX_FOUND = 5
 _TEXT_CELLS = 200
@@ -33,8 +33,8 @@ def render_explanation(console: Console, explanation: Explanation) -> None:
 
 def _found(explanation: Explanation) -> str:
     beside = {"claim": explanation.n_claims, "report": explanation.n_reports, "point": explanation.n_points}
-    passages = [counted(explanation.n_chunks, "passage")] if explanation.ranks_passages else []
-    return ", ".join([*passages, *(counted(n, noun) for noun, n in beside.items() if n)]) or "nothing"
+    passages = [format_count(explanation.n_chunks, "passage")] if explanation.ranks_passages else []
+    return ", ".join([*passages, *(format_count(n, noun) for noun, n in beside.items() if n)]) or "nothing"
 
 
 def _beside(explanation: Explanation) -> Tree:

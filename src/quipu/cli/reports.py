@@ -8,7 +8,7 @@ from quipu.cli.output import named, one_line, styled, table
 from quipu.cli.session import command_line
 from quipu.model.cluster import ClusterReport, Hierarchy
 from quipu.model.results import ReportDetails
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 _EXCERPT_CELLS = 120
 _MAX_ROWS = 20
@@ -38,7 +38,7 @@ def _place(found: ReportDetails) -> str:
         where = f"community {cluster.id}, level {cluster.level} (0 is the coarsest)"
     else:
         where = f"aggregate {cluster.id}, layer {cluster.level} (1 lies above the entities)"
-    parts = [where, counted(cluster.n_entities, "entity")]
+    parts = [where, format_count(cluster.n_entities, "entity")]
     parts += [f"rated {report.rating:g} of 10"] if report and report.rating else []
     parts += [f"written by {report.model}"] if report and report.model else []
     return ", ".join(parts)
@@ -104,4 +104,4 @@ def _print_beside(console: Console, found: ReportDetails) -> None:
 
 def _print_rest(console: Console, n: int, noun: str) -> None:
     if n > _MAX_ROWS:
-        console.print(f"… and {counted(n - _MAX_ROWS, noun)} more; --json shows more.", style="dim")
+        console.print(f"… and {format_count(n - _MAX_ROWS, noun)} more; --json shows more.", style="dim")

@@ -10,7 +10,7 @@ import click
 
 from quipu.cli.errors import Stopped
 from quipu.cli.options import shared
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 if TYPE_CHECKING:
     from quipu.engine import Quipu
@@ -84,7 +84,7 @@ async def _stopped(engine: "Quipu") -> Stopped:
     """Say what is saved and how to go on."""
     status = await engine.status()
     n_waiting = waiting(status)
-    message = f"Stopped. {counted(status.n_documents, 'document')} in the index, {n_waiting:,} waiting."
+    message = f"Stopped. {format_count(status.n_documents, 'document')} in the index, {n_waiting:,} waiting."
     if n_waiting:
         return Stopped(message, remedy=f"Continue with `{command_line('resume')}`.")
     if status.stale:

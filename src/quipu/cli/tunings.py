@@ -9,7 +9,7 @@ from quipu.cli.amounts import money, spent, tokens
 from quipu.cli.output import named, styled, table
 from quipu.model.tuning import ExtractionComparison, TuningResult, TypedName
 from quipu.model.usage import Range
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 from quipu.text.names import entity_key
 
 _MAX_ROWS = 15
@@ -61,8 +61,8 @@ def _render_sample(console: Console, report: TuningResult) -> None:
     apart = f", and {n_compared:,} apart to compare on" if n_compared else ""
     unreadable = f" ({report.n_unreadable:,} cannot be read)" if report.n_unreadable else ""
     console.print(
-        f"A sample of {counted(len(report.sample) - n_compared, 'chunk')}{apart}, of {report.n_chunks:,} in "
-        f"{counted(report.n_documents, 'document')}{unreadable}."
+        f"A sample of {format_count(len(report.sample) - n_compared, 'chunk')}{apart}, of {report.n_chunks:,} in "
+        f"{format_count(report.n_documents, 'document')}{unreadable}."
     )
 
 
@@ -81,7 +81,7 @@ def _render_ontology(console: Console, report: TuningResult) -> None:
             listing.add_row(styled(each.name), *ends, styled(each.description))
         console.print(listing)
     if ontology.examples:
-        console.print(f"{counted(len(ontology.examples), 'example')}, from the documents.")
+        console.print(f"{format_count(len(ontology.examples), 'example')}, from the documents.")
 
 
 def _render_compared(console: Console, each: ExtractionComparison) -> None:
@@ -99,8 +99,8 @@ def _render_compared(console: Console, each: ExtractionComparison) -> None:
         listing.add_row(styled(f"… and {len(shown) - _MAX_ROWS:,} more", "dim"))
     console.print(listing)
     console.print(
-        f"Before: {counted(len(before), 'entity')}, {counted(each.before.n_relations, 'relation')}. "
-        f"Tuned: {counted(len(after), 'entity')}, {counted(each.after.n_relations, 'relation')}."
+        f"Before: {format_count(len(before), 'entity')}, {format_count(each.before.n_relations, 'relation')}. "
+        f"Tuned: {format_count(len(after), 'entity')}, {format_count(each.after.n_relations, 'relation')}."
     )
     console.print(
         f"Only before: {len(each.only_before):,}. Only tuned: {len(each.only_after):,}. "

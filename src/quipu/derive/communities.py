@@ -23,7 +23,7 @@ from quipu.model.cluster import Cluster, ClusterReport, Hierarchy, Partition
 from quipu.model.delta import Delta
 from quipu.model.derivation import REPORTS, DerivationRecord, DerivationResult, DerivationState, Freshness
 from quipu.ports.store import ReadView
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 NAME = "communities"
 MAX_SIZE = 10  # entities: larger communities are divided again, as in Microsoft GraphRAG
@@ -46,7 +46,7 @@ async def read_state(view: ReadView, _context: DerivationContext) -> DerivationS
     return DerivationState(
         name=NAME,
         freshness=freshness,
-        holds=f"{counted(n, 'community')} in {counted(n_levels, 'level')}" if made is not None else "",
+        holds=f"{format_count(n, 'community')} in {format_count(n_levels, 'level')}" if made is not None else "",
         n_items=n,
         n_stale=sum(each.n_unsettled for each in counts),
         n_bytes=_ROW_BYTES * (n + counts[0].n_entities) if counts else 0,
@@ -96,7 +96,7 @@ def _notes(n_came: int, n_lost: int) -> tuple[str, ...]:
 
 
 def _given_up(n: int) -> str:
-    return f"given up: {counted(n, 'imported report')} on communities not known any more as they came" if n else ""
+    return f"given up: {format_count(n, 'imported report')} on communities not known any more as they came" if n else ""
 
 
 async def _is_stale(view: ReadView, made: DerivationRecord) -> bool:

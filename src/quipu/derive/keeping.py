@@ -4,7 +4,7 @@ from quipu.model.delta import Delta, SynonymUpdate
 from quipu.model.derivation import DerivationRecord, DerivationState, Freshness, RefreshCost
 from quipu.ports.derivation_view import DerivationCounts
 from quipu.ports.store import ReadView, Store
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 
 async def state_of(view: ReadView, name: str, identity: str, *, what: str, n_bytes_each: int = 0) -> DerivationState:
@@ -14,7 +14,7 @@ async def state_of(view: ReadView, name: str, identity: str, *, what: str, n_byt
     return DerivationState(
         name=name,
         freshness=Freshness.MISSING if made is None else Freshness.STALE if is_stale else Freshness.FRESH,
-        holds=counted(held.n_items, what) if made is not None else "",
+        holds=format_count(held.n_items, what) if made is not None else "",
         n_items=held.n_items,
         n_stale=held.n_stale,
         n_bytes=held.n_items * n_bytes_each,

@@ -6,9 +6,9 @@ from math import log2
 
 from quipu.derive.report_material import Material
 from quipu.model.cluster import ClusterReport, Finding
-from quipu.text.names import entity_key, is_acronym
+from quipu.text.names import entity_key, name_forms
 from quipu.text.sentences import sentence_spans
-from quipu.text.words import name_forms, split_words
+from quipu.text.words import is_acronym, split_words
 
 QUOTED = "extractive/1"  # in place of a model's name
 QUOTED_AFTER_FAILURE = f"{QUOTED} in place of a model"  # which is not asked again for the same

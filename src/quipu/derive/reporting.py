@@ -10,7 +10,7 @@ from quipu.errors import Refused, TooLong
 from quipu.model.chat import ChatRequest, ReplyLifetime, Role
 from quipu.model.cluster import ClusterReport, Finding
 from quipu.prompts import report as prompt
-from quipu.text.loose_json import loads_loosely
+from quipu.text.lenient_json import parse_lenient_json
 
 MAX_WORDS = 300
 MAX_OUTPUT_TOKENS = 2_048
@@ -59,7 +59,7 @@ def request_for(material: Material, language: str) -> ChatRequest:
 
 def parsed(text: str, material: Material, model: str) -> ClusterReport | None:
     """Return the report a reply holds, None where it has no summary."""
-    said = loads_loosely(text)
+    said = parse_lenient_json(text)
     if not isinstance(said, dict):
         return None
     summary = _text(said.get("summary"))

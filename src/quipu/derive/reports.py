@@ -23,7 +23,7 @@ from quipu.model.derivation import DerivationRecord, DerivationResult, Derivatio
 from quipu.model.event import Progress
 from quipu.ports.store import ReadView
 from quipu.prompts.report import VERSION
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 NAME = "reports"
 IDENTITY = f"reports/1 prompt {VERSION} {QUOTED}"
@@ -56,7 +56,7 @@ async def read_state(view: ReadView, context: DerivationContext) -> DerivationSt
     return DerivationState(
         name=NAME,
         freshness=Freshness.MISSING if made is None else freshness,
-        holds=counted(n_reports, "report") if made is not None else "",
+        holds=format_count(n_reports, "report") if made is not None else "",
         n_items=n_reports,
         n_stale=len(clusters),
         n_bytes=_REPORT_BYTES * n_reports,

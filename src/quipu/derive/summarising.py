@@ -12,7 +12,7 @@ from quipu.model.summary import Description, Summary, SummaryTask
 from quipu.ports.providers import Tokenizer
 from quipu.prompts import summary as prompt
 from quipu.text.sentences import sentence_spans
-from quipu.text.thinking import without_thinking
+from quipu.text.thinking import strip_thinking
 
 MORE_OUTPUT = 4  # how many times as much room a reply gets, once, that was cut short
 MAX_CHARS = 2_400  # twice what a join of descriptions may have: a model that says more is cut at a sentence
@@ -127,7 +127,7 @@ def _made_ready(completion: Completion) -> str:
         raise Refused("The provider withheld the rest of a summary.", remedy="Use another model for summaries.")
     if completion.finish is FinishReason.INTERRUPTED:
         raise Overloaded("A summary broke off.", remedy="Run `quipu refresh` again.")
-    text = without_thinking(completion.text).strip()
+    text = strip_thinking(completion.text).strip()
     if completion.finish is FinishReason.LENGTH or len(text) > MAX_CHARS:
         text = _whole_sentences(text[:MAX_CHARS])
     if not text:

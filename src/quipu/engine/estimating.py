@@ -20,7 +20,7 @@ from quipu.model.graph import Chunk
 from quipu.model.usage import Estimate, Range, Stage, total
 from quipu.ports.providers import Embedder, Tokenizer
 from quipu.ports.store import Store
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 MAX_DOCUMENTS = 100  # of those read before, that an estimate looks at
 
@@ -121,7 +121,7 @@ async def _sampled(
         rows=rows,
         size_by_subject=_sizes(chunks),
         seconds_a_call=seconds * at_once / n_calls if n_calls else None,
-        basis=f"a sample of {counted(len(chunks), 'chunk')}, just read",
+        basis=f"a sample of {format_count(len(chunks), 'chunk')}, just read",
     )
     return measured, {input_hash: each.error for input_hash, each in asked.outcomes.items() if each.error}
 
@@ -136,7 +136,7 @@ async def _remembered(store: Store) -> Measured | None:
             chunks += await view.document_chunks(document.id)
     if not chunks:
         return None
-    basis = f"what reading {counted(len(chunks), 'chunk')} of this index took"
+    basis = f"what reading {format_count(len(chunks), 'chunk')} of this index took"
     return Measured(rows=rows, size_by_subject=_sizes(chunks), seconds_a_call=None, basis=basis)
 
 

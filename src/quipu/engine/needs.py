@@ -13,7 +13,7 @@ from quipu.model.results import RefreshResult
 from quipu.model.usage import Price
 from quipu.ports.store import ReadView
 from quipu.retrieve.strategy import Strategy
-from quipu.text.costs import cost_in_words
+from quipu.text.formatting import format_cost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +70,7 @@ class Needs:
         brought_along = {need for each in self.catalog if each.name in names for need in each.needs}
         wanted = " ".join(name for name in names if name not in brought_along)
         hindrances = dict.fromkeys(state.hindrance for state in missing if state.hindrance)
-        run = f"un `quipu refresh {wanted}` ({cost_in_words(cost)}), or ask with --auto-refresh."
+        run = f"un `quipu refresh {wanted}` ({format_cost(cost)}), or ask with --auto-refresh."
         return Stale(
             f"The strategy '{strategy.name}' needs what has not been made: {', '.join(names)}.",
             remedy=f"{' '.join(hindrances)} Then r{run}" if hindrances else f"R{run}",

@@ -12,7 +12,7 @@ from quipu.model.chat import Role
 from quipu.model.derivation import DerivationState, Freshness, RefreshCost
 from quipu.model.results import IndexStatus
 from quipu.ports.store import IndexCounts
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 _FLOAT16 = 2  # bytes of a number in the store
 
@@ -106,7 +106,7 @@ def _kept_always(parts: Components, counts: IndexCounts, embedder: tuple[str, in
         DerivationState(
             name="topology",
             freshness=Freshness.FRESH,  # whatever it lacks is read from the store when it is used
-            holds=f"{counted(counts.entities, 'entity')} in {counted(counts.chunks, 'chunk')}",
+            holds=f"{format_count(counts.entities, 'entity')} in {format_count(counts.chunks, 'chunk')}",
             n_items=counts.entities,
             n_bytes=n_bytes(parts.path / "topology"),
         ),
@@ -118,7 +118,7 @@ def _full_text(counts: IndexCounts) -> DerivationState:
     return DerivationState(
         name="full text and links",
         freshness=Freshness.FRESH,
-        holds=f"{counted(counts.chunks, 'chunk')}, {counted(counts.links, 'link')}",
+        holds=f"{format_count(counts.chunks, 'chunk')}, {format_count(counts.links, 'link')}",
         n_items=counts.chunks,
         is_anew=True,
     )
@@ -133,7 +133,7 @@ def _unsummarised(parts: Components, counts: IndexCounts) -> tuple[str, ...]:
     n = counts.n_unsummarised
     if not n or parts.models.llm(Role.SUMMARISE) is None:
         return ()
-    return (f"waiting for a summary: {counted(n, 'description')}",)
+    return (f"waiting for a summary: {format_count(n, 'description')}",)
 
 
 def _behind(states: Sequence[DerivationState]) -> tuple[str, ...]:

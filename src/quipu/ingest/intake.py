@@ -14,7 +14,7 @@ from quipu.model.delta import Delta
 from quipu.model.document import SourceDocument
 from quipu.model.event import EventSink, Progress
 from quipu.ports.store import Store
-from quipu.text.halves import texts_in, with_half
+from quipu.text.unicode import find_text_with_surrogate
 
 
 @dataclass(slots=True)
@@ -83,9 +83,9 @@ def _check(source: SourceDocument) -> None:
     name = source.id
     checked_id(name)
     checked_metadata(source.metadata)
-    if half := with_half(texts_in([name, source.title, source.source, source.metadata])):
+    if text := find_text_with_surrogate([name, source.title, source.source, source.metadata]):
         raise InvalidInput(
-            f"{half[:80]!r}, said of {name[:80]!r}, holds half of a surrogate pair.",
+            f"{text[:80]!r}, of the document {name[:80]!r}, holds a lone surrogate.",
             remedy="Decode it from its bytes again, with errors='replace'.",
         )
     if len(source.data) > MAX_BYTES:

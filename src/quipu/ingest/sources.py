@@ -12,7 +12,7 @@ from quipu.errors import InvalidDocument, InvalidInput, NotFound
 from quipu.ingest.ours import INDEX, TAPE, is_tape, of_index
 from quipu.model.document import Metadata, MetadataValue, SourceDocument
 from quipu.model.ids import digest_bytes
-from quipu.text.metadata import flat_metadata
+from quipu.text.metadata import flatten_metadata
 
 SIDECAR_SUFFIX = ".meta.json"
 MAX_ID = 4_096  # characters: as long as a path may be
@@ -276,7 +276,7 @@ def _load_sidecar(path: Path) -> Metadata:
     try:
         values = json.loads(_read_bytes(path, _MAX_SIDECAR_BYTES).decode("utf-8-sig"))
         if isinstance(values, dict):
-            metadata = flat_metadata(values)
+            metadata = flatten_metadata(values)
             if all(key.strip() for key in metadata):
                 return metadata
             reason = "it has a key without a name"

@@ -8,7 +8,7 @@ import yaml
 
 from quipu.errors import InvalidDocument
 from quipu.model.document import Metadata
-from quipu.text.metadata import flat_metadata
+from quipu.text.metadata import flatten_metadata
 
 _OPENING = re.compile(r"---[ \t]*\n(?=[ \t\n]*(?:#|---|[\"']?[^\s:#\"'-][^:\n]*:(?:\s|$)))")
 _CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.MULTILINE)
@@ -48,7 +48,7 @@ def _load(text: str, name: str) -> Metadata:
             return {}
         if not isinstance(values, Mapping):
             raise InvalidDocument(f"The front matter of {name} is not a list of `key: value` lines.", remedy=_REMEDY)
-        return flat_metadata(values)
+        return flatten_metadata(values)
     except yaml.YAMLError as error:
         raise InvalidDocument(
             f"The front matter of {name} is not valid YAML{_where(error)}.", remedy=_REMEDY

@@ -4,7 +4,7 @@ from math import inf
 
 from quipu.errors import InvalidInput
 from quipu.model.query import Query
-from quipu.text.halves import texts_in, with_half
+from quipu.text.unicode import find_text_with_surrogate
 
 MAX_QUESTION = 10_000  # characters
 LEAST_BY_OPTION = {"top_k": 1, "chunk_top_k": 1, "related_chunks": 0, "community_level": 0, "drift_follow_ups": 0}
@@ -19,9 +19,9 @@ def check(query: Query) -> None:
             f"The question has {len(query.text):,} characters; at most {MAX_QUESTION:,} are read.",
             remedy="Shorten it, or add the text as a document and ask about it.",
         )
-    if half := with_half(texts_in(query)):
+    if text := find_text_with_surrogate(query):
         raise InvalidInput(
-            f"{half[:80]!r} holds half of a surrogate pair: bytes that are not UTF-8 text.", remedy="Write it as UTF-8."
+            f"{text[:80]!r} holds a lone surrogate: bytes that are not UTF-8 text.", remedy="Write it as UTF-8."
         )
     for name, least in LEAST_BY_OPTION.items():
         if getattr(query, name) < least:

@@ -24,7 +24,7 @@ from quipu.retrieve.steps.communities import branches
 from quipu.retrieve.steps.passages import MAX_CHUNKS_PER_ENTITY
 from quipu.retrieve.steps.search import embed, near_hits, nearest
 from quipu.retrieve.strategy import Strategy, Tools
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 MAX_ENTITIES, WIDER = 20, 10
 MAX_COMMUNITIES, KEYS_PER_COMMUNITY = 10, 10
@@ -109,7 +109,7 @@ async def _passages(near: Sequence[Scored], topology: Topology, view: ReadView) 
         named = namings.of(np.array([chunks[chunk] for chunk in own], dtype=np.int64))
         shared = np.bincount(named.of[np.isin(named.to, neighbours)], minlength=len(own))
         for n, chunk in sorted(zip((-shared).tolist(), own, strict=True)):
-            related = f" and {counted(-n, 'entity')} related to it" if n else ""
+            related = f" and {format_count(-n, 'entity')} related to it" if n else ""
             reason = f"names {entity.id}{related}"
             hits.setdefault(chunk, Hit(id=chunk, score=entity.score, reason=reason))
     return tuple(hits.values())
@@ -126,7 +126,7 @@ def _notes(near: Sequence[Scored], used: Sequence[_Community], *, n_keys: int, n
     notes = [] if any(each.report for each in used) else ["no report on their communities may be shown"]
     if n_keys > MAX_KEYS:
         notes.append(f"of {n_keys} key entities the first {MAX_KEYS} are connected")
-    return [*notes, f"{counted(n_apart, 'key entity')} without a way to the next"] if n_apart else notes
+    return [*notes, f"{format_count(n_apart, 'key entity')} without a way to the next"] if n_apart else notes
 
 
 STRATEGY = Strategy(

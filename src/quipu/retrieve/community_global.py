@@ -20,7 +20,7 @@ from quipu.retrieve.steps.communities import Tree, read_tree, reported_at
 from quipu.retrieve.steps.points import points_in
 from quipu.retrieve.steps.search import embed
 from quipu.retrieve.strategy import Model, Strategy, Tools
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 RATING_WEIGHT = 0.1  # what the highest rating, 10, is worth in cosine, where no model reads the reports
 
@@ -40,8 +40,8 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
         ratings = {report.cluster: report.rating for report in chosen}
         evidence = await _reports_alone(ratings, notes, query=query, view=view, tools=tools)
         return replace(evidence, hidden=hidden)
-    calls, points = counted(found.n_batches, "call"), counted(len(found.points), "point")
-    read = f"a model read {counted(len(chosen), 'report')} in {calls} and found {points}"
+    calls, points = format_count(found.n_batches, "call"), format_count(len(found.points), "point")
+    read = f"a model read {format_count(len(chosen), 'report')} in {calls} and found {points}"
     return Evidence(points=found.points, notes=(*notes, read), hidden=hidden, ranks_passages=False)
 
 
@@ -59,8 +59,8 @@ async def _to_read(
         ratings, notes = await reported_at(query.community_level, tree, view)
         return await view.cluster_reports(list(ratings)), notes
     chosen = await choose_reports(query, tree, view, tools, model)
-    rated = f"a model rated {counted(chosen.n_rated, 'report')} and chose {len(chosen.reports):,}"
-    too_long = f"not rated, too long for the budget: {counted(chosen.n_too_long, 'report')}"
+    rated = f"a model rated {format_count(chosen.n_rated, 'report')} and chose {len(chosen.reports):,}"
+    too_long = f"not rated, too long for the budget: {format_count(chosen.n_too_long, 'report')}"
     return chosen.reports, (rated, too_long) if chosen.n_too_long else (rated,)
 
 

@@ -16,7 +16,7 @@ from quipu.retrieve.steps.brought import those_that_fit
 from quipu.retrieve.steps.search import embed, nearest
 from quipu.retrieve.steps.surroundings import Around, passages_of, read_around, reports_of
 from quipu.retrieve.strategy import Strategy, Tools
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 MAX_ENTITIES = 10  # Microsoft searches twice as many, to cut them back, and then does not
 REPORT_SHARE, GRAPH_SHARE = 0.15, 0.35
@@ -53,7 +53,7 @@ def _reports(found: Sequence[tuple[ClusterReport, int]], n_tokens: int, tokenize
 
 
 def _notes(around: Around, found: Sequence[tuple[ClusterReport, int]]) -> list[str]:
-    notes = [f"left out: {counted(around.n_more, 'more relation')} of these entities"] if around.n_more else []
+    notes = [f"left out: {format_count(around.n_more, 'more relation')} of these entities"] if around.n_more else []
     if around.entities and not found:
         notes.append("the communities of these entities have no report that may be shown")
     return notes if around.entities else ["no entity is near to the question"]

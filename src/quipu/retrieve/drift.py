@@ -33,7 +33,7 @@ from quipu.retrieve.steps.points import best_first
 from quipu.retrieve.steps.search import embed, near_hits
 from quipu.retrieve.steps.shown import first_that_fit, room_of
 from quipu.retrieve.strategy import Model, Strategy, Tools
-from quipu.text.thinking import without_thinking
+from quipu.text.thinking import strip_thinking
 
 MAX_REPORTS, N_FOLDS, N_ROUNDS = 20, 5, 3
 
@@ -78,7 +78,7 @@ async def _imagine(query: Query, example: ClusterReport, tools: Tools, model: Mo
         subject=query.text,
     )
     (reply,) = await model.ask([request])
-    return without_thinking(reply).strip()
+    return strip_thinking(reply).strip()
 
 
 async def _read_folds(query: Query, near: Near, tools: Tools, model: Model) -> tuple[list[Partial | None], int]:

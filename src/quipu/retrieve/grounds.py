@@ -8,7 +8,7 @@ from quipu.model.evidence import Evidence, Hit, SupportingHit
 from quipu.model.graph import Claim, Entity, Relation
 from quipu.model.ids import relation_ends
 from quipu.ports.store import ReadView
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 MAX_GROUNDS = 10  # entities, relations and claims, each; points and reports where no passage is ranked
 
@@ -87,13 +87,13 @@ def found_beside(known: Known) -> Iterator[SupportingHit]:
     """Yield the first points, then the first reports of the evidence, each with what it was drawn from."""
     for place, point in enumerate(known.evidence.points[:MAX_GROUNDS], 1):
         n, noun = (len(point.reports), "report") if point.reports else (len(point.chunks), "passage")
-        how = f"drawn from {counted(n, noun)}"
+        how = f"drawn from {format_count(n, noun)}"
         yield SupportingHit(
             kind="point", id=str(place), name=point.text, rank=place, score=point.score, reason="", how=how
         )
     for place, hit in enumerate(known.evidence.reports[:MAX_GROUNDS], 1):
         title, chunks = known.reports.get(hit.id, ("", frozenset()))
-        yield _ground("report", place, hit, known, f"rests on {counted(len(chunks), 'passage')}", name=title)
+        yield _ground("report", place, hit, known, f"rests on {format_count(len(chunks), 'passage')}", name=title)
 
 
 def _in(hits: Sequence[Hit], ids: Mapping[str, object] | set[str]) -> Iterator[tuple[int, Hit]]:

@@ -6,7 +6,7 @@ from quipu.model.chat import ChatRequest, ReplyLifetime, Role
 from quipu.model.query import Keywords, Query
 from quipu.ports.providers import LLM
 from quipu.prompts import question as prompt
-from quipu.text.loose_json import loads_loosely
+from quipu.text.lenient_json import parse_lenient_json
 
 MAX_KEYWORDS = 20
 MAX_LENGTH = 200  # characters
@@ -30,7 +30,7 @@ async def find_keywords(query: Query, llm: LLM) -> Keywords:
 
 def read_keywords(reply: str) -> Keywords:
     """Return the keywords of a reply, each once, without what is no keyword."""
-    said = loads_loosely(reply)
+    said = parse_lenient_json(reply)
     if not isinstance(said, dict):
         return Keywords()
     low, high = (tuple(dict.fromkeys(_keywords(said.get(f"{level}_level_keywords")))) for level in ("low", "high"))

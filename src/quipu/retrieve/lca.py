@@ -21,7 +21,7 @@ from quipu.retrieve.steps.communities import nearest_reports_that
 from quipu.retrieve.steps.passages import MAX_CHUNKS_PER_ENTITY
 from quipu.retrieve.steps.search import Vector, embed, near_hits, nearest
 from quipu.retrieve.strategy import Strategy, Tools
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 MAX_SEEDS = 10
 DECAY = 0.5  # for each step from a seed up to an aggregate
@@ -100,7 +100,7 @@ async def _relations(seeds: Sequence[Scored], weights: Mapping[str, float], view
             relation_id(r.source, r.target),
             r.source,
             r.target,
-            f"{counted(r.n, 'relation')} between two aggregates on the paths",
+            f"{format_count(r.n, 'relation')} between two aggregates on the paths",
         )
         for r in among_aggregates
     ]
@@ -126,7 +126,7 @@ def _notes(seeds: Sequence[Scored], paths: TreePaths, n_hidden: int) -> list[str
     if len(seeds) > 1 and not paths.clusters:
         notes.append("no aggregate joins what was found")
     return (
-        [*notes, f"{counted(n_hidden, 'aggregate')} on the paths without a report that may be shown"]
+        [*notes, f"{format_count(n_hidden, 'aggregate')} on the paths without a report that may be shown"]
         if n_hidden
         else notes
     )

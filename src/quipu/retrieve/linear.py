@@ -22,8 +22,8 @@ from quipu.retrieve.steps.search import Vector, embed, nearest_passages
 from quipu.retrieve.steps.tracing import Trail, ways_to
 from quipu.retrieve.steps.walk import Naming, Weights, ranked, top_chunks, walk_over
 from quipu.retrieve.strategy import Strategy, Tools
-from quipu.text.capitals import capital_runs
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
+from quipu.text.names import capitalised_spans
 
 REACH = Reach(least=0.2, n_sentences=3, n_steps=2)
 PASSAGE_WEIGHT = 0.05
@@ -48,7 +48,10 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
         chunks=await _walked(active, prior, query=query, topology=topology, view=view),
         entities=tuple(Hit(id=key, score=each.score, reason=_reason(each)) for key, each in ordered),
         seeds=seeds,
-        notes=(*notes, *([f"left out of hubs: {counted(spread.n_unread, 'neighbour')}"] if spread.n_unread else [])),
+        notes=(
+            *notes,
+            *([f"left out of hubs: {format_count(spread.n_unread, 'neighbour')}"] if spread.n_unread else []),
+        ),
     )
 
 
@@ -57,7 +60,7 @@ async def _named(query: Query, view: ReadView, tools: Tools) -> tuple[tuple[Seed
     known = await link_names(query.text, view)
     unknown = [
         query.text[start:end]
-        for start, end in capital_runs(query.text)
+        for start, end in capitalised_spans(query.text)
         if not any(name.start < end and start < name.end for name in known)
     ]
     has_names = NAMES in await view.derivations()

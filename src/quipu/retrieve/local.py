@@ -10,7 +10,7 @@ from quipu.retrieve.steps.keywords import LowLevel, low_level
 from quipu.retrieve.steps.passages import graph_passages, merged_passages
 from quipu.retrieve.steps.search import Vector, embed, nearest
 from quipu.retrieve.strategy import Strategy, Tools
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 MAX_RELATIONS_PER_ENTITY = 10  # on average; a budget of 8,000 tokens holds fewer than 400 relations
 
@@ -40,7 +40,8 @@ async def around_entities(keywords: LowLevel, vector: Vector, *, query: Query, v
         entities=entities,
         relations=relations,
         seeds=(*keywords.names, Seed(text=keywords.text, kind="vector", found=near)),
-        notes=keywords.notes + ((f"left out: {counted(n_more, 'more relation')} of these entities",) if n_more else ()),
+        notes=keywords.notes
+        + ((f"left out: {format_count(n_more, 'more relation')} of these entities",) if n_more else ()),
     )
 
 

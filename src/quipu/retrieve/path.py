@@ -27,7 +27,7 @@ from quipu.retrieve.steps.search import Vector, embed, nearest, nearest_passages
 from quipu.retrieve.steps.terms import find_terms
 from quipu.retrieve.steps.walk import top_chunks
 from quipu.retrieve.strategy import Strategy, Tools
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 from quipu.text.names import entity_key
 
 N_PATHS = 30
@@ -69,7 +69,7 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     along.chunks[list(boosted.values())] *= BOOST
     chunks = await top_chunks(along.chunks, query.chunk_top_k, view)
     cut = (
-        (f"truncated: only {MAX_LINKS} links each were followed of {counted(paths.n_hubs, 'hub')}",)
+        (f"truncated: only {MAX_LINKS} links each were followed of {format_count(paths.n_hubs, 'hub')}",)
         if paths.n_hubs
         else ()
     )

@@ -6,7 +6,7 @@ from quipu.model.chat import ChatRequest, ReplyLifetime, Role
 from quipu.model.query import Turn
 from quipu.ports.providers import LLM
 from quipu.prompts import question as prompt
-from quipu.text.loose_json import loads_loosely
+from quipu.text.lenient_json import parse_lenient_json
 
 MAX_TURNS = 6  # what a question points back to was said of late
 MAX_TURN = 2_000  # characters
@@ -32,7 +32,7 @@ async def stand_alone(question: str, history: Sequence[Turn], llm: LLM) -> str:
 
 def read_question(reply: str) -> str:
     """Return the question in a reply, on one line, "" where there is none or it is no question but a treatise."""
-    said = loads_loosely(reply)
+    said = parse_lenient_json(reply)
     text = said.get("question") if isinstance(said, dict) else None
     line = " ".join(text.split()) if isinstance(text, str) else ""
     return line if len(line) <= MAX_QUESTION else ""

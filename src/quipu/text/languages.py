@@ -27,7 +27,7 @@ _FREQUENT = {
 }
 
 
-def are_different(first: str, second: str) -> bool:
+def languages_differ(first: str, second: str) -> bool:
     """Say whether two texts are in different languages; no where it cannot be told."""
     one, other = _tongue(first[:SAMPLE]), _tongue(second[:SAMPLE])
     if not one[0] or not other[0]:

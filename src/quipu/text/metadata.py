@@ -10,7 +10,7 @@ from quipu.model.document import MetadataValue
 _MAX_INTEGER = 2**63 - 1  # what databases compare as numbers
 
 
-def flat_metadata(values: Mapping[object, object]) -> dict[str, MetadataValue]:
+def flatten_metadata(values: Mapping[object, object]) -> dict[str, MetadataValue]:
     """Return `values` as metadata: dates in ISO form, lists of scalars as tuples of text, nested keys as "a.b".
 
     A list that holds lists or mappings becomes its JSON text. Raises RecursionError for absurdly deep values.

@@ -1,13 +1,16 @@
-"""Names in normal form: the one rule by which two spellings are the same entity."""
+"""Names: the key under which two spellings are one entity, and where names occur in a text."""
 
 import re
 import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
-from quipu.text.scripts import MARKS, UNSPACED
+from quipu.text.content_terms import STOP_WORDS
+from quipu.text.unicode import MARKS, UNSPACED, is_unspaced
+from quipu.text.words import ACRONYM, Word, Words, contains_word, fold_accents, is_acronym, split_words
 
 MAX_KEY_LENGTH = 200
-MAX_ACRONYM_LENGTH = 6
 
 _DOTTED_ACRONYM = re.compile(r"(?:[^\W\d_]\.){2,}[^\W\d_]?\.?")
 _POSSESSIVE = re.compile(r"(?<=\w)['’ʼ]s(?!\w)|(?<=s)['’ʼ](?!\w)", re.IGNORECASE)
@@ -22,11 +25,11 @@ _SPACE_IN_UNSPACED = re.compile(rf"(?<=[{UNSPACED}]) (?=[{UNSPACED}])")
 
 @lru_cache(maxsize=65_536)
 def entity_key(name: str) -> str:
-    """Return the normal form under which a name is one entity; "" where nothing of a name is left.
+    """Return the normal form of a name: names with one key are one entity. "" if the name has no letter or digit.
 
-    NFKC, casefolded, articles and possessives stripped, punctuation and spaces folded, in any script. An all-capitals
-    acronym keeps its capitals ("WHO"), so that it never meets a common word ("who"); dots in it are dropped ("U.S.").
-    The key of a key is that key.
+    The key is in NFKC and casefolded, without articles and possessives, with punctuation and spaces folded, in any
+    script. An acronym keeps its capitals ("WHO"), so that it never equals a common word ("who"), and loses its dots
+    ("U.S."). The key of a key is the same key.
     """
     text = _POSSESSIVE.sub("", unicodedata.normalize("NFKC", name).strip())
     if acronym := _acronym(text):
@@ -38,14 +41,130 @@ def entity_key(name: str) -> str:
     return _SPACE_IN_UNSPACED.sub("", text)[:MAX_KEY_LENGTH].strip()
 
 
-def is_acronym(word: str) -> bool:
-    """Say whether one word is an acronym: two to six characters, capitals and digits, starting with a capital."""
-    return 2 <= len(word) <= MAX_ACRONYM_LENGTH and word.isalnum() and word.isupper() and word[0].isupper()
-
-
 def _acronym(text: str) -> str:
-    """Return the acronym a name is, without dots, an article before it or punctuation around it; "" if it is none."""
+    """Return the acronym that a name is, without dots, article and outer punctuation; "" if it is none."""
     article = _ARTICLE_AS_WRITTEN.match(text)
     bare = _OUTER_PUNCTUATION.sub("", text[article.end() :] if article else text)
     bare = bare.replace(".", "") if _DOTTED_ACRONYM.fullmatch(bare) else bare
     return bare if is_acronym(bare) else ""
+
+
+def name_forms(key: str) -> tuple[str, ...]:
+    """Return the word forms of an entity key, as they stand in a text that names the entity."""
+    return tuple(split_words(key).forms)
+
+
+def is_linkable(key: str) -> bool:
+    """Return whether to search texts for this name: not if it is one character or a short number."""
+    return len(key) >= 2 and not (key.isdigit() and len(key) != 4) and contains_word(key)
+
+
+def phrase_terms(key: str) -> list[str]:
+    """Return consecutive terms that the `index_terms` of every text hold that names this key of several words.
+
+    The last character of a key in an unspaced script gives no term, because the run may continue in a text.
+    """
+    forms = name_forms(key)
+    terms: list[str] = []
+    for form, following in zip(forms, (*forms[1:], ""), strict=True):
+        if not is_unspaced(form):
+            terms.append(fold_accents(form))
+        elif following:
+            terms.append(form + following if is_unspaced(following) else form)
+    return terms
+
+
+def capital_terms(words: Words) -> list[str]:
+    """Return the terms that find chunks by a name of one word: capitalised words, with "0" before an acronym."""
+    capitals = ((form, kind) for form, kind in zip(words.forms, words.kinds, strict=True) if kind)
+    return [f"0{form}" if kind == ACRONYM else form for form, kind in capitals]
+
+
+def capital_term(key: str) -> str:
+    """Return the term of `capital_terms` that every chunk has that names this key of one word."""
+    form = name_forms(key)[0]
+    return f"0{form}" if is_acronym(key) else form
+
+
+class NameStarts(NamedTuple):
+    """The places where names may start: positions of words, and for each the anchor of a name that starts there."""
+
+    positions: Sequence[int]
+    anchors: Sequence[str]
+
+
+def anchor(forms: Sequence[str]) -> str:
+    """Return the first two words of a name. One lookup by anchor finds all names that may start at a place."""
+    return " ".join(forms[:2])
+
+
+def find_name_starts(words: Words) -> NameStarts:
+    """Return where names may start.
+
+    A name of one word may start at capitalised words, a longer one at every word; the anchor is "" where none can.
+    """
+    capitals = [position for position, kind in enumerate(words.kinds) if kind]
+    pairs = words.pairs
+    return NameStarts([*capitals, *range(len(pairs))], [*(words.forms[position] for position in capitals), *pairs])
+
+
+def count_occurrences(words: Words, names: Mapping[str, Iterable[str]]) -> dict[str, int]:
+    """Return how often each name occurs as consecutive whole words. Overlapping names are counted independently.
+
+    `names` maps an anchor to entity keys; names that do not occur are left out of the result. A name of one word
+    counts only where it is capitalised (or has no case), an acronym only in capitals. An all-capitals word never counts
+    as the common word of the same letters.
+    """
+    return count_occurrences_at(words, find_name_starts(words), names)
+
+
+def count_occurrences_at(words: Words, starts: NameStarts, names: Mapping[str, Iterable[str]]) -> dict[str, int]:
+    """Return how often each name occurs, as `count_occurrences` does, but only at the given starts."""
+    counts: dict[str, int] = {}
+    for position, name_anchor in zip(*starts, strict=True):
+        for key in names.get(name_anchor, ()) if name_anchor else ():
+            if _occurs(words, position, key):
+                counts[key] = counts.get(key, 0) + 1
+    return counts
+
+
+def _occurs(words: Words, position: int, key: str) -> bool:
+    forms = _cached_forms(key)
+    if len(forms) == 1:
+        return words.forms[position] == forms[0] and (words.kinds[position] == ACRONYM) == is_acronym(key)
+    end = position + len(forms)
+    return tuple(words.forms[position:end]) == forms and all(words.is_joined[position + 1 : end])
+
+
+_cached_forms = lru_cache(maxsize=65_536)(name_forms)
+
+
+def capitalised_spans(text: str) -> list[tuple[int, int]]:
+    """Return the [start, end) span of each run of capitalised words in order, which is often a name.
+
+    Only joints may separate the words of a run. Stop words at its ends are cut off, so "Which" of a question is not a
+    name. Scripts without case give no spans, and neither does a text without small letters.
+    """
+    words = split_words(text)
+    runs: list[list[int]] = []
+    for position, word in enumerate(words):
+        if not word.is_capital or is_unspaced(word.form) or not text[word.start].isalpha() or text == text.upper():
+            continue
+        if runs and runs[-1][-1] == position - 1 and word.is_joined:
+            runs[-1].append(position)
+        else:
+            runs.append([position])
+    trimmed = [_without_outer_stop_words([words[position] for position in run]) for run in runs]
+    return [(run[0].start, run[-1].end) for run in trimmed if run]
+
+
+def _without_outer_stop_words(run: list[Word]) -> list[Word]:
+    while run and _is_stop_word(run[0]):
+        run = run[1:]
+    while run and _is_stop_word(run[-1]):
+        run = run[:-1]
+    return run
+
+
+def _is_stop_word(word: Word) -> bool:
+    return word.form in STOP_WORDS and not word.is_acronym

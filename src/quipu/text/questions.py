@@ -1,11 +1,12 @@
-"""Questions: the kind of thing a question asks for, and where a text offers it (English, Russian, Chinese)."""
+"""Questions: the type of answer that a question expects, by its words (English, Russian, Chinese)."""
 
 import re
+from collections.abc import Iterable
 from enum import StrEnum
 
 
-class Asked(StrEnum):
-    """The kind of thing a question asks for, as far as its words tell."""
+class AnswerType(StrEnum):
+    """What a question asks for. NAME is a name of unknown kind; OTHER means that the words do not tell."""
 
     PERSON = "person"
     PLACE = "place"
@@ -15,15 +16,15 @@ class Asked(StrEnum):
     OTHER = "other"
 
 
-def _either(*patterns: str) -> re.Pattern[str]:
+def _any_of(*patterns: str) -> re.Pattern[str]:
     return re.compile("|".join(patterns), re.IGNORECASE)
 
 
-# The first that matches decides, so that "which city" asks for a place and "what year" for a time.
-_ASKING: tuple[tuple[Asked, re.Pattern[str]], ...] = (
+# The first pattern that matches decides, so "which city" expects a place and "what year" a time.
+_QUESTION_PATTERNS: tuple[tuple[AnswerType, re.Pattern[str]], ...] = (
     (
-        Asked.TIME,
-        _either(
+        AnswerType.TIME,
+        _any_of(
             r"\bwhen\b",
             r"\b(?:what|which) (?:\w+ )?(?:year|date|day|month|century|decade|time|era|season)\b",
             r"\bкогда\b",
@@ -32,8 +33,8 @@ _ASKING: tuple[tuple[Asked, re.Pattern[str]], ...] = (
         ),
     ),
     (
-        Asked.NUMBER,
-        _either(
+        AnswerType.NUMBER,
+        _any_of(
             r"\bhow (?:many|much|old|long|far|tall|large|big|high|deep|often|heavy)\b",
             r"\bwhat (?:(?:is|was|are) the )?(?:number|percentage|population|amount|price|cost|age|length|height)\b",
             r"\bсколько\b",
@@ -42,8 +43,8 @@ _ASKING: tuple[tuple[Asked, re.Pattern[str]], ...] = (
         ),
     ),
     (
-        Asked.PLACE,
-        _either(
+        AnswerType.PLACE,
+        _any_of(
             r"\bwhere\b",
             r"\b(?:what|which) (?:\w+ )?(?:city|country|state|county|place|region|district|province|town|village)\b",
             r"\b(?:what|which) (?:\w+ )?(?:continent|location|area|island|river|lake|capital)\b",
@@ -52,10 +53,13 @@ _ASKING: tuple[tuple[Asked, re.Pattern[str]], ...] = (
             r"哪里|哪儿|在哪|何地|什么地方|哪[个座一]?[国城省地市州县]",
         ),
     ),
-    (Asked.PERSON, _either(r"\b(?:who|whom|whose)\b", r"\b(?:кто|кого|кому|кем|чей|чья|чьи)\b", "谁|何人|哪位|什么人")),
     (
-        Asked.NAME,
-        _either(
+        AnswerType.PERSON,
+        _any_of(r"\b(?:who|whom|whose)\b", r"\b(?:кто|кого|кому|кем|чей|чья|чьи)\b", "谁|何人|哪位|什么人"),
+    ),
+    (
+        AnswerType.NAME,
+        _any_of(
             r"\bwhich\b",
             r"\bwhat (?:\w+ ){0,5}(?:name|called)\b",
             r"\bкак(?:ой|ая|ое|ие|ую|ого)\b",
@@ -68,25 +72,59 @@ _MONTHS = (
     "january|february|march|april|june|july|august|september|october|november|december|"
     "января|февраля|марта|апреля|июня|июля|августа|сентября|октября|ноября|декабря"
 )
-_TIME = _either(r"\d{3,4}", rf"\b(?:{_MONTHS})\b", r"\w+ (?:century|век[еа]?)\b", "[初末中]年|[春夏秋冬]天|世纪")
-_NUMBER = _either(
+_TIME = _any_of(r"\d{3,4}", rf"\b(?:{_MONTHS})\b", r"\w+ (?:century|век[еа]?)\b", "[初末中]年|[春夏秋冬]天|世纪")
+_NUMBER = _any_of(
     r"\d+(?:[.,]\d+)*",
     r"\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundred|thousand|million|billion)\b",
     r"\b(?:дв[ае]|три|четыре|пять|шесть|семь|восемь|девять|десять|сто|тысяч[аи]?|миллион\w*)\b",
     "[二三四五六七八九十百千万两]+",
 )
-_OFFERS = {Asked.TIME: _TIME, Asked.NUMBER: _NUMBER}
+_ANSWER_PATTERNS = {AnswerType.TIME: _TIME, AnswerType.NUMBER: _NUMBER}
 
 
-def asked_for(question: str) -> Asked:
-    """Return the kind of thing `question` asks for; OTHER where its words do not tell."""
-    return next((asked for asked, pattern in _ASKING if pattern.search(question)), Asked.OTHER)
+def expected_answer_type(question: str) -> AnswerType:
+    """Return the type of answer that `question` expects; OTHER if its words do not tell."""
+    matches = (answer_type for answer_type, pattern in _QUESTION_PATTERNS if pattern.search(question))
+    return next(matches, AnswerType.OTHER)
 
 
-def offers(asked: Asked, text: str, question: str) -> bool:
-    """Say whether `text` holds a time or number that is not already in the question; False for any other kind."""
-    pattern = _OFFERS.get(asked)
+def offers_answer(answer_type: AnswerType, text: str, question: str) -> bool:
+    """Return whether `text` holds a time or number that is not in the question; False for all other answer types."""
+    pattern = _ANSWER_PATTERNS.get(answer_type)
     if pattern is None:
         return False
-    known = question.casefold()
-    return any(match.group().casefold() not in known for match in pattern.finditer(text))
+    folded_question = question.casefold()
+    return any(match.group().casefold() not in folded_question for match in pattern.finditer(text))
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_PERSON_TYPES = _words("person people character persona 人物 人 персона человек")
+_ORGANIZATION_TYPES = _words("organization organisation company institution group 组织 机构 公司 организация компания")
+_PLACE_TYPES = _words("location place geo city country facility 地点 城市 国家 место локация город страна")
+_EVENT_TYPES = _words("event 事件 событие")
+_TIME_TYPES = _words("date time year data period 日期 时间 数据 дата время данные")
+_ENTITY_TYPES = {
+    AnswerType.PERSON: _PERSON_TYPES | _ORGANIZATION_TYPES,
+    AnswerType.PLACE: _PLACE_TYPES,
+    AnswerType.TIME: _EVENT_TYPES | _TIME_TYPES,
+    AnswerType.NUMBER: _TIME_TYPES | _words("quantity number money 数字 число количество"),
+}
+_NAMEABLE_TYPES = _PERSON_TYPES | _ORGANIZATION_TYPES | _PLACE_TYPES | _EVENT_TYPES
+
+
+def answer_entity_types(question: str, types: Iterable[str]) -> tuple[str, ...]:
+    """Return those entity types of `types`, in their order, that the answer may have; none if the words do not tell.
+
+    A type that the question names, as "organization" in "which organization", is included. Source: Y. Fan et al.,
+    "MiniRAG" (2025), section 3.2. There a small language model predicts the types; here fixed word lists do.
+    """
+    expected = _ENTITY_TYPES.get(expected_answer_type(question), frozenset())
+    folded_question = question.casefold()
+    return tuple(t for t in types if t.casefold() in expected or _is_type_named(t.casefold(), folded_question))
+
+
+def _is_type_named(entity_type: str, question: str) -> bool:
+    return len(entity_type) > 1 and entity_type in _NAMEABLE_TYPES and entity_type in question

@@ -1,4 +1,4 @@
-"""Thinking: the reasoning some models write before a reply, with its tags opened and closed or only one of them."""
+"""Thinking: the reasoning that some models write between tags before a reply."""
 
 import re
 
@@ -9,53 +9,54 @@ _TAG = re.compile(
     r"|(?:<\|end\|>)?(?:<\|start\|>assistant)?<\|channel\|>final<\|message\|>)",
     re.IGNORECASE,
 )
-# What a reply may begin with right after a closing tag; a word after a space is prose that mentions the tag.
-_BEGINS_A_REPLY = re.compile(r"[ \t]*(?:\r?\n|\Z)|[\w{\[(\"“*#<|-]")
+# What may follow a closing tag directly if a reply starts there. A space and a word are prose that mentions the tag.
+_REPLY_START = re.compile(r"[ \t]*(?:\r?\n|\Z)|[\w{\[(\"“*#<|-]")
 _QUOTES = "`'\"“‘"
 
 
 def has_thinking(text: str) -> bool:
-    """Say whether the text holds a tag of thinking, perhaps only in a mention of it."""
+    """Return whether the text holds a thinking tag. The text may only mention the tag."""
     return _TAG.search(text) is not None
 
 
-def without_thinking(text: str) -> str:
-    """Return the text without what stands between tags of thinking.
+def strip_thinking(text: str) -> str:
+    """Return the text without the thinking between tags.
 
-    A thought is opened at the start of a line. One that is never closed reaches to the end. Where a tag closes what
-    nothing has opened, all before it was a thought, unless nothing follows: then the tag alone goes.
+    Thinking starts at an opening tag at the start of a line. Without a closing tag it reaches to the end of the text.
+    A closing tag without an opening tag ends thinking that started with the text. If nothing follows that tag, the
+    text before it stays and only the tag is removed.
     """
-    kept: list[str] = []
-    place, opened, is_first = 0, False, True
+    parts: list[str] = []
+    position, is_open, is_first = 0, False, True
     for tag in _TAG.finditer(text):
-        if opened:
+        if is_open:
             if tag["close"]:
-                opened, place, is_first = False, tag.end(), False
+                is_open, position, is_first = False, tag.end(), False
         elif tag["open"]:
-            if _starts_line(text, tag.start()):
-                kept.append(text[place : tag.start()])
-                opened = True
-        elif _closes(text, tag):
-            kept.append(text[place : tag.start()])
+            if _is_at_line_start(text, tag.start()):
+                parts.append(text[position : tag.start()])
+                is_open = True
+        elif _ends_thinking(text, tag):
+            parts.append(text[position : tag.start()])
             if is_first and text[tag.end() :].strip():
-                kept.clear()
-            place, is_first = tag.end(), False
-    if not opened:
-        kept.append(text[place:])
-    return "".join(kept)
+                parts.clear()
+            position, is_first = tag.end(), False
+    if not is_open:
+        parts.append(text[position:])
+    return "".join(parts)
 
 
-def without_tags(text: str) -> str:
-    """Return the text with the tags of thinking taken out and all else kept."""
+def strip_thinking_tags(text: str) -> str:
+    """Return the text without thinking tags; the thinking itself stays."""
     return _TAG.sub("", text)
 
 
-def _starts_line(text: str, position: int) -> bool:
+def _is_at_line_start(text: str, position: int) -> bool:
     return not text[text.rfind("\n", 0, position) + 1 : position].strip()
 
 
-def _closes(text: str, tag: re.Match[str]) -> bool:
-    """Say whether a closing tag that nothing opened ends a thought, and is not only written about."""
+def _ends_thinking(text: str, tag: re.Match[str]) -> bool:
+    """Return whether a closing tag without an opening tag ends thinking. Otherwise the text only mentions the tag."""
     if tag.start() and text[tag.start() - 1] in _QUOTES:
         return False
-    return _starts_line(text, tag.start()) or _BEGINS_A_REPLY.match(text, tag.end()) is not None
+    return _is_at_line_start(text, tag.start()) or _REPLY_START.match(text, tag.end()) is not None

@@ -23,7 +23,7 @@ from quipu.settings import Settings
 from quipu.stores.relational.index_file import is_index
 from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
-from quipu.text.analyzer import Analyzer
+from quipu.text.words import Analyzer
 from quipu.topology import LocalTopologies
 from quipu.vectors.local import LocalVectors
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from quipu.errors import OverBudget
 from quipu.model.usage import MICRO, SpendingLimit
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 REMEDY = "Everything paid for is kept: go on with another budget, as in --budget 5.00."
 
@@ -74,8 +74,8 @@ class SpendingBudget:
     def _over(self, name: str, most: Amount) -> OverBudget:
         limit, spent, needed = (getattr(each, name) for each in (self.limit, self._spent, most))
         if name == "calls":
-            return OverBudget(f"The budget of {counted(limit, 'call')} is used up.", remedy=REMEDY)
-        calls = counted(self._spent.calls, "call")
+            return OverBudget(f"The budget of {format_count(limit, 'call')} is used up.", remedy=REMEDY)
+        calls = format_count(self._spent.calls, "call")
         say = _money if name == "cost" else _tokens
         return OverBudget(
             f"The budget of {say(limit)} does not allow another call: {say(spent)} spent in {calls}, "
@@ -85,7 +85,7 @@ class SpendingBudget:
 
 
 def _tokens(n: int) -> str:
-    return counted(n, "token")
+    return format_count(n, "token")
 
 
 def _money(cost: int) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from quipu.errors import Overloaded, Refused, TooLong, Unavailable
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 from quipu.wrap.guard import Call
 
 T = TypeVar("T")
@@ -124,7 +124,7 @@ class Retry:
         self._n_failures += 1
         self._n_patient_failures += not call.is_urgent
         if self._is_dead_for(call):
-            calls = counted(self._n_failures, "call")
+            calls = format_count(self._n_failures, "call")
             return Unavailable(
                 f"{self._service} has not answered {calls} in a row. The last: {error.message}",
                 remedy=f"{error.remedy} When it answers again, go on with `quipu resume`.".strip(),
@@ -133,7 +133,7 @@ class Retry:
         if asked > patience:
             reason = f"It asks to be left alone for {asked:,.0f} s; no more than {patience:,.0f} s are waited."
         else:
-            reason = f"Given up after {counted(tries.n, 'attempt')} and {tries.waited_s:,.0f} s of waiting."
+            reason = f"Given up after {format_count(tries.n, 'attempt')} and {tries.waited_s:,.0f} s of waiting."
         return Overloaded(
             f"{error.message} {reason}",
             remedy=error.remedy,

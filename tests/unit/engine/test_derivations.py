@@ -12,7 +12,7 @@ from quipu.model.derivation import Freshness
 from quipu.model.event import Event, Progress
 from quipu.model.usage import Price, Stage
 from quipu.testing.llm import ScriptedLLM
-from quipu.text.costs import cost_in_words
+from quipu.text.formatting import format_cost
 from tests.laws.model_world import script, scripted_engine, travels
 from tests.unit.engine.made_up import Shelf, add_strategy, shelve
 
@@ -264,4 +264,4 @@ async def test_money_is_told_where_a_price_is_known(kb: Quipu, shelves: tuple[Sh
     assert tower.cost.money is None
     cost = priced(tower.cost, Price(input=2.0, output=10.0)) + ground.cost
     assert cost.money == 2_100
-    assert cost_in_words(cost) == "about 2 calls of a model (2,000 tokens in, 20 out, 0.0021)"
+    assert format_cost(cost) == "about 2 calls of a model (2,000 tokens in, 20 out, 0.0021)"

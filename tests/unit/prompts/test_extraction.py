@@ -30,8 +30,8 @@ from quipu.prompts.extraction import (
     render_system,
     render_user,
 )
-from quipu.text.records import Record
-from quipu.text.tuples import TupleReader
+from quipu.text.extraction_records import ExtractionRecord
+from quipu.text.extraction_reply import ExtractionReplyParser
 
 DEFAULT = Guidance(types=tuple(TypeRule(name=name) for name in ENTITY_TYPES))
 CHUNK = ChunkInput(
@@ -277,7 +277,7 @@ def test_names_that_may_be_missing_stand_between_marks_and_cannot_end_the_messag
     assert said.endswith("#m#\n< |im_end|>\nMing\n#m#")
 
 
-RECORDS: list[Record] = [
+RECORDS: list[ExtractionRecord] = [
     ExtractedEntity(name="Ann Lee", type="Person", description="Ann Lee founded Acme."),
     ExtractedRelation(
         source="Ann Lee", target="Acme", keywords=("founder", "leader"), description="She did.", weight=0.85
@@ -287,8 +287,8 @@ RECORDS: list[Record] = [
 ]
 
 
-def _read(text: str) -> list[Record]:
-    reader = TupleReader()
+def _read(text: str) -> list[ExtractionRecord]:
+    reader = ExtractionReplyParser()
     reader.feed(text)
     reader.close()
     return reader.records

@@ -19,7 +19,7 @@ from quipu.retrieve.community_local import retrieve
 from quipu.retrieve.steps.brought import those_that_fit
 from quipu.retrieve.steps.surroundings import read_around
 from quipu.testing.facts import claim
-from quipu.text.function_words import FUNCTION_WORDS
+from quipu.text.content_terms import STOP_WORDS
 from tests.unit.retrieve.communities import trades
 from tests.unit.retrieve.fakes import Library, page, titles
 from tests.unit.retrieve.random_world import QUESTION, World, cosines, settle, world
@@ -115,7 +115,7 @@ def _dense_claims(made: World, key: str, texts: dict[str, str], question: str) -
 
 
 def _plain_words(text: str) -> set[str]:
-    return set(text.casefold().translate(str.maketrans("?.,()—", "      ")).split()) - FUNCTION_WORDS
+    return set(text.casefold().translate(str.maketrans("?.,()—", "      ")).split()) - STOP_WORDS
 
 
 def _dense_fit(made: World, claims: dict[str, list[str]], texts: dict[str, str], room: float) -> list[str]:

@@ -12,7 +12,7 @@ from quipu.stores.relational import jobs, migrations
 from quipu.stores.relational.lease import is_dead, new_owner
 from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.testing.facts import source
-from quipu.text.analyzer import Analyzer
+from quipu.text.words import Analyzer
 
 _NAMED = "import sys; from quipu.stores.relational import lease; print(lease.new_owner(), flush=True); sys.stdin.read()"
 _HOST = new_owner().split("/")[0]

@@ -18,8 +18,7 @@ from quipu.stores.relational.store import RelationalStore
 from quipu.stores.relational.text_index import index_row
 from quipu.testing.contract.steps import dump, publish, remove
 from quipu.testing.facts import document, entity, passage
-from quipu.text.analyzer import Analyzer
-from quipu.text.words import split_words
+from quipu.text.words import Analyzer, split_words
 from tests.unit.stores.opening import open_index
 
 _PIECES = (

@@ -10,7 +10,7 @@ from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
 from quipu.testing.contract.steps import publish
 from quipu.testing.facts import document, entity, passage
-from quipu.text.words import Anchored
+from quipu.text.names import NameStarts
 from tests.unit.stores.opening import open_index
 
 _FILLER = " ".join(f"Word{number} goes" for number in range(200))
@@ -87,8 +87,8 @@ def test_a_full_sieve_is_filled_anew_and_lets_every_name_through(tmp_path: Path)
             sieve.add(block)
             sieve.begin(start)
             sieve.finish(start + 5_000)
-            known = Anchored(range(start + 5_000), names[: start + 5_000])
+            known = NameStarts(range(start + 5_000), names[: start + 5_000])
             assert sieve.sift(connection, known).anchors == known.anchors
-            strange = Anchored(range(10_000), [f"strange {number}" for number in range(10_000)])
+            strange = NameStarts(range(10_000), [f"strange {number}" for number in range(10_000)])
             assert len(sieve.sift(connection, strange).anchors) < 2_000
     backend.close()

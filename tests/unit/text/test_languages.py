@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from quipu.text.languages import are_different
+from quipu.text.languages import languages_differ
 
 TEXTS = {
     "English": "Alice Kober was a teacher of classics at Brooklyn College while she worked on the tablets of Linear B.",
@@ -26,14 +26,14 @@ TEXTS = {
 
 @pytest.mark.parametrize(("first", "second"), list(product(TEXTS, TEXTS)))
 def test_two_texts_are_different_where_their_languages_are(first: str, second: str) -> None:
-    assert are_different(TEXTS[first], TEXTS[second]) == (first != second)
+    assert languages_differ(TEXTS[first], TEXTS[second]) == (first != second)
 
 
 @pytest.mark.parametrize("text", ["", "1906", "Alice Kober, Linear B", "Glaciers retreated, exposing bedrock."])
 def test_what_cannot_be_told_is_not_different(text: str) -> None:
-    assert not are_different(text, TEXTS["English"])
-    assert not are_different(TEXTS["English"], text)
+    assert not languages_differ(text, TEXTS["English"])
+    assert not languages_differ(TEXTS["English"], text)
 
 
 def test_names_in_another_script_do_not_make_another_language() -> None:
-    assert not are_different(TEXTS["English"], f"{TEXTS['English']} In Russian she is Алиса Кобер.")
+    assert not languages_differ(TEXTS["English"], f"{TEXTS['English']} In Russian she is Алиса Кобер.")

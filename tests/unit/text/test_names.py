@@ -1,13 +1,29 @@
 """Tests of names in normal form."""
 
 import unicodedata
+from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from quipu.model.ids import relation_ends, relation_id
-from quipu.text.names import MAX_KEY_LENGTH, entity_key, is_acronym
+from quipu.text.names import (
+    MAX_KEY_LENGTH,
+    anchor,
+    capital_term,
+    capital_terms,
+    capitalised_spans,
+    count_occurrences,
+    entity_key,
+    find_name_starts,
+    is_linkable,
+    name_forms,
+    phrase_terms,
+)
+from quipu.text.words import index_terms, is_acronym, split_words
+from tests.unit.text.text_pieces import NAMES as PIECED_NAMES
+from tests.unit.text.text_pieces import TEXTS
 
 # Characters that rules look at, close together, so that few examples meet many rules.
 _TRICKY = st.text(alphabet=" .'’ʼ`&_-+#·・/()\n\tAaThenŞİßΐsS1½⑴ﷺﬁ长城ンう서กุरा\u0301\u200d", max_size=24)
@@ -134,3 +150,120 @@ def test_a_long_name_is_cut() -> None:
     key = entity_key("ab " * 500)
     assert len(key) <= MAX_KEY_LENGTH
     assert entity_key(key) == key
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Which film did Christopher Nolan direct after The Prestige?", ["Christopher Nolan", "Prestige"]),
+        ("Who is J. R. Hartley?", ["J. R. Hartley"]),
+        ("Did the US and Saint-Denis agree?", ["US", "Saint-Denis"]),
+        ("Кому служил Марко Поло?", ["Марко Поло"]),
+        ("马可·波罗服务于谁？", []),
+        ("where was he born?", []),
+        ("WHO WAS IT?", []),
+        ("Did The Who play?", []),
+        ("In 1905 Einstein wrote.", ["Einstein"]),
+        ("", []),
+    ],
+)
+def test_runs_of_capitalised_words(text: str, expected: list[str]) -> None:
+    assert [text[start:end] for start, end in capitalised_spans(text)] == expected
+
+
+def _counts(text: str, *names: str) -> dict[str, int]:
+    """Return how often each name occurs in the text, by name."""
+    by_anchor: dict[str, list[str]] = {}
+    for key in {entity_key(name) for name in names}:
+        by_anchor.setdefault(anchor(name_forms(key)), []).append(key)
+    found = count_occurrences(split_words(text), by_anchor)
+    return {name: found[entity_key(name)] for name in names if entity_key(name) in found}
+
+
+def _stands_in(part: Sequence[str], whole: Sequence[str]) -> bool:
+    return any(list(whole[start : start + len(part)]) == list(part) for start in range(len(whole) - len(part) + 1))
+
+
+def _is_candidate(key: str, text: str) -> bool:
+    """Say whether full text, asked for the key, would return the text."""
+    words = split_words(text)
+    if len(name_forms(key)) == 1:
+        return capital_term(key) in capital_terms(words)
+    return bool(phrase_terms(key)) and _stands_in(phrase_terms(key), index_terms(words))
+
+
+@pytest.mark.parametrize(
+    ("key", "is_worth_it"),
+    [
+        ("ab", True),
+        ("长城", True),
+        ("1984", True),
+        ("1 2", True),
+        ("c#", True),
+        ("a", False),
+        ("长", False),
+        ("7", False),
+        ("12345", False),
+        ("&&", False),
+        ("++", False),
+        ("", False),
+    ],
+)
+def test_short_names_and_numbers_and_signs_are_not_looked_for(key: str, is_worth_it: bool) -> None:
+    assert is_linkable(key) == is_worth_it
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "n"),
+    [
+        ("Venice", "Venice, venice, VENICE, Venetian, Venice's.", 2),
+        ("NAPOLEON", "Napoleon NAPOLEON napoleon", 2),
+        ("WHO", "WHO who Who The WHO's", 2),
+        ("Who", "WHO who Who The WHO's", 1),
+        ("marco polo", "Marco Polo, MARCO POLO, marco polo, Marco Marco Polo Polo", 4),
+        ("New York New York", "New York New York New York", 2),
+        ("Ab Ab", "Ab Ab Ab", 2),
+        ("长城", "长城长城城长", 2),
+        ("人人", "人人人人", 3),
+        ("Μαΐου", "Μαΐου μαΐου", 1),
+        ("iPhone", "An iPhone and an iphone", 1),
+    ],
+)
+def test_occurrences_are_counted_by_whole_words_in_a_row(name: str, text: str, n: int) -> None:
+    assert _counts(text, name) == {name: n}
+
+
+def test_names_that_share_a_beginning_are_counted_apart() -> None:
+    assert _counts("New York City. New York. York!", "New York", "New York City", "York", "New") == {
+        "New York": 2,
+        "New York City": 1,
+        "York": 3,
+        "New": 2,
+    }
+
+
+@settings(deadline=None, max_examples=2_000, derandomize=True)
+@given(TEXTS, PIECED_NAMES, st.booleans())
+@example("长  城", "长城", False)
+@example("牛股A", "股A", False)
+@example("A股市", "A股", False)
+@example("股 票", "股+票", False)
+@example("Μαΐου", "Μαΐου", False)
+def test_a_text_that_names_something_is_among_the_candidates_for_it(text: str, name: str, is_within: bool) -> None:
+    """Linking new names to old chunks looks at candidates only; linking new chunks to old names at every anchor."""
+    text = f"{text}{name}{text}" if is_within else text
+    key = entity_key(name)
+    if not is_linkable(key):
+        return
+    if _counts(text, name):
+        assert _is_candidate(key, text)
+        assert anchor(name_forms(key)) in find_name_starts(split_words(text)).anchors
+
+
+@settings(deadline=None, max_examples=500, derandomize=True)
+@given(PIECED_NAMES)
+def test_a_name_of_several_joined_words_occurs_in_itself(name: str) -> None:
+    key = entity_key(name)
+    forms = name_forms(key)
+    if is_linkable(key) and len(forms) > 1 and all(word.is_joined for word in split_words(key)[1:]):
+        assert count_occurrences(split_words(key), {anchor(forms): [key]}) == {key: 1}

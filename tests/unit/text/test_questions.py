@@ -2,57 +2,93 @@
 
 import pytest
 
-from quipu.text.questions import Asked, asked_for, offers
+from quipu.text.questions import AnswerType, answer_entity_types, expected_answer_type, offers_answer
 
 
 @pytest.mark.parametrize(
     ("question", "asked"),
     [
-        ("Who printed the Mainz Psalter?", Asked.PERSON),
-        ("By whom was it printed?", Asked.PERSON),
-        ("When did the printer die?", Asked.TIME),
-        ("In which year was it printed?", Asked.TIME),
-        ("Where was it printed?", Asked.PLACE),
-        ("In what city was it printed?", Asked.PLACE),
-        ("How many copies were printed?", Asked.NUMBER),
-        ("What is the population of Mainz?", Asked.NUMBER),
-        ("Which book did he print?", Asked.NAME),
-        ("What were the keepers called?", Asked.NAME),
-        ("Why did he print it?", Asked.OTHER),
-        ("Кто напечатал книгу?", Asked.PERSON),
-        ("Когда её напечатали?", Asked.TIME),
-        ("В каком году её напечатали?", Asked.TIME),
-        ("Где её напечатали?", Asked.PLACE),
-        ("В каком городе её напечатали?", Asked.PLACE),
-        ("Сколько книг напечатали?", Asked.NUMBER),
-        ("Какой князь помог ему?", Asked.NAME),
-        ("谁发明了活字？", Asked.PERSON),
-        ("他住在哪里？", Asked.PLACE),
-        ("这本书是哪一年印的？", Asked.TIME),
-        ("印了多少本？", Asked.NUMBER),
-        ("那本书叫什么？", Asked.NAME),
-        ("", Asked.OTHER),
+        ("Who printed the Mainz Psalter?", AnswerType.PERSON),
+        ("By whom was it printed?", AnswerType.PERSON),
+        ("When did the printer die?", AnswerType.TIME),
+        ("In which year was it printed?", AnswerType.TIME),
+        ("Where was it printed?", AnswerType.PLACE),
+        ("In what city was it printed?", AnswerType.PLACE),
+        ("How many copies were printed?", AnswerType.NUMBER),
+        ("What is the population of Mainz?", AnswerType.NUMBER),
+        ("Which book did he print?", AnswerType.NAME),
+        ("What were the keepers called?", AnswerType.NAME),
+        ("Why did he print it?", AnswerType.OTHER),
+        ("Кто напечатал книгу?", AnswerType.PERSON),
+        ("Когда её напечатали?", AnswerType.TIME),
+        ("В каком году её напечатали?", AnswerType.TIME),
+        ("Где её напечатали?", AnswerType.PLACE),
+        ("В каком городе её напечатали?", AnswerType.PLACE),
+        ("Сколько книг напечатали?", AnswerType.NUMBER),
+        ("Какой князь помог ему?", AnswerType.NAME),
+        ("谁发明了活字？", AnswerType.PERSON),
+        ("他住在哪里？", AnswerType.PLACE),
+        ("这本书是哪一年印的？", AnswerType.TIME),
+        ("印了多少本？", AnswerType.NUMBER),
+        ("那本书叫什么？", AnswerType.NAME),
+        ("", AnswerType.OTHER),
     ],
 )
-def test_the_kind_of_thing_asked_for_is_told_by_the_words(question: str, asked: Asked) -> None:
-    assert asked_for(question) is asked
+def test_the_kind_of_thing_asked_for_is_told_by_the_words(question: str, asked: AnswerType) -> None:
+    assert expected_answer_type(question) is asked
 
 
 @pytest.mark.parametrize(
     ("asked", "text", "question", "offered"),
     [
-        (Asked.TIME, "It was printed in 1457.", "When was it printed?", True),
-        (Asked.TIME, "It was printed in 1457.", "When in 1457 was it printed?", False),
-        (Asked.TIME, "Её напечатали 3 марта.", "Когда?", True),
-        (Asked.TIME, "它是明朝末年印的。", "什么时候印的？", True),
-        (Asked.TIME, "It was printed by hand.", "When was it printed?", False),
-        (Asked.NUMBER, "They made twelve of 1,282 types.", "How many types?", True),
-        (Asked.NUMBER, "共有三百页。", "多少页？", True),
-        (Asked.NUMBER, "They made some.", "How many?", False),
-        (Asked.PERSON, "It was printed in 1457.", "Who?", False),
+        (AnswerType.TIME, "It was printed in 1457.", "When was it printed?", True),
+        (AnswerType.TIME, "It was printed in 1457.", "When in 1457 was it printed?", False),
+        (AnswerType.TIME, "Её напечатали 3 марта.", "Когда?", True),
+        (AnswerType.TIME, "它是明朝末年印的。", "什么时候印的？", True),
+        (AnswerType.TIME, "It was printed by hand.", "When was it printed?", False),
+        (AnswerType.NUMBER, "They made twelve of 1,282 types.", "How many types?", True),
+        (AnswerType.NUMBER, "共有三百页。", "多少页？", True),
+        (AnswerType.NUMBER, "They made some.", "How many?", False),
+        (AnswerType.PERSON, "It was printed in 1457.", "Who?", False),
     ],
 )
 def test_a_time_or_number_is_offered_where_the_question_does_not_say_it(
-    asked: Asked, text: str, question: str, offered: bool
+    asked: AnswerType, text: str, question: str, offered: bool
 ) -> None:
-    assert offers(asked, text, question) is offered
+    assert offers_answer(asked, text, question) is offered
+
+
+_TYPES = ("Concept", "Data", "Event", "Location", "Organization", "Other", "Person")
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Who founded the bank?", ("Organization", "Person")),
+        ("Where was he born?", ("Location",)),
+        ("Which city did he rule?", ("Location",)),
+        ("When did it end?", ("Data", "Event")),
+        ("How many ships sailed?", ("Data",)),
+        ("Which organization was founded there?", ("Organization",)),
+        ("Why did it fail?", ()),
+        ("Кто основал банк?", ("Organization", "Person")),
+        ("Где он родился?", ("Location",)),
+        ("Когда закончилась война?", ("Data", "Event")),
+        ("谁建立了银行？", ("Organization", "Person")),
+        ("他在哪里出生？", ("Location",)),
+        ("战争什么时候结束？", ("Data", "Event")),
+    ],
+)
+def test_the_words_of_a_question_tell_the_type_of_its_answer(question: str, expected: tuple[str, ...]) -> None:
+    assert answer_entity_types(question, _TYPES) == expected
+
+
+def test_types_in_other_languages_and_cases_are_known() -> None:
+    assert answer_entity_types("Кто это?", ("ПЕРСОНА", "МЕСТО")) == ("ПЕРСОНА",)
+    assert answer_entity_types("他在哪里？", ("人物", "地点")) == ("地点",)
+    assert answer_entity_types("Who is it?", ("geo", "person")) == ("person",)
+
+
+def test_only_types_there_are_come_out() -> None:
+    assert answer_entity_types("Who is it?", ("Ship",)) == ()
+    assert answer_entity_types("Who is it?", ()) == ()

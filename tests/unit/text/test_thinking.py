@@ -2,7 +2,7 @@
 
 import pytest
 
-from quipu.text.thinking import has_thinking, without_tags, without_thinking
+from quipu.text.thinking import has_thinking, strip_thinking, strip_thinking_tags
 
 
 @pytest.mark.parametrize(
@@ -32,10 +32,10 @@ from quipu.text.thinking import has_thinking, without_tags, without_thinking
     ],
 )
 def test_what_is_thought_goes_and_what_is_said_stays(text: str, rest: str) -> None:
-    assert without_thinking(text) == rest
+    assert strip_thinking(text) == rest
 
 
 def test_tags_are_noticed_and_can_go_alone() -> None:
     assert has_thinking("a <THINK> b")
     assert not has_thinking("I think. <b>Yes</b>")
-    assert without_tags("<think>\na\n</think>b") == "\na\nb"
+    assert strip_thinking_tags("<think>\na\n</think>b") == "\na\nb"

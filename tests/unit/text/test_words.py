@@ -1,74 +1,12 @@
 """Tests of words: terms of full text, and where names occur."""
 
-from collections.abc import Sequence
-
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings
 
-from quipu.text.names import entity_key
-from quipu.text.words import (
-    anchor,
-    anchored,
-    capital_term,
-    capital_terms,
-    count_occurrences,
-    index_terms,
-    is_linkable,
-    is_unspaced,
-    name_forms,
-    phrase_terms,
-    query_terms,
-    split_words,
-)
-
-_PIECES = (
-    *(" ", "  ", "\n", " \n ", "-", " - ", "·", "・", "&", " & ", ".", ". ", "'", "’s", ", ", "/", "+", "#", "\u200d"),
-    *(
-        "A",
-        "a",
-        "B",
-        "WHO",
-        "who",
-        "Who",
-        "St",
-        "x1",
-        "9",
-        "1984",
-        "C++",
-        "C#",
-        "O'Brien",
-        "İ",
-        "ß",
-        "é",
-        "e\u0301",
-        "⑴",
-    ),
-    *("长", "城", "股", "票", "ン", "ス", "서", "울", "ก", "รุ", "राम", "री", "Ж", "ж", "ΐ", "Ἀθ", "ﷺ", "Ⅳ"),
-)
-_TEXTS = st.lists(st.sampled_from(_PIECES), min_size=1, max_size=14).map("".join)
-_NAMES = st.lists(st.sampled_from(_PIECES), min_size=1, max_size=5).map("".join)
-
-
-def _counts(text: str, *names: str) -> dict[str, int]:
-    """Return how often each name occurs in the text, by name."""
-    by_anchor: dict[str, list[str]] = {}
-    for key in {entity_key(name) for name in names}:
-        by_anchor.setdefault(anchor(name_forms(key)), []).append(key)
-    found = count_occurrences(split_words(text), by_anchor)
-    return {name: found[entity_key(name)] for name in names if entity_key(name) in found}
-
-
-def _stands_in(part: Sequence[str], whole: Sequence[str]) -> bool:
-    return any(list(whole[start : start + len(part)]) == list(part) for start in range(len(whole) - len(part) + 1))
-
-
-def _is_candidate(key: str, text: str) -> bool:
-    """Say whether full text, asked for the key, would return the text."""
-    words = split_words(text)
-    if len(name_forms(key)) == 1:
-        return capital_term(key) in capital_terms(words)
-    return bool(phrase_terms(key)) and _stands_in(phrase_terms(key), index_terms(words))
+from quipu.providers.jieba import JiebaSegmenter
+from quipu.text.unicode import is_unspaced
+from quipu.text.words import TOKENIZER_IDENTITY, Analyzer, index_terms, query_terms, split_words
+from tests.unit.text.text_pieces import TEXTS
 
 
 @pytest.mark.parametrize(
@@ -167,90 +105,13 @@ def test_a_question_asks_for_each_term_once_and_of_a_run_for_pairs_alone(questio
 
 
 @settings(deadline=None, max_examples=300, derandomize=True)
-@given(_TEXTS)
+@given(TEXTS)
 def test_a_text_has_every_term_that_it_asks_for_as_a_question(text: str) -> None:
     assert set(query_terms(text)) <= set(index_terms(split_words(text)))
 
 
-@pytest.mark.parametrize(
-    ("key", "is_worth_it"),
-    [
-        ("ab", True),
-        ("长城", True),
-        ("1984", True),
-        ("1 2", True),
-        ("c#", True),
-        ("a", False),
-        ("长", False),
-        ("7", False),
-        ("12345", False),
-        ("&&", False),
-        ("++", False),
-        ("", False),
-    ],
-)
-def test_short_names_and_numbers_and_signs_are_not_looked_for(key: str, is_worth_it: bool) -> None:
-    assert is_linkable(key) == is_worth_it
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "n"),
-    [
-        ("Venice", "Venice, venice, VENICE, Venetian, Venice's.", 2),
-        ("NAPOLEON", "Napoleon NAPOLEON napoleon", 2),
-        ("WHO", "WHO who Who The WHO's", 2),
-        ("Who", "WHO who Who The WHO's", 1),
-        ("marco polo", "Marco Polo, MARCO POLO, marco polo, Marco Marco Polo Polo", 4),
-        ("New York New York", "New York New York New York", 2),
-        ("Ab Ab", "Ab Ab Ab", 2),
-        ("长城", "长城长城城长", 2),
-        ("人人", "人人人人", 3),
-        ("Μαΐου", "Μαΐου μαΐου", 1),
-        ("iPhone", "An iPhone and an iphone", 1),
-    ],
-)
-def test_occurrences_are_counted_by_whole_words_in_a_row(name: str, text: str, n: int) -> None:
-    assert _counts(text, name) == {name: n}
-
-
-def test_names_that_share_a_beginning_are_counted_apart() -> None:
-    assert _counts("New York City. New York. York!", "New York", "New York City", "York", "New") == {
-        "New York": 2,
-        "New York City": 1,
-        "York": 3,
-        "New": 2,
-    }
-
-
-@settings(deadline=None, max_examples=2_000, derandomize=True)
-@given(_TEXTS, _NAMES, st.booleans())
-@example("长  城", "长城", False)
-@example("牛股A", "股A", False)
-@example("A股市", "A股", False)
-@example("股 票", "股+票", False)
-@example("Μαΐου", "Μαΐου", False)
-def test_a_text_that_names_something_is_among_the_candidates_for_it(text: str, name: str, is_within: bool) -> None:
-    """Linking new names to old chunks looks at candidates only; linking new chunks to old names at every anchor."""
-    text = f"{text}{name}{text}" if is_within else text
-    key = entity_key(name)
-    if not is_linkable(key):
-        return
-    if _counts(text, name):
-        assert _is_candidate(key, text)
-        assert anchor(name_forms(key)) in anchored(split_words(text)).anchors
-
-
 @settings(deadline=None, max_examples=500, derandomize=True)
-@given(_NAMES)
-def test_a_name_of_several_joined_words_occurs_in_itself(name: str) -> None:
-    key = entity_key(name)
-    forms = name_forms(key)
-    if is_linkable(key) and len(forms) > 1 and all(word.is_joined for word in split_words(key)[1:]):
-        assert count_occurrences(split_words(key), {anchor(forms): [key]}) == {key: 1}
-
-
-@settings(deadline=None, max_examples=500, derandomize=True)
-@given(_TEXTS)
+@given(TEXTS)
 def test_a_word_is_what_its_characters_say_wherever_it_stands(text: str) -> None:
     words = split_words(text)
     assert [word.form for word in split_words(f"{text}\n\n{text}")] == [word.form for word in (*words, *words)]
@@ -258,3 +119,35 @@ def test_a_word_is_what_its_characters_say_wherever_it_stands(text: str) -> None
         assert word.form
         assert is_unspaced(word.form) == is_unspaced(text[word.start])
         assert [each.form for each in split_words(text[word.start : word.end])] == [word.form]
+
+
+TEXT = "毕业于中国科学院计算所, then on to the Great Wall 长城"
+
+
+@pytest.fixture
+def analyzer() -> Analyzer:
+    segmenter = JiebaSegmenter()
+    return Analyzer(segment=segmenter.words, segmenter=segmenter.identity)
+
+
+def test_without_a_segmenter_terms_are_words_and_pairs() -> None:
+    words = split_words(TEXT)
+    assert Analyzer().terms(words) == index_terms(words)
+    assert Analyzer().identity == TOKENIZER_IDENTITY
+
+
+def test_a_segmenter_adds_longer_words_behind_the_pairs(analyzer: Analyzer) -> None:
+    words = split_words(TEXT)
+    pairs, terms = index_terms(words), analyzer.terms(words)
+    assert terms[: len(pairs)] == pairs
+    assert {"中国科学院", "计算所"} <= set(terms[len(pairs) :])
+    assert all(len(term) >= 3 for term in terms[len(pairs) :])
+
+
+def test_questions_are_cut_as_chunks_are(analyzer: Analyzer) -> None:
+    assert "中国科学院" in analyzer.query_terms("中国科学院在哪里？")
+    assert set(analyzer.query_terms("中国科学院")) <= set(analyzer.terms(split_words(TEXT)))
+
+
+def test_the_segmenter_is_part_of_the_recorded_identity(analyzer: Analyzer) -> None:
+    assert analyzer.identity.startswith(f"{TOKENIZER_IDENTITY}+jieba/")

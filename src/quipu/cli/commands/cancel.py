@@ -10,7 +10,7 @@ from quipu.cli.options import QuipuCommand
 from quipu.cli.output import emit
 from quipu.cli.session import with_engine
 from quipu.model.document import DocumentStatus
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 if TYPE_CHECKING:
     from quipu.engine import Quipu
@@ -34,4 +34,4 @@ async def _cancel(engine: "Quipu", ids: Sequence[str]) -> int:
 
 
 def _render(console: Console, result: dict[str, int]) -> None:
-    console.print(f"Work on {counted(result['cancelled'], 'document')} dropped.")
+    console.print(f"Work on {format_count(result['cancelled'], 'document')} dropped.")

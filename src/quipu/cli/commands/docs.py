@@ -7,7 +7,7 @@ from quipu.cli.options import QuipuCommand
 from quipu.cli.output import emit, named, styled, table
 from quipu.cli.session import with_engine
 from quipu.model.document import Document, DocumentStatus
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 _STYLE_BY_STATUS = {DocumentStatus.READY: "green", DocumentStatus.FAILED: "red", DocumentStatus.PARTIAL: "yellow"}
 
@@ -38,7 +38,7 @@ def _render(console: Console, documents: list[Document]) -> None:
         )
     if documents:
         console.print(listing)
-    console.print(counted(len(documents), "document"))
+    console.print(format_count(len(documents), "document"))
     for document in documents:
         if document.error:
             name = "" if document.id in document.error else f"{document.id}: "

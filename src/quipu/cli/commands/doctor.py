@@ -22,7 +22,7 @@ from quipu.cli.options import QuipuCommand
 from quipu.cli.output import emit, styled, table
 from quipu.cli.session import load_settings, waiting, with_engine
 from quipu.errors import QuipuError
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 if TYPE_CHECKING:
     from quipu.engine import Quipu
@@ -149,7 +149,7 @@ def _index(settings: "Settings") -> Check:
     if not settings.index.exists():
         return Check(name="index", outcome="ok", detail=f"none at {settings.index} yet", remedy="quipu add PATH")
     status = with_engine(lambda engine: engine.status(), settings)
-    detail = f"{status.path}: {counted(status.n_documents, 'document')}, schema {status.schema}, {status.embedder}"
+    detail = f"{status.path}: {format_count(status.n_documents, 'document')}, schema {status.schema}, {status.embedder}"
     found = Check(name="index", outcome="ok", detail=detail)
     if damage := with_engine(lambda engine: engine.damage(), settings):
         remedy = "Restore it from a copy, or delete the folder and add the documents again."

@@ -15,7 +15,7 @@ from quipu.cli.refreshed import render_refreshed
 from quipu.cli.session import load_settings, with_engine
 from quipu.errors import InvalidInput
 from quipu.model.results import ImportResult
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 _SHOWN = 5
 
@@ -63,12 +63,13 @@ def _check(paths: Sequence[Path]) -> None:
 
 def _render(console: Console, report: ImportResult) -> None:
     console.print(
-        f"{counted(report.n_added, 'document')} added, {report.n_updated:,} updated, {report.n_unchanged:,} unchanged;"
-        f" {counted(report.n_chunks, 'chunk')}."
+        f"{format_count(report.n_added, 'document')} added, {report.n_updated:,} updated, "
+        f"{report.n_unchanged:,} unchanged;"
+        f" {format_count(report.n_chunks, 'chunk')}."
     )
     if report.n_communities:
         console.print(
-            f"{counted(report.n_communities, 'community')} and {counted(report.n_reports, 'report')} adopted."
+            f"{format_count(report.n_communities, 'community')} and {format_count(report.n_reports, 'report')} adopted."
         )
     if report.unknown:
         names = ", ".join(report.unknown[:_SHOWN])

@@ -6,7 +6,7 @@ from rich.console import Console
 from quipu.cli.options import QuipuCommand
 from quipu.cli.output import emit
 from quipu.cli.session import with_engine
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 
 @click.command("purge", cls=QuipuCommand, examples=("quipu purge",))
@@ -19,4 +19,4 @@ def command() -> None:
 
 
 def _render(console: Console, result: dict[str, int]) -> None:
-    console.print(f"{counted(result['dropped'], 'row')} dropped.")
+    console.print(f"{format_count(result['dropped'], 'row')} dropped.")

@@ -8,7 +8,7 @@ from quipu.cli.options import QuipuCommand
 from quipu.cli.output import emit
 from quipu.cli.progress import progress
 from quipu.cli.session import load_settings, with_engine
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 
 @click.command("reembed", cls=QuipuCommand, examples=("quipu reembed",))
@@ -27,6 +27,6 @@ def command(budget: str | None) -> None:
 
 def _render(console: Console, result: dict[str, int]) -> None:
     if result["embedded"]:
-        console.print(f"{counted(result['embedded'], 'text')} embedded; the new vectors answer from now on.")
+        console.print(f"{format_count(result['embedded'], 'text')} embedded; the new vectors answer from now on.")
     else:
         console.print("Every text has its vector of the embedder that is set: there was nothing to do.")

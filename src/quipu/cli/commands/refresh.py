@@ -14,7 +14,7 @@ from quipu.cli.refreshed import render_refreshed
 from quipu.cli.session import load_settings, with_engine
 from quipu.model.derivation import DerivationState
 from quipu.model.results import RefreshResult
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 _ABOUT = (
     "What is made anew costs about this: replies that are known from before, and vectors of texts that stay, cost"
@@ -80,7 +80,7 @@ def command(
 
 def _render(console: Console, report: RefreshResult) -> None:
     outcome = "Stopped" if report.stopped else "Up to date" if report.is_whole else "Not finished"
-    console.print(f"{outcome}; {counted(report.n_embedded, 'text')} embedded.")
+    console.print(f"{outcome}; {format_count(report.n_embedded, 'text')} embedded.")
     render_refreshed(console, report)
 
 

@@ -15,7 +15,7 @@ from quipu.cli.progress import progress
 from quipu.cli.refreshed import render_refreshed
 from quipu.cli.session import load_settings, with_engine
 from quipu.model.results import RemoveResult
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 if TYPE_CHECKING:
     from quipu.engine import Quipu
@@ -75,18 +75,18 @@ def _expand(ids: Sequence[str], known: Sequence[str]) -> list[str]:
 
 def _confirm(chosen: Sequence[str]) -> None:
     if not sys.stdin.isatty():
-        raise click.UsageError(f"This removes {counted(len(chosen), 'document')}: say --yes.")
+        raise click.UsageError(f"This removes {format_count(len(chosen), 'document')}: say --yes.")
     console = stderr()
     for each in chosen[:_SHOWN]:
         console.print(named(f"  {each}"))
     if len(chosen) > _SHOWN:
         console.print(f"  … and {len(chosen) - _SHOWN:,} more")
-    click.confirm(f"Remove {counted(len(chosen), 'document')}?", abort=True, err=True)
+    click.confirm(f"Remove {format_count(len(chosen), 'document')}?", abort=True, err=True)
 
 
 def _render(console: Console, report: RemoveResult) -> None:
     for each in report.removed[:_SHOWN]:
         console.print(named(f"removed {each}"))
     who = "it" if len(report.removed) == 1 else "they"
-    console.print(f"{counted(len(report.removed), 'document')} removed, with everything {who} said.")
+    console.print(f"{format_count(len(report.removed), 'document')} removed, with everything {who} said.")
     render_refreshed(console, report.refreshed)

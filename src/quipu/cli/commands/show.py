@@ -12,7 +12,7 @@ from quipu.cli.session import with_engine
 from quipu.model.delta import ChunkFacts
 from quipu.model.graph import Chunk, Claim, ClaimMention, Relation
 from quipu.model.results import DocumentDetails, EntityDetails, RelationDetails
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 _EXCERPT_CELLS = 200
 _MAX_ROWS = 20
@@ -126,8 +126,8 @@ def _render_entity(console: Console, found: EntityDetails) -> None:
     if entity.description:
         console.print(styled(entity.description))
     console.print(
-        f"{counted(entity.n_mentions, 'mention')}, {counted(len(found.chunks), 'chunk')},"
-        f" {counted(entity.degree, 'relation')}"
+        f"{format_count(entity.n_mentions, 'mention')}, {format_count(len(found.chunks), 'chunk')},"
+        f" {format_count(entity.degree, 'relation')}"
     )
     _print_relations(console, found.relations, entity.key)
     _print_claims(console, "chunk", [(claim.chunk_id, claim) for claim in found.claims])
@@ -174,7 +174,7 @@ def _render_relation(console: Console, found: RelationDetails) -> None:
         console.print(styled(", ".join(relation.keywords)))
     if relation.description:
         console.print(styled(relation.description))
-    console.print(f"weight {relation.weight:g}, {counted(relation.n_mentions, 'mention')}")
+    console.print(f"weight {relation.weight:g}, {format_count(relation.n_mentions, 'mention')}")
     for facts in found.chunks[:_MAX_ROWS]:
         console.print()
         _print_chunk_head(console, facts.chunk)
@@ -191,4 +191,4 @@ def _print_chunk_head(console: Console, chunk: Chunk) -> None:
 
 def _print_rest(console: Console, n: int, noun: str) -> None:
     if n > _MAX_ROWS:
-        console.print(f"… and {counted(n - _MAX_ROWS, noun)} more; --json shows all.", style="dim")
+        console.print(f"… and {format_count(n - _MAX_ROWS, noun)} more; --json shows all.", style="dim")

@@ -13,7 +13,7 @@ from quipu.cli.session import command_line, with_engine
 from quipu.cli.work import work_in_words
 from quipu.model.document import DocumentStatus
 from quipu.model.results import IndexStatus
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 
 @click.command("status", cls=QuipuCommand, examples=("quipu status", "quipu --index ./kb status --json"))
@@ -27,23 +27,24 @@ def command() -> None:
 
 def _render(console: Console, status: IndexStatus) -> None:
     console.print(styled(f"Index {status.path}, revision {status.revision:,}, {status.n_bytes / 1e6:,.1f} MB", "bold"))
-    console.print(f"  {counted(status.n_documents, 'document')} in {counted(status.n_chunks, 'chunk')}")
+    console.print(f"  {format_count(status.n_documents, 'document')} in {format_count(status.n_chunks, 'chunk')}")
     console.print(
-        f"  {counted(status.n_entities, 'entity')} and {counted(status.n_relations, 'relation')}"
-        f" from {counted(status.n_mentions, 'mention')} and {counted(status.n_links, 'link')}"
+        f"  {format_count(status.n_entities, 'entity')} and {format_count(status.n_relations, 'relation')}"
+        f" from {format_count(status.n_mentions, 'mention')} and {format_count(status.n_links, 'link')}"
     )
-    console.print(f"  {counted(status.n_vectors, 'vector')} of {status.dimension} numbers by {status.embedder}")
+    console.print(f"  {format_count(status.n_vectors, 'vector')} of {status.dimension} numbers by {status.embedder}")
     if status.other_embedder:
         remedy = f"`{command_line('reembed')}` computes the vectors anew; until then only words are searched for"
         console.print(styled(f"  the embedder that is set is another, {status.other_embedder}: {remedy}", "yellow"))
     console.print(styled(f"  {history(status.readers, status.extractor)}"))
-    console.print(f"  {counted(status.n_replies, 'reply')} kept; schema {status.schema}")
+    console.print(f"  {format_count(status.n_replies, 'reply')} kept; schema {status.schema}")
     for models in _models(status):
         console.print(styled(f"  {models}"))
     n_failed = dict(status.jobs).get(DocumentStatus.FAILED, 0)
     if n_failed:
         console.print(
-            f"  {counted(n_failed, 'document')} failed: `{command_line('docs', '--status', 'failed')}`", style="red"
+            f"  {format_count(n_failed, 'document')} failed: `{command_line('docs', '--status', 'failed')}`",
+            style="red",
         )
     for stale in status.stale:
         console.print(styled(f"  {stale}", "yellow"))

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from quipu.cli.options import QuipuCommand
 from quipu.cli.output import emit
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 _FOOT = (
     "What a strategy needs, `quipu refresh NAME` makes. Its calls of a language model are those before the answer, at"
@@ -61,7 +61,7 @@ def _facts(row: dict[str, object]) -> Iterator[str]:
     if better := _made_on_demand(row["better_with"]):
         yield f"finds more with {', '.join(better)}"
     n, calls = row["n_model_calls"], str(row["model_calls"]).replace("`", "")
-    yield (f"calls: {calls}" if calls else counted(n, "call") if isinstance(n, int) and n else "no call")
+    yield (f"calls: {calls}" if calls else format_count(n, "call") if isinstance(n, int) and n else "no call")
 
 
 def _made_on_demand(needs: object) -> list[str]:

@@ -13,7 +13,7 @@ from quipu.cli.options import QuipuCommand
 from quipu.cli.output import emit, one_line, styled, table
 from quipu.cli.session import with_engine
 from quipu.model.usage import UsageRow, total
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 _MAX_NAME_CELLS = 60
 
@@ -85,7 +85,7 @@ def _render(console: Console, usage: Usage) -> None:
     console.print(listing)
     if usage.total.n_unpriced:
         console.print(
-            f"Of {counted(usage.total.n_unpriced, 'call')} no price is known, and the cost lacks it: "
+            f"Of {format_count(usage.total.n_unpriced, 'call')} no price is known, and the cost lacks it: "
             "give one in a [[price]] table of quipu.toml.",
             style="yellow",
         )

@@ -6,7 +6,7 @@ from rich.console import Console
 from quipu.cli.options import QuipuCommand
 from quipu.cli.output import emit, styled
 from quipu.cli.session import with_engine
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 
 @click.command("verify", cls=QuipuCommand, examples=("quipu verify", "quipu verify --json"))
@@ -25,7 +25,8 @@ def _render(console: Console, differences: list[str]) -> None:
         console.print(styled(difference, "red"))
     if differences:
         console.print(
-            f"{counted(len(differences), 'difference')}. `quipu refresh --rebuild` builds full text and links again."
+            f"{format_count(len(differences), 'difference')}. "
+            f"`quipu refresh --rebuild` builds full text and links again."
         )
     else:
         console.print("Sound: every derivation is what the facts say.", style="green")

@@ -16,7 +16,7 @@ from quipu.derive.hierarchy.refreshing import Refresh
 from quipu.model.cluster import Hierarchy
 from quipu.model.derivation import DerivationRecord, DerivationResult, DerivationState, Freshness, RefreshCost
 from quipu.ports.store import ReadView
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 MAX_TRIES = 3  # where facts change while it is told of them
 _ROW_BYTES = 1_500  # of an aggregate with its report, of its relations, and its entities' places
@@ -36,7 +36,7 @@ async def read_state(
     n_layers = len(counts)
     if made is None:
         return DerivationState(name=NAME, freshness=Freshness.MISSING, cost=_cost(await _n_expected(view), context))
-    holds = f"{counted(n, 'aggregate')} in {counted(n_layers, 'layer')}"
+    holds = f"{format_count(n, 'aggregate')} in {format_count(n_layers, 'layer')}"
     if not is_made_by(made.identity, context.embedder.identity, grouping):
         return DerivationState(
             name=NAME,

@@ -13,7 +13,7 @@ from quipu.model.cluster import ClusterRelation, ClusterReport
 from quipu.model.graph import Entity, Relation
 from quipu.ports.providers import Tokenizer
 from quipu.prompts import aggregate as prompt
-from quipu.text.thinking import without_thinking
+from quipu.text.thinking import strip_thinking
 
 MEMBER_TOKENS, RELATION_TOKENS = 6_000, 6_000  # of a request (LeanRAG)
 MAX_OUTPUT_TOKENS = 2_048
@@ -74,7 +74,7 @@ class Teller:
         )
         request = self._request(messages, basis)
         completion = await ask_for("a text on two aggregates", request, self.ask, _has_words)
-        text = " ".join(without_thinking(completion.text).split())[:MAX_CHARS]
+        text = " ".join(strip_thinking(completion.text).split())[:MAX_CHARS]
         return replace(between.relation, description=text, model=f"{completion.model} aggregate/{prompt.VERSION}")
 
     def _fitting(self, members: list[tuple[str, str]], budget: int) -> list[tuple[str, str]]:
@@ -108,4 +108,4 @@ def _is_report(text: str) -> bool:
 
 
 def _has_words(text: str) -> bool:
-    return bool(without_thinking(text).strip())
+    return bool(strip_thinking(text).strip())

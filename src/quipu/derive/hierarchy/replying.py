@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from quipu.model.cluster import Finding
-from quipu.text.loose_json import loads_loosely
+from quipu.text.lenient_json import parse_lenient_json
 
 MAX_FINDINGS = 10  # LeanRAG asks for five to ten
 
@@ -19,7 +19,7 @@ class Reply:
 
 def read_reply(text: str) -> Reply | None:
     """Return what a reply says of an aggregate, None where it has no name or no description."""
-    value = loads_loosely(text)
+    value = parse_lenient_json(text)
     if not isinstance(value, dict):
         return None
     name, description = (_text(value.get(key)) for key in ("name", "description"))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from quipu.ingest.chunkers.chunker import Chunker
 from quipu.ingest.chunkers.manuscript import Manuscript
 from quipu.model.chunking import AUTO_TOKENS, FIXED, Chunking
-from quipu.text.graphemes import is_grapheme_boundary
+from quipu.text.unicode import is_grapheme_boundary
 
 _OVERLAP_SHARE = 12  # the overlap is this part of a window where none is given: 100 of 1,200 tokens
 _MAX_WORD = 64  # characters; a longer word is cut between graphemes

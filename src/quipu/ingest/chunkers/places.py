@@ -9,8 +9,8 @@ from zlib import crc32
 from quipu.errors import InvalidDocument
 from quipu.ingest.chunkers.manuscript import Manuscript, with_header
 from quipu.model.document import Block
-from quipu.text.graphemes import is_grapheme_boundary
 from quipu.text.sentences import sentence_spans
+from quipu.text.unicode import is_grapheme_boundary
 
 # Levels, best first; 0, 1, 2 … are headings by the number of headings above them.
 PARAGRAPH, LINE, SENTENCE, WORD, AFTER_HEADING = range(100, 105)

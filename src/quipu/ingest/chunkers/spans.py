@@ -7,7 +7,7 @@ from functools import partial
 from quipu.ingest.chunkers.chunker import ChunkSpan
 from quipu.ingest.chunkers.manuscript import Manuscript
 from quipu.model.document import Block
-from quipu.text.graphemes import is_grapheme_boundary
+from quipu.text.unicode import is_grapheme_boundary
 
 
 def strip(text: str, start: int, end: int) -> tuple[int, int]:

@@ -16,8 +16,8 @@ from quipu.model.extraction import (
 )
 from quipu.model.graph import OTHER_TYPE
 from quipu.prompts.extraction import EXAMPLE_NAMES
+from quipu.text.extraction_records import ExtractionRecord
 from quipu.text.names import entity_key
-from quipu.text.records import Record
 
 MAX_ENTITIES = 300
 MAX_RELATIONS = 600
@@ -48,7 +48,7 @@ class Conformer:
         self._examples = frozenset(map(entity_key, EXAMPLE_NAMES))
         self.dropped = Dropped()
 
-    def conform(self, records: Collection[Record], grounds: Grounds) -> Extraction:
+    def conform(self, records: Collection[ExtractionRecord], grounds: Grounds) -> Extraction:
         """Return what the records say that the text can bear out, each thing once, in their order."""
         said = _Said(grounds)
         for record in records:
@@ -72,7 +72,7 @@ class Conformer:
             claims=tuple(dict.fromkeys(said.claims)),
         )
 
-    def names_something(self, records: Iterable[Record], grounds: Grounds) -> bool:
+    def names_something(self, records: Iterable[ExtractionRecord], grounds: Grounds) -> bool:
         """Say whether any name among the records is one of the text."""
         said = _Said(grounds)
         return any(self._is_grounded(name, said) for record in records for name in names_of(record))
@@ -161,7 +161,7 @@ class Conformer:
         return self._kinds.find(said) or (None if self._is_strict else OTHER_TYPE)
 
 
-def names_of(record: Record) -> tuple[str, ...]:
+def names_of(record: ExtractionRecord) -> tuple[str, ...]:
     """Return the names of the things a record is about."""
     if isinstance(record, ExtractedRelation):
         return record.source, record.target

@@ -28,8 +28,8 @@ from quipu.prompts.extraction import (
     render_system,
     render_user,
 )
-from quipu.text.records import Record
-from quipu.text.tuples import TupleReader
+from quipu.text.extraction_records import ExtractionRecord
+from quipu.text.extraction_reply import ExtractionReplyParser
 
 MAX_CALLS = 8  # for one reply and its rest
 MAX_BROKEN = 3
@@ -51,7 +51,7 @@ class Plan:
 class _Reply:
     """One attempt at a reply, read."""
 
-    records: list[Record]
+    records: list[ExtractionRecord]
     finish: FinishReason
     is_half: bool
 
@@ -63,8 +63,8 @@ class Conversation:
         self._llm, self._plan, self._chunk = llm, plan, chunk
         self._n_tokens = count(chunk.text)
         self.grounds = Grounds(chunk)
-        self.records: dict[Record, None] = {}
-        self._broken_off: Sequence[Record] = ()
+        self.records: dict[ExtractionRecord, None] = {}
+        self._broken_off: Sequence[ExtractionRecord] = ()
         self._attempt = self._n_asked = 0
 
     async def hold(self) -> None:
@@ -129,7 +129,7 @@ class Conversation:
         """Have one reply to the end, in as many calls as it takes."""
         cap = self._plan.options.max_output_tokens
         limit = output_tokens(self._n_tokens, cap)
-        got: dict[Record, None] = {}
+        got: dict[ExtractionRecord, None] = {}
         n_broken = n_idle = 0
         for _ in range(MAX_CALLS):
             reply = await self._reply((*said, *self._so_far(got)), limit)
@@ -166,12 +166,12 @@ class Conversation:
         self._n_asked += 1
         completion = await self._llm.complete(request)
         self._n_asked -= completion.is_reused
-        reader = TupleReader(plan.type_words)
+        reader = ExtractionReplyParser(plan.type_words)
         reader.feed(completion.text)
-        reader.close(is_whole=completion.finish is FinishReason.STOP)
-        return _Reply(reader.records, completion.finish, reader.is_half)
+        reader.close(is_complete=completion.finish is FinishReason.STOP)
+        return _Reply(reader.records, completion.finish, reader.is_truncated)
 
-    def _so_far(self, got: Collection[Record]) -> tuple[Message, ...]:
+    def _so_far(self, got: Collection[ExtractionRecord]) -> tuple[Message, ...]:
         if not got:
             return ()
         form = self._plan.options.format
@@ -184,7 +184,7 @@ class Conversation:
         glossary = terms_in(self.grounds, self._plan.options.ontology.glossary)
         return Message("user", render_user(self._chunk, entity_limit(self._n_tokens), glossary, is_again=is_again))
 
-    def _take(self, records: Sequence[Record]) -> None:
+    def _take(self, records: Sequence[ExtractionRecord]) -> None:
         self.records |= dict.fromkeys(records)
 
 

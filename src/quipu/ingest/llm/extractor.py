@@ -16,7 +16,7 @@ from quipu.model.ids import digest
 from quipu.ports.ingest import ExtractionResult
 from quipu.ports.providers import LLM, Tokenizer
 from quipu.prompts.extraction import VERSION as PROMPT_VERSION
-from quipu.text.tuples import PARSER_VERSION
+from quipu.text.extraction_reply import PARSER_VERSION
 
 VERSION = "1"
 AHEAD = 2  # inputs for each call the model answers at a time, so that none of them waits for us

@@ -5,8 +5,8 @@ import unicodedata
 from functools import cached_property
 
 from quipu.model.extraction import ChunkInput
-from quipu.text.function_words import FUNCTION_WORDS
-from quipu.text.scripts import UNSPACED
+from quipu.text.content_terms import STOP_WORDS
+from quipu.text.unicode import UNSPACED
 
 STEM_SHARE = 3  # letters of a word's end that an inflection may change
 MIN_STEM = 4
@@ -34,7 +34,7 @@ class Grounds:
         if any(map(self._holds_word, significant)) or (not significant and self.hold_exactly(name)):
             return True
         initials = "".join(word[0] for word in words)
-        is_initials = len(words) > 1 and initials not in FUNCTION_WORDS and f" {initials} " in self._words
+        is_initials = len(words) > 1 and initials not in STOP_WORDS and f" {initials} " in self._words
         return is_initials or _script(name) != self._script
 
     def hold_whole(self, name: str) -> bool:
@@ -102,7 +102,7 @@ def _joins(outer: str, inner: str) -> bool:
 def _words_of(name: str) -> tuple[list[str], list[str]]:
     """Return the words of a name, folded, and those of them that are significant."""
     words = _WORD.findall(_fold(name))
-    return words, [word for word in words if word not in FUNCTION_WORDS and len(word) > 1]
+    return words, [word for word in words if word not in STOP_WORDS and len(word) > 1]
 
 
 def _fold(text: str) -> str:

@@ -10,8 +10,8 @@ from quipu.ingest.local.han import find_han
 from quipu.ingest.local.lexicon import empty_words
 from quipu.ingest.local.occurrence import Cue
 from quipu.text.names import entity_key
-from quipu.text.scripts import UNSPACED
 from quipu.text.sentences import sentence_spans
+from quipu.text.unicode import UNSPACED
 
 RULES = "names/1"
 MIN_MISSED = 3

@@ -9,7 +9,8 @@ from quipu.ingest.local.candidates import Candidate, spaced_name
 from quipu.ingest.local.lexicon import words
 from quipu.ingest.local.occurrence import Cue, Occurrence
 from quipu.model.extraction import ExtractedAlias
-from quipu.text.names import entity_key, is_acronym
+from quipu.text.names import entity_key
+from quipu.text.words import is_acronym
 
 _BRACKET = re.compile(r"[\"'”»》]?\s?[(（]([^()（）\n]{1,80})[)）]")
 _PIECE = re.compile(r"[,;，；、/]| or | or$|或|, ")

@@ -10,7 +10,7 @@ from quipu.ingest.local.occurrence import Cue, Occurrence
 from quipu.ingest.local.runs import is_date, split_run
 from quipu.ingest.local.russian import extend_phrase, is_common_phrase, is_cyrillic, is_plain_noun, is_verb, split_cases
 from quipu.ingest.local.tokens import Token, find_runs, run_tokens
-from quipu.text.scripts import UNSPACED
+from quipu.text.unicode import UNSPACED
 
 MAX_WORDS = 10
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from quipu.ingest.local.occurrence import Cue, Occurrence
-from quipu.text.scripts import UNSPACED
+from quipu.text.unicode import UNSPACED
 
 MAX_WORDS = 10
 MAX_UNSPACED = 12

@@ -8,7 +8,7 @@ from quipu.ingest.local.han import find_han
 from quipu.ingest.local.lexicon import empty_words
 from quipu.ingest.local.occurrence import Cue, Occurrence
 from quipu.ingest.local.quoted import find_quoted
-from quipu.text.scripts import UNSPACED
+from quipu.text.unicode import UNSPACED
 
 MAX_WORDS = 8
 MAX_LENGTH = 80

@@ -21,7 +21,7 @@ from quipu.model.imported_graph import (
     ImportedGraph,
     ImportedReport,
 )
-from quipu.text.halves import with_half
+from quipu.text.unicode import find_text_with_surrogate
 
 T = TypeVar("T")
 
@@ -194,7 +194,7 @@ def _lines(file: Path, *, is_named: bool) -> Iterator[tuple[str, Line]]:
 
 def _value(where: str, written: str) -> object:
     """Return what a line holds. Raises InvalidInput where it is no JSON in UTF-8."""
-    if with_half([written]):
+    if find_text_with_surrogate(written):
         raise InvalidInput(f"{where} is not valid UTF-8.", remedy="Convert the file to UTF-8.")
     try:
         return json.loads(written.rstrip())

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from quipu.text.scripts import UNSPACED
+from quipu.text.unicode import UNSPACED
 
 _RUN = re.compile(r"\w+")
 _UNSPACED_CHARACTER = re.compile(f"[{UNSPACED}]")

@@ -10,10 +10,10 @@ from quipu.ingest.reading import extractor_input
 from quipu.model.extraction import GlossaryTerm, TypeRule
 from quipu.model.graph import OTHER_TYPE, Chunk
 from quipu.model.tuning import TypeCount
-from quipu.text.function_words import FUNCTION_WORDS
+from quipu.text.content_terms import STOP_WORDS, stem
 from quipu.text.names import entity_key
-from quipu.text.terms import stem
-from quipu.text.words import is_unspaced, split_words
+from quipu.text.unicode import is_unspaced
+from quipu.text.words import split_words
 
 MAX_SUCH_AS = 3  # names given for a type
 MAX_TERMS = 12  # of the glossary
@@ -118,7 +118,7 @@ def _telling(chunks: Sequence[Chunk]) -> list[str]:
         words = split_words(chunk.text)
         of_chunk = Counter[str]()
         for form, kind in zip(words.forms, words.kinds, strict=True):
-            if not kind and len(form) >= LEAST_LETTERS and form not in FUNCTION_WORDS and not is_unspaced(form):
+            if not kind and len(form) >= LEAST_LETTERS and form not in STOP_WORDS and not is_unspaced(form):
                 of_chunk[stem(form)] += 1
                 surfaces[stem(form)][form] += 1
         n_by_term += of_chunk

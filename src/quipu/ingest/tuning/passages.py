@@ -11,7 +11,7 @@ from quipu.model.graph import Chunk
 from quipu.model.ids import digest
 from quipu.ports.providers import Tokenizer
 from quipu.prompts.tuning import SampleText
-from quipu.text.languages import are_different
+from quipu.text.languages import languages_differ
 from quipu.text.names import entity_key
 from quipu.text.sentences import sentence_spans
 
@@ -47,7 +47,7 @@ def short_texts(chunks: Sequence[Chunk], n: int) -> list[ShortText]:
     usual = max((each.text for each in chunks), key=lambda text: (_n_alike(text, chunks), digest(text)), default="")
     found = [(_n_found(each), each) for chunk in chunks for each in _candidates(chunk)]
     found = [each for each in found if each[0]]
-    found.sort(key=lambda each: (are_different(each[1].text, usual), -each[0], digest(each[1].text)))
+    found.sort(key=lambda each: (languages_differ(each[1].text, usual), -each[0], digest(each[1].text)))
     best: dict[str, ShortText] = {}
     for _, each in found:
         best.setdefault(each.chunk.document_id, each)
@@ -97,7 +97,7 @@ def _candidates(chunk: Chunk) -> Iterator[ShortText]:
 
 def _n_alike(text: str, chunks: Sequence[Chunk]) -> int:
     """Return how many of the chunks are in the language of a text."""
-    return sum(not are_different(text, chunk.text) for chunk in chunks)
+    return sum(not languages_differ(text, chunk.text) for chunk in chunks)
 
 
 def _n_found(each: ShortText) -> int:

@@ -17,7 +17,7 @@ from quipu.model.graph import Chunk
 from quipu.model.ids import digest, digest_bytes
 from quipu.model.tuning import SampledChunk
 from quipu.ports.store import ReadView
-from quipu.text.terms import terms_of
+from quipu.text.content_terms import content_terms_of
 
 T = TypeVar("T")
 
@@ -142,7 +142,7 @@ def _unlike(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
     """Leave out what is nearly the same as a chunk before it."""
     seen: list[frozenset[str]] = []
     for chunk in chunks:
-        terms = frozenset(terms_of(chunk.text))
+        terms = frozenset(content_terms_of(chunk.text))
         if terms and not any(_jaccard(terms, other) >= ALIKE for other in seen):
             seen.append(terms)
             yield chunk

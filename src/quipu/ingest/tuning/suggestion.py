@@ -8,7 +8,7 @@ from quipu.model.extraction import RelationRule, TypeRule
 from quipu.model.graph import OTHER_TYPE
 from quipu.prompts.fence import escape_control_tokens
 from quipu.prompts.tuning import MAX_RELATIONS, MAX_TYPES
-from quipu.text.loose_json import loads_loosely
+from quipu.text.lenient_json import parse_lenient_json
 from quipu.text.sentences import sentence_spans
 
 LEAST_TYPES = 2  # fewer are no guide
@@ -30,7 +30,7 @@ class Suggestion:
 
 def read_suggestion(reply: str, known: Sequence[TypeRule]) -> Suggestion | None:
     """Return what a reply suggests, None where it is none; a type of `known` keeps the spelling it has there."""
-    said = loads_loosely(reply)
+    said = parse_lenient_json(reply)
     if not isinstance(said, dict):
         return None
     found = Suggestion(domain=_domain(said.get("domain")))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from quipu.model.extraction import ExtractionExample, GlossaryTerm, Ontology, RelationRule, TypeRule
 from quipu.model.tuning import TuningOrigin, TypeCount
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 _PLAIN = re.compile(r"[^\W\d_](?:[\w '’/&().-]*[\w).])?")
 _WORDS_OF_YAML = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
@@ -66,7 +66,7 @@ def file_text(
 
 def _origin_lines(origin: TuningOrigin) -> Iterator[str]:
     where = "that were named" if origin.revision is None else f"of the index at revision {origin.revision}"
-    yield f"# Made from {counted(origin.n_documents, 'document')} {where}, sample {origin.sample}."
+    yield f"# Made from {format_count(origin.n_documents, 'document')} {where}, sample {origin.sample}."
     yield from (f"# {name} = {_comment(value)}" for name, value in origin.settings)
 
 
@@ -87,7 +87,7 @@ def _count(count: TypeCount | None) -> str:
     if count is None:
         return ""
     such_as = f", as {', '.join(map(_comment, count.such_as))}" if count.such_as else ""
-    return f"  # found {counted(count.n, 'time')} by rules{such_as}"
+    return f"  # found {format_count(count.n, 'time')} by rules{such_as}"
 
 
 def _relation_lines(relations: Iterable[RelationRule]) -> Iterator[str]:

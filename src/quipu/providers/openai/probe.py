@@ -17,7 +17,7 @@ from quipu.providers.openai.fields import at
 from quipu.providers.openai.listing import find_window, list_models
 from quipu.providers.openai.rerank import HttpReranker
 from quipu.providers.openai.room import window_remedy
-from quipu.text.thinking import without_thinking
+from quipu.text.thinking import strip_thinking
 
 MIN_WINDOW = 8_192  # tokens: instructions, a chunk of 1,200 tokens and a long reply
 
@@ -125,7 +125,7 @@ def _failed(target: Target, error: QuipuError) -> Finding:
 def _enforced(text: str, accepted: JsonAbility) -> JsonAbility:
     """Return what was enforced of a reply: the request never named the schema's field, so a free reply lacks it."""
     try:
-        parsed: object = json.loads(_FENCE.sub("", without_thinking(text)))
+        parsed: object = json.loads(_FENCE.sub("", strip_thinking(text)))
     except ValueError:
         return JsonAbility.NONE
     if accepted is JsonAbility.SCHEMA and isinstance(at(parsed, "quipu"), str):
@@ -138,7 +138,7 @@ def _advice(target: Target, reply: Completion, window: int | None, speed: float 
     if window is not None and window < MIN_WINDOW:
         wider = window_remedy(target.endpoint.provider.name)
         found.append(f"A context window of {window:,} tokens is too small for extraction. {wider}")
-    if not without_thinking(reply.text).strip():
+    if not strip_thinking(reply.text).strip():
         found.append(
             "It spent the whole reply on reasoning, which costs time and money in extraction: turn it off with extra, "
             'as in {"reasoning_effort": "none"} or {"chat_template_kwargs": {"enable_thinking": false}}.'

@@ -13,7 +13,7 @@ from quipu.providers.openai.fields import at, count_at, list_at
 from quipu.providers.openai.said import Fault, Said
 from quipu.providers.openai.session import Session, deadline
 from quipu.providers.openai.vectors import in_order, read_tokens
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 _BATCH_TEXTS = 100
 
@@ -103,7 +103,7 @@ def _read(said: Said, n_texts: int, place: str) -> list[float]:
     scores = [_score(each) for each in results]
     if order is None or not all(map(isfinite, scores)):
         raise Overloaded(
-            f"{place} scored {len(results)} of {counted(n_texts, 'text')}, or not in numbers.",
+            f"{place} scored {len(results)} of {format_count(n_texts, 'text')}, or not in numbers.",
             remedy="Try again.",
             may_cost=True,
         )

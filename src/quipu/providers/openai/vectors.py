@@ -18,7 +18,7 @@ from quipu.providers.openai.endpoint import Target
 from quipu.providers.openai.faults import Kind, kind_of
 from quipu.providers.openai.fields import at, count_at, list_at
 from quipu.providers.openai.said import Fault, Said
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 _BATCH = re.compile(
     r"batch[ _-]?size|too many (inputs|texts|documents)|at most \d+|(input|array)[^.]{0,30}too (long|large)|"
@@ -61,11 +61,11 @@ def read_vectors(said: Said, n_texts: int, dimension: int, place: str) -> Floats
     rows = [_read_vector(at(each, "embedding")) for each in entries]
     order = in_order([count_at(each, "index") for each in entries], n_texts)
     if order is None:
-        raise _malformed(place, f"{counted(len(rows), 'vector')} for {counted(n_texts, 'text')}")
+        raise _malformed(place, f"{format_count(len(rows), 'vector')} for {format_count(n_texts, 'text')}")
     wanted = dimension or (len(rows[0]) if rows else 0)
     odd = next((len(row) for row in rows if len(row) != wanted), None)
     if odd is not None or not wanted:
-        raise _malformed(place, f"vectors of {counted(odd or 0, 'number')} where {wanted} were expected")
+        raise _malformed(place, f"vectors of {format_count(odd or 0, 'number')} where {wanted} were expected")
     vectors = np.stack([rows[index] for index in order])
     if not np.isfinite(vectors).all():
         raise _malformed(place, "vectors that are no numbers")

@@ -14,7 +14,8 @@ from quipu.ports.store import ReadView, VectorSpace
 from quipu.ports.topology import Floats, Topology
 from quipu.retrieve.steps.search import Vector
 from quipu.retrieve.strategy import Tools
-from quipu.text.words import anchor, count_occurrences, name_forms, split_words
+from quipu.text.names import anchor, count_occurrences, name_forms
+from quipu.text.words import split_words
 
 MAX_CHUNKS = 20  # of an entity whose sentences are looked at, the nearest to the question: a hub stands in thousands
 MAX_FRONTIER = 20  # entities gone on from at once, the most active

@@ -10,7 +10,7 @@ from quipu.ports.store import ReadView
 from quipu.retrieve.steps.claiming import MAX_CLAIMS, Charge, charges_of
 from quipu.retrieve.steps.search import near_hits
 from quipu.retrieve.steps.surroundings import Around, relations_of
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,12 +69,12 @@ def _relation_hit(relation: IncidentRelation, keys: Sequence[str]) -> Hit:
 
 
 def _claim_hit(charge: Charge, entity: Scored) -> Hit:
-    shared = f", with {counted(charge.n_shared, 'word')} of the question" if charge.n_shared else ""
+    shared = f", with {format_count(charge.n_shared, 'word')} of the question" if charge.n_shared else ""
     return Hit(id=charge.claim.id, score=entity.score, reason=f"is about {entity.id}{shared}")
 
 
 def _notes(keys: Sequence[str], n_fit: int, cut: Collection[str]) -> Iterator[str]:
     if n_fit < len(keys):
-        yield f"with the relations and claims they bring {n_fit} of {counted(len(keys), 'entity')} fit"
+        yield f"with the relations and claims they bring {n_fit} of {format_count(len(keys), 'entity')} fit"
     if much := [key for key in keys[:n_fit] if key in cut]:
         yield f"only {MAX_CLAIMS} claims each are taken about {', '.join(much)}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from quipu.model.graph import Claim, claim_text
 from quipu.ports.store import ReadView
-from quipu.text.terms import terms_of
+from quipu.text.content_terms import content_terms_of
 
 Place = tuple[str, int]
 
@@ -33,7 +33,7 @@ class Charges:
 async def charges_of(keys: Sequence[str], question: str, view: ReadView) -> Charges:
     """Return what is claimed about entities, of each as much as is of use to a question."""
     said = await view.claims_of_entities(keys, MAX_READ) if keys else {}
-    wanted = frozenset(terms_of(question))
+    wanted = frozenset(content_terms_of(question))
     ordered = await asyncio.to_thread(lambda: {key: of_use(claims, wanted) for key, claims in said.items()})
     return Charges(
         taken={key: ordered.get(key, [])[:MAX_CLAIMS] for key in keys},
@@ -51,8 +51,10 @@ def of_use(claims: Sequence[Claim], wanted: frozenset[str]) -> list[Charge]:
     for each in claims:
         places_by_words.setdefault(_words(each), []).append(_place(each))
     names = {each.subject_name for each in claims}  # in every claim: they tell none from another
-    telling = wanted.difference(*map(terms_of, names))
-    charges = [Charge(claim=each, n_shared=len(telling.intersection(terms_of(claim_text(each))))) for each in claims]
+    telling = wanted.difference(*map(content_terms_of, names))
+    charges = [
+        Charge(claim=each, n_shared=len(telling.intersection(content_terms_of(claim_text(each))))) for each in claims
+    ]
 
     def order(charge: Charge) -> tuple[bool, int, int, Place]:
         place, same = _place(charge.claim), places_by_words[_words(charge.claim)]

@@ -11,7 +11,7 @@ from quipu.model.evidence import Scored
 from quipu.ports.store import ReadView, VectorSpace
 from quipu.retrieve.steps.search import Vector
 from quipu.retrieve.strategy import Tools
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 OVERSAMPLE = 4
 
@@ -69,7 +69,7 @@ async def reported_at(level: int, tree: Tree, view: ReadView) -> tuple[dict[str,
         bare = [cluster for cluster in sought if cluster not in ratings]
         n_without += sum(not tree.beneath(cluster) for cluster in bare)
         sought = [child for cluster in bare for child in tree.beneath(cluster)]
-    notes = (f"{counted(n_without, 'community')} without a report that may be shown",) if n_without else ()
+    notes = (f"{format_count(n_without, 'community')} without a report that may be shown",) if n_without else ()
     return found, notes
 
 

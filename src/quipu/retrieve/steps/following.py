@@ -15,7 +15,7 @@ from quipu.retrieve.steps.search import embed
 from quipu.retrieve.steps.shown import Shown, first_that_fit, room_of
 from quipu.retrieve.steps.surroundings import passages_of, read_around, reports_of
 from quipu.retrieve.strategy import Model, Tools
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 MAX_ENTITIES = 10
 PASSAGE_SHARE = 0.9  # of a call; reports have the rest, entities, relations and claims nothing (DRIFT)
@@ -90,9 +90,9 @@ async def follow(
 def troubles(partials: Sequence[Partial | None]) -> Iterator[str]:
     """Yield what the trace should say of answers that could not be had, and of questions that were not asked."""
     if n_failed := partials.count(None):
-        yield f"{counted(n_failed, 'partial answer')} could not be had"
+        yield f"{format_count(n_failed, 'partial answer')} could not be had"
     if n_unasked := sum(not each.is_asked for each in partials if each):
-        yield f"for {counted(n_unasked, 'question')} nothing was found that fits the budget"
+        yield f"for {format_count(n_unasked, 'question')} nothing was found that fits the budget"
 
 
 def open_questions(partials: Sequence[Partial | None], asked: set[str]) -> list[str]:

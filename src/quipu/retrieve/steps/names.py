@@ -4,9 +4,10 @@ import re
 from dataclasses import dataclass
 
 from quipu.ports.store import ReadView
-from quipu.text.function_words import FUNCTION_WORDS
-from quipu.text.names import entity_key
-from quipu.text.words import Words, is_unspaced, name_forms, split_words
+from quipu.text.content_terms import STOP_WORDS
+from quipu.text.names import entity_key, name_forms
+from quipu.text.unicode import is_unspaced
+from quipu.text.words import Words, split_words
 
 MAX_NAME_WORDS = 12  # a character of an unspaced script counts as a word
 MIN_UNSPACED_LENGTH = 2
@@ -83,7 +84,7 @@ def _ends(text: str, start: int, end: int) -> tuple[int, ...]:
 def _may_name(reading: _Reading, has_capitals: bool) -> bool:
     key, words = reading.key, reading.words
     forms = name_forms(key)
-    if key in FUNCTION_WORDS and len(words) == len(forms):
+    if key in STOP_WORDS and len(words) == len(forms):
         return False  # "who" names nothing, "The Who" may
     if is_unspaced(key):
         return len(forms) >= MIN_UNSPACED_LENGTH

@@ -13,7 +13,7 @@ from quipu.prompts import community_search as prompt
 from quipu.retrieve.steps.said import SaidPoint, read_points
 from quipu.retrieve.steps.shown import Shown, batches, room_of
 from quipu.retrieve.strategy import Model
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +49,12 @@ async def points_in(reports: Sequence[ClusterReport], query: Query, model: Model
 
 
 def _troubles(n_unread: int, n_failed: int, n_unnamed: int) -> Iterator[tuple[int, str]]:
-    yield n_unread, f"not read, too long for the budget: {counted(n_unread, 'report')}"
-    yield n_failed, f"{counted(n_failed, 'reply')} without points"
-    yield n_unnamed, f"{counted(n_unnamed, 'point')} of no report by name, taken to rest on all that was shown with it"
+    yield n_unread, f"not read, too long for the budget: {format_count(n_unread, 'report')}"
+    yield n_failed, f"{format_count(n_failed, 'reply')} without points"
+    yield (
+        n_unnamed,
+        f"{format_count(n_unnamed, 'point')} of no report by name, taken to rest on all that was shown with it",
+    )
 
 
 def best_first(points: Sequence[KeyPoint]) -> list[KeyPoint]:

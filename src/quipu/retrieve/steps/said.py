@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from quipu.text.loose_json import find_json, loads_loosely
+from quipu.text.lenient_json import find_json_values, parse_lenient_json
 
 MAX_POINTS = 20  # of one reply
 MAX_QUESTIONS = 20
@@ -37,9 +37,9 @@ def read_points(reply: str, n_items: int) -> list[SaidPoint] | None:
 
     None stands for a reply that holds no list, or one that was cut off before its first point was whole.
     """
-    said = loads_loosely(reply)
+    said = parse_lenient_json(reply)
     listed = said.get("points") if isinstance(said, dict) else said
-    if not isinstance(listed, list) or (not listed and not any(each.is_whole for each in find_json(reply))):
+    if not isinstance(listed, list) or (not listed and not any(each.is_complete for each in find_json_values(reply))):
         return None
     points = (_point(each, "text", "reports", n_items) for each in listed[:MAX_POINTS])
     return [point for point in points if point is not None]
@@ -47,7 +47,7 @@ def read_points(reply: str, n_items: int) -> list[SaidPoint] | None:
 
 def read_answer(reply: str, n_items: int) -> SaidAnswer | None:
     """Return the partial answer of a reply and the questions it led to, None where it holds neither."""
-    said = loads_loosely(reply)
+    said = parse_lenient_json(reply)
     if not isinstance(said, dict) or not said.keys() & {"answer", "follow_ups"}:
         return None
     return SaidAnswer(point=_point(said, "answer", "sources", n_items), follow_ups=tuple(_questions(said)))
@@ -55,20 +55,20 @@ def read_answer(reply: str, n_items: int) -> SaidAnswer | None:
 
 def read_rating(reply: str) -> float | None:
     """Return the rating of a reply, None where there is none."""
-    said = loads_loosely(reply)
+    said = parse_lenient_json(reply)
     return _number(said.get("rating") if isinstance(said, dict) else said)
 
 
 def read_numbers(reply: str, field: str, n_items: int) -> tuple[int, ...] | None:
     """Return the numbers a reply lists in a field, each once, of `n_items` shown; None where there is no such list."""
-    said = loads_loosely(reply)
+    said = parse_lenient_json(reply)
     listed = said.get(field) if isinstance(said, dict) else said
     return tuple(dict.fromkeys(_numbers(listed, n_items))) if isinstance(listed, list) else None
 
 
 def read_texts(reply: str, field: str) -> tuple[str, ...]:
     """Return the short texts a reply lists in a field, each once; none where there is no such list."""
-    said = loads_loosely(reply)
+    said = parse_lenient_json(reply)
     listed = said.get(field) if isinstance(said, dict) else None
     texts = (" ".join(each.split()) for each in (listed if isinstance(listed, list) else ()) if isinstance(each, str))
     return tuple(dict.fromkeys(each for each in texts if each and len(each) <= MAX_QUESTION))

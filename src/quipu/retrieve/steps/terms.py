@@ -10,7 +10,7 @@ from quipu.prompts import question as prompt
 from quipu.retrieve.steps.names import link_names
 from quipu.retrieve.steps.said import read_texts
 from quipu.retrieve.strategy import Model
-from quipu.text.answer_types import answer_types
+from quipu.text.questions import answer_entity_types
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ async def find_terms(query: Query, types: Sequence[str], view: ReadView, model: 
         subject=query.text,
     )
     (reply,) = await model.ask([request])
-    names, said = read_texts(reply, "names"), read_texts(reply, "answer_types")
+    names, said = read_texts(reply, "names"), read_texts(reply, "answer_entity_types")
     if not names and not said:
         note = "the model's reply holds no names: the words of the question tell"
         return await _by_rules(query, types, view, (note,))
@@ -53,6 +53,6 @@ async def _by_rules(query: Query, types: Sequence[str], view: ReadView, notes: t
     named = tuple(dict.fromkeys(name.surface for name in await link_names(query.text, view)))
     return Terms(
         names=named[: prompt.MAX_NAMES] or (query.text,),
-        types=answer_types(query.text, types)[: prompt.MAX_TYPES],
+        types=answer_entity_types(query.text, types)[: prompt.MAX_TYPES],
         notes=notes,
     )

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, select
 from quipu.stores.relational import derived_schema as d
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.sql import texts_from_json
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 
 def differences(connection: Connection) -> Iterator[str]:
@@ -32,7 +32,7 @@ def differences(connection: Connection) -> Iterator[str]:
         if row.parent is not None and (holder is None or holder.hierarchy != row.hierarchy):
             yield f"cluster {row.id}: what holds it is not there"
         if row.n_entities != sizes[rid]:
-            yield f"cluster {row.id}: kept {counted(row.n_entities, 'entity')}, but there are {sizes[rid]}"
+            yield f"cluster {row.id}: kept {format_count(row.n_entities, 'entity')}, but there are {sizes[rid]}"
     yield from _reports(connection, set(clusters))
 
 

@@ -13,18 +13,17 @@ from quipu.stores.relational import schema as s
 from quipu.stores.relational.backend import Backend
 from quipu.stores.relational.name_sieve import NameSieve
 from quipu.stores.relational.sql import ByValues, execute_rows, insert_rows, next_rid
-from quipu.text.words import (
-    Words,
+from quipu.text.names import (
     anchor,
-    anchored,
     capital_term,
-    count_among,
     count_occurrences,
+    count_occurrences_at,
+    find_name_starts,
     is_linkable,
     name_forms,
     phrase_terms,
-    split_words,
 )
+from quipu.text.words import Words, split_words
 
 _n = s.name.c
 _BY_KEY = ByValues(select(s.name), _n.key)
@@ -61,14 +60,16 @@ def change_names(connection: Connection, sieve: NameSieve, references: Mapping[s
 
 def link_new_chunks(connection: Connection, sieve: NameSieve, words_by_chunk: Mapping[int, Words]) -> None:
     """Find every known name in the words of new chunks."""
-    places_by_chunk = {rid: sieve.sift(connection, anchored(words)) for rid, words in words_by_chunk.items()}
+    places_by_chunk = {rid: sieve.sift(connection, find_name_starts(words)) for rid, words in words_by_chunk.items()}
     wanted = set[str]().union(*(places.anchors for places in places_by_chunk.values()))
     found = _BY_ANCHOR.rows(connection, sorted(wanted))
     keys_by_anchor: dict[str, list[str]] = {}
     for row in found:
         keys_by_anchor.setdefault(row.anchor, []).append(row.key)
     rid_by_key = {row.key: row.rid for row in found}
-    counts = {rid: count_among(words, places_by_chunk[rid], keys_by_anchor) for rid, words in words_by_chunk.items()}
+    counts = {
+        rid: count_occurrences_at(words, places_by_chunk[rid], keys_by_anchor) for rid, words in words_by_chunk.items()
+    }
     _insert(connection, counts, rid_by_key)
 
 

@@ -10,7 +10,7 @@ from quipu.errors import Corrupt, Mismatch, Unavailable
 from quipu.stores.relational import changes, derived_schema, fold, meta, text_index
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.backend import Backend
-from quipu.text.analyzer import Analyzer
+from quipu.text.words import Analyzer
 
 Migration = Callable[[Connection], None]
 

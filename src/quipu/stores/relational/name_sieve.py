@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sqlalchemy import Connection, func, select
 
 from quipu.stores.relational import schema as s
-from quipu.text.words import Anchored
+from quipu.text.names import NameStarts
 
 _ROOM = 16  # places a name, so that about one in sixteen unknown anchors comes through
 _ANCHORS = select(s.name.c.anchor)
@@ -49,7 +49,7 @@ class NameSieve:
             else:
                 self._places[_hashes(anchors, len(self._places))] = True
 
-    def sift(self, connection: Connection, places: Anchored) -> Anchored:
+    def sift(self, connection: Connection, places: NameStarts) -> NameStarts:
         """Return those of `places` where a known name may begin."""
         if self._places is None:
             self._n_looked_up += len(places.anchors)
@@ -58,7 +58,7 @@ class NameSieve:
         if self._places is None:
             return places
         kept = self._places[_hashes(places.anchors, len(self._places))].nonzero()[0].tolist()
-        return Anchored([places.positions[place] for place in kept], [places.anchors[place] for place in kept])
+        return NameStarts([places.positions[place] for place in kept], [places.anchors[place] for place in kept])
 
     def _fill(self, connection: Connection) -> None:
         known = connection.execute(_ANCHORS).scalars().all()

@@ -14,7 +14,7 @@ from quipu.stores.relational.jobs import metadata_from_json
 from quipu.stores.relational.lookup import Lookup
 from quipu.stores.relational.snapshot import Snapshot
 from quipu.stores.relational.sql import select_in, texts_from_json
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 _HIDDEN_JOBS = (DocumentStatus.PARTIAL,)
 _N_CHUNKS = select(func.count()).select_from(s.chunk)
@@ -100,7 +100,7 @@ def _error_of_chunks(row: Row[Any]) -> str:
     if not row.n_failed:
         return ""
     first = ", the first" if row.n_failed > 1 else ""
-    return f"{row.n_failed:,} of {counted(row.n_chunks, 'chunk')} could not be read{first}: {row.chunk_error}"
+    return f"{row.n_failed:,} of {format_count(row.n_chunks, 'chunk')} could not be read{first}: {row.chunk_error}"
 
 
 def _waiting_document(job: Row[Any]) -> Document:

@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 from quipu.stores.relational.allowed import AllowedGraph
 from quipu.stores.relational.backend import Backend
 from quipu.stores.relational.memo import Memo
-from quipu.text.analyzer import Analyzer
+from quipu.text.words import Analyzer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -186,7 +186,7 @@ class SqliteBackend:
         except UnicodeEncodeError as error:
             said = str(error.object)[max(0, error.start - 40) : error.end + 40].strip('[]"')  # ids come as a list
             raise InvalidInput(
-                f"{said!r} holds half of a surrogate pair: bytes that are not UTF-8 text.",
+                f"{said!r} holds a lone surrogate: bytes that are not UTF-8 text.",
                 remedy="Write it as UTF-8.",
             ) from error
         except OperationalError as error:

@@ -11,7 +11,7 @@ from itertools import accumulate
 
 from sqlalchemy import Connection, text
 
-from quipu.text.words import is_unspaced
+from quipu.text.unicode import is_unspaced
 
 _MOST_PER_IDF = 2.2  # k1 + 1: what a term adds to a row's score, however often it occurs, over its IDF
 _LEAST_IDF = 1e-6  # FTS5's, for a term of more than half of the rows

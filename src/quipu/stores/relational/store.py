@@ -56,7 +56,7 @@ from quipu.stores.relational.replies import CallReply
 from quipu.stores.relational.snapshot import Snapshot
 from quipu.stores.relational.threads import finish_in_thread
 from quipu.stores.relational.view import RelationalView
-from quipu.text.analyzer import Analyzer
+from quipu.text.words import Analyzer
 
 T = TypeVar("T")
 

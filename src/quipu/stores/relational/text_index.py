@@ -14,8 +14,8 @@ from quipu.stores.relational.documents import ChunkChanges, ChunkWords
 from quipu.stores.relational.name_sieve import NameSieve
 from quipu.stores.relational.sql import ByValues, blocks, texts_from_json
 from quipu.stores.relational.vector_rows import OWNERS, vector_hash
-from quipu.text.analyzer import Analyzer
-from quipu.text.words import Words, capital_terms, split_words
+from quipu.text.names import capital_terms
+from quipu.text.words import Analyzer, Words, split_words
 
 _CHUNKS_AT_ONCE = 32  # their words, a few hundred bytes each, are in memory together
 

@@ -26,16 +26,9 @@ from quipu.stores.relational.jobs import metadata_from_json
 from quipu.stores.relational.sql import blocks, texts_from_json
 from quipu.stores.relational.text_index import chunk_words, index_terms, wanted_texts
 from quipu.stores.relational.vector_rows import OWNERS
-from quipu.text.analyzer import Analyzer
-from quipu.text.counted import counted
-from quipu.text.words import (
-    anchor,
-    capital_terms,
-    count_occurrences,
-    is_linkable,
-    name_forms,
-    split_words,
-)
+from quipu.text.formatting import format_count
+from quipu.text.names import anchor, capital_terms, count_occurrences, is_linkable, name_forms
+from quipu.text.words import Analyzer, split_words
 
 MAX_EXAMPLES = 20
 
@@ -156,7 +149,7 @@ def _chunks(connection: Connection) -> Iterator[str]:
     for row in connection.execute(select(c.id, c.document, c.ordinal, c.text, c.start_char, c.end_char, c.error)):
         chunks.setdefault(row.document, []).append(row)
         if row.end_char - row.start_char != len(row.text):
-            span = counted(row.end_char - row.start_char, "character")
+            span = format_count(row.end_char - row.start_char, "character")
             yield f"chunk {row.id}: its span has {span}, its text {len(row.text)}"
     for document in connection.execute(select(s.document.c.rid, s.document.c.id, s.document.c.status)):
         of_document = chunks.pop(document.rid, [])
@@ -297,5 +290,5 @@ def _text(connection: Connection, backend: Backend, analyzer: Analyzer) -> Itera
     ):
         for term in sorted(expected.keys() | kept.keys()):
             if expected[term] != kept.get(term, 0):
-                chunks = counted(expected[term], "chunk")
+                chunks = format_count(expected[term], "chunk")
                 yield f"full text: {kind} {term!r} is in {chunks}, indexed in {kept.get(term, 0):,}"

@@ -41,7 +41,7 @@ from quipu.stores.relational.columns import Ints
 from quipu.stores.relational.derived_view import DerivedReads
 from quipu.stores.relational.snapshot import Snapshot
 from quipu.stores.relational.threads import finish_in_thread
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -176,8 +176,8 @@ def _stale(snapshot: Snapshot) -> tuple[str, ...]:
     j = s.job.c
     waiting = select(func.count()).where(j.status.not_in((DocumentStatus.FAILED, DocumentStatus.PARTIAL)))
     n_documents = snapshot.connection.scalar(waiting) or 0
-    notes = [f"not computed yet: {counted(n_vectors, 'vector')}"] if n_vectors else []
-    return (*notes, *([f"waiting: {counted(n_documents, 'document')}"] if n_documents else []))
+    notes = [f"not computed yet: {format_count(n_vectors, 'vector')}"] if n_vectors else []
+    return (*notes, *([f"waiting: {format_count(n_documents, 'document')}"] if n_documents else []))
 
 
 def _counts(snapshot: Snapshot) -> IndexCounts:

@@ -9,8 +9,8 @@ from quipu.testing.scripted.asked import Asked
 from quipu.testing.scripted.fate import Lot
 from quipu.testing.scripted.kind import Kind
 from quipu.testing.scripted.records import names_in, sentences
-from quipu.text.answer_types import answer_types
-from quipu.text.terms import content_terms
+from quipu.text.content_terms import content_terms
+from quipu.text.questions import answer_entity_types
 from quipu.text.words import split_words
 
 _MAX_FOLLOW_UPS = 5
@@ -69,7 +69,7 @@ def _write_terms(asked: Asked, _lot: Lot) -> str:
     listed = re.search(rf"^{re.escape(asked.boundary)}Types\n(.*)$", asked.text, re.MULTILINE)
     types = listed[1].split(", ") if listed else []
     names = list(dict.fromkeys(names_in(asked.question)))
-    return _json({"answer_types": list(answer_types(asked.question, types)), "names": names})
+    return _json({"answer_entity_types": list(answer_entity_types(asked.question, types)), "names": names})
 
 
 def _blocks(asked: Asked) -> list[_Block]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from quipu.ingest.chunkers import ChunkSpan, chunk
 from quipu.model.chunking import FIXED, Chunking
 from quipu.model.document import ParsedDocument
-from quipu.text.graphemes import is_grapheme_boundary
+from quipu.text.unicode import is_grapheme_boundary
 from tests.unit.ingest.chunkers.texts import PIECES, Writer, assert_cover, count, parsed, plain, table
 
 

@@ -14,7 +14,7 @@ from quipu.ingest.chunkers import ChunkSpan, chunk
 from quipu.ingest.chunkers.chunker import tokens_for_size
 from quipu.model.chunking import Chunking
 from quipu.model.document import Block, ParsedDocument
-from quipu.text.graphemes import is_grapheme_boundary
+from quipu.text.unicode import is_grapheme_boundary
 from tests.unit.ingest.chunkers.texts import PIECES, Writer, assert_partition, count, parsed, table
 
 DATA = Path(__file__).resolve().parents[4] / "../shared/data/hirag_mix61/corpus.jsonl"

@@ -20,7 +20,7 @@ from quipu.model.extraction import (
     RelationRule,
     TypeRule,
 )
-from quipu.text.records import Record
+from quipu.text.extraction_records import ExtractionRecord
 
 TEXT = "Ann Lee founded Acme in Leeds. Bob Ray works for Acme. Acme was sued by Bob Ray."
 ANN = ExtractedEntity(name="Ann Lee", type="person", description="She founded Acme.")
@@ -37,7 +37,7 @@ RULES = Ontology(
 )
 
 
-def conform(*records: Record, text: str = TEXT, ontology: Ontology | None = None) -> Extraction:
+def conform(*records: ExtractionRecord, text: str = TEXT, ontology: Ontology | None = None) -> Extraction:
     return conformer(ontology).conform(records, Grounds(ChunkInput(text=text)))
 
 
@@ -64,7 +64,7 @@ def test_a_type_nobody_asked_for_is_other(said: str) -> None:
 
 def test_invented_names_go_with_all_that_is_said_of_them() -> None:
     made = conformer()
-    records: list[Record] = [
+    records: list[ExtractionRecord] = [
         ExtractedEntity(name="Zorro", type="Person"),
         related("Ann Lee", "Zorro"),
         ExtractedAlias(name="Acme", alias="Zorro Ltd."),
@@ -154,7 +154,7 @@ def test_a_strict_ontology_drops_other_names_of_what_it_leaves_out() -> None:
     text = "Ann Lee, also Nan, founded Acme (AC) in Leeds, once Loidis. Bob met Ann."
     made = conformer(replace(RULES, glossary=(GlossaryTerm(name="Leeds", aliases=("Loidis",)),)))
     nan, ac = ExtractedAlias(name="Ann Lee", alias="Nan"), ExtractedAlias(name="Acme", alias="AC")
-    told: list[Record] = [
+    told: list[ExtractionRecord] = [
         ANN,
         nan,
         ExtractedAlias(name="Leeds", alias="Loidis"),

@@ -6,7 +6,7 @@ from quipu.model.graph import Claim
 from quipu.retrieve.steps import claiming
 from quipu.retrieve.steps.claiming import MAX_CLAIMS, charges_of, of_use
 from quipu.testing.facts import claim, document, entity, passage
-from quipu.text.terms import terms_of
+from quipu.text.content_terms import content_terms_of
 from tests.unit.retrieve.fakes import Library
 
 
@@ -28,7 +28,7 @@ def a_claim(identifier: str, description: str, *, other: str = "", kind: str = "
 
 def ordered(question: str, *claims: Claim) -> list[tuple[str, int]]:
     """Return the claims of use to a question, with how many words they share with it."""
-    return [(each.claim.id, each.n_shared) for each in of_use(claims, frozenset(terms_of(question)))]
+    return [(each.claim.id, each.n_shared) for each in of_use(claims, frozenset(content_terms_of(question)))]
 
 
 def test_what_shares_words_with_the_question_comes_first_in_any_form_of_these_words() -> None:

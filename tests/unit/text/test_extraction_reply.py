@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quipu.model.extraction import ExtractedAlias, ExtractedClaim, ExtractedEntity, ExtractedRelation
+from quipu.text.extraction_records import ExtractionRecord
+from quipu.text.extraction_reply import ExtractionReplyParser
 from quipu.text.names import entity_key
-from quipu.text.records import Record
-from quipu.text.tuples import TupleReader
-from tests.unit.text.shapes import EMPTY, ENTITY, OBJECT, PLAIN, SECOND, SHAPES
+from tests.unit.text.reply_shapes import EMPTY, ENTITY, OBJECT, PLAIN, SECOND, SHAPES
 
 TYPES = ("Person", "Organization", "Location")
 ANN = ExtractedEntity(name="Ann Lee", type="Person", description="Ann Lee founded Acme in 1990.")
@@ -26,10 +26,10 @@ CAROL = (
 )
 
 
-def read(reply: str, *, is_whole: bool = True) -> list[Record]:
-    reader = TupleReader(TYPES)
+def read(reply: str, *, is_complete: bool = True) -> list[ExtractionRecord]:
+    reader = ExtractionReplyParser(TYPES)
     reader.feed(reply)
-    reader.close(is_whole=is_whole)
+    reader.close(is_complete=is_complete)
     return reader.records
 
 
@@ -54,7 +54,7 @@ def test_what_says_nothing_gives_nothing(shape: str) -> None:
 @pytest.mark.parametrize("shape", [*SHAPES, *EMPTY])
 def test_the_pieces_a_reply_comes_in_do_not_matter(shape: str) -> None:
     reply = (SHAPES | EMPTY)[shape]
-    reader = TupleReader(TYPES)
+    reader = ExtractionReplyParser(TYPES)
     for char in reply:
         reader.feed(char)
     reader.close()
@@ -62,7 +62,7 @@ def test_the_pieces_a_reply_comes_in_do_not_matter(shape: str) -> None:
 
 
 def test_records_are_returned_as_soon_as_their_line_ends() -> None:
-    reader = TupleReader(TYPES)
+    reader = ExtractionReplyParser(TYPES)
     assert reader.feed(ENTITY) == []
     assert reader.feed("\nenti") == [ANN]
     assert reader.feed(SECOND[4:] + "\n") == [ACME]
@@ -71,7 +71,7 @@ def test_records_are_returned_as_soon_as_their_line_ends() -> None:
 
 
 def test_what_was_only_thought_is_taken_back() -> None:
-    reader = TupleReader(TYPES)
+    reader = ExtractionReplyParser(TYPES)
     assert reader.feed("entity<|>Draft<|>Person<|>A draft.\n") != []
     reader.feed(f"</think>\n{ENTITY}\n")
     reader.close()
@@ -79,17 +79,17 @@ def test_what_was_only_thought_is_taken_back() -> None:
 
 
 def test_of_a_reply_cut_short_the_whole_lines_are_kept() -> None:
-    assert read(f"{ENTITY}\n{SECOND}\nrelation<|>Ann Lee<|>Ac", is_whole=False) == [ANN, ACME]
-    assert read(f"{ENTITY}\n{SECOND}", is_whole=False) == [ANN]
+    assert read(f"{ENTITY}\n{SECOND}\nrelation<|>Ann Lee<|>Ac", is_complete=False) == [ANN, ACME]
+    assert read(f"{ENTITY}\n{SECOND}", is_complete=False) == [ANN]
 
 
 def test_of_json_cut_short_the_whole_objects_are_kept() -> None:
-    assert read(OBJECT[: OBJECT.index("is a company")], is_whole=False) == [ANN]
-    assert read(OBJECT[: OBJECT.index('"strength"')], is_whole=False) == [ANN, ACME]
+    assert read(OBJECT[: OBJECT.index("is a company")], is_complete=False) == [ANN]
+    assert read(OBJECT[: OBJECT.index('"strength"')], is_complete=False) == [ANN, ACME]
 
 
 @pytest.mark.parametrize(
-    ("reply", "is_done", "is_half"),
+    ("reply", "is_done", "is_truncated"),
     [
         (PLAIN, True, False),
         (f"{ENTITY}\n{SECOND}", False, False),
@@ -102,11 +102,11 @@ def test_of_json_cut_short_the_whole_objects_are_kept() -> None:
         ("I cannot help with that.", False, False),
     ],
 )
-def test_a_reply_tells_whether_it_was_whole(reply: str, is_done: bool, is_half: bool) -> None:
-    reader = TupleReader(TYPES)
+def test_a_reply_tells_whether_it_was_whole(reply: str, is_done: bool, is_truncated: bool) -> None:
+    reader = ExtractionReplyParser(TYPES)
     reader.feed(reply)
     reader.close()
-    assert (reader.is_done, reader.is_half) == (is_done, is_half)
+    assert (reader.is_done, reader.is_truncated) == (is_done, is_truncated)
 
 
 def test_half_a_record_at_the_end_is_left_out() -> None:
@@ -114,7 +114,7 @@ def test_half_a_record_at_the_end_is_left_out() -> None:
 
 
 def test_a_mark_of_the_end_within_a_description_ends_nothing() -> None:
-    reader = TupleReader(TYPES)
+    reader = ExtractionReplyParser(TYPES)
     reader.feed(f"entity<|>Zed<|>Person<|>Zed wrote <|done|> on the wall.\n{ENTITY}\n")
     assert not reader.is_done
     assert ANN in reader.records
@@ -187,11 +187,11 @@ def test_halves_of_surrogate_pairs_can_be_stored() -> None:
     assert entity.name.encode()
 
 
-def _keys(records: Sequence[Record]) -> set[str]:
+def _keys(records: Sequence[ExtractionRecord]) -> set[str]:
     return {entity_key(record.name) for record in records if isinstance(record, ExtractedEntity)}
 
 
-def _ends(records: Sequence[Record]) -> set[tuple[str, str]]:
+def _ends(records: Sequence[ExtractionRecord]) -> set[tuple[str, str]]:
     relations = (record for record in records if isinstance(record, ExtractedRelation))
     return {(entity_key(relation.source), entity_key(relation.target)) for relation in relations}
 
@@ -223,10 +223,10 @@ _PART = st.sampled_from(
 
 @settings(max_examples=400, deadline=None)
 @given(st.lists(st.one_of(_PART, st.text(max_size=6)), max_size=80), st.booleans())
-def test_anything_can_be_read(parts: list[str], is_whole: bool) -> None:
-    reader = TupleReader(TYPES)
+def test_anything_can_be_read(parts: list[str], is_complete: bool) -> None:
+    reader = ExtractionReplyParser(TYPES)
     returned = [record for part in parts for record in reader.feed(part)]
-    returned += reader.close(is_whole=is_whole)
+    returned += reader.close(is_complete=is_complete)
     assert set(reader.records) <= set(returned)
     assert len(set(reader.records)) == len(reader.records)
 

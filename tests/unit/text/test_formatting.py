@@ -2,11 +2,11 @@
 
 import pytest
 
-from quipu.text.counted import counted
+from quipu.text.formatting import format_count
 
 
 @pytest.mark.parametrize(
-    ("n", "noun", "said"),
+    ("n", "noun", "expected"),
     [
         (0, "passage", "0 passages"),
         (1, "pair", "1 pair"),
@@ -15,5 +15,5 @@ from quipu.text.counted import counted
         (2_000, "document", "2,000 documents"),
     ],
 )
-def test_one_is_singular_and_all_else_plural(n: int, noun: str, said: str) -> None:
-    assert counted(n, noun) == said
+def test_one_is_singular_and_all_else_plural(n: int, noun: str, expected: str) -> None:
+    assert format_count(n, noun) == expected

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quipu.text.loose_json import find_json, loads_loosely
+from quipu.text.lenient_json import find_json_values, parse_lenient_json
 
 
 @pytest.mark.parametrize(
@@ -48,21 +48,21 @@ from quipu.text.loose_json import find_json, loads_loosely
     ],
 )
 def test_json_is_read_however_it_is_written(text: str, value: object) -> None:
-    assert loads_loosely(text) == value
+    assert parse_lenient_json(text) == value
 
 
 def test_every_value_of_a_reply_is_found_and_whether_it_was_whole() -> None:
-    found = find_json('{"a": 1}\nand {"b": [2, 3')
-    assert [(loose.value, loose.is_whole) for loose in found] == [({"a": 1}, True), ({"b": [2]}, False)]
+    matches = find_json_values('{"a": 1}\nand {"b": [2, 3')
+    assert [(match.value, match.is_complete) for match in matches] == [({"a": 1}, True), ({"b": [2]}, False)]
 
 
 def test_a_number_longer_than_python_reads_is_left_as_text() -> None:
-    assert loads_loosely(f"{{a: {'9' * 5_000},}}") == {"a": None}
+    assert parse_lenient_json(f"{{a: {'9' * 5_000},}}") == {"a": None}
 
 
 def test_depth_is_limited() -> None:
     deep = "[" * 50_000 + "]" * 50_000
-    assert loads_loosely(deep) is None
+    assert parse_lenient_json(deep) is None
 
 
 _JSON = st.recursive(
@@ -75,7 +75,7 @@ _JSON = st.recursive(
 @settings(deadline=None)
 @given(_JSON)
 def test_json_proper_is_read_as_it_is(value: object) -> None:
-    assert loads_loosely(json.dumps(value)) == value
+    assert parse_lenient_json(json.dumps(value)) == value
 
 
 _PART = st.sampled_from(
@@ -86,23 +86,23 @@ _PART = st.sampled_from(
 @settings(max_examples=400, deadline=None)
 @given(st.lists(st.one_of(_PART, st.text(max_size=3)), max_size=60).map("".join))
 def test_anything_can_be_read(text: str) -> None:
-    value = loads_loosely(text)
+    value = parse_lenient_json(text)
     assert value is None or isinstance(value, dict | list | str | int | float)
 
 
 @pytest.mark.parametrize("part", ['{"a":', "[1,", '["', "[ /*", "{a ", "['a' ", "\\", '"', "[[{", "{'", "/* ", "[a "])
 def test_long_runs_are_read_in_a_number_of_steps_that_follows_their_length(part: str) -> None:
     """A pattern that backtracks would take minutes here, and the test would be noticed."""
-    loads_loosely(part * (100_000 // len(part)))
-    loads_loosely("[" + part * (100_000 // len(part)))
+    parse_lenient_json(part * (100_000 // len(part)))
+    parse_lenient_json("[" + part * (100_000 // len(part)))
 
 
 def test_a_long_reply_with_a_bracket_in_each_sentence_is_read_in_one_pass() -> None:
     text = "Alma Kober lives in Oslo. [1]\n" * 50_000
     begun = time.process_time()
-    short = find_json(text[: len(text) // 8])
+    short = find_json_values(text[: len(text) // 8])
     middle = time.process_time()
-    found = find_json(text)
+    matches = find_json_values(text)
     ratio = (time.process_time() - middle) / max(middle - begun, 1e-3)
-    assert (len(short), len(found)) == (6_250, 10_000)
+    assert (len(short), len(matches)) == (6_250, 10_000)
     assert ratio < 24  # eight times the text; a search through all of it for each bracket would take 64 times as long
