@@ -1,4 +1,4 @@
-"""Write the README's table of strategies again from benchmarks/results/retrieval.json.
+"""Write the table of strategies in docs/figures.md again from benchmarks/results/retrieval.json.
 
 python scripts/retrieval_table.py
 """
@@ -12,7 +12,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # so that it runs as a file, too
 
-from benchmarks.speed.results import README, RESULTS, with_section  # noqa: E402
+from benchmarks.speed.results import FIGURES_PAGE, RESULTS, with_section  # noqa: E402
 
 MARKS = ("<!-- strategies: written by python scripts/retrieval_table.py -->", "<!-- end of strategies -->")
 EMBEDDER, EXTRACTOR = "wordllama", "local/"  # what runs without a key and a download
@@ -21,7 +21,7 @@ Score = Mapping[str, Any]
 
 
 def section(run: Mapping[str, Any]) -> str:
-    """Return what stands between the marks of the README: R@5 / All@8 of each strategy on each set, and of the best."""
+    """Return the table: recall at 5 and "all gold passages in the first 8" of each strategy on each data set."""
     scores = [s for s in run["scores"] if s["embedder"] == EMBEDDER and s["extractor"].startswith(EXTRACTOR)]
     sets = list(dict.fromkeys(score["dataset"] for score in scores))
     strategies = list(dict.fromkeys(score["strategy"] for score in scores))
@@ -35,7 +35,7 @@ def section(run: Mapping[str, Any]) -> str:
     return "\n".join([*_lines(rows), "", f"{where}. With intervals, MiniLM and more: [all figures]({_PAGE})."])
 
 
-_PAGE = "benchmarks/results/retrieval.md"
+_PAGE = "../benchmarks/results/retrieval.md"
 
 
 def _recall(score: Score) -> float:
@@ -43,8 +43,8 @@ def _recall(score: Score) -> float:
 
 
 def _cell(score: Score, best: float) -> str:
-    told = f"{_recall(score):.0f} / {score['all_found']['value']:.0f}"
-    return f"**{told}**" if _recall(score) == best else told
+    text = f"{_recall(score):.0f} / {score['all_found']['value']:.0f}"
+    return f"**{text}**" if _recall(score) == best else text
 
 
 def _lines(rows: Iterable[Iterable[str]]) -> list[str]:
@@ -52,9 +52,9 @@ def _lines(rows: Iterable[Iterable[str]]) -> list[str]:
 
 
 def main() -> None:
-    """Write the README's table."""
+    """Write the table into docs/figures.md."""
     run = json.loads((RESULTS / "retrieval.json").read_text("utf-8"))
-    README.write_text(with_section(README.read_text("utf-8"), section(run), MARKS), "utf-8")
+    FIGURES_PAGE.write_text(with_section(FIGURES_PAGE.read_text("utf-8"), section(run), MARKS), "utf-8")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from rich.table import Table
 from benchmarks.speed import workload
 from benchmarks.speed.figures import MISSED, sheets
 from benchmarks.speed.machine import commit, machine, versions
-from benchmarks.speed.results import READING, RESULTS, Run, save, write_readme
+from benchmarks.speed.results import READING, RESULTS, Run, save, write_figures_page
 from benchmarks.speed.runner import Failed, Runner
 
 SIZES, PEER_UP_TO = (200, 1_000, 4_000), 1_000
@@ -69,7 +69,7 @@ def _options() -> argparse.Namespace:
         "--results",
         type=Path,
         default=RESULTS,
-        help="folder of the results; the default also rewrites the README's table",
+        help="folder of the results; the default also rewrites docs/figures.md",
     )
     parser.add_argument("--cache", type=Path, default=CACHE, help="folder of texts, indexes and LightRAG")
     return parser.parse_args()
@@ -133,8 +133,8 @@ def _save(run: Run, folder: Path, console: Console) -> None:
     save(run, folder)
     console.print(f"Written: {folder / 'speed.md'}, speed.json, speed.svg")
     if folder == RESULTS:
-        write_readme()
-        console.print("Written: the table of the README. What `git diff` shows is what changed since the last run.")
+        write_figures_page()
+        console.print("docs/figures.md is written. `git diff` shows what changed since the last run.")
 
 
 def _given(arguments: list[str]) -> list[str]:

@@ -1,8 +1,8 @@
-"""Results: one run as it is kept: as JSON, as a page, and as the table of the README.
+"""Saves a run of the speed benchmark as JSON, as a page, and as a section of docs/figures.md.
 
     python -m benchmarks.speed.results
 
-writes the README's table again from benchmarks/results/speed.json.
+writes the section of docs/figures.md again from benchmarks/results/speed.json.
 """
 
 import json
@@ -15,7 +15,7 @@ from benchmarks.speed.machine import ROOT
 from benchmarks.speed.picture import picture
 
 RESULTS = ROOT / "benchmarks/results"
-README = ROOT / "README.md"
+FIGURES_PAGE = ROOT / "docs/figures.md"
 BEGIN, END = "<!-- figures: written by python -m benchmarks.speed.results -->", "<!-- end of figures -->"
 READING = (
     "CPU is that of all threads, without what the model's replies and the vectors took, which both sides are given at "
@@ -52,9 +52,9 @@ def save(run: Run, folder: Path) -> None:
 
 def load(folder: Path) -> Run:
     """Return the run that was saved there."""
-    kept = json.loads((folder / "speed.json").read_text("utf-8"))
-    measurements = tuple(Measurement(**one) for one in kept.pop("measurements"))
-    return Run(**{**kept, "measurements": measurements, "notes": tuple(kept["notes"])})
+    fields = json.loads((folder / "speed.json").read_text("utf-8"))
+    measurements = tuple(Measurement(**one) for one in fields.pop("measurements"))
+    return Run(**{**fields, "measurements": measurements, "notes": tuple(fields["notes"])})
 
 
 def page(run: Run) -> str:
@@ -67,25 +67,26 @@ def page(run: Run) -> str:
 
 
 def section(run: Run) -> str:
-    """Return what stands between the marks of the README."""
-    parts = ["![Cost of a chunk against the size of the index](benchmarks/results/speed.svg)"]
+    """Return the section of docs/figures.md."""
+    parts = ["![Cost of a chunk against the size of the index](../benchmarks/results/speed.svg)"]
     parts += [f"{sheet.title.capitalize()}:\n\n{sheet.markdown()}" for sheet in sheets(run.measurements)]
     return "\n\n".join([*parts, f"{READING} `{run.command}`: {run.where()}.", *run.notes])
 
 
-def with_section(readme: str, text: str, marks: tuple[str, str] = (BEGIN, END)) -> str:
-    """Return the README with `text` between its marks. Raises ValueError where there are none."""
-    before, begin, rest = readme.partition(marks[0])
+def with_section(page_text: str, text: str, marks: tuple[str, str] = (BEGIN, END)) -> str:
+    """Return the page with `text` between the marks. Raises ValueError if the page lacks them."""
+    before, begin, rest = page_text.partition(marks[0])
     _, end, after = rest.partition(marks[1])
     if not (begin and end):
-        raise ValueError(f"The README has no place for figures, between {marks[0]!r} and {marks[1]!r}.")
+        raise ValueError(f"The page has no section between {marks[0]!r} and {marks[1]!r}.")
     return f"{before}{begin}\n{text}\n{end}{after}"
 
 
-def write_readme() -> None:
-    """Write the README's table again from the run that is kept."""
-    README.write_text(with_section(README.read_text("utf-8"), section(load(RESULTS))), "utf-8")
+def write_figures_page() -> None:
+    """Write the section of docs/figures.md again from the saved run."""
+    page_text = with_section(FIGURES_PAGE.read_text("utf-8"), section(load(RESULTS)))
+    FIGURES_PAGE.write_text(page_text, "utf-8")
 
 
 if __name__ == "__main__":
-    write_readme()
+    write_figures_page()

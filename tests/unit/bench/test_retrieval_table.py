@@ -1,9 +1,9 @@
-"""The README's table of strategies."""
+"""The table of strategies in docs/figures.md."""
 
 import json
 from typing import Any
 
-from benchmarks.speed.results import README, RESULTS, with_section
+from benchmarks.speed.results import FIGURES_PAGE, RESULTS, with_section
 from scripts.retrieval_table import MARKS, section
 
 
@@ -25,7 +25,7 @@ def test_a_row_a_strategy_and_a_column_a_set_with_the_best_marked() -> None:
     assert lines[-1].startswith("`run`: today, commit abc.")
 
 
-def test_the_readme_shows_the_run_that_is_kept() -> None:
-    readme = README.read_text("utf-8")
+def test_the_page_shows_the_saved_run() -> None:
+    page = FIGURES_PAGE.read_text("utf-8")
     run = json.loads((RESULTS / "retrieval.json").read_text("utf-8"))
-    assert with_section(readme, section(run), MARKS) == readme
+    assert with_section(page, section(run), MARKS) == page

@@ -1,4 +1,4 @@
-"""Results as they are kept: files, the README's section, the picture, and what the processes said."""
+"""Results as they are kept: files, the section of docs/figures.md, the picture, and what the processes said."""
 
 import subprocess
 import sys
@@ -41,16 +41,16 @@ def test_the_page_says_how_when_where_and_what_was_left_out() -> None:
         assert part in page
 
 
-def test_the_readme_shows_the_run_that_is_kept() -> None:
-    readme = (ROOT / "README.md").read_text("utf-8")
+def test_the_page_shows_the_saved_run() -> None:
+    page = results.FIGURES_PAGE.read_text("utf-8")
     if not (results.RESULTS / "speed.json").exists():
         pytest.skip("no run is kept yet")
-    assert results.with_section(readme, results.section(results.load(results.RESULTS))) == readme
+    assert results.with_section(page, results.section(results.load(results.RESULTS))) == page
 
 
 def test_only_what_stands_between_the_marks_is_replaced() -> None:
     assert results.with_section(f"a {BEGIN} old {END} b", "new") == f"a {BEGIN}\nnew\n{END} b"
-    with pytest.raises(ValueError, match="no place"):
+    with pytest.raises(ValueError, match="no section"):
         results.with_section("a", "new")
 
 
