@@ -32,8 +32,8 @@ from quipu.testing.scripted.script import Answering, Latency, Script
 from quipu.topology import LocalTopologies
 from quipu.vectors.local import LocalVectors
 from quipu.wiring import open_engine
-from quipu.wrap.chain import Link, LLMChain
-from quipu.wrap.meter import Meter, Terms
+from quipu.wrap.chain import LLMChain, ModelLink
+from quipu.wrap.meter import Meter, ModelPricing
 from quipu.wrap.retry import RetryPolicy
 
 BATCH_TOKENS = 120  # of descriptions: a few, so that a summary takes several calls
@@ -102,7 +102,7 @@ async def scripted_engine(
     store = RelationalStore(SqliteBackend(folder / "index.sqlite", busy_timeout_s=60.0), lease_s=60)
     await store.prepare()
     await store.use_embedder(embedder.identity, embedder.dimension)
-    link = Link(llm=llm, terms=Terms(model=llm.identity, price=None, count=tokenizer.count))
+    link = ModelLink(llm=llm, pricing=ModelPricing(model=llm.identity, price=None, count_tokens=tokenizer.count))
     chains = {role: LLMChain([link], store) for role in Role}
     meter = Meter(subject=None)
     extractor = LlmExtractor(

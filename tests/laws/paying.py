@@ -12,7 +12,7 @@ import numpy.typing as npt
 from quipu.engine import Quipu
 from quipu.engine.components import Models
 from quipu.wrap.chain import EmbedderChain
-from quipu.wrap.meter import Terms
+from quipu.wrap.meter import ModelPricing
 from tests.laws.world import RECIPE, engine
 
 LOCAL = RECIPE.embedder
@@ -61,7 +61,9 @@ async def paying_engine(folder: Path, provider: PaidEmbedder) -> AsyncIterator[Q
     """Open an engine whose embedder is a service, and that has no other model."""
     async with engine(folder) as kb:
         chain = EmbedderChain(
-            provider=provider, terms=Terms(model=provider.identity, price=None, count=len), spend=unpaid
+            provider=provider,
+            pricing=ModelPricing(model=provider.identity, price=None, count_tokens=len),
+            save_usage=unpaid,
         )
         models = Models(embedder_chain=chain)
         embedder = models.embedder(provider, models.meter)

@@ -15,7 +15,7 @@ from quipu.testing.scripted.kind import Kind
 from quipu.testing.scripted.script import Latency
 from quipu.testing.server.ledger import Served
 from quipu.testing.server.process import ServerHandle
-from quipu.wrap.budget import Amount, SpendingBudget
+from quipu.wrap.meter import Amount, SpendingBudget
 from tests.laws.model_counts import asked_again, completed, differences
 from tests.laws.model_world import dump_of, fresh, model_engine, model_settings, script, travels
 
@@ -111,7 +111,7 @@ async def test_a_budget_in_money_for_a_model_without_a_price_is_refused_before_a
 ) -> None:
     await asyncio.to_thread(server.configure, SCRIPT)
     await asyncio.to_thread(server.reset)
-    with pytest.raises(InvalidInput, match="No price is known of custom/scripted") as caught:
+    with pytest.raises(InvalidInput, match="No price is known for custom/scripted") as caught:
         async with model_engine(model_settings(tmp_path / "kb", server.base_url, budget="5.00")) as kb:
             await kb.add(*DOCUMENTS)
     assert "[[price]]" in caught.value.remedy

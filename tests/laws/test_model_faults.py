@@ -20,9 +20,8 @@ from quipu.testing.scripted.fault import Fault, FaultName, mixed
 from quipu.testing.scripted.kind import Kind
 from quipu.testing.scripted.script import Answering, Reply
 from quipu.testing.server.process import ServerHandle
-from quipu.wrap import cached, metered
-from quipu.wrap.budget import NOTHING
-from quipu.wrap.meter import Meter
+from quipu.wrap import metered_models, reply_cache
+from quipu.wrap.meter import NOTHING, Meter
 from tests.laws.model_faults import HANGING, HOPELESS, PASSING_BY_KIND, TRANSIENT, Case, begin, cases, check_counts
 from tests.laws.model_world import (
     LONG_S,
@@ -275,9 +274,14 @@ class Seeded:
 @pytest.mark.parametrize(
     "seeded",
     [
-        Seeded(cached, "KEPT", frozenset(), LOST_GLEANING),
-        Seeded(metered, "_tokens_of", lambda completion: replace(completion.tokens, output=1), LOST_GLEANING),
-        Seeded(Meter, "_interrupted", lambda *_: NOTHING, BROKEN_REPLY),
+        Seeded(reply_cache, "CACHEABLE", frozenset(), LOST_GLEANING),
+        Seeded(
+            metered_models,
+            "_tokens_of_completion",
+            lambda completion: replace(completion.tokens, output=1),
+            LOST_GLEANING,
+        ),
+        Seeded(Meter, "_count_interrupted", lambda *_: NOTHING, BROKEN_REPLY),
         Seeded(transcript.Transcript, "finish", FinishReason.STOP, BROKEN_REPLY),
         Seeded(RelationalStore, "retry", lambda *_: asyncio.sleep(0), LOST_GLEANING),
     ],

@@ -26,8 +26,8 @@ from quipu.testing.facts import Passage, document, entity, passage, relation
 from quipu.testing.llm import ScriptedEmbedder, ScriptedLLM
 from quipu.topology import LocalTopologies
 from quipu.vectors.local import LocalVectors
-from quipu.wrap.cached import CachedLLM
 from quipu.wrap.meter import Meter
+from quipu.wrap.reply_cache import CachedLLM
 
 _PEOPLE = [f"{town} {number}" for town in ("Acre", "Bari", "Cori") for number in range(12)]
 

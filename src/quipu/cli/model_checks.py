@@ -79,4 +79,4 @@ def _further_advice(named: "NamedModel", found: "Finding", settings: "Settings")
     if found.is_listed is False:
         yield "The server answers for it, but does not list it among its models: check the name."
     if named.price is None and settings.spending.cost is not None:
-        yield "No price is known of it, so that a budget in money cannot be kept: add a [[price]] table to quipu.toml."
+        yield "No price is known for it, so that a budget in money cannot be kept: add a [[price]] table to quipu.toml."

@@ -24,7 +24,7 @@ from quipu.retrieve import strategy_named
 from quipu.retrieve.reranking import rerank, widened
 from quipu.retrieve.resolving import Resolved, resolve
 from quipu.retrieve.strategy import Tools
-from quipu.wrap.guard import GuardedEmbedder
+from quipu.wrap.embedder import guarded_embedder
 
 _ASKED = frozenset({Role.KEYWORDS, Role.ANSWER})  # the work strategies ask a model for: one without the other is vain
 
@@ -121,7 +121,7 @@ class Asker:
         replies, has_model = Replies(tally.llm), self.models.chains.keys() >= _ASKED
         chained = self.models.embedder_chain
         metered = self.models.embedder(self.embedder, tally.meter)
-        embedder: Embedder = GuardedEmbedder(metered, [Matched(metered, self.store)])
+        embedder: Embedder = guarded_embedder(metered, [Matched(metered, self.store)])
         embedder = FetchingEmbedder(embedder) if chained else embedder
 
         async def search() -> T:

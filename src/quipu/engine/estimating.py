@@ -73,9 +73,9 @@ async def estimate_adding(
         return told
     compared = unasked.n_tokens
     embedded = embedded.plus(Range(low=compared, likely=compared, high=compared))
-    price = chain.terms.price
+    price = chain.pricing.price
     cost = embedded.times(price.input) if price else None
-    return replace(told, embedder=chain.terms.model, embedded_tokens=embedded, embedding_cost=cost)
+    return replace(told, embedder=chain.pricing.model, embedded_tokens=embedded, embedding_cost=cost)
 
 
 class UnaskedEmbedder:

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from quipu.ports.providers import Embedder
 from quipu.ports.store import Store
-from quipu.wrap.guard import Call
+from quipu.wrap.guard import ServiceCall
 
 T = TypeVar("T")
 
@@ -20,7 +20,7 @@ class Matched:
         self._embedder = embedder
         self._store = store
 
-    async def run(self, work: Callable[[], Awaitable[T]], call: Call) -> T:
+    async def run(self, work: Callable[[], Awaitable[T]], call: ServiceCall) -> T:
         """Return what `work` returns."""
         await self._store.use_embedder(self._embedder.identity, self._embedder.dimension)
         return await work()

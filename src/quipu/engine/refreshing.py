@@ -9,7 +9,6 @@ from quipu.derive.derivation import Derivation
 from quipu.derive.embedding import embed_stale
 from quipu.derive.summaries import summarise_stale
 from quipu.engine.components import Components
-from quipu.engine.gone import UntilGone
 from quipu.errors import Mismatch, OverBudget, Overloaded, Refused, TooLong, Unavailable
 from quipu.model.chat import Role
 from quipu.model.delta import Delta
@@ -17,7 +16,8 @@ from quipu.model.derivation import ADOPTED, IMPORTED, DerivationResult
 from quipu.model.event import EventSink, Progress
 from quipu.model.results import RefreshResult
 from quipu.ports.store import ReadView
-from quipu.wrap.guard import GuardedEmbedder
+from quipu.wrap.embedder import guarded_embedder
+from quipu.wrap.guard import CircuitBreaker
 
 # What a service may answer: reported, for what it is not needed for is done, and the next time may be better.
 _STOPPING = (OverBudget, Overloaded, Refused, TooLong, Unavailable)
@@ -44,8 +44,8 @@ async def bring_up_to_date(parts: Components, on_event: EventSink, scope: Scope)
     for each in resolve_needs(_known(scope.names, parts.catalog), parts.catalog):
         each.check_installed()
     report = await _summarise(parts, on_event) if scope.with_derivations else RefreshResult()
-    once = GuardedEmbedder(parts.embedder, [UntilGone()])
-    run = _Run(replace(parts, embedder=once), on_event, stopped=report.stopped)
+    embedder = guarded_embedder(parts.embedder, [CircuitBreaker()])  # an outage may cost minutes of retries: only once
+    run = _Run(replace(parts, embedder=embedder), on_event, stopped=report.stopped)
     await run.embed()
     await run.catch_up()
     if scope.with_derivations:

@@ -10,9 +10,9 @@ from quipu.providers.openai.chat import OpenAIChat
 from quipu.providers.openai.faults import Unreachable
 from quipu.providers.openai.listing import find_window
 from quipu.providers.openai.room import window_remedy
-from quipu.wrap.chain import EmbedderChain, Link
+from quipu.wrap.chain import EmbedderChain, ModelLink
 from quipu.wrap.meter import Meter
-from quipu.wrap.metered import MeteredEmbedder, MeteredLLM
+from quipu.wrap.metered_models import MeteredLLM
 
 Notes = tuple[str, ...]
 Check = Callable[[Meter], Awaitable[Notes]]  # counted by the meter; what it returns is worth a look
@@ -21,7 +21,7 @@ CHECKED_TEXT = "Quipus are records kept in knotted cords."
 PING = ChatRequest(messages=(Message("user", "Reply with OK."),), role=Role.EXTRACT, max_output_tokens=256)
 
 
-def pinging(asked: Mapping[Role, Sequence[tuple[str, Link]]], replies: ReplyCache) -> Check:
+def pinging(asked: Mapping[Role, Sequence[tuple[str, ModelLink]]], replies: ReplyCache) -> Check:
     """Return a check that for each role the model, or its fallback, answers: each by its place, and asked once.
 
     A call is counted as any, and never kept.
@@ -45,17 +45,19 @@ def pinging(asked: Mapping[Role, Sequence[tuple[str, Link]]], replies: ReplyCach
                 failures.append(failure)
             else:
                 raise Unavailable(failures[0].message, remedy=failures[0].remedy)
-            notes += [f"{links[0][1].terms.model} cannot be asked, its fallback stands in: {each}" for each in failures]
+            notes += [
+                f"{links[0][1].pricing.model} cannot be asked, its fallback stands in: {each}" for each in failures
+            ]
         return tuple(dict.fromkeys(notes))
 
     return check
 
 
-async def _ping(link: Link, role: Role, replies: ReplyCache, meter: Meter) -> QuipuError | None:
+async def _ping(link: ModelLink, role: Role, replies: ReplyCache, meter: Meter) -> QuipuError | None:
     """Return why a model does not answer, None where it does."""
     call = meter.child()
     try:
-        await MeteredLLM(link.llm, call, link.terms).complete(replace(PING, role=role))
+        await MeteredLLM(link.llm, call, link.pricing).complete(replace(PING, role=role))
     except OverBudget:
         raise
     except (Unreachable, Unavailable, Refused, TooLong) as error:
@@ -91,7 +93,7 @@ def embedding(chain: EmbedderChain) -> Check:
     async def check(meter: Meter) -> Notes:
         """Raise Unavailable with the remedy; one that is merely busy will do."""
         try:
-            await MeteredEmbedder(chain.provider, meter, chain.terms, chain.spend).embed([CHECKED_TEXT])
+            await chain.single_attempt(meter).embed([CHECKED_TEXT])
         except (Unreachable, Refused, TooLong) as error:
             raise Unavailable(error.message, remedy=error.remedy) from error
         except Overloaded:

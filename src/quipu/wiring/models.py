@@ -16,15 +16,12 @@ from quipu.settings import Settings
 from quipu.wiring.checking import all_of, embedding, fitting, pinging
 from quipu.wiring.extraction import tokens_needed
 from quipu.wiring.services import COUNT, Chat, ChatModel, chat_models, embedder_service, reranker_service
-from quipu.wrap.budget import SpendingBudget
-from quipu.wrap.chain import EmbedderChain, Link, LLMChain, RerankerChain
-from quipu.wrap.fallback import Outages
+from quipu.wrap.chain import EmbedderChain, LLMChain, ModelLink, RerankerChain
+from quipu.wrap.concurrency import AdaptiveLimit, ConcurrencyLimiter
 from quipu.wrap.guard import Guard
-from quipu.wrap.limit import Limit
-from quipu.wrap.meter import Meter, Terms
-from quipu.wrap.pace import Pace
+from quipu.wrap.meter import Meter, ModelPricing, SpendingBudget
 from quipu.wrap.prices import PriceTable
-from quipu.wrap.recorded import RecordedLLM, ReplayedLLM
+from quipu.wrap.recording import RecordedLLM, ReplayedLLM
 from quipu.wrap.retry import Retry, RetryPolicy
 
 
@@ -43,7 +40,7 @@ def check_settings(settings: Settings) -> None:
     unpriced = dict.fromkeys(name for name in names if prices.find(name) is None)
     if unpriced and settings.spending.cost is not None:
         raise InvalidInput(
-            f"No price is known of {', '.join(unpriced)}, so that the budget {settings.budget!r} cannot be kept.",
+            f"No price is known for {', '.join(unpriced)}, so the budget {settings.budget!r} cannot be kept.",
             remedy="Add a [[price]] table for it to quipu.toml, or give the budget in tokens or calls.",
         )
     if settings.record is not None:
@@ -61,7 +58,7 @@ def open_models(
     links = {
         role: [_link(model, guards, prices, settings.record) for model in models] for role, models in by_role.items()
     }
-    chains = {role: LLMChain(each, replies, Outages()) for role, each in links.items()}
+    chains = {role: LLMChain(each, replies) for role, each in links.items()}
     reranker = open_reranker(settings)
     remote = embedder if isinstance(embedder, OpenAIEmbedder) else None
     readers = by_role.get(Role.EXTRACT, [])
@@ -83,8 +80,8 @@ def open_models(
         embedder_chain=embedder_chain,
         reranker_chain=RerankerChain(
             provider=reranker,
-            terms=_terms(settings.reranker or reranker.identity, prices),
-            spend=replies.spend,
+            pricing=_pricing(settings.reranker or reranker.identity, prices),
+            save_usage=replies.spend,
             guards=guards.of(reranker.identity, reranker.target.endpoint.provider.concurrency),
         )
         if reranker
@@ -122,8 +119,8 @@ def _embedder_chain(
 ) -> EmbedderChain:
     return EmbedderChain(
         provider=remote,
-        terms=_terms(settings.embedder_model or remote.target.name, prices),
-        spend=replies.spend,
+        pricing=_pricing(settings.embedder_model or remote.target.name, prices),
+        save_usage=replies.spend,
         guards=guards.of(remote.target.name, remote.target.endpoint.provider.concurrency),
     )
 
@@ -161,15 +158,15 @@ class _Guards:
     def of(self, service: str, concurrency: int, own: str = "") -> tuple[Guard, ...]:
         """Return the guards of a service; with `own` a set that is not shared."""
         if (service, own) not in self._by_name:
-            self._by_name[service, own] = (Retry(service, self._retry), Limit(Pace(concurrency)))
+            self._by_name[service, own] = (Retry(service, self._retry), ConcurrencyLimiter(AdaptiveLimit(concurrency)))
         return self._by_name[service, own]
 
 
-def _link(model: ChatModel, guards: _Guards, prices: PriceTable, record: Path | None) -> Link:
+def _link(model: ChatModel, guards: _Guards, prices: PriceTable, record: Path | None) -> ModelLink:
     service = _service(model.chat)
     own = "" if model.is_shared else model.role.value
     llm = model.chat if record is None or isinstance(model.chat, ReplayedLLM) else RecordedLLM(model.chat, record)
-    return Link(llm=llm, terms=_terms(model.name, prices), guards=guards.of(service, model.concurrency, own))
+    return ModelLink(llm=llm, pricing=_pricing(model.name, prices), guards=guards.of(service, model.concurrency, own))
 
 
 def _service(chat: Chat) -> str:
@@ -177,8 +174,8 @@ def _service(chat: Chat) -> str:
     return chat.target.place if isinstance(chat, OpenAIChat) else chat.identity
 
 
-def _terms(model: str, prices: PriceTable) -> Terms:
-    return Terms(model=model, price=prices.find(model), count=COUNT)
+def _pricing(model: str, prices: PriceTable) -> ModelPricing:
+    return ModelPricing(model=model, price=prices.find(model), count_tokens=COUNT)
 
 
 def _reading(model: ChatModel, prices: PriceTable) -> ExtractionModel:

@@ -13,7 +13,7 @@ from quipu.wiring.checking import PING
 from quipu.wiring.inventory import NamedModel, take_inventory
 from quipu.wiring.models import open_remote_embedder, open_reranker
 from quipu.wiring.services import Chat
-from quipu.wrap.recorded import ReplayedLLM
+from quipu.wrap.recording import ReplayedLLM
 
 PATIENCE_S = 120.0  # a server on a laptop may have to load its model first
 

@@ -17,7 +17,7 @@ from quipu.settings import Settings
 from quipu.settings.keys import FoundKey, find_key, find_secrets
 from quipu.settings.roles import RoleSettings
 from quipu.settings.tables import saying_where
-from quipu.wrap.recorded import ReplayedLLM
+from quipu.wrap.recording import ReplayedLLM
 
 LLM_KEY, EMBEDDER_KEY, RERANKER_KEY = "QUIPU_LLM_KEY", "QUIPU_EMBEDDER_KEY", "QUIPU_RERANKER_KEY"
 REPLAY = "replay/"  # and the folder of a recording

@@ -1,1 +1,1 @@
-"""Wrappers of models that work for every provider: retries, limits, costs, kept replies, fallbacks, recordings."""
+"""Wrappers for models of every provider: retries, concurrency limits, metering, reply cache, fallbacks, recordings."""

@@ -1,89 +1,143 @@
-"""Chain: a provider within all its wrappers, made anew for each meter from what all calls share."""
+"""Model chains: a provider inside all its wrappers, built for each meter from the parts that all calls share."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+from quipu.errors import Overloaded, QuipuError, Refused, TooLong, Unavailable
+from quipu.model.chat import ChatRequest, Completion
 from quipu.model.usage import Price
-from quipu.ports.providers import LLM, Embedder, Reranker
+from quipu.ports.providers import LLM, Embedder, Reranker, TextSink, ignore_text
 from quipu.ports.reply_cache import ReplyCache
-from quipu.wrap.batched import BatchedEmbedder, BatchingEmbedder
-from quipu.wrap.cached import CachedLLM, Flights
-from quipu.wrap.fallback import FallbackLLM, Outages
-from quipu.wrap.guard import Guard, GuardedEmbedder, GuardedLLM, GuardedReranker
-from quipu.wrap.meter import Meter, Terms
-from quipu.wrap.metered import MeteredEmbedder, MeteredLLM, MeteredReranker, Spend
-from quipu.wrap.remembered import Memory, RememberedEmbedder
+from quipu.wrap.embedder import (
+    BatchingEmbedder,
+    BatchLayer,
+    EmbedderLayer,
+    QueryVectorCache,
+    WrappedEmbedder,
+    guard_layer,
+)
+from quipu.wrap.guard import CircuitBreaker, Guard
+from quipu.wrap.meter import Meter, ModelPricing
+from quipu.wrap.metered_models import EmbeddingMeter, MeteredLLM, MeteredReranker, SaveUsage
+from quipu.wrap.reply_cache import CachedLLM, InFlightRequests
+
+OUTAGE_S = 60.0  # a model that has failed is asked after its fallbacks for this long
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
-    """One model of a chain: what is asked, on which terms its calls are counted, what guards them (outermost first)."""
+class ModelLink:
+    """One model of a chain: its provider, how its calls are counted, and its guards (the first is the outermost)."""
 
     llm: LLM
-    terms: Terms
+    pricing: ModelPricing
     guards: Sequence[Guard] = ()
 
     def metered(self, meter: Meter) -> LLM:
-        """Return the model within its guards, counted by a meter."""
-        return GuardedLLM(MeteredLLM(self.llm, meter, self.terms), self.guards)
+        """Return the model inside its guards, counted by a meter."""
+        return MeteredLLM(self.llm, meter, self.pricing, self.guards)
 
 
 class LLMChain:
-    """A model and its fallbacks: cached( fallback( for each: guards( metered( provider ) ) ) )."""
+    """A chat model and its fallbacks: cache( fallback( for each model: guards( meter( provider ) ) ) )."""
 
-    def __init__(self, links: Sequence[Link], replies: ReplyCache, outages: Outages | None = None) -> None:
+    def __init__(
+        self, links: Sequence[ModelLink], replies: ReplyCache, breakers: Mapping[str, CircuitBreaker] | None = None
+    ) -> None:
         self._links = links
         self._replies = replies
-        self._outages = outages or Outages()
-        self._flights = Flights()
+        self._breakers = breakers or outage_breakers([link.llm for link in links])
+        self._in_flight = InFlightRequests()
 
     @property
     def identity(self) -> str:
-        """That of the first model."""
+        """Identity of the first model."""
         return self._links[0].llm.identity
 
     @property
     def price(self) -> Price | None:
-        """That of the first model, None where it is not known."""
-        return self._links[0].terms.price
+        """Price of the first model; None if it is not known."""
+        return self._links[0].pricing.price
 
     def llm(self, meter: Meter) -> LLM:
-        """Return the chain, counted by a meter: that of the engine, or of a question."""
+        """Return the chain, counted by the meter of the engine or of one question."""
         identities = [link.llm.identity for link in self._links]
-        return CachedLLM(self._uncached, identities, self._replies, meter, self._flights)
+        return CachedLLM(self._uncached, identities, self._replies, meter, self._in_flight)
 
     def _uncached(self, meter: Meter) -> LLM:
-        return FallbackLLM([link.metered(meter) for link in self._links], self._outages)
+        return FallbackLLM([link.metered(meter) for link in self._links], self._breakers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbedderChain:
-    """An embedder: remembered( batched( guards( metered( provider ) ) ) ); `spend` keeps what calls cost."""
+    """An embedder: query cache( batches( guards( meter( provider ) ) ) ). `save_usage` saves what calls cost."""
 
     provider: Embedder
-    terms: Terms
-    spend: Spend
+    pricing: ModelPricing
+    save_usage: SaveUsage
     guards: Sequence[Guard] = ()
-    memory: Memory = field(default_factory=Memory)
+    cache: QueryVectorCache = field(default_factory=QueryVectorCache)
 
     def embedder(self, meter: Meter) -> Embedder:
         """Return the chain, counted by a meter."""
-        metered = MeteredEmbedder(self.provider, meter, self.terms, self.spend)
-        embedder: Embedder = GuardedEmbedder(metered, self.guards)
+        layers: list[EmbedderLayer] = [guard_layer(self.guards), self._metering(meter)]
         if isinstance(self.provider, BatchingEmbedder):
-            embedder = BatchedEmbedder(embedder, self.provider)
-        return RememberedEmbedder(embedder, self.memory)
+            layers.insert(0, BatchLayer(self.provider))
+        return WrappedEmbedder(self.provider, [self.cache, *layers])
+
+    def single_attempt(self, meter: Meter) -> Embedder:
+        """Return the provider without cache, batches and guards, counted by a meter."""
+        return WrappedEmbedder(self.provider, [self._metering(meter)])
+
+    def _metering(self, meter: Meter) -> EmbeddingMeter:
+        return EmbeddingMeter(self.provider, meter, self.pricing, self.save_usage)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerankerChain:
-    """A reranker: guards( metered( provider ) ); `spend` keeps what calls cost."""
+    """A reranker: guards( meter( provider ) ). `save_usage` saves what calls cost."""
 
     provider: Reranker
-    terms: Terms
-    spend: Spend
+    pricing: ModelPricing
+    save_usage: SaveUsage
     guards: Sequence[Guard] = ()
 
     def reranker(self, meter: Meter) -> Reranker:
         """Return the chain, counted by a meter."""
-        return GuardedReranker(MeteredReranker(self.provider, meter, self.terms, self.spend), self.guards)
+        return MeteredReranker(self.provider, meter, self.pricing, self.save_usage, self.guards)
+
+
+class FallbackLLM:
+    """Several chat models: the first one that replies is used. A used-up budget is not a reason to ask the next one."""
+
+    def __init__(self, llms: Sequence[LLM], breakers: Mapping[str, CircuitBreaker] | None = None) -> None:
+        self._llms = llms
+        self._breakers = breakers or outage_breakers(llms)
+
+    @property
+    def identity(self) -> str:
+        """Identity of the first model."""
+        return self._llms[0].identity
+
+    async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
+        """Return the first reply of a model; it names the model if that is not the first one.
+
+        If every model fails, raises the first error that is not Unavailable, and Unavailable only if there is no other.
+        """
+        errors: list[QuipuError] = []
+        for llm in sorted(self._llms, key=lambda llm: self._breakers[llm.identity].is_open):
+            try:
+                completion = await llm.complete(request, on_text)
+            except (Overloaded, Unavailable) as error:
+                self._breakers[llm.identity].record_failure(error)
+                errors.append(error)
+            except (TooLong, Refused) as error:
+                errors.append(error)
+            else:
+                return completion if llm is self._llms[0] else replace(completion, model=llm.identity)
+        raise next((error for error in errors if not isinstance(error, Unavailable)), errors[0])
+
+
+def outage_breakers(llms: Sequence[LLM], clock: Callable[[], float] = time.monotonic) -> dict[str, CircuitBreaker]:
+    """Return a breaker by model identity that remembers an outage for `OUTAGE_S`. All calls of a role share them."""
+    return {llm.identity: CircuitBreaker(open_s=OUTAGE_S, clock=clock) for llm in llms}

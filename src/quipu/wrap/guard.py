@@ -1,105 +1,83 @@
-"""Guards: what stands around each call of a service, whatever the service is."""
+"""Guards: code that runs around every call to a service, whatever the service is; and the circuit breaker."""
 
+import math
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, TypeVar
 
-import numpy as np
-import numpy.typing as npt
-
-from quipu.model.chat import ChatRequest, Completion, Role
-from quipu.ports.providers import LLM, Embedder, Reranker, TextSink, ignore_text
+from quipu.errors import QuipuError, Unavailable
 
 T = TypeVar("T")
 
-URGENT_ROLES = frozenset({Role.KEYWORDS, Role.ANSWER})
+URGENT_PATIENCE_S = 10.0  # an urgent call spends at most this long waiting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """What a guard knows of a call: calls of one `kind` are alike; somebody waits for the outcome of an urgent one."""
+class ServiceCall:
+    """What a guard knows of a call. Calls of one `kind` are alike; a user is waiting for an urgent call."""
 
     kind: str
     is_urgent: bool = False
 
 
-EMBED = Call(kind="embed")
-EMBED_QUERY = Call(kind="embed query", is_urgent=True)
-RERANK = Call(kind="rerank", is_urgent=True)
-
-
 class Guard(Protocol):
-    """Runs work, perhaps later, perhaps more than once. One guard is shared by all calls of a service."""
+    """Runs a call: at once or later, once or several times. All calls of a service share one guard."""
 
-    async def run(self, work: Callable[[], Awaitable[T]], call: Call) -> T:
+    async def run(self, work: Callable[[], Awaitable[T]], call: ServiceCall) -> T:
         """Return what `work` returns, or raise what it raises."""
         ...
 
 
-async def guarded(guards: Sequence[Guard], work: Callable[[], Awaitable[T]], call: Call) -> T:
-    """Run `work` within guards, the first outermost."""
+async def run_guarded(guards: Sequence[Guard], work: Callable[[], Awaitable[T]], call: ServiceCall) -> T:
+    """Run `work` inside guards; the first guard is the outermost."""
     for guard in reversed(guards):
         work = partial(guard.run, work, call)
     return await work()
 
 
-class GuardedLLM:
-    """A chat model within guards, the first outermost."""
+class CircuitBreaker:
+    """Counts consecutive failures of a service. It opens after `max_failures` and stays open for `open_s` seconds.
 
-    def __init__(self, llm: LLM, guards: Sequence[Guard]) -> None:
-        self._llm = llm
-        self._guards = guards
+    Used as a guard, it counts Unavailable as a failure, and while it is open every call raises the last error at once.
+    Other callers record failures and successes themselves and read `is_open`. A recorded success closes the breaker.
+    """
 
-    @property
-    def identity(self) -> str:
-        """That of the model."""
-        return self._llm.identity
-
-    async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
-        """Return the reply; raises as `LLM.complete` does."""
-        call = Call(kind=request.role.value, is_urgent=request.role in URGENT_ROLES)
-        return await guarded(self._guards, partial(self._llm.complete, request, on_text), call)
-
-
-class GuardedEmbedder:
-    """An embedder within guards, the first outermost."""
-
-    def __init__(self, embedder: Embedder, guards: Sequence[Guard]) -> None:
-        self._embedder = embedder
-        self._guards = guards
+    def __init__(
+        self, *, max_failures: int = 1, open_s: float = math.inf, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.n_failures = 0
+        self._max_failures = max_failures
+        self._open_s = open_s
+        self._clock = clock
+        self._open_until = -math.inf
+        self._last_error: QuipuError | None = None
 
     @property
-    def identity(self) -> str:
-        """That of the embedder."""
-        return self._embedder.identity
+    def is_open(self) -> bool:
+        """Whether the service counts as down."""
+        return self.n_failures >= self._max_failures and self._clock() < self._open_until
 
-    @property
-    def dimension(self) -> int:
-        """Length of every vector."""
-        return self._embedder.dimension
+    def record_failure(self, error: QuipuError) -> None:
+        """Count a failure."""
+        self.n_failures += 1
+        self._last_error = error
+        self._open_until = self._clock() + self._open_s
 
-    async def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Return one unit vector a text, shape [n, dimension]."""
-        return await guarded(self._guards, partial(self._embedder.embed, texts), EMBED)
+    def record_success(self) -> None:
+        """Close the breaker and start counting from 0."""
+        self.n_failures = 0
 
-    async def embed_queries(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Return the vectors to look for, shape [n, dimension]."""
-        return await guarded(self._guards, partial(self._embedder.embed_queries, texts), EMBED_QUERY)
-
-
-class GuardedReranker:
-    """A reranker within guards, the first outermost."""
-
-    def __init__(self, reranker: Reranker, guards: Sequence[Guard]) -> None:
-        self._reranker = reranker
-        self._guards = guards
-
-    @property
-    def identity(self) -> str:
-        """That of the reranker."""
-        return self._reranker.identity
-
-    async def score(self, question: str, texts: Sequence[str]) -> list[float]:
-        """Return a score for each text, higher is better."""
-        return await guarded(self._guards, partial(self._reranker.score, question, texts), RERANK)
+    async def run(self, work: Callable[[], Awaitable[T]], call: ServiceCall) -> T:
+        """Return what `work` returns. Raises the last error without a call while the breaker is open."""
+        if self.is_open and self._last_error is not None:
+            raise self._last_error
+        try:
+            result = await work()
+        except Unavailable as error:
+            self.record_failure(error)
+            raise
+        if not self.is_open:  # a call that began before the breaker opened does not close it
+            self.record_success()
+        return result

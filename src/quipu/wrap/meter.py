@@ -1,5 +1,6 @@
-"""Meter: counts what calls cost, call by call, and keeps them within budgets."""
+"""Usage metering: counts what calls cost, call by call, and keeps them within spending budgets."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -7,51 +8,75 @@ from typing import TypeVar
 
 from quipu.errors import OverBudget, Overloaded, QuipuError, Refused
 from quipu.model.chat import TokenCount
-from quipu.model.usage import Price, Stage, UsageRow
-from quipu.wrap.budget import NOTHING, Amount, SpendingBudget
+from quipu.model.usage import MICRO, Price, SpendingLimit, Stage, UsageRow
+from quipu.text.formatting import format_count
 
 T = TypeVar("T")
 
+_REMEDY = "Everything paid for is kept: go on with another budget, as in --budget 5.00."
+
 
 def utc_day() -> str:
-    """Return the day in UTC, ISO 8601."""
+    """Return the current day in UTC, ISO 8601."""
     return datetime.now(UTC).date().isoformat()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
-    """What calls of a model are counted as: its name, its price (None: unknown), and how tokens are estimated."""
+class ModelPricing:
+    """How calls of a model are counted: its name, its price (None: unknown), and how tokens are estimated."""
 
     model: str
     price: Price | None
-    count: Callable[[str], int]
+    count_tokens: Callable[[str], int]
 
     def cost(self, tokens: TokenCount) -> int:
-        """Return what tokens cost in millionths, 0 without a price."""
+        """Return the cost of tokens in millionths of a unit of money; 0 without a price."""
         return self.price.of(tokens) if self.price else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
-    """One attempt at a call: what it is for, on which terms, and how many tokens it may take at most."""
+class MeteredCall:
+    """One attempt at a call: its stage, its pricing, its subject, and the most tokens it may take."""
 
     stage: Stage
-    terms: Terms
-    most: Callable[[], TokenCount]
+    pricing: ModelPricing
+    max_tokens: Callable[[], TokenCount]
     subject: str = ""
+
+    def amount(self, tokens: TokenCount) -> "Amount":
+        """Return what this call costs if it takes these tokens."""
+        return Amount(cost=self.pricing.cost(tokens), tokens=tokens.input + tokens.output, calls=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amount:
+    """What calls cost, or may cost at most. `cost` is in millionths of a unit of money."""
+
+    cost: int = 0
+    tokens: int = 0
+    calls: int = 0
+
+    def __add__(self, other: "Amount") -> "Amount":
+        return Amount(cost=self.cost + other.cost, tokens=self.tokens + other.tokens, calls=self.calls + other.calls)
+
+    def __sub__(self, other: "Amount") -> "Amount":
+        return Amount(cost=self.cost - other.cost, tokens=self.tokens - other.tokens, calls=self.calls - other.calls)
+
+
+NOTHING = Amount()
 
 
 class Meter:
-    """Sums of what was asked. What a child counts its parents count too, each under its own subject.
+    """Counts calls as usage rows. A call counted by a meter is counted by its parents too, each under its own subject.
 
-    `subject` None counts rows under the subjects they come with; a child without a subject has its parent's.
+    With `subject` None a meter keeps the subjects of the rows. A child without a subject has the subject of its parent.
     """
 
     def __init__(
         self,
         *,
         subject: str | None = "",
-        budget: SpendingBudget | None = None,
+        budget: "SpendingBudget | None" = None,
         parent: "Meter | None" = None,
         today: Callable[[], str] = utc_day,
     ) -> None:
@@ -61,91 +86,90 @@ class Meter:
         self._today = today
         self._rows: dict[tuple[str, str, str, str], UsageRow] = {}
 
-    def child(self, subject: str | None = None, budget: SpendingBudget | None = None) -> "Meter":
-        """Return a meter of a part of the work: a question, one call."""
+    def child(self, subject: str | None = None, budget: "SpendingBudget | None" = None) -> "Meter":
+        """Return a meter for a part of the work, such as a question or one call."""
         return Meter(subject=subject, budget=budget, parent=self, today=self._today)
 
     @property
     def subject(self) -> str:
-        """What the work is for, "" for shared work."""
+        """What the work is for; "" for shared work."""
         return self._subject or (self._parent.subject if self._parent else "")
 
     def rows(self) -> tuple[UsageRow, ...]:
-        """Return what was counted so far, one row for each day, stage, model and subject, ordered by these."""
+        """Return what was counted so far: one row per day, stage, model and subject, in this order."""
         return tuple(self._rows[key] for key in sorted(self._rows))
 
     async def run(
-        self, work: Callable[[], Awaitable[T]], attempt: Attempt, tokens_of: Callable[[T], TokenCount | None]
+        self, work: Callable[[], Awaitable[T]], call: MeteredCall, tokens_of: Callable[[T], TokenCount | None]
     ) -> T:
-        """Return what `work` returns, and count it by `tokens_of`: None where it broke off. Raises OverBudget before.
+        """Return what `work` returns, and count the tokens that `tokens_of` finds in it (None: the reply broke off).
 
-        Whatever may have been paid for without a full reply, as when this is cancelled, counts as interrupted.
+        Raises OverBudget before the call if the budget does not allow it. A call that may have to be paid for without a
+        full reply, because it failed or was cancelled, is counted as interrupted.
         """
-        most = await self._reserve(attempt)
+        reserved = await self._reserve(call)
         actual = NOTHING
         try:
             try:
                 result = await work()
             except QuipuError as error:
                 if isinstance(error, Overloaded | Refused) and error.may_cost:
-                    actual = self._interrupted(attempt)
+                    actual = self._count_interrupted(call)
                 raise
             except BaseException:
-                actual = self._interrupted(attempt)
+                actual = self._count_interrupted(call)
                 raise
             tokens = tokens_of(result)
-            actual = self._interrupted(attempt) if tokens is None else self._completed(attempt, tokens)
+            actual = self._count_interrupted(call) if tokens is None else self._count_completed(call, tokens)
             return result
         finally:
             for budget in self._budgets():
-                budget.settle(most, actual)
+                budget.settle(reserved, actual)
 
-    async def _reserve(self, attempt: Attempt) -> Amount:
+    async def _reserve(self, call: MeteredCall) -> Amount:
         budgets = list(self._budgets())
         if not budgets:
             return NOTHING
-        terms, tokens = attempt.terms, attempt.most()
-        if terms.price is None and any(budget.limit.cost is not None for budget in budgets):
+        pricing, max_tokens = call.pricing, call.max_tokens()
+        if pricing.price is None and any(budget.limit.cost is not None for budget in budgets):
             raise OverBudget(
-                f"No price is known of {terms.model}, so that no budget in money can be kept.",
+                f"No price is known for {pricing.model}, so a budget in money cannot be kept.",
                 remedy="Add a [[price]] table for it to quipu.toml, or give the budget in tokens or calls.",
             )
-        most = _amount(attempt, tokens)
-        held: list[SpendingBudget] = []
+        amount = call.amount(max_tokens)
+        reserved: list[SpendingBudget] = []
         try:
             for budget in budgets:
-                await budget.reserve(most)
-                held.append(budget)
+                await budget.reserve(amount)
+                reserved.append(budget)
         except BaseException:
-            for budget in held:
-                budget.settle(most, NOTHING)
+            for budget in reserved:
+                budget.settle(amount, NOTHING)
             raise
-        return most
-
-    def _completed(self, attempt: Attempt, tokens: TokenCount) -> Amount:
-        amount = _amount(attempt, tokens)
-        n_unpriced = int(attempt.terms.price is None)
-        self._count(replace(self._row(attempt), n_calls=1, tokens=tokens, cost=amount.cost, n_unpriced=n_unpriced))
         return amount
 
-    def _interrupted(self, attempt: Attempt) -> Amount:
-        tokens = attempt.most()
-        amount = _amount(attempt, tokens)
-        self._count(
-            replace(self._row(attempt), n_interrupted=1, interrupted_tokens=tokens, interrupted_cost=amount.cost)
-        )
+    def _count_completed(self, call: MeteredCall, tokens: TokenCount) -> Amount:
+        amount = call.amount(tokens)
+        n_unpriced = int(call.pricing.price is None)
+        self._count(replace(self._row(call), n_calls=1, tokens=tokens, cost=amount.cost, n_unpriced=n_unpriced))
         return amount
 
-    def _row(self, attempt: Attempt) -> UsageRow:
-        subject = attempt.subject or self.subject
-        return UsageRow(day=self._today(), stage=attempt.stage, model=attempt.terms.model, subject=subject)
+    def _count_interrupted(self, call: MeteredCall) -> Amount:
+        tokens = call.max_tokens()
+        amount = call.amount(tokens)
+        self._count(replace(self._row(call), n_interrupted=1, interrupted_tokens=tokens, interrupted_cost=amount.cost))
+        return amount
+
+    def _row(self, call: MeteredCall) -> UsageRow:
+        subject = call.subject or self.subject
+        return UsageRow(day=self._today(), stage=call.stage, model=call.pricing.model, subject=subject)
 
     def _count(self, row: UsageRow) -> None:
         for meter in self._lineage():
             own = row if meter._subject is None else replace(row, subject=meter._subject)
             meter._rows[own.key] = meter._rows[own.key] + own if own.key in meter._rows else own
 
-    def _budgets(self) -> Iterator[SpendingBudget]:
+    def _budgets(self) -> Iterator["SpendingBudget"]:
         for meter in self._lineage():
             if meter._budget is not None:
                 yield meter._budget
@@ -157,5 +181,69 @@ class Meter:
             meter = meter._parent
 
 
-def _amount(attempt: Attempt, tokens: TokenCount) -> Amount:
-    return Amount(cost=attempt.terms.cost(tokens), tokens=tokens.input + tokens.output, calls=1)
+class SpendingBudget:
+    """Keeps spending within a limit: each call reserves its highest possible cost before it starts.
+
+    A call that does not fit because of reservations waits until running calls have settled.
+    """
+
+    def __init__(self, limit: SpendingLimit) -> None:
+        self.limit = limit
+        self._spent = NOTHING
+        self._reserved = NOTHING
+        self._settled = asyncio.Event()
+
+    @property
+    def spent(self) -> Amount:
+        """What settled calls cost."""
+        return self._spent
+
+    @property
+    def reserved(self) -> Amount:
+        """What running calls may cost at most."""
+        return self._reserved
+
+    async def reserve(self, amount: Amount) -> None:
+        """Reserve the highest possible cost of a call. Raises OverBudget if it can no longer fit."""
+        while self._exceeded_limit(self._spent + self._reserved + amount):
+            if name := self._exceeded_limit(self._spent + amount):
+                raise self._over_budget(name, amount)
+            await self._settled.wait()
+        self._reserved += amount
+
+    def settle(self, reserved: Amount, actual: Amount) -> None:
+        """Replace what was reserved for a call by its actual cost."""
+        self._reserved -= reserved
+        self._spent += actual
+        settled, self._settled = self._settled, asyncio.Event()
+        settled.set()  # all waiting calls check again, in the order they came
+
+    def _exceeded_limit(self, amount: Amount) -> str:
+        """Return the name of a limit that `amount` exceeds, "" if there is none."""
+        limit = self.limit
+        if limit.cost is not None and amount.cost > limit.cost:
+            return "cost"
+        if limit.tokens is not None and amount.tokens > limit.tokens:
+            return "tokens"
+        return "calls" if limit.calls is not None and amount.calls > limit.calls else ""
+
+    def _over_budget(self, name: str, amount: Amount) -> OverBudget:
+        limit, spent, needed = (getattr(figures, name) for figures in (self.limit, self._spent, amount))
+        if name == "calls":
+            return OverBudget(f"The budget of {format_count(limit, 'call')} is used up.", remedy=_REMEDY)
+        calls = format_count(self._spent.calls, "call")
+        write = _write_money if name == "cost" else _write_tokens
+        return OverBudget(
+            f"The budget of {write(limit)} does not allow another call: {write(spent)} spent in {calls}, "
+            f"{write(max(limit - spent, 0))} left, and the next call may take {write(needed)}.",
+            remedy=_REMEDY,
+        )
+
+
+def _write_tokens(n_tokens: int) -> str:
+    return format_count(n_tokens, "token")
+
+
+def _write_money(cost: int) -> str:
+    """Return an amount with two digits after the point, or more if it is small."""
+    return f"{cost / MICRO:,.2f}" if abs(cost) >= MICRO or not cost else f"{cost / MICRO:.6f}".rstrip("0")

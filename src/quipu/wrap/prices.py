@@ -1,4 +1,4 @@
-"""Prices: what hosted models cost, as far as known; the user's own table wins."""
+"""Prices of hosted models, as far as they are known. The user's own table comes first."""
 
 import re
 from collections.abc import Mapping
@@ -8,11 +8,11 @@ from types import MappingProxyType
 from quipu.model.usage import Price
 
 # From the providers' public price lists of October 2025, in USD, for the standard tier and prompts of ordinary length.
-# Prices change, and differ by contract: what matters is to be set in [[price]] tables. Only certain ones are listed.
+# Prices change and depend on contracts: users set the ones that matter in [[price]] tables. Uncertain ones are omitted.
 LOCAL = ("ollama", "lmstudio", "vllm", "llamacpp", "tei", "replay")
 FREE = Price(input=0.0, output=0.0)
 
-# A version at the end of a name costs what the model does: "-2024-07-18", "-20241022", "@20250514", "-001", "-latest".
+# A version at the end of a name does not change the price: "-2024-07-18", "-20241022", "@20250514", "-001", "-latest".
 _VERSION = re.compile(r"(-\d{4}-\d{2}-\d{2}|[-@]\d{8}|-00\d|-latest)$")
 
 _PRICES: Mapping[str, Price] = MappingProxyType(
@@ -63,28 +63,28 @@ _PRICES: Mapping[str, Price] = MappingProxyType(
 
 
 class PriceTable:
-    """Finds the price of a model. `own` maps patterns ("gpt-4o*", "*/my-model") to prices, over those built in."""
+    """Finds the price of a model. `own` maps patterns ("gpt-4o*", "*/my-model") to prices, before the built-in ones."""
 
     def __init__(self, own: Mapping[str, Price] | None = None) -> None:
         self._own = dict(own or {})
 
     def find(self, model: str) -> Price | None:
-        """Return the price of a model, as in "openai/gpt-4.1-mini"; None where it is not known.
+        """Return the price of a model such as "openai/gpt-4.1-mini"; None if it is not known.
 
-        Of several patterns the longest counts; each is held against the whole name and what follows each "/". A model
-        of a local server costs nothing.
+        A pattern is compared with the whole name and with the part after each "/". The longest matching pattern wins. A
+        model of a local server is free.
         """
         names = _names(model.removeprefix("litellm/"))
-        fitting = [pattern for pattern in self._own if any(fnmatchcase(name, pattern) for name in names)]
-        if fitting:
-            return self._own[max(fitting, key=lambda pattern: (len(pattern), pattern))]
+        matching = [pattern for pattern in self._own if any(fnmatchcase(name, pattern) for name in names)]
+        if matching:
+            return self._own[max(matching, key=lambda pattern: (len(pattern), pattern))]
         if model.partition("/")[0] in LOCAL:
             return FREE
-        known = (_PRICES.get(each) for name in (names[0], names[-1]) for each in (name, _VERSION.sub("", name)))
-        return next((price for price in known if price is not None), None)
+        spellings = (spelling for name in (names[0], names[-1]) for spelling in (name, _VERSION.sub("", name)))
+        return next((_PRICES[spelling] for spelling in spellings if spelling in _PRICES), None)
 
 
 def _names(model: str) -> list[str]:
-    """Return the name as given and without what stands before each "/"."""
+    """Return the whole name, and the part after each "/"."""
     parts = model.split("/")
     return ["/".join(parts[start:]) for start in range(len(parts))]

@@ -1,7 +1,7 @@
-"""Retry: asks again what a service could not answer just now, and stops asking a service that is dead.
+"""Retry: repeats calls that a service could not answer just now, and stops repeating when the service is down.
 
-Waits follow "full jitter": uniformly random below a bound that doubles (M. Brooker, "Exponential Backoff And Jitter",
-AWS Architecture Blog, 2015).
+Waits use exponential backoff with "full jitter": uniformly random below a bound that doubles (M. Brooker, "Exponential
+Backoff And Jitter", AWS Architecture Blog, 2015).
 """
 
 import asyncio
@@ -12,25 +12,26 @@ from typing import TypeVar
 
 from quipu.errors import Overloaded, Refused, TooLong, Unavailable
 from quipu.text.formatting import format_count
-from quipu.wrap.guard import Call
+from quipu.wrap.guard import URGENT_PATIENCE_S, CircuitBreaker, ServiceCall
 
 T = TypeVar("T")
-
-URGENT_PATIENCE_S = 10.0
 
 Sleep = Callable[[float], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
-    """How often and how long a call is tried.
+    """How often a call is tried, and how long it may wait.
 
-    `max_paid` attempts may have to be paid for without a reply; attempts in all are `max_attempts`. The k-th wait is
-    random below `first_wait_s` · 2^k and `max_wait_s`, on top of what the service asks for. `patience_s` is how long
-    one call may spend waiting between attempts, and the longest Retry-After that is waited for; somebody waits for an
-    urgent one, which gets `urgent_patience_s`, and a single attempt right after another call was given up. After
-    `max_failures` calls in a row that were given up the service counts as dead; urgent ones, which are given up early,
-    count for urgent ones alone.
+    A call gets up to `max_attempts` attempts. Up to `max_paid` of them may have to be paid for without a reply. The
+    wait before attempt k + 1 is the Retry-After of the service plus a random time below
+    min(`max_wait_s`, `first_wait_s` · 2^(k-1)).
+
+    All waits of one call together take at most `patience_s`. A Retry-After that would exceed this is not waited for.
+    An urgent call has `urgent_patience_s` instead, and gets one attempt only if the previous call failed.
+
+    After `max_failures` failed calls in a row the service counts as down. Urgent calls give up early, so their
+    failures count for urgent calls only.
     """
 
     max_attempts: int = 10
@@ -43,8 +44,8 @@ class RetryPolicy:
 
 
 @dataclass(slots=True)
-class _Tries:
-    """What one call has been through."""
+class _AttemptCount:
+    """The attempts of one call so far, how many of them may have to be paid for, and the time spent waiting."""
 
     n: int = 0
     n_paid: int = 0
@@ -52,10 +53,9 @@ class _Tries:
 
 
 class Retry:
-    """A guard that retries on Overloaded; one is shared by all calls of a service, so that it learns when that is dead.
+    """A guard that repeats a call after Overloaded. All calls of a service share it, so that it learns of an outage.
 
-    A dead service raises Unavailable. Each later call then gets one attempt, and the first that succeeds brings the
-    service back.
+    When the service is down, calls raise Unavailable. Each later call gets one attempt; the first success ends this.
     """
 
     def __init__(
@@ -64,76 +64,78 @@ class Retry:
         policy: RetryPolicy | None = None,
         *,
         sleep: Sleep = asyncio.sleep,
-        fraction: Callable[[], float] = random.random,
+        jitter: Callable[[], float] = random.random,
     ) -> None:
         self._service = service
         self._policy = policy or RetryPolicy()
         self._sleep = sleep
-        self._fraction = fraction
-        self._n_failures = self._n_patient_failures = 0
+        self._jitter = jitter
+        self._breaker = CircuitBreaker(max_failures=self._policy.max_failures)
+        self._patient_breaker = CircuitBreaker(max_failures=self._policy.max_failures)
 
     @property
-    def is_dead(self) -> bool:
-        """Whether the service counts as dead for calls that are patient."""
-        return self._n_patient_failures >= self._policy.max_failures
+    def is_down(self) -> bool:
+        """Whether the service counts as down for calls that are not urgent."""
+        return self._patient_breaker.is_open
 
-    async def run(self, work: Callable[[], Awaitable[T]], call: Call) -> T:
-        """Return what `work` returns. Raises the last Overloaded, or Unavailable where the service is dead."""
-        tries = _Tries()
+    async def run(self, work: Callable[[], Awaitable[T]], call: ServiceCall) -> T:
+        """Return what `work` returns. Raises the last Overloaded, or Unavailable when the service is down."""
+        attempts = _AttemptCount()
         while True:
             try:
                 result = await work()
             except Overloaded as error:
-                tries.n += 1
-                tries.n_paid += error.may_cost
-                wait = self._wait(tries, error)
-                if self._is_dead_for(call) or self._is_enough(tries, wait, call):
-                    raise self._given_up(error, tries, call) from error
-            except (Refused, TooLong):
-                self._answered()
+                attempts.n += 1
+                attempts.n_paid += error.may_cost
+                wait_s = self._wait_s(attempts, error)
+                if self._breaker_for(call).is_open or self._must_give_up(attempts, wait_s, call):
+                    raise self._final_error(error, attempts, call) from error
+            except (Refused, TooLong):  # an answer too: the service is up
+                self._record_answer()
                 raise
             else:
-                self._answered()
+                self._record_answer()
                 return result
-            tries.waited_s += wait
-            await self._sleep(wait)
+            attempts.waited_s += wait_s
+            await self._sleep(wait_s)
 
-    def _answered(self) -> None:
-        self._n_failures = self._n_patient_failures = 0
+    def _record_answer(self) -> None:
+        self._breaker.record_success()
+        self._patient_breaker.record_success()
 
-    def _is_dead_for(self, call: Call) -> bool:
-        n = self._n_failures if call.is_urgent else self._n_patient_failures
-        return n >= self._policy.max_failures
+    def _breaker_for(self, call: ServiceCall) -> CircuitBreaker:
+        return self._breaker if call.is_urgent else self._patient_breaker
 
-    def _wait(self, tries: _Tries, error: Overloaded) -> float:
-        asked = max(error.retry_after_s or 0.0, 0.0)
-        bound = min(self._policy.max_wait_s, self._policy.first_wait_s * 2.0 ** (tries.n - 1))
-        return asked + self._fraction() * bound
+    def _wait_s(self, attempts: _AttemptCount, error: Overloaded) -> float:
+        bound = min(self._policy.max_wait_s, self._policy.first_wait_s * 2.0 ** (attempts.n - 1))
+        return max(error.retry_after_s or 0.0, 0.0) + self._jitter() * bound
 
-    def _is_enough(self, tries: _Tries, wait: float, call: Call) -> bool:
+    def _must_give_up(self, attempts: _AttemptCount, wait_s: float, call: ServiceCall) -> bool:
         policy = self._policy
-        is_used_up = tries.n >= policy.max_attempts or tries.n_paid >= policy.max_paid
-        is_known = call.is_urgent and self._n_failures > 0
-        return is_used_up or is_known or tries.waited_s + wait > self._patience_s(call)
+        has_no_attempt = attempts.n >= policy.max_attempts or attempts.n_paid >= policy.max_paid
+        has_just_failed = call.is_urgent and self._breaker.n_failures > 0
+        return has_no_attempt or has_just_failed or attempts.waited_s + wait_s > self._patience_s(call)
 
-    def _patience_s(self, call: Call) -> float:
+    def _patience_s(self, call: ServiceCall) -> float:
         policy = self._policy
         return min(policy.urgent_patience_s, policy.patience_s) if call.is_urgent else policy.patience_s
 
-    def _given_up(self, error: Overloaded, tries: _Tries, call: Call) -> Overloaded | Unavailable:
-        self._n_failures += 1
-        self._n_patient_failures += not call.is_urgent
-        if self._is_dead_for(call):
-            calls = format_count(self._n_failures, "call")
+    def _final_error(self, error: Overloaded, attempts: _AttemptCount, call: ServiceCall) -> Overloaded | Unavailable:
+        """Record that the call failed, and return the error to raise for it."""
+        self._breaker.record_failure(error)
+        if not call.is_urgent:
+            self._patient_breaker.record_failure(error)
+        if self._breaker_for(call).is_open:
             return Unavailable(
-                f"{self._service} has not answered {calls} in a row. The last: {error.message}",
+                f"{self._service} has not answered {format_count(self._breaker.n_failures, 'call')} in a row. "
+                f"The last error: {error.message}",
                 remedy=f"{error.remedy} When it answers again, go on with `quipu resume`.".strip(),
             )
-        asked, patience = error.retry_after_s or 0.0, self._patience_s(call)
-        if asked > patience:
-            reason = f"It asks to be left alone for {asked:,.0f} s; no more than {patience:,.0f} s are waited."
+        retry_after_s, patience_s = error.retry_after_s or 0.0, self._patience_s(call)
+        if retry_after_s > patience_s:
+            reason = f"It asks for a pause of {retry_after_s:,.0f} s; Quipu waits at most {patience_s:,.0f} s."
         else:
-            reason = f"Given up after {format_count(tries.n, 'attempt')} and {tries.waited_s:,.0f} s of waiting."
+            reason = f"Gave up after {format_count(attempts.n, 'attempt')} and {attempts.waited_s:,.0f} s of waiting."
         return Overloaded(
             f"{error.message} {reason}",
             remedy=error.remedy,

@@ -23,8 +23,8 @@ from quipu.model.event import Event, Progress
 from quipu.model.ids import digest
 from quipu.model.query import Filter
 from quipu.testing.facts import document, entity, passage, relation
-from quipu.wrap.cached import CachedLLM
 from quipu.wrap.meter import Meter
+from quipu.wrap.reply_cache import CachedLLM
 from tests.unit.derive.towns import chronicle, communities, shelf, written
 from tests.unit.derive.workshop import open_bench, publish, remove
 from tests.unit.derive.writer import Writer, completion, notes_of

@@ -20,8 +20,8 @@ from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
 from quipu.testing.contract.steps import dump, only_entity, publish, remove
 from quipu.testing.facts import document, entity, passage
-from quipu.wrap.cached import CachedLLM
 from quipu.wrap.meter import Meter
+from quipu.wrap.reply_cache import CachedLLM
 from tests.unit.derive.writer import Writer, subjects_of
 
 OPTIONS = SummaryOptions(batch_tokens=300, max_words=20, max_output_tokens=100, n_ahead=4)

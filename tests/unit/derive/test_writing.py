@@ -9,7 +9,7 @@ from quipu.derive.writing import READ_AT_ONCE, Calls, Work, joined, write_all
 from quipu.errors import OverBudget, Overloaded, Refused, Unavailable
 from quipu.model.chat import ChatRequest, Message, Role
 from quipu.model.usage import SpendingLimit
-from quipu.wrap.budget import Amount, SpendingBudget
+from quipu.wrap.meter import Amount, SpendingBudget
 from tests.unit.derive.writer import Writer
 
 _REQUEST = ChatRequest(messages=(Message("user", "#a#\n- x\n#a#"),), role=Role.REPORT, max_output_tokens=9)

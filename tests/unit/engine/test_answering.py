@@ -20,12 +20,12 @@ from quipu.model.usage import Stage, UsageRow
 from quipu.ports.store import ReadView
 from quipu.retrieve import STRATEGIES
 from quipu.testing.llm import ScriptedLLM, ScriptedReranker
-from quipu.wrap.chain import EmbedderChain, Link, LLMChain, RerankerChain
-from quipu.wrap.meter import Meter, Terms
+from quipu.wrap.chain import EmbedderChain, LLMChain, ModelLink, RerankerChain
+from quipu.wrap.meter import Meter, ModelPricing
 from tests.unit.retrieve.conftest import PAGES
 from tests.unit.retrieve.fakes import Library
 
-TERMS = Terms(model="fake", price=None, count=len)
+PRICING = ModelPricing(model="fake", price=None, count_tokens=len)
 EMBEDDING_NOTHING = ("bypass", "lexical", "community_global")
 
 
@@ -91,12 +91,14 @@ async def watched(tmp_path: Path) -> AsyncIterator[_Watched]:
 
 
 def _asker(watched: _Watched, *, is_remote: bool = True, is_reranked: bool = False) -> Asker:
-    llm = LLMChain([Link(llm=ScriptedLLM(), terms=TERMS)], watched)  # type: ignore[arg-type]
-    reranker = RerankerChain(provider=ScriptedReranker(), terms=TERMS, spend=watched.spend)
+    llm = LLMChain([ModelLink(llm=ScriptedLLM(), pricing=PRICING)], watched)  # type: ignore[arg-type]
+    reranker = RerankerChain(provider=ScriptedReranker(), pricing=PRICING, save_usage=watched.spend)
     models = Models(
         meter=Meter(),
         chains={Role.KEYWORDS: llm, Role.ANSWER: llm},
-        embedder_chain=EmbedderChain(provider=watched, terms=TERMS, spend=watched.spend) if is_remote else None,
+        embedder_chain=EmbedderChain(provider=watched, pricing=PRICING, save_usage=watched.spend)
+        if is_remote
+        else None,
         reranker_chain=reranker if is_reranked else None,
     )
     tools = watched.library.tools

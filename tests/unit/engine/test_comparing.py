@@ -14,7 +14,7 @@ from quipu.model.query import Filter, Query
 from quipu.retrieve import STRATEGIES
 from quipu.testing.llm import ScriptedLLM, ScriptedReranker
 from quipu.wrap.chain import RerankerChain
-from quipu.wrap.meter import Terms
+from quipu.wrap.meter import ModelPricing
 from tests.laws.model_world import script, scripted_engine, travels
 from tests.laws.world import engine
 from tests.unit.engine.made_up import Shelf, add_strategy, asking, shelve
@@ -91,7 +91,9 @@ async def test_by_default_what_is_lacking_is_made_where_that_is_asked_for(kb: Qu
 
 async def test_a_service_that_is_paid_for_is_asked_once_for_each_strategy(kb: Quipu) -> None:
     reranker = ScriptedReranker(script())
-    chain = RerankerChain(provider=reranker, terms=Terms(model="words", price=None, count=len), spend=kb._store.spend)
+    chain = RerankerChain(
+        provider=reranker, pricing=ModelPricing(model="words", price=None, count_tokens=len), save_usage=kb._store.spend
+    )
     asker = replace(kb._asker, models=replace(kb._components.models, reranker_chain=chain))
     await Comparer(ask=asker.answer, asker=asker).compare(Query(text=QUESTION), ["naive", "lexical"])
     assert reranker.n_calls == 2

@@ -12,14 +12,13 @@ from quipu.model.chat import TokenCount
 from quipu.model.delta import Delta
 from quipu.model.usage import SpendingLimit, Stage
 from quipu.testing.facts import source
-from quipu.wrap.budget import SpendingBudget
-from quipu.wrap.meter import Attempt, Meter, Terms
+from quipu.wrap.meter import Meter, MeteredCall, ModelPricing, SpendingBudget
 from tests.unit.stores.opening import open_index
 
-PING = Attempt(
+PING = MeteredCall(
     stage=Stage.EXTRACT,
-    terms=Terms(model="tests/model", price=None, count=len),
-    most=lambda: TokenCount(input=1),
+    pricing=ModelPricing(model="tests/model", price=None, count_tokens=len),
+    max_tokens=lambda: TokenCount(input=1),
 )
 
 

@@ -11,15 +11,15 @@ from quipu.engine.turn import turn_to_derive
 from quipu.model.chat import Role
 from quipu.stores.relational.store import RelationalStore
 from quipu.testing.llm import ScriptedLLM
-from quipu.wrap.chain import Link, LLMChain
-from quipu.wrap.meter import Terms
+from quipu.wrap.chain import LLMChain, ModelLink
+from quipu.wrap.meter import ModelPricing
 from tests.children import PATIENCE_S
 from tests.unit.stores.opening import open_index
 
 
 def models(store: RelationalStore) -> Models:
     """Return models that have one."""
-    link = Link(llm=ScriptedLLM(), terms=Terms(model="tests/model", price=None, count=len))
+    link = ModelLink(llm=ScriptedLLM(), pricing=ModelPricing(model="tests/model", price=None, count_tokens=len))
     return Models(chains={Role.SUMMARISE: LLMChain([link], store)})
 
 

@@ -12,7 +12,7 @@ from quipu.model.chat import ChatRequest, Message, Role
 from quipu.settings import Settings
 from quipu.testing.llm import ScriptedLLM
 from quipu.wiring import open_engine
-from quipu.wrap.recorded import RecordedLLM
+from quipu.wrap.recording import RecordedLLM
 
 REQUEST = ChatRequest(messages=(Message("user", "Say OK. " * 99),), role=Role.EXTRACT, max_output_tokens=9)
 

@@ -237,7 +237,7 @@ async def test_a_budget_in_money_wants_a_price_for_every_model_before_anything_i
 ) -> None:
     priced = ModelPrice(model=unpriced, price=Price(input=1.0, output=1.0))
     index = tmp_path / "kb"
-    with pytest.raises(InvalidInput, match=rf"No price is known of {unpriced}, .*\[\[price\]\]"):
+    with pytest.raises(InvalidInput, match=rf"No price is known for {unpriced}, .*\[\[price\]\]"):
         await open_engine(Settings(index=index, budget="5.00", **values))
     assert not index.exists()
     check_settings(_settings(**{"budget": "5.00", "price": (priced,), **values}))

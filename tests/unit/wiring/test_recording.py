@@ -60,7 +60,7 @@ async def test_a_replay_that_is_asked_for_something_else_fails_saying_where_it_d
     with serving(Script()) as server:
         await _read_and_asked(_live(tmp_path / "live", server.base_url))
     async with await open_engine(Settings(index=tmp_path / "again", llm="replay/tape")) as kb:
-        with pytest.raises(NotFound, match="leaves the nearest at character"):
+        with pytest.raises(NotFound, match="most similar recorded request at character"):
             await kb.add_text(TEXT.replace("Alice", "Agnes"), id="kober")
 
 

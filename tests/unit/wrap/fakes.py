@@ -11,11 +11,11 @@ from quipu.errors import Busy
 from quipu.model.chat import ChatRequest, Completion, FinishReason, Message, Role, TokenCount
 from quipu.model.usage import Price, UsageRow
 from quipu.ports.providers import TextSink, ignore_text
-from quipu.wrap.meter import Terms
+from quipu.wrap.meter import ModelPricing
 
 PRICE = Price(input=1.0, output=2.0)  # a token costs a millionth, or two
-TERMS = Terms(model="fake/model", price=PRICE, count=len)
-FREE_OF_PRICE = Terms(model="fake/unknown", price=None, count=len)
+PRICING = ModelPricing(model="fake/model", price=PRICE, count_tokens=len)
+UNKNOWN_PRICE = ModelPricing(model="fake/unknown", price=None, count_tokens=len)
 
 
 def request(text: str = "Who?", *, role: Role = Role.EXTRACT, max_output_tokens: int = 100) -> ChatRequest:

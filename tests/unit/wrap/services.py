@@ -7,13 +7,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from quipu.errors import Overloaded
-from quipu.wrap.guard import Call, Guard, guarded
-from quipu.wrap.limit import Limit
-from quipu.wrap.pace import Pace
+from quipu.wrap.concurrency import AdaptiveLimit, ConcurrencyLimiter
+from quipu.wrap.guard import Guard, ServiceCall, run_guarded
 from quipu.wrap.retry import Retry, RetryPolicy
 from tests.unit.wrap.virtual_time import now, run
 
-CALL = Call(kind="extract")
+CALL = ServiceCall(kind="extract")
 Service = Callable[[random.Random], Awaitable[None]]
 
 
@@ -44,10 +43,10 @@ def simulate(service: Service, *, n_calls: int = 1_000, max_limit: int = 64, see
 
 async def _simulated(service: Service, n_calls: int, max_limit: int, seed: int) -> Outcome:
     rng = random.Random(seed)
-    outcome, pace = Outcome(), Pace(max_limit)
-    outcome.limits.append((0.0, pace.limit))
-    retry = Retry("service", RetryPolicy(max_failures=n_calls), fraction=rng.random)
-    guards: list[Guard] = [retry, Limit(pace, clock=now)]
+    outcome, limit = Outcome(), AdaptiveLimit(max_limit)
+    outcome.limits.append((0.0, limit.value))
+    retry = Retry("service", RetryPolicy(max_failures=n_calls), jitter=rng.random)
+    guards: list[Guard] = [retry, ConcurrencyLimiter(limit, clock=now)]
 
     async def attempt() -> None:
         begun = now()
@@ -60,10 +59,10 @@ async def _simulated(service: Service, n_calls: int, max_limit: int, seed: int) 
 
     async def call() -> None:
         try:
-            await guarded(guards, attempt, CALL)
+            await run_guarded(guards, attempt, CALL)
         except Overloaded:
             outcome.n_lost += 1
-        outcome.limits.append((now(), pace.limit))
+        outcome.limits.append((now(), limit.value))
 
     async with asyncio.TaskGroup() as group:
         for _ in range(n_calls):

@@ -9,19 +9,16 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from quipu.errors import OverBudget, Overloaded, QuipuError, Refused, TooLong, Unavailable
+from quipu.errors import Mismatch, OverBudget, Overloaded, QuipuError, Refused, TooLong, Unavailable
 from quipu.model.chat import ChatRequest, Completion, FinishReason, TokenCount
 from quipu.model.usage import SpendingLimit, UsageRow, total
 from quipu.ports.providers import TextSink, ignore_text
-from quipu.wrap.budget import SpendingBudget
-from quipu.wrap.chain import EmbedderChain, Link, LLMChain, RerankerChain
-from quipu.wrap.fallback import Outages
+from quipu.wrap.chain import EmbedderChain, FallbackLLM, LLMChain, ModelLink, RerankerChain, outage_breakers
+from quipu.wrap.concurrency import AdaptiveLimit, ConcurrencyLimiter
 from quipu.wrap.guard import Guard
-from quipu.wrap.limit import Limit
-from quipu.wrap.meter import Meter
-from quipu.wrap.pace import Pace
+from quipu.wrap.meter import Meter, SpendingBudget
 from quipu.wrap.retry import Retry, RetryPolicy
-from tests.unit.wrap.fakes import TERMS, FakeLLM, Shelf, completion, request
+from tests.unit.wrap.fakes import PRICING, FakeLLM, Shelf, completion, request
 from tests.unit.wrap.virtual_time import now, run
 
 FAULTS: Mapping[str, Callable[[], QuipuError]] = {
@@ -82,19 +79,22 @@ def _sometimes(names: Sequence[str], share: float) -> Callable[[random.Random], 
 
 def _guards(seed: int = 0) -> Sequence[Guard]:
     policy = RetryPolicy(max_attempts=40, max_paid=40, patience_s=1e6, urgent_patience_s=1e6)
-    return [Retry("fake/model", policy, fraction=random.Random(seed).random), Limit(Pace(16), clock=now)]
+    return [
+        Retry("fake/model", policy, jitter=random.Random(seed).random),
+        ConcurrencyLimiter(AdaptiveLimit(16), clock=now),
+    ]
 
 
 def _chain(server: Server, shelf: Shelf, guards: Sequence[Guard] | None = None) -> LLMChain:
-    return LLMChain([Link(llm=server, terms=TERMS, guards=_guards() if guards is None else guards)], shelf)
+    return LLMChain([ModelLink(llm=server, pricing=PRICING, guards=_guards() if guards is None else guards)], shelf)
 
 
 async def _ask(kind: str, server: Server, shelf: Shelf, meter: Meter) -> list[BaseException]:
     """Ask N times at once for different things; return what was raised."""
     guards = _guards()
     llm = _chain(server, shelf, guards).llm(meter)
-    embedder = EmbedderChain(provider=server, terms=TERMS, spend=shelf.spend, guards=guards).embedder(meter)
-    reranker = RerankerChain(provider=server, terms=TERMS, spend=shelf.spend, guards=guards).reranker(meter)
+    embedder = EmbedderChain(provider=server, pricing=PRICING, save_usage=shelf.spend, guards=guards).embedder(meter)
+    reranker = RerankerChain(provider=server, pricing=PRICING, save_usage=shelf.spend, guards=guards).reranker(meter)
     calls: Mapping[str, Callable[[int], Coroutine[None, None, object]]] = {
         "llm": lambda n: llm.complete(request(str(n))),
         "embedder": lambda n: embedder.embed([str(n)]),
@@ -178,7 +178,10 @@ def test_a_second_run_asks_only_for_what_is_missing() -> None:
 def test_questions_at_once_are_counted_apart() -> None:
     async def scenario() -> None:
         server, shelf, engine = Server(_sometimes([], 0.0)), Shelf(), Meter()
-        chain, embedders = _chain(server, shelf), EmbedderChain(provider=server, terms=TERMS, spend=shelf.spend)
+        chain, embedders = (
+            _chain(server, shelf),
+            EmbedderChain(provider=server, pricing=PRICING, save_usage=shelf.spend),
+        )
 
         async def ask(question: str, n_calls: int) -> tuple[UsageRow, ...]:
             meter = engine.child(question)
@@ -203,8 +206,8 @@ def test_a_fallback_answers_and_is_named_in_usage_and_reply() -> None:
     async def scenario() -> None:
         shelf, meter = Shelf(), Meter()
         first, second = FakeLLM([Unavailable("no key")], "first"), FakeLLM([completion("Bob.")], "second")
-        links = [Link(llm=first, terms=TERMS), Link(llm=second, terms=TERMS)]
-        chain = LLMChain(links, shelf, Outages(clock=now))
+        links = [ModelLink(llm=first, pricing=PRICING), ModelLink(llm=second, pricing=PRICING)]
+        chain = LLMChain(links, shelf, outage_breakers([first, second], now))
         assert (await chain.llm(meter).complete(request())).model == "second"
         again = await chain.llm(meter).complete(request())
         assert (again.is_reused, again.model, chain.identity) == (True, "second", "first")
@@ -217,10 +220,92 @@ def test_a_reply_that_broke_off_is_returned_and_asked_for_again_by_the_next() ->
     async def scenario() -> None:
         shelf, meter = Shelf(), Meter()
         llm = FakeLLM([completion("Al", FinishReason.INTERRUPTED), completion("Alice.")])
-        chain = LLMChain([Link(llm=llm, terms=TERMS, guards=_guards())], shelf)
+        chain = LLMChain([ModelLink(llm=llm, pricing=PRICING, guards=_guards())], shelf)
         assert (await chain.llm(meter).complete(request())).text == "Al"
         assert (await chain.llm(meter).complete(request())).text == "Alice."
         row = total(meter.rows())
         assert (row.n_calls, row.n_interrupted, row.interrupted_tokens) == (1, 1, TokenCount(input=14, output=100))
 
     run(scenario())
+
+
+class Clock:
+    """A time that is set."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def _pair(*faults: QuipuError) -> tuple[FakeLLM, FakeLLM]:
+    return FakeLLM([*faults, completion("one")], "first"), FakeLLM([completion("two")], "second")
+
+
+async def test_the_first_model_answers_while_it_can() -> None:
+    first, second = _pair()
+    reply = await FallbackLLM([first, second]).complete(request())
+    assert (reply.text, reply.model, len(second.asked)) == ("one", "", 0)
+
+
+@pytest.mark.parametrize("error", [Overloaded("no"), Unavailable("no"), TooLong("no"), Refused("no")])
+async def test_the_second_answers_where_the_first_cannot(error: QuipuError) -> None:
+    first, second = _pair(error)
+    pieces: list[str] = []
+    llm = FallbackLLM([first, second])
+    reply = await llm.complete(request(), pieces.append)
+    assert (reply.text, reply.model, pieces, llm.identity) == ("two", "second", ["two"], "first")
+
+
+@pytest.mark.parametrize("error", [OverBudget("no"), Mismatch("no")])
+async def test_a_used_up_budget_is_not_passed_on(error: QuipuError) -> None:
+    first, second = _pair(error)
+    with pytest.raises(type(error)):
+        await FallbackLLM([first, second]).complete(request())
+    assert second.asked == []
+
+
+@pytest.mark.parametrize("error", [Overloaded("no"), Unavailable("no")])
+async def test_a_model_that_is_down_is_left_alone_for_a_while(error: QuipuError) -> None:
+    (first, second), clock = _pair(error), Clock()
+    llm = FallbackLLM([first, second], outage_breakers([first, second], clock))
+    assert [(await llm.complete(request())).text for _ in range(3)] == ["two"] * 3
+    assert len(first.asked) == 1
+    clock.now += 60.0
+    assert (await llm.complete(request())).text == "one"
+
+
+@pytest.mark.parametrize("error", [TooLong("no"), Refused("no")])
+async def test_a_request_that_is_refused_says_nothing_of_the_next(error: QuipuError) -> None:
+    first, second = _pair(error)
+    llm = FallbackLLM([first, second])
+    assert [(await llm.complete(request())).text for _ in range(2)] == ["two", "one"]
+
+
+async def test_a_model_that_was_down_is_asked_before_giving_up() -> None:
+    first, second = (
+        FakeLLM([Unavailable("no"), completion("one")], "first"),
+        FakeLLM([completion("two"), Overloaded("no")], "second"),
+    )
+    llm = FallbackLLM([first, second], outage_breakers([first, second], Clock()))
+    assert (await llm.complete(request())).text == "two"
+    assert (await llm.complete(request())).text == "one"
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "raised"),
+    [
+        (Unavailable("a"), Unavailable("b"), "a"),
+        (Unavailable("a"), Overloaded("b"), "b"),
+        (Overloaded("a"), Unavailable("b"), "a"),
+        (TooLong("a"), Unavailable("b"), "a"),
+        (Refused("a"), Overloaded("b"), "a"),
+    ],
+)
+async def test_only_where_all_are_unavailable_nothing_can_be_done(
+    one: QuipuError, two: QuipuError, raised: str
+) -> None:
+    llm = FallbackLLM([FakeLLM([one], "first"), FakeLLM([two], "second")])
+    with pytest.raises(QuipuError, match=f"^{raised}$"):
+        await llm.complete(request())

@@ -1,20 +1,23 @@
 """Meter: what calls cost, call by call."""
 
 import asyncio
+import random
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from quipu.errors import OverBudget, Overloaded, Refused, TooLong, Unavailable
 from quipu.model.chat import TokenCount
-from quipu.model.usage import SpendingLimit, Stage, UsageRow
-from quipu.wrap.budget import Amount, SpendingBudget
-from quipu.wrap.meter import Attempt, Meter, utc_day
-from tests.unit.wrap.fakes import FREE_OF_PRICE, TERMS, settle
+from quipu.model.usage import MICRO, SpendingLimit, Stage, UsageRow
+from quipu.wrap.meter import NOTHING, Amount, Meter, MeteredCall, SpendingBudget, utc_day
+from tests.unit.wrap.fakes import PRICING, UNKNOWN_PRICE, settle
+from tests.unit.wrap.virtual_time import run
 
 MOST = TokenCount(input=10, output=100)
-ATTEMPT = Attempt(stage=Stage.EXTRACT, terms=TERMS, most=lambda: MOST, subject="a.md")
-UNPRICED = replace(ATTEMPT, terms=FREE_OF_PRICE)
+CALL = MeteredCall(stage=Stage.EXTRACT, pricing=PRICING, max_tokens=lambda: MOST, subject="a.md")
+UNPRICED = replace(CALL, pricing=UNKNOWN_PRICE)
 ROW = UsageRow(day="2026-01-02", stage=Stage.EXTRACT, model="fake/model", subject="a.md")
 
 
@@ -23,7 +26,7 @@ def _meter(limit: SpendingLimit | None = None, subject: str | None = None) -> Me
     return Meter(subject=subject, budget=budget, today=lambda: "2026-01-02")
 
 
-async def _count(meter: Meter, outcome: TokenCount | BaseException | None, attempt: Attempt = ATTEMPT) -> None:
+async def _count(meter: Meter, outcome: TokenCount | BaseException | None, attempt: MeteredCall = CALL) -> None:
     async def work() -> TokenCount | None:
         await asyncio.sleep(0)
         if isinstance(outcome, BaseException):
@@ -44,7 +47,7 @@ async def test_calls_of_one_kind_are_added_up() -> None:
     meter = _meter()
     for _ in range(3):
         await _count(meter, TokenCount(input=1, output=1))
-    await _count(meter, TokenCount(output=1), replace(ATTEMPT, stage=Stage.SUMMARISE))
+    await _count(meter, TokenCount(output=1), replace(CALL, stage=Stage.SUMMARISE))
     assert [(row.stage, row.n_calls, row.cost) for row in meter.rows()] == [("extract", 3, 9), ("summarise", 1, 2)]
 
 
@@ -113,7 +116,7 @@ async def test_a_call_counts_at_its_most_until_it_is_settled() -> None:
         await gate.wait()
         return TokenCount(input=10, output=1)
 
-    tasks = [asyncio.create_task(meter.run(work, ATTEMPT, lambda tokens: tokens)) for _ in range(2)]
+    tasks = [asyncio.create_task(meter.run(work, CALL, lambda tokens: tokens)) for _ in range(2)]
     await settle()
     assert budget.reserved == Amount(cost=210, tokens=110, calls=1)  # the second waits
     gate.set()
@@ -162,7 +165,7 @@ async def test_a_call_cancelled_while_it_waits_for_a_budget_costs_nothing() -> N
 
 
 async def test_a_budget_in_money_needs_a_price() -> None:
-    with pytest.raises(OverBudget, match=r"No price is known of fake/unknown.*\[\[price\]\]"):
+    with pytest.raises(OverBudget, match=r"No price is known for fake/unknown.*\[\[price\]\]"):
         await _count(_meter(SpendingLimit(cost=1)), TokenCount(), UNPRICED)
     meter = _meter(SpendingLimit(tokens=1_000))
     await _count(meter, TokenCount(input=5), UNPRICED)
@@ -173,8 +176,131 @@ async def test_tokens_are_estimated_only_where_it_matters() -> None:
     def never() -> TokenCount:
         raise AssertionError("counted")
 
-    await _count(_meter(), TokenCount(input=5), replace(ATTEMPT, most=never))
+    await _count(_meter(), TokenCount(input=5), replace(CALL, max_tokens=never))
 
 
 def test_a_day_is_one_of_the_calendar() -> None:
     assert len(utc_day()) == len("2026-01-02")
+
+
+def _amount(n: int) -> Amount:
+    return Amount(cost=n, tokens=n, calls=n)
+
+
+async def test_what_is_reserved_is_given_back_and_what_was_spent_stays() -> None:
+    budget = SpendingBudget(SpendingLimit(cost=10))
+    await budget.reserve(_amount(8))
+    assert (budget.reserved, budget.spent) == (_amount(8), NOTHING)
+    budget.settle(_amount(8), _amount(3))
+    assert (budget.reserved, budget.spent) == (NOTHING, _amount(3))
+
+
+@pytest.mark.parametrize("limit", [SpendingLimit(cost=10), SpendingLimit(tokens=10), SpendingLimit(calls=10)])
+async def test_each_kind_of_limit_holds(limit: SpendingLimit) -> None:
+    budget = SpendingBudget(limit)
+    await budget.reserve(_amount(10))
+    budget.settle(_amount(10), _amount(10))
+    with pytest.raises(OverBudget):
+        await budget.reserve(_amount(1))
+
+
+async def test_without_a_limit_all_fits() -> None:
+    budget = SpendingBudget(SpendingLimit())
+    await budget.reserve(_amount(10**12))
+    assert budget.reserved == _amount(10**12)
+
+
+async def test_a_call_waits_for_those_in_flight_where_they_may_leave_enough() -> None:
+    budget = SpendingBudget(SpendingLimit(cost=10))
+    await budget.reserve(_amount(8))
+    waiting = asyncio.create_task(budget.reserve(_amount(8)))
+    await settle()
+    assert not waiting.done()
+    budget.settle(_amount(8), _amount(1))
+    await waiting
+    assert budget.reserved == _amount(8)
+
+
+async def test_a_call_that_waited_in_vain_is_refused() -> None:
+    budget = SpendingBudget(SpendingLimit(cost=10))
+    await budget.reserve(_amount(8))
+    waiting = asyncio.create_task(budget.reserve(_amount(8)))
+    await settle()
+    budget.settle(_amount(8), _amount(8))
+    with pytest.raises(OverBudget):
+        await waiting
+
+
+async def test_what_can_never_fit_is_refused_at_once() -> None:
+    budget = SpendingBudget(SpendingLimit(cost=10))
+    await budget.reserve(_amount(8))
+    with pytest.raises(OverBudget):
+        await budget.reserve(_amount(11))
+
+
+@pytest.mark.parametrize(
+    ("limit", "spent", "most", "message"),
+    [
+        (
+            SpendingLimit(cost=5 * MICRO),
+            Amount(cost=4_980_000, calls=1_234),
+            Amount(cost=50_000, calls=1),
+            r"The budget of 5\.00 does not allow another call: 4\.98 spent in 1,234 calls, 0\.02 left, "
+            r"and the next call may take 0\.05\. Everything paid for is kept: .*--budget 5\.00",
+        ),
+        (
+            SpendingLimit(tokens=1_000),
+            Amount(tokens=1_100, calls=1),
+            Amount(tokens=300, calls=1),
+            r"The budget of 1,000 tokens does not allow another call: 1,100 tokens spent in 1 call, 0 tokens left",
+        ),
+        (SpendingLimit(calls=2), Amount(calls=2), Amount(calls=1), r"The budget of 2 calls is used up\."),
+    ],
+)
+async def test_the_message_says_what_was_spent_and_what_to_do(
+    limit: SpendingLimit, spent: Amount, most: Amount, message: str
+) -> None:
+    budget = SpendingBudget(limit)
+    budget.settle(NOTHING, spent)
+    with pytest.raises(OverBudget, match=message):
+        await budget.reserve(most)
+
+
+@settings(max_examples=150, deadline=None)
+@given(seed=st.integers(0, 2**32), limit=st.integers(0, 200), n_calls=st.integers(1, 40))
+def test_no_history_goes_over_the_limit(seed: int, limit: int, n_calls: int) -> None:
+    """Calls of random cost, length and fate run at once; some cost more than estimated, by an error that is known."""
+
+    async def scenario() -> None:
+        rng = random.Random(seed)
+        budget, errors, refused = SpendingBudget(SpendingLimit(cost=limit)), list[int](), list[int]()
+
+        async def call() -> None:
+            most = rng.randint(0, 60)
+            actual = rng.choice([0, rng.randint(0, most), most, most + 5])
+            try:
+                await budget.reserve(Amount(cost=most))
+            except OverBudget:
+                assert budget.spent.cost + most > limit
+                refused.append(most)
+                return
+            assert budget.spent.cost + budget.reserved.cost <= limit + sum(errors)
+            try:
+                await asyncio.sleep(rng.choice([0.0, 0.1, 1.0]))
+            except asyncio.CancelledError:
+                actual = most  # may have been paid for
+                raise
+            finally:
+                errors.append(max(actual - most, 0))
+                budget.settle(Amount(cost=most), Amount(cost=actual))
+
+        tasks = [asyncio.create_task(call()) for _ in range(n_calls)]
+        for task in tasks:
+            if rng.random() < 0.2:
+                asyncio.get_running_loop().call_later(rng.choice([0.0, 0.1, 1.0]), task.cancel)
+        await asyncio.wait(tasks)
+        assert [task.exception() for task in tasks if not task.cancelled() and task.exception()] == []
+        assert budget.reserved == NOTHING
+        assert budget.spent.cost <= limit + sum(errors)
+
+    run(scenario())

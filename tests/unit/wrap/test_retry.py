@@ -5,10 +5,10 @@ from collections.abc import Callable
 import pytest
 
 from quipu.errors import Overloaded, Refused, TooLong, Unavailable
-from quipu.wrap.guard import Call
+from quipu.wrap.guard import ServiceCall
 from quipu.wrap.retry import Retry, RetryPolicy
 
-CALL = Call(kind="extract")
+CALL = ServiceCall(kind="extract")
 
 
 class Naps:
@@ -21,8 +21,8 @@ class Naps:
         self.taken.append(seconds)
 
 
-def _retry(naps: Naps, *, fraction: Callable[[], float] = lambda: 1.0, **policy: float) -> Retry:
-    return Retry("fake/model", RetryPolicy(**policy), sleep=naps, fraction=fraction)  # type: ignore[arg-type]
+def _retry(naps: Naps, *, jitter: Callable[[], float] = lambda: 1.0, **policy: float) -> Retry:
+    return Retry("fake/model", RetryPolicy(**policy), sleep=naps, jitter=jitter)  # type: ignore[arg-type]
 
 
 class Service:
@@ -57,20 +57,20 @@ async def test_waits_double_up_to_a_cap() -> None:
 async def test_waits_are_random_below_their_bound() -> None:
     fractions = iter([0.0, 0.25, 0.5])
     naps, service = Naps(), Service(*[Overloaded("503")] * 3)
-    await _retry(naps, fraction=lambda: next(fractions)).run(service, CALL)
+    await _retry(naps, jitter=lambda: next(fractions)).run(service, CALL)
     assert naps.taken == [0.0, 0.5, 2.0]
 
 
 @pytest.mark.parametrize("asked", [0.5, 7.0, 60.0])
 async def test_no_call_comes_back_before_it_was_asked_to(asked: float) -> None:
     naps, service = Naps(), Service(Overloaded("429", retry_after_s=asked))
-    await _retry(naps, fraction=lambda: 0.1).run(service, CALL)
+    await _retry(naps, jitter=lambda: 0.1).run(service, CALL)
     assert naps.taken == [asked + 0.1]
 
 
 async def test_who_asks_for_too_long_a_wait_is_not_waited_for() -> None:
     naps, service = Naps(), Service(Overloaded("Too many requests.", remedy="Wait.", retry_after_s=3600.0))
-    with pytest.raises(Overloaded, match=r"left alone for 3,600 s; no more than 120 s are waited\. Wait\.") as raised:
+    with pytest.raises(Overloaded, match=r"asks for a pause of 3,600 s; Quipu waits at most 120 s\. Wait\.") as raised:
         await _retry(naps).run(service, CALL)
     assert (naps.taken, service.n_calls, raised.value.retry_after_s) == ([], 1, 3600.0)
 
@@ -78,20 +78,20 @@ async def test_who_asks_for_too_long_a_wait_is_not_waited_for() -> None:
 @pytest.mark.parametrize("asked", [-5.0, 0.0])
 async def test_a_wait_that_is_over_is_none(asked: float) -> None:
     naps, service = Naps(), Service(Overloaded("429", retry_after_s=asked))
-    await _retry(naps, fraction=lambda: 0.0).run(service, CALL)
+    await _retry(naps, jitter=lambda: 0.0).run(service, CALL)
     assert naps.taken == [0.0]
 
 
 async def test_attempts_end() -> None:
     naps, service = Naps(), Service(Overloaded("503 from the server."), is_dead=True)
-    with pytest.raises(Overloaded, match=r"^503 from the server\. Given up after 3 attempts and 3 s of waiting\.$"):
+    with pytest.raises(Overloaded, match=r"^503 from the server\. Gave up after 3 attempts and 3 s of waiting\.$"):
         await _retry(naps, max_attempts=3).run(service, CALL)
     assert service.n_calls == 3
 
 
 async def test_patience_ends() -> None:
     naps, service = Naps(), Service(Overloaded("503", retry_after_s=40.0), is_dead=True)
-    with pytest.raises(Overloaded, match="Given up after 3 attempts"):
+    with pytest.raises(Overloaded, match="Gave up after 3 attempts"):
         await _retry(naps).run(service, CALL)
     assert sum(naps.taken) <= 120
 
@@ -118,10 +118,11 @@ async def test_a_dead_service_stops_the_run() -> None:
         with pytest.raises(Overloaded):
             await retry.run(service, CALL)
     with pytest.raises(
-        Unavailable, match=r"^fake/model has not answered 5 calls in a row\. The last: No reply\. Start it\. .*resume"
+        Unavailable,
+        match=r"^fake/model has not answered 5 calls in a row\. The last error: No reply\. Start it\. .*resume",
     ):
         await retry.run(service, CALL)
-    assert retry.is_dead
+    assert retry.is_down
 
 
 async def test_a_dead_service_gets_one_attempt_and_comes_back_by_answering() -> None:
@@ -134,7 +135,7 @@ async def test_a_dead_service_gets_one_attempt_and_comes_back_by_answering() -> 
     assert service.n_calls == 3
     service.is_dead = False
     assert await retry.run(service, CALL) == "yes"
-    assert not retry.is_dead
+    assert not retry.is_down
 
 
 @pytest.mark.parametrize("answer", [None, Refused("no"), TooLong("no")])
@@ -148,15 +149,15 @@ async def test_any_answer_between_shows_that_a_service_lives(answer: Exception |
         else:
             with pytest.raises(type(answer)):
                 await retry.run(Service(answer), CALL)
-    assert not retry.is_dead
+    assert not retry.is_down
 
 
-URGENT = Call(kind="answer", is_urgent=True)
+URGENT = ServiceCall(kind="answer", is_urgent=True)
 
 
 async def test_somebody_who_waits_is_told_soon() -> None:
     naps, service = Naps(), Service(Overloaded("503"), is_dead=True)
-    with pytest.raises(Overloaded, match="Given up after 4 attempts and 7 s of waiting"):
+    with pytest.raises(Overloaded, match="Gave up after 4 attempts and 7 s of waiting"):
         await _retry(naps).run(service, URGENT)
     assert naps.taken == [1, 2, 4]
 
@@ -167,7 +168,7 @@ async def test_right_after_a_call_was_given_up_an_urgent_one_is_tried_once() -> 
     with pytest.raises(Overloaded):
         await retry.run(service, URGENT)
     waited, asked = len(naps.taken), service.n_calls
-    with pytest.raises(Overloaded, match="Given up after 1 attempt"):
+    with pytest.raises(Overloaded, match="Gave up after 1 attempt"):
         await retry.run(service, URGENT)
     assert (len(naps.taken), service.n_calls) == (waited, asked + 1)
     service.is_dead = False
@@ -176,7 +177,7 @@ async def test_right_after_a_call_was_given_up_an_urgent_one_is_tried_once() -> 
 
 async def test_no_longer_retry_after_is_waited_for_than_somebody_waits() -> None:
     naps, service = Naps(), Service(Overloaded("429", retry_after_s=40.0))
-    with pytest.raises(Overloaded, match="asks to be left alone for 40 s; no more than 10 s are waited"):
+    with pytest.raises(Overloaded, match="asks for a pause of 40 s; Quipu waits at most 10 s"):
         await _retry(naps).run(service, URGENT)
     assert naps.taken == []
 
@@ -187,5 +188,5 @@ async def test_impatient_calls_do_not_make_a_service_dead_for_those_that_wait() 
     for _ in range(10):
         with pytest.raises((Overloaded, Unavailable)):
             await retry.run(service, URGENT)
-    assert not retry.is_dead
+    assert not retry.is_down
     assert await retry.run(Service(*[Overloaded("503")] * 4), CALL) == "yes"

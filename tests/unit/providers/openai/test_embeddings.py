@@ -14,10 +14,10 @@ from quipu.providers.openai.embeddings import EmbeddingParameters, OpenAIEmbedde
 from quipu.testing.scripted.fault import Fault, FaultName
 from quipu.testing.scripted.script import Script, Service
 from quipu.testing.server import ServerHandle, serving
-from quipu.wrap.batched import BatchedEmbedder, BatchingEmbedder
 from quipu.wrap.chain import EmbedderChain
-from quipu.wrap.meter import Meter, Terms
-from quipu.wrap.metered import CountingEmbedder
+from quipu.wrap.embedder import BatchingEmbedder, BatchLayer, WrappedEmbedder
+from quipu.wrap.meter import Meter, ModelPricing
+from quipu.wrap.metered_models import CountingEmbedder
 from quipu.wrap.retry import Retry, RetryPolicy
 from tests.unit.providers.openai.raw import Asked, answering, count, endpoint, failure, reply
 from tests.unit.wrap.fakes import Shelf
@@ -123,7 +123,7 @@ async def test_a_batch_that_is_too_large_is_halved_from_then_on(server: ServerHa
     async with embedding(server.base_url) as embedder:
         with pytest.raises(TooLong):
             await embedder.embed([f"text {n}" for n in range(40)])
-        batched = BatchedEmbedder(embedder, embedder)
+        batched = WrappedEmbedder(embedder, [BatchLayer(embedder)])
         assert (await batched.embed([f"text {n}" for n in range(40)])).any(axis=1).sum() == 40
         server.reset()
         await batched.embed([f"other {n}" for n in range(40)])
@@ -152,7 +152,7 @@ async def test_a_long_text_is_the_mean_of_its_windows() -> None:
 async def test_a_text_longer_than_the_server_reads_after_all_is_cut_again(server: ServerHandle) -> None:
     server.configure(_script(context_window=100))
     async with embedding(server.base_url, max_tokens=10_000) as embedder:
-        vectors = await BatchedEmbedder(embedder, embedder).embed(["knots and cords " * 60, "short"])
+        vectors = await WrappedEmbedder(embedder, [BatchLayer(embedder)]).embed(["knots and cords " * 60, "short"])
     assert np.abs(np.linalg.norm(vectors, axis=1) - 1).max() < 1e-6
 
 
@@ -219,8 +219,11 @@ async def test_each_request_is_counted_whatever_becomes_of_the_others(server: Se
     server.reset()
     texts, meter = [f"{word} {n}" for word in ("knots", "cords", "rain") for n in range(4)], Meter()
     async with embedding(server.base_url, batch_texts=4) as embedder:
-        retry, terms = Retry("m", RetryPolicy(max_wait_s=0.0)), Terms(model="m", price=None, count=count)
-        chain = EmbedderChain(provider=embedder, terms=terms, spend=Shelf().spend, guards=(retry,))
+        retry, pricing = (
+            Retry("m", RetryPolicy(max_wait_s=0.0)),
+            ModelPricing(model="m", price=None, count_tokens=count),
+        )
+        chain = EmbedderChain(provider=embedder, pricing=pricing, save_usage=Shelf().spend, guards=(retry,))
         vectors = await chain.embedder(meter).embed(texts)
     assert np.abs(np.linalg.norm(vectors, axis=1) - 1).max() < 1e-6
     completed = [each for each in server.stats().requests if each.is_completed]

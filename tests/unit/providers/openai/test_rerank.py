@@ -14,7 +14,7 @@ from quipu.providers.openai.rerank import HttpReranker
 from quipu.testing.scripted.fault import Fault, FaultName
 from quipu.testing.scripted.script import Script
 from quipu.testing.server import ServerHandle, serving
-from quipu.wrap.metered import CountingReranker
+from quipu.wrap.metered_models import CountingReranker
 from tests.unit.providers.openai.raw import Asked, answering, count, endpoint, failure, reply
 
 QUESTION = "What are knots?"

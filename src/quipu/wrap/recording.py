@@ -1,4 +1,4 @@
-"""Recorded: a model's replies on disk, and a model that replays them."""
+"""Recordings: a chat model that writes its replies to disk, and one that replays them."""
 
 import asyncio
 import json
@@ -9,36 +9,36 @@ from quipu.errors import Corrupt, NotFound
 from quipu.model.chat import ChatRequest, Completion, FinishReason, Message, Role, TokenCount
 from quipu.ports.providers import LLM, TextSink, ignore_text
 
-SHOWN = 40  # characters each side of the first difference
+EXCERPT_CHARS = 40  # on each side of the first difference
 
 
 class RecordedLLM:
-    """A chat model that writes what it is asked and what it replies to FOLDER/ROLE.jsonl, as it goes.
+    """A chat model that appends each request and its reply to FOLDER/ROLE.jsonl.
 
-    Only what the model sees is written: no key, no address, no document's name.
+    Only what the model sees is written: no key, no address, no document name.
     """
 
     def __init__(self, llm: LLM, folder: Path) -> None:
         self._llm = llm
         self._folder = folder
-        self._writing = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     @property
     def identity(self) -> str:
-        """That of the model."""
+        """Identity of the model."""
         return self._llm.identity
 
     async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
-        """Return the reply, written down; raises as `LLM.complete` does."""
+        """Return the reply after it was recorded. Raises as `LLM.complete` does."""
         completion = await self._llm.complete(request, on_text)
         line = json.dumps(_record(self.identity, request, completion), ensure_ascii=True) + "\n"
-        async with self._writing:
+        async with self._lock:
             await asyncio.to_thread(_append, self._folder / f"{request.role.value}.jsonl", line)
         return completion
 
 
 class ReplayedLLM:
-    """A chat model made of recorded replies; the same request gets the last reply recorded, with its tokens."""
+    """A chat model that replays recorded replies: an equal request gets the last recorded reply with its tokens."""
 
     def __init__(self, folder: Path) -> None:
         self._replies: dict[str, Completion] = {}
@@ -54,17 +54,17 @@ class ReplayedLLM:
             )
 
     async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
-        """Return the recorded reply. Raises NotFound naming the most similar request recorded."""
+        """Return the recorded reply. Raises NotFound that quotes the most similar recorded request."""
         completion = self._replies.get(request.hash(self.identity))
         if completion is None:
-            raise NotFound(_nothing_recorded(request, self._requests), remedy="Record it again.")
+            raise NotFound(_difference(request, self._requests), remedy="Record it again.")
         on_text(completion.text)
         return completion
 
 
 def _append(file: Path, line: str) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("ab", buffering=0) as out:  # at once, as others may write to the file too
+    with file.open("ab", buffering=0) as out:  # one write per line: other processes may append too
         out.write(line.encode("ascii"))
 
 
@@ -89,12 +89,12 @@ def _read(folder: Path) -> Iterator[tuple[str, ChatRequest, Completion]]:
         with file.open(encoding="utf-8") as lines:
             for number, line in enumerate(lines, 1):
                 try:
-                    yield _parsed(line)
+                    yield _parse(line)
                 except (ValueError, TypeError, KeyError) as error:
-                    raise Corrupt(f"{file}:{number} is no record: {error!r}.", remedy="Take the line out.") from None
+                    raise Corrupt(f"{file}:{number} is not a record: {error!r}.", remedy="Remove the line.") from None
 
 
-def _parsed(line: str) -> tuple[str, ChatRequest, Completion]:
+def _parse(line: str) -> tuple[str, ChatRequest, Completion]:
     record = json.loads(line)
     request = ChatRequest(
         messages=tuple(Message(role, text) for role, text in record["messages"]),
@@ -103,35 +103,39 @@ def _parsed(line: str) -> tuple[str, ChatRequest, Completion]:
         temperature=record["temperature"],
         schema=record["schema"],
     )
-    given, cached, output = record["tokens"]
+    n_input, n_cached, n_output = record["tokens"]
     completion = Completion(
         text=record["reply"],
         finish=FinishReason(record["finish"]),
-        tokens=TokenCount(input=given, cached=cached, output=output),
+        tokens=TokenCount(input=n_input, cached=n_cached, output=n_output),
         is_estimate=record["is_estimate"],
     )
     return str(record["model"]), request, completion
 
 
-def _nothing_recorded(request: ChatRequest, recorded: Sequence[ChatRequest]) -> str:
-    """Say where the request leaves the one recorded that begins most like it."""
-    asked = _as_text(request)
-    nearest = max((_as_text(each) for each in recorded), key=lambda text: _n_common(asked, text))
-    at = _n_common(asked, nearest)
-    here, there = (text[max(at - SHOWN, 0) : at + SHOWN] for text in (asked, nearest))
-    return f"Nothing is recorded for this request. It leaves the nearest at character {at:,}: {here!r}, not {there!r}."
+def _difference(request: ChatRequest, recorded: Sequence[ChatRequest]) -> str:
+    """Describe where the request differs from the recorded one with the longest common beginning."""
+    text = _as_text(request)
+    nearest = max(map(_as_text, recorded), key=lambda other: _n_common(text, other))
+    start = _n_common(text, nearest)
+    ours, theirs = (side[max(start - EXCERPT_CHARS, 0) : start + EXCERPT_CHARS] for side in (text, nearest))
+    return (
+        "Nothing is recorded for this request. It differs from the most similar recorded request at character "
+        f"{start:,}: {ours!r} instead of {theirs!r}."
+    )
 
 
 def _as_text(request: ChatRequest) -> str:
-    """Return all that makes the reply's key, parameters last."""
-    said = "\n".join(f"{message.role}: {message.text}" for message in request.messages)
-    return f"{said}\n{request.max_output_tokens} tokens, temperature {request.temperature!r}, schema {request.schema!r}"
+    """Return everything that the key of a reply is made of, parameters last."""
+    messages = "\n".join(f"{message.role}: {message.text}" for message in request.messages)
+    limits = f"{request.max_output_tokens} tokens, temperature {request.temperature!r}, schema {request.schema!r}"
+    return f"{messages}\n{limits}"
 
 
-def _n_common(one: str, other: str) -> int:
-    """Return the length of the common beginning."""
-    low, high = 0, min(len(one), len(other))
+def _n_common(first: str, second: str) -> int:
+    """Return the length of the common beginning, by binary search."""
+    low, high = 0, min(len(first), len(second))
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if one[:middle] == other[:middle] else (low, middle - 1)
+        low, high = (middle, high) if first[:middle] == second[:middle] else (low, middle - 1)
     return low

@@ -9,7 +9,7 @@ import pytest
 
 from quipu.errors import Corrupt, NotFound, Overloaded
 from quipu.model.chat import ChatRequest, FinishReason, Message, Role
-from quipu.wrap.recorded import RecordedLLM, ReplayedLLM
+from quipu.wrap.recording import RecordedLLM, ReplayedLLM
 from tests.unit.wrap.fakes import FakeLLM, completion, request
 
 FULL = ChatRequest(
@@ -76,8 +76,8 @@ async def test_the_last_reply_recorded_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        (request("Where was Alice bom?"), r"character 24: .*Alice bom\?.*, not .*Alice born\?"),
-        (request("Where was Alice born?", max_output_tokens=7), r"7 tokens.*, not .*100 tokens"),
+        (request("Where was Alice bom?"), r"character 24: .*Alice bom\?.* instead of .*Alice born\?"),
+        (request("Where was Alice born?", max_output_tokens=7), r"7 tokens.* instead of .*100 tokens"),
     ],
 )
 async def test_an_unknown_request_is_told_from_the_nearest(asked: ChatRequest, message: str, tmp_path: Path) -> None:
@@ -98,5 +98,5 @@ async def test_a_damaged_recording_is_refused_with_its_place(line: str, tmp_path
     await RecordedLLM(FakeLLM(), tmp_path).complete(request())
     with (tmp_path / "extract.jsonl").open("a") as out:
         out.write(line + "\n")
-    with pytest.raises(Corrupt, match=r"extract\.jsonl:2 is no record"):
+    with pytest.raises(Corrupt, match=r"extract\.jsonl:2 is not a record"):
         ReplayedLLM(tmp_path)

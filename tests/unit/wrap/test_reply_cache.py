@@ -13,10 +13,10 @@ from quipu.errors import Overloaded, Refused
 from quipu.model.chat import ChatRequest, Completion, FinishReason, ReplyLifetime, TokenCount
 from quipu.model.usage import UsageRow
 from quipu.ports.providers import LLM, TextSink, ignore_text
-from quipu.wrap.cached import CachedLLM, Flights, read_payload, write_payload
 from quipu.wrap.meter import Meter
-from quipu.wrap.metered import MeteredLLM
-from tests.unit.wrap.fakes import TERMS, FakeLLM, Shelf, completion, request, settle
+from quipu.wrap.metered_models import MeteredLLM
+from quipu.wrap.reply_cache import CachedLLM, InFlightRequests, read_payload, write_payload
+from tests.unit.wrap.fakes import PRICING, FakeLLM, Shelf, completion, request, settle
 from tests.unit.wrap.virtual_time import run
 
 
@@ -36,10 +36,10 @@ class Gate:
 
 
 def _metered(llm: LLM) -> Callable[[Meter], LLM]:
-    return lambda meter: MeteredLLM(llm, meter, TERMS)
+    return lambda meter: MeteredLLM(llm, meter, PRICING)
 
 
-def _cached(llm: LLM, shelf: Shelf, meter: Meter | None = None, flights: Flights | None = None) -> CachedLLM:
+def _cached(llm: LLM, shelf: Shelf, meter: Meter | None = None, flights: InFlightRequests | None = None) -> CachedLLM:
     return CachedLLM(_metered(llm), [llm.identity], shelf, meter or Meter(), flights)
 
 
@@ -235,7 +235,7 @@ async def test_the_same_error_is_told_to_all_and_the_next_may_try() -> None:
 
 
 async def test_who_joins_keeps_a_call_alive_that_the_first_leaves() -> None:
-    llm, shelf, flights = FakeLLM(latency_s=0.002), Shelf(), Flights()
+    llm, shelf, flights = FakeLLM(latency_s=0.002), Shelf(), InFlightRequests()
     first = asyncio.create_task(_cached(llm, shelf, flights=flights).complete(request()))
     await settle()
     second = asyncio.create_task(_cached(llm, shelf, flights=flights).complete(request()))
@@ -249,7 +249,7 @@ async def test_who_joins_keeps_a_call_alive_that_the_first_leaves() -> None:
 
 async def test_who_comes_while_a_call_is_dropped_waits_for_its_end() -> None:
     """The dropped call is just being kept: its reply is found, not asked for again."""
-    gate, llm, flights = Gate(), FakeLLM(), Flights()
+    gate, llm, flights = Gate(), FakeLLM(), InFlightRequests()
     shelf = Shelf(pause=gate)
     first = asyncio.create_task(_cached(llm, shelf, flights=flights).complete(request()))
     await settle()
