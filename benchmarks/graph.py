@@ -47,8 +47,8 @@ from quipu.model.query import Filter
 from quipu.ports.topology import EdgeWeight, Floats, Ints
 from quipu.retrieve.steps.ancestry import paths_between
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
+from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.testing.facts import document, entity, passage, relation
 from quipu.topology import LocalTopologies
 

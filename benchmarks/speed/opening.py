@@ -8,8 +8,8 @@ from quipu.engine import Components, Quipu
 from quipu.ingest.reading import Recipe
 from quipu.model.query import Query
 from quipu.ports.providers import Embedder
-from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
+from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.topology import LocalTopologies
 from quipu.vectors.local import LocalVectors
 

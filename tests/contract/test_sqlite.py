@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from quipu.ports.store import Store
-from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
+from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.testing.store_contract import OpenStore, StoreContract
 
 

@@ -25,7 +25,7 @@ from quipu.model.document import SourceDocument
 from quipu.model.extraction import ChunkInput, Extraction
 from quipu.model.graph import Chunk
 from quipu.ports.ingest import ExtractionResult
-from quipu.stores.relational.sqlite import SqliteBackend
+from quipu.stores.sqlite.backend import SqliteBackend
 from tests.laws.mortal import Life, forked, jobs, tell
 from tests.laws.world import document, engine, state
 

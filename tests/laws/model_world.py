@@ -24,8 +24,8 @@ from quipu.parse import MEDIA_TYPE_BY_SUFFIX, parse
 from quipu.ports.providers import Embedder
 from quipu.providers.local import ByteTokenizer
 from quipu.settings import Settings
-from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
+from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.testing.llm import ScriptedEmbedder, ScriptedLLM
 from quipu.testing.scripted.fault import Fault
 from quipu.testing.scripted.script import Answering, Latency, Script

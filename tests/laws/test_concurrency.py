@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Connection
 
 from quipu.engine import Quipu
-from quipu.stores.relational.sqlite import SqliteBackend
+from quipu.stores.sqlite.backend import SqliteBackend
 from tests.children import ENDED, end, go_on, heard
 from tests.laws.world import chunk_texts, document, engine, fresh_state, state
 from tests.laws.writer import MIDWAY, WAITING, writing, written

@@ -14,7 +14,7 @@ import pytest
 
 from quipu.engine import Quipu
 from quipu.model.delta import Delta
-from quipu.stores.relational import turn
+from quipu.stores.relational import jobs
 from quipu.testing.facts import document, entity, passage
 from tests.children import PATIENCE_S, heard, running
 from tests.laws.derived_world import DERIVATIONS, story
@@ -96,7 +96,7 @@ async def stop(child: Process, kb: Quipu) -> None:
     """Have a child stand still, and the lease of its turn be over."""
     child.send_signal(signal.SIGSTOP)
     await kb._store._write(  # type: ignore[attr-defined]
-        lambda connection: turn.renew(connection, turn._held(connection)[1], 0.0)
+        lambda connection: jobs._write_derivation_lease(connection, jobs._derivation_lease(connection)[1], 0.0)
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from quipu.engine import Quipu
 from quipu.model.document import MetadataValue, SourceDocument
-from quipu.stores.relational.sqlite import SqliteBackend
+from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.testing.llm import ScriptedLLM
 from tests.laws.model_world import script, scripted_engine
 from tests.laws.world import engine

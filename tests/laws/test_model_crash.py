@@ -17,7 +17,7 @@ from quipu.model.chat import ChatRequest, Completion
 from quipu.model.usage import Stage
 from quipu.ports.providers import TextSink, ignore_text
 from quipu.providers.openai.chat import OpenAIChat
-from quipu.stores.relational import usage_rows
+from quipu.stores.relational import replies
 from quipu.stores.relational.store import RelationalStore
 from quipu.testing.scripted.kind import Kind
 from quipu.testing.scripted.model import Call, ScriptedModel
@@ -165,6 +165,6 @@ async def test_the_law_fails_where_costs_are_not_kept_with_their_replies(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(usage_rows, "add", lambda *_: None)
+    monkeypatch.setattr(replies, "add_usage", lambda *_: None)
     with pytest.raises(AssertionError, match="calls were lost"):
         await kill_and_finish(tmp_path / "broken", server, mortal, round(EARLY * undisturbed.n_points), undisturbed)

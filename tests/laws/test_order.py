@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from quipu.algo import similarity
 from quipu.model.document import SourceDocument
-from quipu.stores.relational import links
+from quipu.stores.relational import text_index
 from quipu.vectors.local import search
 from tests.laws.world import STRATEGIES, document, engine, fresh_state, run, state
 
@@ -121,9 +121,9 @@ async def test_the_law_fails_where_sketches_cut_ties_by_position(
 @pytest.mark.parametrize(
     ("fault", "history"),
     [
-        ("link_new_names", [Step(added=(("a.md", 0),), removed=()), Step(added=(("c.md", 1),), removed=())]),
+        ("_link_new_names", [Step(added=(("a.md", 0),), removed=()), Step(added=(("c.md", 1),), removed=())]),
         (
-            "drop_chunks",
+            "_drop_links",
             [Step(added=(("a.md", 0), ("b.md", 0)), removed=()), Step(added=(("a.md", 1),), removed=("b.md",))],
         ),
     ],
@@ -134,6 +134,6 @@ async def test_the_law_fails_where_links_depend_on_order(
 ) -> None:
     """Seeded faults: forget to look for new names in old chunks, or to drop the links of removed chunks."""
     assert not await differs(history)
-    monkeypatch.setattr(links, fault, lambda *_: None)
+    monkeypatch.setattr(text_index, fault, lambda *_: None)
     with pytest.raises(AssertionError):
         assert not await differs(history)

@@ -20,8 +20,8 @@ from quipu.providers.local import ByteTokenizer
 from quipu.stores.relational import partitions
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.partitions import Touched
-from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
+from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.testing.facts import Passage, document, entity, passage, relation
 from quipu.testing.llm import ScriptedEmbedder, ScriptedLLM
 from quipu.topology import LocalTopologies

@@ -17,8 +17,8 @@ from quipu.model.query import Query
 from quipu.parse import MEDIA_TYPE_BY_SUFFIX, parse
 from quipu.ports.ingest import Extractor
 from quipu.providers.local import ByteTokenizer, WordLlamaEmbedder
-from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
+from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.topology import LocalTopologies
 from quipu.vectors.local import LocalVectors
 

@@ -19,7 +19,7 @@ from sqlalchemy import Connection, Engine, event
 from sqlalchemy.exc import OperationalError
 
 from quipu.model.document import SourceDocument
-from quipu.stores.relational.sqlite import SqliteBackend
+from quipu.stores.sqlite.backend import SqliteBackend
 from tests.children import PATIENCE_S, running
 from tests.laws.child import seed_fault
 from tests.laws.world import document, engine

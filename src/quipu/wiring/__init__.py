@@ -20,9 +20,8 @@ from quipu.ports.ingest import Extractor
 from quipu.ports.providers import Embedder
 from quipu.providers.local import ByteTokenizer, WordLlamaEmbedder
 from quipu.settings import Settings
-from quipu.stores.relational.index_file import is_index
-from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
+from quipu.stores.sqlite.backend import SqliteBackend, is_index
 from quipu.text.words import Analyzer
 from quipu.topology import LocalTopologies
 from quipu.vectors.local import LocalVectors

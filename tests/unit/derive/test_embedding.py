@@ -12,8 +12,8 @@ from quipu.derive.embedding import AT_ONCE, embed_stale
 from quipu.errors import Overloaded
 from quipu.model.delta import Delta
 from quipu.model.event import ignore_event
-from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
+from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.testing.facts import document, entity, passage
 from tests.unit.wrap.fakes import FakeEmbedder
 

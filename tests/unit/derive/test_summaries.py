@@ -16,8 +16,8 @@ from quipu.model.event import Event, EventSink, Progress, ignore_event
 from quipu.model.summary import SummaryResult, SummaryTargetKind
 from quipu.ports.providers import LLM
 from quipu.providers.local import ByteTokenizer
-from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
+from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.testing.contract.steps import dump, only_entity, publish, remove
 from quipu.testing.facts import document, entity, passage
 from quipu.wrap.meter import Meter

@@ -9,8 +9,8 @@ from quipu.derive.embedding import embed_stale
 from quipu.model.delta import Delta, DocumentFacts
 from quipu.model.event import ignore_event
 from quipu.providers.local import ByteTokenizer
-from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
+from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.topology import LocalTopologies
 from quipu.vectors.local import LocalVectors
 from tests.unit.retrieve.fakes import WordEmbedder

@@ -17,8 +17,8 @@ from quipu.model.query import Filter
 from quipu.ports.store import ReadView
 from quipu.providers.local import ByteTokenizer
 from quipu.retrieve.strategy import Tools
-from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
+from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.text.names import entity_key
 from quipu.text.words import query_terms
 from quipu.topology import LocalTopologies

@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from quipu.model.delta import Delta
-from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
+from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.testing.contract.steps import DIMENSION, MODEL, embed
 from quipu.testing.facts import alias, document, entity, passage, relation
 

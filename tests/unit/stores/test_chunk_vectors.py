@@ -10,9 +10,9 @@ from random import Random
 import pytest
 
 from quipu.model.delta import Delta, DocumentFacts
-from quipu.stores.relational import changes, chunk_vectors
-from quipu.stores.relational.columns import Ints
+from quipu.stores.relational import change_log, chunk_vectors
 from quipu.stores.relational.snapshot import Snapshot
+from quipu.stores.relational.sql import Ints
 from quipu.stores.relational.store import RelationalStore
 from quipu.testing.contract.steps import DIMENSION, MODEL, embed, publish, remove
 from quipu.testing.facts import document, entity, passage
@@ -118,7 +118,7 @@ async def test_other_vectors_and_forgotten_changes_are_read_anew(tmp_path: Path,
         assert not set(after[1]) & set(before[1])
         await publish(store, a_document("b", [0]))
         with store._backend.writing() as connection:
-            changes.forget(connection, 10**6)
+            change_log.forget_before(connection, 10**6)
         assert len((await told(store))[0]) == 3
     assert n_read == [2, 2, 3]
 
@@ -131,7 +131,7 @@ async def test_a_restored_index_is_read_anew(
         await publish(store, a_document("a", [0, 1]))
         await embed(store)
         await told(store)
-        monkeypatch.setattr(changes, "seal", lambda *_: 7)  # of another history
+        monkeypatch.setattr(change_log, "history_nonce", lambda *_: 7)  # of another history
         await store.commit(Delta(publish=[a_document("b", [0])]))
         await told(store)
     assert n_read == [2, 3]

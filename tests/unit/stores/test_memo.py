@@ -10,8 +10,8 @@ from quipu.model.query import Filter
 from quipu.ports.derivation_view import EntityTypes
 from quipu.ports.store import VectorSpace
 from quipu.stores.relational import memo
-from quipu.stores.relational.columns import Ints
 from quipu.stores.relational.memo import Memo, Memos, arrays_once, once, remembered
+from quipu.stores.relational.sql import Ints
 
 
 class _Source:

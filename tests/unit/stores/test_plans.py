@@ -19,8 +19,8 @@ from quipu.model.ids import claim_id
 from quipu.model.query import Filter
 from quipu.model.summary import SummaryTarget, SummaryTargetKind
 from quipu.ports.store import VectorSpace
-from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
+from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.testing.contract.steps import DIMENSION, MODEL, embed, publish, remove, summarise
 from quipu.testing.facts import alias, claim, document, entity, passage, relation, source
 from tests.unit.stores.opening import EXAMPLE, fill

@@ -9,8 +9,8 @@ from sqlalchemy import event
 
 from quipu.model.delta import Delta
 from quipu.stores.relational import summaries
-from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
+from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.testing.contract.steps import DIMENSION, MODEL, dump, embed, summarise, summary_of
 from quipu.testing.facts import document, entity, passage, relation
 

@@ -11,8 +11,8 @@ from sqlalchemy import Connection
 
 from quipu.model.query import Filter
 from quipu.ports.store import VectorSpace
-from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
+from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.testing.contract.steps import DIMENSION, MODEL, embed, publish, remove
 from quipu.testing.facts import document, entity, passage
 from tests.unit.stores.opening import EXAMPLE

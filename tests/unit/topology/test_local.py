@@ -15,7 +15,7 @@ from quipu.model.delta import Delta, DocumentFacts
 from quipu.model.query import Filter
 from quipu.ports.derivation_view import ChangeSet, GraphRows
 from quipu.ports.store import ReadView
-from quipu.stores.relational import changes
+from quipu.stores.relational import change_log
 from quipu.stores.relational.store import RelationalStore
 from quipu.testing.facts import document, entity, passage, relation
 from quipu.topology import LocalTopologies, files
@@ -254,8 +254,8 @@ async def test_a_commit_that_changes_nothing_of_the_graph_reads_nothing(store: R
 
 
 async def test_the_log_is_bounded(store: RelationalStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changes, "MAX_ROWS", 10)
-    monkeypatch.setattr(changes, "_REVISIONS_BETWEEN_CHECKS", 4)
+    monkeypatch.setattr(change_log, "MAX_ROWS", 10)
+    monkeypatch.setattr(change_log, "_REVISIONS_BETWEEN_CHECKS", 4)
     found = topologies(tmp_path)
     await check(found, store)
     for n in range(10):

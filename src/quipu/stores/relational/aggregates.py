@@ -7,20 +7,19 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, select
 
 from quipu.model.cluster import Hierarchy
-from quipu.stores.relational import derived_schema as d
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.sql import texts_from_json
 
-_k, _m, _p, _e = d.cluster.c, d.membership.c, d.report.c, s.entity.c
-_parent = d.cluster.alias("parent_cluster")
+_k, _m, _p, _e = s.cluster.c, s.membership.c, s.report.c, s.entity.c
+_parent = s.cluster.alias("parent_cluster")
 _AGGREGATES = (
-    select(d.cluster, d.report, _parent.c.id.label("parent_id"), _p.rid.label("report"))
+    select(s.cluster, s.report, _parent.c.id.label("parent_id"), _p.rid.label("report"))
     .outerjoin(_parent, _parent.c.rid == _k.parent)
-    .outerjoin(d.report, _p.rid == _k.rid)
+    .outerjoin(s.report, _p.rid == _k.rid)
     .where(_k.hierarchy == Hierarchy.AGGREGATES.value)
     .order_by(_k.id)
 )
-_MEMBERS = select(_e.key).join(d.membership, _m.entity == _e.rid).where(_m.cluster == bindparam("cluster"))
+_MEMBERS = select(_e.key).join(s.membership, _m.entity == _e.rid).where(_m.cluster == bindparam("cluster"))
 
 
 def records(connection: Connection) -> Iterator[dict[str, Any]]:

@@ -9,9 +9,9 @@ import numpy as np
 from sqlalchemy import Connection, Select, select
 
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.columns import Ints, as_texts, from_texts
 from quipu.stores.relational.filters import ALLOWED_CHUNK
 from quipu.stores.relational.memo import arrays_once
+from quipu.stores.relational.sql import Ints, as_texts, from_texts
 
 _em, _rm, _r, _e = s.entity_mention.c, s.relation_mention.c, s.relation.c, s.entity.c
 _chunks = select(ALLOWED_CHUNK.c.rid)

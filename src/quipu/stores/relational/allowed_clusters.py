@@ -6,18 +6,17 @@ from dataclasses import dataclass
 import numpy as np
 from sqlalchemy import func, select
 
-from quipu.stores.relational import derived_schema as d
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.allowed import AllowedGraph, find
-from quipu.stores.relational.columns import Ints, as_texts, from_texts
 from quipu.stores.relational.filters import ALLOWED_CHUNK
 from quipu.stores.relational.lookup import Lookup
 from quipu.stores.relational.memo import arrays_once
 from quipu.stores.relational.snapshot import Snapshot
+from quipu.stores.relational.sql import Ints, as_texts, from_texts
 
 _NOTHING = -1  # above a cluster of the coarsest level
 
-_k, _m, _em = d.cluster.c, d.membership.c, s.entity_mention.c
+_k, _m, _em = s.cluster.c, s.membership.c, s.entity_mention.c
 _mentioned = select(_em.entity).where(_em.chunk.in_(select(ALLOWED_CHUNK.c.rid)))
 _MEMBERS = as_texts(select(_m.entity, _m.cluster).where(_m.entity.in_(_mentioned)))
 _CLUSTERS = Lookup(select(_k.rid, func.coalesce(_k.parent, _NOTHING), _k.n_entities), _k.rid)

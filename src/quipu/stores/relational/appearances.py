@@ -12,10 +12,10 @@ from sqlalchemy import bindparam, func, select
 
 from quipu.stores.relational import numbers
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.columns import Ints
 from quipu.stores.relational.lookup import Lookup
 from quipu.stores.relational.rids import entity_rids, relation_rids
 from quipu.stores.relational.snapshot import Snapshot
+from quipu.stores.relational.sql import Ints
 
 _c, _l = s.chunk.c, s.link.c
 _em, _rm, _am = s.entity_mention.c, s.relation_mention.c, s.alias_mention.c

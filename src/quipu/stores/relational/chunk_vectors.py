@@ -3,13 +3,13 @@
 import numpy as np
 from sqlalchemy import bindparam, select
 
-from quipu.stores.relational import changes, meta
+from quipu.stores.relational import change_log
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.columns import Ints, as_texts, from_texts
 from quipu.stores.relational.live import IS_LIVE
 from quipu.stores.relational.lookup import Lookup
 from quipu.stores.relational.memo import Followed, arrays_once, fixed
 from quipu.stores.relational.snapshot import Snapshot
+from quipu.stores.relational.sql import Ints, as_texts, from_texts, read_number, read_numbers
 
 _KEY = "rows of chunks"
 
@@ -35,8 +35,8 @@ def _found(snapshot: Snapshot) -> tuple[Ints, Ints]:
     found = _brought_up(snapshot, followed) if followed is not None else None
     if found is None:
         found = _read_all(snapshot)
-    revision, next_row = meta.numbers(snapshot.connection, "revision", "vector_row")
-    seal = changes.seal(snapshot.connection, revision)
+    revision, next_row = read_numbers(snapshot.connection, "revision", "vector_row")
+    seal = change_log.history_nonce(snapshot.connection, revision)
     snapshot.memo.followed[_KEY] = Followed(revision=revision, seal=seal, next_row=next_row, arrays=fixed(*found))
     return found
 
@@ -48,9 +48,9 @@ def _read_all(snapshot: Snapshot) -> tuple[Ints, Ints]:
 
 def _brought_up(snapshot: Snapshot, followed: Followed) -> tuple[Ints, Ints] | None:
     """Return the arrays with what changed since; None where that is not known, or was another history."""
-    changed = changes.since(snapshot, followed.revision)
-    is_same = changes.seal(snapshot.connection, followed.revision) == followed.seal is not None
-    are_same_vectors = followed.revision >= meta.number(snapshot.connection, "gone_since")
+    changed = change_log.changes_since(snapshot.connection, followed.revision)
+    is_same = change_log.history_nonce(snapshot.connection, followed.revision) == followed.seal is not None
+    are_same_vectors = followed.revision >= read_number(snapshot.connection, "gone_since")
     if changed is None or not is_same or not are_same_vectors:
         return None
     new_numbers, new_rows = from_texts(snapshot.connection.execute(_NEW, {"row": followed.next_row}).all(), 2)

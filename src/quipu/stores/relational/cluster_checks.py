@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 from sqlalchemy import Connection, select
 
-from quipu.stores.relational import derived_schema as d
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.sql import texts_from_json
 from quipu.text.formatting import format_count
@@ -13,10 +12,10 @@ from quipu.text.formatting import format_count
 
 def differences(connection: Connection) -> Iterator[str]:
     """Yield what is wrong, in words."""
-    clusters = {row.rid: row for row in connection.execute(select(d.cluster).order_by(d.cluster.c.rid))}
+    clusters = {row.rid: row for row in connection.execute(select(s.cluster).order_by(s.cluster.c.rid))}
     entities = set(connection.execute(select(s.entity.c.rid)).scalars())
     sizes, held = Counter[int](), set[tuple[int, str]]()
-    for entity, rid in connection.execute(select(d.membership).order_by(*d.membership.c)):
+    for entity, rid in connection.execute(select(s.membership).order_by(*s.membership.c)):
         if rid not in clusters or entity not in entities:
             yield f"membership of entity row {entity} in cluster row {rid}: one of them is not there"
             continue
@@ -37,7 +36,7 @@ def differences(connection: Connection) -> Iterator[str]:
 
 
 def _reports(connection: Connection, clusters: set[int]) -> Iterator[str]:
-    chunks_of = dict(map(tuple, connection.execute(select(d.report.c.rid, d.report.c.chunks))))
+    chunks_of = dict(map(tuple, connection.execute(select(s.report.c.rid, s.report.c.chunks))))
     chunks = set(connection.execute(select(s.chunk.c.id)).scalars()) if chunks_of else set()
     for rid, listed in sorted(chunks_of.items()):
         if rid not in clusters:

@@ -7,15 +7,15 @@ from sqlalchemy import Connection, Row, bindparam, func, select, tuple_
 
 from quipu.model.cluster import ClusterRelation, ClusterRelationUpdate, Hierarchy
 from quipu.model.fold import thousandths_to_weight, weight_to_thousandths
-from quipu.stores.relational import derived_schema as d
 from quipu.stores.relational import partitions, reports
+from quipu.stores.relational import schema as s
 from quipu.stores.relational.snapshot import Snapshot
 from quipu.stores.relational.sql import ByValues, insert_rows, next_rid
 
-_k, _r = d.cluster.c, d.cluster_relation.c
-_source, _target = d.cluster.alias("source_cluster"), d.cluster.alias("target_cluster")
+_k, _r = s.cluster.c, s.cluster_relation.c
+_source, _target = s.cluster.alias("source_cluster"), s.cluster.alias("target_cluster")
 _RELATION = (
-    select(d.cluster_relation, _source.c.id.label("source_id"), _target.c.id.label("target_id"))
+    select(s.cluster_relation, _source.c.id.label("source_id"), _target.c.id.label("target_id"))
     .join(_source, _source.c.rid == _r.source)
     .join(_target, _target.c.rid == _r.target)
 )
@@ -23,8 +23,8 @@ _FROM = ByValues(_RELATION, _r.source)
 _RIDS = ByValues(select(_k.rid, _k.id), _k.id)
 _ENDS = ByValues(select(_k.rid, _k.id, _k.inputs_hash), _k.id)
 _N_BY = select(func.count()).where(_r.model == bindparam("by"))
-_DROP_PAIRS = ByValues(d.cluster_relation.delete(), tuple_(_r.source, _r.target))
-_DROP_FROM, _DROP_TO = (ByValues(d.cluster_relation.delete(), end) for end in (_r.source, _r.target))
+_DROP_PAIRS = ByValues(s.cluster_relation.delete(), tuple_(_r.source, _r.target))
+_DROP_FROM, _DROP_TO = (ByValues(s.cluster_relation.delete(), end) for end in (_r.source, _r.target))
 
 
 def read(snapshot: Snapshot, ids: Sequence[str]) -> list[ClusterRelation]:
@@ -51,10 +51,10 @@ def write(connection: Connection, crossings: ClusterRelationUpdate) -> int:
     kept = [each for each in crossings.relations if {each.source, each.target} <= settled]
     pairs = [*crossings.gone, *((each.source, each.target) for each in kept)]
     _DROP_PAIRS.run(connection, sorted({(rid[a], rid[b]) for a, b in pairs if a in rid and b in rid}))
-    first = next_rid(connection, d.cluster_relation)
+    first = next_rid(connection, s.cluster_relation)
     insert_rows(
         connection,
-        d.cluster_relation,
+        s.cluster_relation,
         [
             {
                 "rid": first + i,

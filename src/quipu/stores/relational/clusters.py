@@ -5,15 +5,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from sqlalchemy import Connection, and_, bindparam, case, func, or_, select
 
 from quipu.model.cluster import Cluster, ClusterCount, Hierarchy
-from quipu.stores.relational import derived_schema as d
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.allowed_clusters import clusters_within
 from quipu.stores.relational.memo import once
 from quipu.stores.relational.snapshot import Snapshot
 from quipu.stores.relational.sql import ByValues
 
-_k, _m, _p, _e = d.cluster.c, d.membership.c, d.report.c, s.entity.c
-_holder = d.cluster.alias("holder")
+_k, _m, _p, _e = s.cluster.c, s.membership.c, s.report.c, s.entity.c
+_holder = s.cluster.alias("holder")
 _CLUSTER = select(
     _k.rid, _k.id, _k.level, _k.n_entities, _k.inputs_hash, func.coalesce(_holder.c.id, "").label("parent")
 ).outerjoin(_holder, _holder.c.rid == _k.parent)
@@ -22,12 +21,12 @@ _is_of = _k.hierarchy.concat("") == bindparam("of")  # so that the planner does 
 _ALL = _CLUSTER.where(_of)
 _SOME = ByValues(_CLUSTER.where(_is_of), _k.id)
 _MEMBER = select(_m.cluster, _m.entity, _e.key).join(s.entity, _e.rid == _m.entity)
-_ALL_MEMBERS = _MEMBER.join(d.cluster, _k.rid == _m.cluster).where(_of)
-_MEMBERS = ByValues(_MEMBER.join(d.cluster, _k.rid == _m.cluster).where(_is_of), _k.id)
+_ALL_MEMBERS = _MEMBER.join(s.cluster, _k.rid == _m.cluster).where(_of)
+_MEMBERS = ByValues(_MEMBER.join(s.cluster, _k.rid == _m.cluster).where(_is_of), _k.id)
 _FINEST = ByValues(
     select(_e.rid, _e.key, _k.id)
-    .join_from(s.entity, d.membership, _m.entity == _e.rid)
-    .join(d.cluster, _k.rid == _m.cluster)
+    .join_from(s.entity, s.membership, _m.entity == _e.rid)
+    .join(s.cluster, _k.rid == _m.cluster)
     .where(_is_of),
     _e.key,
 )
@@ -42,21 +41,21 @@ _COUNTS = (
         func.count(_p.rid).label("n_reports"),
         func.sum(case((_is_outdated, 1), else_=0)).label("n_outdated"),
     )
-    .outerjoin(d.report, _p.rid == _k.rid)
+    .outerjoin(s.report, _p.rid == _k.rid)
     .where(_of)
     .group_by(_k.level)
     .order_by(_k.level)
 )
 _UNREPORTED = (
     select(_k.id)
-    .outerjoin(d.report, _p.rid == _k.rid)
+    .outerjoin(s.report, _p.rid == _k.rid)
     .where(_of, or_(_p.rid.is_(None), _is_outdated, _p.model == bindparam("not_by")))
     .order_by(_k.level.desc(), _k.id)
 )
 _DOCUMENTS = ByValues(
     select(_m.cluster, s.document.c.id)
     .distinct()
-    .join_from(d.membership, s.entity_mention, s.entity_mention.c.entity == _m.entity)
+    .join_from(s.membership, s.entity_mention, s.entity_mention.c.entity == _m.entity)
     .join(s.chunk, s.chunk.c.rid == s.entity_mention.c.chunk)
     .join(s.document, s.document.c.rid == s.chunk.c.document),
     _m.cluster,

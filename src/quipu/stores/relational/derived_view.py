@@ -17,13 +17,12 @@ from quipu.ports.derivation_view import (
     SynonymRows,
 )
 from quipu.stores.relational import (
-    changes,
+    change_log,
     cluster_relations,
     clusters,
     entity_names,
     entity_types,
     graph_rows,
-    made,
     numbers,
     reports,
     sentences,
@@ -60,7 +59,7 @@ class DerivedReads(ABC):
         return await self._read(numbers.chunks_allowed)
 
     async def changed_since(self, revision: int) -> ChangeSet | None:
-        return await self._read(changes.since, revision)
+        return await self._read(lambda snapshot: change_log.changes_since(snapshot.connection, revision))
 
     async def graph_rows(self, changed: ChangeSet | None = None) -> GraphRows:
         return await self._read(graph_rows.read, changed)
@@ -69,10 +68,10 @@ class DerivedReads(ABC):
         return await self._read(graph_rows.aliases)
 
     async def seal(self, revision: int) -> int | None:
-        return await self._read(lambda snapshot: changes.seal(snapshot.connection, revision))
+        return await self._read(lambda snapshot: change_log.history_nonce(snapshot.connection, revision))
 
     async def derivations(self) -> Mapping[str, DerivationRecord]:
-        return await self._read(made.read)
+        return await self._read(lambda snapshot: change_log.derivation_records(snapshot.connection))
 
     async def clusters(
         self, hierarchy: Hierarchy, ids: Sequence[str] | None = None, *, with_members: bool = True

@@ -13,7 +13,7 @@ from quipu.model.graph import Chunk, chunk_text
 from quipu.ports.store import VectorSpace
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.sql import ByValues, execute_rows, insert_rows, next_rid, to_json
-from quipu.stores.relational.vector_rows import VectorChanges, vector_hash
+from quipu.stores.relational.vector_writes import VectorChanges, vector_hash
 
 _BY_ID = ByValues(select(s.document), s.document.c.id)
 _CHUNKS = ByValues(select(s.chunk), s.chunk.c.document)

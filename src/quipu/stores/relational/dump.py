@@ -14,7 +14,6 @@ from quipu.model.ids import relation_id
 from quipu.model.summary import SummaryTargetKind
 from quipu.ports.store import VectorSpace
 from quipu.stores.relational import aggregates, cluster_relations
-from quipu.stores.relational import derived_schema as d
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.sql import texts_from_json, to_json
 
@@ -214,17 +213,17 @@ def _summaries(connection: Connection) -> Iterator[dict[str, Any]]:
 
 
 def _sentences(connection: Connection) -> Iterator[dict[str, Any]]:
-    e, c = d.sentence.c, s.chunk.c
+    e, c = s.sentence.c, s.chunk.c
     query = select(c.id, e.ordinal, e.start_char, e.end_char).join(s.chunk, e.chunk == c.rid).order_by(c.id, e.ordinal)
     for row in _stream(connection, query):
         yield {"chunk": row.id, "ordinal": row.ordinal, "span": [row.start_char, row.end_char]}
 
 
 def _synonyms(connection: Connection) -> Iterator[dict[str, Any]]:
-    p = d.synonym.c
+    p = s.synonym.c
     query = (
         select(_SOURCE.c.key.label("one"), _TARGET.c.key.label("other"), p.similarity)
-        .join_from(d.synonym, _SOURCE, _SOURCE.c.rid == p.first)
+        .join_from(s.synonym, _SOURCE, _SOURCE.c.rid == p.first)
         .join(_TARGET, _TARGET.c.rid == p.second)
     )
     is_ordered = _SOURCE.c.key < _TARGET.c.key

@@ -7,16 +7,15 @@ from sqlalchemy import Connection, func, select
 from quipu.model.derivation import NAMES
 from quipu.ports.derivation_view import DerivationCounts
 from quipu.ports.store import VectorSpace
-from quipu.stores.relational import derived_schema as d
-from quipu.stores.relational import made
+from quipu.stores.relational import change_log
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.snapshot import Snapshot
 from quipu.stores.relational.sql import ByValues, insert_rows
-from quipu.stores.relational.vector_rows import VectorChanges, n_waiting, vector_hash
+from quipu.stores.relational.vector_writes import VectorChanges, n_waiting, vector_hash
 
-_n = d.entity_name.c
+_n = s.entity_name.c
 _KEPT = ByValues(select(_n.rid, _n.vector_hash), _n.rid)
-_DROP = ByValues(d.entity_name.delete(), _n.rid)
+_DROP = ByValues(s.entity_name.delete(), _n.rid)
 
 
 def follow(
@@ -26,7 +25,7 @@ def follow(
 
     Nothing happens where names are not kept.
     """
-    if not made.is_kept(connection, NAMES):
+    if not change_log.is_derived(connection, NAMES):
         return frozenset()
     wanted = {rid: vector_hash(VectorSpace.NAME, name) for rid, name in names.items()}
     kept: dict[int, str] = dict(map(tuple, _KEPT.rows(connection, [*names, *gone])))
@@ -36,7 +35,7 @@ def follow(
         vectors.moved(VectorSpace.NAME, kept.get(rid, ""), wanted.get(rid, ""))
     _DROP.run(connection, sorted(changed))
     rows = [{"rid": rid, "vector_hash": wanted[rid], "revision": revision, "is_compared": 0} for rid in new]
-    insert_rows(connection, d.entity_name, rows)
+    insert_rows(connection, s.entity_name, rows)
     return changed
 
 
@@ -51,8 +50,8 @@ def begin(connection: Connection, revision: int) -> VectorChanges:
 
 def held(snapshot: Snapshot) -> DerivationCounts:
     """Return how many entities there are, and how many names have no vector yet."""
-    n_names = snapshot.connection.scalar(select(func.count()).select_from(d.entity_name)) or 0
-    if not made.is_kept(snapshot.connection, NAMES):
+    n_names = snapshot.connection.scalar(select(func.count()).select_from(s.entity_name)) or 0
+    if not change_log.is_derived(snapshot.connection, NAMES):
         n_entities = snapshot.connection.scalar(select(func.count()).select_from(s.entity)) or 0
         return DerivationCounts(n_items=0, n_stale=n_entities, n_texts=n_entities)
     n_texts = n_waiting(snapshot.connection, VectorSpace.NAME)

@@ -6,11 +6,10 @@ from sqlalchemy import func, select
 from quipu.model.fold import most_common_type
 from quipu.ports.derivation_view import EntityTypes
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.columns import as_texts, from_texts
 from quipu.stores.relational.filters import ALLOWED_CHUNK
 from quipu.stores.relational.memo import fixed, once
 from quipu.stores.relational.snapshot import Snapshot
-from quipu.stores.relational.sql import driver_rows
+from quipu.stores.relational.sql import as_texts, driver_rows, from_texts
 
 _KEY = "types"
 

@@ -30,7 +30,7 @@ from quipu.stores.relational import summaries
 from quipu.stores.relational.backend import Backend
 from quipu.stores.relational.mentions import NewEntity, NewRelation, Tallies
 from quipu.stores.relational.sql import ByValues, Upsert, blocks, execute_rows, insert_rows, to_json
-from quipu.stores.relational.vector_rows import VectorChanges, vector_hash
+from quipu.stores.relational.vector_writes import VectorChanges, vector_hash
 
 
 @dataclass(slots=True)

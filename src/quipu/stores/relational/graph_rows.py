@@ -12,9 +12,9 @@ from sqlalchemy import Select, select
 
 from quipu.ports.derivation_view import AliasRows, ChangeSet, GraphRows, Ints
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.columns import as_texts, from_texts
 from quipu.stores.relational.lookup import Lookup
 from quipu.stores.relational.snapshot import Snapshot
+from quipu.stores.relational.sql import as_texts, from_texts
 
 _c, _e, _n, _l, _r = s.chunk.c, s.entity.c, s.name.c, s.link.c, s.relation.c
 _em, _rm, _am = s.entity_mention.c, s.relation_mention.c, s.alias_mention.c

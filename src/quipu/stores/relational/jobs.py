@@ -1,8 +1,16 @@
-"""Jobs: queued work with leases. A document has at most one job; newer work replaces older, the same leaves it."""
+"""Jobs: queued work under leases, and the derivation lease.
+
+A document has at most one job. A newer job replaces an older one, unless it is for the same content.
+"""
 
 import json
+import os
+import socket
+import sys
+import uuid
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, case, func, or_, select
@@ -10,172 +18,173 @@ from sqlalchemy import Connection, Row, bindparam, case, func, or_, select
 from quipu.model.chunking import chunking_from_json
 from quipu.model.delta import DocumentFacts, ExtractionReply, Job, JobFailure
 from quipu.model.document import DocumentStatus, Metadata, SourceDocument
-from quipu.stores.relational import meta
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.lease import is_dead
-from quipu.stores.relational.sql import ByValues, insert_rows, to_json
+from quipu.stores.relational.sql import ByValues, insert_rows, read_meta, read_number, to_json, write_meta
 
 WAITING = (DocumentStatus.QUEUED, DocumentStatus.REMOVING)
 WORKING = (DocumentStatus.PARSING, DocumentStatus.EXTRACTING)
 
-CLAIM_BYTES = 16_000_000  # of documents handed out at once, to keep memory bounded
+CLAIM_BYTES = 16_000_000  # of documents in one claim, to bound memory
 
 _j = s.job.c
 _CURRENT = ByValues(select(_j.rid), _j.rid)
 _REMOVALS = ByValues(select(_j.rid, _j.document).where(_j.data.is_(None)), _j.rid)
 _UNFINISHED = ByValues(select(_j.rid, _j.document).where(_j.status != DocumentStatus.PARTIAL), _j.document)
-_READING = ByValues(select(_j.document).where(_j.status.in_((DocumentStatus.QUEUED, *WORKING))), _j.document)
+_TO_READ = ByValues(select(_j.document).where(_j.status.in_((DocumentStatus.QUEUED, *WORKING))), _j.document)
 _CONTENT = ("document", "title", "source", "media_type", "metadata", "chunking", "data")
-_IS_SAME = select(func.count()).select_from(s.job).where(*(_j[name] == bindparam(f"its_{name}") for name in _CONTENT))
-_DROP = ByValues(s.job.delete(), _j.rid)
-_DROP_OF = ByValues(s.job.delete(), _j.document)
-_DROP_REMOVALS = ByValues(s.job.delete().where(_j.data.is_(None)), _j.document)
+_N_EQUAL = select(func.count()).select_from(s.job).where(*(_j[name] == bindparam(f"its_{name}") for name in _CONTENT))
+_DELETE = ByValues(s.job.delete(), _j.rid)
+_DELETE_OF_DOCUMENTS = ByValues(s.job.delete(), _j.document)
+_DELETE_REMOVALS = ByValues(s.job.delete().where(_j.data.is_(None)), _j.document)
+_FREE = {"owner": "", "lease_until": 0.0}
+
+_DERIVATION_LEASE = "deriving"  # meta key; its value is "UNTIL OWNER", or "" while nobody holds the lease
+
+# Fields of /proc/PID/stat after the program's name, which may contain anything. See proc(5): the name is field 2.
+_STATE, _START_TIME = 0, 19
+_DEAD_STATES = ("Z", "X")  # killed, but its parent has not waited for it: such a process still accepts signals
 
 
 def enqueue(connection: Connection, documents: Sequence[SourceDocument], removals: Sequence[str], *, now: str) -> None:
-    """Queue documents to read and documents to remove, in place of any earlier job of theirs.
+    """Queue documents to read and documents to remove, in place of their earlier jobs.
 
-    A job to read the same that waits, or is held by whoever it is, is left as it is: what two processes are told to add
-    is read, and paid for, once.
+    A job to read exactly the same stays, whether it waits or is running. So a document that two processes add is read,
+    and paid for, once.
     """
     if not documents and not removals:
         return
-    latest = {document.id: _job_row(document.id, document, now) for document in documents}
-    latest |= {document_id: _job_row(document_id, None, now) for document_id in removals}
-    for document_id in _under_way(connection, latest):
-        del latest[document_id]
-    rows = list(latest.values())
-    _DROP_OF.run(connection, list(latest))
-    first = meta.number(connection, "job_row") + 1
-    insert_rows(connection, s.job, [{"rid": first + i, **row} for i, row in enumerate(rows)])
-    meta.put(connection, "job_row", first + len(rows))
+    row_by_document = {document.id: _job_row(document.id, document, now) for document in documents}
+    row_by_document |= {document_id: _job_row(document_id, None, now) for document_id in removals}
+    for document_id in _same_as_queued(connection, row_by_document):
+        del row_by_document[document_id]
+    _DELETE_OF_DOCUMENTS.run(connection, list(row_by_document))
+    first = read_number(connection, "job_row") + 1
+    rows = [{"rid": first + i, **row} for i, row in enumerate(row_by_document.values())]
+    insert_rows(connection, s.job, rows)
+    write_meta(connection, "job_row", first + len(rows))
 
 
-def _under_way(connection: Connection, wanted: Mapping[str, dict[str, Any]]) -> list[str]:
-    """Return the documents for which just this is queued or being done already."""
-    found = [row.document for row in _READING.rows(connection, list(wanted))]
-    return [each for each in found if connection.scalar(_IS_SAME, {f"its_{k}": wanted[each][k] for k in _CONTENT})]
+def _same_as_queued(connection: Connection, row_by_document: Mapping[str, dict[str, Any]]) -> list[str]:
+    """Return the documents that already have a job with the same content."""
+    documents = [row.document for row in _TO_READ.rows(connection, list(row_by_document))]
+    contents = {document: {f"its_{k}": row_by_document[document][k] for k in _CONTENT} for document in documents}
+    return [document for document in documents if connection.scalar(_N_EQUAL, contents[document])]
 
 
 def claim(connection: Connection, limit: int, *, owner: str, now_s: float, lease_s: float) -> list[Job]:
-    """Take the oldest jobs nobody works on: unowned, of a dead process of this host, or with an expired lease.
+    """Lease the oldest jobs that have no owner, a dead owner on this host, or an expired lease.
 
-    They hold CLAIM_BYTES at most, but for one that alone holds more.
+    Their documents hold at most CLAIM_BYTES together, unless the first alone holds more.
     """
-    j = s.job.c
-    in_progress = j.status.in_((*WAITING, *WORKING))
-    owners = connection.execute(select(j.owner).where(in_progress, j.owner != "").distinct()).scalars()
+    is_unfinished = _j.status.in_((*WAITING, *WORKING))
+    owners = connection.execute(select(_j.owner).where(is_unfinished, _j.owner != "").distinct()).scalars()
     dead = [name for name in owners if name != owner and is_dead(name)]
-    is_free = or_(j.owner == "", j.owner.in_(dead), j.lease_until < now_s)
-    sizes = select(j.rid, func.length(j.data).label("size")).where(in_progress, is_free).order_by(j.rid).limit(limit)
-    chosen = _within(CLAIM_BYTES, connection.execute(sizes).all())
-    rows = connection.execute(select(s.job).where(j.rid.in_(chosen)).order_by(j.rid)).all()
+    is_free = or_(_j.owner == "", _j.owner.in_(dead), _j.lease_until < now_s)
+    sizes = select(_j.rid, func.length(_j.data).label("size")).where(is_unfinished, is_free)
+    rids = _first_within(CLAIM_BYTES, connection.execute(sizes.order_by(_j.rid).limit(limit)).all())
+    rows = connection.execute(select(s.job).where(_j.rid.in_(rids)).order_by(_j.rid)).all()
     for row in rows:
         status = DocumentStatus.REMOVING if row.data is None else DocumentStatus.PARSING
         lease = {"owner": owner, "lease_until": now_s + lease_s, "status": status}
-        connection.execute(s.job.update().where(j.rid == row.rid).values(lease))
+        connection.execute(s.job.update().where(_j.rid == row.rid).values(lease))
     return [_job(row) for row in rows]
 
 
-def _within(n_bytes: int, jobs: Sequence[Any]) -> list[int]:
-    """Return the first jobs whose documents hold at most `n_bytes`, one at least."""
-    ids, sizes = [job.rid for job in jobs], (job.size or 0 for job in jobs)
-    return [rid for index, (rid, n) in enumerate(zip(ids, accumulate(sizes), strict=True)) if n <= n_bytes or not index]
+def _first_within(n_bytes: int, jobs: Sequence[Any]) -> list[int]:
+    """Return the first jobs whose documents hold at most `n_bytes` together, but at least one job."""
+    rids, sizes = [job.rid for job in jobs], (job.size or 0 for job in jobs)
+    return [
+        rid for i, (rid, total) in enumerate(zip(rids, accumulate(sizes), strict=True)) if total <= n_bytes or not i
+    ]
 
 
 def advance(
     connection: Connection, jobs: Sequence[int], status: DocumentStatus, *, owner: str, now_s: float, lease_s: float
 ) -> set[int]:
-    """Record a stage and renew the lease of jobs this owner still holds; return which these are."""
-    j = s.job.c
-    held = j.rid.in_(jobs), j.owner == owner
-    connection.execute(s.job.update().where(*held).values(status=status, lease_until=now_s + lease_s))
-    return set(connection.execute(select(j.rid).where(*held)).scalars())
+    """Record a stage and renew the lease of those jobs that `owner` still holds; return these."""
+    is_owned = _j.rid.in_(jobs), _j.owner == owner
+    connection.execute(s.job.update().where(*is_owned).values(status=status, lease_until=now_s + lease_s))
+    return set(connection.execute(select(_j.rid).where(*is_owned)).scalars())
 
 
-def renew(connection: Connection, owner: str, until: float) -> None:
-    """Renew the lease of every job this owner holds."""
-    connection.execute(s.job.update().where(s.job.c.owner == owner).values(lease_until=until))
+def renew(connection: Connection, owner: str, until_s: float) -> None:
+    """Renew the lease of every job of this owner, and its derivation lease."""
+    connection.execute(s.job.update().where(_j.owner == owner).values(lease_until=until_s))
+    if _derivation_lease(connection)[1] == owner:
+        _write_derivation_lease(connection, owner, until_s)
 
 
 def release(connection: Connection, owner: str) -> None:
-    """Give back whatever this owner still holds."""
-    j = s.job.c
-    held = select(j.rid, j.data.is_(None).label("is_removal")).where(
-        j.owner == owner, j.status.in_((*WAITING, *WORKING))
-    )
-    for row in connection.execute(held).all():
-        status = DocumentStatus.REMOVING if row.is_removal else DocumentStatus.QUEUED
-        free = {"owner": "", "lease_until": 0.0, "status": status}
-        connection.execute(s.job.update().where(j.rid == row.rid).values(free))
+    """Return every unfinished job of this owner to the queue."""
+    is_owned = _j.owner == owner, _j.status.in_((*WAITING, *WORKING))
+    connection.execute(s.job.update().where(*is_owned).values(status=_first_status(), **_FREE))
 
 
 def finish(connection: Connection, jobs: Sequence[int], partial: Sequence[int]) -> None:
-    """Delete finished jobs; those of partly read documents stay, so that the rest can be tried again."""
-    _DROP.run(connection, jobs)
+    """Delete finished jobs; keep those of partly read documents, so that failed chunks can be tried again."""
+    _DELETE.run(connection, jobs)
     if partial:
-        done = {"status": DocumentStatus.PARTIAL, "owner": "", "lease_until": 0.0}
-        connection.execute(s.job.update().where(s.job.c.rid.in_(partial)).values(done))
+        connection.execute(s.job.update().where(_j.rid.in_(partial)).values(status=DocumentStatus.PARTIAL, **_FREE))
 
 
 def fail(connection: Connection, failures: Sequence[JobFailure]) -> None:
     """Mark jobs failed, with the reason."""
     for failure in failures:
-        failed = {"status": DocumentStatus.FAILED, "error": failure.error, "owner": "", "lease_until": 0.0}
-        connection.execute(s.job.update().where(s.job.c.rid == failure.job).values(failed))
+        values = {"status": DocumentStatus.FAILED, "error": failure.error, **_FREE}
+        connection.execute(s.job.update().where(_j.rid == failure.job).values(values))
 
 
 def current(connection: Connection, jobs: Sequence[int]) -> set[int]:
-    """Return which of these jobs have not been replaced or cancelled."""
+    """Return those of these jobs that were not replaced or cancelled."""
     return {row.rid for row in _CURRENT.rows(connection, jobs)}
 
 
-def still_wanted(
-    connection: Connection, publish: Sequence[DocumentFacts]
+def split_superseded(
+    connection: Connection, publish: Sequence[DocumentFacts], replies: Sequence[ExtractionReply]
 ) -> tuple[list[DocumentFacts], tuple[str, ...]]:
-    """Return the documents whose jobs are current, or that come without one; and the others' ids."""
-    ours = current(connection, [doc.job for doc in publish if doc.job is not None])
-    wanted = [doc for doc in publish if doc.job is None or doc.job in ours]
-    return wanted, tuple(doc.id for doc in publish if doc.job is not None and doc.job not in ours)
+    """Return the documents to publish, and the ids of those whose job was replaced or cancelled.
 
-
-def given_up(connection: Connection, extracted: Sequence[ExtractionReply]) -> tuple[str, ...]:
-    """Return the documents whose jobs, for which replies came, have been replaced or cancelled."""
-    document_by_job = {reply.job: reply.document_id for reply in extracted if reply.job is not None}
-    ours = current(connection, list(document_by_job))
-    return tuple(document for job, document in document_by_job.items() if job not in ours)
+    A document without a job is always published. Extraction replies are only checked for their jobs.
+    """
+    document_by_job = {reply.job: reply.document_id for reply in replies if reply.job is not None}
+    jobs = current(connection, [*(doc.job for doc in publish if doc.job is not None), *document_by_job])
+    superseded = [doc.id for doc in publish if doc.job is not None and doc.job not in jobs]
+    superseded += [document for job, document in document_by_job.items() if job not in jobs]
+    return [doc for doc in publish if doc.job is None or doc.job in jobs], tuple(superseded)
 
 
 def cancel(connection: Connection, document_ids: Sequence[str]) -> list[str]:
-    """Drop the jobs of these documents; return whose were dropped. What is left of a partly read one stays."""
-    rows = sorted(_UNFINISHED.rows(connection, document_ids))
-    _DROP_OF.run(connection, [row.document for row in rows])
-    return [row.document for row in rows]
+    """Delete the jobs of these documents, except those of partly read ones; return the documents that had one."""
+    documents = [row.document for row in sorted(_UNFINISHED.rows(connection, document_ids))]
+    _DELETE_OF_DOCUMENTS.run(connection, documents)
+    return documents
 
 
-def removals(connection: Connection, jobs: Sequence[int]) -> list[str]:
-    """Return the documents these jobs are still to remove."""
+def documents_to_remove(connection: Connection, jobs: Sequence[int]) -> list[str]:
+    """Return the documents of those of these jobs that are current and for removal."""
     return [row.document for row in sorted(_REMOVALS.rows(connection, jobs))]
 
 
-def cancel_removals(connection: Connection, document_ids: Sequence[str]) -> None:
-    """Delete the removal jobs of documents that have been removed; newer work on them stays."""
-    _DROP_REMOVALS.run(connection, document_ids)
+def delete_removals(connection: Connection, document_ids: Sequence[str]) -> None:
+    """Delete the removal jobs of removed documents; newer jobs of these documents stay."""
+    _DELETE_REMOVALS.run(connection, document_ids)
 
 
 def retry(connection: Connection, document_ids: Sequence[str] | None) -> int:
     """Queue failed and partly failed jobs again; return how many."""
-    j = s.job.c
-    chosen = s.job.update().where(j.status.in_((DocumentStatus.FAILED, DocumentStatus.PARTIAL)))
+    statement = s.job.update().where(_j.status.in_((DocumentStatus.FAILED, DocumentStatus.PARTIAL)))
     if document_ids is not None:
-        chosen = chosen.where(j.document.in_(document_ids))
-    status = case((j.data.is_(None), DocumentStatus.REMOVING.value), else_=DocumentStatus.QUEUED.value)
-    return connection.execute(chosen.values(status=status, error="")).rowcount
+        statement = statement.where(_j.document.in_(document_ids))
+    return connection.execute(statement.values(status=_first_status(), error="")).rowcount
 
 
 def metadata_from_json(text: str) -> Metadata:
-    """Return metadata as it was given: arrays become tuples."""
+    """Return metadata from a JSON object; arrays become tuples."""
     return {key: tuple(value) if isinstance(value, list) else value for key, value in json.loads(text).items()}
+
+
+def _first_status() -> Any:
+    return case((_j.data.is_(None), DocumentStatus.REMOVING.value), else_=DocumentStatus.QUEUED.value)
 
 
 def _job_row(document_id: str, document: SourceDocument | None, now: str) -> dict[str, Any]:
@@ -189,9 +198,8 @@ def _job_row(document_id: str, document: SourceDocument | None, now: str) -> dic
         "chunking": document.chunking.to_json() if document and document.chunking else "",
         "data": document.data if document else None,
         "error": "",
-        "owner": "",
-        "lease_until": 0.0,
         "added_at": now,
+        **_FREE,
     }
 
 
@@ -208,3 +216,83 @@ def _job(row: Row[Any]) -> Job:
         chunking=chunking_from_json(row.chunking) if row.chunking else None,
     )
     return Job(id=row.rid, document_id=row.document, status=DocumentStatus.PARSING, source=source)
+
+
+def acquire_derivation_lease(connection: Connection, owner: str, *, now_s: float, lease_s: float) -> bool:
+    """Acquire the lease under which one worker at a time makes derivations, so that no call is paid for twice.
+
+    Returns False if another live worker holds it.
+    """
+    if _derivation_lease(connection)[1] != owner and is_derivation_leased(connection, now_s=now_s):
+        return False
+    _write_derivation_lease(connection, owner, now_s + lease_s)
+    return True
+
+
+def is_derivation_leased(connection: Connection, *, now_s: float) -> bool:
+    """Say whether the derivation lease is held, has not expired, and its holder is not known to be dead."""
+    until_s, holder = _derivation_lease(connection)
+    return bool(holder) and until_s >= now_s and not is_dead(holder)
+
+
+def release_derivation_lease(connection: Connection, owner: str) -> None:
+    """Release the derivation lease if this owner holds it."""
+    if _derivation_lease(connection)[1] == owner:
+        write_meta(connection, _DERIVATION_LEASE, "")
+
+
+def _derivation_lease(connection: Connection) -> tuple[float, str]:
+    """Return when the derivation lease expires, and its holder."""
+    until_s, _, holder = (read_meta(connection, _DERIVATION_LEASE) or "").partition(" ")
+    return float(until_s or 0), holder
+
+
+def _write_derivation_lease(connection: Connection, owner: str, until_s: float) -> None:
+    write_meta(connection, _DERIVATION_LEASE, f"{until_s} {owner}")
+
+
+def new_owner() -> str:
+    """Return a name for a worker that other processes on this host can check: HOST/PID/START_TIME/RANDOM."""
+    pid = os.getpid()
+    return f"{_host()}/{pid}/{_start_time(pid)}/{uuid.uuid4().hex[:8]}"
+
+
+def is_dead(owner: str) -> bool:
+    """Say whether `owner` was a process of this host that has ended; False for owners on other hosts."""
+    host, pid, start_time, _ = owner.split("/")
+    return host == _host() and (not _is_running(int(pid)) or _start_time(int(pid)) != start_time)
+
+
+def _host() -> str:
+    """Return a name for the scope of process ids: the host and, inside a container, its process namespace."""
+    try:
+        namespace = Path("/proc/self/ns/pid").readlink().name
+    except OSError:
+        namespace = ""
+    return f"{socket.gethostname()}{namespace}".replace("/", "-")
+
+
+def _is_running(pid: int) -> bool:
+    if sys.platform == "win32":
+        return True  # os.kill would end the process there; its lease will expire instead
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return _stat(pid, _STATE) not in _DEAD_STATES
+
+
+def _start_time(pid: int) -> str:
+    """Return when a process started, which tells it from an earlier process with the same id."""
+    return _stat(pid, _START_TIME)
+
+
+def _stat(pid: int, field: int) -> str:
+    """Return a field of /proc/PID/stat, "" if the system does not provide it."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return ""
+    return stat.rsplit(") ", 1)[1].split()[field]

@@ -6,8 +6,7 @@ import numpy as np
 from sqlalchemy import Connection, select
 
 from quipu.model.derivation import NAMES, SENTENCES, SYNONYMS
-from quipu.stores.relational import derived_schema as d
-from quipu.stores.relational import made, sentences
+from quipu.stores.relational import change_log, sentences
 from quipu.stores.relational import schema as s
 
 _MILLIONTHS = 1_000_000
@@ -24,26 +23,26 @@ def differences(connection: Connection) -> Iterator[str]:
 
 def _names(connection: Connection) -> Iterator[str]:
     entities = set(connection.execute(select(s.entity.c.rid)).scalars())
-    named = set(connection.execute(select(d.entity_name.c.rid)).scalars())
-    expected = entities if made.is_kept(connection, NAMES) else set()
+    named = set(connection.execute(select(s.entity_name.c.rid)).scalars())
+    expected = entities if change_log.is_derived(connection, NAMES) else set()
     yield from (f"entity row {rid}: it has no row for its name" for rid in sorted(expected - named))
     yield from (f"name of entity row {rid}: nobody has or keeps it" for rid in sorted(named - expected))
 
 
 def _unkept(connection: Connection) -> Iterator[str]:
     """Find what is there of derivations that nobody keeps."""
-    for name, table in ((SYNONYMS, d.synonym), (SENTENCES, d.sentence)):
-        if not made.is_kept(connection, name) and connection.execute(select(table).limit(1)).first():
+    for name, table in ((SYNONYMS, s.synonym), (SENTENCES, s.sentence)):
+        if not change_log.is_derived(connection, name) and connection.execute(select(table).limit(1)).first():
             yield f"{name}: there are some, but they are not kept"
 
 
 def _synonyms(connection: Connection) -> Iterator[str]:
     """Compare the cosines kept with those of the vectors there are."""
-    p, n, v, m = d.synonym.c, d.entity_name.c, s.vector.c, s.model.c
+    p, n, v, m = s.synonym.c, s.entity_name.c, s.vector.c, s.model.c
     live = select(m.rid).where(m.state == "live").scalar_subquery()
-    query = select(n.rid, v.data).join_from(d.entity_name, s.vector, (v.text_hash == n.vector_hash) & (v.model == live))
+    query = select(n.rid, v.data).join_from(s.entity_name, s.vector, (v.text_hash == n.vector_hash) & (v.model == live))
     vectors = {rid: np.frombuffer(data, "<f2").astype(np.float64) for rid, data in connection.execute(query)}
-    for first, second, kept in connection.execute(select(d.synonym).order_by(p.first, p.second)):
+    for first, second, kept in connection.execute(select(s.synonym).order_by(p.first, p.second)):
         if first not in vectors or second not in vectors:
             yield f"synonyms of rows {first} and {second}: the name of one of them has no vector"
             continue
@@ -53,10 +52,10 @@ def _synonyms(connection: Connection) -> Iterator[str]:
 
 
 def _sentences(connection: Connection) -> Iterator[str]:
-    e, c = d.sentence.c, s.chunk.c
+    e, c = s.sentence.c, s.chunk.c
     text_by_chunk: dict[int, str] = dict(map(tuple, connection.execute(select(c.rid, c.text))))
     expected, end = (-1, 0), 0
-    for row in connection.execute(select(d.sentence).order_by(e.chunk, e.ordinal)):
+    for row in connection.execute(select(s.sentence).order_by(e.chunk, e.ordinal)):
         if row.chunk not in text_by_chunk:
             yield f"sentence row {row.rid}: its chunk is not there"
             continue

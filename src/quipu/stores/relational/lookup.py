@@ -9,10 +9,9 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Row, Select
 
-from quipu.stores.relational.columns import Ints, as_texts, from_texts
 from quipu.stores.relational.filters import is_allowed
 from quipu.stores.relational.snapshot import Snapshot
-from quipu.stores.relational.sql import ByValues
+from quipu.stores.relational.sql import ByValues, Ints, as_texts, from_texts
 
 
 class Lookup:

@@ -10,7 +10,7 @@ from quipu.model.cluster import Cluster, ClusterCount, Hierarchy
 from quipu.model.query import Filter
 from quipu.ports.derivation_view import EntityTypes
 from quipu.ports.store import VectorSpace
-from quipu.stores.relational.columns import Ints
+from quipu.stores.relational.sql import Ints
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -7,9 +7,10 @@ from sqlalchemy import Column, Connection, inspect
 from sqlalchemy.schema import CreateColumn
 
 from quipu.errors import Corrupt, Mismatch, Unavailable
-from quipu.stores.relational import changes, derived_schema, fold, meta, text_index
+from quipu.stores.relational import change_log, fold, text_index
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.backend import Backend
+from quipu.stores.relational.sql import read_meta, read_number, write_meta
 from quipu.text.words import Analyzer
 
 Migration = Callable[[Connection], None]
@@ -44,10 +45,11 @@ def _add_usage_and_summaries(connection: Connection) -> None:
 
 
 def _add_derivations(connection: Connection) -> None:
-    for table in derived_schema.TABLES:
+    derived = (s.change, s.derivation, s.cluster, s.membership, s.report, s.cluster_relation)
+    for table in (*derived, s.synonym, s.entity_name, s.sentence):
         table.create(connection, checkfirst=True)
     _add_column(connection, s.document.c.stands_since)
-    changes.forget(connection, meta.number(connection, "revision"))
+    change_log.forget_before(connection, read_number(connection, "revision"))
 
 
 # Position 0 brings schema 1 to 2, and so on. Never change or remove an entry.
@@ -75,14 +77,14 @@ def prepare(connection: Connection, backend: Backend, analyzer: Analyzer) -> Non
     if not inspect(connection).get_table_names():
         s.metadata.create_all(connection, checkfirst=False)
         backend.create_text(connection)
-        meta.put(connection, "schema", SCHEMA)
-        meta.put(connection, "tokenizer", analyzer.identity)
+        write_meta(connection, "schema", SCHEMA)
+        write_meta(connection, "tokenizer", analyzer.identity)
         return
     found = _found_schema(connection)
     if not found:
         raise Corrupt("The database holds other tables, not a Quipu index.", remedy="Name another folder.")
     _migrate(connection, found)
-    if found < _TEXT_SINCE and _segmenter(meta.get(connection, "tokenizer")) == _segmenter(analyzer.identity):
+    if found < _TEXT_SINCE and _segmenter(read_meta(connection, "tokenizer")) == _segmenter(analyzer.identity):
         text_index.rebuild(connection, backend, analyzer)
 
 
@@ -111,7 +113,7 @@ def check_schema(schema: int) -> None:
 
 def check_tokenizer(connection: Connection, tokenizer: str) -> None:
     """Raise Mismatch where full text was built with another tokenizer."""
-    found = meta.get(connection, "tokenizer")
+    found = read_meta(connection, "tokenizer")
     if found != tokenizer:
         raise Mismatch(
             f"Full text was built with the tokenizer {found!r}, but {tokenizer!r} is set.",
@@ -124,7 +126,7 @@ def _found_schema(connection: Connection) -> int:
     tables = inspect(connection)
     if not tables.has_table("meta") or {c["name"] for c in tables.get_columns("meta")} != {"key", "value"}:
         return 0
-    number = meta.get(connection, "schema") or ""
+    number = read_meta(connection, "schema") or ""
     return int(number) if number.isdigit() else 0
 
 
@@ -137,4 +139,4 @@ def _migrate(connection: Connection, found: int) -> None:
     for migration in MIGRATIONS[found - 1 :]:
         migration(connection)
     if found < SCHEMA:
-        meta.put(connection, "schema", SCHEMA)
+        write_meta(connection, "schema", SCHEMA)

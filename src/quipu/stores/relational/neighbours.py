@@ -14,11 +14,11 @@ from quipu.model.graph import IncidentRelation
 from quipu.model.ids import relation_id
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.allowed import find
-from quipu.stores.relational.columns import Ints
 from quipu.stores.relational.display_names import keys_and_names
 from quipu.stores.relational.lookup import Lookup
 from quipu.stores.relational.rids import entity_rids
 from quipu.stores.relational.snapshot import Snapshot
+from quipu.stores.relational.sql import Ints
 
 _e, _r = s.entity.c, s.relation.c
 _FROM = Lookup(select(_r.rid, _r.source, _r.target, _r.weight), _r.source)

@@ -14,30 +14,29 @@ from sqlalchemy import Connection, bindparam, select, tuple_
 from quipu.errors import InvalidDelta
 from quipu.model.cluster import Cluster, Hierarchy, Partition
 from quipu.model.summary import SummaryTarget, SummaryTargetKind
-from quipu.stores.relational import changes, meta, reports
-from quipu.stores.relational import derived_schema as d
+from quipu.stores.relational import change_log, reports
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.backend import Backend
-from quipu.stores.relational.sql import ByValues, execute_rows, insert_rows, next_rid
-from quipu.stores.relational.vector_rows import VectorChanges
+from quipu.stores.relational.sql import ByValues, execute_rows, insert_rows, next_rid, read_number, write_meta
+from quipu.stores.relational.vector_writes import VectorChanges
 
 _TOUCHED = "entities"  # the revision of the last change of what is said of an entity
 _MADE_FROM, _WRITTEN_AT = "divided as of ", "divided at "  # with a hierarchy: revisions
 
-_k, _m, _e = d.cluster.c, d.membership.c, s.entity.c
+_k, _m, _e = s.cluster.c, s.membership.c, s.entity.c
 _HOLDING = ByValues(select(_m.entity, _m.cluster), _m.entity)
 _ABOVE = ByValues(select(_k.parent).distinct().where(_k.parent.is_not(None)), _k.rid)
-_UNSETTLE = ByValues(d.cluster.update().values(inputs_hash=""), _k.rid)
+_UNSETTLE = ByValues(s.cluster.update().values(inputs_hash=""), _k.rid)
 _SIZES = ByValues(select(_k.rid, _k.parent, _k.n_entities), _k.rid)
-_LEAVE = ByValues(d.membership.delete(), tuple_(_m.entity, _m.cluster))
-_DROP = ByValues(d.cluster.delete(), _k.rid)
+_LEAVE = ByValues(s.membership.delete(), tuple_(_m.entity, _m.cluster))
+_DROP = ByValues(s.cluster.delete(), _k.rid)
 _ENTITIES = ByValues(select(_e.key, _e.rid), _e.key)
-_CLUSTERS = select(d.cluster).where(_k.hierarchy == bindparam("of"))
-_MEMBERS = select(_m.entity, _m.cluster).join(d.cluster, _k.rid == _m.cluster).where(_k.hierarchy == bindparam("of"))
-_RESIZE = d.cluster.update().where(_k.rid == bindparam("row")).values(n_entities=bindparam("n_entities"))
+_CLUSTERS = select(s.cluster).where(_k.hierarchy == bindparam("of"))
+_MEMBERS = select(_m.entity, _m.cluster).join(s.cluster, _k.rid == _m.cluster).where(_k.hierarchy == bindparam("of"))
+_RESIZE = s.cluster.update().where(_k.rid == bindparam("row")).values(n_entities=bindparam("n_entities"))
 _CHANGED = ("level", "parent", "n_entities", "inputs_hash")
 _CHANGE = (
-    d.cluster.update().where(_k.rid == bindparam("row")).values({name: bindparam(f"new_{name}") for name in _CHANGED})
+    s.cluster.update().where(_k.rid == bindparam("row")).values({name: bindparam(f"new_{name}") for name in _CHANGED})
 )
 
 
@@ -60,14 +59,14 @@ def follow(
     """Note which entities, by row, are described by more or other words, or by fewer, and which are gone."""
     if not changed:
         return Touched()
-    revision = meta.number(connection, "revision")
-    meta.put(connection, _TOUCHED, revision)
+    revision = read_number(connection, "revision")
+    write_meta(connection, _TOUCHED, revision)
     holding: dict[int, set[int]] = {}
     for entity, cluster in _HOLDING.rows(connection, sorted(changed)):
         holding.setdefault(entity, set()).add(cluster)
     if not holding:
         return Touched()
-    changes.note_said(connection, backend, revision, holding)
+    change_log.log_mention_changes(connection, backend, revision, holding)
     touched = Touched(
         unsettled=_with_all_above(connection, set().union(*holding.values())),
         robbed=_with_all_above(connection, set().union(*(holding.get(each, ()) for each in taken_back))),
@@ -91,7 +90,7 @@ def unsettle(connection: Connection, backend: Backend, owners: Sequence[SummaryT
 
 def revision_of(connection: Connection, hierarchy: Hierarchy) -> int:
     """Return the revision whose graph was divided last."""
-    return meta.number(connection, _MADE_FROM + hierarchy.value)
+    return read_number(connection, _MADE_FROM + hierarchy.value)
 
 
 def write(connection: Connection, partition: Partition, vectors: VectorChanges) -> set[int]:
@@ -118,10 +117,10 @@ def write(connection: Connection, partition: Partition, vectors: VectorChanges) 
     _replace(connection, before, after, gone)
     _LEAVE.run(connection, sorted(held_before.items() - held.items()))
     insert_rows(
-        connection, d.membership, [{"entity": e, "cluster": c} for e, c in sorted(held.items() - held_before.items())]
+        connection, s.membership, [{"entity": e, "cluster": c} for e, c in sorted(held.items() - held_before.items())]
     )
-    meta.put(connection, _MADE_FROM + partition.hierarchy.value, partition.revision)
-    meta.put(connection, _WRITTEN_AT + partition.hierarchy.value, meta.number(connection, "revision"))
+    write_meta(connection, _MADE_FROM + partition.hierarchy.value, partition.revision)
+    write_meta(connection, _WRITTEN_AT + partition.hierarchy.value, read_number(connection, "revision"))
     return left | gone
 
 
@@ -132,10 +131,10 @@ def _unsettled(
 
     Changes are noted of entities in clusters: of one that was in none before they are not known.
     """
-    if meta.number(connection, _TOUCHED) <= partition.revision:
+    if read_number(connection, _TOUCHED) <= partition.revision:
         return set()
-    said = changes.said_since(connection, partition.revision)
-    if said is None or partition.revision < meta.number(connection, _WRITTEN_AT + partition.hierarchy.value):
+    said = change_log.mention_changes_since(connection, partition.revision)
+    if said is None or partition.revision < read_number(connection, _WRITTEN_AT + partition.hierarchy.value):
         return {each.id for each in partition.clusters}
     same = {key for key, rid in entity_by_key.items() if rid in held_before and rid not in said}
     parents = {each.id: each.parent for each in partition.clusters}
@@ -201,7 +200,7 @@ def _sizes(clusters: Sequence[Cluster], entity_by_key: Mapping[str, int]) -> dic
 
 def _rows_of(connection: Connection, clusters: Sequence[Cluster], known: Mapping[str, int]) -> dict[str, int]:
     new = sorted(each.id for each in clusters if each.id not in known)
-    first = next_rid(connection, d.cluster) if new else 0
+    first = next_rid(connection, s.cluster) if new else 0
     return {**known, **{name: first + i for i, name in enumerate(new)}}
 
 
@@ -242,7 +241,7 @@ def _replace(
     connection: Connection, before: Mapping[str, Any], after: Mapping[str, Mapping[str, Any]], gone: Collection[int]
 ) -> None:
     _DROP.run(connection, sorted(gone))
-    insert_rows(connection, d.cluster, [dict(row) for name, row in sorted(after.items()) if name not in before])
+    insert_rows(connection, s.cluster, [dict(row) for name, row in sorted(after.items()) if name not in before])
     changed = [
         row
         for name, row in sorted(after.items())

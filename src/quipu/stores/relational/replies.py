@@ -1,58 +1,66 @@
-"""Replies: paid work, kept while a document needs it.
+"""Paid work: replies of models, kept while a document needs them, and the usage of models.
 
-A document needs the reply of an extractor while one of its chunks has that input, and the replies to single calls made
-for it while it stays in the version they were made for. What was made from several documents together goes with the
-first that goes or takes something back, and what was made from other replies with the first of these, so that nothing
-of what is removed is left: whatever arrives later than that is not kept.
+A document needs an extractor's reply while one of its chunks has that input. It needs the replies to single calls that
+were made for it while it stays in the version for which they were made. A reply made from several documents is deleted
+with the first of them that is removed or retracts a statement. A reply made from other replies is deleted with the
+first of these. A reply that arrives after that is not kept, so nothing derived from removed text survives.
 """
 
 import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import date, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, select, tuple_
+from sqlalchemy import Connection, Row, select, tuple_
 from sqlalchemy import text as sql_text
 
-from quipu.model.chat import ChatRequest, ReplyLifetime
+from quipu.model.chat import ChatRequest, ReplyLifetime, TokenCount
 from quipu.model.delta import ExtractionReply
-from quipu.stores.relational import meta
+from quipu.model.usage import Stage, UsageRow
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.backend import Backend
-from quipu.stores.relational.sql import ByValues, Upsert, deflate, inflate, insert_rows
+from quipu.stores.relational.sql import ByValues, Upsert, deflate, inflate, insert_rows, read_number, write_meta
 
-FACTS = "facts"  # the revision of the last change of facts
+FACTS = "facts"  # meta key: the revision of the last change of facts
+EXTRACTION = 0  # in place of a document version: the reply is needed while a chunk has this input
+QUESTION_DAYS = 90  # how long the text of a question is kept with its cost
 
-EXTRACTION = 0  # in place of a version: needed while a chunk has this input
+# Calls whose subject is a question. The subject of other calls is a document; embedding documents has no subject.
+_QUESTION_STAGES = (Stage.KEYWORDS, Stage.RERANK, Stage.ANSWER, Stage.JUDGE, Stage.EMBED)
 
-_u, _r, _f = s.reply_document.c, s.reply.c, s.reply_source.c
+_d, _r, _f = s.reply_document.c, s.reply.c, s.reply_source.c
 _h = _r.input_hash
-_READ = ByValues(select(_h, _r.payload), _h)
-_KEPT = ByValues(select(_h), _h)
-_NEED, _MADE = Upsert(s.reply_document), Upsert(s.reply_source)
-_ASKED_FOR = ByValues(select(_u.input_hash), _u.document)
-_JOINT = ByValues(
-    select(_u.input_hash)
-    .join_from(s.reply_document, s.reply, _u.input_hash == _h)
+_PAYLOADS = ByValues(select(_h, _r.payload), _h)
+_EXISTING = ByValues(select(_h), _h)
+_ADD_DOCUMENTS, _ADD_SOURCES = Upsert(s.reply_document), Upsert(s.reply_source)
+_OF_DOCUMENTS = ByValues(select(_d.input_hash), _d.document)
+_OF_SEVERAL_DOCUMENTS = ByValues(
+    select(_d.input_hash)
+    .join_from(s.reply_document, s.reply, _d.input_hash == _h)
     .where(_r.lifetime == ReplyLifetime.ALL_DOCUMENTS.value),
-    _u.document,
+    _d.document,
 )
-_USED = ByValues(select(_u.input_hash).distinct(), _u.input_hash)
+_NEEDED = ByValues(select(_d.input_hash).distinct(), _d.input_hash)
 _MADE_FROM = ByValues(select(_f.input_hash).distinct(), _f.source)
-_RELEASE = ByValues(s.reply.update().values(lifetime=ReplyLifetime.FREE.value), _h)
-_FORGET_DOCUMENTS = ByValues(s.reply_document.delete(), _u.document)
-_FORGET_USES = ByValues(s.reply_document.delete(), tuple_(_u.document, _u.input_hash))
-_DROP_PAYLOADS = ByValues(s.reply.delete(), _h)
-_DROP = [ByValues(table.delete(), table.c.input_hash) for table in (s.reply, s.reply_document, s.reply_source)]
+_FREE = ByValues(s.reply.update().values(lifetime=ReplyLifetime.FREE.value), _h)
+_DELETE_DOCUMENTS = ByValues(s.reply_document.delete(), _d.document)
+_DELETE_USES = ByValues(s.reply_document.delete(), tuple_(_d.document, _d.input_hash))
+_DELETE_PAYLOADS = ByValues(s.reply.delete(), _h)
+_DELETE = [ByValues(table.delete(), table.c.input_hash) for table in (s.reply, s.reply_document, s.reply_source)]
 _LIVE = ByValues(select(s.document.c.id, s.document.c.version, s.document.c.stands_since), s.document.c.id)
 _QUEUED = ByValues(select(s.job.c.document).where(s.job.c.data.is_not(None)), s.job.c.document)
 _OF_REVISION = sql_text(f"SELECT input_hash FROM reply WHERE lifetime = '{ReplyLifetime.REVISION.value}'")
 
+_u = s.usage.c
+_ADD_USAGE = Upsert(s.usage, counts=[column.name for column in _u if not column.primary_key])
+_USAGE_KEY = (_u.day, _u.stage, _u.model, _u.subject)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallReply:
-    """A model's reply to a single call, and what was asked."""
+    """A model's reply to a single call, with the request."""
 
     input_hash: str
     payload: str
@@ -60,25 +68,33 @@ class CallReply:
 
     @property
     def owners(self) -> tuple[str, ...]:
-        """The documents it goes with: none where something else ends it."""
-        is_of_none = self.request.lifetime in (ReplyLifetime.REVISION, ReplyLifetime.FREE)
-        return () if is_of_none else self.request.documents
+        """The documents that need it; none if something else ends its lifetime."""
+        has_owners = self.request.lifetime not in (ReplyLifetime.REVISION, ReplyLifetime.FREE)
+        return self.request.documents if has_owners else ()
 
     def is_older_than(self, revision: int) -> bool:
-        """Say whether it is to go with facts that have changed by this revision."""
+        """Say whether its lifetime is one revision of the facts, and the facts changed at `revision` or before."""
         made_at = self.request.revision
         return self.request.lifetime is ReplyLifetime.REVISION and made_at is not None and made_at < revision
 
     def is_of_all(self, stands_since: Mapping[str, int]) -> bool:
-        """Say whether all its documents are live and still say what they said, given since when each does."""
+        """Say whether all its documents are live and retracted nothing since its request.
+
+        `stands_since` is the revision of the last retraction of each live document.
+        """
         made_at = self.request.revision
-        return all(each in stands_since and (made_at is None or stands_since[each] <= made_at) for each in self.owners)
+        return all(
+            owner in stands_since and (made_at is None or stands_since[owner] <= made_at) for owner in self.owners
+        )
 
 
 def record(connection: Connection, backend: Backend, replies: Sequence[ExtractionReply]) -> None:
-    """Keep an extractor's replies, each for the document it was asked for, unless that is gone by now, or for none."""
-    _, known = _versions(connection, sorted({reply.document_id for reply in replies}))
-    owned = [reply for reply in replies if reply.document_id in known]
+    """Keep an extractor's replies, each for its document if that is live or queued.
+
+    A reply with no document is kept until `purge`.
+    """
+    _, version_by_id = _versions(connection, sorted({reply.document_id for reply in replies}))
+    owned = [reply for reply in replies if reply.document_id in version_by_id]
     _put(connection, {reply.input_hash: reply.payload for reply in reversed(owned)}, ReplyLifetime.DOCUMENTS)
     use(connection, backend, [(reply.document_id, reply.input_hash) for reply in owned])
     free = [reply for reply in replies if not reply.document_id]
@@ -86,133 +102,206 @@ def record(connection: Connection, backend: Backend, replies: Sequence[Extractio
 
 
 def keep(connection: Connection, backend: Backend, replies: Sequence[CallReply]) -> None:
-    """Keep replies to single calls; not those for documents, from replies, or of facts that are gone by now.
+    """Keep replies to single calls, except those whose documents, source replies or facts have gone meanwhile.
 
-    One made from what several documents say is of facts that are gone once one of them takes something back.
+    A reply made from several documents is not kept if one of them retracted a statement after the request.
     """
-    since = meta.number(connection, FACTS)
-    stands_since, version = _versions(connection, sorted({each for reply in replies for each in reply.owners}))
-    sources = sorted({each for reply in replies for each in reply.request.made_from})
-    there = {row.input_hash for row in _KEPT.rows(connection, sources)}
-    uses: list[dict[str, Any]] = []
-    made: list[dict[str, Any]] = []
+    facts_revision = read_number(connection, FACTS)
+    stands_since, version = _versions(connection, sorted({owner for reply in replies for owner in reply.owners}))
+    sources = sorted({source for reply in replies for source in reply.request.made_from})
+    existing_sources = {row.input_hash for row in _EXISTING.rows(connection, sources)}
+    use_rows: list[dict[str, Any]] = []
+    source_rows: list[dict[str, Any]] = []
     payloads: dict[ReplyLifetime, dict[str, str]] = {}
     for reply in replies:
-        owners, lifetime = [each for each in reply.owners if each in version], reply.request.lifetime
-        is_wanted = reply.is_of_all(stands_since) if lifetime is ReplyLifetime.ALL_DOCUMENTS else bool(owners)
-        is_wanted = (is_wanted or not reply.owners) and not reply.is_older_than(since)
-        if is_wanted and there.issuperset(reply.request.made_from):
-            payloads.setdefault(lifetime, {}).setdefault(reply.input_hash, reply.payload)
-            uses += [{"document": each, "input_hash": reply.input_hash, "version": version[each]} for each in owners]
-            made += [{"input_hash": reply.input_hash, "source": each} for each in reply.request.made_from]
+        input_hash, lifetime = reply.input_hash, reply.request.lifetime
+        owners = [owner for owner in reply.owners if owner in version]
+        has_owners = reply.is_of_all(stands_since) if lifetime is ReplyLifetime.ALL_DOCUMENTS else bool(owners)
+        is_valid = (has_owners or not reply.owners) and not reply.is_older_than(facts_revision)
+        if is_valid and existing_sources.issuperset(reply.request.made_from):
+            payloads.setdefault(lifetime, {}).setdefault(input_hash, reply.payload)
+            use_rows += [{"document": id_, "input_hash": input_hash, "version": version[id_]} for id_ in owners]
+            source_rows += [{"input_hash": input_hash, "source": source} for source in reply.request.made_from]
     for lifetime, payload_by_hash in payloads.items():
         _put(connection, payload_by_hash, lifetime)
-    _NEED.run(connection, backend, uses)
-    _MADE.run(connection, backend, made)
+    _ADD_DOCUMENTS.run(connection, backend, use_rows)
+    _ADD_SOURCES.run(connection, backend, source_rows)
 
 
 def use(connection: Connection, backend: Backend, uses: Sequence[tuple[str, str]]) -> None:
-    """Note that documents need an extractor's replies kept before: (document id, input hash)."""
+    """Record that documents need extraction replies: pairs of document id and input hash."""
     rows = [{"document": document, "input_hash": input_hash, "version": EXTRACTION} for document, input_hash in uses]
-    _NEED.run(connection, backend, rows)
+    _ADD_DOCUMENTS.run(connection, backend, rows)
 
 
 def read(connection: Connection, input_hashes: Sequence[str]) -> dict[str, str]:
-    """Return the kept replies; one that is damaged is left out, so that it is asked for again."""
-    found: dict[str, str] = {}
-    for row in _READ.rows(connection, input_hashes):
+    """Return the replies to these inputs; a damaged one is left out, so that it is requested again."""
+    payload_by_hash: dict[str, str] = {}
+    for row in _PAYLOADS.rows(connection, input_hashes):
         with suppress(zlib.error, UnicodeDecodeError):
-            found[row.input_hash] = inflate(row.payload)
-    return found
+            payload_by_hash[row.input_hash] = inflate(row.payload)
+    return payload_by_hash
 
 
 def drop_documents(connection: Connection, document_ids: Sequence[str]) -> None:
-    """Drop the replies only these documents needed, and those made from them and others together."""
+    """Delete the replies that only these documents need, and those made from them together with others."""
     drop_joint(connection, document_ids)
-    asked = {row.input_hash for row in _ASKED_FOR.rows(connection, document_ids)}
-    _FORGET_DOCUMENTS.run(connection, document_ids)
-    _drop(connection, asked - {row.input_hash for row in _USED.rows(connection, sorted(asked))})
+    hashes = {row.input_hash for row in _OF_DOCUMENTS.rows(connection, document_ids)}
+    _DELETE_DOCUMENTS.run(connection, document_ids)
+    _drop(connection, _unneeded(connection, hashes))
 
 
 def drop_joint(connection: Connection, document_ids: Sequence[str]) -> None:
-    """Drop the replies made from any of these documents and others together."""
-    _drop(connection, {row.input_hash for row in _JOINT.rows(connection, document_ids)})
+    """Delete the replies made from any of these documents together with others."""
+    _drop(connection, {row.input_hash for row in _OF_SEVERAL_DOCUMENTS.rows(connection, document_ids)})
 
 
 def release(connection: Connection, document_ids: Sequence[str]) -> None:
-    """Let `purge` have the replies only these documents needed, unless they are live: nobody is to read them now."""
+    """Let `purge` delete the replies that only these documents need, except for live documents."""
     live, _ = _versions(connection, document_ids)
-    unread = [each for each in document_ids if each not in live]
-    asked = {row.input_hash for row in _ASKED_FOR.rows(connection, unread)}
-    _FORGET_DOCUMENTS.run(connection, unread)
-    _RELEASE.run(connection, sorted(asked - {row.input_hash for row in _USED.rows(connection, sorted(asked))}))
+    not_live = [document_id for document_id in document_ids if document_id not in live]
+    hashes = {row.input_hash for row in _OF_DOCUMENTS.rows(connection, not_live)}
+    _DELETE_DOCUMENTS.run(connection, not_live)
+    _FREE.run(connection, sorted(_unneeded(connection, hashes)))
 
 
 def drop_of_revision(connection: Connection, revision: int) -> None:
-    """Drop the replies that hold only while no fact changes: one does with this revision."""
-    meta.put(connection, FACTS, revision)
+    """Record that facts change at this revision, and delete the replies that hold only until then."""
+    write_meta(connection, FACTS, revision)
     _drop(connection, set(connection.execute(_OF_REVISION).scalars()))
 
 
 def purge(connection: Connection) -> int:
-    """Drop replies that no live document and no unfinished job needs; return how many.
+    """Delete the replies that no live document and no unfinished job needs; return how many.
 
-    Those made from several documents together stay: all of these are live, and a summary may want them again.
+    Replies made from several documents stay: all these documents are live, and a summary may need them again.
     """
-    u, c, d = s.reply_document.c, s.chunk.c, s.document.c
+    c, d = s.chunk.c, s.document.c
     needed = {
         (row.id, row.input_hash, EXTRACTION)
         for row in connection.execute(select(d.id, c.input_hash).join_from(s.document, s.chunk, c.document == d.rid))
     }
     version = {row.id: row.version for row in connection.execute(select(d.id, d.version))}
-    waiting = set(connection.execute(select(s.job.c.document)).scalars())
-    old: list[tuple[str, str]] = []
-    uses = select(u.document, u.input_hash, u.version, _r.lifetime).outerjoin(s.reply, u.input_hash == _h)
+    queued = set(connection.execute(select(s.job.c.document)).scalars())
+    unneeded: list[tuple[str, str]] = []
+    uses = select(_d.document, _d.input_hash, _d.version, _r.lifetime).outerjoin(s.reply, _d.input_hash == _h)
     for row in connection.execute(uses).all():
         is_of_version = row.version != EXTRACTION and row.version == version.get(row.document)
-        is_needed = (row.document, row.input_hash, row.version) in needed
-        if (
-            row.document not in waiting
-            and row.lifetime != ReplyLifetime.ALL_DOCUMENTS
-            and not (is_of_version or is_needed)
-        ):
-            old.append((row.document, row.input_hash))
-    _FORGET_USES.run(connection, old)
-    owned = select(u.input_hash).union(select(_f.input_hash))
+        is_needed = is_of_version or (row.document, row.input_hash, row.version) in needed
+        if row.document not in queued and row.lifetime != ReplyLifetime.ALL_DOCUMENTS and not is_needed:
+            unneeded.append((row.document, row.input_hash))
+    _DELETE_USES.run(connection, unneeded)
+    owned = select(_d.input_hash).union(select(_f.input_hash))
     unowned = select(_h).where(_r.lifetime != ReplyLifetime.REVISION.value, _h.not_in(owned))
     return _drop(connection, set(connection.execute(unowned).scalars()))
 
 
 def _put(connection: Connection, payload_by_hash: Mapping[str, str], lifetime: ReplyLifetime) -> None:
-    """Keep payloads where there is none yet, or one that cannot be read."""
-    readable = read(connection, list(payload_by_hash))
-    new = {input_hash: payload for input_hash, payload in payload_by_hash.items() if input_hash not in readable}
-    _DROP_PAYLOADS.run(connection, list(new))
-    rows = [{"input_hash": each, "payload": deflate(new[each]), "lifetime": lifetime.value} for each in new]
+    """Write payloads, except where there is a readable one already."""
+    existing = read(connection, list(payload_by_hash))
+    new = [input_hash for input_hash in payload_by_hash if input_hash not in existing]
+    _DELETE_PAYLOADS.run(connection, new)
+    rows = [{"input_hash": h, "payload": deflate(payload_by_hash[h]), "lifetime": lifetime.value} for h in new]
     insert_rows(connection, s.reply, rows)
 
 
 def _versions(connection: Connection, document_ids: Sequence[str]) -> tuple[dict[str, int], dict[str, int]]:
-    """Return since which revision each live document stands, and the version of each known one.
+    """Return `stands_since` of each live document, and the version of each live or queued document.
 
-    That is the version that is being made now, or was made last.
+    The version of a queued document is the one that its job will publish.
     """
     rows = _LIVE.rows(connection, document_ids)
     live = {row.id: row.version for row in rows}
     queued = {row.document for row in _QUEUED.rows(connection, document_ids)}
-    known: Iterable[str] = live.keys() | queued
-    return {row.id: row.stands_since for row in rows}, {each: live.get(each, 0) + (each in queued) for each in known}
+    ids: Iterable[str] = live.keys() | queued
+    versions = {document_id: live.get(document_id, 0) + (document_id in queued) for document_id in ids}
+    return {row.id: row.stands_since for row in rows}, versions
+
+
+def _unneeded(connection: Connection, input_hashes: set[str]) -> set[str]:
+    return input_hashes - {row.input_hash for row in _NEEDED.rows(connection, sorted(input_hashes))}
 
 
 def _drop(connection: Connection, input_hashes: Collection[str]) -> int:
-    """Drop replies with all that was made from them, and so on; return how many were there."""
-    gone: set[str] = set()
-    found = set(input_hashes)
-    while found:
-        gone |= found
-        found = {row.input_hash for row in _MADE_FROM.rows(connection, sorted(found))} - gone
-    ordered = sorted(gone)
-    n_dropped = len(_KEPT.rows(connection, ordered))
-    for drop in _DROP:
-        drop.run(connection, ordered)
+    """Delete replies with all replies made from them, transitively; return how many there were."""
+    hashes: set[str] = set()
+    frontier = set(input_hashes)
+    while frontier:
+        hashes |= frontier
+        frontier = {row.input_hash for row in _MADE_FROM.rows(connection, sorted(frontier))} - hashes
+    ordered = sorted(hashes)
+    n_dropped = len(_EXISTING.rows(connection, ordered))
+    for delete in _DELETE:
+        delete.run(connection, ordered)
     return n_dropped
+
+
+def add_usage(connection: Connection, backend: Backend, rows: Sequence[UsageRow]) -> None:
+    """Add to the usage format_count so far."""
+    _ADD_USAGE.run(connection, backend, [_usage_values(row) for row in rows])
+
+
+def read_usage(connection: Connection, since: str, until: str) -> list[UsageRow]:
+    """Return the usage of the days from `since` to `until`, both included; "" for no limit."""
+    query = select(s.usage).order_by(*_USAGE_KEY)
+    if since:
+        query = query.where(_u.day >= since)
+    if until:
+        query = query.where(_u.day <= until)
+    return [_usage_row(row) for row in connection.execute(query)]
+
+
+def purge_usage(connection: Connection, backend: Backend, today: date) -> int:
+    """Remove the subject of usage rows whose document is gone or whose question is old; return how many rows.
+
+    The counts are added to the rows without a subject. A document is gone if it is neither live nor queued, a question
+    is old after QUESTION_DAYS.
+    """
+    documents = select(s.document.c.id).union(select(s.job.c.document))
+    is_question = _u.stage.in_(_QUESTION_STAGES)
+    first_day = (today - timedelta(days=QUESTION_DAYS)).isoformat()
+    is_gone = (~is_question & _u.subject.not_in(documents)) | (is_question & (_u.day < first_day))
+    rows = connection.execute(select(s.usage).where(_u.subject != "", is_gone).order_by(*_USAGE_KEY)).all()
+    connection.execute(s.usage.delete().where(_u.subject != "", is_gone))
+    _ADD_USAGE.run(connection, backend, [{**row._asdict(), "subject": ""} for row in rows])
+    return len(rows)
+
+
+def _usage_values(row: UsageRow) -> dict[str, Any]:
+    return {
+        "day": row.day,
+        "stage": row.stage.value,
+        "model": row.model,
+        "subject": row.subject,
+        "n_calls": row.n_calls,
+        "input_tokens": row.tokens.input,
+        "cached_tokens": row.tokens.cached,
+        "output_tokens": row.tokens.output,
+        "cost": row.cost,
+        "n_unpriced": row.n_unpriced,
+        "n_interrupted": row.n_interrupted,
+        "interrupted_input_tokens": row.interrupted_tokens.input,
+        "interrupted_cached_tokens": row.interrupted_tokens.cached,
+        "interrupted_output_tokens": row.interrupted_tokens.output,
+        "interrupted_cost": row.interrupted_cost,
+    }
+
+
+def _usage_row(row: Row[Any]) -> UsageRow:
+    return UsageRow(
+        day=row.day,
+        stage=Stage(row.stage),
+        model=row.model,
+        subject=row.subject,
+        n_calls=row.n_calls,
+        tokens=TokenCount(input=row.input_tokens, cached=row.cached_tokens, output=row.output_tokens),
+        cost=row.cost,
+        n_unpriced=row.n_unpriced,
+        n_interrupted=row.n_interrupted,
+        interrupted_tokens=TokenCount(
+            input=row.interrupted_input_tokens,
+            cached=row.interrupted_cached_tokens,
+            output=row.interrupted_output_tokens,
+        ),
+        interrupted_cost=row.interrupted_cost,
+    )

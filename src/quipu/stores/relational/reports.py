@@ -11,20 +11,20 @@ from quipu.errors import InvalidDelta
 from quipu.model.cluster import ClusterReport, Finding, Hierarchy, report_text
 from quipu.model.derivation import REPORTS
 from quipu.ports.store import VectorSpace
-from quipu.stores.relational import derived_schema as d
-from quipu.stores.relational import made
+from quipu.stores.relational import change_log
+from quipu.stores.relational import schema as s
 from quipu.stores.relational.allowed import find
 from quipu.stores.relational.allowed_clusters import clusters_within
 from quipu.stores.relational.snapshot import Snapshot
 from quipu.stores.relational.sql import ByValues, insert_rows, texts_from_json, to_json
-from quipu.stores.relational.vector_rows import VectorChanges, vector_hash
+from quipu.stores.relational.vector_writes import VectorChanges, vector_hash
 
-_k, _p = d.cluster.c, d.report.c
-_REPORT = select(d.report, _k.id.label("cluster")).join(d.cluster, _k.rid == _p.rid)
+_k, _p = s.cluster.c, s.report.c
+_REPORT = select(s.report, _k.id.label("cluster")).join(s.cluster, _k.rid == _p.rid)
 _BY_CLUSTER, _BY_RID = ByValues(_REPORT, _k.id), ByValues(_REPORT, _p.rid)
-_RATINGS = ByValues(select(_p.rid, _k.id, _p.rating).join(d.cluster, _k.rid == _p.rid), _k.id)
+_RATINGS = ByValues(select(_p.rid, _k.id, _p.rating).join(s.cluster, _k.rid == _p.rid), _k.id)
 _HASHES = ByValues(select(_p.rid, _p.vector_hash), _p.rid)
-_DROP = ByValues(d.report.delete(), _p.rid)
+_DROP = ByValues(s.report.delete(), _p.rid)
 _CLUSTERS = ByValues(select(_k.rid, _k.id, _k.inputs_hash, _k.hierarchy), _k.id)
 
 
@@ -59,7 +59,7 @@ def write(connection: Connection, reports: Sequence[ClusterReport], vectors: Vec
     """
     if any(not (report.title.strip() or report.summary.strip()) for report in reports):
         raise InvalidDelta("A report without words.")
-    are_kept = made.is_kept(connection, REPORTS)  # those on communities, which stay when these are dropped
+    are_kept = change_log.is_derived(connection, REPORTS)  # those on communities, which stay when these are dropped
     rows = {
         row.id: row
         for row in _CLUSTERS.rows(connection, sorted({report.cluster for report in reports}))
@@ -75,7 +75,7 @@ def write(connection: Connection, reports: Sequence[ClusterReport], vectors: Vec
     written = [_row(rid, report) for rid, report in sorted(current.items())]
     for row in written:
         vectors.moved(VectorSpace.REPORT, before.get(row["rid"], ""), row["vector_hash"])
-    insert_rows(connection, d.report, written)
+    insert_rows(connection, s.report, written)
     return len(reports) - len(written)
 
 

@@ -1,386 +1,396 @@
-"""The tables. `rid` columns are surrogate row numbers: they join tables and never leave this package."""
+"""The tables. `rid` columns are row numbers: they join tables and never leave this package."""
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Float,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    PrimaryKeyConstraint,
-    Table,
-    Text,
-    UniqueConstraint,
-    text,
-)
+from functools import partial
+
+import sqlalchemy as sa
+from sqlalchemy.schema import SchemaItem
 
 from quipu.model.chat import ReplyLifetime
-from quipu.stores.relational.space_code import SpaceCode
+from quipu.ports.store import VectorSpace
 
-metadata = MetaData()
+metadata = sa.MetaData()
 
-# Key/value: schema number, revision, tokenizer identity, the next vector row.
-meta = Table("meta", metadata, Column("key", Text, primary_key=True), Column("value", Text, nullable=False))
+SPACE_CODES = {
+    VectorSpace.CHUNK: "c",
+    VectorSpace.ENTITY: "e",
+    VectorSpace.RELATION: "r",
+    VectorSpace.NAME: "n",
+    VectorSpace.SENTENCE: "s",
+    VectorSpace.REPORT: "p",
+}
+_SPACE_BY_CODE = {code: space for space, code in SPACE_CODES.items()}
+
+
+class SpaceCode(sa.TypeDecorator[VectorSpace]):
+    """A vector space, stored as one letter: five vectors of 384 dimensions then fit into a page instead of four."""
+
+    impl = sa.Text
+    cache_ok = True
+
+    def process_bind_param(self, value: VectorSpace | None, dialect: object) -> str | None:
+        """Return the letter of a space."""
+        return None if value is None else SPACE_CODES[value]
+
+    def process_result_value(self, value: str | None, dialect: object) -> VectorSpace | None:
+        """Return the space of a letter, None for an unknown letter."""
+        return _SPACE_BY_CODE.get(value or "")
+
+
+def _rid() -> sa.Column[int]:
+    return sa.Column("rid", sa.Integer, primary_key=True)
+
+
+def _space() -> sa.Column[VectorSpace]:
+    return sa.Column("space", SpaceCode, nullable=False)
+
+
+def _unique(name: str) -> sa.Column[str]:
+    return sa.Column(name, sa.Text, nullable=False, unique=True)
+
+
+def _texts(*names: str) -> list[sa.Column[str]]:
+    return [sa.Column(name, sa.Text, nullable=False) for name in names]
+
+
+def _integers(*names: str) -> list[sa.Column[int]]:
+    return [sa.Column(name, sa.Integer, nullable=False) for name in names]
+
+
+def _table(name: str, *parts: SchemaItem, sqlite_with_rowid: bool = True) -> sa.Table:
+    return sa.Table(name, metadata, *parts, sqlite_with_rowid=sqlite_with_rowid)
+
+
+_clustered = partial(_table, sqlite_with_rowid=False)  # SQLite stores the rows in the order of the primary key
+
+
+def _value_counts(name: str, owner: str, value: str) -> sa.Table:
+    """Return a table of how many mentions give each value to an owner."""
+    key = sa.PrimaryKeyConstraint(owner, value)
+    return _clustered(name, *_integers(owner), *_texts(value), *_integers("n"), key)
+
+
+# Single values by key: schema number, revision, tokenizer identity, the next vector row and others.
+meta = _table("meta", sa.Column("key", sa.Text, primary_key=True), *_texts("value"))
 
 # ---- facts -----------------------------------------------------------------------------------------------------------
 
-document = Table(
+document = _table(
     "document",
-    metadata,
-    Column("rid", Integer, primary_key=True),
-    Column("id", Text, nullable=False, unique=True),
-    Column("version", Integer, nullable=False),
-    Column("title", Text, nullable=False),
-    Column("status", Text, nullable=False),
-    Column("source", Text, nullable=False),
-    Column("media_type", Text, nullable=False),
-    Column("metadata", Text, nullable=False),  # JSON object
-    Column("content_hash", Text, nullable=False),
-    Column("added_at", Text, nullable=False),
-    Column("updated_at", Text, nullable=False),
-    # The revision that last took back something the document said, or by which it was added.
-    Column("stands_since", Integer, nullable=False, server_default="0"),
+    _rid(),
+    _unique("id"),
+    *_integers("version"),
+    *_texts("title", "status", "source", "media_type"),
+    *_texts("metadata", "content_hash", "added_at", "updated_at"),  # metadata: JSON object
+    # The revision that added the document, or that last removed something it stated.
+    sa.Column("stands_since", sa.Integer, nullable=False, server_default="0"),
 )
 
-# Metadata again, a row a value, so that filters are plain comparisons. `text` is casefolded.
-metadata_value = Table(
+# Metadata again, one row for each value, so that filters are plain comparisons. `text` is casefolded.
+metadata_value = _clustered(
     "metadata_value",
-    metadata,
-    Column("document", Integer, nullable=False),
-    Column("field", Text, nullable=False),
-    Column("ordinal", Integer, nullable=False),
-    Column("text", Text, nullable=False),
-    Column("number", Float),
-    PrimaryKeyConstraint("document", "field", "ordinal"),
-    Index("metadata_value_field", "field", "text"),
-    sqlite_with_rowid=False,
+    *_integers("document"),
+    *_texts("field"),
+    *_integers("ordinal"),
+    *_texts("text"),
+    sa.Column("number", sa.Float),
+    sa.PrimaryKeyConstraint("document", "field", "ordinal"),
+    sa.Index("metadata_value_field", "field", "text"),
 )
 
-chunk = Table(
+chunk = _table(
     "chunk",
-    metadata,
-    Column("rid", Integer, primary_key=True),
-    Column("id", Text, nullable=False, unique=True),
-    Column("document", Integer, nullable=False),
-    Column("ordinal", Integer, nullable=False),
-    Column("text", Text, nullable=False),
-    Column("start_char", Integer, nullable=False),
-    Column("end_char", Integer, nullable=False),
-    Column("page", Integer),
-    Column("headings", Text, nullable=False),  # JSON array
-    Column("header", Text, nullable=False, server_default=""),
-    Column("n_tokens", Integer, nullable=False),
-    Column("text_hash", Text, nullable=False),
-    Column("input_hash", Text, nullable=False),
-    Column("vector_hash", Text, nullable=False),
-    Column("error", Text, nullable=False),
-    Index("chunk_document", "document", "ordinal"),
-    Index("chunk_vector", "vector_hash"),
+    _rid(),
+    _unique("id"),
+    *_integers("document", "ordinal"),
+    *_texts("text"),
+    *_integers("start_char", "end_char"),
+    sa.Column("page", sa.Integer),
+    *_texts("headings"),  # JSON array
+    sa.Column("header", sa.Text, nullable=False, server_default=""),
+    *_integers("n_tokens"),
+    *_texts("text_hash", "input_hash", "vector_hash", "error"),
+    sa.Index("chunk_document", "document", "ordinal"),
+    sa.Index("chunk_vector", "vector_hash"),
 )
 
-# `description_order` ranks an entity's distinct descriptions by content alone: definitions first, then by digest;
-# -1 where there is none.
-entity_mention = Table(
+# `description_order` ranks an entity's distinct descriptions by content alone: definitions first, then by digest.
+# It is -1 where there is no description.
+entity_mention = _clustered(
     "entity_mention",
-    metadata,
-    Column("chunk", Integer, nullable=False),
-    Column("ordinal", Integer, nullable=False),
-    Column("entity", Integer, nullable=False),
-    Column("surface", Text, nullable=False),
-    Column("type", Text, nullable=False),
-    Column("description", Text, nullable=False),
-    Column("description_order", BigInteger, nullable=False),
-    Column("is_definition", Integer, nullable=False),
-    Column("start_char", Integer, nullable=False),
-    Column("end_char", Integer, nullable=False),
-    PrimaryKeyConstraint("chunk", "ordinal"),
-    Index("entity_mention_entity", "entity", "description_order"),
-    sqlite_with_rowid=False,
+    *_integers("chunk", "ordinal", "entity"),
+    *_texts("surface", "type", "description"),
+    sa.Column("description_order", sa.BigInteger, nullable=False),
+    *_integers("is_definition", "start_char", "end_char"),
+    sa.PrimaryKeyConstraint("chunk", "ordinal"),
+    sa.Index("entity_mention_entity", "entity", "description_order"),
 )
 
-relation_mention = Table(
+relation_mention = _clustered(
     "relation_mention",
-    metadata,
-    Column("chunk", Integer, nullable=False),
-    Column("ordinal", Integer, nullable=False),
-    Column("relation", Integer, nullable=False),
-    Column("is_reversed", Integer, nullable=False),
-    Column("keywords", Text, nullable=False),  # JSON array
-    Column("description", Text, nullable=False),
-    Column("description_order", BigInteger, nullable=False),
-    Column("weight", Integer, nullable=False),  # thousandths, so that sums are exact in any order
-    PrimaryKeyConstraint("chunk", "ordinal"),
-    Index("relation_mention_relation", "relation", "description_order"),
-    sqlite_with_rowid=False,
+    *_integers("chunk", "ordinal", "relation", "is_reversed"),
+    *_texts("keywords", "description"),  # keywords: JSON array
+    sa.Column("description_order", sa.BigInteger, nullable=False),
+    *_integers("weight"),  # thousandths, so that sums are exact in any order
+    sa.PrimaryKeyConstraint("chunk", "ordinal"),
+    sa.Index("relation_mention_relation", "relation", "description_order"),
 )
 
-alias_mention = Table(
+alias_mention = _clustered(
     "alias_mention",
-    metadata,
-    Column("chunk", Integer, nullable=False),
-    Column("ordinal", Integer, nullable=False),
-    Column("entity", Integer, nullable=False),
-    Column("alias", Text, nullable=False),
-    Column("surface", Text, nullable=False),
-    PrimaryKeyConstraint("chunk", "ordinal"),
-    Index("alias_mention_entity", "entity"),
-    Index("alias_mention_alias", "alias"),
-    sqlite_with_rowid=False,
+    *_integers("chunk", "ordinal", "entity"),
+    *_texts("alias", "surface"),
+    sa.PrimaryKeyConstraint("chunk", "ordinal"),
+    sa.Index("alias_mention_entity", "entity"),
+    sa.Index("alias_mention_alias", "alias"),
 )
 
-# `object` is the other entity a claim names, if any.
-claim_mention = Table(
+# `object` is the other entity that a claim names, if any.
+claim_mention = _clustered(
     "claim_mention",
-    metadata,
-    Column("chunk", Integer, nullable=False),
-    Column("ordinal", Integer, nullable=False),
-    Column("entity", Integer, nullable=False),
-    Column("object", Integer),
-    Column("type", Text, nullable=False),
-    Column("status", Text, nullable=False),
-    Column("dates", Text, nullable=False),
-    Column("description", Text, nullable=False),
-    PrimaryKeyConstraint("chunk", "ordinal"),
-    Index("claim_mention_entity", "entity"),
-    sqlite_with_rowid=False,
+    *_integers("chunk", "ordinal", "entity"),
+    sa.Column("object", sa.Integer),
+    *_texts("type", "status", "dates", "description"),
+    sa.PrimaryKeyConstraint("chunk", "ordinal"),
+    sa.Index("claim_mention_entity", "entity"),
 )
 
-# A person's overlay: merge, split, rename, retype, redescribe, hide.
-edit = Table(
-    "edit",
-    metadata,
-    Column("rid", Integer, primary_key=True),
-    Column("kind", Text, nullable=False),
-    Column("payload", Text, nullable=False),  # JSON object
-    Column("made_at", Text, nullable=False),
-)
+# Corrections by a person: merge, split, rename, retype, redescribe, hide. `payload` is a JSON object.
+edit = _table("edit", _rid(), *_texts("kind", "payload", "made_at"))
 
-# What extractors and models replied; `lifetime` says what ends it, see model.chat.Lifetime.
-reply = Table(
+# Replies of extractors and models. `lifetime` says what ends a reply, see model.chat.ReplyLifetime.
+reply = _table(
     "reply",
-    metadata,
-    Column("input_hash", Text, primary_key=True),
-    Column("payload", LargeBinary, nullable=False),  # deflated UTF-8
-    Column("lifetime", Text, nullable=False, server_default=ReplyLifetime.DOCUMENTS.value),
-    Index("reply_revision", "lifetime", sqlite_where=text(f"lifetime = '{ReplyLifetime.REVISION.value}'")),
+    sa.Column("input_hash", sa.Text, primary_key=True),
+    sa.Column("payload", sa.LargeBinary, nullable=False),  # deflated UTF-8
+    sa.Column("lifetime", sa.Text, nullable=False, server_default=ReplyLifetime.DOCUMENTS.value),
+    sa.Index("reply_revision", "lifetime", sqlite_where=sa.text(f"lifetime = '{ReplyLifetime.REVISION.value}'")),
 )
 
-# `version`: 0 for an extraction, which a document needs while one of its chunks has that input; for a single call, the
-# version of the document it was made for.
-reply_document = Table(
+# Which documents need a reply. `version` is 0 for an extraction, which a document needs while one of its chunks has
+# that input. For a single call, it is the version of the document for which the call was made.
+reply_document = _clustered(
     "reply_document",
-    metadata,
-    Column("document", Text, nullable=False),
-    Column("input_hash", Text, nullable=False),
-    Column("version", Integer, nullable=False, server_default="0"),
-    PrimaryKeyConstraint("document", "input_hash"),
-    Index("reply_document_input", "input_hash"),
-    sqlite_with_rowid=False,
+    *_texts("document", "input_hash"),
+    sa.Column("version", sa.Integer, nullable=False, server_default="0"),
+    sa.PrimaryKeyConstraint("document", "input_hash"),
+    sa.Index("reply_document_input", "input_hash"),
 )
 
-# Replies made from other replies, and these: they go with the first of them.
-reply_source = Table(
+# Replies made from other replies. A reply is deleted with the first of its sources.
+reply_source = _clustered(
     "reply_source",
-    metadata,
-    Column("input_hash", Text, nullable=False),
-    Column("source", Text, nullable=False),
-    PrimaryKeyConstraint("input_hash", "source"),
-    Index("reply_source_source", "source"),
-    sqlite_with_rowid=False,
+    *_texts("input_hash", "source"),
+    sa.PrimaryKeyConstraint("input_hash", "source"),
+    sa.Index("reply_source_source", "source"),
 )
 
-# ---- folds of mentions, kept in the transaction that changes the facts -----------------------------------------------
+# ---- folds of mentions, updated in the transaction that changes the facts --------------------------------------------
 
-# Where the description of an entity or relation comes from: all its descriptions joined, as many as fit while they wait
-# for a summary, or a summary of them all.
+# `described_by`, where the description of an entity or relation comes from. JOINED: all its descriptions. WAITING: as
+# many descriptions as fit, until there is a summary. SUMMARISED: a summary of all its descriptions.
 JOINED, WAITING, SUMMARISED = 0, 1, 2
 
-entity = Table(
+entity = _table(
     "entity",
-    metadata,
-    Column("rid", Integer, primary_key=True),
-    Column("key", Text, nullable=False, unique=True),
-    Column("name", Text, nullable=False),
-    Column("type", Text, nullable=False),
-    Column("description", Text, nullable=False),
-    Column("n_mentions", Integer, nullable=False),
-    Column("n_chunks", Integer, nullable=False),
-    Column("degree", Integer, nullable=False),
-    Column("vector_hash", Text, nullable=False),
-    Column("described_by", Integer, nullable=False, server_default="0"),
-    Index("entity_vector", "vector_hash"),
-    Index("entity_unsummarised", "described_by", sqlite_where=text(f"described_by = {WAITING}")),
+    _rid(),
+    _unique("key"),
+    *_texts("name", "type", "description"),
+    *_integers("n_mentions", "n_chunks", "degree"),
+    *_texts("vector_hash"),
+    sa.Column("described_by", sa.Integer, nullable=False, server_default="0"),
+    sa.Index("entity_vector", "vector_hash"),
+    sa.Index("entity_unsummarised", "described_by", sqlite_where=sa.text(f"described_by = {WAITING}")),
 )
 
-entity_surface = Table(
-    "entity_surface",
-    metadata,
-    Column("entity", Integer, nullable=False),
-    Column("surface", Text, nullable=False),
-    Column("n", Integer, nullable=False),
-    PrimaryKeyConstraint("entity", "surface"),
-    sqlite_with_rowid=False,
-)
+entity_surface = _value_counts("entity_surface", "entity", "surface")
+entity_type = _value_counts("entity_type", "entity", "type")
 
-entity_type = Table(
-    "entity_type",
-    metadata,
-    Column("entity", Integer, nullable=False),
-    Column("type", Text, nullable=False),
-    Column("n", Integer, nullable=False),
-    PrimaryKeyConstraint("entity", "type"),
-    sqlite_with_rowid=False,
-)
-
-relation = Table(
+relation = _table(
     "relation",
-    metadata,
-    Column("rid", Integer, primary_key=True),
-    Column("source", Integer, nullable=False),
-    Column("target", Integer, nullable=False),
-    Column("keywords", Text, nullable=False),  # JSON array
-    Column("description", Text, nullable=False),
-    Column("weight", Integer, nullable=False),  # thousandths
-    Column("n_mentions", Integer, nullable=False),
-    Column("n_chunks", Integer, nullable=False),
-    Column("vector_hash", Text, nullable=False),
-    Column("described_by", Integer, nullable=False, server_default="0"),
-    UniqueConstraint("source", "target"),
-    Index("relation_target", "target"),
-    Index("relation_vector", "vector_hash"),
-    Index("relation_unsummarised", "described_by", sqlite_where=text(f"described_by = {WAITING}")),
+    _rid(),
+    *_integers("source", "target"),
+    *_texts("keywords", "description"),  # keywords: JSON array
+    *_integers("weight", "n_mentions", "n_chunks"),  # weight: thousandths
+    *_texts("vector_hash"),
+    sa.Column("described_by", sa.Integer, nullable=False, server_default="0"),
+    sa.UniqueConstraint("source", "target"),
+    sa.Index("relation_target", "target"),
+    sa.Index("relation_vector", "vector_hash"),
+    sa.Index("relation_unsummarised", "described_by", sqlite_where=sa.text(f"described_by = {WAITING}")),
 )
 
-relation_keyword = Table(
-    "relation_keyword",
-    metadata,
-    Column("relation", Integer, nullable=False),
-    Column("keyword", Text, nullable=False),
-    Column("n", Integer, nullable=False),
-    PrimaryKeyConstraint("relation", "keyword"),
-    sqlite_with_rowid=False,
-)
+relation_keyword = _value_counts("relation_keyword", "relation", "keyword")
 
-# Summaries of the descriptions whose hash is `inputs_hash`, shown in place of their join; dropped when these change.
-summary = Table(
+# A summary replaces the joined descriptions whose hash is `inputs_hash`. It is deleted when they change.
+summary = _table(
     "summary",
-    metadata,
-    Column("kind", Text, nullable=False),  # entity | relation
-    Column("owner", Integer, nullable=False),
-    Column("inputs_hash", Text, nullable=False),
-    Column("text", Text, nullable=False),
-    Column("model", Text, nullable=False),
-    PrimaryKeyConstraint("kind", "owner"),
+    *_texts("kind"),  # entity | relation
+    *_integers("owner"),
+    *_texts("inputs_hash", "text", "model"),
+    sa.PrimaryKeyConstraint("kind", "owner"),
 )
 
-# ---- links: every known name (an entity's key or a stated alias) × every chunk it occurs in --------------------------
+# ---- links: every known name (an entity's key or a stated alias) in every chunk where it occurs ----------------------
 
-name = Table(
-    "name",
-    metadata,
-    Column("rid", Integer, primary_key=True),
-    Column("key", Text, nullable=False, unique=True),
-    Column("anchor", Text, nullable=False),
-    Column("n", Integer, nullable=False),  # entities and alias mentions with this key
-    Index("name_anchor", "anchor"),
-)
+# `n`: number of entities and alias mentions with this key.
+name = _table("name", _rid(), _unique("key"), *_texts("anchor"), *_integers("n"), sa.Index("name_anchor", "anchor"))
 
-link = Table(
-    "link",
-    metadata,
-    Column("name", Integer, nullable=False),
-    Column("chunk", Integer, nullable=False),
-    Column("n", Integer, nullable=False),
-    PrimaryKeyConstraint("name", "chunk"),
-    Index("link_chunk", "chunk"),
-    sqlite_with_rowid=False,
+link = _clustered(
+    "link", *_integers("name", "chunk", "n"), sa.PrimaryKeyConstraint("name", "chunk"), sa.Index("link_chunk", "chunk")
 )
 
 # ---- vectors ---------------------------------------------------------------------------------------------------------
 
-model = Table(
-    "model",
-    metadata,
-    Column("rid", Integer, primary_key=True),
-    Column("identity", Text, nullable=False, unique=True),
-    Column("dimension", Integer, nullable=False),
-    Column("state", Text, nullable=False),  # live | building
-)
+# `state`: "live" for the model whose vectors are searched, "building" during a re-embedding.
+model = _table("model", _rid(), _unique("identity"), *_integers("dimension"), *_texts("state"))
 
-vector = Table(
+vector = _table(
     "vector",
-    metadata,
-    Column("rid", Integer, primary_key=True),  # rises, never reused: see meta "vector_row"
-    Column("model", Integer, nullable=False),
-    Column("space", SpaceCode, nullable=False),
-    Column("text_hash", Text, nullable=False),
-    Column("data", LargeBinary, nullable=False),  # float16, little-endian
-    UniqueConstraint("text_hash", "model"),
-    Index("vector_space", "model", "space"),
+    _rid(),  # rises, never reused: see meta "vector_row"
+    *_integers("model"),
+    _space(),
+    *_texts("text_hash"),
+    sa.Column("data", sa.LargeBinary, nullable=False),  # float16, little-endian
+    sa.UniqueConstraint("text_hash", "model"),
+    sa.Index("vector_space", "model", "space"),
 )
 
-vector_gone = Table(
+# Deleted vectors, so that vector indexes outside the database can follow.
+vector_gone = _table(
     "vector_gone",
-    metadata,
-    Column("rid", Integer, primary_key=True),
-    Column("model", Integer, nullable=False),
-    Column("space", SpaceCode, nullable=False),
-    Column("revision", Integer, nullable=False),
-    Index("vector_gone_revision", "model", "space", "revision"),
+    _rid(),
+    *_integers("model"),
+    _space(),
+    *_integers("revision"),
+    sa.Index("vector_gone_revision", "model", "space", "revision"),
 )
 
-# Texts waiting for a vector.
-vector_todo = Table(
+# Texts that have no vector yet.
+vector_todo = _clustered(
     "vector_todo",
-    metadata,
-    Column("model", Integer, nullable=False),
-    Column("text_hash", Text, nullable=False),
-    Column("space", SpaceCode, nullable=False),
-    PrimaryKeyConstraint("model", "text_hash"),
-    sqlite_with_rowid=False,
+    *_integers("model"),
+    *_texts("text_hash"),
+    _space(),
+    sa.PrimaryKeyConstraint("model", "text_hash"),
 )
 
 # ---- work ------------------------------------------------------------------------------------------------------------
 
-job = Table(
+job = _table(
     "job",
-    metadata,
-    Column("rid", Integer, primary_key=True),
-    Column("document", Text, nullable=False, unique=True),
-    Column("status", Text, nullable=False),
-    Column("title", Text, nullable=False),
-    Column("source", Text, nullable=False),
-    Column("media_type", Text, nullable=False),
-    Column("metadata", Text, nullable=False),
-    Column("chunking", Text, nullable=False, server_default=""),  # JSON object; "" for the settings' own
-    Column("data", LargeBinary),
-    Column("error", Text, nullable=False),
-    Column("owner", Text, nullable=False),  # "" while nobody works on it
-    Column("lease_until", Float, nullable=False),
-    Column("added_at", Text, nullable=False),
-    Index("job_status", "status", "rid"),
+    _rid(),
+    _unique("document"),
+    *_texts("status", "title", "source", "media_type", "metadata"),
+    sa.Column("chunking", sa.Text, nullable=False, server_default=""),  # JSON object, or ""
+    sa.Column("data", sa.LargeBinary),
+    *_texts("error", "owner"),  # owner: "" while nobody works on the job
+    sa.Column("lease_until", sa.Float, nullable=False),
+    *_texts("added_at"),
+    sa.Index("job_status", "status", "rid"),
 )
 
-# What models were asked and what it cost, see model.usage.UsageRow; money in millionths.
-usage = Table(
+# Calls of models and their cost, see model.usage.UsageRow; money in millionths.
+usage = _clustered(
     "usage",
-    metadata,
-    Column("day", Text, nullable=False),
-    Column("stage", Text, nullable=False),
-    Column("model", Text, nullable=False),
-    Column("subject", Text, nullable=False),
-    Column("n_calls", Integer, nullable=False),
-    Column("input_tokens", BigInteger, nullable=False),
-    Column("cached_tokens", BigInteger, nullable=False),
-    Column("output_tokens", BigInteger, nullable=False),
-    Column("cost", BigInteger, nullable=False),
-    Column("n_unpriced", Integer, nullable=False),
-    Column("n_interrupted", Integer, nullable=False),
-    Column("interrupted_input_tokens", BigInteger, nullable=False),
-    Column("interrupted_cached_tokens", BigInteger, nullable=False),
-    Column("interrupted_output_tokens", BigInteger, nullable=False),
-    Column("interrupted_cost", BigInteger, nullable=False),
-    PrimaryKeyConstraint("day", "stage", "model", "subject"),
-    sqlite_with_rowid=False,
+    *_texts("day", "stage", "model", "subject"),
+    *_integers("n_calls"),
+    *(sa.Column(f"{kind}_tokens", sa.BigInteger, nullable=False) for kind in ("input", "cached", "output")),
+    sa.Column("cost", sa.BigInteger, nullable=False),
+    *_integers("n_unpriced", "n_interrupted"),
+    *(sa.Column(f"interrupted_{kind}_tokens", sa.BigInteger, nullable=False) for kind in ("input", "cached", "output")),
+    sa.Column("interrupted_cost", sa.BigInteger, nullable=False),
+    sa.PrimaryKeyConstraint("day", "stage", "model", "subject"),
+)
+
+# ---- derivations: made on demand, not by every commit ----------------------------------------------------------------
+
+# The change log: what each commit changed. Arrays outside the database follow it; it is not part of the dump.
+# `kind`: "c" a chunk that was added, removed or changed; "e" an entity whose names (and so links) or synonyms changed;
+# "m" an entity in a cluster whose mentions changed; "s" a history nonce.
+change = _clustered(
+    "change",
+    *_integers("revision"),
+    *_texts("kind"),
+    *_integers("row"),
+    sa.PrimaryKeyConstraint("revision", "kind", "row"),
+)
+
+# The derivations of this index. `identity`: algorithm, version and parameters.
+derivation = _table(
+    "derivation",
+    sa.Column("name", sa.Text, primary_key=True),
+    *_texts("identity"),
+    *_integers("revision"),  # of the facts from which it was last made
+)
+
+cluster = _table(
+    "cluster",
+    _rid(),
+    _unique("id"),
+    *_texts("hierarchy"),
+    *_integers("level"),
+    sa.Column("parent", sa.Integer),
+    *_integers("n_entities"),
+    *_texts("inputs_hash"),
+    sa.Index("cluster_hierarchy", "hierarchy", "level"),
+    sa.Index("cluster_parent", "parent"),
+)
+
+# The finest cluster of each entity, one in each hierarchy.
+membership = _clustered(
+    "membership",
+    *_integers("entity", "cluster"),
+    sa.PrimaryKeyConstraint("entity", "cluster"),
+    sa.Index("membership_cluster", "cluster"),
+)
+
+# The report of a cluster: deleted as soon as one of its sources is removed.
+report = _table(
+    "report",
+    _rid(),  # of the cluster
+    *_texts("title", "summary", "findings"),  # findings: JSON array of [summary, explanation]
+    sa.Column("rating", sa.Float, nullable=False),
+    *_texts("chunks"),  # JSON array of chunk ids
+    *_texts("inputs_hash", "model", "vector_hash"),
+    sa.Index("report_vector", "vector_hash"),
+)
+
+cluster_relation = _table(
+    "cluster_relation",
+    _rid(),
+    *_integers("source", "target", "level"),
+    *_texts("description"),
+    *_integers("weight", "n"),  # weight: thousandths
+    *_texts("inputs_hash", "model"),
+    sa.UniqueConstraint("source", "target"),
+    sa.Index("cluster_relation_target", "target"),
+    sa.Index("cluster_relation_model", "model"),
+)
+
+# Pairs of entities with similar names; `first` is the smaller row number, `similarity` in millionths.
+synonym = _clustered(
+    "synonym",
+    *_integers("first", "second", "similarity"),
+    sa.PrimaryKeyConstraint("first", "second"),
+    sa.Index("synonym_second", "second"),
+)
+
+# The text hash of each entity's name vector, while name vectors are wanted. `is_compared` is 1 once the name has been
+# compared with all others; `revision` is the one that last set it to 0.
+entity_name = _table(
+    "entity_name",
+    _rid(),  # of the entity
+    *_texts("vector_hash"),
+    *_integers("revision", "is_compared"),
+    sa.Index("entity_name_vector", "vector_hash"),
+    sa.Index("entity_name_new", "is_compared", sqlite_where=sa.text("is_compared = 0")),
+)
+
+sentence = _table(
+    "sentence",
+    sa.Column("rid", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
+    *_integers("chunk", "ordinal", "start_char", "end_char"),  # span within the chunk's text
+    *_texts("vector_hash"),
+    sa.UniqueConstraint("chunk", "ordinal"),
+    sa.Index("sentence_vector", "vector_hash"),
 )

@@ -9,26 +9,25 @@ from quipu.model.delta import ChunkSentences
 from quipu.model.derivation import SENTENCES
 from quipu.ports.derivation_view import DerivationCounts, Sentence
 from quipu.ports.store import VectorSpace
-from quipu.stores.relational import derived_schema as d
-from quipu.stores.relational import made, meta
+from quipu.stores.relational import change_log
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.lookup import Lookup
 from quipu.stores.relational.snapshot import Snapshot
-from quipu.stores.relational.sql import ByValues, insert_rows, next_rid
-from quipu.stores.relational.vector_rows import VectorChanges, n_waiting, vector_hash
+from quipu.stores.relational.sql import ByValues, insert_rows, next_rid, read_number, write_meta
+from quipu.stores.relational.vector_writes import VectorChanges, n_waiting, vector_hash
 from quipu.text.sentences import sentence_spans
 
 _SAMPLE = 100  # chunks that are divided to tell how many sentences those will have that are not divided yet
 _SPACES = "".join(character for character in map(chr, range(0x3001)) if character.isspace())
 
-_s, _c = d.sentence.c, s.chunk.c
+_s, _c = s.sentence.c, s.chunk.c
 _CHUNKS = Lookup(select(_c.rid, _c.id, _c.text), _c.id, said_in=_c.rid)
 _TEXTS = ByValues(select(_c.rid, _c.text), _c.rid)
 _RIDS = ByValues(select(_c.id, _c.rid, _c.text), _c.id)
 _OF = ByValues(select(_s.chunk, _s.ordinal, _s.start_char, _s.end_char), _s.chunk)
 _PLACES = ByValues(select(_s.rid, _s.chunk, _s.start_char, _s.end_char), _s.rid)
 _HASHES = ByValues(select(_s.vector_hash), _s.chunk)
-_DROP = ByValues(d.sentence.delete(), _s.chunk)
+_DROP = ByValues(s.sentence.delete(), _s.chunk)
 # Every chunk up to this row is divided: who looks for those that are not looks at none of these.
 _DIVIDED_TO = "sentences to"
 _is_undivided = (
@@ -74,7 +73,7 @@ def write(connection: Connection, divided: Sequence[ChunkSentences]) -> VectorCh
     vectors = VectorChanges()
     chunks = {row.id: row for row in _RIDS.rows(connection, [each.chunk for each in divided])}
     drop(connection, [row.rid for row in chunks.values()], vectors)
-    rid = next_rid(connection, d.sentence)
+    rid = next_rid(connection, s.sentence)
     rows: list[dict[str, Any]] = []
     for each in divided:
         for ordinal, (start, end) in enumerate(each.spans if each.chunk in chunks else ()):
@@ -83,9 +82,9 @@ def write(connection: Connection, divided: Sequence[ChunkSentences]) -> VectorCh
             vectors.moved(VectorSpace.SENTENCE, "", wanted)
             place = {"start_char": start, "end_char": end, "vector_hash": wanted}
             rows.append({"rid": rid + len(rows), "chunk": chunk.rid, "ordinal": ordinal, **place})
-    insert_rows(connection, d.sentence, rows)
+    insert_rows(connection, s.sentence, rows)
     first = connection.scalar(_FIRST_UNDIVIDED, _from(connection))
-    meta.put(connection, _DIVIDED_TO, _last_chunk(connection) if first is None else first - 1)
+    write_meta(connection, _DIVIDED_TO, _last_chunk(connection) if first is None else first - 1)
     return vectors
 
 
@@ -100,28 +99,28 @@ def forget(connection: Connection, chunks: Sequence[int], vectors: VectorChanges
     """Drop the sentences of chunks that have gone: rows beyond the last may be those of other chunks later."""
     if chunks:
         drop(connection, chunks, vectors)
-        divided_to = meta.number(connection, _DIVIDED_TO)
+        divided_to = read_number(connection, _DIVIDED_TO)
         if divided_to and (last := _last_chunk(connection)) < divided_to:
-            meta.put(connection, _DIVIDED_TO, last)
+            write_meta(connection, _DIVIDED_TO, last)
 
 
 def restart(connection: Connection) -> None:
     """Note that no chunk is divided."""
-    meta.put(connection, _DIVIDED_TO, 0)
+    write_meta(connection, _DIVIDED_TO, 0)
 
 
 def skipped(connection: Connection) -> list[int]:
     """Return the rows of chunks that are taken for divided and are not."""
-    is_taken = select(_c.rid).where(_is_undivided, _c.rid <= meta.number(connection, _DIVIDED_TO)).order_by(_c.rid)
+    is_taken = select(_c.rid).where(_is_undivided, _c.rid <= read_number(connection, _DIVIDED_TO)).order_by(_c.rid)
     return list(connection.execute(is_taken, {"divided_to": -1}).scalars())
 
 
 def held(snapshot: Snapshot) -> DerivationCounts:
     """Return how many sentences there are, in how many chunks they are not known, and about what is to be embedded."""
-    n_sentences = snapshot.connection.scalar(select(func.count()).select_from(d.sentence)) or 0
+    n_sentences = snapshot.connection.scalar(select(func.count()).select_from(s.sentence)) or 0
     n_undivided = snapshot.connection.scalar(_N_UNDIVIDED, _from(snapshot.connection)) or 0
     n_texts = n_waiting(snapshot.connection, VectorSpace.SENTENCE) + _n_expected(snapshot.connection, n_undivided)
-    is_kept = made.is_kept(snapshot.connection, SENTENCES)
+    is_kept = change_log.is_derived(snapshot.connection, SENTENCES)
     return DerivationCounts(n_items=n_sentences if is_kept else 0, n_stale=n_undivided, n_texts=n_texts)
 
 
@@ -135,7 +134,7 @@ def _n_expected(connection: Connection, n_undivided: int) -> int:
 
 
 def _from(connection: Connection) -> dict[str, int]:
-    return {"divided_to": meta.number(connection, _DIVIDED_TO)}
+    return {"divided_to": read_number(connection, _DIVIDED_TO)}
 
 
 def _last_chunk(connection: Connection) -> int:

@@ -18,10 +18,9 @@ from quipu.model.graph import entity_text, relation_text
 from quipu.model.ids import relation_ends, relation_id
 from quipu.model.summary import Description, Summary, SummaryTarget, SummaryTargetKind, SummaryTask
 from quipu.ports.store import VectorSpace
-from quipu.stores.relational import meta
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.sql import ByValues, execute_rows, insert_rows, texts_from_json
-from quipu.stores.relational.vector_rows import VectorChanges, vector_hash
+from quipu.stores.relational.sql import ByValues, execute_rows, insert_rows, read_number, texts_from_json
+from quipu.stores.relational.vector_writes import VectorChanges, vector_hash
 
 _source, _target = s.entity.alias(), s.entity.alias()
 _relation_keys = _source.c.key.label("source_key"), _target.c.key.label("target_key")
@@ -117,7 +116,7 @@ def n_waiting(connection: Connection) -> int:
 def tasks(connection: Connection, owners: Sequence[SummaryTarget]) -> list[SummaryTask]:
     """Return what is to be summarised of these owners, in their order; those that no longer wait are left out."""
     found: dict[SummaryTarget, SummaryTask] = {}
-    revision = meta.number(connection, "revision")
+    revision = read_number(connection, "revision")
     for kind in SummaryTargetKind:
         rows = {row.rid: row for row in _rows(connection, kind, [owner.id for owner in owners if owner.kind == kind])}
         rids = sorted(rid for rid, row in rows.items() if row.described_by == s.WAITING)

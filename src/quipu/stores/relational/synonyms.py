@@ -8,37 +8,35 @@ from sqlalchemy import Connection, bindparam, func, literal_column, select
 from quipu.model.delta import SynonymUpdate
 from quipu.model.derivation import SYNONYMS
 from quipu.ports.derivation_view import DerivationCounts, Ints, SynonymRows
-from quipu.stores.relational import changes, made
-from quipu.stores.relational import derived_schema as d
+from quipu.stores.relational import change_log
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.backend import Backend
-from quipu.stores.relational.columns import as_texts, from_texts
 from quipu.stores.relational.lookup import Lookup
 from quipu.stores.relational.rids import entity_rids
 from quipu.stores.relational.snapshot import Snapshot
-from quipu.stores.relational.sql import ByValues, insert_rows
+from quipu.stores.relational.sql import ByValues, as_texts, from_texts, insert_rows
 
 _MILLIONTHS = 1_000_000
 
-_p, _n, _e, _v = d.synonym.c, d.entity_name.c, s.entity.c, s.vector.c
+_p, _n, _e, _v = s.synonym.c, s.entity_name.c, s.entity.c, s.vector.c
 _ENDS = [(_p.first, _p.second), (_p.second, _p.first)]
 _OF = [Lookup(select(one, other, _p.similarity), one) for one, other in _ENDS]
 _KEYS = Lookup(select(_e.rid, _e.key), _e.rid)
 _RIDS = ByValues(
     select(_e.key, _e.rid)
-    .join_from(s.entity, d.entity_name, _n.rid == _e.rid)
+    .join_from(s.entity, s.entity_name, _n.rid == _e.rid)
     .where(_n.revision <= bindparam("revision")),
     _e.key,
 )
 _PARTNERS = [ByValues(select(other), one) for one, other in _ENDS]
-_DROP = [ByValues(d.synonym.delete(), one) for one, _ in _ENDS]
+_DROP = [ByValues(s.synonym.delete(), one) for one, _ in _ENDS]
 _KNOWN = ByValues(select(_p.first, _p.second), _p.first)
-_MARK = ByValues(d.entity_name.update().values(is_compared=1), _n.rid)
+_MARK = ByValues(s.entity_name.update().values(is_compared=1), _n.rid)
 _LIVE = select(s.model.c.rid).where(s.model.c.state == "live").scalar_subquery()
 _is_new = _n.is_compared == literal_column("0")  # written out, or the partial index would not be used
 _TO_COMPARE = (
     select(_e.key)
-    .join_from(d.entity_name, s.entity, _e.rid == _n.rid)
+    .join_from(s.entity_name, s.entity, _e.rid == _n.rid)
     .join(s.vector, (_v.text_hash == _n.vector_hash) & (_v.model == _LIVE))
     .where(_is_new)
     .order_by(_n.rid)  # as the index has them: nothing that is found hangs on the order, and none is sorted
@@ -97,7 +95,7 @@ def write(connection: Connection, compared: SynonymUpdate, revision: int) -> fro
         for (first, second), similarity in sorted(pairs.items())
         if (first, second) not in known
     ]
-    insert_rows(connection, d.synonym, new)
+    insert_rows(connection, s.synonym, new)
     _MARK.run(connection, sorted(rid_by_key[key] for key in compared.names if key in rid_by_key))
     return changed | {rid for row in new for rid in (row["first"], row["second"])}
 
@@ -114,22 +112,22 @@ def forget(connection: Connection, rids: Collection[int]) -> frozenset[int]:
 def restart(connection: Connection, revision: int) -> frozenset[int]:
     """Drop every pair, so that all names are compared anew; return who lost a synonym."""
     pairs = connection.execute(select(_p.first, _p.second)).all()
-    connection.execute(d.synonym.delete())
-    connection.execute(d.entity_name.update().values(is_compared=0, revision=revision))
+    connection.execute(s.synonym.delete())
+    connection.execute(s.entity_name.update().values(is_compared=0, revision=revision))
     return frozenset(rid for pair in pairs for rid in pair)
 
 
 def note(connection: Connection, backend: Backend, revision: int, rids: Collection[int]) -> None:
     """Note for the topology that entities have other synonyms."""
     if rids:
-        changes.note(connection, backend, revision, entities=rids)
+        change_log.log_changes(connection, backend, revision, entities=rids)
 
 
 def held(snapshot: Snapshot) -> DerivationCounts:
     """Return how many pairs there are, and how many names are to be compared."""
-    n_pairs = snapshot.connection.scalar(select(func.count()).select_from(d.synonym)) or 0
-    n_names = select(func.count()).select_from(d.entity_name)
-    is_kept = made.is_kept(snapshot.connection, SYNONYMS)
+    n_pairs = snapshot.connection.scalar(select(func.count()).select_from(s.synonym)) or 0
+    n_names = select(func.count()).select_from(s.entity_name)
+    is_kept = change_log.is_derived(snapshot.connection, SYNONYMS)
     n_new = snapshot.connection.scalar(n_names.where(_is_new) if is_kept else n_names) or 0
     return DerivationCounts(n_items=n_pairs, n_stale=n_new)
 

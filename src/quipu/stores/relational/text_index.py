@@ -1,39 +1,73 @@
-"""Full text and links, kept in step with chunks and names; and the texts that wait for a vector."""
+"""The text index: full text and links of names to chunks, kept in step with both; and the texts to embed.
+
+A link counts how often a name (an entity's key or a stated alias) occurs in a chunk. It depends on these two alone. So
+the order in which documents are added never matters, and a document never changes the links of another one.
+"""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from sqlalchemy import Connection, bindparam, select
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy import Connection, bindparam, func, select
 
 from quipu.model.graph import chunk_text, entity_text, relation_text
 from quipu.ports.store import VectorSpace
-from quipu.stores.relational import links, meta, reports, sentences
+from quipu.stores.relational import reports, sentences
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.backend import Backend
 from quipu.stores.relational.documents import ChunkChanges, ChunkWords
-from quipu.stores.relational.name_sieve import NameSieve
-from quipu.stores.relational.sql import ByValues, blocks, texts_from_json
-from quipu.stores.relational.vector_rows import OWNERS, vector_hash
-from quipu.text.names import capital_terms
+from quipu.stores.relational.sql import (
+    ByValues,
+    blocks,
+    execute_rows,
+    insert_rows,
+    next_rid,
+    read_number,
+    texts_from_json,
+    write_meta,
+)
+from quipu.stores.relational.vector_writes import OWNERS, vector_hash
+from quipu.text.names import (
+    NameStarts,
+    anchor,
+    capital_term,
+    capital_terms,
+    count_occurrences,
+    count_occurrences_at,
+    find_name_starts,
+    is_linkable,
+    name_forms,
+    phrase_terms,
+)
 from quipu.text.words import Analyzer, Words, split_words
 
 _CHUNKS_AT_ONCE = 32  # their words, a few hundred bytes each, are in memory together
 
-_c, _d, _e, _r, _t = s.chunk.c, s.document.c, s.entity.c, s.relation.c, s.vector_todo.c
+_c, _d, _e, _r, _n, _t = s.chunk.c, s.document.c, s.entity.c, s.relation.c, s.name.c, s.vector_todo.c
 _source, _target = s.entity.alias(), s.entity.alias()
 _CHUNKS = ByValues(select(_c.rid, _d.title, _c.header, _c.text).join(s.document, _d.rid == _c.document), _c.rid)
+_CHUNK_TEXTS = ByValues(select(_c.rid, _c.text), _c.rid)
 _ENTITIES = ByValues(select(_e.rid, _e.name, _e.description), _e.rid)
-_NAMES = ByValues(select(_e.rid, _e.name), _e.rid)
+_ENTITY_NAMES = ByValues(select(_e.rid, _e.name), _e.rid)
 _RELATIONS = ByValues(
     select(_r.rid, _r.keywords, _source.c.key, _target.c.key, _r.description)
     .join(_source, _source.c.rid == _r.source)
     .join(_target, _target.c.rid == _r.target),
     _r.rid,
 )
-_BY_HASH = {
+_NAMES_BY_KEY = ByValues(select(s.name), _n.key)
+_NAMES_BY_ANCHOR = ByValues(select(_n.anchor, _n.key, _n.rid), _n.anchor)
+_SET_COUNT = s.name.update().where(_n.rid == bindparam("row")).values(n=bindparam("count"))
+_DELETE_NAMES = ByValues(s.name.delete(), _n.rid)
+_DELETE_LINKS_OF_NAMES = ByValues(s.link.delete(), s.link.c.name)
+_DELETE_LINKS_OF_CHUNKS = ByValues(s.link.delete(), s.link.c.chunk)
+_ANCHORS = select(_n.anchor)
+_LAST_NAME = select(func.max(_n.rid))
+_OWNERS_BY_HASH = {
     space: ByValues(select(owner.c.rid, owner.c.vector_hash), owner.c.vector_hash) for space, owner in OWNERS.items()
 }
-_WAITING = (
+_WITHOUT_VECTOR = (
     select(_t.text_hash, _t.space)
     .join(s.model, s.model.c.rid == _t.model)
     .where(s.model.c.identity == bindparam("model"))
@@ -41,27 +75,91 @@ _WAITING = (
     .limit(bindparam("limit"))
 )
 
+_BITS_PER_NAME = 16  # about one in sixteen unknown anchors passes
+
+_N_REMOVED = "text_gone"  # meta key: how many chunks were removed from full text since the last wipe
+_AT_ONCE = 10**12
+_WIPE_SHARE = 10  # wipe when one chunk in so many was removed
+
+
+class BloomFilter:
+    """The anchors of known names, in memory: of a thousand word pairs of a chunk, few need a look-up.
+
+    Source: Bloom, Space/time trade-offs in hash coding with allowable errors (1970), with one hash function. Names
+    that pass are looked up in the database, so the filter may hold too much, but never too little. It describes one
+    revision. It is filled once look-ups have cost as much as filling it, and emptied when another process has written.
+    """
+
+    def __init__(self) -> None:
+        self._revision = -1
+        self._bits: npt.NDArray[np.bool_] | None = None
+        self._n_names = 0
+        self._n_lookups = 0
+
+    def begin(self, revision: int) -> None:
+        """Begin a commit on top of `revision`; if that is the commit of another process, the filter is emptied."""
+        if self._revision != revision:
+            self._bits = None
+        self._revision = -1
+
+    def finish(self, revision: int) -> None:
+        """Record that the commit succeeded and made `revision`."""
+        self._revision = revision
+
+    def add(self, anchors: Collection[str]) -> None:
+        """Add the anchors of new names."""
+        self._n_names += len(anchors)
+        if self._bits is not None:
+            if self._n_names * _BITS_PER_NAME > 2 * len(self._bits):
+                self._bits = None  # too full: filled again when it is next used
+            else:
+                self._bits[_positions(anchors, len(self._bits))] = True
+
+    def passing(self, connection: Connection, places: NameStarts) -> NameStarts:
+        """Return those of `places` where a known name may begin."""
+        if self._bits is None:
+            self._n_lookups += len(places.anchors)
+            if self._n_lookups > (connection.scalar(_LAST_NAME) or 0):
+                self._fill(connection)
+        if self._bits is None:
+            return places
+        passing = self._bits[_positions(places.anchors, len(self._bits))].nonzero()[0].tolist()
+        return NameStarts([places.positions[i] for i in passing], [places.anchors[i] for i in passing])
+
+    def _fill(self, connection: Connection) -> None:
+        anchors = connection.execute(_ANCHORS).scalars().all()
+        self._n_names = len(anchors)
+        self._bits = np.zeros(max(1 << 16, 1 << (len(anchors) * _BITS_PER_NAME).bit_length()), dtype=np.bool_)
+        self._bits[_positions(anchors, len(self._bits))] = True
+
+
+def _positions(anchors: Iterable[str], n_bits: int) -> npt.NDArray[np.int64]:
+    return np.fromiter(map(hash, anchors), dtype=np.int64) & (n_bits - 1)
+
 
 def update(
     connection: Connection,
     backend: Backend,
     analyzer: Analyzer,
-    sieve: NameSieve,
+    bloom: BloomFilter,
     changes: ChunkChanges,
-    references: Counter[str],
+    name_uses: Mapping[str, int],
 ) -> None:
-    """Take out chunks and names that went, put in those that came, and link each to the other."""
-    for gone in blocks([*changes.removed, *(before for before, _ in changes.reworded)], _CHUNKS_AT_ONCE):
-        backend.unindex_text(connection, [index_row(chunk, split_words(chunk.text), analyzer) for chunk in gone])
-    links.drop_chunks(connection, [chunk.rid for chunk in changes.removed])
+    """Update full text and links after a change of chunks and names.
+
+    `name_uses` is the change in the number of entities and alias mentions that use each name.
+    """
+    for outdated in blocks([*changes.removed, *(before for before, _ in changes.reworded)], _CHUNKS_AT_ONCE):
+        backend.unindex_text(connection, [index_row(chunk, split_words(chunk.text), analyzer) for chunk in outdated])
+    _drop_links(connection, [chunk.rid for chunk in changes.removed])
     for reworded in blocks((after for _, after in changes.reworded), _CHUNKS_AT_ONCE):
         backend.index_text(connection, [index_row(chunk, split_words(chunk.text), analyzer) for chunk in reworded])
-    new_names = links.change_names(connection, sieve, references)
+    new_names = _update_names(connection, bloom, name_uses)
     for added in blocks(changes.added, _CHUNKS_AT_ONCE):
         words_by_rid = {chunk.rid: split_words(chunk.text) for chunk in added}
         backend.index_text(connection, [index_row(chunk, words_by_rid[chunk.rid], analyzer) for chunk in added])
-        links.link_new_chunks(connection, sieve, words_by_rid)
-    links.link_new_names(connection, backend, new_names, {chunk.rid for chunk in changes.added})
+        _link_new_chunks(connection, bloom, words_by_rid)
+    _link_new_names(connection, backend, new_names, {chunk.rid for chunk in changes.added})
 
 
 def rebuild(connection: Connection, backend: Backend, analyzer: Analyzer) -> None:
@@ -69,53 +167,142 @@ def rebuild(connection: Connection, backend: Backend, analyzer: Analyzer) -> Non
     backend.clear_text(connection)
     connection.execute(s.link.delete())
     connection.execute(s.name.delete())
-    references = Counter(connection.execute(select(s.entity.c.key)).scalars())
-    references.update(connection.execute(select(s.alias_mention.c.alias)).scalars())
-    sieve = NameSieve()
-    links.change_names(connection, sieve, references)
-    for rids in blocks(connection.execute(select(s.chunk.c.rid).order_by(s.chunk.c.rid)).scalars().all()):
-        update(connection, backend, analyzer, sieve, ChunkChanges(added=chunk_words(connection, rids)), Counter())
-    meta.put(connection, "tokenizer", analyzer.identity)
+    name_uses = Counter(connection.execute(select(_e.key)).scalars())
+    name_uses.update(connection.execute(select(s.alias_mention.c.alias)).scalars())
+    bloom = BloomFilter()
+    _update_names(connection, bloom, name_uses)
+    for rids in blocks(connection.execute(select(_c.rid).order_by(_c.rid)).scalars().all()):
+        update(connection, backend, analyzer, bloom, ChunkChanges(added=chunk_words(connection, rids)), {})
+    write_meta(connection, "tokenizer", analyzer.identity)
 
 
 def chunk_words(connection: Connection, rids: Sequence[int]) -> list[ChunkWords]:
-    """Return the words of chunks, by row."""
+    """Return the searchable words of chunks, by row number."""
     return [ChunkWords(*row) for row in _CHUNKS.rows(connection, rids)]
 
 
 def index_terms(chunk: ChunkWords, words: Words, analyzer: Analyzer) -> list[str]:
-    """Return the terms full text keeps of a chunk whose text has these words: of its title, its header, its text."""
+    """Return the full-text terms of a chunk: of its title, its header and its text; `words` are those of its text."""
     above = chunk_text(chunk.title, chunk.header, "")
     return [*analyzer.terms(split_words(above)), *analyzer.terms(words)] if above else analyzer.terms(words)
 
 
 def index_row(chunk: ChunkWords, words: Words, analyzer: Analyzer) -> tuple[int, str, str]:
-    """Return what full text keeps of a chunk: (row, terms, capitalised terms of its text)."""
+    """Return the full-text row of a chunk: (row number, terms, capitalised terms of its text)."""
     return chunk.rid, " ".join(index_terms(chunk, words, analyzer)), " ".join(capital_terms(words))
 
 
+def _update_names(connection: Connection, bloom: BloomFilter, name_uses: Mapping[str, int]) -> dict[str, int]:
+    """Add to the number of uses of each name; delete unused names with their links. Return the rows of new names."""
+    changes = {key: n for key, n in name_uses.items() if n and is_linkable(key)}
+    existing = _NAMES_BY_KEY.rows(connection, sorted(changes))
+    counts = {row.rid: row.n + changes[row.key] for row in existing}
+    execute_rows(connection, _SET_COUNT, [{"row": rid, "count": n} for rid, n in counts.items()])
+    unused = [rid for rid, n in counts.items() if not n]
+    _DELETE_LINKS_OF_NAMES.run(connection, unused)
+    _DELETE_NAMES.run(connection, unused)
+    new = sorted(changes.keys() - {row.key for row in existing})
+    first = next_rid(connection, s.name) if new else 0
+    rid_by_key = {key: first + i for i, key in enumerate(new)}
+    anchors = {key: anchor(name_forms(key)) for key in new}
+    rows = [{"rid": rid_by_key[key], "key": key, "anchor": anchors[key], "n": changes[key]} for key in new]
+    insert_rows(connection, s.name, rows)
+    bloom.add(list(anchors.values()))
+    return rid_by_key
+
+
+def _link_new_chunks(connection: Connection, bloom: BloomFilter, words_by_chunk: Mapping[int, Words]) -> None:
+    """Find every known name in the words of new chunks."""
+    places_by_chunk = {rid: bloom.passing(connection, find_name_starts(words)) for rid, words in words_by_chunk.items()}
+    anchors = set[str]().union(*(places.anchors for places in places_by_chunk.values()))
+    names = _NAMES_BY_ANCHOR.rows(connection, sorted(anchors))
+    keys_by_anchor: dict[str, list[str]] = {}
+    for row in names:
+        keys_by_anchor.setdefault(row.anchor, []).append(row.key)
+    counts = {
+        rid: count_occurrences_at(words, places_by_chunk[rid], keys_by_anchor) for rid, words in words_by_chunk.items()
+    }
+    _insert_links(connection, counts, {row.key: row.rid for row in names})
+
+
+def _link_new_names(connection: Connection, backend: Backend, names: Mapping[str, int], new_chunks: set[int]) -> None:
+    """Find new names in the chunks that were there before."""
+    keys_by_chunk: dict[int, list[str]] = {}
+    for key in names:
+        for chunk in _candidates(connection, backend, key):
+            if chunk not in new_chunks:
+                keys_by_chunk.setdefault(chunk, []).append(key)
+    counts: dict[int, dict[str, int]] = {}
+    for row in _CHUNK_TEXTS.rows(connection, sorted(keys_by_chunk)):
+        keys_by_anchor: dict[str, list[str]] = {}
+        for key in keys_by_chunk[row.rid]:
+            keys_by_anchor.setdefault(anchor(name_forms(key)), []).append(key)
+        counts[row.rid] = count_occurrences(split_words(row.text), keys_by_anchor)
+    _insert_links(connection, counts, names)
+
+
+def _drop_links(connection: Connection, chunks: Sequence[int]) -> None:
+    """Delete the links of chunks."""
+    _DELETE_LINKS_OF_CHUNKS.run(connection, chunks)
+
+
+def _candidates(connection: Connection, backend: Backend, key: str) -> list[int]:
+    """Return the chunks in which a name may occur, by full text."""
+    if len(name_forms(key)) == 1:
+        return backend.chunks_with_capital(connection, capital_term(key))
+    return backend.chunks_with_phrase(connection, phrase_terms(key))
+
+
+def _insert_links(connection: Connection, counts: Mapping[int, Mapping[str, int]], rids: Mapping[str, int]) -> None:
+    rows = [{"name": rids[key], "chunk": chunk, "n": n} for chunk, names in counts.items() for key, n in names.items()]
+    insert_rows(connection, s.link, rows)
+
+
+def note_removed(connection: Connection, n_chunks: int, *, at_once: bool) -> None:
+    """Count chunks removed from full text, whose words its segments hold until `wipe`.
+
+    A wipe takes as long as the whole index is large. So it is due at once after a removal of documents, but after
+    updates only when a tenth of all chunks has changed: then each change costs as much as ten chunks.
+    """
+    if n_chunks:
+        write_meta(connection, _N_REMOVED, _AT_ONCE if at_once else read_number(connection, _N_REMOVED) + n_chunks)
+
+
+def is_wipe_due(connection: Connection) -> bool:
+    """Say whether removed words should be wiped from full text now."""
+    n_removed = read_number(connection, _N_REMOVED)
+    n_chunks = select(func.count()).select_from(s.chunk)
+    return n_removed > 0 and n_removed * _WIPE_SHARE >= (connection.scalar(n_chunks) or 0)
+
+
+def wipe(connection: Connection, backend: Backend) -> None:
+    """Wipe the words of removed chunks from full text by merging its segments."""
+    backend.wipe_text(connection)
+    write_meta(connection, _N_REMOVED, 0)
+
+
 def stale_texts(connection: Connection, model: str, limit: int) -> dict[str, str]:
-    """Return up to `limit` texts without a vector under this model, by text hash, read from their owners."""
+    """Return up to `limit` texts that have no vector of this model, by text hash."""
     hashes: dict[VectorSpace, list[str]] = {}
-    for text_hash, space in connection.execute(_WAITING, {"model": model, "limit": limit}):
+    for text_hash, space in connection.execute(_WITHOUT_VECTOR, {"model": model, "limit": limit}):
         hashes.setdefault(VectorSpace(space), []).append(text_hash)
     texts: dict[str, str] = {}
-    for space, wanted in sorted(hashes.items()):
-        rows = _BY_HASH[space].rows(connection, wanted)
+    for space, text_hashes in sorted(hashes.items()):
+        rows = _OWNERS_BY_HASH[space].rows(connection, text_hashes)
         text_by_rid = owner_texts(connection, space, [row.rid for row in rows])
         texts.update({row.vector_hash: text_by_rid[row.rid] for row in rows})
     return texts
 
 
 def owner_texts(connection: Connection, space: VectorSpace, rids: Sequence[int]) -> dict[int, str]:
-    """Return the text to embed of each of what owns vectors of a space, by row."""
+    """Return the text to embed for each owner of a vector of this space, by row number."""
     if space is VectorSpace.CHUNK:
         chunks = chunk_words(connection, rids)
         return {chunk.rid: chunk_text(chunk.title, chunk.header, chunk.text) for chunk in chunks}
     if space is VectorSpace.ENTITY:
         return {rid: entity_text(name, description) for rid, name, description in _ENTITIES.rows(connection, rids)}
     if space is VectorSpace.NAME:
-        return dict(map(tuple, _NAMES.rows(connection, rids)))
+        return dict(map(tuple, _ENTITY_NAMES.rows(connection, rids)))
     if space is VectorSpace.SENTENCE:
         return dict(sentences.texts(connection, rids))
     if space is VectorSpace.REPORT:
@@ -126,6 +313,6 @@ def owner_texts(connection: Connection, space: VectorSpace, rids: Sequence[int])
     }
 
 
-def wanted_texts(connection: Connection, space: VectorSpace, rids: Sequence[int]) -> dict[int, str]:
-    """Return the hash each row's vector should have, from its text."""
+def owner_hashes(connection: Connection, space: VectorSpace, rids: Sequence[int]) -> dict[int, str]:
+    """Return the hash of each owner's text to embed, computed from the text."""
     return {rid: vector_hash(space, text) for rid, text in owner_texts(connection, space, rids).items()}

@@ -9,24 +9,23 @@ from sqlalchemy import Select, bindparam, func, select
 
 from quipu.model.ids import relation_id, sentence_id
 from quipu.ports.store import VectorBlock, VectorSpace
-from quipu.stores.relational import derived_schema as d
-from quipu.stores.relational import meta, reports
+from quipu.stores.relational import reports
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.allowed import find
 from quipu.stores.relational.allowed_clusters import clusters_within
-from quipu.stores.relational.columns import Ints, as_texts, from_texts
 from quipu.stores.relational.filters import ALLOWED_CHUNK
 from quipu.stores.relational.live import IS_LIVE, LIVE
 from quipu.stores.relational.lookup import Lookup
 from quipu.stores.relational.memo import arrays_once, remembered
 from quipu.stores.relational.rids import relation_rids
 from quipu.stores.relational.snapshot import Snapshot
+from quipu.stores.relational.sql import Ints, as_texts, from_texts, read_number
 
 _ROWS_AT_ONCE = 1_024
 
 _SOURCE, _TARGET = s.entity.alias("source"), s.entity.alias("target")
 _c, _e, _r, _v = s.chunk.c, s.entity.c, s.relation.c, s.vector.c
-_n, _s, _p = d.entity_name.c, d.sentence.c, d.report.c
+_n, _s, _p = s.entity_name.c, s.sentence.c, s.report.c
 _em, _rm = s.entity_mention.c, s.relation_mention.c
 
 _DIMENSION = select(s.model.c.dimension).where(s.model.c.state == "live")
@@ -54,7 +53,7 @@ _relations_owned = (
 )
 _names_owned = _owned(_n.vector_hash, _e.rid, _e.key).join(s.entity, _e.rid == _n.rid)
 _sentences_owned = _owned(_s.vector_hash, _s.rid, _c.id, _s.ordinal).join(s.chunk, _c.rid == _s.chunk)
-_reports_owned = _owned(_p.vector_hash, _p.rid, d.cluster.c.id).join(d.cluster, d.cluster.c.rid == _p.rid)
+_reports_owned = _owned(_p.vector_hash, _p.rid, s.cluster.c.id).join(s.cluster, s.cluster.c.rid == _p.rid)
 _OWNERS = {
     VectorSpace.CHUNK: Lookup(_owned(_c.vector_hash, _c.rid, _c.id), _v.rid, said_in=_c.rid),
     VectorSpace.ENTITY: Lookup(_owned(_e.vector_hash, _e.rid, _e.key), _v.rid),
@@ -70,7 +69,7 @@ _SENTENCE_ROWS = Lookup(_sentences_owned, _c.id, said_in=_s.chunk)
 _ROWS_BY_ID = {  # of what has its id in a column
     VectorSpace.ENTITY: Lookup(_owned(_e.vector_hash, _e.rid, _e.key), _e.key),
     VectorSpace.NAME: Lookup(_names_owned, _e.key),
-    VectorSpace.REPORT: Lookup(_reports_owned, d.cluster.c.id),
+    VectorSpace.REPORT: Lookup(_reports_owned, s.cluster.c.id),
 }
 
 _chunks = select(ALLOWED_CHUNK.c.rid)
@@ -110,7 +109,7 @@ def after(snapshot: Snapshot, space: VectorSpace, row: int) -> VectorBlock:
 
 def gone(snapshot: Snapshot, space: VectorSpace, revision: int) -> npt.NDArray[np.int64] | None:
     """Return the rows deleted after `revision`, None where that is no longer known."""
-    if revision < meta.number(snapshot.connection, "gone_since"):
+    if revision < read_number(snapshot.connection, "gone_since"):
         return None
     found = snapshot.connection.execute(_GONE, {"space": space, "revision": revision}).all()
     return np.sort(from_texts(found, 1)[0])

@@ -24,8 +24,8 @@ from quipu.stores.relational.backend import Backend
 from quipu.stores.relational.documents import metadata_rows
 from quipu.stores.relational.jobs import metadata_from_json
 from quipu.stores.relational.sql import blocks, texts_from_json
-from quipu.stores.relational.text_index import chunk_words, index_terms, wanted_texts
-from quipu.stores.relational.vector_rows import OWNERS
+from quipu.stores.relational.text_index import chunk_words, index_terms, owner_hashes
+from quipu.stores.relational.vector_writes import OWNERS
 from quipu.text.formatting import format_count
 from quipu.text.names import anchor, capital_terms, count_occurrences, is_linkable, name_forms
 from quipu.text.words import Analyzer, split_words
@@ -213,7 +213,7 @@ def _vectors(connection: Connection) -> Iterator[str]:
     owned: dict[str, VectorSpace] = {}
     for space, table in OWNERS.items():
         rids = connection.execute(select(table.c.rid)).scalars().all()
-        texts = dict(wanted_texts(connection, space, rids))
+        texts = dict(owner_hashes(connection, space, rids))
         for rid, text_hash in connection.execute(select(table.c.rid, table.c.vector_hash)):
             owned[text_hash] = space
             if text_hash != texts.get(rid):

@@ -37,10 +37,9 @@ from quipu.stores.relational import (
     vector_reads,
 )
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.columns import Ints
 from quipu.stores.relational.derived_view import DerivedReads
 from quipu.stores.relational.snapshot import Snapshot
-from quipu.stores.relational.threads import finish_in_thread
+from quipu.stores.relational.sql import Ints, finish_in_thread
 from quipu.text.formatting import format_count
 
 P = ParamSpec("P")

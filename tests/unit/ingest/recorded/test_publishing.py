@@ -11,8 +11,8 @@ from quipu.model.extraction import ExtractedEntity, ExtractedRelation
 from quipu.model.imported_graph import ImportedExtraction, ImportedGraph
 from quipu.parse import MEDIA_TYPE_BY_SUFFIX, parse
 from quipu.providers.local import ByteTokenizer
-from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
+from quipu.stores.sqlite.backend import SqliteBackend
 from tests.unit.retrieve.fakes import WordEmbedder
 
 

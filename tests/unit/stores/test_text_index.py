@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from quipu.stores.relational import migrations
 from quipu.stores.relational.documents import ChunkWords
-from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
 from quipu.stores.relational.text_index import index_row
+from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.testing.contract.steps import dump, publish, remove
 from quipu.testing.facts import document, entity, passage
 from quipu.text.words import Analyzer, split_words

@@ -11,19 +11,17 @@ from quipu.errors import InvalidDelta, Mismatch, Stale
 from quipu.model.delta import VectorRow
 from quipu.model.ids import digest
 from quipu.ports.store import VectorSpace
-from quipu.stores.relational import derived_schema as d
-from quipu.stores.relational import meta
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.space_code import SPACE_CODES
-from quipu.stores.relational.sql import ByValues, insert_rows, next_rid
+from quipu.stores.relational.schema import SPACE_CODES
+from quipu.stores.relational.sql import ByValues, insert_rows, next_rid, read_number, write_meta
 
 OWNERS = {
     VectorSpace.CHUNK: s.chunk,
     VectorSpace.ENTITY: s.entity,
     VectorSpace.RELATION: s.relation,
-    VectorSpace.NAME: d.entity_name,
-    VectorSpace.SENTENCE: d.sentence,
-    VectorSpace.REPORT: d.report,
+    VectorSpace.NAME: s.entity_name,
+    VectorSpace.SENTENCE: s.sentence,
+    VectorSpace.REPORT: s.report,
 }
 
 _MODELS = select(s.model.c.rid)
@@ -123,9 +121,9 @@ def write(connection: Connection, rows: Sequence[VectorRow]) -> None:
         key = (model.rid, row.text_hash)
         data = np.ascontiguousarray(row.data, dtype="<f2").tobytes()
         new[key] = {"model": key[0], "space": wanted[key], "text_hash": key[1], "data": data}
-    first = meta.number(connection, "vector_row")
+    first = read_number(connection, "vector_row")
     insert_rows(connection, s.vector, [{"rid": first + i, **values} for i, values in enumerate(new.values())])
-    meta.put(connection, "vector_row", first + len(new))
+    write_meta(connection, "vector_row", first + len(new))
     for model_rid in {model for model, _ in new}:
         hashes = [text_hash for model, text_hash in new if model == model_rid]
         _DONE.run(connection, hashes, model=model_rid)
@@ -207,9 +205,9 @@ def finish_model(connection: Connection, identity: str) -> bool:
         return False
     for other in connection.execute(select(m.rid).where(m.rid != row.rid)).all():
         drop_model(connection, other.rid)
-    revision = meta.number(connection, "revision") + 1
-    meta.put(connection, "revision", revision)
-    meta.put(connection, "gone_since", revision)
+    revision = read_number(connection, "revision") + 1
+    write_meta(connection, "revision", revision)
+    write_meta(connection, "gone_since", revision)
     connection.execute(s.model.update().where(m.rid == row.rid).values(state="live"))
     return True
 
@@ -222,7 +220,7 @@ def purge(connection: Connection, *, is_reembedding: bool) -> int:
     if not is_reembedding:
         for row in connection.execute(select(s.model.c.rid).where(s.model.c.state == "building")).all():
             drop_model(connection, row.rid)
-    meta.put(connection, "gone_since", meta.number(connection, "revision"))
+    write_meta(connection, "gone_since", read_number(connection, "revision"))
     return connection.execute(s.vector_gone.delete()).rowcount
 
 

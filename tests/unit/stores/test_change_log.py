@@ -10,7 +10,7 @@ from sqlalchemy import create_engine
 from quipu.model.cluster import Cluster, Hierarchy, Partition
 from quipu.model.delta import Delta
 from quipu.ports.derivation_view import ChangeSet
-from quipu.stores.relational import changes
+from quipu.stores.relational import change_log
 from quipu.stores.relational.store import RelationalStore
 from quipu.testing.facts import alias, document, entity, passage
 from tests.unit.stores.opening import open_index
@@ -77,7 +77,7 @@ async def test_an_index_of_an_earlier_version_does_not_know_what_changed(databas
 
 
 async def test_what_is_said_of_entities_is_forgotten_apart(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changes, "MAX_ROWS", 200)
+    monkeypatch.setattr(change_log, "MAX_ROWS", 200)
     several = [entity(f"E{n}") for n in range(10)]
     async with open_index(database) as store:
         await store.commit(Delta(publish=[document("a", passage("All.", *several))]))

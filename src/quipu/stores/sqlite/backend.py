@@ -4,7 +4,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -14,8 +14,8 @@ from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.exc import DatabaseError, OperationalError
 
 from quipu.errors import Busy, Corrupt, InvalidInput, Unavailable
-from quipu.stores.relational import sqlite_bm25
-from quipu.stores.relational.sqlite_bm25 import quoted
+from quipu.stores.sqlite import bm25
+from quipu.stores.sqlite.bm25 import quoted
 
 _RETRY_S = 0.02
 # Views map the file, which makes a first question a fifth faster; writers do not, or all they touch counts as theirs.
@@ -31,6 +31,9 @@ FULL_TEXT = (
     "CREATE VIRTUAL TABLE IF NOT EXISTS chunk_vocabulary USING fts5vocab(chunk_terms, row)",
     "CREATE VIRTUAL TABLE IF NOT EXISTS capital_vocabulary USING fts5vocab(chunk_capitals, row)",
 )
+
+# Two values that every index has from the start.
+_INDEX_VALUES = "SELECT count(*) FROM meta WHERE key IN ('schema', 'tokenizer')"
 
 
 class SqliteBackend:
@@ -125,7 +128,7 @@ class SqliteBackend:
         self, connection: Connection, terms: Sequence[str], k: int, *, is_filtered: bool
     ) -> list[tuple[str, float]]:
         """Return the best chunks for any of the terms, by FTS5's BM25."""
-        return sqlite_bm25.search(connection, terms, k, is_filtered=is_filtered)
+        return bm25.search(connection, terms, k, is_filtered=is_filtered)
 
     def chunks_with_phrase(self, connection: Connection, terms: Sequence[str]) -> list[int]:
         """Return the chunks that have these terms in a row."""
@@ -256,3 +259,21 @@ def _cannot_change(path: Path) -> bool:
     """Say whether the index lies where nobody here can write, with no log to be read back: then it needs no locks."""
     log = path.with_name(f"{path.name}-wal")
     return path.exists() and not os.access(path.parent, os.W_OK) and not (log.exists() and log.stat().st_size)
+
+
+def is_index(file: Path) -> bool:
+    """Say whether a file is the database of an index, without opening it for writing; False if it cannot be read.
+
+    SQLite itself reads the file: closing it after other reads would release the locks that this process has on it
+    (sqlite.org, How To Corrupt An SQLite Database File, 2.2). No file is written beside it. Without a log, no locks are
+    needed.
+    """
+    try:
+        if not file.is_file():  # opening a pipe would block
+            return False
+        has_log = file.with_name(f"{file.name}-wal").exists()
+        address = f"{file.absolute().as_uri()}?{'mode=ro' if has_log else 'immutable=1'}"
+        with closing(sqlite3.connect(address, uri=True)) as connection:
+            return bool(connection.execute(_INDEX_VALUES).fetchone() == (2,))
+    except (OSError, sqlite3.Error):
+        return False

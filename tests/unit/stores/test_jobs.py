@@ -9,12 +9,12 @@ import pytest
 
 from quipu.model.document import DocumentStatus
 from quipu.stores.relational import jobs, migrations
-from quipu.stores.relational.lease import is_dead, new_owner
-from quipu.stores.relational.sqlite import SqliteBackend
+from quipu.stores.relational.jobs import is_dead, new_owner
+from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.testing.facts import source
 from quipu.text.words import Analyzer
 
-_NAMED = "import sys; from quipu.stores.relational import lease; print(lease.new_owner(), flush=True); sys.stdin.read()"
+_NAMED = "import sys; from quipu.stores.relational import jobs; print(jobs.new_owner(), flush=True); sys.stdin.read()"
 _HOST = new_owner().split("/")[0]
 
 

@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import Connection
 
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.sqlite import SqliteBackend
-from quipu.stores.relational.sqlite_bm25 import _scored, quoted, search
+from quipu.stores.sqlite.backend import SqliteBackend
+from quipu.stores.sqlite.bm25 import _scored, quoted, search
 
 _N = 3_000
 _WORDS = [f"w{rank}" for rank in range(60)]

@@ -1,13 +1,13 @@
-"""Tests of the sieve: whatever happened to the index meanwhile, no known name is missed."""
+"""Tests of the Bloom filter: whatever happened to the index meanwhile, no known name is missed."""
 
 from pathlib import Path
 
 import pytest
 
 from quipu.model.delta import Delta
-from quipu.stores.relational.name_sieve import NameSieve
-from quipu.stores.relational.sqlite import SqliteBackend
 from quipu.stores.relational.store import RelationalStore
+from quipu.stores.relational.text_index import BloomFilter
+from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.testing.contract.steps import publish
 from quipu.testing.facts import document, entity, passage
 from quipu.text.names import NameStarts
@@ -17,7 +17,7 @@ _FILLER = " ".join(f"Word{number} goes" for number in range(200))
 
 
 async def _name(store: RelationalStore, *names: str) -> None:
-    """Make entities of these names known, with so many words that the sieve of the store is filled."""
+    """Make entities of these names known, with so many words that the Bloom filter of the store is filled."""
     said = [passage(f"{name} stays. {_FILLER}", entity(name)) for name in names]
     await publish(store, *(document(f"of {name}", each) for name, each in zip(names, said, strict=True)))
 
@@ -60,7 +60,7 @@ async def test_names_that_another_process_rebuilt_are_found(tmp_path: Path) -> N
         with ours._backend.writing() as connection:
             connection.exec_driver_sql("DELETE FROM link WHERE name = (SELECT rid FROM name WHERE key = 'oslo')")
             connection.exec_driver_sql("DELETE FROM name WHERE key = 'oslo'")
-        ours._sieve._places = None
+        ours._bloom._bits = None
         await publish(ours, document("a", f"Nothing. {_FILLER}"))
         await theirs.rebuild_text_index()
         await _check(ours, "b", "Oslo")
@@ -75,20 +75,20 @@ class _Failing(Delta):
         return super().__getattribute__(name)
 
 
-def test_a_full_sieve_is_filled_anew_and_lets_every_name_through(tmp_path: Path) -> None:
+def test_a_full_filter_is_filled_again_and_lets_every_name_through(tmp_path: Path) -> None:
     backend = SqliteBackend(tmp_path / "index.sqlite", busy_timeout_s=5.0)
-    sieve = NameSieve()
+    bloom = BloomFilter()
     names = [f"name {number}" for number in range(30_000)]
     with backend.writing() as connection:
         connection.exec_driver_sql("CREATE TABLE name (rid INTEGER PRIMARY KEY, anchor TEXT)")
         for start in range(0, len(names), 5_000):
             block = names[start : start + 5_000]
             connection.exec_driver_sql("INSERT INTO name (anchor) VALUES (?)", [(name,) for name in block])
-            sieve.add(block)
-            sieve.begin(start)
-            sieve.finish(start + 5_000)
+            bloom.add(block)
+            bloom.begin(start)
+            bloom.finish(start + 5_000)
             known = NameStarts(range(start + 5_000), names[: start + 5_000])
-            assert sieve.sift(connection, known).anchors == known.anchors
+            assert bloom.passing(connection, known).anchors == known.anchors
             strange = NameStarts(range(10_000), [f"strange {number}" for number in range(10_000)])
-            assert len(sieve.sift(connection, strange).anchors) < 2_000
+            assert len(bloom.passing(connection, strange).anchors) < 2_000
     backend.close()

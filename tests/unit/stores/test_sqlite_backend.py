@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from quipu.settings import Settings
-from quipu.stores.relational.index_file import is_index
+from quipu.stores.sqlite.backend import is_index
 from quipu.wiring import open_engine
 
 

@@ -1,0 +1,165 @@
+"""A commit: how a Delta becomes rows, from top to bottom, in one transaction."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, Table, delete, select
+
+from quipu.errors import InvalidDelta
+from quipu.model.cluster import Hierarchy, Partition
+from quipu.model.delta import CommitResult, Delta, DocumentFacts
+from quipu.model.derivation import NAMES, REPORTS, SENTENCES, SYNONYMS
+from quipu.model.summary import Summary
+from quipu.ports.store import VectorSpace
+from quipu.stores.relational import (
+    change_log,
+    cluster_relations,
+    documents,
+    entity_names,
+    fold,
+    jobs,
+    mentions,
+    partitions,
+    replies,
+    reports,
+    sentences,
+    summaries,
+    synonyms,
+    text_index,
+    vector_writes,
+)
+from quipu.stores.relational import schema as s
+from quipu.stores.relational.backend import Backend
+from quipu.stores.relational.documents import ChunkChanges
+from quipu.stores.relational.fold import Folded
+from quipu.stores.relational.mentions import Tallies
+from quipu.stores.relational.sql import read_number, write_meta
+from quipu.stores.relational.text_index import BloomFilter
+from quipu.stores.relational.vector_writes import VectorChanges
+from quipu.text.words import Analyzer
+
+_HIERARCHIES = {"communities": Hierarchy.COMMUNITIES, "hierarchy": Hierarchy.AGGREGATES}
+_EMBEDDED: dict[str, tuple[VectorSpace, Table]] = {
+    NAMES: (VectorSpace.NAME, s.entity_name),
+    SENTENCES: (VectorSpace.SENTENCE, s.sentence),
+}
+_k = s.cluster.c
+
+
+def apply(
+    connection: Connection, backend: Backend, analyzer: Analyzer, bloom: BloomFilter, delta: Delta, now: str
+) -> CommitResult:
+    """Apply a Delta inside the write transaction; each step needs the results of those before it."""
+    removals = [*delta.remove, *jobs.documents_to_remove(connection, delta.remove_claimed)]
+    if both := {document.id for document in delta.publish} & set(removals):
+        raise InvalidDelta(f"One change publishes and removes the document {min(both)!r}.")
+    revision = read_number(connection, "revision") + 1
+    write_meta(connection, "revision", revision)
+    bloom.begin(revision - 1)
+    jobs.enqueue(connection, delta.enqueue, delta.enqueue_removal, now=now)
+    publish, superseded = jobs.split_superseded(connection, delta.publish, delta.replies)
+    changes, folded, tallies = ChunkChanges(), Folded(), Tallies()
+    documents.publish(connection, publish, changes, folded.vectors, revision=revision, now=now)
+    documents.remove(connection, removals, changes, folded.vectors)
+    mentions.forget(connection, changes.unsaid, tallies)
+    mentions.record(connection, changes.said, tallies)
+    fold.refold(connection, backend, tallies, folded)
+    name_uses = tallies.aliases.copy()
+    name_uses.update(new.key for new in tallies.new_entities.values())
+    name_uses.subtract(folded.gone_entities)
+    text_index.update(connection, backend, analyzer, bloom, changes, name_uses)
+    text_index.note_removed(connection, len(changes.removed) + len(changes.reworded), at_once=bool(removals))
+    entities = {*tallies.new_entities, *folded.gone_rids, *tallies.aliased}
+    change_log.log_changes(connection, backend, revision, chunks=changes.rows(), entities=entities)
+    renamed = entity_names.follow(connection, folded.names, folded.gone_rids, folded.vectors, revision)
+    sentences.forget(connection, [chunk.rid for chunk in changes.removed], folded.vectors)
+    synonyms.note(connection, backend, revision, synonyms.forget(connection, renamed))
+    touched = partitions.follow(
+        connection, backend, tallies.entity_mentions, tallies.entity_forgotten, folded.gone_rids, folded.vectors
+    )
+    cluster_relations.drop(connection, touched.robbed)
+    vector_writes.retarget(connection, folded.vectors, revision)
+    replies.record(connection, backend, delta.replies)
+    _settle(connection, backend, publish, removals, revision)
+    replies.drop_joint(connection, changes.retracted)
+    jobs.fail(connection, delta.fail)
+    n_outdated = _summarise(connection, backend, delta.summaries, revision) if delta.summaries else 0
+    n_outdated += _write_derivations(connection, backend, delta, revision)
+    vector_writes.write(connection, delta.vectors)
+    replies.add_usage(connection, backend, delta.usage)
+    return CommitResult(revision=revision, superseded=superseded, n_outdated=n_outdated)
+
+
+def _settle(
+    connection: Connection, backend: Backend, publish: Sequence[DocumentFacts], removals: Sequence[str], revision: int
+) -> None:
+    """Close finished jobs and delete the replies that nothing needs any more."""
+    if publish or removals:
+        replies.drop_of_revision(connection, revision)
+    replies.drop_documents(connection, removals)
+    uses = [(doc.id, facts.chunk.input_hash) for doc in publish for facts in doc.chunks if not facts.chunk.error]
+    replies.use(connection, backend, uses)
+    partial = [doc.job for doc in publish if doc.job is not None and any(f.chunk.error for f in doc.chunks)]
+    done = [doc.job for doc in publish if doc.job is not None and doc.job not in partial]
+    jobs.finish(connection, done, partial)
+    jobs.delete_removals(connection, removals)
+
+
+def _summarise(connection: Connection, backend: Backend, written: Sequence[Summary], revision: int) -> int:
+    """Show summaries in place of joined descriptions; return how many are of descriptions that changed meanwhile."""
+    changes, n_outdated = summaries.write(connection, written)
+    partitions.unsettle(connection, backend, [summary.owner for summary in written])
+    vector_writes.retarget(connection, changes, revision)
+    return n_outdated
+
+
+def _write_derivations(connection: Connection, backend: Backend, delta: Delta, revision: int) -> int:
+    """Write and drop derivations; return how many texts about clusters were made from outdated inputs.
+
+    Sentences and synonyms are ignored unless their derivation is kept up to date.
+    """
+    vectors = VectorChanges()
+    lonely = _drop_derivations(connection, delta.drop, revision, vectors) if delta.drop else frozenset()
+    change_log.write_derivation_records(connection, delta.made)
+    if delta.partition is not None:
+        cluster_relations.drop(connection, partitions.write(connection, delta.partition, vectors))
+    n_outdated = reports.write(connection, delta.reports, vectors) if delta.reports else 0
+    if delta.cluster_relations is not None:
+        n_outdated += cluster_relations.write(connection, delta.cluster_relations)
+    vector_writes.retarget(connection, vectors, revision)
+    synonyms.note(connection, backend, revision, lonely)
+    if any(record.name == NAMES for record in delta.made):
+        vector_writes.retarget(connection, entity_names.begin(connection, revision), revision)
+    if delta.sentences and change_log.is_derived(connection, SENTENCES):
+        vector_writes.retarget(connection, sentences.write(connection, delta.sentences), revision)
+    if delta.synonyms is not None and change_log.is_derived(connection, SYNONYMS):
+        changed = synonyms.write(connection, delta.synonyms, revision)
+        synonyms.note(connection, backend, revision, changed)
+    return n_outdated
+
+
+def _drop_derivations(
+    connection: Connection, names: Sequence[str], revision: int, vectors: VectorChanges
+) -> frozenset[int]:
+    """Drop derivations with all their rows; return the entities that lost synonyms, which are dropped with names."""
+    names = [*names, SYNONYMS] if NAMES in names else names
+    connection.execute(delete(s.derivation).where(s.derivation.c.name.in_(names)))
+    for name in names:
+        if name == REPORTS:  # of communities
+            communities = select(_k.rid).where(_k.hierarchy == Hierarchy.COMMUNITIES.value)
+            reports.drop(connection, connection.execute(communities).scalars().all(), vectors)
+        elif name in _HIERARCHIES:
+            partition = Partition(hierarchy=_HIERARCHIES[name], clusters=(), revision=revision)
+            partitions.write(connection, partition, vectors)
+            relation = s.cluster_relation
+            connection.execute(delete(relation).where(relation.c.source.not_in(select(_k.rid))))
+        elif name in _EMBEDDED:
+            _drop_embedded(connection, *_EMBEDDED[name], vectors)
+    if SENTENCES in names:
+        sentences.restart(connection)
+    return synonyms.restart(connection, revision) if SYNONYMS in names else frozenset()
+
+
+def _drop_embedded(connection: Connection, space: VectorSpace, owner: Table, vectors: VectorChanges) -> None:
+    for text_hash in connection.execute(select(owner.c.vector_hash).distinct()).scalars().all():
+        vectors.moved(space, text_hash, "")
+    connection.execute(delete(owner))

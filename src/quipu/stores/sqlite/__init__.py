@@ -1,0 +1,1 @@
+"""SQLite as a database of the relational store."""
