@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
-from quipu.ingest.chunkers import chunk, sentences
-from quipu.ingest.likeness import similarities
+from quipu.ingest.chunkers import chunk_spans, sentences_to_compare
+from quipu.ingest.chunkers.semantic import sentence_similarities
 from quipu.model.chunking import Chunking
 from quipu.model.document import ParsedDocument, SourceDocument
 from quipu.parse import parse
@@ -77,13 +77,13 @@ def edits(text: str) -> Iterator[str]:
 
 async def likeness(document: ParsedDocument, chunking: Chunking, embedder: Embedder) -> list[float]:
     """Return how alike the neighbouring sentences of a document are; nothing where nobody asks."""
-    return (await similarities([sentences(document, chunking)], embedder))[0]
+    return (await sentence_similarities([sentences_to_compare(document, chunking)], embedder))[0]
 
 
 async def texts(text: str, chunking: Chunking, embedder: Embedder) -> list[str]:
     """Return the texts of the chunks."""
     document = parsed(text)
-    spans = chunk(
+    spans = chunk_spans(
         document,
         chunking,
         count=ByteTokenizer().count,
@@ -105,7 +105,7 @@ async def measure(text: str, chunking: Chunking, max_tokens: int, embedder: Embe
         start = time.process_time()
         alike = await likeness(document, chunking, embedder)
         embedded = time.process_time()
-        chunk(document, chunking, count=count, similarities=alike)
+        chunk_spans(document, chunking, count=count, similarities=alike)
         cpu.append(time.process_time() - embedded)
         embedding.append(embedded - start)
     scale = 1_000 * 100_000 / len(text.encode())

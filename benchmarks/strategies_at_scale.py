@@ -36,8 +36,8 @@ from benchmarks.speed.opening import opened
 from quipu.derive.catalog import CATALOG
 from quipu.derive.embedding import embed_stale
 from quipu.engine import Components, Quipu
+from quipu.ingest.documents import IngestConfig
 from quipu.ingest.local import LocalExtractor
-from quipu.ingest.reading import Recipe
 from quipu.model.delta import Delta, DocumentFacts
 from quipu.model.event import ignore_event
 from quipu.model.query import Condition, Filter, Query
@@ -174,14 +174,14 @@ async def _change(parts: Components, *, is_there: bool) -> None:
 def open_index(folder: Path) -> AbstractAsyncContextManager[tuple[Quipu, Components]]:
     """Open an engine with the local embedder above over an index in a folder."""
     embedder = HashedWords()
-    recipe = Recipe(
+    ingest_config = IngestConfig(
         parse=parse,
         media_types=MEDIA_TYPE_BY_SUFFIX,
         extractor=LocalExtractor(),
         tokenizer=ByteTokenizer(),
         embedder=embedder,
     )
-    return opened(folder, recipe, embedder)
+    return opened(folder, ingest_config, embedder)
 
 
 def _relations(n: int, chance: np.random.Generator) -> tuple[Ints, Ints, list[Ints]]:

@@ -10,7 +10,7 @@ import click
 from quipu.cli.app import COMMANDS, cli
 from quipu.derive.catalog import ALWAYS_DERIVED, CATALOG
 from quipu.ingest.chunkers import CHUNKERS, MAX_CHUNKS
-from quipu.ingest.chunkers.places import MAX_PLACES
+from quipu.ingest.chunkers.structure import MAX_CUT_POINTS
 from quipu.ingest.sources import MAX_BYTES
 from quipu.model.chat import Role
 from quipu.model.chunking import TAKES
@@ -26,7 +26,7 @@ LIMITS = (
     ("bytes of a file", MAX_BYTES),
     ("characters of text in a document", limits.MAX_CHARACTERS),
     ("paragraphs, tables and headings in a document", limits.MAX_BLOCKS),
-    ("sentences and lines in a document", MAX_PLACES),
+    ("sentences and lines in a document", MAX_CUT_POINTS),
     ("chunks of a document", MAX_CHUNKS),
     ("bytes of a part of an archive that is read at once", limits.MAX_PART_BYTES),
     ("bytes read of an archive", limits.MAX_UNPACKED_BYTES),

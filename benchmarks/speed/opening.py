@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from quipu.engine import Components, Quipu
-from quipu.ingest.reading import Recipe
+from quipu.ingest.documents import IngestConfig
 from quipu.model.query import Query
 from quipu.ports.providers import Embedder
 from quipu.stores.relational.store import RelationalStore
@@ -15,8 +15,10 @@ from quipu.vectors.local import LocalVectors
 
 
 @asynccontextmanager
-async def opened(folder: Path, recipe: Recipe, embedder: Embedder) -> AsyncIterator[tuple[Quipu, Components]]:
-    """Open an engine that reads by `recipe` and embeds with `embedder`; its parts are given beside it."""
+async def opened(
+    folder: Path, ingest_config: IngestConfig, embedder: Embedder
+) -> AsyncIterator[tuple[Quipu, Components]]:
+    """Open an engine that reads by `ingest_config` and embeds with `embedder`; its parts are given beside it."""
     store = RelationalStore(SqliteBackend(folder / "index.sqlite", busy_timeout_s=30), lease_s=600)
     await store.prepare()
     await store.use_embedder(embedder.identity, embedder.dimension)
@@ -26,7 +28,7 @@ async def opened(folder: Path, recipe: Recipe, embedder: Embedder) -> AsyncItera
         vectors=LocalVectors(folder / "vectors"),
         topology=LocalTopologies(folder / "topology"),
         embedder=embedder,
-        recipe=recipe,
+        ingest_config=ingest_config,
         make_query=lambda text: Query(text=text),
     )
     async with Quipu(parts) as kb:

@@ -27,8 +27,8 @@ from benchmarks.speed.process import Given, Meter
 from quipu.answer.pack import pack
 from quipu.derive.embedding import embed_stale
 from quipu.engine import Components, Quipu
-from quipu.ingest.facts import chunk_facts
-from quipu.ingest.reading import Recipe, content_hash, cut, draft
+from quipu.ingest.documents import IngestConfig, chunk_document, content_hash, parse_document
+from quipu.ingest.extraction import chunk_facts
 from quipu.ingest.sources import find_sources
 from quipu.model.chunking import Chunking
 from quipu.model.delta import Delta, DocumentFacts
@@ -152,7 +152,7 @@ async def store(bench: Bench) -> None:
         sources = find_sources(bench.documents(), root=bench.folder, media_types=MEDIA_TYPE_BY_SUFFIX)
         documents = (source for source in sources if isinstance(source, SourceDocument))
         while group := list(islice(documents, DOCUMENTS_PER_COMMIT)):
-            facts = [_facts(one, parts.recipe) for one in group]
+            facts = [_facts(one, parts.ingest_config) for one in group]
             with meter.running():
                 await parts.store.commit(Delta(publish=facts))
                 await embed_stale(parts.store, parts.embedder, ignore_event)
@@ -225,7 +225,7 @@ async def remove(bench: Bench) -> None:
 def open_index(index: Path, given: Given) -> AbstractAsyncContextManager[tuple[Quipu, Components]]:
     """Open an engine on a folder with what the benchmark gives."""
     embedder = GivenEmbedder(given)
-    recipe = Recipe(
+    ingest_config = IngestConfig(
         parse=parse,
         media_types=MEDIA_TYPE_BY_SUFFIX,
         extractor=GivenExtractor(given),
@@ -233,7 +233,7 @@ def open_index(index: Path, given: Given) -> AbstractAsyncContextManager[tuple[Q
         embedder=embedder,
         chunking=Chunking(method="fixed", max_tokens=workload.WINDOW, overlap=workload.OVERLAP),
     )
-    return opened(index, recipe, embedder)
+    return opened(index, ingest_config, embedder)
 
 
 def _said(text: str) -> Extraction:
@@ -251,12 +251,12 @@ def _said(text: str) -> Extraction:
     )
 
 
-def _facts(source: SourceDocument, recipe: Recipe) -> DocumentFacts:
-    read = cut(draft(source, recipe), (), recipe)
+def _facts(source: SourceDocument, ingest_config: IngestConfig) -> DocumentFacts:
+    read = chunk_document(parse_document(source, ingest_config), (), ingest_config)
     return DocumentFacts(
         id=source.id,
         title=read.parsed.title,
-        content_hash=content_hash(source, recipe),
+        content_hash=content_hash(source, ingest_config),
         chunks=tuple(chunk_facts(chunk, _said(chunk.text)) for chunk in read.chunks),
         source=source.source,
         media_type=source.media_type,
@@ -277,10 +277,10 @@ async def _context(parts: Components, question: str) -> None:
             vectors=parts.vectors,
             embedder=parts.embedder,
             topology=parts.topology,
-            tokenizer=parts.recipe.tokenizer,
+            tokenizer=parts.ingest_config.tokenizer,
         )
         evidence = await strategy_named("mix").retrieve(query, view, tools)
-        packed = await pack(query, evidence, view, parts.recipe.tokenizer)
+        packed = await pack(query, evidence, view, parts.ingest_config.tokenizer)
         if not packed.context():
             raise RuntimeError(f"Nothing was found for {question!r}.")
 

@@ -18,7 +18,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, event
 
 from quipu.ingest import pipeline
-from quipu.ingest.facts import chunk_facts
+from quipu.ingest.extraction import chunk_facts
 from quipu.ingest.local import LocalExtractor
 from quipu.model.delta import ChunkFacts
 from quipu.model.document import SourceDocument

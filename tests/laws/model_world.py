@@ -14,8 +14,8 @@ from typing import Any
 from quipu.derive.summarising import SummaryOptions
 from quipu.engine import Components, Quipu
 from quipu.engine.components import Models
+from quipu.ingest.documents import IngestConfig
 from quipu.ingest.llm import ExtractionOptions, LlmExtractor
-from quipu.ingest.reading import Recipe
 from quipu.model.chat import Role
 from quipu.model.chunking import Chunking
 from quipu.model.document import SourceDocument
@@ -114,7 +114,7 @@ async def scripted_engine(
         n_ahead=concurrency,
         reader=lambda meter: extractor.asking(chains[Role.EXTRACT].llm(meter)),
     )
-    recipe = Recipe(
+    ingest_config = IngestConfig(
         parse=parse,
         media_types=MEDIA_TYPE_BY_SUFFIX,
         extractor=extractor,
@@ -128,7 +128,7 @@ async def scripted_engine(
         vectors=LocalVectors(folder / "vectors", exact_below=1_000),
         topology=LocalTopologies(folder / "topology"),
         embedder=embedder,
-        recipe=recipe,
+        ingest_config=ingest_config,
         make_query=lambda text: Query(text=text),
         models=models,
         summaries=SummaryOptions(batch_tokens=BATCH_TOKENS, n_ahead=concurrency),

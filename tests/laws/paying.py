@@ -13,9 +13,9 @@ from quipu.engine import Quipu
 from quipu.engine.components import Models
 from quipu.wrap.chain import EmbedderChain
 from quipu.wrap.meter import ModelPricing
-from tests.laws.world import RECIPE, engine
+from tests.laws.world import INGEST_CONFIG, engine
 
-LOCAL = RECIPE.embedder
+LOCAL = INGEST_CONFIG.embedder
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,5 +67,5 @@ async def paying_engine(folder: Path, provider: PaidEmbedder) -> AsyncIterator[Q
         )
         models = Models(embedder_chain=chain)
         embedder = models.embedder(provider, models.meter)
-        recipe = replace(kb._components.recipe, embedder=embedder)
-        yield Quipu(replace(kb._components, embedder=embedder, recipe=recipe, models=models))
+        ingest_config = replace(kb._components.ingest_config, embedder=embedder)
+        yield Quipu(replace(kb._components, embedder=embedder, ingest_config=ingest_config, models=models))

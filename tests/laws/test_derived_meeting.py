@@ -80,7 +80,7 @@ async def found_in(view: ReadView, kb: Quipu) -> list[Evidence]:
     """Return what every strategy finds in a view."""
     parts = kb._components
     tools = Tools(
-        vectors=parts.vectors, embedder=parts.embedder, topology=parts.topology, tokenizer=parts.recipe.tokenizer
+        vectors=parts.vectors, embedder=parts.embedder, topology=parts.topology, tokenizer=parts.ingest_config.tokenizer
     )
     return [
         await strategy.retrieve(Query(text=question, strategy=strategy.name), view, tools)

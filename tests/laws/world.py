@@ -9,8 +9,8 @@ from random import Random
 from typing import Any, TypeVar
 
 from quipu.engine import Components, Quipu
+from quipu.ingest.documents import IngestConfig, chunk_document, parse_document
 from quipu.ingest.local import LocalExtractor
-from quipu.ingest.reading import Recipe, cut, draft
 from quipu.model.chunking import Chunking
 from quipu.model.document import SourceDocument
 from quipu.model.query import Query
@@ -51,7 +51,7 @@ _PARAGRAPHS = (
 
 _EMBEDDER = WordLlamaEmbedder()
 
-RECIPE = Recipe(
+INGEST_CONFIG = IngestConfig(
     parse=parse,
     media_types=MEDIA_TYPE_BY_SUFFIX,
     extractor=LocalExtractor(),
@@ -78,7 +78,7 @@ def document(name: str, seed: int) -> SourceDocument:
 
 def chunk_texts(source: SourceDocument) -> list[str]:
     """Return the texts of the chunks that a document is to have."""
-    return [chunk.text for chunk in cut(draft(source, RECIPE), (), RECIPE).chunks]
+    return [chunk.text for chunk in chunk_document(parse_document(source, INGEST_CONFIG), (), INGEST_CONFIG).chunks]
 
 
 @asynccontextmanager
@@ -97,7 +97,7 @@ async def engine(
         vectors=LocalVectors(folder / "vectors", exact_below=exact_below),
         topology=LocalTopologies(folder / "topology"),
         embedder=_EMBEDDER,
-        recipe=replace(RECIPE, extractor=extractor) if extractor else RECIPE,
+        ingest_config=replace(INGEST_CONFIG, extractor=extractor) if extractor else INGEST_CONFIG,
         make_query=lambda text: Query(text=text),
     )
     async with Quipu(parts) as kb:

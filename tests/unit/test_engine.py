@@ -14,8 +14,8 @@ from quipu import parse as quipu_parse
 from quipu.engine import Quipu
 from quipu.errors import Corrupt, InvalidInput, Mismatch, NotFound, Unavailable
 from quipu.ingest import pipeline
+from quipu.ingest.documents import parse_document
 from quipu.ingest.local import LocalExtractor
-from quipu.ingest.reading import draft
 from quipu.ingest.sources import text_source
 from quipu.model.chunking import Chunking
 from quipu.model.delta import Delta
@@ -501,7 +501,7 @@ async def test_work_that_is_resumed_is_cut_as_it_was_to_be(tmp_path: Path) -> No
 async def test_packed_documents_are_read_a_few_megabytes_of_text_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipeline, "BYTES_AT_ONCE", 5_000)
+    monkeypatch.setattr(pipeline, "MAX_GROUP_BYTES", 5_000)
     rows = "<w>" + "<row><c t='s'><v>0</v></c></row>" * 10 + "</w>"
     sources = [
         SourceDocument(
@@ -527,7 +527,11 @@ async def test_a_fault_of_a_parser_fails_its_document_alone_with_a_remedy(
             raise fault
         return quipu_parse.parse(source)
 
-    monkeypatch.setattr(pipeline, "draft", lambda source, recipe: draft(source, replace(recipe, parse=parse)))
+    monkeypatch.setattr(
+        pipeline,
+        "parse_document",
+        lambda source, ingest_config: parse_document(source, replace(ingest_config, parse=parse)),
+    )
     async with engine(tmp_path) as kb:
         report = await kb.add(text_source(POLO, "good"), text_source(KHAN, "bad"))
         assert [(document.id, said in document.error) for document in report.failed] == [("bad", True)]

@@ -27,7 +27,7 @@ from quipu.engine.refreshing import Scope, bring_up_to_date, drop
 from quipu.engine.reporting import Run
 from quipu.engine.turn import turn_to_derive
 from quipu.engine.working import work_through
-from quipu.ingest.intake import Taken, take_in
+from quipu.ingest.queue import EnqueueResult, enqueue_documents
 from quipu.ingest.sources import text_source
 from quipu.model.answer import Answer, AnswerPiece, Comparison
 from quipu.model.chunking import Chunking
@@ -103,9 +103,9 @@ class Quipu:
         """
         run = Run(self._components)
         found = handed_in(sources, self._components, root, metadata)
-        ready = partial(self._readiness.make_sure, run.parts.models, run.parts.recipe.extractor)
-        recipe = run.parts.recipe.with_chunking(chunking)
-        taken = await take_in(found, self._store, recipe, on_event, ready, reread=reread)
+        ready = partial(self._readiness.make_sure, run.parts.models, run.parts.ingest_config.extractor)
+        ingest_config = run.parts.ingest_config.with_chunking(chunking)
+        taken = await enqueue_documents(found, self._store, ingest_config, on_event, ready, reread=reread)
         return await self._finish(taken, on_event, run)
 
     async def estimate(
@@ -174,7 +174,7 @@ class Quipu:
 
     async def resume(self, on_event: EventSink = ignore_event) -> AddResult:
         """Work through what is queued, also what a process that died left behind."""
-        return await self._finish(Taken(), on_event, Run(self._components))
+        return await self._finish(EnqueueResult(), on_event, Run(self._components))
 
     async def remove(self, ids: Sequence[str], on_event: EventSink = ignore_event) -> RemoveResult:
         """Remove documents with everything only they said. Raises NotFound naming ids that are not known."""
@@ -364,11 +364,11 @@ class Quipu:
         async with self._store.view() as view:
             await lookups.check_known(view, ids)
 
-    async def _finish(self, taken: Taken, on_event: EventSink, run: Run) -> AddResult:
+    async def _finish(self, taken: EnqueueResult, on_event: EventSink, run: Run) -> AddResult:
         """Work through the queue, refresh, and report."""
         parts, handed_in = run.parts, {*taken.added, *taken.updated}
-        await self._readiness.make_sure_of_waiting(self._store, parts.models, parts.recipe.extractor)
-        work = await work_through(handed_in, self._store, parts.recipe, self._working, on_event)
+        await self._readiness.make_sure_of_waiting(self._store, parts.models, parts.ingest_config.extractor)
+        work = await work_through(handed_in, self._store, parts.ingest_config, self._working, on_event)
         refreshed = await self._refreshed(parts, on_event, Scope(with_derivations=work.stopped is None))
         async with self._store.view() as view:
             finished = await view.documents(sorted(handed_in | work.status_by_document.keys()))

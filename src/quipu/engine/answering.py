@@ -56,7 +56,7 @@ class Asker:
             vectors=parts.vectors,
             topology=parts.topology,
             embedder=parts.embedder,
-            tokenizer=parts.recipe.tokenizer,
+            tokenizer=parts.ingest_config.tokenizer,
             models=parts.models,
             needs=needs,
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from quipu.derive.catalog import CATALOG
 from quipu.derive.derivation import Derivation, DerivationContext
 from quipu.derive.summarising import SummaryOptions
-from quipu.ingest.reading import Recipe
+from quipu.ingest.documents import IngestConfig
 from quipu.model.chat import ChatRequest, Completion, Role
 from quipu.model.event import EventSink, ignore_event
 from quipu.model.query import Query
@@ -104,7 +104,7 @@ class Components:
     vectors: VectorIndex
     topology: TopologyIndex
     embedder: Embedder
-    recipe: Recipe
+    ingest_config: IngestConfig
     make_query: Callable[[str], Query]
     models: Models = field(default_factory=Models)
     summaries: SummaryOptions = field(default_factory=SummaryOptions)
@@ -118,7 +118,7 @@ class Components:
             vectors=self.vectors,
             embedder=self.embedder,
             topology=self.topology,
-            tokenizer=self.recipe.tokenizer,
+            tokenizer=self.ingest_config.tokenizer,
             llm=self.models.llm(Role.REPORT),
             language=self.summaries.language,
             n_ahead=self.models.n_ahead,
@@ -127,10 +127,12 @@ class Components:
 
     def metered_by(self, meter: Meter) -> "Components":
         """Return the same components, with every model call made for documents counted by `meter`."""
-        models, recipe = replace(self.models, meter=meter), self.recipe
-        extractor = models.reader(meter) if models.reader else recipe.extractor
-        recipe = replace(recipe, extractor=extractor, embedder=models.embedder(recipe.embedder, meter))
-        return replace(self, models=models, recipe=recipe, embedder=models.embedder(self.embedder, meter))
+        models, ingest_config = replace(self.models, meter=meter), self.ingest_config
+        extractor = models.reader(meter) if models.reader else ingest_config.extractor
+        ingest_config = replace(
+            ingest_config, extractor=extractor, embedder=models.embedder(ingest_config.embedder, meter)
+        )
+        return replace(self, models=models, ingest_config=ingest_config, embedder=models.embedder(self.embedder, meter))
 
 
 class CallCounter:

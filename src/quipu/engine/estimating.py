@@ -10,9 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from quipu.engine.components import Components, Models
-from quipu.ingest.asking import Asked, ask
-from quipu.ingest.estimate import Measured, Survey, estimate, estimate_vectors, sample, survey
-from quipu.ingest.reading import Recipe
+from quipu.ingest.documents import IngestConfig
+from quipu.ingest.estimate import (
+    DocumentSurvey,
+    MeasuredUsage,
+    estimate_cost,
+    estimate_embedded_tokens,
+    sample_chunks,
+    survey_documents,
+)
+from quipu.ingest.extraction import ExtractionBatch, extract_missing
 from quipu.ingest.sources import FoundSource
 from quipu.model.chunking import Chunking
 from quipu.model.event import EventSink, Progress
@@ -46,23 +53,28 @@ async def estimate_adding(
     Without a sample nothing is paid for: documents that are cut by the vectors of a service are cut without.
     """
     store, models, chain = parts.store, parts.models, parts.models.embedder_chain
-    recipe = parts.recipe.with_chunking(chunking)
-    unasked = UnaskedEmbedder(recipe.embedder, recipe.tokenizer) if chain else None
-    without = replace(recipe, embedder=unasked) if unasked and not n_sample else recipe
-    found = await survey(sources, store, without, on_event, reread=reread)
-    reading, measured, embedded = models.reading, None, estimate_vectors(found)
+    ingest_config = parts.ingest_config.with_chunking(chunking)
+    unasked = UnaskedEmbedder(ingest_config.embedder, ingest_config.tokenizer) if chain else None
+    without = replace(ingest_config, embedder=unasked) if unasked and not n_sample else ingest_config
+    found = await survey_documents(sources, store, without, on_event, reread=reread)
+    reading, measured, embedded = models.reading, None, estimate_embedded_tokens(found)
     chunks: list[Chunk] = []
     errors: dict[str, str] = {}
     if reading.model and found.unread:
-        chunks = sample(found, n_sample)
+        chunks = sample_chunks(found, n_sample)
         if chunks:
             await models.check(models.meter)
-            measured, errors = await _sampled(chunks, store, recipe, models, on_event)
+            measured, errors = await _sampled(chunks, store, ingest_config, models, on_event)
             found = _without(found, [each for each in chunks if each.input_hash not in errors])
         else:
             measured = await _remembered(store)
-    told = estimate(
-        found, recipe, model=reading.model, price=reading.price, concurrency=reading.concurrency, measured=measured
+    told = estimate_cost(
+        found,
+        ingest_config,
+        model=reading.model,
+        price=reading.price,
+        concurrency=reading.concurrency,
+        measured=measured,
     )
     if rows := models.meter.rows():
         told = replace(told, sample_calls=total(rows).n_calls, sample_cost=total(rows).cost)
@@ -98,8 +110,8 @@ class UnaskedEmbedder:
 
 
 async def _sampled(
-    chunks: Sequence[Chunk], store: Store, recipe: Recipe, models: Models, on_event: EventSink
-) -> tuple[Measured, dict[str, str]]:
+    chunks: Sequence[Chunk], store: Store, ingest_config: IngestConfig, models: Models, on_event: EventSink
+) -> tuple[MeasuredUsage, dict[str, str]]:
     """Read some chunks; return what that took, and why some could not be read, by the hash of their input."""
     begun, done = time.perf_counter(), 0
 
@@ -108,16 +120,16 @@ async def _sampled(
         done += 1
         on_event(Progress(stage="sample", done=done, total=len(chunks)))
 
-    asked = Asked.of(chunks)
+    asked = ExtractionBatch.of(chunks)
     asked.is_sample = True
-    stopped = await ask(asked, store, recipe.extractor, on_outcome)
+    stopped = await extract_missing(asked, store, ingest_config.extractor, on_outcome)
     if stopped is not None:
         raise stopped
     seconds = time.perf_counter() - begun
     rows = [row for row in models.meter.rows() if row.stage is Stage.EXTRACT and row.subject]
     n_calls = sum(row.n_calls for row in rows)
     at_once = min(models.reading.concurrency, len(chunks))
-    measured = Measured(
+    measured = MeasuredUsage(
         rows=rows,
         size_by_subject=_sizes(chunks),
         seconds_a_call=seconds * at_once / n_calls if n_calls else None,
@@ -126,7 +138,7 @@ async def _sampled(
     return measured, {input_hash: each.error for input_hash, each in asked.outcomes.items() if each.error}
 
 
-async def _remembered(store: Store) -> Measured | None:
+async def _remembered(store: Store) -> MeasuredUsage | None:
     """Return what reading documents of the index took; None where no model has read any."""
     rows = [row for row in await store.usage() if row.stage is Stage.EXTRACT and row.subject]
     subjects = list(dict.fromkeys(row.subject for row in reversed(rows)))[:MAX_DOCUMENTS]
@@ -137,7 +149,7 @@ async def _remembered(store: Store) -> Measured | None:
     if not chunks:
         return None
     basis = f"what reading {format_count(len(chunks), 'chunk')} of this index took"
-    return Measured(rows=rows, size_by_subject=_sizes(chunks), seconds_a_call=None, basis=basis)
+    return MeasuredUsage(rows=rows, size_by_subject=_sizes(chunks), seconds_a_call=None, basis=basis)
 
 
 def _sizes(chunks: Iterable[Chunk]) -> dict[str, tuple[int, int]]:
@@ -149,7 +161,7 @@ def _sizes(chunks: Iterable[Chunk]) -> dict[str, tuple[int, int]]:
     return {document: (n_chunks[document], n_tokens[document]) for document in n_chunks}
 
 
-def _without(found: Survey, chunks: Sequence[Chunk]) -> Survey:
+def _without(found: DocumentSurvey, chunks: Sequence[Chunk]) -> DocumentSurvey:
     for chunk in chunks:
         found.unread.pop(chunk.input_hash, None)
     return found

@@ -25,7 +25,7 @@ def handed_in(
     files = find_sources(
         [Path(source) for source in sources if not isinstance(source, SourceDocument)],
         root=Path(root) if root else parts.path.parent,
-        media_types=parts.recipe.media_types,
+        media_types=parts.ingest_config.media_types,
         metadata=metadata,
         is_index=parts.is_index,
     )

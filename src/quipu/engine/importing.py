@@ -26,7 +26,7 @@ async def import_recorded(
     """
     parts = run.parts
     await parts.store.use_embedder(parts.embedder.identity, parts.embedder.dimension)
-    published = await publish_graph(graph, parts.store, parts.recipe, on_event)
+    published = await publish_graph(graph, parts.store, parts.ingest_config, on_event)
     adopted = CommunityImportResult()
     if graph.communities and not await is_imported(graph, parts.store):
         async with turn:  # what is found of communities meanwhile would take the place of these

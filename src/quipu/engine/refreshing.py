@@ -94,7 +94,7 @@ async def _summarise(parts: Components, on_event: EventSink) -> RefreshResult:
         return RefreshResult()
     try:
         done = await summarise_stale(
-            parts.store, llm, on_event, tokenizer=parts.recipe.tokenizer, options=parts.summaries
+            parts.store, llm, on_event, tokenizer=parts.ingest_config.tokenizer, options=parts.summaries
         )
     except (OverBudget, Unavailable) as error:
         return RefreshResult(stopped=str(error))

@@ -4,8 +4,8 @@ import time
 from collections.abc import Sequence
 
 from quipu.engine.components import Components
-from quipu.ingest.intake import Taken
-from quipu.ingest.pipeline import Work
+from quipu.ingest.pipeline import PipelineResult
+from quipu.ingest.queue import EnqueueResult
 from quipu.model.document import Document, DocumentStatus
 from quipu.model.results import AddResult, RefreshResult
 from quipu.ports.store import IndexCounts
@@ -25,8 +25,8 @@ class Run:
 
     def report(
         self,
-        taken: Taken,
-        work: Work,
+        taken: EnqueueResult,
+        work: PipelineResult,
         refreshed: RefreshResult,
         *,
         finished: Sequence[Document],
@@ -59,7 +59,7 @@ class Run:
             n_summarised=refreshed.n_summarised,
             unsummarised=refreshed.unsummarised,
             skipped=tuple(taken.skipped.n_by_suffix.items()) if taken.skipped else (),
-            extractor=self.parts.recipe.extractor.description,
+            extractor=self.parts.ingest_config.extractor.description,
             seconds=self.seconds,
             stopped=str(work.stopped or refreshed.stopped or ""),
             n_waiting=sum(
@@ -67,8 +67,8 @@ class Run:
             ),
             usage=self.parts.models.meter.rows(),
             notes=tuple(notes),
-            n_read_otherwise=taken.n_otherwise.total(),
-            read_otherwise_by=tuple(sorted(taken.n_otherwise)),
+            n_read_otherwise=taken.n_by_other_reader.total(),
+            read_otherwise_by=tuple(sorted(taken.n_by_other_reader)),
             readers=tuple(counts.readers.items()),
             derivations=refreshed.derivations,
         )

@@ -40,7 +40,7 @@ async def status(parts: Components, needs: Needs) -> IndexStatus:
         n_replies=counts.replies,
         jobs=tuple(counts.jobs.items()),
         stale=(*stale, *_unsummarised(parts, counts), *_behind(made)),
-        extractor=f"{parts.recipe.extractor.identity} ({parts.recipe.extractor.description})",
+        extractor=f"{parts.ingest_config.extractor.identity} ({parts.ingest_config.extractor.description})",
         embedder=identity,
         dimension=dimension,
         other_embedder=is_set[0] if is_set != (identity, dimension) else "",

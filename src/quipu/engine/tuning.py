@@ -35,14 +35,14 @@ async def tune(
     """
     pool = await _pool(sources, parts, on_event)
     parts = parts.metered_by(parts.models.meter.child(SUBJECT))
-    asks_model = isinstance(parts.recipe.extractor, LlmExtractor) and parts.models.llm(Role.EXTRACT) is not None
+    asks_model = isinstance(parts.ingest_config.extractor, LlmExtractor) and parts.models.llm(Role.EXTRACT) is not None
     sample = await asyncio.to_thread(choose, pool.chunks, wanted.n_sample, wanted.n_compare if asks_model else 0)
     if not sample.read:
         raise InvalidInput(
             "There is no text to take a sample of.", remedy="Name files or folders with text, or add documents first."
         )
     counted = await asyncio.to_thread(count, sample.counted)
-    means = await _means(sample, parts) if asks_model else Means(recipe=parts.recipe)
+    means = await _means(sample, parts) if asks_model else Means(ingest_config=parts.ingest_config)
     work = Work(sample=sample, counted=counted, means=means, origin=origin_of(sample, pool, wanted, means))
     report = await (_costed if wanted.dry_run else _worked_out)(work, parts, on_event)
     return replace(
@@ -60,10 +60,12 @@ async def _pool(sources: Iterable[FoundSource] | None, parts: Components, on_eve
     if sources is None:
         async with parts.store.view() as view:
             return await pool_of_index(view, on_event)
-    recipe = parts.recipe
+    ingest_config = parts.ingest_config
     if parts.models.embedder_chain is not None:
-        recipe = replace(recipe, embedder=UnaskedEmbedder(recipe.embedder, recipe.tokenizer))
-    return await pool_of_sources(sources, recipe, on_event)
+        ingest_config = replace(
+            ingest_config, embedder=UnaskedEmbedder(ingest_config.embedder, ingest_config.tokenizer)
+        )
+    return await pool_of_sources(sources, ingest_config, on_event)
 
 
 async def _means(sample: Sample, parts: Components) -> Means:
@@ -73,7 +75,7 @@ async def _means(sample: Sample, parts: Components) -> Means:
         found = await view.documents(ids)
     reading = parts.models.reading
     return Means(
-        recipe=parts.recipe,
+        ingest_config=parts.ingest_config,
         llm=parts.models.llm(Role.EXTRACT),
         model=reading.model,
         price=reading.price,

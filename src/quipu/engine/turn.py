@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, suppress
 
 from quipu.engine.components import Models
 from quipu.errors import Busy
-from quipu.ingest.heartbeat import heartbeat
+from quipu.ingest.workers import lease_heartbeat
 from quipu.ports.store import Store
 
 POLL_S = 0.2  # how often to look whether the process whose turn it is has finished
@@ -24,7 +24,7 @@ async def turn_to_derive(store: Store, models: Models) -> AsyncIterator[None]:
     try:  # begins here: who is cancelled while taking the turn has it all the same
         while not await store.begin_deriving():  # noqa: ASYNC110 - no event reaches us from another process
             await asyncio.sleep(POLL_S)
-        async with heartbeat(store):
+        async with lease_heartbeat(store):
             yield
     finally:
         with suppress(Busy):  # its lease will end

@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Collection
 
-from quipu.ingest.pipeline import Work, work_queue
-from quipu.ingest.reading import Recipe
+from quipu.ingest.documents import IngestConfig
+from quipu.ingest.pipeline import PipelineResult, process_queue
 from quipu.model.document import DocumentStatus
 from quipu.model.event import EventSink
 from quipu.ports.store import Store
@@ -14,13 +14,13 @@ POLL_S = 0.2  # how often to look whether another process has finished what was 
 
 
 async def work_through(
-    handed_in: Collection[str], store: Store, recipe: Recipe, turn: asyncio.Lock, on_event: EventSink
-) -> Work:
+    handed_in: Collection[str], store: Store, ingest_config: IngestConfig, turn: asyncio.Lock, on_event: EventSink
+) -> PipelineResult:
     """Work until nothing is queued, and nothing of what was handed in is left with another worker."""
-    work = Work()
+    work = PipelineResult()
     while True:
         async with turn:  # one pipeline an engine: it takes whatever is queued, for all who wait
-            await work_queue(store, recipe, work, on_event)
+            await process_queue(store, ingest_config, work, on_event)
         if work.stopped is not None:
             return work
         async with store.view() as view:

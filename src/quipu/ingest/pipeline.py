@@ -1,43 +1,49 @@
-"""The pipeline: claim → parse → chunk → extract → one Delta of facts. Kill it anywhere and run it again.
+"""The pipeline of queued documents: claim → parse → chunk → extract → one Delta of facts → commit.
 
-Replies are committed as they arrive, so that nothing paid for is asked twice; a document's facts are published whole,
-so that no reader sees half of it. Where an extractor waits for a model, groups of documents overlap, so that it always
-has chunks to read.
+It can be killed at any point and run again. Extractor replies are committed as they arrive, so that no reply is paid
+for twice. The facts of a document are committed together, so that no reader sees half a document. If the extractor
+waits for a model, several groups of documents are processed at the same time, so that it always has chunks to read.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from quipu.errors import Busy, OverBudget, QuipuError, Refused, TooLong, Unavailable
-from quipu.ingest.asking import Asked, ask
-from quipu.ingest.crew import Crew
-from quipu.ingest.facts import chunk_facts
-from quipu.ingest.heartbeat import heartbeat
-from quipu.ingest.likeness import similarities
-from quipu.ingest.reading import Draft, ReadDocument, Recipe, content_hash, cut, draft
+from quipu.ingest.chunkers.semantic import sentence_similarities
+from quipu.ingest.documents import (
+    ChunkedDocument,
+    IngestConfig,
+    ParsedSource,
+    chunk_document,
+    content_hash,
+    parse_document,
+)
+from quipu.ingest.extraction import ExtractionBatch, chunk_facts, extract_missing
+from quipu.ingest.workers import WorkerPool, lease_heartbeat
 from quipu.model.delta import ChunkFacts, Delta, DocumentFacts, Job, JobFailure
-from quipu.model.document import DocumentStatus, SourceDocument
+from quipu.model.document import DocumentStatus
 from quipu.model.event import DocumentDone, EventSink, Progress
 from quipu.model.graph import Chunk
 from quipu.ports.ingest import ExtractionResult
 from quipu.ports.providers import Embedder
 from quipu.ports.store import Store
 
-CLAIM = 64
-BYTES_AT_ONCE = 2_000_000
-BYTES_A_CHUNK = 5_000  # of 1,200 tokens, roughly: groups for an extractor that waits for a model are that much smaller
+MAX_JOBS = 64  # claimed at a time
+MAX_GROUP_BYTES = 2_000_000  # of the documents that are processed together
+CHUNK_BYTES = 5_000  # about 1,200 tokens; limits the size of a group if the extractor waits for a model
 
 
 @dataclass(slots=True)
-class Work:
-    """What a run of the pipeline did; `status_by_document` holds the documents it brought to an end.
+class PipelineResult:
+    """What a run of the pipeline did; `status_by_document` holds the documents that it finished.
 
-    `stopped` is why it ended before the queue did: a spent budget, a model that is gone. What was paid for is kept.
-    `n_dropped` records of a model were left out, since text or ontology do not bear them out.
+    `n_dropped` records of a model were left out, because the text or the ontology does not support them. `stopped` is
+    why the run ended before the queue was empty: a spent budget, or a model that does not answer. Replies that were
+    paid for are cached all the same.
     """
 
     status_by_document: dict[str, DocumentStatus] = field(default_factory=dict)
@@ -49,200 +55,221 @@ class Work:
     stopped: QuipuError | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Reading:
-    """A claimed document that could be read."""
+@dataclass(frozen=True, slots=True)
+class _FailedJob:
+    """A job whose document could not be read."""
 
     job: Job
-    source: SourceDocument
-    document: ReadDocument
+    error: str
 
 
-_Failures = list[tuple[Job, JobFailure]]
-_Drafted = tuple[Job, Draft]
-_Compared = tuple[Job, Draft, Sequence[float]]
+_ParsedJob = tuple[Job, ParsedSource]
+_ComparedJob = tuple[Job, ParsedSource, Sequence[float]]
+_ChunkedJob = tuple[Job, ChunkedDocument]
 
 
-async def work_queue(store: Store, recipe: Recipe, work: Work, on_event: EventSink) -> None:
-    """Work until nothing is queued, and add to `work`. A document that cannot be read fails alone, with the reason."""
-    await store.release()  # what a run before this one could not give back, since the index was busy
-    run = _Run(store, recipe, work, on_event)
-    async with _leases(store), Crew(recipe.extractor.n_ahead) as crew:
-        while work.stopped is None:
-            if jobs := await store.claim(CLAIM):
-                await run.take(jobs, crew)
-            elif crew.is_idle:
+async def process_queue(store: Store, config: IngestConfig, result: PipelineResult, on_event: EventSink) -> None:
+    """Process queued documents until none is left, and add to `result`. A document that cannot be read fails alone."""
+    await store.release()  # jobs that an earlier run could not give back because the index was busy
+    run = _PipelineRun(store, config, result, on_event)
+    async with _job_leases(store), WorkerPool(config.extractor.n_ahead) as pool:
+        while result.stopped is None:
+            if jobs := await store.claim(MAX_JOBS):
+                await run.process(jobs, pool)
+            elif pool.is_idle:
                 break
             else:
-                await crew.all_done()
+                await pool.wait_until_idle()
 
 
-class _Run:
+class _PipelineRun:
     """One run of the pipeline over a store."""
 
-    def __init__(self, store: Store, recipe: Recipe, work: Work, on_event: EventSink) -> None:
-        self._store, self._recipe, self._work, self._on_event = store, recipe, work, on_event
-        self._n_asked = self._n_answered = 0
+    def __init__(self, store: Store, config: IngestConfig, result: PipelineResult, on_event: EventSink) -> None:
+        self._store, self._config, self._result, self._on_event = store, config, result, on_event
+        self._n_inputs = self._n_outcomes = 0
 
-    async def take(self, jobs: Sequence[Job], crew: Crew) -> None:
-        """Remove what is to be removed, read the rest group by group, and have the groups extracted."""
+    async def process(self, jobs: Sequence[Job], pool: WorkerPool) -> None:
+        """Do the removals; parse and chunk the other documents group by group, and start the extraction of each."""
         await self._remove([job for job in jobs if job.source is None])
         waiting = deque(job for job in jobs if job.source is not None)
-        while waiting and self._work.stopped is None:
-            await crew.room()
+        while waiting and self._result.stopped is None:
+            await pool.wait_for_room()
             try:
-                readings, failures = await _read_next(waiting, self._recipe)
-            except (OverBudget, Unavailable) as error:  # of an embedder: what it was for goes back to the queue
-                self._work.stopped = self._work.stopped or error
+                chunked, failed = await _parse_and_chunk_group(waiting, self._config)
+            except (OverBudget, Unavailable) as error:  # of the embedder: the documents go back to the queue
+                self._result.stopped = self._result.stopped or error
                 return
-            held = await self._store.advance([reading.job.id for reading in readings], DocumentStatus.EXTRACTING)
-            readings = [reading for reading in readings if reading.job.id in held]
-            n_chunks = sum(len(reading.document.chunks) for reading in readings)
-            crew.start(partial(self._finish, readings, failures), n_chunks)
+            still_claimed = await self._store.advance([job.id for job, _ in chunked], DocumentStatus.EXTRACTING)
+            chunked = [(job, document) for job, document in chunked if job.id in still_claimed]
+            n_chunks = sum(len(document.chunks) for _, document in chunked)
+            pool.start(partial(self._extract_and_commit, chunked, failed), n_chunks)
 
     async def _remove(self, jobs: Sequence[Job]) -> None:
         if jobs:
             await self._store.commit(Delta(remove_claimed=[job.id for job in jobs]))
-            self._work.n_removed += len(jobs)
+            self._result.n_removed += len(jobs)
             for job in jobs:
                 self._on_event(DocumentDone(document_id=job.document_id, status="removed"))
 
-    async def _finish(self, readings: Sequence[_Reading], failures: _Failures, answered: Callable[[int], None]) -> None:
-        """Bring a group from chunks to published facts; documents that a stop left unread go back to the queue."""
-        jobs = {reading.source.id: reading.job.id for reading in readings}
-        asked = Asked.of((chunk for reading in readings for chunk in reading.document.chunks), jobs)
-        work = self._work
+    async def _extract_and_commit(
+        self, chunked: Sequence[_ChunkedJob], failed: Sequence[_FailedJob], on_finished: Callable[[int], None]
+    ) -> None:
+        """Extract a group and commit the facts of its documents; a document without all outcomes stays queued."""
+        outcomes = await self._extract(chunked, on_finished)
+        complete = [
+            (job, document)
+            for job, document in chunked
+            if all(chunk.input_hash in outcomes for chunk in document.chunks)
+        ]
+        facts = await asyncio.to_thread(_all_document_facts, complete, outcomes, self._config)
+        failures = [JobFailure(job=failure.job.id, error=failure.error) for failure in failed]
+        committed = await self._store.commit(Delta(publish=facts, fail=failures))
+        for document_facts in facts:
+            if document_facts.id not in committed.superseded:
+                self._result.n_chunks += len(document_facts.chunks)
+                is_partial = any(chunk.chunk.error for chunk in document_facts.chunks)
+                self._report_done(document_facts.id, DocumentStatus.PARTIAL if is_partial else DocumentStatus.READY)
+        for failure in failed:
+            self._report_done(failure.job.document_id, DocumentStatus.FAILED, failure.error)
+
+    async def _extract(
+        self, chunked: Sequence[_ChunkedJob], on_finished: Callable[[int], None]
+    ) -> Mapping[str, ExtractionResult]:
+        """Return the outcomes by input hash: from cached replies, else from the extractor. A stop leaves some out."""
+        result = self._result
+        job_by_document = {document.source.id: job.id for job, document in chunked}
+        batch = ExtractionBatch.of((chunk for _, document in chunked for chunk in document.chunks), job_by_document)
 
         def on_outcome(n_chunks: int, *, is_new: bool) -> None:
-            answered(n_chunks)
-            self._n_answered += is_new
+            on_finished(n_chunks)
             if is_new:
-                self._on_event(Progress(stage="extract", done=self._n_answered, total=self._n_asked))
+                self._n_outcomes += 1
+                self._on_event(Progress(stage="extract", done=self._n_outcomes, total=self._n_inputs))
 
-        work.n_reused += await asked.reuse(self._store, on_outcome)
-        self._n_asked += len(asked.missing)
-        stopped = await ask(asked, self._store, self._recipe.extractor, on_outcome)
-        work.stopped = work.stopped or stopped
-        work.n_extracted += asked.n_extracted
-        work.n_reused += asked.n_equal
-        work.n_dropped += asked.n_dropped
-        done = [reading for reading in readings if asked.answers(reading.document.chunks)]
-        facts = await asyncio.to_thread(_all_facts, done, asked.outcomes, self._recipe)
-        committed = await self._store.commit(Delta(publish=facts, fail=[failure for _, failure in failures]))
-        for document in facts:
-            if document.id not in committed.superseded:
-                work.n_chunks += len(document.chunks)
-                is_partial = any(said.chunk.error for said in document.chunks)
-                self._finished(document.id, DocumentStatus.PARTIAL if is_partial else DocumentStatus.READY)
-        for job, failure in failures:
-            self._finished(job.document_id, DocumentStatus.FAILED, failure.error)
+        result.n_reused += await batch.reuse_replies(self._store, on_outcome)
+        self._n_inputs += len(batch.missing)
+        stopped = await extract_missing(batch, self._store, self._config.extractor, on_outcome)
+        result.stopped = result.stopped or stopped
+        result.n_extracted += batch.n_extracted
+        result.n_reused += batch.n_equal
+        result.n_dropped += batch.n_dropped
+        return batch.outcomes
 
-    def _finished(self, document_id: str, status: DocumentStatus, error: str = "") -> None:
-        self._work.status_by_document[document_id] = status
+    def _report_done(self, document_id: str, status: DocumentStatus, error: str = "") -> None:
+        self._result.status_by_document[document_id] = status
         self._on_event(DocumentDone(document_id=document_id, status=status, error=error))
 
 
-async def _read_next(waiting: deque[Job], recipe: Recipe) -> tuple[list[_Reading], _Failures]:
-    """Parse and cut; between the two, compare the sentences of documents that are cut where their subject changes.
+async def _parse_and_chunk_group(
+    waiting: deque[Job], config: IngestConfig
+) -> tuple[list[_ChunkedJob], list[_FailedJob]]:
+    """Take jobs up to a few megabytes, parse their documents, compare sentences where chunking needs it, and chunk.
 
-    Raises Unavailable or OverBudget where none can be compared.
+    Raises Unavailable or OverBudget if sentences cannot be compared.
     """
-    failures: _Failures = []
-    drafts = await asyncio.to_thread(_parse_next, waiting, recipe, failures)
-    compared = await _compare(drafts, recipe.embedder, failures)
-    readings = await asyncio.to_thread(_cut_all, compared, recipe, failures)
-    return readings, failures
+    parsed, unparsed = await asyncio.to_thread(_parse_group, waiting, config)
+    compared, uncompared = await _compare_sentences(parsed, config.embedder)
+    chunked, unchunked = await asyncio.to_thread(_chunk_group, compared, config)
+    return chunked, [*unparsed, *uncompared, *unchunked]
 
 
-def _parse_next(waiting: deque[Job], recipe: Recipe, failures: _Failures) -> list[_Drafted]:
-    """Take jobs and parse them, until they come to a few megabytes: a packed file may hold far more than its size."""
-    drafts: list[_Drafted] = []
-    room = min(BYTES_AT_ONCE, recipe.extractor.n_ahead * BYTES_A_CHUNK or BYTES_AT_ONCE)
-    while waiting and room > 0:
+def _parse_group(waiting: deque[Job], config: IngestConfig) -> tuple[list[_ParsedJob], list[_FailedJob]]:
+    """Take and parse jobs until their files or texts reach the size of a group: a packed file may hold much text."""
+    parsed: list[_ParsedJob] = []
+    failed: list[_FailedJob] = []
+    n_bytes_left = min(MAX_GROUP_BYTES, config.extractor.n_ahead * CHUNK_BYTES or MAX_GROUP_BYTES)
+    while waiting and n_bytes_left > 0:
         job = waiting.popleft()
-        if job.source is not None:
-            room -= len(job.source.data)
-            with _noted(job, "parser", failures):
-                drafts.append((job, draft(job.source, recipe)))
-                room -= max(0, len(drafts[-1][1].parsed.text) - len(job.source.data))
-    return drafts
+        if job.source is None:
+            continue
+        n_bytes_left -= len(job.source.data)
+        try:
+            document = parse_document(job.source, config)
+        except Exception as error:
+            failed.append(_FailedJob(job, _failure_message(error, "parser")))
+        else:
+            parsed.append((job, document))
+            n_bytes_left -= max(0, len(document.parsed.text) - len(job.source.data))
+    return parsed, failed
 
 
-async def _compare(drafts: Sequence[_Drafted], embedder: Embedder, failures: _Failures) -> list[_Compared]:
-    """Return the drafts with the likeness of their sentences: all in one go, or each alone where one is refused."""
+async def _compare_sentences(
+    parsed: Sequence[_ParsedJob], embedder: Embedder
+) -> tuple[list[_ComparedJob], list[_FailedJob]]:
+    """Return the documents with their sentence similarities, embedded together or, if one is refused, one by one."""
+    sentences = [document.sentences for _, document in parsed]
+    if not any(sentences):
+        return [(job, document, ()) for job, document in parsed], []
     try:
-        likeness = await similarities([each.sentences for _, each in drafts], embedder)
-        return [(job, each, found) for (job, each), found in zip(drafts, likeness, strict=True)]
+        similarities = await sentence_similarities(sentences, embedder)
     except (OverBudget, Unavailable):
         raise
     except Exception as error:
-        is_one_text = isinstance(error, Refused | TooLong) and len(drafts) > 1
-        compared: list[_Compared] = []
-        for job, each in drafts:
-            if is_one_text or not each.sentences:
-                compared += await _compare([(job, each)], embedder, failures)
-                continue
-            with _noted(job, "embedder", failures):
-                raise error
-        return compared
+        compared: list[_ComparedJob] = []
+        failed: list[_FailedJob] = []
+        is_one_text = isinstance(error, Refused | TooLong) and len(parsed) > 1
+        for job, document in parsed:
+            if is_one_text or not document.sentences:
+                alone, failed_alone = await _compare_sentences([(job, document)], embedder)
+                compared += alone
+                failed += failed_alone
+            else:
+                failed.append(_FailedJob(job, _failure_message(error, "embedder")))
+        return compared, failed
+    return [(job, document, numbers) for (job, document), numbers in zip(parsed, similarities, strict=True)], []
 
 
-def _cut_all(drafts: Sequence[_Compared], recipe: Recipe, failures: _Failures) -> list[_Reading]:
-    readings: list[_Reading] = []
-    for job, each, likeness in drafts:
-        with _noted(job, "chunker", failures):
-            document = cut(each, likeness, recipe)
-            readings.append(_Reading(job=job, source=each.source, document=document))
-    return readings
+def _chunk_group(compared: Sequence[_ComparedJob], config: IngestConfig) -> tuple[list[_ChunkedJob], list[_FailedJob]]:
+    chunked: list[_ChunkedJob] = []
+    failed: list[_FailedJob] = []
+    for job, document, similarities in compared:
+        try:
+            chunked.append((job, chunk_document(document, similarities, config)))
+        except Exception as error:
+            failed.append(_FailedJob(job, _failure_message(error, "chunker")))
+    return chunked, failed
 
 
-@contextmanager
-def _noted(job: Job, what: str, failures: _Failures) -> Iterator[None]:
-    """Note the failure of one document and go on: a parser's own fault must not stop the others."""
-    try:
-        yield
-    except QuipuError as error:
-        failures.append((job, JobFailure(job=job.id, error=str(error))))
-    except MemoryError:
-        reason = "There is not enough memory to read it. Free some, or split it into several files."
-        failures.append((job, JobFailure(job=job.id, error=reason)))
-    except Exception as error:
-        reason = f"The {what} failed: {type(error).__name__}: {error}. Leave the document out, and please report it."
-        failures.append((job, JobFailure(job=job.id, error=reason)))
+def _failure_message(error: Exception, component: str) -> str:
+    """Return why a document failed. A fault of a component fails one document and must not stop the others."""
+    if isinstance(error, QuipuError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return "There is not enough memory to read it. Free some memory, or split it into several files."
+    return f"The {component} failed: {type(error).__name__}: {error}. Leave the document out, and please report it."
 
 
-def _all_facts(
-    readings: Sequence[_Reading], outcomes: Mapping[str, ExtractionResult], recipe: Recipe
+def _all_document_facts(
+    chunked: Sequence[_ChunkedJob], outcomes: Mapping[str, ExtractionResult], config: IngestConfig
 ) -> list[DocumentFacts]:
-    return [_document_facts(reading, outcomes, recipe) for reading in readings]
+    return [
+        DocumentFacts(
+            id=document.source.id,
+            title=document.parsed.title,
+            content_hash=content_hash(document.source, config),
+            chunks=tuple(_facts_of(chunk, outcomes[chunk.input_hash]) for chunk in document.chunks),
+            source=document.source.source,
+            media_type=document.source.media_type,
+            metadata=document.parsed.metadata,
+            job=job.id,
+        )
+        for job, document in chunked
+    ]
 
 
-def _document_facts(reading: _Reading, outcomes: Mapping[str, ExtractionResult], recipe: Recipe) -> DocumentFacts:
-    parsed, source = reading.document.parsed, reading.source
-    return DocumentFacts(
-        id=source.id,
-        title=parsed.title,
-        content_hash=content_hash(source, recipe),
-        chunks=tuple(_facts(chunk, outcomes[chunk.input_hash]) for chunk in reading.document.chunks),
-        source=source.source,
-        media_type=source.media_type,
-        metadata=parsed.metadata,
-        job=reading.job.id,
-    )
-
-
-def _facts(chunk: Chunk, outcome: ExtractionResult) -> ChunkFacts:
+def _facts_of(chunk: Chunk, outcome: ExtractionResult) -> ChunkFacts:
     if outcome.extraction is None:
         return ChunkFacts(chunk=replace(chunk, error=outcome.error or "the extractor gave no reason"))
     return chunk_facts(replace(chunk, error=outcome.error), outcome.extraction)
 
 
 @asynccontextmanager
-async def _leases(store: Store) -> AsyncIterator[None]:
-    """Keep the leases of claimed jobs while work goes on, and give back what is unfinished when it stops."""
+async def _job_leases(store: Store) -> AsyncIterator[None]:
+    """Keep the leases of claimed jobs while the pipeline runs; give unfinished jobs back when it stops."""
     try:
-        async with heartbeat(store):
+        async with lease_heartbeat(store):
             yield
     finally:
-        with suppress(Busy):  # the next run, or another process once the lease has ended, takes them up
+        with suppress(Busy):  # the next run, or another process after the lease has ended, takes the jobs
             await asyncio.shield(store.release())

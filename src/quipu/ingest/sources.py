@@ -1,4 +1,4 @@
-"""Sources: files, folders and strings, found and read one by one."""
+"""Sources: the files and folders to add, found and read one by one; and texts as documents."""
 
 import json
 import os
@@ -9,23 +9,30 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from quipu.errors import InvalidDocument, InvalidInput, NotFound
-from quipu.ingest.ours import INDEX, TAPE, is_tape, of_index
 from quipu.model.document import Metadata, MetadataValue, SourceDocument
 from quipu.model.ids import digest_bytes
 from quipu.text.metadata import flatten_metadata
 
 SIDECAR_SUFFIX = ".meta.json"
 MAX_ID = 4_096  # characters: as long as a path may be
-MAX_BYTES = 500_000_000  # of a document: it is held whole, a few times over; SQLite keeps at most twice as much
+MAX_BYTES = 500_000_000  # of a document: memory holds several copies of it; SQLite stores at most twice as much
 _MAX_SIDECAR_BYTES = 1_000_000
-_SCALARS = (str, int, float)  # what metadata may hold, beside None and lists of texts
+_SCALARS = (str, int, float)  # types of metadata values, besides None and lists of texts
 _LINK = "symbolic link"
 _SPECIAL = "pipe or device"
+TAPE, INDEX = "recorded calls of a model", "index of Quipu"
+_TAPE_SUFFIX = ".jsonl"
+_TAPE_FIELDS = frozenset(("model", "role", "messages", "max_output_tokens", "reply", "finish", "tokens", "is_estimate"))
+_MAX_TAPE_LINE = 20_000_000  # bytes of a record: a request may be as long as a context window of a million tokens
+_INDEX_FILE = "index.sqlite"
+_INDEX_PARTS = frozenset(
+    (_INDEX_FILE, *(f"{_INDEX_FILE}-{kind}" for kind in ("wal", "shm", "journal")), "vectors", "topology")
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadableSource:
-    """A file that was found but cannot be indexed, and why; `id` is what its document would be called."""
+    """A file that cannot be indexed, and why; `id` is the id that its document would have."""
 
     id: str
     source: str
@@ -34,12 +41,12 @@ class UnreadableSource:
 
 @dataclass(frozen=True, slots=True)
 class SkippedFiles:
-    """How many files of the folders are no documents, by suffix ("" where there is none) or by what they are."""
+    """How many files in the folders were skipped, by suffix ("" for none) or by kind, such as "symbolic link"."""
 
     n_by_suffix: Mapping[str, int]
 
     def __str__(self) -> str:
-        """Return it for people, as in "3 files skipped: .png 2, .zip 1"."""
+        """Return a summary for users, such as "3 files skipped: .png 2, .zip 1"."""
         total = sum(self.n_by_suffix.values())
         listed = ", ".join(f"{suffix or 'no suffix'} {n_files}" for suffix, n_files in self.n_by_suffix.items())
         return f"{total} {'file' if total == 1 else 'files'} skipped: {listed}"
@@ -56,14 +63,16 @@ def find_sources(
     metadata: Metadata | None = None,
     is_index: Callable[[Path], bool] = lambda _: False,
 ) -> Iterator[FoundSource]:
-    """Yield a document for each file of `paths` and each readable file in folders among them, in order of name.
+    """Yield a document for each file of `paths` and for each readable file in folders among them, ordered by name.
 
-    `media_types` says which suffixes are read, and as what. The id of a file is its path below `root`, or its whole
-    path. `metadata` goes to every document and wins over that of a sidecar, NAME.meta.json or NAME.EXT.meta.json.
-    A file is read when its turn comes, and once, however often it is named. Hidden files, sidecars and links that lead
-    out of their folder are left out, and in folders what Quipu has written: an index, whose database `is_index` knows,
-    and recorded calls of models. What cannot be read is an UnreadableSource; last, where files of folders were passed
-    over, come the SkippedFiles. Raises NotFound at once for a path that does not exist.
+    `media_types` maps each suffix that can be read to its media type. The id of a file is its path below `root`, or its
+    full path if it is elsewhere. `metadata` applies to every document and overrides that of a sidecar file,
+    NAME.meta.json or NAME.EXT.meta.json.
+
+    Files are read lazily, and each file once. Hidden files, sidecars and links out of their folder are skipped. In
+    folders, files that Quipu has written are skipped too: recorded model calls, and an index, whose database `is_index`
+    recognizes. A file that cannot be read gives an UnreadableSource. The last value is a SkippedFiles, if any file of a
+    folder was skipped. Raises NotFound at once for a path that does not exist.
     """
     for path in paths:
         if not _exists(path):
@@ -79,20 +88,20 @@ def text_source(
     metadata: Metadata | None = None,
     media_type: str = "text/plain",
 ) -> SourceDocument:
-    """Return `text` as a document; without an id it is named by its content, so the same text is the same document.
+    """Return `text` as a document. Without an id, its id is a digest of its content: equal texts are one document.
 
-    Raises InvalidDocument for text that holds half of a surrogate pair, InvalidInput for what is no text.
+    Raises InvalidDocument for text that holds a lone surrogate, and InvalidInput for a value that is no text.
     """
     if not isinstance(text, str):
         raise InvalidInput(
-            f"add_text takes a text, not {repr(text)[:80]}.", remedy="Decode bytes, or hand in a SourceDocument."
+            f"add_text takes a text, not {repr(text)[:80]}.", remedy="Decode bytes, or pass a SourceDocument to add."
         )
     checked_metadata(metadata)
     try:
         data = text.encode("utf-8")
     except UnicodeEncodeError as error:
         raise InvalidDocument(
-            f"The text holds half of a surrogate pair at character {error.start}.",
+            f"The text holds a lone surrogate at character {error.start}.",
             remedy="Decode it from its bytes again, with errors='replace'.",
         ) from error
     name = checked_id(id) if id is not None else f"text:{digest_bytes(data)[:12]}"
@@ -100,33 +109,34 @@ def text_source(
 
 
 def checked_id(name: str) -> str:
-    """Return the id of a document. Raises InvalidInput where it is none."""
+    """Return `name` if it can be the id of a document; raises InvalidInput if not."""
     if not isinstance(name, str) or not name.strip() or len(name) > MAX_ID or "\0" in name:
         raise InvalidInput(
             f"{repr(name)[:80]} cannot be the id of a document.",
-            remedy=f"Use a text of 1 to {MAX_ID:,} characters, not all spaces and none of them NUL.",
+            remedy=f"Use a text of 1 to {MAX_ID:,} characters, not only spaces, without NUL.",
         )
     return name
 
 
 def checked_metadata(metadata: Metadata | None) -> Metadata:
-    """Return what is said of documents. Raises InvalidInput where it is no mapping of names to values to compare."""
+    """Return `metadata`, {} for None. Raises InvalidInput unless it maps names to texts, numbers or lists of texts."""
     if not isinstance(metadata or {}, Mapping):
         raise InvalidInput(
-            f"{repr(metadata)[:80]} is no metadata.", remedy="Give a mapping, as in {'year': 1298, 'author': 'Polo'}."
+            f"{repr(metadata)[:80]} is no metadata.",
+            remedy="Give a mapping, such as {'year': 1298, 'author': 'Polo'}.",
         )
     for name, value in (metadata or {}).items():
         values = value if isinstance(value, (tuple, list)) else (value,)
-        if not isinstance(name, str) or not all(each is None or isinstance(each, _SCALARS) for each in values):
+        if not isinstance(name, str) or not all(part is None or isinstance(part, _SCALARS) for part in values):
             raise InvalidInput(
-                f"The metadata {repr(name)[:80]} = {repr(value)[:80]} cannot be kept.",
+                f"The metadata {repr(name)[:80]} = {repr(value)[:80]} cannot be stored.",
                 remedy="A name is a text, a value a text, a number, True, False, None, or a list of texts.",
             )
     return metadata or {}
 
 
 def _exists(path: Path) -> bool:
-    """Say whether there is something at `path`; one too long to be a path, or behind a closed folder, is not there."""
+    """Say whether `path` exists; False if it is too long for a path or in a folder that cannot be opened."""
     try:
         return path.exists()
     except OSError:
@@ -141,15 +151,15 @@ def _find(
     is_index: Callable[[Path], bool],
 ) -> Iterator[FoundSource]:
     skipped: Counter[str] = Counter()
-    seen: dict[str, bytes] = {}
+    file_name_by_id: dict[str, bytes] = {}
     for path in paths:
         is_folder = path.is_dir()
         for file in _files(path, media_types, skipped, is_index) if is_folder else [path]:
             name = _id(file, root)
-            if name not in seen:
-                seen[name] = os.fsencode(file.name)
+            if name not in file_name_by_id:
+                file_name_by_id[name] = os.fsencode(file.name)
                 yield _read(file, name, path if is_folder else path.parent, media_types, metadata)
-            elif seen[name] != os.fsencode(file.name):  # bytes that are no text, spelled as the name of another file
+            elif file_name_by_id[name] != os.fsencode(file.name):  # two names whose escaped spelling is equal
                 error = InvalidDocument(f"Two files would be called {name}.", remedy="Rename one of them.")
                 yield UnreadableSource(id=name, source=name, error=error)
     if skipped:
@@ -159,11 +169,11 @@ def _find(
 def _files(
     folder: Path, media_types: Mapping[str, str], skipped: Counter[str], is_index: Callable[[Path], bool]
 ) -> Iterator[Path]:
-    """Yield the readable files of `folder` and of those below it, and folders that cannot be opened."""
+    """Yield the readable files in `folder` and its subfolders, then the folders that cannot be opened."""
     closed: list[OSError] = []
     top = folder.resolve()
     for base, folders, names in os.walk(folder, onerror=closed.append):
-        own = of_index(Path(base), (*folders, *names), is_index)
+        own = index_parts(Path(base), (*folders, *names), is_index)
         skipped.update([INDEX] if own else ())
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in own)
         skipped.update(_LINK for name in folders if Path(base, name).is_symlink())
@@ -173,30 +183,52 @@ def _files(
                 continue
             if file.suffix.lower() not in media_types:
                 skipped[file.suffix.lower()] += 1
-            elif kind := _not_read(file, top):
+            elif kind := _skipped_kind(file, top):
                 skipped[kind] += 1
             else:
                 yield file
     yield from sorted(Path(error.filename) for error in closed)
 
 
-def _not_read(file: Path, top: Path) -> str:
-    """Return what a file is that is passed over: a link out of the folder `top`, a pipe, a tape; "" for others."""
+def _skipped_kind(file: Path, top: Path) -> str:
+    """Return why a file is skipped: it is a link out of the folder `top`, a pipe or a tape; "" if it is to be read."""
     is_link = False
     try:
         is_link = file.is_symlink()
         is_regular = stat.S_ISREG(file.stat().st_mode)
         if is_link and not (is_regular and file.resolve().is_relative_to(top)):
             return _LINK
-    except OSError:  # a link that leads nowhere; or the file is gone, or its folder closed: reading it will tell
+    except OSError:  # a broken link; or the file or folder became unreadable, which reading it will report
         return _LINK if is_link else ""
     if not is_regular:
         return _SPECIAL
     return TAPE if is_tape(file) else ""
 
 
+def is_tape(file: Path) -> bool:
+    """Say whether a regular file begins with a recorded model call, as the setting `record` writes it."""
+    if file.suffix.lower() != _TAPE_SUFFIX:
+        return False
+    try:
+        with file.open("rb") as lines:
+            if not lines.read(64).lstrip().startswith(b'{"model"'):  # as every record does: other files are not read on
+                return False
+            lines.seek(0)
+            record = json.loads(lines.readline(_MAX_TAPE_LINE))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(record, dict) and record.keys() >= _TAPE_FIELDS
+
+
+def index_parts(folder: Path, names: Sequence[str], is_index: Callable[[Path], bool]) -> frozenset[str]:
+    """Return which of the names in a folder are files and folders of an index; none if it holds no index."""
+    if _INDEX_FILE not in names or not is_index(folder / _INDEX_FILE):
+        return frozenset()
+    return _INDEX_PARTS.intersection(names)
+
+
 def _id(path: Path, root: Path) -> str:
-    """Return the path below `root` where it is below it, else the whole path; links in folders are resolved."""
+    """Return the path relative to `root`, or the full path if it is elsewhere; links in folders are resolved."""
     whole = path.parent.resolve() / path.name
     name = (whole.relative_to(root) if whole.is_relative_to(root) else whole).as_posix()
     return name.encode("utf-8", "backslashreplace").decode("utf-8")
@@ -217,7 +249,7 @@ def _read(
         )
     except InvalidDocument as error:
         return UnreadableSource(id=name[:MAX_ID], source=name, error=error)
-    except OSError as error:  # of a folder that may be listed but not entered
+    except OSError as error:  # a folder that can be listed but not entered
         return UnreadableSource(id=name, source=name, error=_unreadable(path, error))
 
 
@@ -229,14 +261,15 @@ def _media_type(path: Path, media_types: Mapping[str, str]) -> str:
         raise InvalidDocument(f"The folder {path} cannot be opened.", remedy="Check its permissions, or leave it out.")
     kind = f"files ending in {path.suffix}" if path.suffix else "files without a suffix"
     raise InvalidDocument(
-        f"{path} cannot be read: no parser reads {kind}.", remedy=f"Readable are: {', '.join(sorted(media_types))}."
+        f"{path} cannot be read: no parser reads {kind}.",
+        remedy=f"These can be read: {', '.join(sorted(media_types))}.",
     )
 
 
 def _read_bytes(path: Path, max_bytes: int) -> bytes:
-    """Return the bytes of a regular file. Raises InvalidDocument where it cannot be read, or holds more than that."""
+    """Return the bytes of a regular file. Raises InvalidDocument if it cannot be read or exceeds `max_bytes`."""
     try:
-        # Without waiting: a pipe may have taken the place of a file that was there a moment ago.
+        # O_NONBLOCK: a pipe may have replaced a file that was here a moment ago.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
         with os.fdopen(descriptor, "rb") as file:
             status = os.fstat(descriptor)
@@ -256,9 +289,9 @@ def _unreadable(path: Path, error: OSError) -> InvalidDocument:
 
 
 def _sidecar(path: Path, top: Path) -> Metadata:
-    """Return the metadata in NAME.meta.json and NAME.EXT.meta.json beside the file; the latter, more exact, wins.
+    """Return the metadata in NAME.meta.json and NAME.EXT.meta.json beside the file; the second overrides the first.
 
-    Raises InvalidDocument for one that is malformed, or a link out of the folder `top`.
+    Raises InvalidDocument for a sidecar that is malformed or a link out of the folder `top`.
     """
     metadata: dict[str, MetadataValue] = {}
     for stem in (path.stem, path.name):

@@ -1,6 +1,22 @@
 """Ids and digests: every id is a function of content, never of order or time."""
 
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from hashlib import blake2b
+from types import MappingProxyType
+
+# Class names in `stable_repr`, where they differ from the names in this code: digests in existing indexes hold them.
+_STABLE_NAMES: Mapping[str, str] = MappingProxyType(
+    {
+        "ExtractedClaim": "FoundClaim",
+        "ExtractedEntity": "FoundEntity",
+        "ExtractedRelation": "FoundRelation",
+        "ExtractionExample": "Example",
+        "GlossaryTerm": "Term",
+        "ImportedClaim": "RecordedClaim",
+        "ImportedExtraction": "Recording",
+    }
+)
 
 
 def digest(*parts: str) -> str:
@@ -16,6 +32,21 @@ def digest(*parts: str) -> str:
 def digest_bytes(data: bytes) -> str:
     """Return 32 hex digits that identify `data`."""
     return blake2b(data, digest_size=16).hexdigest()
+
+
+def stable_repr(value: object) -> str:
+    """Return the `repr` of a value made of dataclasses and tuples, for use in a digest that indexes store.
+
+    It does not change when a class is renamed, if the former name is in `_STABLE_NAMES`. Renaming a field changes it.
+    """
+    if isinstance(value, tuple):
+        parts = [stable_repr(part) for part in value]
+        return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
+    if is_dataclass(value):
+        name = type(value).__name__
+        parts = [f"{field.name}={stable_repr(getattr(value, field.name))}" for field in fields(value) if field.repr]
+        return f"{_STABLE_NAMES.get(name, name)}({', '.join(parts)})"
+    return repr(value)
 
 
 def chunk_id(document_id: str, text_hash: str, occurrence: int) -> str:

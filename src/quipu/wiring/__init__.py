@@ -12,8 +12,8 @@ from quipu.derive.summarising import SummaryOptions
 from quipu.engine import Components, Quipu
 from quipu.engine.components import Models
 from quipu.errors import InvalidInput, Mismatch, NotFound
+from quipu.ingest.documents import IngestConfig
 from quipu.ingest.local import LocalExtractor
-from quipu.ingest.reading import Recipe
 from quipu.model.chat import Role
 from quipu.parse import MEDIA_TYPE_BY_SUFFIX, parse
 from quipu.ports.ingest import Extractor
@@ -117,7 +117,7 @@ def _components(
     settings: Settings, store: RelationalStore, models: Models, *, embedder: Embedder, reader: Extractor
 ) -> Components:
     path = settings.index.absolute()
-    recipe = Recipe(
+    ingest_config = IngestConfig(
         parse=parse,
         media_types=MEDIA_TYPE_BY_SUFFIX,
         extractor=reader,
@@ -132,7 +132,7 @@ def _components(
         vectors=LocalVectors(path / VECTORS_FOLDER, exact_below=settings.exact_below),
         topology=LocalTopologies(path / TOPOLOGY_FOLDER),
         embedder=embedder,
-        recipe=recipe,
+        ingest_config=ingest_config,
         make_query=settings.query,
         models=models,
         summaries=SummaryOptions(language=settings.language or "", n_ahead=models.n_ahead),

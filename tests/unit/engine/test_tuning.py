@@ -105,7 +105,7 @@ async def test_what_it_writes_is_what_a_model_is_then_told_and_readings_compared
     added = [line[1:] for line in report.prompt_diff.splitlines() if line.startswith("+")][1:]
     n_before = server.stats().by_kind[Kind.EXTRACT].n_completed
     async with _engine(tmp_path, server, ontology=tmp_path / "ontology.yaml") as kb:
-        reader = kb._components.recipe.extractor
+        reader = kb._components.ingest_config.extractor
         assert isinstance(reader, LlmExtractor)
         told = render_system(reader.options.guidance)
         compared = {each.document_id for each in report.compared}
@@ -157,7 +157,7 @@ async def test_the_file_tells_of_which_revision_and_by_which_settings_it_was_mad
         revision = (await kb.status()).revision
         await kb.add_text("A text of its own, of which nobody knew.", id="late.md")
         later = await kb.tune(n_compare=1, n_sample=2)
-        identity = kb._components.recipe.extractor.identity
+        identity = kb._components.ingest_config.extractor.identity
     assert named.origin is not None and indexed.origin is not None and later.origin is not None
     assert (named.origin.revision, indexed.origin.revision) == (None, revision)
     assert revision < (later.origin.revision or 0)

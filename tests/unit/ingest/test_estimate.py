@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from quipu.ingest.estimate import Measured, Survey, estimate, sample, survey
+from quipu.ingest.estimate import DocumentSurvey, MeasuredUsage, estimate_cost, sample_chunks, survey_documents
 from quipu.ingest.local import LocalExtractor
 from quipu.ingest.sources import FoundSource, text_source
 from quipu.model.chat import TokenCount
@@ -12,7 +12,7 @@ from quipu.model.event import ignore_event
 from quipu.model.extraction import ChunkInput
 from quipu.model.graph import Chunk
 from quipu.model.usage import Price, Stage, UsageRow
-from tests.laws.world import RECIPE, engine
+from tests.laws.world import INGEST_CONFIG, engine
 
 PROMPT = 900
 
@@ -44,9 +44,9 @@ def _chunk(input_hash: str, n_tokens: int) -> Chunk:
     )
 
 
-def _found(*n_tokens: int) -> Survey:
+def _found(*n_tokens: int) -> DocumentSurvey:
     unread = {f"{i:02}": _chunk(f"{i:02}", n) for i, n in enumerate(n_tokens)}
-    return Survey(n_documents=1, n_chunks=len(unread), unread=unread)
+    return DocumentSurvey(n_documents=1, n_chunks=len(unread), unread=unread)
 
 
 def _row(subject: str, n_calls: int, n_in: int, n_out: int) -> UsageRow:
@@ -62,7 +62,7 @@ async def test_a_survey_counts_only_what_would_be_read_and_changes_nothing(tmp_p
         copy = SourceDocument(id="copy.md", data=old.data, media_type=old.media_type)
         bad = SourceDocument(id="bad.txt", data=b"\0")
         sources: list[FoundSource] = [old, new, copy, bad]
-        found = await survey(iter(sources), kb._store, RECIPE, ignore_event)
+        found = await survey_documents(iter(sources), kb._store, INGEST_CONFIG, ignore_event)
         assert (found.n_documents, found.n_unchanged, found.n_unreadable) == (2, 1, 1)
         known = len((await kb.document("old.md")).chunks)
         assert known <= found.n_chunks - len(found.unread) < found.n_chunks  # the copy's at least
@@ -72,8 +72,8 @@ async def test_a_survey_counts_only_what_would_be_read_and_changes_nothing(tmp_p
 
 def test_typical_figures_give_a_wide_range() -> None:
     found = _found(1_000, 200)
-    recipe = replace(RECIPE, extractor=CostlyExtractor())
-    told = estimate(found, recipe, model="m", price=Price(input=1, output=10), concurrency=4, measured=None)
+    ingest_config = replace(INGEST_CONFIG, extractor=CostlyExtractor())
+    told = estimate_cost(found, ingest_config, model="m", price=Price(input=1, output=10), concurrency=4, measured=None)
     assert told.n_to_read == 2
     assert (told.calls.low, told.calls.high) == (2, 4)
     assert told.input_tokens.low == 2 * PROMPT
@@ -85,13 +85,13 @@ def test_typical_figures_give_a_wide_range() -> None:
 
 def test_measured_figures_scale_with_the_text_and_their_range_with_their_spread() -> None:
     found = _found(*[500] * 10)
-    measured = Measured(
+    measured = MeasuredUsage(
         rows=[_row("a", 4, 4_000, 800), _row("b", 4, 4_400, 1_200), _row("gone", 9, 9, 9)],
         size_by_subject={"a": (2, 1_000), "b": (2, 1_000)},
         seconds_a_call=3.0,
         basis="4 chunks of this index",
     )
-    told = estimate(found, RECIPE, model="m", price=None, concurrency=5, measured=measured)
+    told = estimate_cost(found, INGEST_CONFIG, model="m", price=None, concurrency=5, measured=measured)
     assert told.calls.likely == 20
     assert told.input_tokens.likely == 4.2 * 5_000
     assert told.output_tokens.likely == 1.0 * 5_000
@@ -102,13 +102,13 @@ def test_measured_figures_scale_with_the_text_and_their_range_with_their_spread(
 
 
 def test_what_was_measured_on_one_document_is_given_with_care() -> None:
-    measured = Measured(
+    measured = MeasuredUsage(
         rows=[_row("a", 2, 2_000, 600)], size_by_subject={"a": (2, 1_000)}, seconds_a_call=None, basis="2 chunks"
     )
-    told = estimate(_found(1_000), RECIPE, model="m", price=None, concurrency=1, measured=measured)
+    told = estimate_cost(_found(1_000), INGEST_CONFIG, model="m", price=None, concurrency=1, measured=measured)
     assert (round(told.output_tokens.low), round(told.output_tokens.high)) == (420, 780)
 
 
 def test_a_sample_is_the_same_each_time() -> None:
-    assert [each.input_hash for each in sample(_found(1, 2, 3), 2)] == ["00", "01"]
-    assert len(sample(_found(1), 5)) == 1
+    assert [each.input_hash for each in sample_chunks(_found(1, 2, 3), 2)] == ["00", "01"]
+    assert len(sample_chunks(_found(1), 5)) == 1

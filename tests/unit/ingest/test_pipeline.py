@@ -122,7 +122,7 @@ class FailingEmbedder(FakeEmbedder):
 
 
 def _cut_by_vectors(kb: Quipu, embedder: FakeEmbedder) -> None:
-    kb._components = replace(kb._components, recipe=replace(kb._components.recipe, embedder=embedder))
+    kb._components = replace(kb._components, ingest_config=replace(kb._components.ingest_config, embedder=embedder))
 
 
 def _talk(name: str) -> SourceDocument:

@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quipu.model.ids import chunk_id, digest, digest_bytes, relation_ends, relation_id
+from quipu.model.extraction import (
+    ExtractedClaim,
+    ExtractedEntity,
+    ExtractedRelation,
+    ExtractionExample,
+    GlossaryTerm,
+    Ontology,
+)
+from quipu.model.ids import chunk_id, digest, digest_bytes, relation_ends, relation_id, stable_repr
+from quipu.model.imported_graph import ImportedClaim, ImportedExtraction
 
 _PARTS = st.lists(st.text(max_size=5), max_size=4)
 
@@ -46,3 +55,21 @@ def test_a_relation_id_is_the_same_in_both_directions(left: str, right: str) -> 
 def test_what_is_no_relation_id_cannot_be_split(text: str) -> None:
     with pytest.raises(ValueError):
         relation_ends(text)
+
+
+def test_a_stable_repr_does_not_follow_the_renaming_of_a_class() -> None:
+    """Extractor identities in existing indexes are digests of these texts."""
+    entity = ExtractedEntity(name="it's", type="T", start=1)
+    example = ExtractionExample(text="x", entities=(entity,), relations=(ExtractedRelation(source="a", target="b"),))
+    ontology = Ontology(glossary=(GlossaryTerm(name="t", aliases=("a", "b")),), examples=(example,))
+    assert stable_repr(ontology) == (
+        "Ontology(is_strict=False, types=(), relations=(), glossary=(Term(name='t', definition='', type='', "
+        "aliases=('a', 'b')),), domain='', examples=(Example(text='x', entities=(FoundEntity(name=\"it's\", type='T', "
+        "description='', start=1, end=0, is_definition=False),), relations=(FoundRelation(source='a', target='b', "
+        "keywords=(), description='', weight=1.0),)),))"
+    )
+    claim = ImportedClaim(claim=ExtractedClaim(subject="a"), quote="q")
+    assert stable_repr(ImportedExtraction(document="d", claims=(claim,))) == (
+        "Recording(document='d', entities=(), relations=(), claims=(RecordedClaim(claim=FoundClaim(subject='a', "
+        "object='', type='', status='', dates='', description=''), quote='q'),))"
+    )

@@ -12,7 +12,7 @@ from quipu.ingest.llm.kinds import Kinds
 from quipu.ingest.llm.named import RULES
 from quipu.ingest.llm.options import ExtractionOptions
 from quipu.model.extraction import ChunkInput, Ontology
-from quipu.model.ids import digest
+from quipu.model.ids import digest, stable_repr
 from quipu.ports.ingest import ExtractionResult
 from quipu.ports.providers import LLM, Tokenizer
 from quipu.prompts.extraction import VERSION as PROMPT_VERSION
@@ -36,7 +36,7 @@ class LlmExtractor:
         conformer = Conformer(kinds, options.ontology)
         self._plan = Plan(options, conformer, kinds.words)
         self._choices = digest(
-            "llm extraction", VERSION, PROMPT_VERSION, PARSER_VERSION, RULES, tokenizer.identity, repr(options)
+            "llm extraction", VERSION, PROMPT_VERSION, PARSER_VERSION, RULES, tokenizer.identity, stable_repr(options)
         )
         self._n_fixed = tokenizer.count(self._plan.system.text + self._plan.schema)
         self.n_ahead = AHEAD * concurrency

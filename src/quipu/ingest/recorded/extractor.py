@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from quipu.ingest.recorded.places import Places, pattern_of
 from quipu.model.extraction import ChunkInput, ExtractedClaim, ExtractedEntity, ExtractedRelation, Extraction
-from quipu.model.ids import digest
+from quipu.model.ids import digest, stable_repr
 from quipu.model.imported_graph import ImportedClaim, ImportedExtraction
 from quipu.ports.ingest import ExtractionResult
 
@@ -62,7 +62,7 @@ class RecordedExtractor:
 
 def identity_of(recording: ImportedExtraction | None) -> str:
     """Return the identity of an extractor that knows this recording alone: it changes with anything recorded."""
-    return f"{IDENTITY} {digest('recorded', repr(recording))[:12]}"
+    return f"{IDENTITY} {digest('recorded', stable_repr(recording))[:12]}"
 
 
 def _divided(recording: ImportedExtraction, chunks: Sequence[ChunkInput]) -> Iterator[Extraction]:

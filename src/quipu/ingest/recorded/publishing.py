@@ -8,9 +8,16 @@ import asyncio
 from dataclasses import dataclass, replace
 
 from quipu.errors import QuipuError
-from quipu.ingest.facts import chunk_facts
-from quipu.ingest.likeness import similarities
-from quipu.ingest.reading import Recipe, Standing, content_hash, cut, draft, standing
+from quipu.ingest.chunkers.semantic import sentence_similarities
+from quipu.ingest.documents import (
+    ChangeStatus,
+    IngestConfig,
+    change_status,
+    chunk_document,
+    content_hash,
+    parse_document,
+)
+from quipu.ingest.extraction import chunk_facts
 from quipu.ingest.recorded.extractor import RecordedExtractor, identity_of
 from quipu.model.delta import ChunkFacts, Delta, DocumentFacts
 from quipu.model.derivation import ADOPTED
@@ -35,7 +42,9 @@ class Published:
     failed: tuple[tuple[str, str], ...] = ()
 
 
-async def publish_graph(graph: ImportedGraph, store: Store, recipe: Recipe, on_event: EventSink) -> Published:
+async def publish_graph(
+    graph: ImportedGraph, store: Store, ingest_config: IngestConfig, on_event: EventSink
+) -> Published:
     """Publish the documents that are not there as they stand, each with what is recorded of it.
 
     With the first goes the note that the graph's communities are those there are: they are to be adopted after this.
@@ -47,8 +56,8 @@ async def publish_graph(graph: ImportedGraph, store: Store, recipe: Recipe, on_e
             live = {document.id: document for document in await view.documents([source.id for source in batch])}
         facts: list[DocumentFacts] = []
         for source in batch:
-            before, own = live.get(source.id), _recipe_of(source, graph, recipe)
-            if standing(before, source, own) is Standing.READ:
+            before, own = live.get(source.id), _recipe_of(source, graph, ingest_config)
+            if change_status(before, source, own) is ChangeStatus.UNCHANGED:
                 done.n_unchanged += 1
                 continue
             try:
@@ -65,26 +74,26 @@ async def publish_graph(graph: ImportedGraph, store: Store, recipe: Recipe, on_e
     return done
 
 
-def _recipe_of(source: SourceDocument, graph: ImportedGraph, recipe: Recipe) -> Recipe:
+def _recipe_of(source: SourceDocument, graph: ImportedGraph, ingest_config: IngestConfig) -> IngestConfig:
     """Return how a document is read: by what is recorded of it alone, so that others may come without touching it."""
     recording = graph.recordings.get(source.id)
     known = {source.id: recording} if recording else {}
-    return replace(recipe, extractor=RecordedExtractor(known, identity_of(recording)))
+    return replace(ingest_config, extractor=RecordedExtractor(known, identity_of(recording)))
 
 
-async def _facts(source: SourceDocument, recipe: Recipe) -> DocumentFacts:
-    drafted = await asyncio.to_thread(draft, source, recipe)
-    (likeness,) = await similarities([drafted.sentences], recipe.embedder)
-    document = await asyncio.to_thread(cut, drafted, likeness, recipe)
+async def _facts(source: SourceDocument, ingest_config: IngestConfig) -> DocumentFacts:
+    drafted = await asyncio.to_thread(parse_document, source, ingest_config)
+    (likeness,) = await sentence_similarities([drafted.sentences], ingest_config.embedder)
+    document = await asyncio.to_thread(chunk_document, drafted, likeness, ingest_config)
     inputs = [_input(chunk) for chunk in document.chunks]
     said: dict[int, ChunkFacts] = {}
-    async for outcome in recipe.extractor.extract(inputs):
+    async for outcome in ingest_config.extractor.extract(inputs):
         if outcome.extraction is not None:
             said[outcome.index] = chunk_facts(document.chunks[outcome.index], outcome.extraction)
     return DocumentFacts(
         id=source.id,
         title=document.parsed.title,
-        content_hash=content_hash(source, recipe),
+        content_hash=content_hash(source, ingest_config),
         chunks=tuple(said[index] for index in range(len(inputs))),
         source=source.source,
         media_type=source.media_type,

@@ -48,7 +48,9 @@ def suggestion_request(chunks: Sequence[Chunk], means: Means, max_tokens: int, a
     types = [f"{rule.name}: {gloss}" if (gloss := type_gloss(rule)) else rule.name for rule in options.types]
     documents = tuple(sorted({chunk.document_id for chunk in chunks} & means.live))
     return ChatRequest(
-        messages=prompt.render(excerpts(chunks, max_tokens, means.recipe.tokenizer), types, language=options.language),
+        messages=prompt.render(
+            excerpts(chunks, max_tokens, means.ingest_config.tokenizer), types, language=options.language
+        ),
         role=Role.EXTRACT,
         max_output_tokens=prompt.MAX_OUTPUT_TOKENS,
         schema=prompt.SCHEMA,

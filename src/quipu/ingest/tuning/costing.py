@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import replace
 
-from quipu.ingest.estimate import Survey, estimate
+from quipu.ingest.estimate import DocumentSurvey, estimate_cost
 from quipu.ingest.tuning.asking import SAMPLE_TOKENS, suggestion_request
 from quipu.ingest.tuning.means import Means
 from quipu.ingest.tuning.passages import MAX_EXAMPLES, short_texts
@@ -20,14 +20,16 @@ async def cost_of(sample: Sample, means: Means) -> TuningCost | None:
     """Return what asking a model about a sample would take; None where none is asked."""
     if means.llm is None:
         return None
-    recipe, price = means.recipe, means.price
+    ingest_config, price = means.ingest_config, means.price
     texts = await asyncio.to_thread(short_texts, sample.read, MAX_EXAMPLES)
-    shown = [replace(each.chunk, text=each.text, n_tokens=recipe.tokenizer.count(each.text)) for each in texts]
+    shown = [replace(each.chunk, text=each.text, n_tokens=ingest_config.tokenizer.count(each.text)) for each in texts]
     chunks = [*shown, *sample.compared, *sample.compared]
-    found = Survey(unread={str(place): chunk for place, chunk in enumerate(chunks)}, n_chunks=len(chunks))
-    told = estimate(found, recipe, model=means.model, price=price, concurrency=means.concurrency, measured=None)
+    found = DocumentSurvey(unread={str(place): chunk for place, chunk in enumerate(chunks)}, n_chunks=len(chunks))
+    told = estimate_cost(
+        found, ingest_config, model=means.model, price=price, concurrency=means.concurrency, measured=None
+    )
     messages = suggestion_request(sample.read, means, SAMPLE_TOKENS[0]).messages
-    n = sum(recipe.tokenizer.count(message.text) for message in messages)
+    n = sum(ingest_config.tokenizer.count(message.text) for message in messages)
     sent = Range(low=n, likely=n, high=2 * n)  # twice, where the first reply is of no use
     money = None
     if told.cost is not None and price is not None:

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from quipu.ingest.documents import IngestConfig
 from quipu.ingest.llm import ExtractionOptions, LlmExtractor
-from quipu.ingest.reading import Recipe
 from quipu.model.graph import Chunk
 from quipu.model.usage import Price
 from quipu.ports.providers import LLM
@@ -17,7 +17,7 @@ class Means:
     are in the index: replies about them go when they go.
     """
 
-    recipe: Recipe
+    ingest_config: IngestConfig
     llm: LLM | None = None
     model: str = ""
     price: Price | None = None
@@ -27,7 +27,7 @@ class Means:
     @property
     def reader(self) -> LlmExtractor | None:
         """What reads chunks with a model, None where none is asked."""
-        extractor = self.recipe.extractor
+        extractor = self.ingest_config.extractor
         return extractor if self.llm is not None and isinstance(extractor, LlmExtractor) else None
 
     @property

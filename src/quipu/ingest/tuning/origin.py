@@ -1,6 +1,6 @@
 """Origin: what a suggestion is made from, in words a reader of the file can compare with an index and its settings."""
 
-from quipu.ingest.reading import Recipe
+from quipu.ingest.documents import IngestConfig
 from quipu.ingest.tuning.means import Means
 from quipu.ingest.tuning.sampling import Pool, Sample, Sizes
 from quipu.model.graph import Chunk
@@ -21,7 +21,7 @@ def origin_of(sample: Sample, pool: Pool, sizes: Sizes, means: Means) -> TuningO
             ("sample", str(sizes.n_sample)),
             ("compare", str(sizes.n_compare)),
             *_settings(means),
-            ("chunking", _chunking(means.recipe)),
+            ("chunking", _chunking(means.ingest_config)),
         ),
     )
 
@@ -34,11 +34,11 @@ def _told(chunk: Chunk) -> str:
 def _settings(means: Means) -> tuple[tuple[str, str], ...]:
     """Return what reads chunks, with a digest of all it depends on, and what of that is set by a user."""
     if means.reader is None:
-        return (("extractor", means.recipe.extractor.identity),)
+        return (("extractor", means.ingest_config.extractor.identity),)
     options = means.options
     ontology = options.ontology
     return (
-        ("extractor", means.recipe.extractor.identity),
+        ("extractor", means.ingest_config.extractor.identity),
         ("extraction_format", options.format),
         ("max_gleaning", str(options.max_gleaning)),
         ("always_glean", str(options.always_glean).lower()),
@@ -52,7 +52,10 @@ def _settings(means: Means) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _chunking(recipe: Recipe) -> str:
+def _chunking(ingest_config: IngestConfig) -> str:
     return "; ".join(
-        (*(f"{rule.match}: {rule.chunking.to_json()}" for rule in recipe.rules), recipe.chunking.to_json())
+        (
+            *(f"{rule.match}: {rule.chunking.to_json()}" for rule in ingest_config.rules),
+            ingest_config.chunking.to_json(),
+        )
     )

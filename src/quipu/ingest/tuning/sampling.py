@@ -8,8 +8,8 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from quipu.errors import InvalidDocument, InvalidInput
-from quipu.ingest.likeness import similarities
-from quipu.ingest.reading import Recipe, cut, draft
+from quipu.ingest.chunkers.semantic import sentence_similarities
+from quipu.ingest.documents import IngestConfig, chunk_document, parse_document
 from quipu.ingest.sources import FoundSource, UnreadableSource
 from quipu.model.document import Document, DocumentStatus, SourceDocument
 from quipu.model.event import EventSink, Progress
@@ -76,18 +76,18 @@ class Sample:
         return (*(_sampled(each) for each in self.read), *(_sampled(each, True) for each in self.compared))
 
 
-async def pool_of_sources(sources: Iterable[FoundSource], recipe: Recipe, on_event: EventSink) -> Pool:
+async def pool_of_sources(sources: Iterable[FoundSource], ingest_config: IngestConfig, on_event: EventSink) -> Pool:
     """Read and cut documents as adding would, where there are very many those with the lowest digest of content."""
     found, n_documents, n_unreadable = await asyncio.to_thread(_few, sources)
     pool = Pool([], n_documents, n_unreadable)
     for done, source in enumerate(found, 1):
         try:
-            drafted = await asyncio.to_thread(draft, source, recipe)
+            drafted = await asyncio.to_thread(parse_document, source, ingest_config)
         except InvalidDocument:
             pool.n_unreadable += 1
         else:
-            (likeness,) = await similarities([drafted.sentences], recipe.embedder)
-            pool.chunks += (await asyncio.to_thread(cut, drafted, likeness, recipe)).chunks
+            (likeness,) = await sentence_similarities([drafted.sentences], ingest_config.embedder)
+            pool.chunks += (await asyncio.to_thread(chunk_document, drafted, likeness, ingest_config)).chunks
         on_event(Progress(stage="read", done=done, total=len(found)))
     return pool
 

@@ -6,8 +6,8 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from quipu.errors import OverBudget, Unavailable
+from quipu.ingest.documents import extractor_input
 from quipu.ingest.llm import LlmExtractor
-from quipu.ingest.reading import extractor_input
 from quipu.ingest.tuning.difference import compared
 from quipu.ingest.tuning.means import Means
 from quipu.ingest.tuning.passages import MAX_EXAMPLES, example_of, short_texts

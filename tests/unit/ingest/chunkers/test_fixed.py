@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from quipu.ingest.chunkers import ChunkSpan, chunk
+from quipu.ingest.chunkers import ChunkSpan, chunk_spans
 from quipu.model.chunking import FIXED, Chunking
 from quipu.model.document import ParsedDocument
 from quipu.text.unicode import is_grapheme_boundary
@@ -21,7 +21,7 @@ def cut(
     overlap: int | None = None,
     count: Callable[[str], int] = count,
 ) -> list[ChunkSpan]:
-    return chunk(document, Chunking(method=FIXED, max_tokens=max_tokens, overlap=overlap), count=count)
+    return chunk_spans(document, Chunking(method=FIXED, max_tokens=max_tokens, overlap=overlap), count=count)
 
 
 def shared(document: ParsedDocument, before: ChunkSpan, after: ChunkSpan) -> str:

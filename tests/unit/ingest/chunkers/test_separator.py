@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quipu.ingest.chunkers import ChunkSpan, chunk
+from quipu.ingest.chunkers import ChunkSpan, chunk_spans
 from quipu.model.chunking import MAX_CHUNK_TOKENS, SEPARATOR, Chunking
 from quipu.model.document import ParsedDocument
 from tests.unit.ingest.chunkers.texts import PIECES, Writer, count, parsed, plain, table
@@ -15,7 +15,7 @@ RULE = "\n---\n"
 
 
 def cut(document: ParsedDocument, separator: str = RULE, max_tokens: int | None = None) -> list[ChunkSpan]:
-    return chunk(document, Chunking(method=SEPARATOR, separator=separator, max_tokens=max_tokens), count=count)
+    return chunk_spans(document, Chunking(method=SEPARATOR, separator=separator, max_tokens=max_tokens), count=count)
 
 
 def texts(text: str, separator: str = RULE, max_tokens: int | None = None) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from quipu.ingest.chunkers import ChunkSpan, chunk
+from quipu.ingest.chunkers import ChunkSpan, chunk_spans
 from quipu.ingest.chunkers.chunker import tokens_for_size
 from quipu.model.chunking import Chunking
 from quipu.model.document import Block, ParsedDocument
@@ -21,7 +21,7 @@ DATA = Path(__file__).resolve().parents[4] / "../shared/data/hirag_mix61/corpus.
 
 
 def cut(document: ParsedDocument, max_tokens: int = 1_200, count: Callable[[str], int] = count) -> list[ChunkSpan]:
-    return chunk(document, Chunking(max_tokens=max_tokens), count=count)
+    return chunk_spans(document, Chunking(max_tokens=max_tokens), count=count)
 
 
 def chunk_texts(text: str, max_tokens: int) -> list[str]:

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from quipu.errors import Busy, OverBudget, Overloaded, QuipuError, Refused, TooLong, Unavailable
+from quipu.ingest.extraction import extraction_from_json, extraction_to_json
 from quipu.ingest.llm import ExtractionOptions, LlmExtractor
-from quipu.ingest.reply import from_payload, to_payload
 from quipu.model.chat import ChatRequest, Completion, FinishReason, ReplyLifetime, Role, TokenCount
 from quipu.model.extraction import ChunkInput, ExtractedEntity, ExtractionExample, Ontology, TypeRule
 from quipu.ports.ingest import Extractor
@@ -50,7 +50,7 @@ async def test_a_chunk_is_asked_about_in_the_name_of_its_documents() -> None:
 async def test_an_extraction_can_be_kept() -> None:
     (outcome,) = await outcomes(extractor(SpokenLLM(WHOLE)), [CHUNK])
     assert outcome.extraction is not None
-    assert from_payload(to_payload(outcome.extraction)) == outcome.extraction
+    assert extraction_from_json(extraction_to_json(outcome.extraction)) == outcome.extraction
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from quipu.ingest.reading import Recipe
+from quipu.ingest.documents import IngestConfig
 from quipu.ingest.recorded.publishing import publish_graph
 from quipu.model.document import SourceDocument
 from quipu.model.event import ignore_event
@@ -38,8 +38,8 @@ def _graph(
     return ImportedGraph(identity=identity, documents=(source,), recordings={"d1": recording})
 
 
-def _recipe() -> Recipe:
-    return Recipe(
+def _recipe() -> IngestConfig:
+    return IngestConfig(
         parse=parse,
         media_types=MEDIA_TYPE_BY_SUFFIX,
         extractor=_Unasked(),  # type: ignore[arg-type]

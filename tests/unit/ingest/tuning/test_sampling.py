@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from quipu.ingest.documents import IngestConfig
 from quipu.ingest.local import LocalExtractor
-from quipu.ingest.reading import Recipe
 from quipu.ingest.sources import FoundSource, find_sources
 from quipu.ingest.tuning import sampling
 from quipu.ingest.tuning.sampling import choose, pool_of_sources, spread
@@ -71,7 +71,7 @@ async def test_documents_are_cut_for_real_and_what_cannot_be_read_is_counted(
     for name in "abcd":
         (tmp_path / f"{name}.md").write_text(f"# {name}\n\nThe text of {name}.", encoding="utf-8")
     (tmp_path / "empty.md").write_text("", encoding="utf-8")
-    recipe = Recipe(
+    ingest_config = IngestConfig(
         parse=parse,
         media_types=MEDIA_TYPE_BY_SUFFIX,
         extractor=LocalExtractor(),
@@ -82,9 +82,9 @@ async def test_documents_are_cut_for_real_and_what_cannot_be_read_is_counted(
     def sources() -> Iterator[FoundSource]:
         return find_sources([tmp_path], root=tmp_path, media_types=MEDIA_TYPE_BY_SUFFIX)
 
-    pool = await pool_of_sources(sources(), recipe, ignore_event)
+    pool = await pool_of_sources(sources(), ingest_config, ignore_event)
     assert sorted(each.document_id for each in pool.chunks) == ["a.md", "b.md", "c.md", "d.md"]
     assert (pool.n_documents, pool.n_unreadable) == (5, 1)
     monkeypatch.setattr(sampling, "MAX_DOCUMENTS", 2)
-    few = await pool_of_sources(sources(), recipe, ignore_event)
+    few = await pool_of_sources(sources(), ingest_config, ignore_event)
     assert len({each.document_id for each in few.chunks}) <= 2 < few.n_documents

@@ -1,8 +1,80 @@
-"""Tests of turning extractions into facts."""
+"""Tests of extraction: cached replies as JSON, replies committed as they arrive, and the facts of a chunk."""
 
-from quipu.ingest.facts import chunk_facts
+import asyncio
+from typing import cast
+
+import pytest
+
+from quipu.errors import Corrupt
+from quipu.ingest.extraction import ReplyWriter, chunk_facts, extraction_from_json, extraction_to_json
+from quipu.model.delta import CommitResult, Delta, ExtractionReply
 from quipu.model.extraction import ExtractedAlias, ExtractedClaim, ExtractedEntity, ExtractedRelation, Extraction
 from quipu.model.graph import UNKNOWN_TYPE, Chunk, ClaimMention
+from quipu.ports.store import Store
+
+
+class SlowStore:
+    """A store whose commits wait to be let through, and remember what they held."""
+
+    def __init__(self) -> None:
+        self.committed: list[list[str]] = []
+        self.gate = asyncio.Event()
+
+    async def commit(self, delta: Delta) -> CommitResult:
+        """Wait, then remember."""
+        await self.gate.wait()
+        self.committed.append([reply.input_hash for reply in delta.replies])
+        return CommitResult(revision=1)
+
+
+def _reply(name: str) -> ExtractionReply:
+    return ExtractionReply(input_hash=name, document_id="d", payload="{}")
+
+
+async def test_replies_that_arrive_during_a_commit_share_the_next_one() -> None:
+    store = SlowStore()
+    async with ReplyWriter(cast("Store", store)) as writer:
+        writer.write([_reply("a")])
+        await asyncio.sleep(0)
+        writer.write([_reply("b")])
+        writer.write([_reply("c")])
+        store.gate.set()
+    assert store.committed == [["a"], ["b", "c"]]
+
+
+async def test_what_has_arrived_is_committed_when_the_work_is_interrupted() -> None:
+    store = SlowStore()
+    store.gate.set()
+    with pytest.raises(KeyError):
+        async with ReplyWriter(cast("Store", store)) as writer:
+            writer.write([_reply("a")])
+            raise KeyError
+    assert store.committed == [["a"]]
+
+
+EXTRACTION = Extraction(
+    entities=(
+        ExtractedEntity(name="长城", type="Location", description="长城很长。", start=1, end=3, is_definition=True),
+    ),
+    relations=(ExtractedRelation(source="a", target="b", keywords=("x", "y"), description="d", weight=2.5),),
+    aliases=(ExtractedAlias(name="World Health Organization", alias="WHO"),),
+    claims=(ExtractedClaim(subject="a", object="b", type="fraud", status="suspected", dates="1999", description="d"),),
+)
+
+
+def test_a_reply_gives_back_the_extraction_it_was_made_of() -> None:
+    assert extraction_from_json(extraction_to_json(EXTRACTION)) == EXTRACTION
+
+
+def test_a_reply_from_before_there_were_claims_is_read() -> None:
+    assert extraction_from_json('{"entities":[],"relations":[],"aliases":[]}') == Extraction()
+
+
+@pytest.mark.parametrize("payload", ["", "{}", "[]", '{"entities": [{"nam": 1}], "relations": [], "aliases": []}'])
+def test_a_damaged_reply_is_refused_with_a_remedy(payload: str) -> None:
+    with pytest.raises(Corrupt, match="quipu verify"):
+        extraction_from_json(payload)
+
 
 CHUNK = Chunk(
     id="c", document_id="d", title="", ordinal=0, text="text", start=0, end=4, n_tokens=1, text_hash="t", input_hash="i"

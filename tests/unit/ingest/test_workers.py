@@ -1,12 +1,15 @@
-"""Crew: groups of chunks side by side."""
+"""Tests of the worker pool and of the lease heartbeat."""
 
 import asyncio
 import gc
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from quipu.ingest.crew import Crew, Group
+from quipu.errors import Busy, Corrupt, QuipuError, Unavailable
+from quipu.ingest.workers import ChunkTask, WorkerPool, lease_heartbeat
+from tests.unit.stores.opening import open_index
 
 
 class Work:
@@ -18,7 +21,7 @@ class Work:
         self.answered: dict[str, Callable[[int], None]] = {}
         self.gates: dict[str, asyncio.Event] = {}
 
-    def group(self, name: str) -> Group:
+    def group(self, name: str) -> ChunkTask:
         self.gates[name] = asyncio.Event()
 
         async def run(answered: Callable[[int], None]) -> None:
@@ -35,8 +38,8 @@ async def _settle() -> None:
         await asyncio.sleep(0)
 
 
-async def _has_room(crew: Crew) -> bool:
-    task = asyncio.create_task(crew.room())
+async def _has_room(pool: WorkerPool) -> bool:
+    task = asyncio.create_task(pool.wait_for_room())
     await _settle()
     is_done = task.done()
     task.cancel()
@@ -45,28 +48,28 @@ async def _has_room(crew: Crew) -> bool:
 
 async def test_without_chunks_ahead_one_group_follows_the_other() -> None:
     work = Work()
-    async with Crew(0) as crew:
-        crew.start(work.group("a"), 5)
-        assert not await _has_room(crew)
+    async with WorkerPool(0) as pool:
+        pool.start(work.group("a"), 5)
+        assert not await _has_room(pool)
         work.answered["a"](5)
-        assert not await _has_room(crew)  # all is answered, but not published yet
+        assert not await _has_room(pool)  # all is answered, but not published yet
         work.gates["a"].set()
-        assert await _has_room(crew)
+        assert await _has_room(pool)
     assert work.ended == ["a"]
 
 
 async def test_there_is_room_while_fewer_chunks_wait_than_are_wanted_ahead() -> None:
     work = Work()
-    async with Crew(4) as crew:
-        assert await _has_room(crew)
-        crew.start(work.group("a"), 3)
-        assert await _has_room(crew)
-        crew.start(work.group("b"), 3)
-        assert not await _has_room(crew)
+    async with WorkerPool(4) as pool:
+        assert await _has_room(pool)
+        pool.start(work.group("a"), 3)
+        assert await _has_room(pool)
+        pool.start(work.group("b"), 3)
+        assert not await _has_room(pool)
         work.answered["a"](2)
-        assert not await _has_room(crew)
+        assert not await _has_room(pool)
         work.answered["b"](1)
-        assert await _has_room(crew)
+        assert await _has_room(pool)
         work.gates["a"].set()
         work.gates["b"].set()
     assert sorted(work.ended) == ["a", "b"]
@@ -74,12 +77,12 @@ async def test_there_is_room_while_fewer_chunks_wait_than_are_wanted_ahead() -> 
 
 async def test_chunks_a_group_never_answered_are_not_waited_for() -> None:
     work = Work()
-    async with Crew(2) as crew:
-        crew.start(work.group("a"), 100)
+    async with WorkerPool(2) as pool:
+        pool.start(work.group("a"), 100)
         await _settle()
         work.gates["a"].set()
-        assert await _has_room(crew)
-        assert crew.is_idle
+        assert await _has_room(pool)
+        assert pool.is_idle
 
 
 async def test_the_failure_of_a_group_stops_the_others_and_is_raised() -> None:
@@ -89,10 +92,10 @@ async def test_the_failure_of_a_group_stops_the_others_and_is_raised() -> None:
         raise ZeroDivisionError("out of order")
 
     with pytest.raises(ZeroDivisionError, match="out of order"):
-        async with Crew(10) as crew:
-            crew.start(work.group("a"), 1)
-            crew.start(fail, 1)
-            await crew.all_done()
+        async with WorkerPool(10) as pool:
+            pool.start(work.group("a"), 1)
+            pool.start(fail, 1)
+            await pool.wait_until_idle()
     assert work.begun == ["a"]
     assert work.ended == []
 
@@ -100,8 +103,8 @@ async def test_the_failure_of_a_group_stops_the_others_and_is_raised() -> None:
 async def test_leaving_by_an_error_stops_every_group() -> None:
     work = Work()
     with pytest.raises(KeyboardInterrupt):
-        async with Crew(10) as crew:
-            crew.start(work.group("a"), 1)
+        async with WorkerPool(10) as pool:
+            pool.start(work.group("a"), 1)
             await _settle()
             raise KeyboardInterrupt
     assert (work.begun, work.ended) == (["a"], [])
@@ -115,10 +118,31 @@ async def test_groups_that_fail_together_leave_no_failure_that_nobody_heard_of()
         raise ZeroDivisionError("out of order")
 
     with pytest.raises(ZeroDivisionError):
-        async with Crew(10) as crew:
+        async with WorkerPool(10) as pool:
             for _ in range(3):
-                crew.start(fail, 1)
-            await crew.all_done()
-    del crew
+                pool.start(fail, 1)
+            await pool.wait_until_idle()
+    del pool
     gc.collect()
     assert unheard == []
+
+
+@pytest.mark.parametrize("error", [Busy("taken"), Unavailable("The disk is full."), Corrupt("A page cannot be read.")])
+async def test_a_renewal_that_fails_is_followed_by_others(
+    error: QuipuError, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcomes = asyncio.Queue[QuipuError | None]()
+    async with open_index(tmp_path / "index.sqlite", lease_s=0.003) as store:
+
+        async def renew() -> None:
+            failure = error if outcomes.empty() else None
+            outcomes.put_nowait(failure)
+            if failure:
+                raise failure
+            has_gone_on.set()
+
+        has_gone_on = asyncio.Event()
+        monkeypatch.setattr(store, "renew", renew)
+        async with lease_heartbeat(store), asyncio.timeout(10):
+            await has_gone_on.wait()
+    assert outcomes.get_nowait() is error

@@ -1,0 +1,175 @@
+"""One document: how it is read (IngestConfig), whether it has changed (ChangeStatus), and its text and chunks."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum, auto
+
+from quipu.ingest.chunkers import CHUNKERS, chunk_spans, sentences_to_compare, with_header
+from quipu.ingest.chunkers.semantic import sentence_similarities
+from quipu.model.chunking import Chunking, ChunkingRule
+from quipu.model.document import (
+    Document,
+    DocumentStatus,
+    ParsedDocument,
+    SourceDocument,
+    is_same_content,
+    is_same_extraction,
+    join_content_hash,
+)
+from quipu.model.extraction import ChunkInput
+from quipu.model.graph import Chunk
+from quipu.model.ids import chunk_id, digest, digest_bytes
+from quipu.ports.ingest import Extractor
+from quipu.ports.providers import Embedder, Tokenizer
+from quipu.ports.store import Store
+
+READING = "reading/2"  # raise it whenever parsers or chunkers give another result for the same bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestConfig:
+    """How documents are parsed, chunked and extracted.
+
+    `media_types` maps each file suffix that can be read to its media type. The chunking of a document is its own, else
+    that of the first of `rules` that matches its id, else `chunking`. `embedder` embeds sentences for the chunking
+    method that compares them.
+    """
+
+    parse: Callable[[SourceDocument], ParsedDocument]
+    media_types: Mapping[str, str]
+    extractor: Extractor
+    tokenizer: Tokenizer
+    embedder: Embedder
+    chunking: Chunking = field(default_factory=Chunking)
+    rules: tuple[ChunkingRule, ...] = ()
+
+    def with_chunking(self, chunking: Chunking | None) -> "IngestConfig":
+        """Return the configuration of one call: a `chunking` given there replaces the setting and all rules."""
+        return self if chunking is None else replace(self, chunking=chunking, rules=())
+
+    def chunking_of(self, source: SourceDocument) -> Chunking:
+        """Return how to chunk a document."""
+        matching = (rule.chunking for rule in self.rules if rule.applies_to(source.id))
+        return source.chunking or next(matching, self.chunking)
+
+
+class ChangeStatus(Enum):
+    """What must be done with a document that is added, given what the index holds."""
+
+    CHANGED = auto()  # new, changed, or incomplete: it must be read
+    UNCHANGED = auto()
+    READ_OTHERWISE = auto()  # unchanged, but read by another extractor or with other settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedSource:
+    """A parsed document that is not yet chunked; `sentences` are those to compare first, if its chunking needs that."""
+
+    source: SourceDocument
+    parsed: ParsedDocument
+    chunking: Chunking
+    sentences: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkedDocument:
+    """A parsed document and its chunks in order."""
+
+    source: SourceDocument
+    parsed: ParsedDocument
+    chunks: tuple[Chunk, ...]
+
+
+async def indexed_documents(sources: Sequence[SourceDocument], store: Store) -> dict[str, Document]:
+    """Return what the index holds of these documents, by id; new documents are missing."""
+    async with store.view() as view:
+        return {document.id: document for document in await view.documents([source.id for source in sources])}
+
+
+def change_status(indexed: Document | None, source: SourceDocument, config: IngestConfig) -> ChangeStatus:
+    """Compare a document with what the index holds of it.
+
+    A document that was read only in part is read again, but only by the extractor that read it.
+    """
+    if indexed is None or indexed.status not in (DocumentStatus.READY, DocumentStatus.PARTIAL):
+        return ChangeStatus.CHANGED
+    old_hash, new_hash = indexed.content_hash, content_hash(source, config)
+    if is_same_extraction(old_hash, new_hash) or old_hash == _hash_without_reader(source, config):
+        return ChangeStatus.UNCHANGED if indexed.status is DocumentStatus.READY else ChangeStatus.CHANGED
+    return ChangeStatus.READ_OTHERWISE if is_same_content(old_hash, new_hash) else ChangeStatus.CHANGED
+
+
+def content_hash(source: SourceDocument, config: IngestConfig) -> str:
+    """Return the hash of a document's content and of how it is read; see model.content_hash."""
+    content = _content_digest(source, config, digest(READING, config.tokenizer.identity))
+    return join_content_hash(content, config.extractor.identity, config.extractor.description)
+
+
+async def read_document(source: SourceDocument, config: IngestConfig) -> ChunkedDocument:
+    """Parse and chunk one document. Raises InvalidDocument if it cannot be read, and the errors of the embedder."""
+    parsed_source = await asyncio.to_thread(parse_document, source, config)
+    similarities: Sequence[float] = ()
+    if parsed_source.sentences:
+        (similarities,) = await sentence_similarities([parsed_source.sentences], config.embedder)
+    return await asyncio.to_thread(chunk_document, parsed_source, similarities, config)
+
+
+def parse_document(source: SourceDocument, config: IngestConfig) -> ParsedSource:
+    """Parse a document. Raises InvalidDocument if it cannot be read."""
+    parsed = config.parse(source)
+    chunking = config.chunking_of(source)
+    sentences = sentences_to_compare(parsed, chunking)
+    return ParsedSource(source=source, parsed=parsed, chunking=chunking, sentences=sentences)
+
+
+def chunk_document(parsed_source: ParsedSource, similarities: Sequence[float], config: IngestConfig) -> ChunkedDocument:
+    """Cut a parsed document into chunks; `similarities` are the sentence similarities of its `sentences`."""
+    source, parsed, count = parsed_source.source, parsed_source.parsed, config.tokenizer.count
+    n_by_text_hash: Counter[str] = Counter()
+    chunks: list[Chunk] = []
+    spans = chunk_spans(parsed, parsed_source.chunking, count=count, similarities=similarities)
+    for ordinal, span in enumerate(spans):
+        text = parsed.text[span.start : span.end]
+        text_hash = digest(text)
+        chunk_input = ChunkInput(text=text, title=parsed.title, headings=span.headings, header=span.header)
+        chunks.append(
+            Chunk(
+                id=chunk_id(source.id, text_hash, n_by_text_hash[text_hash]),
+                document_id=source.id,
+                title=parsed.title,
+                ordinal=ordinal,
+                text=text,
+                start=span.start,
+                end=span.end,
+                n_tokens=count(with_header(span.header, text)),
+                text_hash=text_hash,
+                input_hash=chunk_input.hash(config.extractor.identity),
+                headings=span.headings,
+                page=span.page,
+                header=span.header,
+            )
+        )
+        n_by_text_hash[text_hash] += 1
+    return ChunkedDocument(source=source, parsed=parsed, chunks=tuple(chunks))
+
+
+def extractor_input(chunk: Chunk, documents: tuple[str, ...] = ()) -> ChunkInput:
+    """Return what an extractor receives of a chunk; `documents` are the ids of the documents that it is for."""
+    return ChunkInput(
+        text=chunk.text, title=chunk.title, headings=chunk.headings, header=chunk.header, documents=documents
+    )
+
+
+def _hash_without_reader(source: SourceDocument, config: IngestConfig) -> str:
+    """Return the content hash of the same document in an index made before hashes named the reader."""
+    return _content_digest(source, config, digest(READING, config.extractor.identity, config.tokenizer.identity))
+
+
+def _content_digest(source: SourceDocument, config: IngestConfig, reading: str) -> str:
+    metadata = [f"{key}={value!r}" for key, value in sorted(source.metadata.items())]
+    chunking = config.chunking_of(source)
+    embedder = config.embedder.identity if CHUNKERS[chunking.method].reads_vectors else ""
+    reading = digest(reading, chunking.to_json(), embedder)
+    return digest(reading, digest_bytes(source.data), source.media_type, source.title, source.source, *metadata)

@@ -1,0 +1,118 @@
+"""Queue: new and changed documents are queued for the pipeline; unchanged ones are skipped."""
+
+import asyncio
+import math
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from quipu.errors import InvalidInput
+from quipu.ingest.documents import ChangeStatus, IngestConfig, change_status, indexed_documents
+from quipu.ingest.pipeline import MAX_GROUP_BYTES, MAX_JOBS
+from quipu.ingest.sources import MAX_BYTES, FoundSource, SkippedFiles, UnreadableSource, checked_id, checked_metadata
+from quipu.model.delta import Delta
+from quipu.model.document import SourceDocument
+from quipu.model.event import EventSink, Progress
+from quipu.ports.store import Store
+from quipu.text.unicode import find_text_with_surrogate
+
+
+@dataclass(slots=True)
+class EnqueueResult:
+    """What happened to the documents that were added, by id.
+
+    `n_by_other_reader` counts those of the `unchanged` that another extractor or other settings have read, by the
+    description of that reader.
+    """
+
+    added: list[str] = field(default_factory=list)
+    updated: list[str] = field(default_factory=list)
+    unchanged: list[str] = field(default_factory=list)
+    n_by_other_reader: Counter[str] = field(default_factory=Counter)
+    unreadable: list[UnreadableSource] = field(default_factory=list)
+    skipped: SkippedFiles | None = None
+
+
+async def _no_preparation() -> None:
+    """Do nothing."""
+
+
+async def enqueue_documents(
+    sources: Iterable[FoundSource],
+    store: Store,
+    config: IngestConfig,
+    on_event: EventSink,
+    prepare: Callable[[], Awaitable[None]] = _no_preparation,
+    *,
+    reread: bool = False,
+) -> EnqueueResult:
+    """Queue new and changed documents durably, a few megabytes per commit.
+
+    Unchanged documents are skipped, also those that another extractor or other settings have read, unless `reread`.
+    The chunking of each document is decided here and queued with it, so that whoever resumes the work uses the same.
+    `prepare` is awaited before the first documents are queued; it is not called if nothing is queued. Raises
+    InvalidInput for a document that could not be stored.
+    """
+    result = EnqueueResult()
+    batches = _batches(sources, result)
+    while batch := await asyncio.to_thread(next, batches, None):
+        source_by_id = {source.id: source for source in batch}
+        indexed_by_id = await indexed_documents(list(source_by_id.values()), store)
+        queued: list[SourceDocument] = []
+        for source in source_by_id.values():
+            indexed = indexed_by_id.get(source.id)
+            status = change_status(indexed, source, config)
+            if indexed and status is ChangeStatus.READ_OTHERWISE and not reread:
+                result.n_by_other_reader[indexed.reader] += 1
+                result.unchanged.append(source.id)
+            elif status is ChangeStatus.UNCHANGED:
+                result.unchanged.append(source.id)
+            else:
+                queued.append(replace(source, chunking=config.chunking_of(source)))
+                (result.updated if indexed and indexed.version else result.added).append(source.id)
+        if queued:
+            await prepare()
+            await store.commit(Delta(enqueue=queued))
+        n_read = len(result.added) + len(result.updated) + len(result.unchanged)
+        on_event(Progress(stage="read", done=n_read, total=n_read))
+    return result
+
+
+def _batches(sources: Iterable[FoundSource], result: EnqueueResult) -> Iterator[list[SourceDocument]]:
+    """Yield documents, a few megabytes at a time; note unreadable sources and skipped files in `result`."""
+    batch: list[SourceDocument] = []
+    n_bytes = 0
+    for source in sources:
+        if isinstance(source, UnreadableSource):
+            result.unreadable.append(source)
+            continue
+        if isinstance(source, SkippedFiles):
+            result.skipped = source
+            continue
+        _check(source)
+        batch.append(source)
+        n_bytes += len(source.data)
+        if n_bytes >= MAX_GROUP_BYTES or len(batch) == MAX_JOBS:
+            yield batch
+            batch, n_bytes = [], 0
+    if batch:
+        yield batch
+
+
+def _check(source: SourceDocument) -> None:
+    """Raise InvalidInput for a document that could not be named, stored or filtered later."""
+    document_id = checked_id(source.id)
+    checked_metadata(source.metadata)
+    if text := find_text_with_surrogate([document_id, source.title, source.source, source.metadata]):
+        raise InvalidInput(
+            f"{text[:80]!r}, of the document {document_id[:80]!r}, holds a lone surrogate.",
+            remedy="Decode it from its bytes again, with errors='replace'.",
+        )
+    if len(source.data) > MAX_BYTES:
+        raise InvalidInput(f"The document {document_id!r} holds more than {MAX_BYTES:,} bytes.", remedy="Split it.")
+    for key, value in source.metadata.items():
+        if not key.strip() or (isinstance(value, float) and not math.isfinite(value)):
+            raise InvalidInput(
+                f"The metadata {key!r} = {value!r} of {document_id!r} cannot be compared.",
+                remedy="Give every field a name, and only finite numbers.",
+            )

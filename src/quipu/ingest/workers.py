@@ -1,0 +1,103 @@
+"""Workers: a pool that processes groups of chunks concurrently, and the heartbeat that keeps leases alive."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
+from types import TracebackType
+from typing import Self
+
+from quipu.errors import QuipuError
+from quipu.ports.store import Store
+
+ChunkTask = Callable[[Callable[[int], None]], Coroutine[None, None, None]]
+
+
+class WorkerPool:
+    """Runs tasks that each process a group of chunks, so that about `n_ahead` chunks wait for an outcome.
+
+    An extractor that waits for a model then always has chunks to read. With `n_ahead` 0, one task runs after another.
+    If a task fails, its error is raised at the next use of the pool. Leaving the context waits for all tasks; leaving
+    it by an error cancels them.
+    """
+
+    def __init__(self, n_ahead: int) -> None:
+        self._n_ahead = n_ahead
+        self._n_waiting = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._progress = asyncio.Event()
+
+    @property
+    def is_idle(self) -> bool:
+        """Say whether no task is running."""
+        return not self._tasks
+
+    def start(self, chunk_task: ChunkTask, n_chunks: int) -> None:
+        """Start a task of `n_chunks` chunks. It receives a function to call with the number of chunks just finished."""
+        n_unfinished = n_chunks
+
+        def on_finished(n: int) -> None:
+            nonlocal n_unfinished
+            n_unfinished -= n
+            self._n_waiting -= n
+            self._progress.set()
+
+        self._n_waiting += n_chunks
+        task = asyncio.create_task(chunk_task(on_finished))
+        self._tasks.add(task)
+        task.add_done_callback(lambda _: on_finished(n_unfinished))
+
+    async def wait_for_room(self) -> None:
+        """Wait until another task should be started."""
+        while self._tasks and (self._n_ahead == 0 or self._n_waiting >= self._n_ahead):
+            await self._wait_for_progress()
+        self._remove_done()
+
+    async def wait_until_idle(self) -> None:
+        """Wait until no task is running."""
+        while self._tasks:
+            await self._wait_for_progress()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if error is None:
+                await self.wait_until_idle()
+        finally:
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _wait_for_progress(self) -> None:
+        self._remove_done()
+        if self._tasks:
+            self._progress.clear()
+            await self._progress.wait()
+            self._remove_done()
+
+    def _remove_done(self) -> None:
+        """Forget the tasks that are done; raises the error of one that failed."""
+        for task in [task for task in self._tasks if task.done()]:
+            self._tasks.remove(task)
+            task.result()
+
+
+@asynccontextmanager
+async def lease_heartbeat(store: Store) -> AsyncIterator[None]:
+    """Renew every lease that the store holds, until the context ends."""
+
+    async def beat() -> None:
+        while True:
+            await asyncio.sleep(store.lease_s / 3)
+            with suppress(QuipuError):  # busy, or a full disk: the next beat comes before the lease ends
+                await store.renew()
+
+    task = asyncio.create_task(beat())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
