@@ -15,8 +15,8 @@ from quipu.model.chat import ChatRequest, Completion, Role
 from quipu.model.cluster import Hierarchy, report_text
 from quipu.model.delta import Delta
 from quipu.ports.providers import TextSink, ignore_text
-from quipu.stores.relational import partitions
-from quipu.stores.relational.partitions import Touched
+from quipu.stores.relational import cluster_writes
+from quipu.stores.relational.cluster_writes import Touched
 from quipu.stores.relational.schema import metadata
 from quipu.testing import facts
 from quipu.testing.llm import ScriptedLLM
@@ -130,6 +130,6 @@ async def test_no_word_that_is_taken_back_while_replies_are_under_way_is_left(re
 
 
 async def test_the_law_fails_where_reports_and_aggregates_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partitions, "follow", lambda *_: Touched())
+    monkeypatch.setattr(cluster_writes, "follow_mentions", lambda *_: Touched())
     with pytest.raises(AssertionError):
         await test_no_word_of_a_removed_document_is_left(True, tmp_path)

@@ -8,9 +8,9 @@ import pytest
 
 from quipu.engine import Quipu
 from quipu.model.cluster import Hierarchy
-from quipu.stores.relational import cluster_relations, partitions, sentences
+from quipu.stores.relational import chunks, cluster_writes
 from quipu.stores.relational import synonyms as synonym_rows
-from quipu.stores.relational.partitions import Touched
+from quipu.stores.relational.cluster_writes import Touched
 from quipu.testing.llm import ScriptedLLM
 from tests.laws.derived_world import (
     NAMES,
@@ -78,10 +78,13 @@ async def test_so_it_does_where_a_model_tells(laws_scale: int, tmp_path: Path) -
 
 # What is broken, and the history in which it shows soonest.
 FAULTS: Mapping[str, tuple[int, Callable[[pytest.MonkeyPatch], None]]] = {
-    "synonyms stay": (2, lambda patch: patch.setattr(synonym_rows, "forget", lambda *_: frozenset())),
-    "sentences stay": (2, lambda patch: patch.setattr(sentences, "drop", lambda *_: None)),
-    "changes unsettle nothing": (1, lambda patch: patch.setattr(partitions, "follow", lambda *_: Touched())),
-    "relations of aggregates stay": (0, lambda patch: patch.setattr(cluster_relations, "drop", lambda *_: None)),
+    "synonyms stay": (2, lambda patch: patch.setattr(synonym_rows, "drop_synonyms", lambda *_: frozenset())),
+    "sentences stay": (2, lambda patch: patch.setattr(chunks, "drop_sentences", lambda *_: None)),
+    "changes unsettle nothing": (
+        1,
+        lambda patch: patch.setattr(cluster_writes, "follow_mentions", lambda *_: Touched()),
+    ),
+    "relations of aggregates stay": (0, lambda patch: patch.setattr(cluster_writes, "drop_relations", lambda *_: None)),
 }
 
 
@@ -119,6 +122,6 @@ async def test_reports_are_those_of_the_communities_as_they_are(asks: bool, tmp_
 async def test_the_law_of_reports_fails_where_changes_unsettle_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(partitions, "follow", lambda *_: Touched())
+    monkeypatch.setattr(cluster_writes, "follow_mentions", lambda *_: Touched())
     with pytest.raises(AssertionError):
         await test_reports_are_those_of_the_communities_as_they_are(False, tmp_path)

@@ -78,7 +78,7 @@ async def test_any_history_ends_in_the_state_of_a_fresh_build_of_its_survivors(l
 async def test_the_law_fails_where_summaries_outlive_what_they_sum_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(summaries, "changed", lambda *_: set())
+    monkeypatch.setattr(summaries, "with_changed_descriptions", lambda *_: set())
     assert await differs(tmp_path, 0)
 
 

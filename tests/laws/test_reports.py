@@ -17,9 +17,9 @@ from quipu.model.cluster import Hierarchy, Partition
 from quipu.model.delta import Delta, DocumentFacts
 from quipu.model.event import ignore_event
 from quipu.providers.local import ByteTokenizer
-from quipu.stores.relational import partitions
+from quipu.stores.relational import cluster_writes
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.partitions import Touched
+from quipu.stores.relational.cluster_writes import Touched
 from quipu.stores.relational.store import RelationalStore
 from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.testing.facts import Passage, document, entity, passage, relation
@@ -142,7 +142,7 @@ async def test_no_word_is_left_where_entities_have_moved_from_one_community_to_a
 
 
 async def test_the_law_fails_where_reports_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partitions, "follow", lambda *_: Touched())
+    monkeypatch.setattr(cluster_writes, "follow_mentions", lambda *_: Touched())
     async with _open(tmp_path, asks=False) as context:
         await context.store.commit(Delta(publish=[letter(number) for number in range(12)]))
         await _refresh(context)

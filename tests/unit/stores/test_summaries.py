@@ -97,6 +97,6 @@ async def test_verify_notices_where_outdated_summaries_are_kept(
 ) -> None:
     """A seeded fault: never find that descriptions have changed."""
     await summarise(store)
-    monkeypatch.setattr(summaries, "changed", lambda *_: set())
+    monkeypatch.setattr(summaries, "with_changed_descriptions", lambda *_: set())
     await store.commit(_saying("b", 20))
     assert any("other descriptions" in difference for difference in await store.verify())

@@ -1,36 +1,43 @@
-"""Clusters in tables: which there are, who is in them, and what has yet to be written of them."""
+"""Clusters: read with their members, their reports, the relations between them, and what has no report yet.
 
+`cluster_writes.py` writes them.
+"""
+
+import json
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from sqlalchemy import Connection, and_, bindparam, case, func, or_, select
+from sqlalchemy import Connection, Row, and_, bindparam, case, func, or_, select
 
-from quipu.model.cluster import Cluster, ClusterCount, Hierarchy
+from quipu.model.cluster import Cluster, ClusterCount, ClusterRelation, ClusterReport, Finding, Hierarchy, report_text
+from quipu.model.fold import thousandths_to_weight
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.allowed_clusters import clusters_within
-from quipu.stores.relational.memo import once
-from quipu.stores.relational.snapshot import Snapshot
-from quipu.stores.relational.sql import ByValues
+from quipu.stores.relational.filters import allowed_clusters, visible_entities, visible_reports
+from quipu.stores.relational.snapshot import Snapshot, cached_value, in_order
+from quipu.stores.relational.sql import ByValues, texts_from_json
 
-_k, _m, _p, _e = s.cluster.c, s.membership.c, s.report.c, s.entity.c
-_holder = s.cluster.alias("holder")
+_k, _m, _p, _r, _e = s.cluster.c, s.membership.c, s.report.c, s.cluster_relation.c, s.entity.c
+_parent = s.cluster.alias("parent_cluster")
+_source, _target = s.cluster.alias("source_cluster"), s.cluster.alias("target_cluster")
 _CLUSTER = select(
-    _k.rid, _k.id, _k.level, _k.n_entities, _k.inputs_hash, func.coalesce(_holder.c.id, "").label("parent")
-).outerjoin(_holder, _holder.c.rid == _k.parent)
-_of = _k.hierarchy == bindparam("of")
-_is_of = _k.hierarchy.concat("") == bindparam("of")  # so that the planner does not start with all clusters
-_ALL = _CLUSTER.where(_of)
-_SOME = ByValues(_CLUSTER.where(_is_of), _k.id)
+    _k.rid, _k.id, _k.level, _k.n_entities, _k.inputs_hash, func.coalesce(_parent.c.id, "").label("parent")
+).outerjoin(_parent, _parent.c.rid == _k.parent)
+_in_hierarchy = _k.hierarchy == bindparam("hierarchy")
+_has_hierarchy = _k.hierarchy.concat("") == bindparam("hierarchy")  # keeps the planner from starting with all clusters
+_ALL = _CLUSTER.where(_in_hierarchy)
+_SOME = ByValues(_CLUSTER.where(_has_hierarchy), _k.id)
 _MEMBER = select(_m.cluster, _m.entity, _e.key).join(s.entity, _e.rid == _m.entity)
-_ALL_MEMBERS = _MEMBER.join(s.cluster, _k.rid == _m.cluster).where(_of)
-_MEMBERS = ByValues(_MEMBER.join(s.cluster, _k.rid == _m.cluster).where(_is_of), _k.id)
+_ALL_MEMBERS = _MEMBER.join(s.cluster, _k.rid == _m.cluster).where(_in_hierarchy)
+_MEMBERS = ByValues(_MEMBER.join(s.cluster, _k.rid == _m.cluster).where(_has_hierarchy), _k.id)
 _FINEST = ByValues(
     select(_e.rid, _e.key, _k.id)
     .join_from(s.entity, s.membership, _m.entity == _e.rid)
     .join(s.cluster, _k.rid == _m.cluster)
-    .where(_is_of),
+    .where(_has_hierarchy),
     _e.key,
 )
-_HELD = ByValues(select(_k.rid, _k.parent), _k.parent)
+_CHILDREN = ByValues(select(_k.rid, _k.parent), _k.parent)
+_RIDS = ByValues(select(_k.rid, _k.id), _k.id)
 _is_outdated = and_(_p.rid.is_not(None), _p.inputs_hash != _k.inputs_hash)
 _COUNTS = (
     select(
@@ -42,14 +49,14 @@ _COUNTS = (
         func.sum(case((_is_outdated, 1), else_=0)).label("n_outdated"),
     )
     .outerjoin(s.report, _p.rid == _k.rid)
-    .where(_of)
+    .where(_in_hierarchy)
     .group_by(_k.level)
     .order_by(_k.level)
 )
 _UNREPORTED = (
     select(_k.id)
     .outerjoin(s.report, _p.rid == _k.rid)
-    .where(_of, or_(_p.rid.is_(None), _is_outdated, _p.model == bindparam("not_by")))
+    .where(_in_hierarchy, or_(_p.rid.is_(None), _is_outdated, _p.model == bindparam("not_by")))
     .order_by(_k.level.desc(), _k.id)
 )
 _DOCUMENTS = ByValues(
@@ -60,88 +67,110 @@ _DOCUMENTS = ByValues(
     .join(s.document, s.document.c.rid == s.chunk.c.document),
     _m.cluster,
 )
-_RIDS = ByValues(select(_k.rid, _k.id), _k.id)
+_REPORT = select(s.report, _k.id.label("cluster")).join(s.cluster, _k.rid == _p.rid)
+_REPORTS, _REPORTS_BY_RID = ByValues(_REPORT, _k.id), ByValues(_REPORT, _p.rid)
+_RATINGS = ByValues(select(_p.rid, _k.id, _p.rating).join(s.cluster, _k.rid == _p.rid), _k.id)
+_RELATIONS_FROM = ByValues(
+    select(s.cluster_relation, _source.c.id.label("source_id"), _target.c.id.label("target_id"))
+    .join(_source, _source.c.rid == _r.source)
+    .join(_target, _target.c.rid == _r.target),
+    _r.source,
+)
+_N_RELATIONS = select(func.count()).where(_r.model == bindparam("by"))
 
 
-def read(
+def clusters(
     snapshot: Snapshot, hierarchy: Hierarchy, ids: Sequence[str] | None = None, *, with_members: bool = True
 ) -> list[Cluster]:
-    """Return these clusters in their order, or all of a hierarchy by level and id; under a filter, what is allowed."""
+    """Return these clusters in the given order, or all by level and id; under a filter, the visible ones."""
     if ids is None and not with_members:
-        return once(snapshot.memo.clusters, hierarchy, lambda: _read(snapshot, hierarchy, None, {})).copy()
-    return _read(snapshot, hierarchy, ids, _members(snapshot, hierarchy, ids) if with_members else {})
+        cached = cached_value(snapshot.cache.clusters, hierarchy, lambda: _clusters(snapshot, hierarchy, None, {}))
+        return cached.copy()
+    return _clusters(snapshot, hierarchy, ids, _members(snapshot, hierarchy, ids) if with_members else {})
 
 
-def of_entities(snapshot: Snapshot, hierarchy: Hierarchy, keys: Sequence[str]) -> dict[str, str]:
+def clusters_of(snapshot: Snapshot, hierarchy: Hierarchy, keys: Sequence[str]) -> dict[str, str]:
     """Return the finest cluster of each of these entities."""
-    rows = _FINEST.rows(snapshot.connection, sorted(set(keys)), of=hierarchy.value)
-    seen = snapshot.allowed.among({rid for rid, *_ in rows}) if snapshot.allowed is not None else None
-    found = {key: cluster for rid, key, cluster in rows if seen is None or rid in seen}
-    return {key: found[key] for key in dict.fromkeys(keys) if key in found}
+    rows = _FINEST.rows(snapshot.connection, sorted(set(keys)), hierarchy=hierarchy.value)
+    visible = visible_entities(snapshot, {rid for rid, *_ in rows})
+    return in_order({key: cluster for rid, key, cluster in rows if rid in visible}, keys)
 
 
-def counts(snapshot: Snapshot, hierarchy: Hierarchy) -> list[ClusterCount]:
-    """Return how many clusters there are on each level, and how many reports, whatever the filter."""
-    return once(snapshot.memo.cluster_counts, hierarchy, lambda: _counted(snapshot, hierarchy)).copy()
+def cluster_counts(snapshot: Snapshot, hierarchy: Hierarchy) -> list[ClusterCount]:
+    """Return the number of clusters and of reports on each level, whatever the filter."""
+
+    def count() -> list[ClusterCount]:
+        rows = snapshot.connection.execute(_COUNTS, {"hierarchy": hierarchy.value})
+        return [ClusterCount(**row._mapping) for row in rows]
+
+    return cached_value(snapshot.cache.cluster_counts, hierarchy, count).copy()
 
 
 def unreported(snapshot: Snapshot, hierarchy: Hierarchy, not_by: str = "") -> list[str]:
-    """Return the clusters without a report of what is in them now, finest first; those by `not_by` count as none."""
-    where = {"of": hierarchy.value, "not_by": not_by or None}
+    """Return clusters without a current report, highest level first; a report by the model `not_by` does not count."""
+    where = {"hierarchy": hierarchy.value, "not_by": not_by or None}
     return list(snapshot.connection.execute(_UNREPORTED, where).scalars())
 
 
-def documents(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the documents that say something of what is in each of these clusters or below, ordered by id."""
+def cluster_documents(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the documents that mention an entity in each of these clusters or below, ordered by id."""
     id_by_rid = dict(map(tuple, _RIDS.rows(snapshot.connection, sorted(set(ids)))))
-    parents = with_all_below(snapshot.connection, id_by_rid)
-    found: dict[int, set[str]] = {rid: set() for rid in parents}
-    for rid, document in _DOCUMENTS.rows(snapshot.connection, list(parents)):
-        found[rid].add(document)
-    for rid, parent in reversed(parents.items()):
-        if parent in found:
-            found[parent] |= found[rid]
-    named = {id_by_rid[rid]: tuple(sorted(found[rid])) for rid in id_by_rid}
-    return {each: named[each] for each in dict.fromkeys(ids) if each in named}
+    parent_by_rid = _with_descendants(snapshot.connection, id_by_rid)
+    documents: dict[int, set[str]] = {rid: set() for rid in parent_by_rid}
+    for rid, document in _DOCUMENTS.rows(snapshot.connection, list(parent_by_rid)):
+        documents[rid].add(document)
+    for rid, parent in reversed(parent_by_rid.items()):
+        if parent in documents:
+            documents[parent] |= documents[rid]
+    return in_order({cluster: tuple(sorted(documents[rid])) for rid, cluster in id_by_rid.items()}, ids)
 
 
-def with_all_below(connection: Connection, rids: Iterable[int]) -> dict[int, int | None]:
-    """Return these clusters and all below them with the cluster above each; a cluster comes before those below it."""
-    level: dict[int, int | None] = dict.fromkeys(rids)
-    parents: dict[int, int | None] = {}
-    while level:
-        for rid, parent in level.items():
-            parents.pop(rid, None)  # once more below one that was found later: it moves behind that
-            parents[rid] = parent
-        level = dict(map(tuple, _HELD.rows(connection, list(level))))
-    return parents
+def cluster_reports(snapshot: Snapshot, ids: Sequence[str]) -> list[ClusterReport]:
+    """Return the visible reports of these clusters in the given order."""
+    rows = _REPORTS.rows(snapshot.connection, sorted(set(ids)))
+    visible = visible_reports(snapshot, [row.rid for row in rows])
+    return list(in_order({row.cluster: _report(row) for row in rows if row.rid in visible}, ids).values())
 
 
-def _counted(snapshot: Snapshot, hierarchy: Hierarchy) -> list[ClusterCount]:
-    return [
-        ClusterCount(
-            level=row.level,
-            n_clusters=row.n_clusters,
-            n_entities=row.n_entities,
-            n_unsettled=row.n_unsettled,
-            n_reports=row.n_reports,
-            n_outdated=row.n_outdated,
-        )
-        for row in snapshot.connection.execute(_COUNTS, {"of": hierarchy.value})
-    ]
+def report_ratings(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, float]:
+    """Return the rating of each visible report of these clusters, by cluster id."""
+    rows = _RATINGS.tuples(snapshot.connection, sorted(set(ids)))
+    visible = visible_reports(snapshot, [rid for rid, _, _ in rows])
+    return in_order({cluster: rating for rid, cluster, rating in rows if rid in visible}, ids)
 
 
-def _read(
+def report_texts(connection: Connection, rids: Sequence[int]) -> dict[int, str]:
+    """Return the text to embed of each of these reports, by row id."""
+    return {row.rid: report_text(_report(row)) for row in _REPORTS_BY_RID.rows(connection, rids)}
+
+
+def cluster_relations(snapshot: Snapshot, ids: Sequence[str]) -> list[ClusterRelation]:
+    """Return the relations with both ends among these clusters, ordered by ends, if both ends' reports are visible."""
+    rids = [rid for rid, _ in _RIDS.rows(snapshot.connection, sorted(set(ids)))]
+    visible = visible_reports(snapshot, rids)
+    rows = [row for row in _RELATIONS_FROM.rows(snapshot.connection, sorted(visible)) if row.target in visible]
+    return sorted(map(_relation, rows), key=lambda relation: (relation.source, relation.target))
+
+
+def n_cluster_relations(snapshot: Snapshot, by: str) -> int:
+    """Return how many relations between clusters are by this model, whatever the filter."""
+    return snapshot.connection.scalar(_N_RELATIONS, {"by": by}) or 0
+
+
+def _clusters(
     snapshot: Snapshot, hierarchy: Hierarchy, ids: Sequence[str] | None, members: Mapping[int, Sequence[str]]
 ) -> list[Cluster]:
-    connection, of = snapshot.connection, {"of": hierarchy.value}
-    rows = connection.execute(_ALL, of).all() if ids is None else _SOME.rows(connection, ids, **of)
+    where = {"hierarchy": hierarchy.value}
+    if ids is None:
+        rows: Sequence[Row[*tuple[Any, ...]]] = snapshot.connection.execute(_ALL, where).all()
+    else:
+        rows = _SOME.rows(snapshot.connection, ids, **where)
     sizes = [row.n_entities for row in rows]
     if snapshot.is_filtered:
-        sizes = clusters_within(snapshot).sizes_of([row.rid for row in rows])
-    found = {
-        name: Cluster(
-            id=name,
+        sizes = allowed_clusters(snapshot).sizes_of([row.rid for row in rows])
+    cluster_by_id = {
+        cluster_id: Cluster(
+            id=cluster_id,
             hierarchy=hierarchy,
             level=level,
             parent=parent,
@@ -149,20 +178,63 @@ def _read(
             n_entities=size,
             inputs_hash=inputs_hash,
         )
-        for (rid, name, level, _, inputs_hash, parent), size in zip(rows, sizes, strict=True)
+        for (rid, cluster_id, level, _, inputs_hash, parent), size in zip(rows, sizes, strict=True)
         if size
     }
-    ordered = sorted(found, key=lambda each: (found[each].level, each)) if ids is None else dict.fromkeys(ids)
-    return [found[each] for each in ordered if each in found]
+    if ids is None:
+        return sorted(cluster_by_id.values(), key=lambda cluster: (cluster.level, cluster.id))
+    return list(in_order(cluster_by_id, ids).values())
 
 
 def _members(snapshot: Snapshot, hierarchy: Hierarchy, ids: Sequence[str] | None) -> dict[int, list[str]]:
-    """Return the entities that are directly in each of these clusters, by row; under a filter, those allowed."""
-    connection, of = snapshot.connection, {"of": hierarchy.value}
-    said = connection.execute(_ALL_MEMBERS, of).all() if ids is None else _MEMBERS.rows(connection, ids, **of)
-    seen = snapshot.allowed.among({entity for _, entity, _ in said}) if snapshot.allowed is not None else None
-    members: dict[int, list[str]] = {}
-    for rid, entity, key in said:
-        if seen is None or entity in seen:
-            members.setdefault(rid, []).append(key)
-    return members
+    """Return the visible entities directly in each of these clusters, by the cluster's row id."""
+    where = {"hierarchy": hierarchy.value}
+    if ids is None:
+        rows: Sequence[Row[*tuple[Any, ...]]] = snapshot.connection.execute(_ALL_MEMBERS, where).all()
+    else:
+        rows = _MEMBERS.rows(snapshot.connection, ids, **where)
+    visible = visible_entities(snapshot, {entity for _, entity, _ in rows}) if snapshot.is_filtered else None
+    keys_by_rid: dict[int, list[str]] = {}
+    for rid, entity, key in rows:
+        if visible is None or entity in visible:
+            keys_by_rid.setdefault(rid, []).append(key)
+    return keys_by_rid
+
+
+def _with_descendants(connection: Connection, rids: Iterable[int]) -> dict[int, int | None]:
+    """Return the parent of each of these clusters (None) and of all below them; a parent comes before its children."""
+    level: dict[int, int | None] = dict.fromkeys(rids)
+    parents: dict[int, int | None] = {}
+    while level:
+        for rid, parent in level.items():
+            parents.pop(rid, None)  # also below a cluster that was reached later: it moves behind that
+            parents[rid] = parent
+        level = dict(map(tuple, _CHILDREN.rows(connection, list(level))))
+    return parents
+
+
+def _report(row: Row[Any]) -> ClusterReport:
+    findings = (Finding(summary=summary, explanation=text) for summary, text in json.loads(row.findings))
+    return ClusterReport(
+        cluster=row.cluster,
+        title=row.title,
+        summary=row.summary,
+        findings=tuple(findings),
+        rating=row.rating,
+        chunks=texts_from_json(row.chunks),
+        inputs_hash=row.inputs_hash,
+        model=row.model,
+    )
+
+
+def _relation(row: Row[*tuple[Any, ...]]) -> ClusterRelation:
+    return ClusterRelation(
+        source=row.source_id,
+        target=row.target_id,
+        level=row.level,
+        description=row.description,
+        weight=thousandths_to_weight(row.weight),
+        n=row.n,
+        inputs_hash=row.inputs_hash,
+        model=row.model,
+    )

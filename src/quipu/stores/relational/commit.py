@@ -12,16 +12,13 @@ from quipu.model.summary import Summary
 from quipu.ports.store import VectorSpace
 from quipu.stores.relational import (
     change_log,
-    cluster_relations,
+    chunks,
+    cluster_writes,
     documents,
-    entity_names,
     fold,
     jobs,
     mentions,
-    partitions,
     replies,
-    reports,
-    sentences,
     summaries,
     synonyms,
     text_index,
@@ -70,13 +67,13 @@ def apply(
     text_index.note_removed(connection, len(changes.removed) + len(changes.reworded), at_once=bool(removals))
     entities = {*tallies.new_entities, *folded.gone_rids, *tallies.aliased}
     change_log.log_changes(connection, backend, revision, chunks=changes.rows(), entities=entities)
-    renamed = entity_names.follow(connection, folded.names, folded.gone_rids, folded.vectors, revision)
-    sentences.forget(connection, [chunk.rid for chunk in changes.removed], folded.vectors)
-    synonyms.note(connection, backend, revision, synonyms.forget(connection, renamed))
-    touched = partitions.follow(
+    renamed = synonyms.follow_names(connection, folded.names, folded.gone_rids, folded.vectors, revision)
+    chunks.drop_sentences_of_removed(connection, [chunk.rid for chunk in changes.removed], folded.vectors)
+    synonyms.log_synonyms(connection, backend, revision, synonyms.drop_synonyms(connection, renamed))
+    touched = cluster_writes.follow_mentions(
         connection, backend, tallies.entity_mentions, tallies.entity_forgotten, folded.gone_rids, folded.vectors
     )
-    cluster_relations.drop(connection, touched.robbed)
+    cluster_writes.drop_relations(connection, touched.robbed)
     vector_writes.retarget(connection, folded.vectors, revision)
     replies.record(connection, backend, delta.replies)
     _settle(connection, backend, publish, removals, revision)
@@ -107,7 +104,7 @@ def _settle(
 def _summarise(connection: Connection, backend: Backend, written: Sequence[Summary], revision: int) -> int:
     """Show summaries in place of joined descriptions; return how many are of descriptions that changed meanwhile."""
     changes, n_outdated = summaries.write(connection, written)
-    partitions.unsettle(connection, backend, [summary.owner for summary in written])
+    cluster_writes.unsettle_summarised(connection, backend, [summary.owner for summary in written])
     vector_writes.retarget(connection, changes, revision)
     return n_outdated
 
@@ -121,19 +118,19 @@ def _write_derivations(connection: Connection, backend: Backend, delta: Delta, r
     lonely = _drop_derivations(connection, delta.drop, revision, vectors) if delta.drop else frozenset()
     change_log.write_derivation_records(connection, delta.made)
     if delta.partition is not None:
-        cluster_relations.drop(connection, partitions.write(connection, delta.partition, vectors))
-    n_outdated = reports.write(connection, delta.reports, vectors) if delta.reports else 0
+        cluster_writes.drop_relations(connection, cluster_writes.write_partition(connection, delta.partition, vectors))
+    n_outdated = cluster_writes.write_reports(connection, delta.reports, vectors) if delta.reports else 0
     if delta.cluster_relations is not None:
-        n_outdated += cluster_relations.write(connection, delta.cluster_relations)
+        n_outdated += cluster_writes.write_relations(connection, delta.cluster_relations)
     vector_writes.retarget(connection, vectors, revision)
-    synonyms.note(connection, backend, revision, lonely)
+    synonyms.log_synonyms(connection, backend, revision, lonely)
     if any(record.name == NAMES for record in delta.made):
-        vector_writes.retarget(connection, entity_names.begin(connection, revision), revision)
+        vector_writes.retarget(connection, synonyms.write_names(connection, revision), revision)
     if delta.sentences and change_log.is_derived(connection, SENTENCES):
-        vector_writes.retarget(connection, sentences.write(connection, delta.sentences), revision)
+        vector_writes.retarget(connection, chunks.write_sentences(connection, delta.sentences), revision)
     if delta.synonyms is not None and change_log.is_derived(connection, SYNONYMS):
-        changed = synonyms.write(connection, delta.synonyms, revision)
-        synonyms.note(connection, backend, revision, changed)
+        changed = synonyms.write_synonyms(connection, delta.synonyms, revision)
+        synonyms.log_synonyms(connection, backend, revision, changed)
     return n_outdated
 
 
@@ -146,17 +143,17 @@ def _drop_derivations(
     for name in names:
         if name == REPORTS:  # of communities
             communities = select(_k.rid).where(_k.hierarchy == Hierarchy.COMMUNITIES.value)
-            reports.drop(connection, connection.execute(communities).scalars().all(), vectors)
+            cluster_writes.drop_reports(connection, connection.execute(communities).scalars().all(), vectors)
         elif name in _HIERARCHIES:
             partition = Partition(hierarchy=_HIERARCHIES[name], clusters=(), revision=revision)
-            partitions.write(connection, partition, vectors)
+            cluster_writes.write_partition(connection, partition, vectors)
             relation = s.cluster_relation
             connection.execute(delete(relation).where(relation.c.source.not_in(select(_k.rid))))
         elif name in _EMBEDDED:
             _drop_embedded(connection, *_EMBEDDED[name], vectors)
     if SENTENCES in names:
-        sentences.restart(connection)
-    return synonyms.restart(connection, revision) if SYNONYMS in names else frozenset()
+        chunks.restart_sentences(connection)
+    return synonyms.restart_synonyms(connection, revision) if SYNONYMS in names else frozenset()
 
 
 def _drop_embedded(connection: Connection, space: VectorSpace, owner: Table, vectors: VectorChanges) -> None:

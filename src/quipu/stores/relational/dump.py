@@ -8,12 +8,12 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from sqlalchemy import Connection, Select, case, select
+from sqlalchemy import Connection, Select, bindparam, case, select
 
+from quipu.model.cluster import Hierarchy
 from quipu.model.ids import relation_id
 from quipu.model.summary import SummaryTargetKind
 from quipu.ports.store import VectorSpace
-from quipu.stores.relational import aggregates, cluster_relations
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.sql import texts_from_json, to_json
 
@@ -23,8 +23,8 @@ _SOURCE, _TARGET = s.entity.alias("source"), s.entity.alias("target")
 def lines(connection: Connection) -> Iterator[str]:
     """Yield JSON lines, ordered by kind and then by their content."""
     for kind, records in (
-        ("aggregate", aggregates.records),
-        ("aggregate_relation", cluster_relations.records),
+        ("aggregate", _aggregates),
+        ("aggregate_relation", _aggregate_relations),
         ("alias", _aliases),
         ("chunk", _chunks),
         ("claim", _claims),
@@ -42,6 +42,57 @@ def lines(connection: Connection) -> Iterator[str]:
     ):
         for record in records(connection):
             yield to_json({"kind": kind, **record})
+
+
+def _aggregates(connection: Connection) -> Iterator[dict[str, Any]]:
+    """Yield each aggregate with its members and its report, ordered by id; communities are no canonical state."""
+    k, m, p, e, parent = s.cluster.c, s.membership.c, s.report.c, s.entity.c, s.cluster.alias("parent_cluster")
+    query = (
+        select(s.cluster, s.report, parent.c.id.label("parent_id"), p.rid.label("report"))
+        .outerjoin(parent, parent.c.rid == k.parent)
+        .outerjoin(s.report, p.rid == k.rid)
+        .where(k.hierarchy == Hierarchy.AGGREGATES.value)
+        .order_by(k.id)
+    )
+    members = select(e.key).join(s.membership, m.entity == e.rid).where(m.cluster == bindparam("cluster"))
+    for row in connection.execute(query).all():
+        report = None
+        if row.report is not None:
+            report = {
+                "title": row.title,
+                "summary": row.summary,
+                "findings": json.loads(row.findings),
+                "chunks": texts_from_json(row.chunks),
+            }
+        yield {
+            "id": row.id,
+            "level": row.level,
+            "parent": row.parent_id or "",
+            "members": list(connection.execute(members.order_by(e.key), {"cluster": row.rid}).scalars()),
+            "inputs_hash": row.inputs_hash,
+            "report": report,
+        }
+
+
+def _aggregate_relations(connection: Connection) -> Iterator[dict[str, Any]]:
+    """Yield each relation between aggregates, ordered by ends."""
+    source, target = s.cluster.alias("source_cluster"), s.cluster.alias("target_cluster")
+    r = s.cluster_relation.c
+    query = (
+        select(s.cluster_relation, source.c.id.label("source_id"), target.c.id.label("target_id"))
+        .join(source, source.c.rid == r.source)
+        .join(target, target.c.rid == r.target)
+    )
+    for row in connection.execute(query.order_by(source.c.id, target.c.id)):
+        yield {
+            "source": row.source_id,
+            "target": row.target_id,
+            "level": row.level,
+            "description": row.description,
+            "weight": row.weight,
+            "n": row.n,
+            "inputs_hash": row.inputs_hash,
+        }
 
 
 def _stream(connection: Connection, query: Select[Any]) -> Iterator[Any]:

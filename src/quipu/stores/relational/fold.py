@@ -205,7 +205,7 @@ def _standing_summaries(
 ) -> dict[int, str]:
     """Return the summaries, by row, whose inputs are what they were; drop the others."""
     summarised = {row.rid: row.description for row in rows if row.described_by == s.SUMMARISED}
-    outdated = summaries.changed(connection, kind, summarised, added, removed)
+    outdated = summaries.with_changed_descriptions(connection, kind, summarised, added, removed)
     summaries.drop(connection, kind, sorted(outdated))
     return {rid: text for rid, text in summarised.items() if rid not in outdated}
 

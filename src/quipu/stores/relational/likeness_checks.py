@@ -6,7 +6,7 @@ import numpy as np
 from sqlalchemy import Connection, select
 
 from quipu.model.derivation import NAMES, SENTENCES, SYNONYMS
-from quipu.stores.relational import change_log, sentences
+from quipu.stores.relational import change_log, chunks
 from quipu.stores.relational import schema as s
 
 _MILLIONTHS = 1_000_000
@@ -16,7 +16,7 @@ def differences(connection: Connection) -> Iterator[str]:
     """Yield what is wrong, in words. That a name's or sentence's vector is of its text is checked with all vectors."""
     yield from _names(connection)
     yield from _unkept(connection)
-    yield from (f"chunk row {rid}: it is taken for divided into sentences" for rid in sentences.skipped(connection))
+    yield from (f"chunk row {rid}: it is taken for divided into sentences" for rid in chunks.wrongly_split(connection))
     yield from _synonyms(connection)
     yield from _sentences(connection)
 

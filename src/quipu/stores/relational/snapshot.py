@@ -1,29 +1,223 @@
-"""A snapshot: what every read needs to know."""
+"""A snapshot of the index: the connection every read uses, what is cached for its revision, and lookups by value."""
 
-from dataclasses import dataclass
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Sized
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate, chain
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection
+from sqlalchemy import ColumnElement, Connection, Row, Select, select
+from sqlalchemy import column as sql_column
+from sqlalchemy import table as sql_table
 
-from quipu.stores.relational.allowed import AllowedGraph
+from quipu.model.cluster import Cluster, ClusterCount, Hierarchy
+from quipu.model.query import Filter
+from quipu.ports.derivation_view import EntityTypes
+from quipu.ports.store import VectorSpace
 from quipu.stores.relational.backend import Backend
-from quipu.stores.relational.memo import Memo
+from quipu.stores.relational.sql import ByValues, Ints, as_texts, from_texts
 from quipu.text.words import Analyzer
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+# Temporary tables of a filtered snapshot; `filters.apply_filter` fills them.
+ALLOWED_DOCUMENT = sql_table("allowed_document", sql_column("rid"), schema=None)
+ALLOWED_CHUNK = sql_table("allowed_chunk", sql_column("rid"), schema=None)
+
+_MAX_CACHED_IDS = 100_000  # of each kind; a cache has 13 kinds
+_BYTES_PER_ID = 200  # measured, with the key: at most 260 MB of ids in one cache
+_MAX_FILTERS = 4  # the most recently used ones stay cached
+_MAX_BYTES = 256_000_000  # of the caches of all filters together
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevisionArrays:
+    """Arrays of the whole index at a revision, with its history nonce and the next vector row at that time."""
+
+    revision: int
+    history_nonce: int | None
+    next_row: int
+    arrays: tuple[Ints, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotCache:
+    """What snapshots of one revision and filter have read, so that a server reads it once.
+
+    Filters of the same revision share `unfiltered`. All revisions share `incremental`: its arrays may be of an
+    earlier revision and are updated when they are used. `clusters` are cached without their members.
+    """
+
+    unfiltered: dict[str, tuple[Ints, ...]] = field(default_factory=dict)
+    incremental: dict[str, RevisionArrays] = field(default_factory=dict)
+    chunk_ids: dict[int, str] = field(default_factory=dict)
+    vector_rows: Mapping[VectorSpace, dict[str, int]] = field(
+        default_factory=lambda: {space: {} for space in VectorSpace}
+    )
+    arrays: dict[str, tuple[Ints, ...]] = field(default_factory=dict)
+    types: dict[str, EntityTypes] = field(default_factory=dict)
+    clusters: dict[Hierarchy, list[Cluster]] = field(default_factory=dict)
+    cluster_counts: dict[Hierarchy, list[ClusterCount]] = field(default_factory=dict)
+    owners: Mapping[VectorSpace, dict[int, tuple[str, ...]]] = field(
+        default_factory=lambda: {space: {} for space in VectorSpace}
+    )
+
+    def n_bytes(self) -> int:
+        """Return about how much memory this cache uses, without what it shares with other filters."""
+        types = self.types.copy().values()  # copies, because other threads may add entries
+        arrays = chain(*self.arrays.copy().values(), *((types_.numbers, types_.codes) for types_ in types))
+        ids: list[Sized] = [self.chunk_ids, *self.vector_rows.values(), *self.owners.values()]
+        n_ids = sum(map(len, [*ids, *self.clusters.copy().values()]))
+        return sum(array.nbytes for array in arrays) + _BYTES_PER_ID * n_ids
+
+
+class SnapshotCaches:
+    """The caches of the newest revision: one for the whole index, and one for each recently used filter.
+
+    The cache of the last used filter always stays; older ones stay while all together fit `_MAX_BYTES`.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()  # views open in threads
+        self._revision = -1
+        self._history_nonce: int | None = None
+        self._unfiltered: dict[str, tuple[Ints, ...]] = {}
+        self._incremental: dict[str, RevisionArrays] = {}
+        self._by_filter: dict[Filter, SnapshotCache] = {}
+
+    def at(self, revision: int, history_nonce: int | None, allowed: Filter) -> SnapshotCache:
+        """Return the cache of a revision and filter; an empty one for a revision older than the newest.
+
+        The history nonce separates equal revision numbers of different histories, as after restoring a backup.
+        """
+        with self._lock:
+            if revision < self._revision:
+                return SnapshotCache()
+            if (revision, history_nonce) != (self._revision, self._history_nonce):
+                self._revision, self._history_nonce = revision, history_nonce
+                self._unfiltered, self._by_filter = {}, {}
+            cache = self._by_filter.pop(allowed, None)
+            cache = cache or SnapshotCache(unfiltered=self._unfiltered, incremental=self._incremental)
+            self._by_filter[allowed] = cache  # last: the most recently used
+            self._evict()
+            return cache
+
+    def _evict(self) -> None:
+        filters = [allowed for allowed in reversed(self._by_filter) if not allowed.is_empty()]
+        totals = list(accumulate(self._by_filter[allowed].n_bytes() for allowed in filters))
+        for n_newer, (allowed, n_bytes) in enumerate(zip(filters, totals, strict=True)):
+            if n_newer >= _MAX_FILTERS or (n_newer and n_bytes > _MAX_BYTES):
+                del self._by_filter[allowed]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """A connection inside a read transaction; `allowed` where its temporary tables restrict what may be seen.
+    """A connection inside a read transaction; if `is_filtered`, its temporary tables say which chunks may be seen.
 
-    `memo` holds what other snapshots of the same revision and filter have looked up.
+    Snapshots of the same revision and filter share `cache`.
     """
 
     connection: Connection
     backend: Backend
     analyzer: Analyzer
-    memo: Memo
-    allowed: AllowedGraph | None = None
+    cache: SnapshotCache
+    is_filtered: bool = False
 
-    @property
-    def is_filtered(self) -> bool:
-        """Say whether less than the whole index may be seen."""
-        return self.allowed is not None
+
+class Lookup:
+    """A query of the rows whose `column` is among given values. Its statements are built once, when first used.
+
+    Under a filter it returns only rows whose chunk, at the column `stated_in`, is allowed. Prefer plain tuples:
+    naming the columns of a row takes longer than reading it, which counts for thousands of rows.
+    """
+
+    def __init__(self, query: Select[Any], column: Any, *, stated_in: ColumnElement[Any] | None = None) -> None:
+        self._query = query
+        self._column = column
+        self._stated_in = stated_in
+
+    def rows(self, snapshot: Snapshot, values: Collection[Any]) -> list[tuple[Any, ...]]:
+        """Return the rows of any number of values as plain tuples, in no order."""
+        return (self._filtered if self._restricts(snapshot) else self._plain).tuples(snapshot.connection, values)
+
+    def records(self, snapshot: Snapshot, values: Collection[Any]) -> Sequence[Row[*tuple[Any, ...]]]:
+        """Return the rows of any number of values with named columns, in no order."""
+        return (self._filtered if self._restricts(snapshot) else self._plain).rows(snapshot.connection, values)
+
+    def ints(self, snapshot: Snapshot, values: Collection[Any]) -> tuple[Ints, ...]:
+        """Return each column of a query of whole numbers as an array [n], the rows in no order."""
+        by_values = self._filtered_texts if self._restricts(snapshot) else self._plain_texts
+        return from_texts(by_values.tuples(snapshot.connection, values), len(self._query.selected_columns))
+
+    def _restricts(self, snapshot: Snapshot) -> bool:
+        return snapshot.is_filtered and self._stated_in is not None
+
+    @cached_property
+    def _plain(self) -> ByValues:
+        return ByValues(self._query, self._column)
+
+    @cached_property
+    def _filtered(self) -> ByValues:
+        return ByValues(self._query.where(is_allowed(self._stated_in)), self._column)
+
+    @cached_property
+    def _plain_texts(self) -> ByValues:
+        return ByValues(as_texts(self._query), self._column)
+
+    @cached_property
+    def _filtered_texts(self) -> ByValues:
+        return ByValues(as_texts(self._query.where(is_allowed(self._stated_in))), self._column)
+
+
+def is_allowed(chunk: Any) -> ColumnElement[bool]:
+    """Return the condition that the filter allows the chunk with this row id.
+
+    It uses EXISTS instead of IN: for IN the planner would start from every allowed chunk.
+    """
+    return select(1).where(ALLOWED_CHUNK.c.rid == chunk).correlate_except(ALLOWED_CHUNK).exists()
+
+
+def in_order(value_by_key: Mapping[K, V], keys: Iterable[K]) -> dict[K, V]:
+    """Return the values of those keys that have one, in the order of `keys`, each key once."""
+    return {key: value_by_key[key] for key in dict.fromkeys(keys) if key in value_by_key}
+
+
+def read_only(*arrays: Ints) -> tuple[Ints, ...]:
+    """Make arrays read-only, because many views share them, and return them."""
+    for array in arrays:
+        array.setflags(write=False)
+    return arrays
+
+
+def cached_arrays(
+    cache: dict[str, tuple[Ints, ...]], key: str, read: Callable[[], tuple[Ints, ...]]
+) -> tuple[Ints, ...]:
+    """Return the arrays of a key, read and made read-only if they are not cached."""
+    return cached_value(cache, key, lambda: read_only(*read()))
+
+
+def cached_value(cache: dict[K, V], key: K, read: Callable[[], V]) -> V:
+    """Return the value of a key, read if it is not cached."""
+    return cached_values(cache, [key], lambda _: {key: read()})[key]
+
+
+def cached_values(cache: dict[K, V], keys: Collection[K], read: Callable[[list[K]], Mapping[K, V]]) -> dict[K, V]:
+    """Return the values of those keys that exist; `read` gets the keys that are not cached."""
+    values: dict[K, V] = {}
+    missing: list[K] = []
+    for key in keys:  # one access for each key: another thread may clear the cache meanwhile
+        value = cache.get(key)
+        if value is None:
+            missing.append(key)
+        else:
+            values[key] = value
+    if missing:
+        new = read(missing)
+        if len(cache) + len(new) > _MAX_CACHED_IDS:
+            cache.clear()
+        if len(new) <= _MAX_CACHED_IDS:
+            cache.update(new)
+        values.update(new)
+    return values

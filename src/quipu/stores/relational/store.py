@@ -30,11 +30,9 @@ from quipu.stores.relational import (
     vector_writes,
     verify,
 )
-from quipu.stores.relational.allowed import AllowedGraph
 from quipu.stores.relational.backend import Backend
-from quipu.stores.relational.memo import Memos
 from quipu.stores.relational.replies import CallReply
-from quipu.stores.relational.snapshot import Snapshot
+from quipu.stores.relational.snapshot import Snapshot, SnapshotCaches
 from quipu.stores.relational.sql import finish_in_thread, read_number, read_numbers, write_meta
 from quipu.stores.relational.text_index import BloomFilter
 from quipu.stores.relational.view import RelationalView
@@ -95,7 +93,7 @@ class RelationalStore:
         self._owner = jobs.new_owner()
         self._lock = asyncio.Lock()
         self._is_closed = False
-        self._memos = Memos()
+        self._caches = SnapshotCaches()
         # Set until the first commit with documents: before that, another process may choose another embedder.
         self._embedder: tuple[str, int] | None = None
         self._find_requests = RequestCoalescer(self._find)
@@ -203,10 +201,10 @@ class RelationalStore:
         return await self._read(lambda connection: replies.read_usage(connection, since, until))
 
     async def unsummarised(self) -> list[SummaryTarget]:
-        return await self._read(summaries.waiting)
+        return await self._read(summaries.unsummarised)
 
     async def summary_tasks(self, owners: Sequence[SummaryTarget]) -> list[SummaryTask]:
-        return await self._read(lambda connection: summaries.tasks(connection, owners))
+        return await self._read(lambda connection: summaries.summary_tasks(connection, owners))
 
     async def stale_texts(self, model: str, limit: int) -> dict[str, str]:
         return await self._read(lambda connection: text_index.stale_texts(connection, model, limit))
@@ -226,7 +224,8 @@ class RelationalStore:
         def finish(connection: Connection) -> None:
             if vector_writes.finish_model(connection, identity):
                 revision = read_number(connection, "revision")
-                synonyms.note(connection, self._backend, revision, synonyms.restart(connection, revision))
+                restarted = synonyms.restart_synonyms(connection, revision)
+                synonyms.log_synonyms(connection, self._backend, revision, restarted)
 
         await self._write(finish)
         self._embedder = None
@@ -284,16 +283,15 @@ class RelationalStore:
         is_filtered = not allowed.is_empty()
         if is_filtered:
             self._backend.restrict(connection)
-            filters.allow(connection, allowed)
+            filters.apply_filter(connection, allowed)
         schema, revision = read_numbers(connection, "schema", "revision")
         migrations.check_schema(schema)
-        memo = self._memos.at(revision, change_log.history_nonce(connection, revision), allowed)
         snapshot = Snapshot(
             connection=connection,
             backend=self._backend,
             analyzer=self._analyzer,
-            memo=memo,
-            allowed=AllowedGraph(connection, memo.arrays) if is_filtered else None,
+            cache=self._caches.at(revision, change_log.history_nonce(connection, revision), allowed),
+            is_filtered=is_filtered,
         )
         return RelationalView(snapshot, revision=revision, allowed=allowed)
 

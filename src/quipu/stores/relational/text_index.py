@@ -13,7 +13,8 @@ from sqlalchemy import Connection, bindparam, func, select
 
 from quipu.model.graph import chunk_text, entity_text, relation_text
 from quipu.ports.store import VectorSpace
-from quipu.stores.relational import reports, sentences
+from quipu.stores.relational import chunks as chunk_reads
+from quipu.stores.relational import clusters as cluster_reads
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.backend import Backend
 from quipu.stores.relational.documents import ChunkChanges, ChunkWords
@@ -304,9 +305,9 @@ def owner_texts(connection: Connection, space: VectorSpace, rids: Sequence[int])
     if space is VectorSpace.NAME:
         return dict(map(tuple, _ENTITY_NAMES.rows(connection, rids)))
     if space is VectorSpace.SENTENCE:
-        return dict(sentences.texts(connection, rids))
+        return dict(chunk_reads.sentence_texts(connection, rids))
     if space is VectorSpace.REPORT:
-        return reports.texts(connection, rids)
+        return cluster_reads.report_texts(connection, rids)
     return {
         rid: relation_text(texts_from_json(keywords), source, target, description)
         for rid, keywords, source, target, description in _RELATIONS.rows(connection, rids)

@@ -18,7 +18,7 @@ from quipu.model.fold import (
 )
 from quipu.model.summary import SummaryTargetKind
 from quipu.ports.store import VectorSpace
-from quipu.stores.relational import cluster_checks, cluster_relations, likeness_checks, replies, summaries
+from quipu.stores.relational import cluster_checks, cluster_writes, likeness_checks, replies, summaries
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.backend import Backend
 from quipu.stores.relational.documents import metadata_rows
@@ -37,7 +37,7 @@ def differences(connection: Connection, backend: Backend, analyzer: Analyzer) ->
     """Return what differs from a computation from the facts, in words; at most MAX_EXAMPLES of each kind."""
     found = backend.damage(connection)
     folds = (_entities, _relations, _summaries, _counts)
-    derived = (cluster_checks.differences, cluster_relations.differences, likeness_checks.differences)
+    derived = (cluster_checks.differences, cluster_writes.relation_differences, likeness_checks.differences)
     for check in (*folds, _chunks, _mentions, _metadata, _vectors, _names, _replies, *derived):
         found += _first(check(connection))
     found += _first(_text(connection, backend, analyzer))
@@ -97,7 +97,7 @@ def _summaries(connection: Connection) -> Iterator[str]:
     """Look for summaries of descriptions that are others now, or of what is not there."""
     for kind in SummaryTargetKind:
         kept = _summaries_of(connection, kind)
-        hashes = summaries.inputs(connection, kind, sorted(kept))
+        hashes = summaries.input_hashes(connection, kind, sorted(kept))
         for rid, (inputs_hash, _) in sorted(kept.items()):
             if rid not in hashes:
                 yield f"summary of {kind} row {rid}: nothing is described"
@@ -177,7 +177,7 @@ def _mentions(connection: Connection) -> Iterator[str]:
 
 
 def _counts(connection: Connection) -> Iterator[str]:
-    """Compare the counted surfaces, types and keywords, which the next fold will build on."""
+    """Compare the format_count surfaces, types and keywords, which the next fold will build on."""
     m, r = s.entity_mention.c, s.relation_mention.c
     mentions = connection.execute(select(m.entity, m.surface, m.type)).all()
     keywords: Counter[tuple[int, str]] = Counter()

@@ -1,182 +1,42 @@
-"""RelationalView: one snapshot as a ReadView; each read runs in a thread, one at a time."""
+"""RelationalView: one snapshot as a ReadView; each read runs in a thread, one at a time.
+
+`ports.store` describes every method. The table in the class names the function that does each read.
+"""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from itertools import islice
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
-import numpy as np
-import numpy.typing as npt
 from sqlalchemy import Table, func, select
 
-from quipu.model.document import EXTRACTOR_NAME_OFFSET, Document, DocumentStatus
-from quipu.model.evidence import Scored
-from quipu.model.graph import (
-    AliasMention,
-    Chunk,
-    Claim,
-    ClaimMention,
-    Entity,
-    EntityMention,
-    IncidentRelation,
-    Relation,
-    RelationMention,
-)
+from quipu.model.derivation import NAMES, SENTENCES, SYNONYMS, DerivationRecord
+from quipu.model.document import EXTRACTOR_NAME_OFFSET, DocumentStatus
 from quipu.model.query import Filter
-from quipu.ports.store import IndexCounts, VectorBlock, VectorSpace
-from quipu.stores.relational import (
-    alias_mentions,
-    appearances,
-    chunk_vectors,
-    claims,
-    dump,
-    graph,
-    neighbours,
-    passages,
-    summaries,
-    vector_reads,
-)
+from quipu.ports.derivation_view import ChangeSet, DerivationCounts
+from quipu.ports.store import IndexCounts
+from quipu.stores.relational import change_log, dump, filters, summaries
+from quipu.stores.relational import chunks as chunk_reads
+from quipu.stores.relational import clusters as cluster_reads
+from quipu.stores.relational import entities as entity_reads
+from quipu.stores.relational import graph_rows as graph_reads
+from quipu.stores.relational import relations as relation_reads
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.derived_view import DerivedReads
+from quipu.stores.relational import synonyms as synonym_reads
+from quipu.stores.relational import vectors as vector_reads
 from quipu.stores.relational.snapshot import Snapshot
-from quipu.stores.relational.sql import Ints, finish_in_thread
+from quipu.stores.relational.sql import finish_in_thread
 from quipu.text.formatting import format_count
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 _DUMP_LINES = 1_000
-
-
-class RelationalView(DerivedReads):
-    """A ReadView over a connection inside a read transaction; see ports.store for what each method promises."""
-
-    def __init__(self, snapshot: Snapshot, *, revision: int, allowed: Filter) -> None:
-        self._snapshot = snapshot
-        self._revision = revision
-        self._filter = allowed
-        self._lock = asyncio.Lock()
-
-    @property
-    def revision(self) -> int:
-        return self._revision
-
-    @property
-    def filter(self) -> Filter:
-        return self._filter
-
-    async def counts(self) -> IndexCounts:
-        return await self._read(_counts)
-
-    async def n_chunks(self) -> int:
-        return await self._read(passages.n_chunks)
-
-    async def documents(self, ids: Sequence[str] | None = None) -> list[Document]:
-        return await self._read(passages.documents, ids)
-
-    async def chunks(self, ids: Sequence[str]) -> list[Chunk]:
-        return await self._read(passages.chunks, ids)
-
-    async def document_chunks(self, document_id: str) -> list[Chunk]:
-        return await self._read(passages.document_chunks, document_id)
-
-    async def entities(self, keys: Sequence[str]) -> list[Entity]:
-        return await self._read(graph.entities, keys)
-
-    async def relations(self, ids: Sequence[str]) -> list[Relation]:
-        return await self._read(graph.relations, ids)
-
-    async def incident(self, keys: Sequence[str]) -> list[Relation]:
-        return await self._read(graph.incident, keys)
-
-    async def strongest_relations(self, keys: Sequence[str], k: int) -> tuple[list[IncidentRelation], int]:
-        return await self._read(neighbours.strongest_relations, keys, k)
-
-    async def degrees(self, keys: Sequence[str]) -> dict[str, int]:
-        return await self._read(graph.degrees, keys)
-
-    async def named(self, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        return await self._read(graph.named, names)
-
-    async def search_entities(self, text: str, k: int) -> list[Scored]:
-        return await self._read(graph.search_entities, text, k)
-
-    async def chunks_of_entities(self, keys: Sequence[str], k: int) -> dict[str, dict[str, int]]:
-        return await self._read(appearances.chunks_of_entities, keys, k)
-
-    async def chunks_mentioning(self, keys: Sequence[str], k: int) -> dict[str, list[str]]:
-        return await self._read(appearances.chunks_mentioning, keys, k)
-
-    async def chunks_of_relations(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        return await self._read(appearances.chunks_of_relations, ids)
-
-    async def entity_mentions(self, chunk_ids: Sequence[str]) -> dict[str, list[EntityMention]]:
-        return await self._read(graph.entity_mentions, chunk_ids)
-
-    async def relation_mentions(self, chunk_ids: Sequence[str]) -> dict[str, list[RelationMention]]:
-        return await self._read(graph.relation_mentions, chunk_ids)
-
-    async def alias_mentions(self, chunk_ids: Sequence[str]) -> dict[str, list[AliasMention]]:
-        return await self._read(alias_mentions.alias_mentions, chunk_ids)
-
-    async def claim_mentions(self, chunk_ids: Sequence[str]) -> dict[str, list[ClaimMention]]:
-        return await self._read(claims.claim_mentions, chunk_ids)
-
-    async def claims(self, ids: Sequence[str]) -> list[Claim]:
-        return await self._read(claims.claims, ids)
-
-    async def claims_of_entities(self, keys: Sequence[str], k: int) -> dict[str, list[Claim]]:
-        return await self._read(claims.claims_of_entities, keys, k)
-
-    async def full_text(self, text: str, k: int) -> list[Scored]:
-        return await self._read(passages.full_text, text, k)
-
-    async def vector_dimension(self, space: VectorSpace) -> int:
-        return await self._read(vector_reads.dimension)
-
-    async def vectors_after(self, space: VectorSpace, row: int) -> VectorBlock:
-        return await self._read(vector_reads.after, space, row)
-
-    async def vectors_gone(self, space: VectorSpace, revision: int) -> npt.NDArray[np.int64] | None:
-        return await self._read(vector_reads.gone, space, revision)
-
-    async def vectors_allowed(self, space: VectorSpace) -> npt.NDArray[np.int64] | None:
-        return await self._read(vector_reads.allowed, space)
-
-    async def vector_owners(self, space: VectorSpace, rows: Sequence[int]) -> dict[int, tuple[str, ...]]:
-        return await self._read(vector_reads.owners, space, rows)
-
-    async def vector_rows(self, space: VectorSpace, ids: Sequence[str]) -> dict[str, int]:
-        return await self._read(vector_reads.rows_of, space, ids)
-
-    async def chunk_vector_rows(self) -> tuple[Ints, Ints]:
-        return await self._read(chunk_vectors.rows_of_chunks)
-
-    async def stale(self) -> tuple[str, ...]:
-        return await self._read(_stale)
-
-    async def dump(self) -> AsyncIterator[str]:
-        lines = dump.lines(self._snapshot.connection)
-        while block := await self._read(lambda _: list(islice(lines, _DUMP_LINES))):
-            for line in block:
-                yield line
-
-    async def _read(self, read: Callable[Concatenate[Snapshot, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
-        def run() -> R:
-            with self._snapshot.backend.guard():
-                return read(self._snapshot, *args, **kwargs)
-
-        async with self._lock:
-            return await finish_in_thread(run)
-
-
-def _stale(snapshot: Snapshot) -> tuple[str, ...]:
-    n_vectors = vector_reads.n_waiting(snapshot)
-    j = s.job.c
-    waiting = select(func.count()).where(j.status.not_in((DocumentStatus.FAILED, DocumentStatus.PARTIAL)))
-    n_documents = snapshot.connection.scalar(waiting) or 0
-    notes = [f"not computed yet: {format_count(n_vectors, 'vector')}"] if n_vectors else []
-    return (*notes, *([f"waiting: {format_count(n_documents, 'document')}"] if n_documents else []))
+_DERIVATION_COUNTS = {
+    NAMES: synonym_reads.name_counts,
+    SYNONYMS: synonym_reads.synonym_counts,
+    SENTENCES: chunk_reads.sentence_counts,
+}
 
 
 def _counts(snapshot: Snapshot) -> IndexCounts:
@@ -193,11 +53,145 @@ def _counts(snapshot: Snapshot) -> IndexCounts:
         vectors=vector_reads.n_vectors(snapshot),
         replies=_n_rows(snapshot, s.reply),
         jobs={row[0]: row[1] for row in snapshot.connection.execute(by_status)},
-        stale_vectors=vector_reads.n_waiting(snapshot),
-        n_unsummarised=summaries.n_waiting(snapshot.connection),
+        stale_vectors=vector_reads.n_texts_without_vector(snapshot),
+        n_unsummarised=summaries.n_unsummarised(snapshot.connection),
         readers={row[0]: row[1] for row in snapshot.connection.execute(by_reader)},
     )
 
 
 def _n_rows(snapshot: Snapshot, table: Table) -> int:
     return snapshot.connection.scalar(select(func.count()).select_from(table)) or 0
+
+
+def _stale(snapshot: Snapshot) -> tuple[str, ...]:
+    n_texts = vector_reads.n_texts_without_vector(snapshot)
+    waiting = select(func.count()).where(s.job.c.status.not_in((DocumentStatus.FAILED, DocumentStatus.PARTIAL)))
+    n_documents = snapshot.connection.scalar(waiting) or 0
+    notes = [f"not computed yet: {format_count(n_texts, 'vector')}"] if n_texts else []
+    return (*notes, *([f"waiting: {format_count(n_documents, 'document')}"] if n_documents else []))
+
+
+def _changes_since(snapshot: Snapshot, revision: int) -> ChangeSet | None:
+    return change_log.changes_since(snapshot.connection, revision)
+
+
+def _derivation_records(snapshot: Snapshot) -> Mapping[str, DerivationRecord]:
+    return change_log.derivation_records(snapshot.connection)
+
+
+def _seal(snapshot: Snapshot, revision: int) -> int | None:
+    return change_log.history_nonce(snapshot.connection, revision)
+
+
+def _derivation_counts(snapshot: Snapshot, derivation: str) -> DerivationCounts:
+    return _DERIVATION_COUNTS[derivation](snapshot)
+
+
+def _in_thread(
+    read: Callable[Concatenate[Snapshot, P], R],
+) -> Callable[Concatenate["RelationalView", P], Coroutine[Any, Any, R]]:
+    """Return a method that runs `read` on the view's snapshot in a thread."""
+
+    async def method(view: "RelationalView", /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return await view.run(lambda snapshot: read(snapshot, *args, **kwargs))
+
+    return method
+
+
+class RelationalView:
+    """A ReadView over a connection inside a read transaction."""
+
+    def __init__(self, snapshot: Snapshot, *, revision: int, allowed: Filter) -> None:
+        self._snapshot = snapshot
+        self._revision = revision
+        self._filter = allowed
+        self._lock = asyncio.Lock()
+
+    @property
+    def revision(self) -> int:
+        return self._revision
+
+    @property
+    def filter(self) -> Filter:
+        return self._filter
+
+    counts = _in_thread(_counts)
+    stale = _in_thread(_stale)
+
+    n_chunks = _in_thread(chunk_reads.n_chunks)
+    documents = _in_thread(chunk_reads.documents)
+    chunks = _in_thread(chunk_reads.chunks)
+    document_chunks = _in_thread(chunk_reads.document_chunks)
+    full_text = _in_thread(chunk_reads.full_text)
+    sentences = _in_thread(chunk_reads.sentences)
+    undivided_chunks = _in_thread(chunk_reads.unsplit_chunks)
+    chunk_numbers = _in_thread(chunk_reads.chunk_numbers)
+    chunk_ids = _in_thread(chunk_reads.chunk_ids)
+    chunks_allowed = _in_thread(filters.allowed_chunks)
+
+    entities = _in_thread(entity_reads.entities)
+    degrees = _in_thread(entity_reads.degrees)
+    named = _in_thread(entity_reads.named)
+    search_entities = _in_thread(entity_reads.search_entities)
+    entity_mentions = _in_thread(entity_reads.entity_mentions)
+    alias_mentions = _in_thread(entity_reads.alias_mentions)
+    entity_types = _in_thread(entity_reads.entity_types)
+    entity_numbers = _in_thread(entity_reads.entity_numbers)
+    entity_keys = _in_thread(entity_reads.entity_keys)
+
+    relations = _in_thread(relation_reads.relations)
+    incident = _in_thread(relation_reads.incident)
+    strongest_relations = _in_thread(relation_reads.strongest_relations)
+    relation_mentions = _in_thread(relation_reads.relation_mentions)
+    claims = _in_thread(relation_reads.claims)
+    claims_of_entities = _in_thread(relation_reads.claims_of_entities)
+    claim_mentions = _in_thread(relation_reads.claim_mentions)
+
+    chunks_of_entities = _in_thread(graph_reads.chunks_of_entities)
+    chunks_mentioning = _in_thread(graph_reads.chunks_mentioning)
+    chunks_of_relations = _in_thread(graph_reads.chunks_of_relations)
+    graph_rows = _in_thread(graph_reads.graph_rows)
+    alias_rows = _in_thread(graph_reads.alias_rows)
+
+    vector_dimension = _in_thread(vector_reads.vector_dimension)
+    vectors_after = _in_thread(vector_reads.vectors_after)
+    vectors_gone = _in_thread(vector_reads.vectors_gone)
+    vectors_allowed = _in_thread(vector_reads.vectors_allowed)
+    vector_owners = _in_thread(vector_reads.vector_owners)
+    vector_rows = _in_thread(vector_reads.vector_rows)
+    chunk_vector_rows = _in_thread(vector_reads.chunk_vector_rows)
+
+    clusters = _in_thread(cluster_reads.clusters)
+    clusters_of = _in_thread(cluster_reads.clusters_of)
+    cluster_counts = _in_thread(cluster_reads.cluster_counts)
+    cluster_documents = _in_thread(cluster_reads.cluster_documents)
+    cluster_reports = _in_thread(cluster_reads.cluster_reports)
+    report_ratings = _in_thread(cluster_reads.report_ratings)
+    unreported = _in_thread(cluster_reads.unreported)
+    cluster_relations = _in_thread(cluster_reads.cluster_relations)
+    n_cluster_relations = _in_thread(cluster_reads.n_cluster_relations)
+
+    synonyms = _in_thread(synonym_reads.synonyms)
+    synonym_rows = _in_thread(synonym_reads.synonym_rows)
+    names_to_compare = _in_thread(synonym_reads.uncompared_names)
+
+    changed_since = _in_thread(_changes_since)
+    seal = _in_thread(_seal)
+    derivations = _in_thread(_derivation_records)
+    held = _in_thread(_derivation_counts)
+
+    async def dump(self) -> AsyncIterator[str]:
+        lines = dump.lines(self._snapshot.connection)
+        while block := await self.run(lambda _: list(islice(lines, _DUMP_LINES))):
+            for line in block:
+                yield line
+
+    async def run(self, read: Callable[[Snapshot], R]) -> R:
+        """Run `read` on the snapshot in a thread, after the reads that other tasks have started."""
+
+        def guarded() -> R:
+            with self._snapshot.backend.guard():
+                return read(self._snapshot)
+
+        async with self._lock:
+            return await finish_in_thread(guarded)

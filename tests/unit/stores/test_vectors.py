@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from quipu.model.delta import Delta, DocumentFacts
-from quipu.stores.relational import change_log, chunk_vectors
+from quipu.stores.relational import change_log, vectors
 from quipu.stores.relational.snapshot import Snapshot
 from quipu.stores.relational.sql import Ints
 from quipu.stores.relational.store import RelationalStore
@@ -28,8 +28,8 @@ def a_document(name: str, numbers: Sequence[int], *, title: str = "") -> Documen
     return document(name, *(passage(_TEXTS[n], entity("Venice")) for n in numbers), title=title)
 
 
-async def told(store: RelationalStore) -> Rows:
-    """Return the rows of chunks as a view of the store tells them."""
+async def chunk_vector_rows(store: RelationalStore) -> Rows:
+    """Return the numbers and the vector rows of chunks, read through a view of the store."""
     async with store.view() as view:
         numbers, rows = await view.chunk_vector_rows()
     return numbers.tolist(), rows.tolist()
@@ -39,14 +39,14 @@ async def told(store: RelationalStore) -> Rows:
 def n_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many chunks each look found by reading all of them."""
     counts: list[int] = []
-    read_all = chunk_vectors._read_all
+    read_all = vectors._read_chunk_vectors
 
     def noted(snapshot: Snapshot) -> tuple[Ints, Ints]:
         found = read_all(snapshot)
         counts.append(len(found[0]))
         return found
 
-    monkeypatch.setattr(chunk_vectors, "_read_all", noted)
+    monkeypatch.setattr(vectors, "_read_chunk_vectors", noted)
     return counts
 
 
@@ -65,9 +65,9 @@ async def test_what_is_followed_equals_what_is_read_anew(seed: int, tmp_path: Pa
                 await embed(store)
             else:
                 await store.purge()
-            followed = await told(store)
+            followed = await chunk_vector_rows(store)
             async with open_index(path) as other:
-                assert followed == await told(other)
+                assert followed == await chunk_vector_rows(other)
 
 
 async def test_a_chunk_under_another_title_that_is_read_no_other_way_is_followed_to_the_vector_others_had(
@@ -82,10 +82,10 @@ async def test_a_chunk_under_another_title_that_is_read_no_other_way_is_followed
         await store.use_embedder(MODEL, DIMENSION)
         await publish(store, read_alike("a", ""), read_alike("b", "Bridges"))
         await embed(store)
-        before = await told(store)
+        before = await chunk_vector_rows(store)
         assert len(set(before[1])) == 2
         await publish(store, read_alike("a", "Bridges"))
-        after = await told(store)
+        after = await chunk_vector_rows(store)
     assert after == (before[0], [before[1][1]] * 2)
 
 
@@ -94,13 +94,13 @@ async def test_after_a_commit_only_what_changed_is_read(tmp_path: Path, n_read: 
         await store.use_embedder(MODEL, DIMENSION)
         await publish(store, a_document("a", [0, 1, 2]))
         await embed(store)
-        assert len((await told(store))[0]) == 3
+        assert len((await chunk_vector_rows(store))[0]) == 3
         await publish(store, a_document("b", [2, 3]), a_document("a", [0, 4]))
-        assert len((await told(store))[0]) == 2  # the text that is new has no vector yet
+        assert len((await chunk_vector_rows(store))[0]) == 2  # the text that is new has no vector yet
         await embed(store)
-        assert len((await told(store))[0]) == 4
+        assert len((await chunk_vector_rows(store))[0]) == 4
         await remove(store, "a")
-        assert len((await told(store))[0]) == 2
+        assert len((await chunk_vector_rows(store))[0]) == 2
     assert n_read == [3]
 
 
@@ -109,17 +109,17 @@ async def test_other_vectors_and_forgotten_changes_are_read_anew(tmp_path: Path,
         await store.use_embedder(MODEL, DIMENSION)
         await publish(store, a_document("a", [0, 1]))
         await embed(store)
-        before = await told(store)
+        before = await chunk_vector_rows(store)
         await store.begin_reembedding("another/1", DIMENSION)
         await embed(store, "another/1")
         await store.finish_reembedding("another/1")
-        after = await told(store)
+        after = await chunk_vector_rows(store)
         assert after[0] == before[0]
         assert not set(after[1]) & set(before[1])
         await publish(store, a_document("b", [0]))
         with store._backend.writing() as connection:
             change_log.forget_before(connection, 10**6)
-        assert len((await told(store))[0]) == 3
+        assert len((await chunk_vector_rows(store))[0]) == 3
     assert n_read == [2, 2, 3]
 
 
@@ -130,10 +130,10 @@ async def test_a_restored_index_is_read_anew(
         await store.use_embedder(MODEL, DIMENSION)
         await publish(store, a_document("a", [0, 1]))
         await embed(store)
-        await told(store)
+        await chunk_vector_rows(store)
         monkeypatch.setattr(change_log, "history_nonce", lambda *_: 7)  # of another history
         await store.commit(Delta(publish=[a_document("b", [0])]))
-        await told(store)
+        await chunk_vector_rows(store)
     assert n_read == [2, 3]
 
 
@@ -149,9 +149,9 @@ async def test_a_backup_of_the_same_revision_is_not_answered_from_what_was_read_
                 index.backup(backup)
             await publish(store, a_document("b", [2, 3]))
             await embed(store)
-            assert len((await told(store))[0]) == 4
+            assert len((await chunk_vector_rows(store))[0]) == 4
             with closing(sqlite3.connect(path)) as index:
                 backup.backup(index)
         await publish(store, a_document("c", [2]))
         await embed(store)
-        assert len((await told(store))[0]) == 3
+        assert len((await chunk_vector_rows(store))[0]) == 3

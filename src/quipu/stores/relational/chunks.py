@@ -1,0 +1,286 @@
+"""Documents, chunks and their sentences: read by id, searched by text, and sentences written.
+
+`documents.py` writes documents and chunks.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, bindparam, func, select
+
+from quipu.model.delta import ChunkSentences
+from quipu.model.derivation import SENTENCES
+from quipu.model.document import Document, DocumentStatus
+from quipu.model.evidence import Scored
+from quipu.model.graph import Chunk
+from quipu.ports.derivation_view import DerivationCounts, Sentence
+from quipu.ports.store import VectorSpace
+from quipu.stores.relational import change_log
+from quipu.stores.relational import schema as s
+from quipu.stores.relational.jobs import metadata_from_json
+from quipu.stores.relational.snapshot import ALLOWED_DOCUMENT, Lookup, Snapshot, cached_values, in_order
+from quipu.stores.relational.sql import (
+    ByValues,
+    insert_rows,
+    next_rid,
+    read_number,
+    select_in,
+    texts_from_json,
+    write_meta,
+)
+from quipu.stores.relational.vector_writes import VectorChanges, n_waiting, vector_hash
+from quipu.text.formatting import format_count
+from quipu.text.sentences import sentence_spans
+
+_SAMPLE_SIZE = 100  # chunks split to estimate the number of sentences in all chunks not split yet
+_SPACES = "".join(character for character in map(chr, range(0x3001)) if character.isspace())
+_HIDDEN_JOBS = (DocumentStatus.PARTIAL,)
+_SPLIT_TO = "sentences to"  # every chunk up to this row id is split, so a search for others starts behind it
+
+_c, _d, _s, _j = s.chunk.c, s.document.c, s.sentence.c, s.job.c
+_N_CHUNKS = select(func.count()).select_from(s.chunk)
+_CHUNK = select(s.chunk, _d.id.label("document_id"), _d.title).join(s.document, _d.rid == _c.document)
+_CHUNKS = Lookup(_CHUNK, _c.id, stated_in=_c.rid)
+_DOCUMENT_CHUNKS = Lookup(_CHUNK, _d.id, stated_in=_c.rid)
+_RIDS = Lookup(select(_c.id, _c.rid), _c.id, stated_in=_c.rid)
+_IDS = Lookup(select(_c.rid, _c.id), _c.rid, stated_in=_c.rid)
+
+_TEXTS = Lookup(select(_c.rid, _c.id, _c.text), _c.id, stated_in=_c.rid)
+_TEXTS_BY_RID = ByValues(select(_c.rid, _c.text), _c.rid)
+_CHUNKS_BY_ID = ByValues(select(_c.id, _c.rid, _c.text), _c.id)
+_SENTENCES = ByValues(select(_s.chunk, _s.ordinal, _s.start_char, _s.end_char), _s.chunk)
+_SPANS = ByValues(select(_s.rid, _s.chunk, _s.start_char, _s.end_char), _s.rid)
+_HASHES = ByValues(select(_s.vector_hash), _s.chunk)
+_DROP = ByValues(s.sentence.delete(), _s.chunk)
+_is_unsplit = (
+    (_c.rid > bindparam("split_to"))
+    & ~select(1).where(_s.chunk == _c.rid).exists()
+    & (func.trim(_c.text, _SPACES) != "")
+)
+_UNSPLIT = select(_c.id).where(_is_unsplit).order_by(_c.rid)
+_FIRST_UNSPLIT = select(_c.rid).where(_is_unsplit).order_by(_c.rid).limit(1)
+_N_UNSPLIT = select(func.count()).where(_is_unsplit)
+_LAST_CHUNK = select(func.max(_c.rid))
+_NUMBERED = select(_c.rid, func.row_number().over(order_by=_c.rid).label("place")).where(_is_unsplit).subquery()
+# A sample from all over the index, because documents are written in different styles.
+_SAMPLE = select(_c.text).join(_NUMBERED, _NUMBERED.c.rid == _c.rid).where(_NUMBERED.c.place % bindparam("step") == 0)
+
+
+def n_chunks(snapshot: Snapshot) -> int:
+    """Return how many chunks the whole index holds."""
+    return snapshot.connection.scalar(_N_CHUNKS) or 0
+
+
+def documents(snapshot: Snapshot, ids: Sequence[str] | None = None) -> list[Document]:
+    """Return live and queued documents; one that is both is the live document with the status of its job."""
+    n_chunks = select(func.count()).where(_c.document == _d.rid).scalar_subquery()
+    n_failed = select(func.count()).where(_c.document == _d.rid, _c.error != "").scalar_subquery()
+    errors = select(_c.error).where(_c.document == _d.rid, _c.error != "")
+    error = errors.order_by(_c.ordinal).limit(1).scalar_subquery()
+    live = select(s.document, n_chunks.label("n_chunks"), n_failed.label("n_failed"), error.label("chunk_error"))
+    if snapshot.is_filtered:
+        live = live.where(_d.rid.in_(select(ALLOWED_DOCUMENT.c.rid)))
+    queued = select(
+        _j.document, _j.status, _j.title, _j.source, _j.media_type, _j.metadata, _j.error, _j.added_at
+    ).where(_j.status.not_in(_HIDDEN_JOBS))
+    rows = _all_or_some(snapshot, live, _d.id, ids)
+    queued_rows = [] if snapshot.is_filtered else _all_or_some(snapshot, queued, _j.document, ids)
+    jobs = {job.document: job for job in queued_rows}
+    document_by_id = {row.id: _document(row, jobs.pop(row.id, None)) for row in rows}
+    document_by_id.update({document_id: _queued_document(job) for document_id, job in jobs.items()})
+    ordered = sorted(document_by_id) if ids is None else ids
+    return [document_by_id[document_id] for document_id in ordered if document_id in document_by_id]
+
+
+def chunks(snapshot: Snapshot, ids: Sequence[str]) -> list[Chunk]:
+    """Return these chunks in the given order."""
+    chunk_by_id = {row.id: _chunk(row) for row in _CHUNKS.records(snapshot, sorted(set(ids)))}
+    return [chunk_by_id[chunk_id] for chunk_id in ids if chunk_id in chunk_by_id]
+
+
+def document_chunks(snapshot: Snapshot, document_id: str) -> list[Chunk]:
+    """Return a document's chunks in order."""
+    rows = _DOCUMENT_CHUNKS.records(snapshot, [document_id])
+    return [_chunk(row) for row in sorted(rows, key=lambda row: row.ordinal)]
+
+
+def full_text(snapshot: Snapshot, text: str, k: int) -> list[Scored]:
+    """Return the `k` chunks that match the words of `text` best."""
+    hits = snapshot.backend.search_text(
+        snapshot.connection, snapshot.analyzer.query_terms(text), k, is_filtered=snapshot.is_filtered
+    )
+    return [Scored(id=chunk_id, score=score) for chunk_id, score in hits]
+
+
+def chunk_numbers(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, int]:
+    """Return the number of each of these chunks: its row id, by which arrays outside the database know it."""
+    return in_order(dict(_RIDS.rows(snapshot, sorted(set(ids)))), ids)
+
+
+def chunk_ids(snapshot: Snapshot, numbers: Collection[int]) -> dict[int, str]:
+    """Return the id of each of these chunk numbers."""
+    cache = snapshot.cache.chunk_ids
+    id_by_rid = cached_values(cache, set(numbers), lambda missing: dict(_IDS.rows(snapshot, sorted(missing))))
+    return in_order(id_by_rid, numbers)
+
+
+def sentences(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str, list[Sentence]]:
+    """Return the sentences of these chunks, in order; a chunk that is not split yet has none."""
+    chunk_by_rid = {rid: (chunk_id, text) for rid, chunk_id, text in _TEXTS.rows(snapshot, sorted(set(chunk_ids)))}
+    sentences_by_chunk: dict[str, list[Sentence]] = {}
+    for rid, ordinal, start, end in sorted(map(tuple, _SENTENCES.rows(snapshot.connection, sorted(chunk_by_rid)))):
+        chunk_id, text = chunk_by_rid[rid]
+        sentence = Sentence(chunk=chunk_id, ordinal=ordinal, start=start, end=end, text=text[start:end])
+        sentences_by_chunk.setdefault(chunk_id, []).append(sentence)
+    return in_order(sentences_by_chunk, chunk_ids)
+
+
+def unsplit_chunks(snapshot: Snapshot, limit: int) -> list[str]:
+    """Return up to `limit` chunks that are not split into sentences yet, the oldest first."""
+    rows = snapshot.connection.execute(_UNSPLIT.limit(limit), _split_to(snapshot.connection))
+    return list(rows.scalars())
+
+
+def sentence_counts(snapshot: Snapshot) -> DerivationCounts:
+    """Count sentences, chunks not split yet, and (estimated) the sentences that need a vector."""
+    n_sentences = snapshot.connection.scalar(select(func.count()).select_from(s.sentence)) or 0
+    n_unsplit = snapshot.connection.scalar(_N_UNSPLIT, _split_to(snapshot.connection)) or 0
+    n_texts = n_waiting(snapshot.connection, VectorSpace.SENTENCE) + _estimate_sentences(snapshot.connection, n_unsplit)
+    is_kept = change_log.is_derived(snapshot.connection, SENTENCES)
+    return DerivationCounts(n_items=n_sentences if is_kept else 0, n_stale=n_unsplit, n_texts=n_texts)
+
+
+def sentence_texts(connection: Connection, rids: Sequence[int]) -> Mapping[int, str]:
+    """Return the text of each of these sentences, by row id."""
+    spans = _SPANS.rows(connection, rids)
+    texts: dict[int, str] = dict(map(tuple, _TEXTS_BY_RID.rows(connection, sorted({span.chunk for span in spans}))))
+    return {rid: texts[chunk][start:end] for rid, chunk, start, end in spans if chunk in texts}
+
+
+def write_sentences(connection: Connection, split_chunks: Sequence[ChunkSentences]) -> VectorChanges:
+    """Replace the sentences of these chunks and return the changed vectors. Chunks that no longer exist are skipped."""
+    vectors = VectorChanges()
+    chunk_by_id = {row.id: row for row in _CHUNKS_BY_ID.rows(connection, [split.chunk for split in split_chunks])}
+    drop_sentences(connection, [chunk.rid for chunk in chunk_by_id.values()], vectors)
+    first_rid = next_rid(connection, s.sentence)
+    rows: list[dict[str, Any]] = []
+    for split in split_chunks:
+        for ordinal, (start, end) in enumerate(split.spans if split.chunk in chunk_by_id else ()):
+            chunk = chunk_by_id[split.chunk]
+            text_hash = vector_hash(VectorSpace.SENTENCE, chunk.text[start:end])
+            vectors.moved(VectorSpace.SENTENCE, "", text_hash)
+            span = {"start_char": start, "end_char": end, "vector_hash": text_hash}
+            rows.append({"rid": first_rid + len(rows), "chunk": chunk.rid, "ordinal": ordinal, **span})
+    insert_rows(connection, s.sentence, rows)
+    first_unsplit = connection.scalar(_FIRST_UNSPLIT, _split_to(connection))
+    write_meta(connection, _SPLIT_TO, _last_chunk(connection) if first_unsplit is None else first_unsplit - 1)
+    return vectors
+
+
+def drop_sentences(connection: Connection, chunks: Sequence[int], vectors: VectorChanges) -> None:
+    """Drop the sentences of these chunks, given by row id."""
+    for (text_hash,) in _HASHES.rows(connection, chunks):
+        vectors.moved(VectorSpace.SENTENCE, text_hash, "")
+    _DROP.run(connection, chunks)
+
+
+def drop_sentences_of_removed(connection: Connection, chunks: Sequence[int], vectors: VectorChanges) -> None:
+    """Drop the sentences of removed chunks. Later chunks may reuse row ids behind the last chunk."""
+    if chunks:
+        drop_sentences(connection, chunks, vectors)
+        split_to = read_number(connection, _SPLIT_TO)
+        if split_to and (last := _last_chunk(connection)) < split_to:
+            write_meta(connection, _SPLIT_TO, last)
+
+
+def restart_sentences(connection: Connection) -> None:
+    """Record that no chunk is split."""
+    write_meta(connection, _SPLIT_TO, 0)
+
+
+def wrongly_split(connection: Connection) -> list[int]:
+    """Return the row ids of chunks that count as split but have no sentences."""
+    query = select(_c.rid).where(_is_unsplit, _c.rid <= read_number(connection, _SPLIT_TO)).order_by(_c.rid)
+    return list(connection.execute(query, {"split_to": -1}).scalars())
+
+
+def _all_or_some(snapshot: Snapshot, query: Select[Any], column: Any, ids: Sequence[str] | None) -> Sequence[Row[Any]]:
+    if ids is None:
+        return snapshot.connection.execute(query).all()
+    return select_in(snapshot.connection, query, column, sorted(set(ids)))
+
+
+def _document(row: Row[Any], job: Row[Any] | None) -> Document:
+    return Document(
+        id=row.id,
+        title=row.title,
+        status=DocumentStatus(job.status if job else row.status),
+        source=row.source,
+        media_type=row.media_type,
+        metadata=metadata_from_json(row.metadata),
+        content_hash=row.content_hash,
+        version=row.version,
+        n_chunks=row.n_chunks,
+        n_failed_chunks=row.n_failed,
+        error=job.error if job else _chunk_errors(row),
+        added_at=row.added_at,
+        updated_at=row.updated_at,
+    )
+
+
+def _chunk_errors(row: Row[Any]) -> str:
+    """Return the error of a document some of whose chunks could not be read."""
+    if not row.n_failed:
+        return ""
+    first = ", the first" if row.n_failed > 1 else ""
+    return f"{row.n_failed:,} of {format_count(row.n_chunks, 'chunk')} could not be read{first}: {row.chunk_error}"
+
+
+def _queued_document(job: Row[Any]) -> Document:
+    return Document(
+        id=job.document,
+        title=job.title,
+        status=DocumentStatus(job.status),
+        source=job.source,
+        media_type=job.media_type,
+        metadata=metadata_from_json(job.metadata),
+        error=job.error,
+        added_at=job.added_at,
+        updated_at=job.added_at,
+    )
+
+
+def _chunk(row: Row[Any]) -> Chunk:
+    return Chunk(
+        id=row.id,
+        document_id=row.document_id,
+        title=row.title,
+        ordinal=row.ordinal,
+        text=row.text,
+        start=row.start_char,
+        end=row.end_char,
+        n_tokens=row.n_tokens,
+        text_hash=row.text_hash,
+        input_hash=row.input_hash,
+        headings=texts_from_json(row.headings),
+        page=row.page,
+        header=row.header,
+        error=row.error,
+    )
+
+
+def _estimate_sentences(connection: Connection, n_unsplit: int) -> int:
+    """Return about how many sentences the chunks that are not split yet have, judged from a sample."""
+    if not n_unsplit:
+        return 0
+    step = {"step": max(1, n_unsplit // _SAMPLE_SIZE)}
+    sample = connection.execute(_SAMPLE, _split_to(connection) | step).scalars().all()
+    return round(sum(len(sentence_spans(text)) for text in sample) / len(sample) * n_unsplit)
+
+
+def _split_to(connection: Connection) -> dict[str, int]:
+    return {"split_to": read_number(connection, _SPLIT_TO)}
+
+
+def _last_chunk(connection: Connection) -> int:
+    return connection.scalar(_LAST_CHUNK) or 0

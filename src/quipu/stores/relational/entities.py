@@ -1,0 +1,292 @@
+"""Entities: read by key, name or row id, with their aliases, types, display names, and mentions in chunks.
+
+Without a filter the stored folds are read. Under a filter entities are folded again from the allowed mentions alone,
+so that nothing a hidden document states can show.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Row, func, or_, select
+
+from quipu.model.evidence import Scored
+from quipu.model.fold import (
+    descriptions_hash,
+    display_name,
+    distinct_descriptions,
+    join_descriptions,
+    most_common_type,
+)
+from quipu.model.graph import AliasMention, Entity, EntityMention
+from quipu.model.summary import SummaryTargetKind
+from quipu.ports.derivation_view import EntityTypes
+from quipu.stores.relational import schema as s
+from quipu.stores.relational import summaries
+from quipu.stores.relational.filters import visible_entities
+from quipu.stores.relational.snapshot import (
+    ALLOWED_CHUNK,
+    Lookup,
+    Snapshot,
+    cached_value,
+    in_order,
+    is_allowed,
+    read_only,
+)
+from quipu.stores.relational.sql import as_texts, driver_rows, from_texts
+
+_e, _r, _c = s.entity.c, s.relation.c, s.chunk.c
+_m, _rm, _a = s.entity_mention.c, s.relation_mention.c, s.alias_mention.c
+_RIDS = Lookup(select(_e.key, _e.rid), _e.key)
+_KEYS = Lookup(select(_e.rid, _e.key), _e.rid)
+_NAMES = Lookup(select(_e.rid, _e.key, _e.name), _e.rid)
+_SURFACES = Lookup(select(_m.entity, _m.surface), _m.entity, stated_in=_m.chunk)
+_ENTITIES = Lookup(select(s.entity), _e.key)
+_DEGREES = Lookup(select(_e.key, _e.rid, _e.degree), _e.key)
+_ALIASES = Lookup(select(_a.entity, _a.surface).distinct(), _a.entity, stated_in=_a.chunk)
+_BY_ALIAS = Lookup(
+    select(_a.alias, _e.key).join_from(s.alias_mention, s.entity, _a.entity == _e.rid), _a.alias, stated_in=_a.chunk
+)
+_VISIBLE = Lookup(
+    select(_e.key).where(select(1).where(_m.entity == _e.rid, is_allowed(_m.chunk)).correlate(s.entity).exists()),
+    _e.key,
+)
+_MENTIONS = Lookup(select(s.entity_mention), _m.entity, stated_in=_m.chunk)
+_MENTIONED = Lookup(select(_m.entity).distinct(), _m.entity, stated_in=_m.chunk)
+_is_stated = select(1).where(_rm.relation == _r.rid, is_allowed(_rm.chunk)).correlate(s.relation).exists()
+_ALLOWED_DEGREES = [
+    Lookup(select(end, func.count()).where(_is_stated).group_by(end), end) for end in (_r.source, _r.target)
+]
+_CHUNK_MENTIONS = Lookup(
+    select(s.entity_mention, _c.id.label("chunk_id"), _e.key)
+    .join_from(s.entity_mention, s.chunk, _m.chunk == _c.rid)
+    .join(s.entity, _m.entity == _e.rid),
+    _c.id,
+    stated_in=_m.chunk,
+)
+_CHUNK_ALIASES = Lookup(
+    select(_c.id, _a.ordinal, _e.key, _a.alias, _a.surface)
+    .join_from(s.alias_mention, s.chunk, _a.chunk == _c.rid)
+    .join(s.entity, _a.entity == _e.rid),
+    _c.id,
+    stated_in=_a.chunk,
+)
+_ALL = select(_e.rid).order_by(_e.key)
+# One row for each type: one row for each entity takes three times as long.
+_BY_TYPE = as_texts(select(_e.rid)).add_columns(_e.type).group_by(_e.type)
+_in_allowed_chunk = _m.chunk.in_(select(ALLOWED_CHUNK.c.rid))
+_ALL_ALLOWED = _ALL.where(_e.rid.in_(select(_m.entity).where(_in_allowed_chunk)))
+_ALLOWED_TYPES = select(_m.entity, _m.type, func.count()).where(_in_allowed_chunk).group_by(_m.entity, _m.type)
+
+
+def entities(snapshot: Snapshot, keys: Sequence[str]) -> list[Entity]:
+    """Return these entities in the given order."""
+    rows = {row.rid: row for row in _ENTITIES.records(snapshot, sorted(set(keys)))}
+    aliases = _aliases(snapshot, list(rows))
+    if snapshot.is_filtered:
+        entity_by_key = _folded_again(snapshot, rows, aliases)
+    else:
+        entity_by_key = {row.key: _entity(row, aliases.get(rid, ())) for rid, row in rows.items()}
+    return [entity_by_key[key] for key in keys if key in entity_by_key]
+
+
+def degrees(snapshot: Snapshot, keys: Sequence[str]) -> dict[str, int]:
+    """Return the number of relations of each entity."""
+    rows = _DEGREES.rows(snapshot, sorted(set(keys)))
+    degree_by_key = {key: degree for key, _, degree in rows}
+    if snapshot.is_filtered:
+        visible = {rid for (rid,) in _MENTIONED.rows(snapshot, sorted(rid for _, rid, _ in rows))}
+        counts = _allowed_degrees(snapshot, sorted(visible))
+        degree_by_key = {key: counts[rid] for key, rid, _ in rows if rid in visible}
+    return in_order(degree_by_key, keys)
+
+
+def named(snapshot: Snapshot, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the keys of the entities each name stands for: its own key, then those it is an alias of."""
+    wanted = sorted(set(names))
+    keys_by_name: dict[str, list[str]] = {key: [key] for key in entity_rids(snapshot, wanted)}
+    times: Counter[tuple[str, str]] = Counter(map(tuple, _BY_ALIAS.rows(snapshot, wanted)))
+    for alias, key in sorted(times, key=lambda pair: (pair[0], -times[pair], pair[1])):
+        if key not in keys_by_name.setdefault(alias, []):
+            keys_by_name[alias].append(key)
+    if snapshot.is_filtered:
+        all_keys = {key for keys in keys_by_name.values() for key in keys}
+        visible = {key for (key,) in _VISIBLE.rows(snapshot, sorted(all_keys))}
+        keys_by_name = {name: [key for key in keys if key in visible] for name, keys in keys_by_name.items()}
+    return in_order({name: tuple(keys) for name, keys in keys_by_name.items() if keys}, names)
+
+
+def search_entities(snapshot: Snapshot, text: str, k: int) -> list[Scored]:
+    """Return entities whose key contains `text`: those that start with it first, then most mentioned, then by key."""
+    spellings = (text.casefold(), text.upper())  # keys of acronyms are in capitals
+    starts = or_(*(_e.key.startswith(spelling, autoescape=True) for spelling in spellings))
+    contains = or_(*(_e.key.contains(spelling, autoescape=True) for spelling in spellings))
+    ranked = select(_e.key, _e.n_mentions, starts.label("starts")).where(contains)
+    if not snapshot.is_filtered:
+        ranked = ranked.order_by(starts.desc(), _e.n_mentions.desc(), _e.key).limit(k)
+        return [Scored(id=row.key, score=float(row.n_mentions)) for row in snapshot.connection.execute(ranked)]
+    is_prefix = {row.key: bool(row.starts) for row in snapshot.connection.execute(ranked)}
+    matches = sorted(entities(snapshot, list(is_prefix)), key=lambda e: (not is_prefix[e.key], -e.n_mentions, e.key))
+    return [Scored(id=entity.key, score=float(entity.n_mentions)) for entity in matches[:k]]
+
+
+def entity_mentions(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str, list[EntityMention]]:
+    """Return what each chunk states about entities, in order."""
+    mentions: dict[str, list[EntityMention]] = {}
+    rows = _CHUNK_MENTIONS.records(snapshot, sorted(set(chunk_ids)))
+    for row in sorted(rows, key=lambda row: row.ordinal):
+        mention = EntityMention(
+            key=row.key,
+            surface=row.surface,
+            type=row.type,
+            description=row.description,
+            start=row.start_char,
+            end=row.end_char,
+            is_definition=bool(row.is_definition),
+        )
+        mentions.setdefault(row.chunk_id, []).append(mention)
+    return in_order(mentions, chunk_ids)
+
+
+def alias_mentions(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str, list[AliasMention]]:
+    """Return the aliases each chunk states, in order."""
+    mentions: dict[str, list[AliasMention]] = {}
+    for chunk_id, _, key, alias, surface in sorted(_CHUNK_ALIASES.rows(snapshot, sorted(set(chunk_ids)))):
+        mentions.setdefault(chunk_id, []).append(AliasMention(key=key, alias=alias, surface=surface))
+    return in_order(mentions, chunk_ids)
+
+
+def entity_types(snapshot: Snapshot) -> EntityTypes:
+    """Return the types of all visible entities, in the order of their keys; cached for the revision and filter."""
+
+    def read() -> EntityTypes:
+        types = _allowed_types(snapshot) if snapshot.is_filtered else _all_types(snapshot)
+        read_only(types.numbers, types.codes)
+        return types
+
+    return cached_value(snapshot.cache.types, "types", read)
+
+
+def entity_rids(snapshot: Snapshot, keys: Iterable[str]) -> dict[str, int]:
+    """Return the row ids of those of these entities that exist, whatever the filter."""
+    return dict(_RIDS.rows(snapshot, sorted(set(keys))))
+
+
+def entity_numbers(snapshot: Snapshot, keys: Sequence[str]) -> dict[str, int]:
+    """Return the number of each of these entities: its row id, by which arrays outside the database know it."""
+    rid_by_key = entity_rids(snapshot, keys)
+    visible = visible_entities(snapshot, rid_by_key.values())
+    return in_order({key: rid for key, rid in rid_by_key.items() if rid in visible}, keys)
+
+
+def entity_keys(snapshot: Snapshot, numbers: Sequence[int]) -> dict[int, str]:
+    """Return the key of each of these entity numbers."""
+    return in_order(dict(_KEYS.rows(snapshot, sorted(visible_entities(snapshot, set(numbers))))), numbers)
+
+
+def keys_and_names(snapshot: Snapshot, rids: Collection[int]) -> dict[int, tuple[str, str]]:
+    """Return the key and the display name of each entity by row id; under a filter all of them must be visible."""
+    rows = _NAMES.rows(snapshot, rids)
+    if not snapshot.is_filtered:
+        return {rid: (key, name) for rid, key, name in rows}
+    surfaces: dict[int, Counter[str]] = {}
+    for rid, surface in _SURFACES.rows(snapshot, rids):
+        surfaces.setdefault(rid, Counter())[surface] += 1
+    return {rid: (key, display_name(surfaces[rid])) for rid, key, _ in rows}
+
+
+def visible_description(mentions: Sequence[Row[Any]], summary: tuple[str, str] | None) -> str:
+    """Return the summary if the visible mentions contain everything it was made from, else their joined descriptions.
+
+    `summary` is the hash of its inputs and its text.
+    """
+    ordered = distinct_descriptions([(mention.description_order, mention.description) for mention in mentions])
+    inputs_hash, text = summary or ("", "")
+    return text if inputs_hash == descriptions_hash(ordered) else join_descriptions(ordered)
+
+
+def summaries_of(snapshot: Snapshot, kind: SummaryTargetKind, rows: Sequence[Row[Any]]) -> dict[int, tuple[str, str]]:
+    """Return the summaries of those of these entity or relation rows that have one, by row id."""
+    summarised = [row.rid for row in rows if row.described_by == s.SUMMARISED]
+    return summaries.read(snapshot.connection, kind, summarised)
+
+
+def _aliases(snapshot: Snapshot, rids: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    surfaces: dict[int, list[str]] = {}
+    for rid, surface in _ALIASES.rows(snapshot, sorted(rids)):
+        surfaces.setdefault(rid, []).append(surface)
+    return {rid: tuple(sorted(aliases)) for rid, aliases in surfaces.items()}
+
+
+def _entity(row: Row[Any], aliases: tuple[str, ...]) -> Entity:
+    return Entity(
+        key=row.key,
+        name=row.name,
+        type=row.type,
+        description=row.description,
+        n_mentions=row.n_mentions,
+        n_chunks=row.n_chunks,
+        degree=row.degree,
+        aliases=aliases,
+    )
+
+
+def _folded_again(
+    snapshot: Snapshot, rows: Mapping[int, Row[Any]], aliases: Mapping[int, tuple[str, ...]]
+) -> dict[str, Entity]:
+    """Return entities by key, folded from the allowed mentions."""
+    mentions_by_rid: dict[int, list[Row[Any]]] = {}
+    for mention in _MENTIONS.records(snapshot, sorted(rows)):
+        mentions_by_rid.setdefault(mention.entity, []).append(mention)
+    degree = _allowed_degrees(snapshot, sorted(mentions_by_rid))
+    summary_by_rid = summaries_of(snapshot, SummaryTargetKind.ENTITY, [rows[rid] for rid in mentions_by_rid])
+    return {
+        rows[rid].key: Entity(
+            key=rows[rid].key,
+            name=display_name(Counter(mention.surface for mention in mentions)),
+            type=most_common_type(Counter(mention.type for mention in mentions)),
+            description=visible_description(mentions, summary_by_rid.get(rid)),
+            n_mentions=len(mentions),
+            n_chunks=len({mention.chunk for mention in mentions}),
+            degree=degree[rid],
+            aliases=aliases.get(rid, ()),
+        )
+        for rid, mentions in mentions_by_rid.items()
+    }
+
+
+def _allowed_degrees(snapshot: Snapshot, rids: Sequence[int]) -> Counter[int]:
+    """Count the relations of each entity that an allowed chunk states."""
+    degree: Counter[int] = Counter()
+    for lookup in _ALLOWED_DEGREES:
+        for rid, n_relations in lookup.rows(snapshot, rids):
+            degree[rid] += n_relations
+    return degree
+
+
+def _all_types(snapshot: Snapshot) -> EntityTypes:
+    rids = [rid for (rid,) in driver_rows(snapshot.connection.execute(_ALL))]
+    rids_by_type = {kind: from_texts([(texts,)], 1)[0] for texts, kind in snapshot.connection.execute(_BY_TYPE)}
+    types = sorted(rids_by_type)
+    code_by_rid = np.zeros(max(rids, default=0) + 1, dtype=np.int64)
+    for code, kind in enumerate(types):
+        code_by_rid[rids_by_type[kind]] = code
+    numbers = np.array(rids, dtype=np.int64)
+    return EntityTypes(numbers=numbers, types=tuple(types), codes=code_by_rid[numbers])
+
+
+def _allowed_types(snapshot: Snapshot) -> EntityTypes:
+    """Fold the types again from the allowed mentions."""
+    counts_by_rid: dict[int, dict[str, int]] = {}
+    for rid, kind, n_mentions in driver_rows(snapshot.connection.execute(_ALLOWED_TYPES)):
+        counts_by_rid.setdefault(rid, {})[kind] = n_mentions
+    type_by_rid = {rid: most_common_type(n) if len(n) > 1 else next(iter(n)) for rid, n in counts_by_rid.items()}
+    types = sorted(set(type_by_rid.values()))
+    code_by_type = {kind: code for code, kind in enumerate(types)}
+    rids = [rid for (rid,) in driver_rows(snapshot.connection.execute(_ALL_ALLOWED))]
+    return EntityTypes(
+        numbers=np.array(rids, dtype=np.int64),
+        types=tuple(types),
+        codes=np.array([code_by_type[type_by_rid[rid]] for rid in rids], dtype=np.int64),
+    )

@@ -1,0 +1,264 @@
+"""Vectors of a snapshot: the rows of the live model, the ids they stand for, and which rows were deleted.
+
+The live model is the one whose vectors are searched, while vectors of another may be computed beside them.
+`vector_writes.py` writes vectors.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Select, bindparam, func, select
+
+from quipu.model.ids import relation_id, sentence_id
+from quipu.ports.store import VectorBlock, VectorSpace
+from quipu.stores.relational import change_log
+from quipu.stores.relational import schema as s
+from quipu.stores.relational.filters import allowed_clusters, visible_entities, visible_relations, visible_reports
+from quipu.stores.relational.relations import relation_rids
+from quipu.stores.relational.snapshot import (
+    ALLOWED_CHUNK,
+    Lookup,
+    RevisionArrays,
+    Snapshot,
+    cached_arrays,
+    cached_values,
+    read_only,
+)
+from quipu.stores.relational.sql import Ints, as_texts, from_texts, read_number, read_numbers
+
+LIVE = select(s.model.c.rid).where(s.model.c.state == "live").scalar_subquery()
+# Nearly all vectors are of it: "+ 0" keeps the planner from starting with them.
+_is_live = (s.vector.c.model + 0) == LIVE
+
+_BLOCK_ROWS = 1_024
+_CHUNK_VECTORS = "chunk vectors"
+
+_SOURCE, _TARGET = s.entity.alias("source"), s.entity.alias("target")
+_c, _e, _r, _v, _gone = s.chunk.c, s.entity.c, s.relation.c, s.vector.c, s.vector_gone.c
+_n, _s, _p, _k = s.entity_name.c, s.sentence.c, s.report.c, s.cluster.c
+_em, _rm = s.entity_mention.c, s.relation_mention.c
+
+_DIMENSION = select(s.model.c.dimension).where(s.model.c.state == "live")
+_is_after = _v.model == LIVE, _v.space == bindparam("space"), _v.rid > bindparam("row")
+_AFTER = select(_v.rid, _v.data).where(*_is_after).order_by(_v.rid)
+_N_AFTER = select(func.count()).select_from(s.vector).where(*_is_after)
+_GONE = as_texts(
+    select(_gone.rid).where(
+        _gone.model == LIVE, _gone.space == bindparam("space"), _gone.revision > bindparam("revision")
+    )
+)
+
+
+def _owned(hashed: Any, *columns: Any) -> Select[Any]:
+    """Return a query of the live model's vectors with columns of their owners, whose text hashes are `hashed`."""
+    return select(_v.rid, *columns).join_from(s.vector, hashed.table, (_v.text_hash == hashed) & _is_live)
+
+
+_chunks_owned = _owned(_c.vector_hash, _c.rid, _c.id)
+_entities_owned = _owned(_e.vector_hash, _e.rid, _e.key)
+_relations_owned = (
+    _owned(_r.vector_hash, _r.rid, _SOURCE.c.key, _TARGET.c.key)
+    .join(_SOURCE, _SOURCE.c.rid == _r.source)
+    .join(_TARGET, _TARGET.c.rid == _r.target)
+)
+_names_owned = _owned(_n.vector_hash, _e.rid, _e.key).join(s.entity, _e.rid == _n.rid)
+_sentences_owned = _owned(_s.vector_hash, _s.rid, _c.id, _s.ordinal).join(s.chunk, _c.rid == _s.chunk)
+_reports_owned = _owned(_p.vector_hash, _p.rid, _k.id).join(s.cluster, _k.rid == _p.rid)
+_OWNERS = {
+    VectorSpace.CHUNK: Lookup(_chunks_owned, _v.rid, stated_in=_c.rid),
+    VectorSpace.ENTITY: Lookup(_entities_owned, _v.rid),
+    VectorSpace.RELATION: Lookup(_relations_owned, _v.rid),
+    VectorSpace.NAME: Lookup(_names_owned, _v.rid),
+    VectorSpace.SENTENCE: Lookup(_sentences_owned, _v.rid, stated_in=_s.chunk),
+    VectorSpace.REPORT: Lookup(_reports_owned, _v.rid),
+}
+_BY_ID = {  # for owners whose id is a column
+    VectorSpace.CHUNK: Lookup(_chunks_owned, _c.id, stated_in=_c.rid),
+    VectorSpace.ENTITY: Lookup(_entities_owned, _e.key),
+    VectorSpace.NAME: Lookup(_names_owned, _e.key),
+    VectorSpace.REPORT: Lookup(_reports_owned, _k.id),
+}
+_BY_RELATION = Lookup(_owned(_r.vector_hash, _r.rid), _r.rid)
+_BY_REPORT = Lookup(_owned(_p.vector_hash, _p.rid), _p.rid)
+_OF_SENTENCES = Lookup(_sentences_owned, _c.id, stated_in=_s.chunk)
+
+_chunks = select(ALLOWED_CHUNK.c.rid)
+_mentioned = select(_em.entity).where(_em.chunk.in_(_chunks))
+_ALLOWED_HASHES = {
+    VectorSpace.CHUNK: select(_c.vector_hash).where(_c.rid.in_(_chunks)),
+    VectorSpace.ENTITY: select(_e.vector_hash).where(_e.rid.in_(_mentioned)),
+    VectorSpace.RELATION: select(_r.vector_hash).where(_r.rid.in_(select(_rm.relation).where(_rm.chunk.in_(_chunks)))),
+    VectorSpace.NAME: select(_n.vector_hash).where(_n.rid.in_(_mentioned)),
+    VectorSpace.SENTENCE: select(_s.vector_hash).where(_s.chunk.in_(_chunks)),
+}
+_ALLOWED = {
+    space: as_texts(select(_v.rid).where(_is_live, _v.text_hash.in_(hashes)))
+    for space, hashes in _ALLOWED_HASHES.items()
+}
+
+_of_chunks = select(_c.rid, _v.rid).join_from(s.vector, s.chunk, _c.vector_hash == _v.text_hash).where(_is_live)
+_ALL_CHUNKS = as_texts(_of_chunks)
+_NEW_CHUNK_VECTORS = as_texts(_of_chunks.where(_v.rid >= bindparam("row")))
+_SOME_CHUNKS = Lookup(_of_chunks, _c.rid)
+
+
+def vector_dimension(snapshot: Snapshot, space: VectorSpace) -> int:
+    """Return the length of the live model's vectors, the same in every space; 0 if no model is set."""
+    del space
+    return snapshot.connection.scalar(_DIMENSION) or 0
+
+
+def vectors_after(snapshot: Snapshot, space: VectorSpace, row: int) -> VectorBlock:
+    """Return the vectors of a space with a row above `row`."""
+    where = {"space": space, "row": row}
+    n = snapshot.connection.scalar(_N_AFTER, where) or 0
+    rows, data = np.empty(n, dtype=np.int64), np.empty((n, vector_dimension(snapshot, space) if n else 0), dtype="<f2")
+    result = snapshot.connection.execute(_AFTER, where)
+    start = 0
+    while block := result.fetchmany(_BLOCK_ROWS):  # into arrays at once: row objects would take as much memory again
+        end = start + len(block)
+        rows[start:end] = [rid for rid, _ in block]
+        data[start:end] = np.frombuffer(b"".join([vector for _, vector in block]), "<f2").reshape(len(block), -1)
+        start = end
+    return VectorBlock(rows=rows, data=data)
+
+
+def vectors_gone(snapshot: Snapshot, space: VectorSpace, revision: int) -> Ints | None:
+    """Return the rows deleted after `revision`, None if that is no longer recorded."""
+    if revision < read_number(snapshot.connection, "gone_since"):
+        return None
+    rows = snapshot.connection.execute(_GONE, {"space": space, "revision": revision}).all()
+    return np.sort(from_texts(rows, 1)[0])
+
+
+def vectors_allowed(snapshot: Snapshot, space: VectorSpace) -> Ints | None:
+    """Return the rows whose owner the filter allows, rising; None without a filter."""
+    if not snapshot.is_filtered:
+        return None
+
+    def read() -> tuple[Ints]:
+        if space is VectorSpace.REPORT:
+            return (np.unique(_BY_REPORT.ints(snapshot, allowed_clusters(snapshot).fully_allowed.tolist())[0]),)
+        return (np.sort(from_texts(snapshot.connection.execute(_ALLOWED[space]).all(), 1)[0]),)
+
+    return cached_arrays(snapshot.cache.arrays, f"rows of {space}", read)[0]
+
+
+def vector_owners(snapshot: Snapshot, space: VectorSpace, rows: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    """Return the allowed ids that each row stands for, ordered by id."""
+
+    def read(missing: Sequence[int]) -> dict[int, tuple[str, ...]]:
+        ids_by_row: dict[int, list[str]] = {}
+        owned = _OWNERS[space].rows(snapshot, missing)
+        visible = _visible(snapshot, space, [rid for _, rid, *_ in owned])
+        for row, rid, *columns in owned:
+            if rid in visible:
+                ids_by_row.setdefault(row, []).append(_owner_id(space, columns))
+        return {row: tuple(sorted(ids)) for row, ids in ids_by_row.items()}
+
+    return cached_values(snapshot.cache.owners[space], rows, read)
+
+
+def vector_rows(snapshot: Snapshot, space: VectorSpace, ids: Sequence[str]) -> dict[str, int]:
+    """Return the row of the vector of each of these ids."""
+
+    def read(missing: Sequence[str]) -> dict[str, int]:
+        owned = _owned_by(snapshot, space, missing)
+        visible = _visible(snapshot, space, [rid for _, rid, _ in owned])
+        return {owner: row for row, rid, owner in owned if rid in visible}
+
+    return cached_values(snapshot.cache.vector_rows[space], ids, read)
+
+
+def chunk_vector_rows(snapshot: Snapshot) -> tuple[Ints, Ints]:
+    """Return the numbers of the chunks with a vector, rising, and the row of each, both [n]; whatever the filter.
+
+    Scoring all chunks needs these arrays. They are read once, then updated for each revision by what has changed.
+    """
+
+    def read() -> tuple[Ints, Ints]:
+        earlier = snapshot.cache.incremental.get(_CHUNK_VECTORS)
+        arrays = _update_chunk_vectors(snapshot, earlier) if earlier is not None else None
+        if arrays is None:
+            arrays = _read_chunk_vectors(snapshot)
+        revision, next_row = read_numbers(snapshot.connection, "revision", "vector_row")
+        snapshot.cache.incremental[_CHUNK_VECTORS] = RevisionArrays(
+            revision=revision,
+            history_nonce=change_log.history_nonce(snapshot.connection, revision),
+            next_row=next_row,
+            arrays=read_only(*arrays),
+        )
+        return arrays
+
+    numbers, rows = cached_arrays(snapshot.cache.unfiltered, _CHUNK_VECTORS, read)
+    return numbers, rows
+
+
+def n_texts_without_vector(snapshot: Snapshot) -> int:
+    """Return the number of texts that wait for a vector of the live model."""
+    return snapshot.connection.scalar(select(func.count()).where(s.vector_todo.c.model == LIVE)) or 0
+
+
+def n_vectors(snapshot: Snapshot) -> int:
+    """Return the number of vectors of the live model."""
+    return snapshot.connection.scalar(select(func.count()).where(_v.model == LIVE)) or 0
+
+
+def _owned_by(snapshot: Snapshot, space: VectorSpace, ids: Sequence[str]) -> list[tuple[int, int, str]]:
+    """Return (vector row, row id, id) of each of these owners that has a vector."""
+    if space is VectorSpace.SENTENCE:
+        wanted = frozenset(ids)
+        rows = _OF_SENTENCES.rows(snapshot, sorted({sentence.partition("#")[0] for sentence in wanted}))
+        owned = [(row, rid, sentence_id(chunk, ordinal)) for row, rid, chunk, ordinal in rows]
+        return [(row, rid, sentence) for row, rid, sentence in owned if sentence in wanted]
+    if space is VectorSpace.RELATION:
+        id_by_rid = relation_rids(snapshot, ids)
+        return [(row, rid, id_by_rid[rid]) for row, rid in _BY_RELATION.rows(snapshot, sorted(id_by_rid))]
+    return [(row, rid, owner) for row, rid, owner in _BY_ID[space].rows(snapshot, ids)]
+
+
+def _owner_id(space: VectorSpace, columns: Sequence[Any]) -> str:
+    if space is VectorSpace.RELATION:
+        return relation_id(*columns)
+    return sentence_id(*columns) if space is VectorSpace.SENTENCE else str(columns[0])
+
+
+def _visible(snapshot: Snapshot, space: VectorSpace, rids: Collection[int]) -> frozenset[int]:
+    """Return the row ids of the owners that the snapshot may see; lookups of chunks and sentences read no others."""
+    if space in (VectorSpace.CHUNK, VectorSpace.SENTENCE):
+        return frozenset(rids)
+    if space is VectorSpace.REPORT:
+        return visible_reports(snapshot, rids)
+    return visible_relations(snapshot, rids) if space is VectorSpace.RELATION else visible_entities(snapshot, rids)
+
+
+def _read_chunk_vectors(snapshot: Snapshot) -> tuple[Ints, Ints]:
+    numbers, rows = from_texts(snapshot.connection.execute(_ALL_CHUNKS).all(), 2)
+    return _by_number(numbers, rows)
+
+
+def _update_chunk_vectors(snapshot: Snapshot, earlier: RevisionArrays) -> tuple[Ints, Ints] | None:
+    """Return the arrays with all later changes; None if these are not recorded, or belong to another history."""
+    changed = change_log.changes_since(snapshot.connection, earlier.revision)
+    is_same_history = (
+        change_log.history_nonce(snapshot.connection, earlier.revision) == earlier.history_nonce is not None
+    )
+    is_same_model = earlier.revision >= read_number(snapshot.connection, "gone_since")
+    if changed is None or not is_same_history or not is_same_model:
+        return None
+    new_vectors = snapshot.connection.execute(_NEW_CHUNK_VECTORS, {"row": earlier.next_row}).all()
+    new_numbers, new_rows = from_texts(new_vectors, 2)
+    changed_numbers, changed_rows = _SOME_CHUNKS.ints(snapshot, changed.chunks.tolist())
+    numbers, rows = earlier.arrays
+    is_unchanged = ~np.isin(numbers, np.concatenate([changed.chunks, new_numbers]))
+    updated, index = np.unique(np.concatenate([new_numbers, changed_numbers]), return_index=True)
+    updated_rows = np.concatenate([new_rows, changed_rows])[index]
+    return _by_number(
+        np.concatenate([numbers[is_unchanged], updated]), np.concatenate([rows[is_unchanged], updated_rows])
+    )
+
+
+def _by_number(numbers: Ints, rows: Ints) -> tuple[Ints, Ints]:
+    order = np.argsort(numbers, kind="stable")
+    return numbers[order], rows[order]
