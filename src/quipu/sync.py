@@ -1,60 +1,44 @@
-"""The blocking twin of the engine: the same names, one background event loop, no logic."""
+"""The blocking twin of the engine: the same methods with the same parameters, run in a background event loop.
+
+Each method below is made from the engine's method by `_blocking` or `_iterating`. These keep its parameters and its
+docstring, and turn the awaited result into a plain one, so type checkers and `help()` know the twin as well as the
+engine. Each method takes one line, and a test fails where one is missing: nothing is generated or written twice.
+"""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
 from threading import Thread
-from typing import Any, TypeVar, Unpack
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from quipu.engine import Quipu as AsyncQuipu
-from quipu.engine.estimating import HowRead
 from quipu.errors import Unavailable
-from quipu.model.answer import Answer, AnswerPiece, Comparison
-from quipu.model.chunking import Chunking
-from quipu.model.delta import ChunkFacts
-from quipu.model.derivation import DerivationState
-from quipu.model.document import Document, Metadata, SourceDocument
-from quipu.model.event import EventSink, ignore_event
-from quipu.model.evidence import Evidence, Explanation
-from quipu.model.query import Query
-from quipu.model.results import (
-    AddResult,
-    DocumentDetails,
-    EntityDetails,
-    ImportResult,
-    IndexStatus,
-    RefreshResult,
-    RelationDetails,
-    RemoveResult,
-    ReportDetails,
-    SearchResult,
-)
-from quipu.model.tuning import TuningResult
-from quipu.model.usage import Estimate, UsageRow
 from quipu.settings import Settings, SettingValue
 from quipu.wiring import open_engine
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
 @contextmanager
 def open(index: str | Path | None = None, **settings: SettingValue) -> Iterator["Quipu"]:  # noqa: A001 - as quipu.open
     """Open the index in the directory `index` and close it at the end of the block; see `quipu.open`."""
-    loop = _Loop()
+    loop = _BackgroundLoop()
     try:
         engine = loop.run(open_engine(Settings(index=index, **settings)))
         twin = Quipu(engine, loop)
         try:
             yield twin
         finally:
-            loop.run(_all_closed(twin._streams))
+            loop.run(_close_all(twin._iterators))
             loop.run(engine.close())
     finally:
         loop.stop()
 
 
-class _Loop:
+class _BackgroundLoop:
     """An event loop in a thread of its own."""
 
     def __init__(self) -> None:
@@ -63,7 +47,7 @@ class _Loop:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do `work` in the loop and return its result; an interrupt of the caller stops it and waits until it has.
+        """Run `work` in the loop and return its result; an interrupt of the caller cancels it and waits for its end.
 
         Raises Unavailable where the loop has been stopped.
         """
@@ -75,7 +59,7 @@ class _Loop:
             return future.result()
         except BaseException:
             if future.cancel():
-                asyncio.run_coroutine_threadsafe(_settled(), self._loop).result()
+                asyncio.run_coroutine_threadsafe(_wait_for_others(), self._loop).result()
             raise
 
     def stop(self) -> None:
@@ -87,211 +71,100 @@ class _Loop:
         self._loop.close()
 
 
-async def _settled() -> None:
-    """Wait until every other task has ended."""
+async def _wait_for_others() -> None:
+    """Wait until every other task of the loop has ended."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     if others:
         await asyncio.wait(others)
 
 
-class Quipu:
-    """One knowledge base, with blocking methods; see `quipu.engine.Quipu` for what each promises."""
+def _blocking(
+    method: Callable[Concatenate[AsyncQuipu, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate["Quipu", P], T]:
+    """Return the blocking twin of a method of the engine."""
 
-    def __init__(self, engine: AsyncQuipu, loop: _Loop) -> None:
+    @wraps(method)
+    def twin(self: "Quipu", /, *args: P.args, **options: P.kwargs) -> T:
+        return self._run(method(self._engine, *args, **options))
+
+    return twin
+
+
+def _iterating(
+    method: Callable[Concatenate[AsyncQuipu, P], AsyncIterator[T]],
+) -> Callable[Concatenate["Quipu", P], Iterator[T]]:
+    """Return the blocking twin of a method of the engine that yields; closing the index ends it."""
+
+    @wraps(method)
+    def twin(self: "Quipu", /, *args: P.args, **options: P.kwargs) -> Iterator[T]:
+        iterator = method(self._engine, *args, **options)
+        assert isinstance(iterator, AsyncGenerator), "the engine yields from async generators only"
+        self._iterators.add(iterator)
+        try:
+            while (element := self._run(_next(iterator))) is not None:
+                yield element
+        finally:
+            if iterator in self._iterators:  # else the index has been closed, and the iterator with it
+                self._iterators.remove(iterator)
+                self._run(_close_all({iterator}))
+
+    return twin
+
+
+async def _next(iterator: AsyncIterator[T]) -> T | None:
+    return await anext(iterator, None)
+
+
+async def _close_all(iterators: set[AsyncGenerator[Any, None]]) -> None:
+    while iterators:
+        await iterators.pop().aclose()
+
+
+class Quipu:
+    """One knowledge base, with blocking methods; see `quipu.engine.Quipu`, which promises the same."""
+
+    def __init__(self, engine: AsyncQuipu, loop: _BackgroundLoop) -> None:
         self._engine = engine
         self._run = loop.run
-        self._streams: set[AsyncGenerator[AnswerPiece, None]] = set()  # that are not at their end
+        self._iterators: set[AsyncGenerator[Any, None]] = set()  # that have not reached their end
 
     # ---- documents in
 
-    def add(
-        self,
-        *sources: str | Path | SourceDocument,
-        root: Path | None = None,
-        metadata: Metadata | None = None,
-        chunking: Chunking | None = None,
-        reread: bool = False,
-        on_event: EventSink = ignore_event,
-    ) -> AddResult:
-        """Add files, folders or documents."""
-        return self._run(
-            self._engine.add(
-                *sources, root=root, metadata=metadata, chunking=chunking, reread=reread, on_event=on_event
-            )
-        )
-
-    def estimate(
-        self,
-        *sources: str | Path | SourceDocument,
-        root: Path | None = None,
-        metadata: Metadata | None = None,
-        n_sample: int = 0,
-        on_event: EventSink = ignore_event,
-        **how: Unpack[HowRead],
-    ) -> Estimate:
-        """Return what `add` would take with a language model."""
-        return self._run(
-            self._engine.estimate(*sources, root=root, metadata=metadata, n_sample=n_sample, on_event=on_event, **how)
-        )
-
-    def tune(
-        self,
-        *sources: str | Path | SourceDocument,
-        root: Path | None = None,
-        on_event: EventSink = ignore_event,
-        **sizes: Any,
-    ) -> TuningResult:
-        """Return how documents like these, or like those of the index, should be read."""
-        return self._run(self._engine.tune(*sources, root=root, on_event=on_event, **sizes))
-
-    def add_text(
-        self,
-        text: str,
-        *,
-        id: str | None = None,  # noqa: A002 - as in the engine
-        title: str = "",
-        metadata: Metadata | None = None,
-        media_type: str = "text/markdown",
-        on_event: EventSink = ignore_event,
-    ) -> AddResult:
-        """Add a text."""
-        return self._run(
-            self._engine.add_text(text, id=id, title=title, metadata=metadata, media_type=media_type, on_event=on_event)
-        )
-
-    def resume(self, on_event: EventSink = ignore_event) -> AddResult:
-        """Work through what is queued."""
-        return self._run(self._engine.resume(on_event))
-
-    def import_graph(self, *paths: str | Path, on_event: EventSink = ignore_event) -> ImportResult:
-        """Add documents with what another system has read out of them."""
-        return self._run(self._engine.import_graph(*paths, on_event=on_event))
-
-    def remove(self, ids: Sequence[str], on_event: EventSink = ignore_event) -> RemoveResult:
-        """Remove documents with everything only they said."""
-        return self._run(self._engine.remove(ids, on_event))
-
-    def cancel(self, ids: Sequence[str]) -> int:
-        """Drop the queued or failed work on these documents."""
-        return self._run(self._engine.cancel(ids))
-
-    def retry(self, ids: Sequence[str] | None = None) -> int:
-        """Queue failed documents again."""
-        return self._run(self._engine.retry(ids))
-
-    def refresh(
-        self, names: Sequence[str] = (), *, rebuild: bool = False, on_event: EventSink = ignore_event
-    ) -> RefreshResult:
-        """Bring up to date what is derived, kept or named."""
-        return self._run(self._engine.refresh(names, rebuild=rebuild, on_event=on_event))
-
-    def plan(self, names: Sequence[str] = (), *, rebuild: bool = False) -> tuple[DerivationState, ...]:
-        """Return what `refresh` would bring up to date, or make anew, and what it would cost."""
-        return self._run(self._engine.plan(names, rebuild=rebuild))
-
-    def drop(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Keep these derivations no longer."""
-        return self._run(self._engine.drop(names))
-
-    def reembed(self, on_event: EventSink = ignore_event) -> int:
-        """Compute every vector again and swap."""
-        return self._run(self._engine.reembed(on_event))
-
-    def purge(self) -> int:
-        """Drop what no live document needs."""
-        return self._run(self._engine.purge())
+    add = _blocking(AsyncQuipu.add)
+    estimate = _blocking(AsyncQuipu.estimate)
+    tune = _blocking(AsyncQuipu.tune)
+    add_text = _blocking(AsyncQuipu.add_text)
+    import_graph = _blocking(AsyncQuipu.import_graph)
+    resume = _blocking(AsyncQuipu.resume)
+    remove = _blocking(AsyncQuipu.remove)
+    cancel = _blocking(AsyncQuipu.cancel)
+    retry = _blocking(AsyncQuipu.retry)
+    refresh = _blocking(AsyncQuipu.refresh)
+    plan = _blocking(AsyncQuipu.plan)
+    drop = _blocking(AsyncQuipu.drop)
+    reembed = _blocking(AsyncQuipu.reembed)
+    purge = _blocking(AsyncQuipu.purge)
 
     # ---- answers out
 
-    def query(self, query: str | Query, **options: Any) -> Answer:
-        """Answer a question; `options` are fields of Query."""
-        return self._run(self._engine.query(query, **options))
-
-    def stream(self, query: str | Query, **options: Any) -> Iterator[AnswerPiece]:
-        """Yield an answer in pieces while it is written, the whole of it last."""
-        pieces = self._engine.stream(query, **options)
-        self._streams.add(pieces)
-        try:
-            while (piece := self._run(_next(pieces))) is not None:
-                yield piece
-        finally:
-            if pieces in self._streams:  # else the index has been closed, and they with it
-                self._streams.remove(pieces)
-                self._run(_all_closed({pieces}))
-
-    def retrieve(self, query: str | Query, **options: Any) -> Evidence:
-        """Return the evidence for a question."""
-        return self._run(self._engine.retrieve(query, **options))
-
-    def compare(self, query: str | Query, strategies: Sequence[str] = (), **options: Any) -> Comparison:
-        """Ask the same of several strategies."""
-        return self._run(self._engine.compare(query, strategies, **options))
-
-    def explain(self, query: str | Query, *, chunk: str = "", rank: int | None = None, **options: Any) -> Explanation:
-        """Return why chunks are among the evidence for a question."""
-        return self._run(self._engine.explain(query, chunk=chunk, rank=rank, **options))
-
-    def prepare(self, query: str | Query, on_event: EventSink = ignore_event, **options: Any) -> RefreshResult | None:
-        """Make what the strategy of a query needs and lacks."""
-        return self._run(self._engine.prepare(query, on_event, **options))
-
-    def usage(self, since: str = "", until: str = "") -> list[UsageRow]:
-        """Return what models were asked and what it cost."""
-        return self._run(self._engine.usage(since, until))
+    query = _blocking(AsyncQuipu.query)
+    stream = _iterating(AsyncQuipu.stream)
+    retrieve = _blocking(AsyncQuipu.retrieve)
+    compare = _blocking(AsyncQuipu.compare)
+    explain = _blocking(AsyncQuipu.explain)
+    usage = _blocking(AsyncQuipu.usage)
+    prepare = _blocking(AsyncQuipu.prepare)
 
     # ---- looking around
 
-    def search(self, text: str, k: int = 10) -> SearchResult:
-        """Return passages and entities that match words."""
-        return self._run(self._engine.search(text, k))
-
-    def documents(self) -> list[Document]:
-        """Return every document."""
-        return self._run(self._engine.documents())
-
-    def document(self, document_id: str) -> DocumentDetails:
-        """Return one document with its chunks."""
-        return self._run(self._engine.document(document_id))
-
-    def chunk(self, chunk_id: str) -> ChunkFacts:
-        """Return one chunk with everything it says."""
-        return self._run(self._engine.chunk(chunk_id))
-
-    def entity(self, name: str) -> EntityDetails:
-        """Return what the index says about a name."""
-        return self._run(self._engine.entity(name))
-
-    def relation(self, first: str, second: str) -> RelationDetails:
-        """Return what the index says about two names together."""
-        return self._run(self._engine.relation(first, second))
-
-    def report(self, report_id: str) -> ReportDetails:
-        """Return a report on a community or aggregate."""
-        return self._run(self._engine.report(report_id))
-
-    def status(self) -> IndexStatus:
-        """Return how much the index holds and what waits."""
-        return self._run(self._engine.status())
-
-    def verify(self) -> list[str]:
-        """Recompute every derivation; return what differs."""
-        return self._run(self._engine.verify())
-
-    def damage(self) -> list[str]:
-        """Return what the database finds wrong with its files."""
-        return self._run(self._engine.damage())
-
-    def dump(self) -> Iterator[str]:
-        """Yield the canonical state as JSON lines."""
-        lines = self._engine.dump()
-        while (line := self._run(_next(lines))) is not None:
-            yield line
-
-
-async def _next(items: AsyncIterator[T]) -> T | None:
-    return await anext(items, None)
-
-
-async def _all_closed(streams: set[AsyncGenerator[AnswerPiece, None]]) -> None:
-    while streams:
-        await streams.pop().aclose()
+    search = _blocking(AsyncQuipu.search)
+    documents = _blocking(AsyncQuipu.documents)
+    document = _blocking(AsyncQuipu.document)
+    chunk = _blocking(AsyncQuipu.chunk)
+    entity = _blocking(AsyncQuipu.entity)
+    relation = _blocking(AsyncQuipu.relation)
+    report = _blocking(AsyncQuipu.report)
+    status = _blocking(AsyncQuipu.status)
+    verify = _blocking(AsyncQuipu.verify)
+    damage = _blocking(AsyncQuipu.damage)
+    dump = _iterating(AsyncQuipu.dump)

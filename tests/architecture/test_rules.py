@@ -24,9 +24,10 @@ OPTIONAL_IMPORTS = {
 
 # What takes time to import and only some settings need.
 SELDOM_NEEDED = {
-    ("engine", "quipu.engine.importing"),
     ("engine", "quipu.engine.tuning"),
     ("engine", "quipu.ingest.recorded"),
+    ("engine.ingestion", "quipu.derive.imported_communities"),
+    ("engine.ingestion", "quipu.ingest.recorded.publishing"),
     ("wiring", "quipu.providers.jieba"),
     ("wiring", "quipu.providers.minilm"),
     ("wiring", "quipu.providers.pretrained"),

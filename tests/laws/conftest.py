@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from quipu import engine
-from quipu.engine import turn, working
+from quipu.engine import ingestion, refresh
 from quipu.engine.components import Models
 from quipu.ports.store import Store
 from quipu.testing.server import serving
@@ -23,7 +23,7 @@ def server() -> Iterator[ServerHandle]:
 @pytest.fixture
 def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have each engine look often what the others do."""
-    for module in (working, turn):
+    for module in (ingestion, refresh):
         monkeypatch.setattr(module, "POLL_S", 0.002)
 
 
@@ -35,4 +35,4 @@ def nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     async def at_once(_store: Store, _models: Models) -> AsyncIterator[None]:
         yield
 
-    monkeypatch.setattr(engine, "turn_to_derive", at_once)
+    monkeypatch.setattr(engine, "derivation_lease", at_once)

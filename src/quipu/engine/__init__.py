@@ -13,20 +13,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, Unpack
 
-from quipu.answer import stream
 from quipu.derive.embedding import embed_stale
-from quipu.engine import lookups, reports, state
-from quipu.engine.answering import Asker
-from quipu.engine.asked import asked as asked_as
-from quipu.engine.comparing import Comparer
+from quipu.engine import lookups
+from quipu.engine.answering import answer_question, find_evidence, search, stream_answer
+from quipu.engine.comparison import compare_strategies
 from quipu.engine.components import Components
-from quipu.engine.estimating import HowRead, estimate_adding
-from quipu.engine.handed_in import handed_in
-from quipu.engine.readiness import Readiness
-from quipu.engine.refreshing import Scope, bring_up_to_date, drop
-from quipu.engine.reporting import Run
-from quipu.engine.turn import turn_to_derive
-from quipu.engine.working import work_through
+from quipu.engine.estimation import ReadingOptions, estimate_add
+from quipu.engine.ingestion import IngestRun, ModelCheck, collect_sources, ingest_imported_graph, work_until_finished
+from quipu.engine.refresh import RefreshScope, derivation_lease, drop_derivations, refresh_index
+from quipu.engine.status import derivation_states, plan_refresh, read_status
 from quipu.ingest.queue import EnqueueResult, enqueue_documents
 from quipu.ingest.sources import text_source
 from quipu.model.answer import Answer, AnswerPiece, Comparison
@@ -51,24 +46,25 @@ from quipu.model.results import (
 )
 from quipu.model.tuning import TuningResult
 from quipu.model.usage import Estimate, UsageRow
+from quipu.ports.providers import TextSink, ignore_text
 from quipu.retrieve import strategy_named
-from quipu.retrieve.explaining import explaining
+from quipu.retrieve.explanation import ChunkChoice, explain
+from quipu.retrieve.question import build_query
 
 __all__ = ["Components", "Quipu"]
 
-REMOVED_AT_ONCE = 64
+REMOVE_BATCH = 64  # documents in one commit
 
 
 class Quipu:
     """One knowledge base. Use it as an async context manager; every method may be called from many tasks at once."""
 
-    def __init__(self, parts: Components) -> None:
-        self._components = parts
-        self._store = parts.store
+    def __init__(self, components: Components) -> None:
+        self._components = components
+        self._store = components.store
         self._working, self._deriving = asyncio.Lock(), asyncio.Lock()
-        self._readiness = Readiness(parts.store, parts.embedder)
-        self._asker = Asker.of(parts)
-        self._comparer = Comparer(ask=self.query, asker=self._asker)
+        self._model_check = ModelCheck(components.store, components.embedder)
+        self._states = derivation_states(components)
 
     async def __aenter__(self) -> Self:
         return self
@@ -79,7 +75,7 @@ class Quipu:
         await self.close()
 
     async def close(self) -> None:
-        """Release store and models. Work under way is given back by the call that does it, when that ends."""
+        """Close the store and the models. A call that is still running gives its unfinished work back when it ends."""
         await self._components.models.close()
         await self._store.close()
 
@@ -94,54 +90,58 @@ class Quipu:
         reread: bool = False,
         on_event: EventSink = ignore_event,
     ) -> AddResult:
-        """Add files, folders or documents, and whatever was queued before; return when all of it can be queried.
+        """Add files, folders or documents, and what was queued before; return when all of it can be queried.
 
-        A document keeps its id (its path below `root`, by default the folder that holds the index), so that a changed
-        file is an update and the same again costs nothing. A file that cannot be read is reported, not raised.
-        `chunking` says how to cut them, over rules and settings. Documents that another model or other settings have
-        read are left as they are unless `reread`. Raises NotFound for a path that does not exist.
+        A file's id is its path below `root`, by default the folder that holds the index: adding a changed file updates
+        its document, and adding the same file again costs nothing. A file that cannot be read is part of the result,
+        not an error. `chunking` overrides rules and settings. Documents that were read with another model or other
+        settings stay as they are unless `reread` is set. Raises NotFound for a path that does not exist.
         """
-        run = Run(self._components)
-        found = handed_in(sources, self._components, root, metadata)
-        ready = partial(self._readiness.make_sure, run.parts.models, run.parts.ingest_config.extractor)
-        ingest_config = run.parts.ingest_config.with_chunking(chunking)
-        taken = await enqueue_documents(found, self._store, ingest_config, on_event, ready, reread=reread)
-        return await self._finish(taken, on_event, run)
+        run = IngestRun(self._components)
+        documents = collect_sources(sources, self._components, root, metadata)
+        config = run.components.ingest_config
+        check = partial(self._model_check.check, run.components.models, config.extractor)
+        config = config.with_chunking(chunking)
+        enqueued = await enqueue_documents(documents, self._store, config, on_event, check, reread=reread)
+        return await self._finish(enqueued, on_event, run)
 
     async def estimate(
         self,
+        /,
         *sources: str | Path | SourceDocument,
         root: Path | None = None,
         metadata: Metadata | None = None,
         n_sample: int = 0,
         on_event: EventSink = ignore_event,
-        **how: Unpack[HowRead],
+        **options: Unpack[ReadingOptions],
     ) -> Estimate:
-        """Return what `add` would take with a language model: calls, tokens, money and time, each with a range.
+        """Return what `add` would cost with a language model: calls, tokens, money and time, each with a range.
 
-        Documents are read and cut for real, nothing is added. With `n_sample` so many chunks are read by the model
-        first, and paid for; their replies are kept. `how` they are read, `chunking` and `reread`, is said as to `add`.
+        Documents are read and cut, but nothing is added. With `n_sample`, the model first reads that many chunks, which
+        is paid for; the replies are cached. `options` are `chunking` and `reread`, as in `add`.
         """
-        parts = self._components.metered_by(self._components.models.meter.child())
-        found = handed_in(sources, self._components, root, metadata)
-        return await estimate_adding(found, n_sample, parts=parts, on_event=on_event, **how)
+        components = self._components.metered_by(self._components.models.meter.child())
+        documents = collect_sources(sources, self._components, root, metadata)
+        return await estimate_add(documents, n_sample, components=components, on_event=on_event, **options)
 
     async def tune(
         self,
+        /,
         *sources: str | Path | SourceDocument,
         root: Path | None = None,
         on_event: EventSink = ignore_event,
         **sizes: Any,
     ) -> TuningResult:
-        """Return how documents like these, or without any like those of the index, should be read; nothing is added.
+        """Return a suggestion how documents like these, or like those of the index, should be read; nothing is added.
 
-        The report holds the text of an ontology file. `sizes` are `n_sample` chunks to learn from (12) and `n_compare`
-        others to compare readings of (2). With `dry_run=True` no model is asked, and the report tells the cost.
+        The result holds the text of an ontology file. `sizes` are `n_sample` chunks to learn from (12) and `n_compare`
+        other chunks on which readings are compared (2). With `dry_run=True` no model is asked, and the result holds
+        the cost.
         """
-        from quipu.engine.tuning import Sizes, tune  # noqa: PLC0415 - takes time, and is seldom needed
+        from quipu.engine.tuning import Sizes, tune  # noqa: PLC0415 - takes time, and is rarely needed
 
-        found = handed_in(sources, self._components, root, None) if sources else None
-        return await tune(found, Sizes.of(sizes), self._components, on_event)
+        documents = collect_sources(sources, self._components, root, None) if sources else None
+        return await tune(documents, Sizes.of(sizes), self._components, on_event)
 
     async def add_text(
         self,
@@ -153,157 +153,162 @@ class Quipu:
         media_type: str = "text/markdown",
         on_event: EventSink = ignore_event,
     ) -> AddResult:
-        """Add a text. Without an id it is known by its content: another text is then another document."""
+        """Add a text. Without an id, its id is made from its content: a changed text is then another document."""
         source = text_source(text, id=id, title=title, metadata=metadata or {}, media_type=media_type)
         return await self.add(source, on_event=on_event)
 
     async def import_graph(self, *paths: str | Path, on_event: EventSink = ignore_event) -> ImportResult:
-        """Add documents with what another system has read out of them, from JSON Lines files or folders of these.
+        """Add documents with what another system has extracted from them, from JSON Lines files or folders of these.
 
-        Its communities, and the reports on them, take the place of those there are; they may come alone, after their
-        documents. The same again does nothing, and finishes what was cut short. Raises NotFound for a path that does
-        not exist, and InvalidInput naming what cannot be read or is of nothing there: then nothing is added.
+        Communities in the files, and the reports on them, replace those of the index. They may also come alone, after
+        their documents. Importing the same again changes nothing, and completes an import that was interrupted. Raises
+        NotFound for a path that does not exist. Raises InvalidInput, with file and line, for what cannot be read or
+        refers to nothing; then nothing is added.
         """
-        from quipu.engine.importing import import_recorded  # noqa: PLC0415 - takes time, and is seldom needed
-        from quipu.ingest.recorded import read_graph  # noqa: PLC0415
+        from quipu.ingest.recorded import read_graph  # noqa: PLC0415 - takes time, and is rarely needed
 
         graph = await asyncio.to_thread(read_graph, [Path(path) for path in paths])
-        run = Run(self._components)
-        refresh = partial(self._refreshed, run.parts, on_event, Scope())
-        return await import_recorded(graph, run, self._turn(run.parts), refresh, on_event)
+        run = IngestRun(self._components)
+        refresh = partial(self._refresh, run.components, on_event, RefreshScope())
+        return await ingest_imported_graph(graph, run, self._lease(run.components), refresh, on_event)
 
     async def resume(self, on_event: EventSink = ignore_event) -> AddResult:
-        """Work through what is queued, also what a process that died left behind."""
-        return await self._finish(EnqueueResult(), on_event, Run(self._components))
+        """Work through the queue, including what a process that died left unfinished."""
+        return await self._finish(EnqueueResult(), on_event, IngestRun(self._components))
 
     async def remove(self, ids: Sequence[str], on_event: EventSink = ignore_event) -> RemoveResult:
-        """Remove documents with everything only they said. Raises NotFound naming ids that are not known."""
-        wanted = lookups.listed(ids)
-        await self._check_known(wanted)
-        if wanted:
-            await self._store.commit(Delta(enqueue_removal=wanted))  # a removal that is cut short is resumed
-        for start in range(0, len(wanted), REMOVED_AT_ONCE):
-            await self._store.commit(Delta(remove=wanted[start : start + REMOVED_AT_ONCE]))
-            done = min(start + REMOVED_AT_ONCE, len(wanted))
-            on_event(Progress(stage="remove", done=done, total=len(wanted)))
-        return RemoveResult(removed=wanted, refreshed=await self.refresh(on_event=on_event))
+        """Remove documents with all facts that no other document states. Raises NotFound naming unknown ids."""
+        ids = lookups.unique_ids(ids)
+        await self._check_documents(ids)
+        if ids:
+            await self._store.commit(Delta(enqueue_removal=ids))  # `resume` completes an interrupted removal
+        for start in range(0, len(ids), REMOVE_BATCH):
+            await self._store.commit(Delta(remove=ids[start : start + REMOVE_BATCH]))
+            n_removed = min(start + REMOVE_BATCH, len(ids))
+            on_event(Progress(stage="remove", done=n_removed, total=len(ids)))
+        return RemoveResult(removed=ids, refreshed=await self.refresh(on_event=on_event))
 
     async def cancel(self, ids: Sequence[str]) -> int:
-        """Drop the queued or failed work on these documents; live versions stay. Return how many were dropped.
+        """Drop the queued or failed jobs of these documents; live versions stay. Return how many were dropped.
 
-        Raises NotFound naming an id that is not known.
+        Raises NotFound naming an unknown id.
         """
-        wanted = lookups.listed(ids)
-        await self._check_known(wanted)
-        return len(await self._store.cancel(wanted))
+        ids = lookups.unique_ids(ids)
+        await self._check_documents(ids)
+        return len(await self._store.cancel(ids))
 
     async def retry(self, ids: Sequence[str] | None = None) -> int:
-        """Queue failed documents, and the failed chunks of partial ones, again (all, or these); return how many."""
-        wanted = None if ids is None else lookups.listed(ids)
-        await self._check_known(wanted or ())
-        return await self._store.retry(wanted)
+        """Queue failed documents, and failed chunks of partial ones, again (all, or these); return how many."""
+        ids = None if ids is None else lookups.unique_ids(ids)
+        await self._check_documents(ids or ())
+        return await self._store.retry(ids)
 
     async def refresh(
         self, names: Sequence[str] = (), *, rebuild: bool = False, on_event: EventSink = ignore_event
     ) -> RefreshResult:
-        """Bring up to date what is derived: summaries, vectors, and each derivation that is kept or named here.
+        """Bring derived data up to date: summaries, vectors, and every derivation that exists or is named here.
 
-        What is named is kept from then on, with all it needs: `add` and `remove` bring it up to date, too. With
-        `rebuild` these are made anew, or without names all that is kept, full text and links among it; what was
-        imported stays as it came. Where the budget is spent or a model is gone, the report says so, and the rest is
-        left for the next time. Raises NotFound for an unknown name.
+        A named derivation exists from then on, with all it needs: `add` and `remove` keep it up to date. With `rebuild`
+        the named derivations are computed from the start; without names, everything is, with full text and links, but
+        imported data stays as it came. If the budget is spent or a model does not answer, the result says so, and the
+        next refresh does the rest. Raises NotFound for an unknown name.
         """
-        run = Run(self._components)
+        run = IngestRun(self._components)
         if rebuild and not names:
             await self._store.rebuild_text_index()
-        report = await self._refreshed(run.parts, on_event, Scope(names=lookups.listed(names), rebuild=rebuild))
-        return replace(report, usage=run.parts.models.meter.rows())
+        scope = RefreshScope(names=lookups.unique_ids(names), rebuild=rebuild)
+        result = await self._refresh(run.components, on_event, scope)
+        return replace(result, usage=run.components.models.meter.rows())
 
     async def plan(self, names: Sequence[str] = (), *, rebuild: bool = False) -> tuple[DerivationState, ...]:
-        """Return what `refresh` would bring up to date, or make anew, and what it would cost; nothing is changed."""
-        return await state.plan(
-            self._components, self._asker.needs, Scope(names=lookups.listed(names), rebuild=rebuild)
-        )
+        """Return what `refresh` with these arguments would compute, and the cost of it; nothing is changed."""
+        scope = RefreshScope(names=lookups.unique_ids(names), rebuild=rebuild)
+        return await plan_refresh(self._components, self._states, scope)
 
     async def drop(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Keep these derivations, and those that need them, no longer; return which were dropped."""
+        """Drop these derivations and those that need them; return the names of what was dropped."""
         async with self._deriving:
-            return await drop(self._components, lookups.listed(names))
+            return await drop_derivations(self._components, lookups.unique_ids(names))
 
     async def reembed(self, on_event: EventSink = ignore_event) -> int:
-        """Compute every vector with the embedder now set, beside the old ones, and swap; return how many."""
+        """Compute every vector with the embedder of the settings, beside the old ones, then swap; return how many."""
         embedder = self._components.embedder
-        async with self._turn(self._components):
+        async with self._lease(self._components):
             await self._store.begin_reembedding(embedder.identity, embedder.dimension)
-            computed = await embed_stale(self._store, embedder, on_event)
+            n_embedded = await embed_stale(self._store, embedder, on_event)
             await self._store.finish_reembedding(embedder.identity)
-        await self._refreshed(self._components, on_event, Scope(with_derivations=False))
-        return computed
+        await self._refresh(self._components, on_event, RefreshScope(with_derivations=False))
+        return n_embedded
 
     async def purge(self) -> int:
-        """Drop replies no live document needs and other leftovers; return rows dropped."""
+        """Delete cached replies that no live document needs, and other leftovers; return the number of rows."""
         return await self._store.purge()
 
     # ---- answers out
 
-    async def query(self, query: str | Query, **options: Any) -> Answer:
-        """Answer a question; `options` are fields of Query. The trace says how the answer came about.
+    async def query(self, /, query: str | Query, **options: Any) -> Answer:
+        """Answer a question; `options` are fields of Query. The trace says how the answer was found.
 
-        Raises Stale, before anything is asked, where the strategy needs what has not been made: the remedy names the
-        command and its cost.
+        Raises Stale, before any model is asked, where the strategy needs a derivation that is missing: the remedy names
+        the command that makes it, and the cost.
         """
-        return await self._asker.answer(await self._ready(query, options))
+        return await self._answer(await self._prepared_query(query, options))
 
-    async def stream(self, query: str | Query, **options: Any) -> AsyncGenerator[AnswerPiece, None]:
+    async def stream(self, /, query: str | Query, **options: Any) -> AsyncGenerator[AnswerPiece, None]:
         """Yield an answer in pieces while it is written; the last piece has no text and holds the whole answer."""
-        asked = await self._ready(query, options)
-        async with aclosing(stream(partial(self._asker.answer, asked))) as pieces:
+        prepared = await self._prepared_query(query, options)
+        async with aclosing(stream_answer(partial(self._answer, prepared))) as pieces:
             async for piece in pieces:
                 yield piece
 
-    async def retrieve(self, query: str | Query, **options: Any) -> Evidence:
+    async def retrieve(self, /, query: str | Query, **options: Any) -> Evidence:
         """Return the evidence for a question: ids, scores and reasons, without an answer."""
-        return await self._asker.evidence(await self._ready(query, options))
+        return await find_evidence(await self._prepared_query(query, options), self._components, self._states)
 
-    async def compare(self, query: str | Query, strategies: Sequence[str] = (), **options: Any) -> Comparison:
-        """Ask the same of several strategies, by default all that can be run, and return what each found and said.
+    async def compare(self, /, query: str | Query, strategies: Sequence[str] = (), **options: Any) -> Comparison:
+        """Ask several strategies the same question, by default all that can run, and return what each found.
 
-        One that fails is told of with its reason; raises NotFound for a strategy that does not exist.
+        A strategy that fails is listed with its error. Raises NotFound for an unknown strategy.
         """
-        return await self._comparer.compare(self._asked(query, options), lookups.listed(strategies))
+        names = lookups.unique_ids(strategies)
+        return await compare_strategies(self._query(query, options), names, self.query, self._components, self._states)
 
     async def explain(
-        self, query: str | Query, *, chunk: str = "", rank: int | None = None, **options: Any
+        self, /, query: str | Query, *, chunk: str = "", rank: int | None = None, **options: Any
     ) -> Explanation:
-        """Return why chunks are among the evidence for a question: the one with this id or rank, else the first three.
+        """Return why chunks are in the evidence for a question: the one with this id or rank, else the first three.
 
-        Raises NotFound for a chunk there is none of, and where the evidence does not go down to that rank.
+        Raises NotFound for an unknown chunk and for a rank beyond the evidence, InvalidInput where both are given.
         """
-        asked = await self._ready(query, options)
-        return await self._asker.read(asked, explaining(asked, chunk=chunk, rank=rank))
+        prepared, choice = await self._prepared_query(query, options), ChunkChoice(chunk=chunk, rank=rank)
+        async with search(prepared, self._components, self._states) as result:
+            return await explain(prepared, result.evidence.with_notes(result.stale), result.view, choice)
 
     async def usage(self, since: str = "", until: str = "") -> list[UsageRow]:
-        """Return what models were asked and what it cost on the days from `since` to `until` (ISO dates, UTC)."""
+        """Return the calls of models and their cost on the days from `since` to `until` (ISO dates, UTC)."""
         return await self._store.usage(since, until)
 
     async def prepare(
-        self, query: str | Query, on_event: EventSink = ignore_event, **options: Any
+        self, /, query: str | Query, on_event: EventSink = ignore_event, **options: Any
     ) -> RefreshResult | None:
-        """Make what the strategy of a query needs and lacks; None where it lacks nothing. Raises Stale where it cannot.
+        """Make the derivations that the strategy of a query needs and lacks; None where it lacks nothing.
 
-        A query with `auto_refresh` does so before it is asked.
+        A query with `auto_refresh` does this before it is asked. Raises Stale where they could not be made.
         """
-        strategy = strategy_named(self._asked(query, options).strategy)
-        return await self._asker.needs.make(strategy, partial(self.refresh, on_event=on_event))
+        strategy = strategy_named(self._query(query, options).strategy)
+        return await self._states.make_missing(strategy, partial(self.refresh, on_event=on_event))
 
-    async def _ready(self, query: str | Query, options: Mapping[str, Any]) -> Query:
-        asked = self._asked(query, options)
-        if asked.auto_refresh:
-            await self.prepare(asked)
-        return asked
+    async def _answer(self, query: Query, on_text: TextSink = ignore_text) -> Answer:
+        return await answer_question(query, self._components, self._states, on_text)
 
-    def _asked(self, query: str | Query, options: Mapping[str, Any]) -> Query:
-        return asked_as(self._components.make_query, query, options)
+    async def _prepared_query(self, query: str | Query, options: Mapping[str, Any]) -> Query:
+        built = self._query(query, options)
+        if built.auto_refresh:
+            await self.prepare(built)
+        return built
+
+    def _query(self, query: str | Query, options: Mapping[str, Any]) -> Query:
+        return build_query(self._components.make_query, query, options)
 
     # ---- looking around
 
@@ -323,35 +328,35 @@ class Quipu:
             return await lookups.document(view, document_id)
 
     async def chunk(self, chunk_id: str) -> ChunkFacts:
-        """Return one chunk with everything it says. Raises NotFound."""
+        """Return one chunk with all facts it states. Raises NotFound."""
         async with self._store.view() as view:
             return await lookups.chunk(view, chunk_id)
 
     async def entity(self, name: str) -> EntityDetails:
-        """Return what the index says about a name (or alias, or key). Raises NotFound with near matches."""
+        """Return what the index holds about a name, alias or key. Raises NotFound with near matches."""
         async with self._store.view() as view:
             return await lookups.entity(view, name)
 
     async def relation(self, first: str, second: str) -> RelationDetails:
-        """Return what the index says about two names together. Raises NotFound, naming what they do relate to."""
+        """Return what the index holds about two names together. Raises NotFound, naming what the first relates to."""
         async with self._store.view() as view:
             return await lookups.relation(view, first, second)
 
     async def report(self, report_id: str) -> ReportDetails:
         """Return a report on a community or aggregate by its id, or the beginning of it. Raises NotFound."""
         async with self._store.view() as view:
-            return await reports.report(view, report_id)
+            return await lookups.report(view, report_id)
 
     async def status(self) -> IndexStatus:
-        """Return how much the index holds, what waits, and what is fresh, stale or missing of what is derived."""
-        return await state.status(self._components, self._asker.needs)
+        """Return how much the index holds, what waits, and which derived data is fresh, stale or missing."""
+        return await read_status(self._components, self._states)
 
     async def verify(self) -> list[str]:
-        """Recompute every fold, link and index from the facts; return what differs, in words. Empty means sound."""
+        """Recompute every fold, link and index from the facts; return the differences in words (empty: none)."""
         return await self._store.verify()
 
     async def damage(self) -> list[str]:
-        """Return what the database finds wrong with its files, in words: quicker than `verify`, which includes it."""
+        """Return what the database finds wrong with its files, in words; quicker than `verify`, which includes it."""
         return await self._store.damage()
 
     async def dump(self) -> AsyncIterator[str]:
@@ -360,27 +365,29 @@ class Quipu:
             async for line in view.dump():
                 yield line
 
-    async def _check_known(self, ids: Sequence[str]) -> None:
+    async def _check_documents(self, ids: Sequence[str]) -> None:
         async with self._store.view() as view:
-            await lookups.check_known(view, ids)
+            await lookups.check_documents(view, ids)
 
-    async def _finish(self, taken: EnqueueResult, on_event: EventSink, run: Run) -> AddResult:
-        """Work through the queue, refresh, and report."""
-        parts, handed_in = run.parts, {*taken.added, *taken.updated}
-        await self._readiness.make_sure_of_waiting(self._store, parts.models, parts.ingest_config.extractor)
-        work = await work_through(handed_in, self._store, parts.ingest_config, self._working, on_event)
-        refreshed = await self._refreshed(parts, on_event, Scope(with_derivations=work.stopped is None))
+    async def _finish(self, enqueued: EnqueueResult, on_event: EventSink, run: IngestRun) -> AddResult:
+        """Work through the queue, refresh, and return the result."""
+        components, own_ids = run.components, {*enqueued.added, *enqueued.updated}
+        config = components.ingest_config
+        await self._model_check.check_if_waiting(self._store, components.models, config.extractor)
+        work = await work_until_finished(own_ids, self._store, config, self._working, on_event)
+        scope = RefreshScope(with_derivations=work.stopped is None)
+        refreshed = await self._refresh(components, on_event, scope)
         async with self._store.view() as view:
-            finished = await view.documents(sorted(handed_in | work.status_by_document.keys()))
+            finished = await view.documents(sorted(own_ids | work.status_by_document.keys()))
             counts = await view.counts()
-        return run.report(taken, work, refreshed, finished=finished, counts=counts, notes=self._readiness.notes)
+        return run.result(enqueued, work, refreshed, finished=finished, counts=counts, notes=self._model_check.notes)
 
-    async def _refreshed(self, parts: Components, on_event: EventSink, scope: Scope) -> RefreshResult:
+    async def _refresh(self, components: Components, on_event: EventSink, scope: RefreshScope) -> RefreshResult:
         await self._store.wipe()
-        async with self._turn(parts):
-            return await bring_up_to_date(parts, on_event, scope)
+        async with self._lease(components):
+            return await refresh_index(components, on_event, scope)
 
     @asynccontextmanager
-    async def _turn(self, parts: Components) -> AsyncIterator[None]:
-        async with self._deriving, turn_to_derive(parts.store, parts.models):  # so that no two compute the same
+    async def _lease(self, components: Components) -> AsyncIterator[None]:
+        async with self._deriving, derivation_lease(components.store, components.models):
             yield

@@ -1,145 +1,200 @@
-"""Answering: question → what is searched for → evidence → material → answer; no view is open while a model works."""
+"""Answering: how a question becomes evidence and then an answer, from top to bottom."""
 
+import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Self, TypeVar
+from typing import TypeVar
 
-from quipu.answer import Material, compose, gather
-from quipu.engine.asking_model import AskingModel, Replies
-from quipu.engine.components import CallCounter, Components, Models
-from quipu.engine.fetching import FetchingEmbedder, with_fetches
-from quipu.engine.matching import Matched
-from quipu.engine.needs import Needs, with_remedy
-from quipu.model.answer import Answer
+from quipu.answer import compose, gather
+from quipu.engine.components import CallCounter, Components
+from quipu.engine.reopenable_view import QuestionEmbedder, QuestionModel, QuestionReplies, ReopenableView, RevisionMoved
+from quipu.engine.status import DerivationStates, with_remedy
+from quipu.errors import QuipuError
+from quipu.model.answer import Answer, AnswerPiece
 from quipu.model.chat import Role
-from quipu.model.evidence import Evidence, Timing
-from quipu.model.graph import Chunk
+from quipu.model.evidence import Evidence, Hit, Timing
+from quipu.model.graph import Chunk, chunk_text
 from quipu.model.query import Query
-from quipu.ports.providers import Embedder, Reranker, TextSink, Tokenizer, ignore_text
+from quipu.ports.providers import Embedder, Reranker, TextSink, ignore_text
 from quipu.ports.store import ReadView, Store
-from quipu.ports.topology import TopologyIndex
-from quipu.ports.vector_index import VectorIndex
 from quipu.retrieve import strategy_named
-from quipu.retrieve.reranking import rerank, widened
-from quipu.retrieve.resolving import Resolved, resolve
+from quipu.retrieve.question import understand_question
 from quipu.retrieve.strategy import Tools
 from quipu.wrap.embedder import guarded_embedder
+from quipu.wrap.guard import ServiceCall
 
-_ASKED = frozenset({Role.KEYWORDS, Role.ANSWER})  # the work strategies ask a model for: one without the other is vain
+RERANK_FACTOR = 3  # with a reranker, so many times more passages are searched than are kept
+_STRATEGY_ROLES = frozenset({Role.KEYWORDS, Role.ANSWER})  # a strategy may ask models only where both are set
 
 T = TypeVar("T")
-Read = Callable[[Evidence, Timing, ReadView], Awaitable[T]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asker:
-    """Answers questions over a store. Every question raises Stale where its strategy needs what is missing."""
+class SearchOutcome:
+    """The evidence for a question, in the open view it was found in; `stale` notes say what is not up to date."""
 
-    store: Store
-    vectors: VectorIndex
-    topology: TopologyIndex
-    embedder: Embedder
-    tokenizer: Tokenizer
-    models: Models
-    needs: Needs
-    clock: Callable[[], float] = time.perf_counter
+    query: Query
+    evidence: Evidence
+    view: ReadView
+    counter: CallCounter
+    timings: tuple[Timing, ...]
+    stale: tuple[str, ...]
 
-    @classmethod
-    def of(cls, parts: Components) -> Self:
-        """Return what answers with the parts of an engine."""
-        needs = Needs(
-            derivation_context=parts.derivation_context(), catalog=parts.catalog, price=parts.models.price(Role.REPORT)
+
+async def answer_question(
+    query: Query, components: Components, states: DerivationStates, on_text: TextSink = ignore_text
+) -> Answer:
+    """Return the answer to a question with its citations, costs and trace; `on_text` gets its text in pieces.
+
+    Raises Stale where the strategy needs a derivation that is missing. No view is open while the answer is written.
+    """
+    async with search(query, components, states) as result:
+        material = await gather(
+            result.query, result.evidence, result.view, components.ingest_config.tokenizer, timings=result.timings
         )
-        return cls(
-            store=parts.store,
-            vectors=parts.vectors,
-            topology=parts.topology,
-            embedder=parts.embedder,
-            tokenizer=parts.ingest_config.tokenizer,
-            models=parts.models,
-            needs=needs,
+    material = replace(material, stale=(*map(with_remedy, material.stale), *result.stale))
+    llm = result.counter.llm(Role.ANSWER) if query.with_answer else None
+    answer = await compose(result.query, material, llm=llm, on_text=on_text)
+    trace = replace(answer.trace, n_calls=result.counter.n_calls)
+    return replace(answer, usage=result.counter.meter.rows(), trace=trace)
+
+
+async def find_evidence(query: Query, components: Components, states: DerivationStates) -> Evidence:
+    """Return the evidence for a question. Raises Stale where the strategy needs a derivation that is missing."""
+    async with search(query, components, states) as result:
+        return result.evidence.with_notes(result.stale)
+
+
+@asynccontextmanager
+async def search(query: Query, components: Components, states: DerivationStates) -> AsyncIterator[SearchOutcome]:
+    """Understand the question, open a view, run the strategy, rerank; the view stays open within the context.
+
+    No view is open while a model, a remote embedder or a reranker is asked. Raises Stale where the strategy needs a
+    derivation that is missing.
+    """
+    stale = await states.check(strategy_named(query.strategy))
+    counter = CallCounter(components.models, components.models.meter.child(query.text))
+
+    start = time.perf_counter()
+    question = await understand_question(query, counter.llm(Role.KEYWORDS))
+    timings = [_timing("understand", start)] if question.notes else []
+
+    start = time.perf_counter()
+    reranker = components.models.reranker(counter.meter)
+    n_passages = query.chunk_top_k * (RERANK_FACTOR if reranker else 1)
+    async with ReopenableView(components.store, query.filter) as view:
+        searched = replace(question.query, chunk_top_k=n_passages).as_searched()
+        evidence = await _run_strategy(searched, view, components, counter)
+        evidence = evidence.with_notes(question.notes)
+        if reranker:
+            chunks = await view.reads.chunks([hit.id for hit in evidence.chunks])
+            async with view.released():
+                evidence = await rerank(question.query, evidence, chunks, reranker)
+        timings.append(_timing("retrieve", start))
+        yield SearchOutcome(
+            query=question.query,
+            evidence=evidence,
+            view=view.reads,
+            counter=counter,
+            timings=tuple(timings),
+            stale=stale,
         )
 
-    async def answer(self, query: Query, on_text: TextSink = ignore_text) -> Answer:
-        """Return the answer, with what it cost; `on_text` is given its text in pieces as it is written."""
-        stale = await self.needs.check(strategy_named(query.strategy))
-        tally = self._tally(query)
-        begun = self.clock()
-        resolved = await resolve(query, tally.llm(Role.KEYWORDS))
-        timings = (Timing(stage="understand", ms=(self.clock() - begun) * 1000),) if resolved.notes else ()
 
-        async def read(evidence: Evidence, timing: Timing, view: ReadView) -> Material:
-            told = (*timings, timing)
-            return await gather(resolved.query, evidence, view, self.tokenizer, timings=told)
-
-        material = await self._found(resolved, tally, read)
-        material = replace(material, stale=(*map(with_remedy, material.stale), *stale))
-        llm = tally.llm(Role.ANSWER) if query.with_answer else None
-        answer = await compose(resolved.query, material, llm=llm, on_text=on_text)
-        return replace(answer, usage=tally.meter.rows(), trace=replace(answer.trace, n_calls=tally.n_calls))
-
-    async def evidence(self, query: Query) -> Evidence:
-        """Return the evidence for a question."""
-        return (await self.read(query, _alone))[0]
-
-    async def read(self, query: Query, read: Read[T]) -> T:
-        """Return what `read` makes of the evidence for a question and of the view it was found in."""
-        stale = await self.needs.check(strategy_named(query.strategy))
-        tally = self._tally(query)
-        resolved = await resolve(query, tally.llm(Role.KEYWORDS))
-        return await self._found(replace(resolved, notes=(*stale, *resolved.notes)), tally, read)
-
-    def _tally(self, query: Query) -> CallCounter:
-        return CallCounter(self.models, self.models.meter.child(query.text))
-
-    async def _found(self, resolved: Resolved, tally: CallCounter, read: Read[T]) -> T:
-        """Retrieve, rerank where there is a reranker, and return what `read` makes of the evidence."""
-        reranker = self.models.reranker(tally.meter)
-        if reranker is None:
-            return await self._retrieved(resolved, tally, read)
-        evidence, timing = await self._reranked(resolved, reranker, tally)
-        async with self.store.view(resolved.query.filter) as view:
-            return await read(evidence, timing, view)
-
-    async def _reranked(self, resolved: Resolved, reranker: Reranker, tally: CallCounter) -> tuple[Evidence, Timing]:
-        """Return the passages in the order of a reranker, which is asked when the view is released."""
-        begun = self.clock()
-
-        async def read(evidence: Evidence, timing: Timing, view: ReadView) -> tuple[Evidence, Sequence[Chunk]]:
-            return evidence, await view.chunks([hit.id for hit in evidence.chunks])
-
-        wide = replace(resolved, query=widened(resolved.query))
-        evidence, chunks = await self._retrieved(wide, tally, read)
-        evidence = await rerank(resolved.query, evidence, chunks, reranker)
-        return evidence, Timing(stage="retrieve", ms=(self.clock() - begun) * 1000)
-
-    async def _retrieved(self, resolved: Resolved, tally: CallCounter, read: Read[T]) -> T:
-        """Retrieve, and return what `read` makes of the evidence in the same view; services are asked outside of it."""
-        begun = self.clock()
-        query = resolved.query
-        replies, has_model = Replies(tally.llm), self.models.chains.keys() >= _ASKED
-        chained = self.models.embedder_chain
-        metered = self.models.embedder(self.embedder, tally.meter)
-        embedder: Embedder = guarded_embedder(metered, [Matched(metered, self.store)])
-        embedder = FetchingEmbedder(embedder) if chained else embedder
-
-        async def search() -> T:
-            async with self.store.view(query.filter) as view:
-                tools = Tools(
-                    vectors=self.vectors,
-                    embedder=embedder,
-                    topology=self.topology,
-                    tokenizer=self.tokenizer,
-                    model=AskingModel(replies, view.revision) if has_model else None,
-                )
-                evidence = await strategy_named(query.strategy).retrieve(query.as_searched(), view, tools)
-                timing = Timing(stage="retrieve", ms=(self.clock() - begun) * 1000)
-                evidence = evidence.with_notes((*resolved.notes, *replies.notes()))
-                return await read(evidence, timing, view)
-
-        return await with_fetches(search)
+async def _run_strategy(query: Query, view: ReopenableView, components: Components, counter: CallCounter) -> Evidence:
+    """Return the evidence of the strategy; it is run again only where the index changed while a service was asked."""
+    strategy = strategy_named(query.strategy)
+    replies = QuestionReplies(counter.llm)
+    has_model = components.models.chains.keys() >= _STRATEGY_ROLES
+    embedder = _question_embedder(view, components, counter)
+    while True:
+        tools = Tools(
+            vectors=components.vectors,
+            embedder=embedder,
+            topology=components.topology,
+            tokenizer=components.ingest_config.tokenizer,
+            model=QuestionModel(replies, view) if has_model else None,
+        )
+        try:
+            evidence = await strategy.retrieve(query, view.reads, tools)
+        except RevisionMoved:
+            continue
+        return evidence.with_notes(replies.notes())
 
 
-async def _alone(evidence: Evidence, timing: Timing, view: ReadView) -> tuple[Evidence, Timing]:
-    return evidence, timing
+def _question_embedder(view: ReopenableView, components: Components, counter: CallCounter) -> Embedder:
+    metered = components.models.embedder(components.embedder, counter.meter)
+    embedder = guarded_embedder(metered, [MatchingVectors(metered, components.store)])
+    return QuestionEmbedder(embedder, view) if components.models.embedder_chain else embedder
+
+
+class MatchingVectors:
+    """A guard that raises Mismatch, before the embedder is asked, where the vectors of the index come from another one.
+
+    Searches by words alone never embed anything, so they go on working until the index is embedded again.
+    """
+
+    def __init__(self, embedder: Embedder, store: Store) -> None:
+        self._embedder = embedder
+        self._store = store
+
+    async def run(self, work: Callable[[], Awaitable[T]], call: ServiceCall) -> T:
+        """Return what `work` returns."""
+        await self._store.use_embedder(self._embedder.identity, self._embedder.dimension)
+        return await work()
+
+
+async def rerank(query: Query, evidence: Evidence, chunks: Sequence[Chunk], reranker: Reranker) -> Evidence:
+    """Return the evidence with the `chunk_top_k` passages that the reranker scores highest; ties keep their order.
+
+    `chunks` are its passages. If the reranker fails, the passages keep their order and a note says why.
+    """
+    text_by_id = {chunk.id: chunk_text(chunk.title, chunk.header, chunk.text) for chunk in chunks}
+    hits = [hit for hit in evidence.chunks if hit.id in text_by_id]
+    if not hits:
+        return evidence
+    try:
+        scores = await reranker.score(query.search_text or query.text, [text_by_id[hit.id] for hit in hits])
+    except QuipuError as error:
+        note = f"not reranked: {error.message}"
+        return replace(evidence, chunks=tuple(hits[: query.chunk_top_k]), notes=(*evidence.notes, note))
+    order = sorted(range(len(hits)), key=lambda place: (-scores[place], place))[: query.chunk_top_k]
+    return replace(
+        evidence,
+        chunks=tuple(_rescored(hits[place], scores[place], place + 1, reranker.identity) for place in order),
+    )
+
+
+def _rescored(hit: Hit, score: float, rank: int, reranker: str) -> Hit:
+    return Hit(id=hit.id, score=score, reason=f"{hit.reason}; {reranker} scores it {score:.3f}, it was rank {rank}")
+
+
+def _timing(stage: str, start: float) -> Timing:
+    return Timing(stage=stage, ms=(time.perf_counter() - start) * 1000)
+
+
+async def stream_answer(answer: Callable[[TextSink], Awaitable[Answer]]) -> AsyncGenerator[AnswerPiece, None]:
+    """Yield the pieces of text that `answer` writes to the sink it is given, then one piece with the whole answer.
+
+    Raises what `answer` raises. Closing the generator cancels it and waits until it has ended.
+    """
+    pieces: asyncio.Queue[AnswerPiece | None] = asyncio.Queue()
+
+    async def run() -> Answer:
+        try:
+            return await answer(lambda text: pieces.put_nowait(AnswerPiece(text=text)))
+        finally:
+            pieces.put_nowait(None)
+
+    task = asyncio.create_task(run())
+    try:
+        while (piece := await pieces.get()) is not None:
+            yield piece
+        yield AnswerPiece(answer=await task)
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+        if not task.cancelled():
+            task.exception()  # marks it as retrieved: it was raised above, or nobody is there to receive it

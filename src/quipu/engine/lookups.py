@@ -1,99 +1,115 @@
-"""Look-ups: what a view holds of one document, chunk, entity or relation, or NotFound with what is near."""
+"""Lookups: what a view holds about one document, chunk, entity, relation or report, or NotFound with near matches."""
 
 import asyncio
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 
 from quipu.errors import InvalidInput, NotFound
+from quipu.model.cluster import Cluster, ClusterRelation, ClusterReport, Hierarchy
 from quipu.model.delta import ChunkFacts
+from quipu.model.graph import Entity
 from quipu.model.ids import relation_id
-from quipu.model.results import DocumentDetails, EntityDetails, RelationDetails, SearchResult
+from quipu.model.results import DocumentDetails, EntityDetails, RelationDetails, ReportDetails, SearchResult
 from quipu.ports.store import ReadView
 from quipu.text.names import entity_key
 
 MAX_LISTED = 50
-_WITHOUT_SIGNS = str.maketrans("", "", "*?[]")  # of a pattern
+_MAX_NAMED_REPORTS = 5  # in an error
+_PATTERN_SIGNS = str.maketrans("", "", "*?[]")
+_WHERE_REPORT_IDS_ARE = (
+    "`quipu ask QUESTION -s community_global --trace` prints ids of reports, and so does `quipu explain`."
+)
 
 
 async def search(view: ReadView, text: str, k: int) -> SearchResult:
     """Return passages that match words, by BM25, and entities by name. Raises InvalidInput where there are no words."""
     if not text.strip():
         raise InvalidInput("There is nothing to search for.", remedy="Give some words.")
-    scored = await view.full_text(text, k)
-    chunks = {chunk.id: chunk for chunk in await view.chunks([hit.id for hit in scored])}
-    named = await view.search_entities(text, k)
+    hits = await view.full_text(text, k)
+    chunk_by_id = {chunk.id: chunk for chunk in await view.chunks([hit.id for hit in hits])}
+    entity_hits = await view.search_entities(text, k)
     return SearchResult(
-        chunks=tuple((hit, chunks[hit.id]) for hit in scored),
-        entities=tuple(await view.entities([hit.id for hit in named])),
+        chunks=tuple((hit, chunk_by_id[hit.id]) for hit in hits),
+        entities=tuple(await view.entities([hit.id for hit in entity_hits])),
     )
 
 
 async def document(view: ReadView, document_id: str) -> DocumentDetails:
     """Return one document with its chunks. Raises NotFound with near matches."""
-    for found in await view.documents([document_id]):
-        return DocumentDetails(document=found, chunks=tuple(await view.document_chunks(document_id)))
-    raise await unknown_document(view, document_id)
+    documents = await view.documents([document_id])
+    if not documents:
+        raise await _unknown_document(view, document_id)
+    return DocumentDetails(document=documents[0], chunks=tuple(await view.document_chunks(document_id)))
 
 
 async def chunk(view: ReadView, chunk_id: str) -> ChunkFacts:
-    """Return one chunk with everything it says. Raises NotFound."""
-    for facts in await _facts(view, [chunk_id]):
-        return facts
-    raise NotFound(f"There is no chunk {chunk_id!r}.", remedy="`quipu show document ID` lists chunk ids.")
+    """Return one chunk with all facts it states. Raises NotFound."""
+    facts = await _facts(view, [chunk_id])
+    if not facts:
+        raise NotFound(f"There is no chunk {chunk_id!r}.", remedy="`quipu show document ID` lists chunk ids.")
+    return facts[0]
 
 
 async def entity(view: ReadView, name: str) -> EntityDetails:
-    """Return what the index says about a name, alias or key. Raises NotFound with near matches."""
+    """Return what the index holds about a name, alias or key. Raises NotFound with near matches."""
     keys = (await view.named([entity_key(name)])).get(entity_key(name), ())
-    for found in await view.entities(keys[:1]):
-        relations = sorted(await view.incident([found.key]), key=lambda r: (-r.weight, r.id))
-        counts = (await view.chunks_of_entities([found.key], MAX_LISTED)).get(found.key, {})
-        chunks = tuple((each, counts[each.id]) for each in await view.chunks(list(counts)))
-        claims = (await view.claims_of_entities([found.key], MAX_LISTED)).get(found.key, ())
-        return EntityDetails(entity=found, relations=tuple(relations[:MAX_LISTED]), chunks=chunks, claims=tuple(claims))
-    near = await view.entities([hit.id for hit in await view.search_entities(entity_key(name), 3)])
-    raise NotFound(f"There is no entity {name!r}.", remedy=_did_you_mean([each.name for each in near]))
+    entities = await view.entities(keys[:1])
+    if not entities:
+        near = await view.entities([hit.id for hit in await view.search_entities(entity_key(name), 3)])
+        raise NotFound(f"There is no entity {name!r}.", remedy=_did_you_mean([entity.name for entity in near]))
+    key = entities[0].key
+    relations = sorted(await view.incident([key]), key=lambda relation: (-relation.weight, relation.id))
+    counts = (await view.chunks_of_entities([key], MAX_LISTED)).get(key, {})
+    chunks = tuple((chunk, counts[chunk.id]) for chunk in await view.chunks(list(counts)))
+    claims = (await view.claims_of_entities([key], MAX_LISTED)).get(key, ())
+    return EntityDetails(
+        entity=entities[0], relations=tuple(relations[:MAX_LISTED]), chunks=chunks, claims=tuple(claims)
+    )
 
 
 async def relation(view: ReadView, first: str, second: str) -> RelationDetails:
-    """Return what the index says about two names together. Raises NotFound, naming what they do relate to."""
-    wanted = relation_id(entity_key(first), entity_key(second))
-    for found in await view.relations([wanted]):
-        chunk_ids = (await view.chunks_of_relations([found.id])).get(found.id, ())
-        return RelationDetails(relation=found, chunks=tuple(await _facts(view, chunk_ids[:MAX_LISTED])))
-    near = sorted(await view.incident([entity_key(first)]), key=lambda r: (-r.weight, r.id))[:3]
-    others = [r.target_name if r.source == entity_key(first) else r.source_name for r in near]
-    remedy = f"{first} relates to {', '.join(others)}." if others else "`quipu search` finds names."
-    raise NotFound(f"Nothing relates {first!r} to {second!r}.", remedy=remedy)
+    """Return what the index holds about two names together. Raises NotFound, naming what the first relates to."""
+    source = entity_key(first)
+    relations = await view.relations([relation_id(source, entity_key(second))])
+    if not relations:
+        near = sorted(await view.incident([source]), key=lambda relation: (-relation.weight, relation.id))[:3]
+        others = [relation.target_name if relation.source == source else relation.source_name for relation in near]
+        remedy = f"{first} relates to {', '.join(others)}." if others else "`quipu search` finds names."
+        raise NotFound(f"Nothing relates {first!r} to {second!r}.", remedy=remedy)
+    identifier = relations[0].id
+    chunk_ids = (await view.chunks_of_relations([identifier])).get(identifier, ())
+    return RelationDetails(relation=relations[0], chunks=tuple(await _facts(view, chunk_ids[:MAX_LISTED])))
 
 
-def listed(ids: str | Sequence[str]) -> tuple[str, ...]:
+def unique_ids(ids: str | Sequence[str]) -> tuple[str, ...]:
     """Return ids, each once; a single text is one id, not one for each of its letters."""
     return (ids,) if isinstance(ids, str) else tuple(dict.fromkeys(ids))
 
 
-async def check_known(view: ReadView, ids: Sequence[str]) -> None:
-    """Raise NotFound naming the first document that is not known, with near matches."""
-    known = {found.id for found in await view.documents(ids)}
+async def check_documents(view: ReadView, ids: Sequence[str]) -> None:
+    """Raise NotFound naming the first of these documents that does not exist, with near matches."""
+    existing = {document.id for document in await view.documents(ids)}
     for document_id in ids:
-        if document_id not in known:
-            raise await unknown_document(view, document_id)
+        if document_id not in existing:
+            raise await _unknown_document(view, document_id)
 
 
-async def unknown_document(view: ReadView, document_id: str) -> NotFound:
-    """Return the error for a document there is none of, with near matches."""
-    known = [found.id for found in await view.documents()]
-    near = await asyncio.to_thread(get_close_matches, document_id, known, n=3)  # takes long among thousands
+async def _unknown_document(view: ReadView, document_id: str) -> NotFound:
+    ids = [document.id for document in await view.documents()]
+    near = await asyncio.to_thread(get_close_matches, document_id, ids, n=3)  # slow among thousands of ids
     return NotFound(f"There is no document {document_id!r}.", remedy=_did_you_mean(near))
 
 
-def unmatched(pattern: str, known: Sequence[str]) -> NotFound:
-    """Return the error for a shell pattern that is no document's id and matches none, with ids that begin alike."""
-    stem = pattern.translate(_WITHOUT_SIGNS)
+def unmatched_pattern(pattern: str, ids: Sequence[str]) -> NotFound:
+    """Return the error for a shell pattern that matches none of these document ids, with ids that begin alike."""
+    stem = pattern.translate(_PATTERN_SIGNS)
     ids_by_start: dict[str, list[str]] = {}
-    for each in known:
-        ids_by_start.setdefault(each[: len(stem)], []).append(each)
-    near = [name for start in get_close_matches(stem, ids_by_start, n=3) for name in sorted(ids_by_start[start])]
+    for document_id in ids:
+        ids_by_start.setdefault(document_id[: len(stem)], []).append(document_id)
+    starts = get_close_matches(stem, ids_by_start, n=3)
+    near = [document_id for start in starts for document_id in sorted(ids_by_start[start])]
     return NotFound(f"No document matches {pattern!r}.", remedy=_did_you_mean(near[:3]))
 
 
@@ -104,15 +120,140 @@ async def _facts(view: ReadView, chunk_ids: Sequence[str]) -> list[ChunkFacts]:
     claims = await view.claim_mentions(chunk_ids)
     return [
         ChunkFacts(
-            chunk=each,
-            entities=tuple(entities.get(each.id, ())),
-            relations=tuple(relations.get(each.id, ())),
-            aliases=tuple(aliases.get(each.id, ())),
-            claims=tuple(claims.get(each.id, ())),
+            chunk=chunk,
+            entities=tuple(entities.get(chunk.id, ())),
+            relations=tuple(relations.get(chunk.id, ())),
+            aliases=tuple(aliases.get(chunk.id, ())),
+            claims=tuple(claims.get(chunk.id, ())),
         )
-        for each in await view.chunks(chunk_ids)
+        for chunk in await view.chunks(chunk_ids)
     ]
 
 
 def _did_you_mean(near: Sequence[str]) -> str:
     return f"Did you mean {', '.join(near)}?" if near else "`quipu docs` lists documents, `quipu search` finds names."
+
+
+async def report(view: ReadView, report_id: str) -> ReportDetails:
+    """Return the report with this id, or the only one whose id begins so, with its cluster.
+
+    Raises NotFound where there is none, InvalidInput where several ids begin so.
+    """
+    prefix = report_id.strip().casefold()
+    if not prefix:
+        raise InvalidInput("No report is named.", remedy=_WHERE_REPORT_IDS_ARE)
+    cluster_by_id = {
+        cluster.id: cluster for hierarchy in Hierarchy for cluster in await view.clusters(hierarchy, with_members=False)
+    }
+    matches = [cluster for cluster in cluster_by_id if cluster.startswith(prefix)]  # all ids have the same length
+    if not matches:
+        raise await _unknown_report(view, report_id, list(cluster_by_id))
+    if len(matches) > 1:
+        raise await _ambiguous_report(view, report_id, matches)
+    return await _report_details(view, _ClusterFamily.of(cluster_by_id[matches[0]], cluster_by_id))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ClusterFamily:
+    """A cluster with its ancestors, the coarsest first, its children, and itself with all its descendants."""
+
+    cluster: Cluster
+    ancestors: Sequence[str]
+    children: Sequence[str]
+    subtree: Sequence[str]
+
+    @classmethod
+    def of(cls, cluster: Cluster, cluster_by_id: Mapping[str, Cluster]) -> "_ClusterFamily":
+        """Return the family of a cluster among all clusters."""
+        ancestors: list[str] = []
+        current = cluster
+        while current.parent:
+            current = cluster_by_id[current.parent]
+            ancestors.append(current.id)
+        children = defaultdict[str, list[str]](list)
+        for other in cluster_by_id.values():
+            children[other.parent].append(other.id)
+        subtree = [cluster.id]
+        for descendant in subtree:  # the list grows while it is read: breadth first
+            subtree += children[descendant]
+        return cls(cluster=cluster, ancestors=ancestors[::-1], children=children[cluster.id], subtree=subtree)
+
+
+async def _report_details(view: ReadView, family: _ClusterFamily) -> ReportDetails:
+    cluster = (await view.clusters(family.cluster.hierarchy, [family.cluster.id]))[0]
+    relations = await _relations_of_aggregate(view, family.cluster)
+    neighbours = [_other_end(relation, cluster.id) for relation in relations]
+    nearby = [cluster.id, *family.ancestors, *family.children, *neighbours]
+    report_by_cluster = {report.cluster: report for report in await view.cluster_reports(nearby)}
+    report = report_by_cluster.get(cluster.id)
+    return ReportDetails(
+        cluster=cluster,
+        report=report,
+        is_current=report is not None and report.inputs_hash == cluster.inputs_hash,
+        entities=tuple(await _most_connected_entities(view, family)),
+        chunks=tuple(await view.chunks(report.chunks if report else ())),
+        above=tuple((ancestor, _title(report_by_cluster, ancestor)) for ancestor in family.ancestors),
+        below=tuple((child, _title(report_by_cluster, child)) for child in family.children),
+        beside=tuple(
+            (neighbour, _title(report_by_cluster, neighbour), relation.description)
+            for neighbour, relation in zip(neighbours, relations, strict=True)
+        ),
+    )
+
+
+async def _most_connected_entities(view: ReadView, family: _ClusterFamily) -> list[Entity]:
+    """Return the members of the cluster and its descendants with the most relations."""
+    clusters = await view.clusters(family.cluster.hierarchy, family.subtree)
+    keys = [key for cluster in clusters for key in cluster.members]
+    degrees = await view.degrees(keys)
+    return await view.entities(sorted(keys, key=lambda key: (-degrees.get(key, 0), key))[:MAX_LISTED])
+
+
+async def _relations_of_aggregate(view: ReadView, cluster: Cluster) -> list[ClusterRelation]:
+    """Return the relations of a cluster to others, the heaviest first; only aggregates have any."""
+    if cluster.hierarchy is not Hierarchy.AGGREGATES:
+        return []
+    aggregates = await view.clusters(Hierarchy.AGGREGATES, with_members=False)
+    relations = await view.cluster_relations([aggregate.id for aggregate in aggregates])
+    own = [relation for relation in relations if cluster.id in (relation.source, relation.target)]
+    return sorted(own, key=lambda relation: (-relation.weight, relation.source, relation.target))[:MAX_LISTED]
+
+
+def _other_end(relation: ClusterRelation, end: str) -> str:
+    return relation.target if relation.source == end else relation.source
+
+
+def _title(report_by_cluster: Mapping[str, ClusterReport], cluster: str) -> str:
+    return report_by_cluster[cluster].title if cluster in report_by_cluster else ""
+
+
+async def _unknown_report(view: ReadView, report_id: str, ids: Sequence[str]) -> NotFound:
+    title_by_id = {report.cluster: report.title for report in await view.cluster_reports(ids)}
+    if not title_by_id:
+        return NotFound(
+            f"There is no report {report_id!r}: none has been written.",
+            remedy="`quipu refresh reports` writes them of communities, `quipu refresh hierarchy` of aggregates.",
+        )
+    words = report_id.strip().casefold()
+    near = [cluster for cluster, title in title_by_id.items() if words in title.casefold()]
+    near = near or get_close_matches(words, ids, n=3, cutoff=0.8)
+    hint = f"Did you mean {_with_titles(near, title_by_id)}? " if near else ""
+    return NotFound(f"There is no report {report_id!r}.", remedy=f"{hint}{_WHERE_REPORT_IDS_ARE}")
+
+
+async def _ambiguous_report(view: ReadView, prefix: str, ids: Sequence[str]) -> InvalidInput:
+    reports = await view.cluster_reports(ids[:_MAX_NAMED_REPORTS])
+    return InvalidInput(
+        f"{len(ids):,} reports have an id that begins with {prefix!r}.",
+        remedy=f"Give more of it: {_with_titles(ids, {report.cluster: report.title for report in reports})}.",
+    )
+
+
+def _with_titles(ids: Sequence[str], title_by_id: Mapping[str, str]) -> str:
+    """Return the first ids with their titles, and how many more there are."""
+    named = [
+        f"{report_id} ({title_by_id[report_id]})" if title_by_id.get(report_id) else report_id
+        for report_id in ids[:_MAX_NAMED_REPORTS]
+    ]
+    n_more = len(ids) - len(named)
+    return ", ".join(named) + (f" and {n_more:,} more" if n_more > 0 else "")

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from quipu.engine.components import Components
-from quipu.engine.estimating import UnaskedEmbedder
+from quipu.engine.estimation import UnaskedEmbedder
 from quipu.errors import InvalidInput
 from quipu.ingest.llm import LlmExtractor
 from quipu.ingest.sources import FoundSource

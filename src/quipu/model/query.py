@@ -152,7 +152,7 @@ class Query:
     not been made yet is made first, at its cost, instead of telling how.
 
     `search_text` and `model_keywords` are what models made of the question before it was searched for (see
-    `quipu.retrieve.resolving`); "" and empty where there was nothing to make.
+    `quipu.retrieve.question`); "" and empty where there was nothing to make.
     """
 
     text: str

@@ -17,11 +17,16 @@ class Model(Protocol):
     """A language model, as a strategy may ask it."""
 
     async def ask(self, requests: Sequence[ChatRequest]) -> list[str]:
-        """Return the text of each reply, in order; "" for a request that failed, of which the trace then says why.
+        """Return the text of each reply, in order; "" for a request that failed, with a note in the trace.
 
-        All are asked at once. No view is open meanwhile: the search is left, and begun again once the replies are
-        there. So a strategy asks as a pure function of what it found, and everything before costs twice. Only where
-        documents change again and again, and with them what is asked, the view is held in the end.
+        All requests are sent at the same time. No view is open meanwhile: the snapshot behind the strategy's view is
+        released, and one of the same revision is opened before this returns, so the strategy simply goes on. What it
+        read before is still true: ids, scores and topologies may be kept across the call.
+
+        If the index changed meanwhile, an exception that a strategy must not catch leaves it, and it is run again from
+        its first line on a view of the new revision. Requests it makes again are answered from the replies it has
+        paid for. So what a strategy asks is a pure function of what it read. If the index keeps changing, and with it
+        the requests, the view stays open in the end while the model is asked. After many rounds replies are empty.
         """
         ...
 
@@ -30,7 +35,8 @@ class Model(Protocol):
 class Tools:
     """What a strategy may use beside the view. Nothing here changes the index.
 
-    `model` is None where there is none: a method then goes as far as it can without, and says what it left out.
+    `embedder` releases the view as `Model.ask` does, where it is a remote service. `model` is None where no model is
+    set: a strategy then does what it can without one, and adds a note about what it left out.
     """
 
     vectors: VectorIndex
@@ -47,14 +53,17 @@ Retrieve = Callable[[Query, ReadView, Tools], Awaitable[Evidence]]
 class Strategy:
     """A retrieval method under its name.
 
-    `retrieve` is a pure function of its arguments: the same query on the same revision finds the same evidence in the
-    same order. It returns scored ids with reasons, never text. `after` names the system or paper it follows, `needs`
-    what it reads: a derivation made on demand by its name in `quipu.derive.catalog`; such as are in `better_with` it
-    reads where they have been made, and says so where they have not. `n_model_calls` are the most calls of a language
-    model made for it before the answer, where there is a model and options are as they are by default;
-    `model_calls` says it in words where that number is not the whole truth. `when` tells a user when to choose it.
-    `wants_keywords` says that it searches for what a question names and is about, which a model tells better than its
-    words; `looks_up` is False where nothing is searched.
+    `retrieve` is a pure function of its arguments: the same query on the same revision gives the same evidence in the
+    same order. It returns ids with scores and reasons, never text. It reads and asks in one task, since the view is
+    closed while a service is asked. `summary` says in a sentence what it does, `after` which system or paper it
+    follows, `when` tells a user when to choose it.
+
+    `needs` names derivations (see `quipu.derive.catalog`) without which it cannot run. It also reads those in
+    `better_with`, if they have been made, and adds a note if not. `n_model_calls` is the largest number of model calls
+    before the answer, with default options; `model_calls` says so in words where that number alone would mislead.
+
+    `ranks_passages` is False where the evidence has no order of passages. `wants_keywords` says that it searches for
+    keywords of the question, which a model finds better than rules. `looks_up` is False where nothing is searched.
     """
 
     name: str

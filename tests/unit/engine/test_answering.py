@@ -4,19 +4,24 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from quipu.derive.derivation import DerivationContext
-from quipu.engine.answering import Asker
-from quipu.engine.components import Models
-from quipu.engine.needs import Needs
+from quipu.engine.answering import RERANK_FACTOR, answer_question, find_evidence
+from quipu.engine.components import Components, Models
+from quipu.engine.status import derivation_states
 from quipu.errors import Overloaded
+from quipu.ingest.documents import IngestConfig
+from quipu.ingest.local import LocalExtractor
+from quipu.model.answer import Answer
 from quipu.model.chat import Role
+from quipu.model.evidence import Evidence
 from quipu.model.query import Filter, Query
 from quipu.model.usage import Stage, UsageRow
+from quipu.parse import parse
 from quipu.ports.store import ReadView
 from quipu.retrieve import STRATEGIES
 from quipu.testing.llm import ScriptedLLM, ScriptedReranker
@@ -81,6 +86,18 @@ class _Watched:
         return None
 
 
+class Reranker(ScriptedReranker):
+    """Notes how many texts it is given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.n_texts: list[int] = []
+
+    async def score(self, question: str, texts: Sequence[str]) -> list[float]:
+        self.n_texts.append(len(texts))
+        return await super().score(question, texts)
+
+
 @pytest.fixture
 async def watched(tmp_path: Path) -> AsyncIterator[_Watched]:
     library = Library(tmp_path)
@@ -90,34 +107,42 @@ async def watched(tmp_path: Path) -> AsyncIterator[_Watched]:
     await library.close()
 
 
-def _asker(watched: _Watched, *, is_remote: bool = True, is_reranked: bool = False) -> Asker:
+def _components(watched: _Watched, *, is_remote: bool = True, reranker: ScriptedReranker | None = None) -> Components:
     llm = LLMChain([ModelLink(llm=ScriptedLLM(), pricing=PRICING)], watched)  # type: ignore[arg-type]
-    reranker = RerankerChain(provider=ScriptedReranker(), pricing=PRICING, save_usage=watched.spend)
     models = Models(
         meter=Meter(),
         chains={Role.KEYWORDS: llm, Role.ANSWER: llm},
         embedder_chain=EmbedderChain(provider=watched, pricing=PRICING, save_usage=watched.spend)
         if is_remote
         else None,
-        reranker_chain=reranker if is_reranked else None,
+        reranker_chain=RerankerChain(provider=reranker, pricing=PRICING, save_usage=watched.spend)
+        if reranker
+        else None,
     )
     tools = watched.library.tools
-    context = DerivationContext(
-        store=watched,  # type: ignore[arg-type]
-        vectors=tools.vectors,
-        embedder=watched,
-        topology=tools.topology,
-        tokenizer=tools.tokenizer,
+    ingest_config = IngestConfig(
+        parse=parse, media_types={}, extractor=LocalExtractor(), tokenizer=tools.tokenizer, embedder=watched
     )
-    return Asker(
+    return Components(
+        path=Path(),
         store=watched,  # type: ignore[arg-type]
         vectors=tools.vectors,
         topology=tools.topology,
         embedder=watched,
-        tokenizer=tools.tokenizer,
+        ingest_config=ingest_config,
+        make_query=lambda text: Query(text=text),
         models=models,
-        needs=Needs(derivation_context=context, catalog=()),
+        catalog=(),
     )
+
+
+async def _answer(components: Components, query: Query) -> Answer:
+    return await answer_question(query, components, derivation_states(components))
+
+
+async def _evidence(components: Components, **options: Any) -> Evidence:
+    query = Query(text="Whom did Marco Polo serve?", **options)
+    return await find_evidence(query, components, derivation_states(components))
 
 
 @pytest.mark.parametrize("is_reranked", [False, True])
@@ -126,28 +151,38 @@ async def test_no_view_is_open_while_a_remote_embedder_is_asked(
     watched: _Watched, strategy: str, is_reranked: bool
 ) -> None:
     query = Query(text="Whom did Marco Polo serve?", strategy=strategy)
-    answer = await _asker(watched, is_reranked=is_reranked).answer(query)
+    reranker = ScriptedReranker() if is_reranked else None
+    answer = await _answer(_components(watched, reranker=reranker), query)
     n_calls = len(watched.seen)
     assert watched.seen == [0] * n_calls
     assert (n_calls == 0) == (strategy in EMBEDDING_NOTHING)
     assert sum(row.n_calls for row in answer.usage if row.stage is Stage.EMBED) == n_calls
-    plain = await _asker(watched, is_remote=False, is_reranked=is_reranked).answer(query)
+    plain = await _answer(_components(watched, is_remote=False, reranker=reranker), query)
     assert answer.trace.evidence == plain.trace.evidence
 
 
 async def test_an_embedder_of_this_process_is_asked_in_the_one_view_there_is(watched: _Watched) -> None:
-    await _asker(watched, is_remote=False).evidence(Query(text="Whom did Marco Polo serve?", strategy="hybrid"))
+    await _evidence(_components(watched, is_remote=False), strategy="hybrid")
     assert (watched.n_views, watched.seen) == (1, [1])
 
 
 async def test_a_question_asked_again_asks_no_embedder(watched: _Watched) -> None:
-    asker = _asker(watched)
-    first, again = [await asker.evidence(Query(text="Whom did Marco Polo serve?", strategy="mix")) for _ in range(2)]
+    components = _components(watched)
+    first, again = [await _evidence(components, strategy="mix") for _ in range(2)]
     assert (first, len(watched.texts)) == (again, 1)
 
 
 async def test_an_embedder_that_fails_is_told_of(watched: _Watched) -> None:
     watched.error = Overloaded("Too busy.")
     with pytest.raises(Overloaded, match="Too busy"):
-        await _asker(watched).evidence(Query(text="Whom did Marco Polo serve?", strategy="naive"))
+        await _evidence(_components(watched), strategy="naive")
     assert watched.n_open == 0
+
+
+async def test_more_passages_are_reranked_than_are_kept(watched: _Watched) -> None:
+    reranker = Reranker()
+    evidence = await _evidence(
+        _components(watched, reranker=reranker), strategy="naive", chunk_top_k=1, min_similarity=-1.0
+    )
+    assert len(evidence.chunks) == 1
+    assert reranker.n_texts == [RERANK_FACTOR]

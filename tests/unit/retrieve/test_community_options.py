@@ -4,7 +4,7 @@ import pytest
 
 from quipu.errors import InvalidInput
 from quipu.model.query import Query
-from quipu.retrieve.asking import check
+from quipu.retrieve.question import check_query
 from quipu.settings import Settings
 
 
@@ -27,6 +27,6 @@ def test_defaults_of_settings_and_query_agree() -> None:
     ],
 )
 def test_less_than_nothing_is_refused_and_nothing_is_not(nothing: Query, less: Query, name: str) -> None:
-    check(nothing)
+    check_query(nothing)
     with pytest.raises(InvalidInput, match=f"{name} = -1"):
-        check(less)
+        check_query(less)

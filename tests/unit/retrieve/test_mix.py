@@ -4,10 +4,10 @@ import pytest
 
 from quipu.errors import InvalidInput
 from quipu.model.query import MixWeights, Query
-from quipu.retrieve.asking import check
 from quipu.retrieve.hybrid import retrieve as retrieve_hybrid
 from quipu.retrieve.mix import retrieve
 from quipu.retrieve.naive import retrieve as retrieve_naive
+from quipu.retrieve.question import check_query
 from tests.unit.retrieve.fakes import Library, titles
 
 ARMS = ("entity", "relation", "vector")
@@ -84,4 +84,4 @@ async def test_the_more_the_vectors_weigh_the_earlier_their_passages_come(travel
 @pytest.mark.parametrize("weights", [MixWeights(entity=-1.0), MixWeights(**dict.fromkeys(ARMS, 0.0))])
 def test_weights_that_cannot_be_meant_are_refused(weights: MixWeights) -> None:
     with pytest.raises(InvalidInput, match="The arms of mix cannot weigh"):
-        check(Query(text="Who?", mix_weights=weights))
+        check_query(Query(text="Who?", mix_weights=weights))

@@ -62,13 +62,13 @@ def _expand(ids: Sequence[str], known: Sequence[str]) -> list[str]:
 
     Raises NotFound for a pattern that matches nothing; what is no pattern is left to the engine.
     """
-    from quipu.engine.lookups import unmatched
+    from quipu.engine.lookups import unmatched_pattern
 
     chosen: dict[str, None] = {}
     for each in ids:
         matches = [each] if each in known else [name for name in known if fnmatchcase(name, each)]
         if not matches and set(each) & set("*?["):
-            raise unmatched(each, known)
+            raise unmatched_pattern(each, known)
         chosen.update(dict.fromkeys(matches or [each]))
     return list(chosen)
 

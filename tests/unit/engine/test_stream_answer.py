@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from quipu.answer import stream
+from quipu.engine.answering import stream_answer
 from quipu.errors import Overloaded
 from quipu.model.answer import Answer, AnswerPiece
 from quipu.model.evidence import Evidence, Trace
@@ -25,7 +25,7 @@ async def test_pieces_come_as_they_are_written_and_the_answer_last() -> None:
         on_text("left.")
         return ANSWER
 
-    pieces = stream(work)
+    pieces = stream_answer(work)
     assert await anext(pieces) == AnswerPiece(text="He ")
     assert begun.is_set()
     go_on.set()
@@ -37,7 +37,7 @@ async def test_what_the_work_raises_is_raised_after_the_pieces_before_it() -> No
         on_text("He ")
         raise Overloaded("busy")
 
-    pieces = stream(work)
+    pieces = stream_answer(work)
     assert await anext(pieces) == AnswerPiece(text="He ")
     with pytest.raises(Overloaded, match="busy"):
         await anext(pieces)
@@ -55,7 +55,7 @@ async def test_who_stops_reading_stops_the_work() -> None:
             ended = True
         return ANSWER
 
-    pieces = stream(work)
+    pieces = stream_answer(work)
     await anext(pieces)
     await pieces.aclose()
     assert ended

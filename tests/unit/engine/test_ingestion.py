@@ -1,15 +1,86 @@
-"""Tests of reports: what a piece of work says of itself, and nothing of what others did meanwhile."""
+"""Tests of ingestion: models are checked once, and a result counts only the calls of its own run."""
 
 import asyncio
 from pathlib import Path
 
-from quipu.model.chat import ChatRequest, Completion, Role
+import pytest
+
+from quipu.engine.components import Models
+from quipu.engine.ingestion import ModelCheck
+from quipu.errors import OverBudget, Unavailable
+from quipu.ingest.local import LocalExtractor
+from quipu.model.chat import ChatRequest, Completion, Role, TokenCount
+from quipu.model.delta import Delta
 from quipu.model.document import SourceDocument
-from quipu.model.usage import Stage, total
+from quipu.model.usage import SpendingLimit, Stage, total
 from quipu.ports.providers import TextSink, ignore_text
+from quipu.testing.facts import source
 from quipu.testing.llm import ScriptedEmbedder, ScriptedLLM
 from quipu.testing.scripted.script import Script
+from quipu.wrap.meter import Meter, MeteredCall, ModelPricing, SpendingBudget
 from tests.laws.model_world import script, scripted_engine, travels
+from tests.unit.stores.opening import open_index
+
+PING = MeteredCall(
+    stage=Stage.EXTRACT,
+    pricing=ModelPricing(model="tests/model", price=None, count_tokens=len),
+    max_tokens=lambda: TokenCount(input=1),
+)
+
+
+class Pings:
+    """A check of so many calls, which are counted; or one that fails."""
+
+    def __init__(self, n: int, error: Exception | None = None) -> None:
+        self.n_asked = 0
+        self._n, self._error = n, error
+
+    async def __call__(self, meter: Meter) -> tuple[str, ...]:
+        """Ask, one after the other."""
+        for _ in range(self._n):
+            await meter.run(self._ask, PING, lambda tokens: tokens)
+        return ("a note",)
+
+    async def _ask(self) -> TokenCount:
+        self.n_asked += 1
+        if self._error:
+            raise self._error
+        return TokenCount(input=1)
+
+
+def models(check: Pings, max_calls: int) -> Models:
+    """Return models that are checked so, under a budget of calls."""
+    return Models(meter=Meter(budget=SpendingBudget(SpendingLimit(calls=max_calls))), check=check)
+
+
+async def test_models_are_checked_once() -> None:
+    model_check, pings = ModelCheck(), Pings(2)
+    for _ in range(2):
+        await model_check.check(models(pings, 9), LocalExtractor())
+    assert (pings.n_asked, model_check.notes) == (2, ("a note",))
+
+
+async def test_a_budget_that_ends_within_the_check_is_not_spent_on_it_again(tmp_path: Path) -> None:
+    model_check, pings = ModelCheck(), Pings(2)
+    asked = models(pings, 1)
+    await model_check.check(asked, LocalExtractor())
+    async with open_index(tmp_path / "index.sqlite") as store:
+        await store.commit(Delta(enqueue=[source("a")]))
+        await model_check.check_if_waiting(store, models(pings, 1), LocalExtractor())
+    assert pings.n_asked == 1
+
+
+async def test_a_budget_that_allows_no_call_is_told_before_anything_is_queued() -> None:
+    with pytest.raises(OverBudget):
+        await ModelCheck().check(models(Pings(1), 0), LocalExtractor())
+
+
+async def test_a_model_that_cannot_be_had_is_checked_again_the_next_time() -> None:
+    model_check, pings = ModelCheck(), Pings(1, Unavailable("gone"))
+    for _ in range(2):
+        with pytest.raises(Unavailable):
+            await model_check.check(models(pings, 9), LocalExtractor())
+    assert pings.n_asked == 2
 
 
 class SlowReader(ScriptedLLM):

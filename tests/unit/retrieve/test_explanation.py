@@ -5,15 +5,14 @@ from dataclasses import replace
 import pytest
 
 from quipu.errors import InvalidInput, NotFound
-from quipu.model.evidence import Chain, Evidence, Explanation, Hit, KeyPoint, Scored, Seed, Step, Timing
+from quipu.model.evidence import Chain, Evidence, Explanation, Hit, KeyPoint, Scored, Seed, Step
 from quipu.model.query import Filter, Query
 from quipu.retrieve import STRATEGIES
-from quipu.retrieve.explaining import explaining
+from quipu.retrieve.explanation import ChunkChoice, explain
 from quipu.testing.facts import claim
 from tests.unit.retrieve.communities import divide, report, report_on
 from tests.unit.retrieve.fakes import Library, page
 
-TIMING = Timing(stage="retrieve", ms=1.0)
 POLO_VENICE, POLO_KHAN, KHAN_DADU = "marco polo -- venice", "kublai khan -- marco polo", "dadu -- kublai khan"
 
 
@@ -27,7 +26,7 @@ async def _explain(
     library: Library, evidence: Evidence, *, chunk: str = "", rank: int | None = None, allowed: Filter | None = None
 ) -> Explanation:
     async with library.view(allowed) as view:
-        return await explaining(Query(text="Who?"), chunk=chunk, rank=rank)(evidence, TIMING, view)
+        return await explain(Query(text="Who?"), evidence, view, ChunkChoice(chunk=chunk, rank=rank))
 
 
 def _relations(*ids: str) -> tuple[Hit, ...]:
@@ -191,8 +190,8 @@ async def test_a_chunk_the_filter_leaves_out_is_not_said_not_to_exist(travels: L
     chunk = await _chunk(travels, "Venice")
     allowed = Filter(exclude=("Venice",))
     async with travels.view(allowed) as view:
-        with pytest.raises(NotFound, match=r"There is no chunk .* that the filter leaves"):
-            await explaining(Query(text="Who?", filter=allowed), chunk=chunk)(Evidence(), TIMING, view)
+        with pytest.raises(NotFound, match=r"There is no chunk .* that the filter allows"):
+            await explain(Query(text="Who?", filter=allowed), Evidence(), view, ChunkChoice(chunk=chunk))
 
 
 async def test_what_is_not_there_is_not_found(travels: Library) -> None:
@@ -201,7 +200,7 @@ async def test_what_is_not_there_is_not_found(travels: Library) -> None:
     with pytest.raises(NotFound, match="There is no chunk 'dead'"):
         await _explain(travels, Evidence(), chunk="dead")
     with pytest.raises(InvalidInput, match="not by both"):
-        explaining(Query(text="Who?"), chunk="dead", rank=1)
+        ChunkChoice(chunk="dead", rank=1)
 
 
 async def test_what_a_filter_excludes_is_not_told(travels: Library) -> None:
@@ -220,7 +219,7 @@ async def test_every_passage_of_a_strategy_has_a_way_or_a_ground(travels: Librar
     query = Query(text="Whom did Marco Polo of Venice serve?", strategy=strategy)
     async with travels.view() as view:
         evidence = await STRATEGIES[strategy].retrieve(query, view, travels.tools)
-        explanation = await explaining(query)(evidence, TIMING, view)
+        explanation = await explain(query, evidence, view, ChunkChoice())
     assert explanation.chunks
     assert all(each.chains or each.grounds for each in explanation.chunks)
     assert explanation.n_chunks == len(evidence.chunks)

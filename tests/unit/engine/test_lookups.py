@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from quipu.engine import Quipu
-from quipu.engine.reports import report
+from quipu.engine.lookups import report
 from quipu.errors import InvalidInput, NotFound
 from quipu.model.cluster import Cluster, ClusterReport, Hierarchy, Partition
 from quipu.model.delta import Delta

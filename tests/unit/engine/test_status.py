@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from quipu.engine import Quipu
-from quipu.engine.needs import priced
+from quipu.engine.status import with_price
 from quipu.errors import NotFound, OverBudget, Overloaded, Stale, Unavailable
 from quipu.model.derivation import Freshness
 from quipu.model.event import Event, Progress
@@ -14,7 +14,7 @@ from quipu.model.usage import Price, Stage
 from quipu.testing.llm import ScriptedLLM
 from quipu.text.formatting import format_cost
 from tests.laws.model_world import script, scripted_engine, travels
-from tests.unit.engine.made_up import Shelf, add_strategy, shelve
+from tests.unit.engine.fakes import Shelf, add_strategy, shelve
 
 
 @pytest.fixture
@@ -262,6 +262,6 @@ async def test_what_is_stale_answers_and_the_trace_says_so(
 async def test_money_is_told_where_a_price_is_known(kb: Quipu, shelves: tuple[Shelf, ...]) -> None:
     (ground, tower) = await kb.plan(["tower"])
     assert tower.cost.money is None
-    cost = priced(tower.cost, Price(input=2.0, output=10.0)) + ground.cost
+    cost = with_price(tower.cost, Price(input=2.0, output=10.0)) + ground.cost
     assert cost.money == 2_100
     assert format_cost(cost) == "about 2 calls of a model (2,000 tokens in, 20 out, 0.0021)"

@@ -1,4 +1,4 @@
-"""Made up for tests: a derivation that notes what is done with it, and a strategy that asks a model."""
+"""Fakes for tests: a derivation that notes what is done with it, and a strategy that asks a model."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,8 +10,7 @@ from quipu import retrieve
 from quipu.derive.catalog import sort_by_needs
 from quipu.derive.derivation import Derivation, DerivationContext, RebuildEstimate
 from quipu.engine import Quipu
-from quipu.engine.answering import Asker
-from quipu.engine.comparing import Comparer
+from quipu.engine.status import derivation_states
 from quipu.errors import QuipuError
 from quipu.model.chat import ChatRequest, Message, ReplyLifetime, Role
 from quipu.model.delta import Delta
@@ -89,8 +88,7 @@ def shelve(kb: Quipu, *shelves: Shelf) -> None:
         each.log = shelves[0].log
     catalog = sort_by_needs([each.derivation() for each in shelves])
     kb._components = replace(kb._components, catalog=catalog)
-    kb._asker = Asker.of(kb._components)
-    kb._comparer = Comparer(ask=kb.query, asker=kb._asker)
+    kb._states = derivation_states(kb._components)
 
 
 def asking(text: str, *, role: Role = Role.KEYWORDS) -> ChatRequest:

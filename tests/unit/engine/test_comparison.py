@@ -7,17 +7,16 @@ from pathlib import Path
 import pytest
 
 from quipu.engine import Quipu
-from quipu.engine.comparing import Comparer
 from quipu.errors import NotFound
 from quipu.model.answer import Overlap, StrategyResult
-from quipu.model.query import Filter, Query
+from quipu.model.query import Filter
 from quipu.retrieve import STRATEGIES
 from quipu.testing.llm import ScriptedLLM, ScriptedReranker
 from quipu.wrap.chain import RerankerChain
 from quipu.wrap.meter import ModelPricing
 from tests.laws.model_world import script, scripted_engine, travels
 from tests.laws.world import engine
-from tests.unit.engine.made_up import Shelf, add_strategy, asking, shelve
+from tests.unit.engine.fakes import Shelf, add_strategy, asking, shelve
 
 QUESTION = "Who did Marco Polo travel with?"
 
@@ -45,7 +44,7 @@ async def test_each_strategy_is_told_by_what_it_found_and_said(kb: Quipu) -> Non
         assert (row.answer.text, row.answer.trace.evidence) == (answer.text, answer.trace.evidence)
         assert [chunk.id for chunk in row.chunks] == [hit.id for hit in answer.trace.evidence.chunks][:10]
         assert {chunk.document_id for chunk in row.chunks} <= {"a.md", "b.md", "c.md"}
-        assert row.n_context_tokens == kb._asker.tokenizer.count(answer.context) > 0
+        assert row.n_context_tokens == kb._components.ingest_config.tokenizer.count(answer.context) > 0
         assert (row.n_calls, row.error) == (0, "")
     assert found.question == QUESTION
 
@@ -94,8 +93,8 @@ async def test_a_service_that_is_paid_for_is_asked_once_for_each_strategy(kb: Qu
     chain = RerankerChain(
         provider=reranker, pricing=ModelPricing(model="words", price=None, count_tokens=len), save_usage=kb._store.spend
     )
-    asker = replace(kb._asker, models=replace(kb._components.models, reranker_chain=chain))
-    await Comparer(ask=asker.answer, asker=asker).compare(Query(text=QUESTION), ["naive", "lexical"])
+    kb._components = replace(kb._components, models=replace(kb._components.models, reranker_chain=chain))
+    await kb.compare(QUESTION, ["naive", "lexical"])
     assert reranker.n_calls == 2
 
 

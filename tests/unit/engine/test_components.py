@@ -116,7 +116,7 @@ async def test_a_sample_larger_than_what_is_to_be_read_reads_all_of_it(tmp_path:
 async def test_an_index_that_has_read_something_is_the_measure(kb: Quipu, tmp_path: Path, server: ServerHandle) -> None:
     (tmp_path / "new.md").write_text("Ibn Battuta was born in Tangier.")
     told = await kb.estimate(tmp_path / "new.md", root=tmp_path)
-    assert told.basis == "what reading 3 chunks of this index took"
+    assert told.basis == "what reading 3 chunks of this index cost"
     assert server.stats().requests == ()
 
 

@@ -1,4 +1,4 @@
-"""Estimating: what adding would cost, by typical figures, by what this index has spent, or by a sample read now."""
+"""Estimation: what an add would cost, from typical figures, from what this index has spent, or from a new sample."""
 
 import time
 from collections import Counter
@@ -29,47 +29,48 @@ from quipu.ports.providers import Embedder, Tokenizer
 from quipu.ports.store import Store
 from quipu.text.formatting import format_count
 
-MAX_DOCUMENTS = 100  # of those read before, that an estimate looks at
+MAX_DOCUMENTS = 100  # of those read before, from which an estimate is made
 
 
-class HowRead(TypedDict, total=False):
-    """How documents are to be read, where a call says so: as `add` has it."""
+class ReadingOptions(TypedDict, total=False):
+    """How documents are to be read, as in `add`."""
 
     chunking: Chunking | None
     reread: bool
 
 
-async def estimate_adding(
+async def estimate_add(
     sources: Iterable[FoundSource],
     n_sample: int,
     *,
-    parts: Components,
+    components: Components,
     on_event: EventSink,
     chunking: Chunking | None = None,
     reread: bool = False,
 ) -> Estimate:
-    """Return what adding `sources` would take. Of a sample the replies are kept; nothing else is changed.
+    """Return what adding `sources` would cost. Replies about the sample are cached; nothing else is changed.
 
-    Without a sample nothing is paid for: documents that are cut by the vectors of a service are cut without.
+    Without a sample nothing is paid for. Documents that would be cut by the vectors of a remote embedder are then cut
+    without vectors, and only the tokens that would be sent are counted.
     """
-    store, models, chain = parts.store, parts.models, parts.models.embedder_chain
-    ingest_config = parts.ingest_config.with_chunking(chunking)
+    store, models, chain = components.store, components.models, components.models.embedder_chain
+    ingest_config = components.ingest_config.with_chunking(chunking)
     unasked = UnaskedEmbedder(ingest_config.embedder, ingest_config.tokenizer) if chain else None
-    without = replace(ingest_config, embedder=unasked) if unasked and not n_sample else ingest_config
-    found = await survey_documents(sources, store, without, on_event, reread=reread)
-    reading, measured, embedded = models.reading, None, estimate_embedded_tokens(found)
+    free_config = replace(ingest_config, embedder=unasked) if unasked and not n_sample else ingest_config
+    to_read = await survey_documents(sources, store, free_config, on_event, reread=reread)
+    reading, measured, embedded_tokens = models.reading, None, estimate_embedded_tokens(to_read)
     chunks: list[Chunk] = []
     errors: dict[str, str] = {}
-    if reading.model and found.unread:
-        chunks = sample_chunks(found, n_sample)
+    if reading.model and to_read.unread:
+        chunks = sample_chunks(to_read, n_sample)
         if chunks:
             await models.check(models.meter)
-            measured, errors = await _sampled(chunks, store, ingest_config, models, on_event)
-            found = _without(found, [each for each in chunks if each.input_hash not in errors])
+            measured, errors = await _read_sample(chunks, store, ingest_config, models, on_event)
+            to_read = _without(to_read, [chunk for chunk in chunks if chunk.input_hash not in errors])
         else:
-            measured = await _remembered(store)
-    told = estimate_cost(
-        found,
+            measured = await _measured_before(store)
+    result = estimate_cost(
+        to_read,
         ingest_config,
         model=reading.model,
         price=reading.price,
@@ -77,21 +78,21 @@ async def estimate_adding(
         measured=measured,
     )
     if rows := models.meter.rows():
-        told = replace(told, sample_calls=total(rows).n_calls, sample_cost=total(rows).cost)
-    told = replace(
-        told, n_sampled=len(chunks), n_sample_failed=len(errors), sample_error=next(iter(errors.values()), "")
+        result = replace(result, sample_calls=total(rows).n_calls, sample_cost=total(rows).cost)
+    result = replace(
+        result, n_sampled=len(chunks), n_sample_failed=len(errors), sample_error=next(iter(errors.values()), "")
     )
     if chain is None or unasked is None:
-        return told
+        return result
     compared = unasked.n_tokens
-    embedded = embedded.plus(Range(low=compared, likely=compared, high=compared))
+    embedded_tokens = embedded_tokens.plus(Range(low=compared, likely=compared, high=compared))
     price = chain.pricing.price
-    cost = embedded.times(price.input) if price else None
-    return replace(told, embedder=chain.pricing.model, embedded_tokens=embedded, embedding_cost=cost)
+    cost = embedded_tokens.times(price.input) if price else None
+    return replace(result, embedder=chain.pricing.model, embedded_tokens=embedded_tokens, embedding_cost=cost)
 
 
 class UnaskedEmbedder:
-    """Stands in for an embedder that has to be paid for: no text has a vector. `n_tokens` would have been sent."""
+    """Stands in for a remote embedder and returns zero vectors; `n_tokens` counts the tokens that were not sent."""
 
     def __init__(self, embedder: Embedder, tokenizer: Tokenizer) -> None:
         self.n_tokens = 0
@@ -100,7 +101,7 @@ class UnaskedEmbedder:
         self._tokenizer = tokenizer
 
     async def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Return zeros: neighbouring sentences count as alike, and size decides where a text is cut."""
+        """Return zeros, [n, 1]: all neighbouring sentences then look alike, and a text is cut by size alone."""
         self.n_tokens += sum(map(self._tokenizer.count, texts))
         return np.zeros((len(texts), self.dimension), np.float32)
 
@@ -109,37 +110,38 @@ class UnaskedEmbedder:
         return await self.embed(texts)
 
 
-async def _sampled(
+async def _read_sample(
     chunks: Sequence[Chunk], store: Store, ingest_config: IngestConfig, models: Models, on_event: EventSink
 ) -> tuple[MeasuredUsage, dict[str, str]]:
-    """Read some chunks; return what that took, and why some could not be read, by the hash of their input."""
-    begun, done = time.perf_counter(), 0
+    """Read chunks; return what that cost, and for each that failed the error by the hash of its input."""
+    start, n_done = time.perf_counter(), 0
 
     def on_outcome(n_chunks: int, *, is_new: bool) -> None:
-        nonlocal done
-        done += 1
-        on_event(Progress(stage="sample", done=done, total=len(chunks)))
+        nonlocal n_done
+        n_done += 1
+        on_event(Progress(stage="sample", done=n_done, total=len(chunks)))
 
-    asked = ExtractionBatch.of(chunks)
-    asked.is_sample = True
-    stopped = await extract_missing(asked, store, ingest_config.extractor, on_outcome)
+    requests = ExtractionBatch.of(chunks)
+    requests.is_sample = True
+    stopped = await extract_missing(requests, store, ingest_config.extractor, on_outcome)
     if stopped is not None:
         raise stopped
-    seconds = time.perf_counter() - begun
+    seconds = time.perf_counter() - start
     rows = [row for row in models.meter.rows() if row.stage is Stage.EXTRACT and row.subject]
     n_calls = sum(row.n_calls for row in rows)
-    at_once = min(models.reading.concurrency, len(chunks))
+    n_parallel = min(models.reading.concurrency, len(chunks))
     measured = MeasuredUsage(
         rows=rows,
         size_by_subject=_sizes(chunks),
-        seconds_a_call=seconds * at_once / n_calls if n_calls else None,
+        seconds_a_call=seconds * n_parallel / n_calls if n_calls else None,
         basis=f"a sample of {format_count(len(chunks), 'chunk')}, just read",
     )
-    return measured, {input_hash: each.error for input_hash, each in asked.outcomes.items() if each.error}
+    errors = {input_hash: outcome.error for input_hash, outcome in requests.outcomes.items() if outcome.error}
+    return measured, errors
 
 
-async def _remembered(store: Store) -> MeasuredUsage | None:
-    """Return what reading documents of the index took; None where no model has read any."""
+async def _measured_before(store: Store) -> MeasuredUsage | None:
+    """Return what reading documents of the index cost; None where no model has read any."""
     rows = [row for row in await store.usage() if row.stage is Stage.EXTRACT and row.subject]
     subjects = list(dict.fromkeys(row.subject for row in reversed(rows)))[:MAX_DOCUMENTS]
     chunks: list[Chunk] = []
@@ -148,11 +150,12 @@ async def _remembered(store: Store) -> MeasuredUsage | None:
             chunks += await view.document_chunks(document.id)
     if not chunks:
         return None
-    basis = f"what reading {format_count(len(chunks), 'chunk')} of this index took"
+    basis = f"what reading {format_count(len(chunks), 'chunk')} of this index cost"
     return MeasuredUsage(rows=rows, size_by_subject=_sizes(chunks), seconds_a_call=None, basis=basis)
 
 
 def _sizes(chunks: Iterable[Chunk]) -> dict[str, tuple[int, int]]:
+    """Return the number of chunks and of their tokens, by document."""
     n_chunks: Counter[str] = Counter()
     n_tokens: Counter[str] = Counter()
     for chunk in chunks:
@@ -161,7 +164,7 @@ def _sizes(chunks: Iterable[Chunk]) -> dict[str, tuple[int, int]]:
     return {document: (n_chunks[document], n_tokens[document]) for document in n_chunks}
 
 
-def _without(found: DocumentSurvey, chunks: Sequence[Chunk]) -> DocumentSurvey:
+def _without(to_read: DocumentSurvey, chunks: Sequence[Chunk]) -> DocumentSurvey:
     for chunk in chunks:
-        found.unread.pop(chunk.input_hash, None)
-    return found
+        to_read.unread.pop(chunk.input_hash, None)
+    return to_read

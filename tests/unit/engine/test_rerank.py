@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
+from quipu.engine.answering import rerank
 from quipu.errors import OverBudget, Overloaded, QuipuError, Unavailable
 from quipu.model.evidence import Evidence, Hit
 from quipu.model.graph import Chunk
 from quipu.model.query import Query
-from quipu.retrieve.reranking import WIDER, rerank, widened
 
 QUERY = Query(text="Who ruled?", chunk_top_k=2)
 
@@ -50,11 +50,6 @@ EVIDENCE = Evidence(chunks=tuple(Hit(id=name, score=0.5, reason="found") for nam
 
 def _ids(evidence: Evidence) -> list[str]:
     return [hit.id for hit in evidence.chunks]
-
-
-def test_more_passages_are_searched_for_than_are_kept() -> None:
-    assert widened(QUERY).chunk_top_k == WIDER * QUERY.chunk_top_k
-    assert replace(widened(QUERY), chunk_top_k=QUERY.chunk_top_k) == QUERY
 
 
 async def test_passages_come_in_the_order_of_their_scores_with_the_reason() -> None:

@@ -1,0 +1,245 @@
+"""Ingestion: from sources to the result of an add: collect them, check the models, work through the queue, count."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quipu.engine.components import Components, Models
+from quipu.errors import InvalidInput, OverBudget
+from quipu.ingest.documents import IngestConfig
+from quipu.ingest.pipeline import PipelineResult, process_queue
+from quipu.ingest.queue import EnqueueResult
+from quipu.ingest.sources import FoundSource, checked_metadata, find_sources
+from quipu.model.document import Document, DocumentStatus, Metadata, SourceDocument
+from quipu.model.event import EventSink
+from quipu.model.results import AddResult, ImportResult, RefreshResult
+from quipu.ports.ingest import Extractor
+from quipu.ports.providers import Embedder
+from quipu.ports.store import IndexCounts, Store
+
+if TYPE_CHECKING:
+    from quipu.model.imported_graph import ImportedGraph
+
+POLL_S = 0.2  # how often to look whether another process has finished documents that were added here
+_WAITING = (
+    DocumentStatus.QUEUED,
+    DocumentStatus.PARSING,
+    DocumentStatus.EXTRACTING,
+)  # documents a model may still have to read
+_UNFINISHED = (*_WAITING, DocumentStatus.REMOVING)
+
+Source = str | Path | SourceDocument
+
+
+def collect_sources(
+    sources: Sequence[Source], components: Components, root: Path | None, metadata: Metadata | None
+) -> Iterator[FoundSource]:
+    """Return the documents among `sources` as they are, then the files found under the paths.
+
+    Ids of files are paths below `root`, by default the folder that holds the index. `metadata` is added to each. Lists
+    among the sources stand for their members. Raises InvalidInput for anything else and for invalid metadata.
+    """
+    sources = _flattened(sources)
+    checked_metadata(metadata)
+    files = find_sources(
+        [Path(source) for source in sources if not isinstance(source, SourceDocument)],
+        root=Path(root) if root else components.path.parent,
+        media_types=components.ingest_config.media_types,
+        metadata=metadata,
+        is_index=components.is_index,
+    )
+    documents = (_with_metadata(source, metadata) for source in sources if isinstance(source, SourceDocument))
+    return chain(documents, files)
+
+
+def _flattened(sources: Sequence[object]) -> list[Source]:
+    flat: list[Source] = []
+    for source in sources:
+        if isinstance(source, (str, Path, SourceDocument)):
+            flat.append(source)
+        elif isinstance(source, (list, tuple)):
+            flat += _flattened(source)
+        else:
+            raise InvalidInput(
+                f"{repr(source)[:80]} is no document.",
+                remedy="Give paths, lists of paths or a SourceDocument; a text goes to add_text.",
+            )
+    return flat
+
+
+def _with_metadata(source: SourceDocument, metadata: Metadata | None) -> SourceDocument:
+    return replace(source, metadata={**source.metadata, **metadata}) if metadata else source
+
+
+class ModelCheck:
+    """Checks once, before the first document is read, that the models answer; `notes` are for the user.
+
+    With `store` and `embedder` it also checks that new vectors fit those of the index.
+    """
+
+    def __init__(self, store: Store | None = None, embedder: Embedder | None = None) -> None:
+        self._store, self._embedder = store, embedder
+        self.notes: tuple[str, ...] = ()
+        self._is_checked = False
+
+    async def check(self, models: Models, extractor: Extractor) -> None:
+        """Raise Unavailable where documents cannot be read with these models, with the remedy.
+
+        Raises Mismatch where the vectors of the index come from another embedder, and OverBudget where the budget
+        allows no call at all. A budget that ends during the check raises nothing and the check is not repeated: the
+        documents are queued and wait for more budget.
+        """
+        if self._is_checked:
+            return
+        if self._store and self._embedder:
+            await self._store.use_embedder(self._embedder.identity, self._embedder.dimension)
+        try:
+            self.notes = await models.check(models.meter)
+            await extractor.check()
+        except OverBudget:
+            if not models.meter.rows():
+                raise
+        self._is_checked = True
+
+    async def check_if_waiting(self, store: Store, models: Models, extractor: Extractor) -> None:
+        """Do the same, if documents wait in the queue to be read."""
+        if self._is_checked:
+            return
+        async with store.view() as view:
+            jobs = (await view.counts()).jobs
+        if any(jobs.get(status) for status in _WAITING):
+            await self.check(models, extractor)
+
+
+async def work_until_finished(
+    document_ids: Collection[str], store: Store, ingest_config: IngestConfig, lock: asyncio.Lock, on_event: EventSink
+) -> PipelineResult:
+    """Work until the queue is empty and these documents are finished, here or by another process.
+
+    `lock` lets one pipeline of an engine run at a time: it takes whatever is queued, for all callers that wait.
+    """
+    work = PipelineResult()
+    while True:
+        async with lock:
+            await process_queue(store, ingest_config, work, on_event)
+        if work.stopped is not None:
+            return work
+        async with store.view() as view:
+            if not any(document.status in _UNFINISHED for document in await view.documents(sorted(document_ids))):
+                return work
+        await asyncio.sleep(POLL_S)
+
+
+class IngestRun:
+    """One call of `add`, `resume` or `import_graph`: `components` count what it costs, `seconds` how long it takes."""
+
+    def __init__(self, components: Components) -> None:
+        self.components = components.metered_by(components.models.meter.child(""))
+        self._start = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since it began."""
+        return time.perf_counter() - self._start
+
+    def result(
+        self,
+        enqueued: EnqueueResult,
+        work: PipelineResult,
+        refreshed: RefreshResult,
+        *,
+        finished: Sequence[Document],
+        counts: IndexCounts,
+        notes: Sequence[str] = (),
+    ) -> AddResult:
+        """Return what happened to the documents of this call, and to those that waited in the queue before it."""
+        own_ids = {*enqueued.added, *enqueued.updated}
+        readable = {
+            document.id for document in finished if document.status in (DocumentStatus.READY, DocumentStatus.PARTIAL)
+        }
+        unreadable = [
+            Document(id=bad.id, title="", status=DocumentStatus.FAILED, source=bad.source, error=str(bad.error))
+            for bad in enqueued.unreadable
+        ]
+        failed = [document for document in finished if document.status is DocumentStatus.FAILED]
+        return AddResult(
+            n_added=len(readable.intersection(enqueued.added)),
+            n_updated=len(readable.intersection(enqueued.updated)),
+            n_unchanged=len(enqueued.unchanged),
+            n_resumed=len(readable - own_ids),
+            failed=(*unreadable, *failed),
+            partial=tuple(document for document in finished if document.status is DocumentStatus.PARTIAL),
+            n_chunks=work.n_chunks,
+            n_extracted=work.n_extracted,
+            n_reused=work.n_reused,
+            n_dropped=work.n_dropped,
+            n_removed=work.n_removed,
+            n_embedded=refreshed.n_embedded,
+            n_summarised=refreshed.n_summarised,
+            unsummarised=refreshed.unsummarised,
+            skipped=tuple(enqueued.skipped.n_by_suffix.items()) if enqueued.skipped else (),
+            extractor=self.components.ingest_config.extractor.description,
+            seconds=self.seconds,
+            stopped=str(work.stopped or refreshed.stopped or ""),
+            n_waiting=sum(
+                n for status, n in counts.jobs.items() if status not in (DocumentStatus.FAILED, DocumentStatus.PARTIAL)
+            ),
+            usage=self.components.models.meter.rows(),
+            notes=tuple(notes),
+            n_read_otherwise=enqueued.n_by_other_reader.total(),
+            read_otherwise_by=tuple(sorted(enqueued.n_by_other_reader)),
+            readers=tuple(counts.readers.items()),
+            derivations=refreshed.derivations,
+        )
+
+
+async def ingest_imported_graph(
+    graph: "ImportedGraph",
+    run: IngestRun,
+    lease: AbstractAsyncContextManager[None],
+    refresh: Callable[[], Awaitable[RefreshResult]],
+    on_event: EventSink,
+) -> ImportResult:
+    """Publish the documents of a graph, import its communities under the derivation `lease`, then `refresh`.
+
+    Raises InvalidInput where communities come without documents and none of their entities is in the index, and
+    Mismatch where the vectors of the index come from another embedder.
+    """
+    from quipu.derive.imported_communities import (  # noqa: PLC0415 - takes time, and is rarely needed
+        CommunityImportResult,
+        import_communities,
+        is_imported,
+    )
+    from quipu.ingest.recorded.publishing import publish_graph  # noqa: PLC0415
+
+    components = run.components
+    await components.store.use_embedder(components.embedder.identity, components.embedder.dimension)
+    published = await publish_graph(graph, components.store, components.ingest_config, on_event)
+    imported = CommunityImportResult()
+    if graph.communities and not await is_imported(graph, components.store):
+        async with lease:  # communities that are detected meanwhile would replace these
+            imported = await import_communities(components.derivation_context(on_event), graph)
+        if not (imported.n_communities or graph.documents):
+            raise InvalidInput(
+                f"{graph.communities[0].where}: none of the entities in the communities is in the index.",
+                remedy="Import the documents they come from first, or in the same call.",
+            )
+    return ImportResult(
+        n_added=published.n_added,
+        n_updated=published.n_updated,
+        n_unchanged=published.n_unchanged,
+        failed=published.failed,
+        n_chunks=published.n_chunks,
+        n_communities=imported.n_communities,
+        n_reports=imported.n_reports,
+        unknown=imported.unknown,
+        left_out=graph.left_out,
+        refreshed=await refresh(),
+        seconds=run.seconds,
+        usage=components.models.meter.rows(),
+    )

@@ -1,0 +1,211 @@
+"""Reopenable view: a snapshot that is released while a service is asked, and the services a strategy may ask."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+from typing import Any, Self, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from quipu.errors import QuipuError
+from quipu.model.chat import ChatRequest, Completion, FinishReason, Role
+from quipu.model.query import Filter
+from quipu.ports.providers import LLM, Embedder
+from quipu.ports.store import ReadView, Store
+
+MAX_ROUNDS = 24  # batches of requests to a model in one question: more than any method needs
+MAX_WASTED_ROUNDS = 2  # batches whose replies may be lost because documents changed; then the view stays open
+MAX_EMBED_CALLS = 12  # calls of a remote embedder with the view released: more than any method needs
+
+
+class RevisionMoved(Exception):
+    """The index changed while a view was released, so what a strategy has read is out of date: run it again."""
+
+
+class ReopenableView:
+    """A ReadView whose snapshot can be released and opened again; use it as an async context manager.
+
+    Every name of ReadView is looked up in the current snapshot. A method that was looked up before a release therefore
+    reads the snapshot opened after it. Between the two nothing can be read. It is not safe to read in one task while
+    another one releases the view; strategies read and ask in one task.
+    """
+
+    def __init__(self, store: Store, allowed: Filter) -> None:
+        self._store = store
+        self._filter = allowed
+        self._stack = AsyncExitStack()
+        self._snapshot: ReadView | None = None
+
+    async def __aenter__(self) -> Self:
+        await self._open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._snapshot = None
+        await self._stack.__aexit__(kind, error, trace)
+
+    def __getattr__(self, name: str) -> Any:
+        member = getattr(self._current(), name)
+        if not callable(member):
+            return member
+
+        def read(*args: Any, **options: Any) -> Any:
+            return getattr(self._current(), name)(*args, **options)
+
+        return read
+
+    @property
+    def reads(self) -> ReadView:
+        """This view, typed as what it behaves as: type checkers do not follow `__getattr__`."""
+        return cast("ReadView", self)
+
+    @asynccontextmanager
+    async def released(self) -> AsyncIterator[None]:
+        """Close the snapshot, and open a new one after the block: of the same revision or of a later one."""
+        self._snapshot = None
+        await self._stack.aclose()
+        yield
+        await self._open()
+
+    @asynccontextmanager
+    async def paused(self) -> AsyncIterator[None]:
+        """Do the same, and raise RevisionMoved where the new snapshot is not the one a strategy was reading.
+
+        Both the revision and the history nonce are compared: an index that was replaced may have equal revisions.
+        """
+        before = await self._version()
+        async with self.released():
+            yield
+        if await self._version() != before:
+            raise RevisionMoved
+
+    async def _version(self) -> tuple[int, int | None]:
+        revision = self._current().revision
+        return revision, await self._current().seal(revision)
+
+    async def _open(self) -> None:
+        self._snapshot = await self._stack.enter_async_context(self._store.view(self._filter))
+
+    def _current(self) -> ReadView:
+        if self._snapshot is None:
+            raise RuntimeError("The view is released: nothing can be read while a service is asked.")
+        return self._snapshot
+
+
+class QuestionEmbedder:
+    """A remote embedder for one question: the view is released while it is asked, and no text is sent twice.
+
+    After `MAX_EMBED_CALLS` calls the view stays open, so that a search ends even if documents change all the time.
+    """
+
+    def __init__(self, embedder: Embedder, view: ReopenableView) -> None:
+        self._embedder = embedder
+        self._view = view
+        self._vector_by_text: dict[str, npt.NDArray[np.float32]] = {}
+        self._n_calls = 0
+
+    @property
+    def identity(self) -> str:
+        """The identity of the embedder."""
+        return self._embedder.identity
+
+    @property
+    def dimension(self) -> int:
+        """Length of every vector."""
+        return self._embedder.dimension
+
+    async def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Return one unit vector per text, shape [n, dimension]; no strategy calls this, so the view stays open."""
+        return await self._embedder.embed(texts)
+
+    async def embed_queries(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Return one unit vector per query text, shape [n, dimension]; raises RevisionMoved as `paused` does."""
+        missing = [text for text in dict.fromkeys(texts) if text not in self._vector_by_text]
+        if missing:
+            self._n_calls += 1
+            async with self._view.paused() if self._n_calls <= MAX_EMBED_CALLS else nullcontext():
+                self._vector_by_text |= zip(missing, await self._embedder.embed_queries(missing), strict=True)
+        return np.stack([self._vector_by_text[text] for text in texts])
+
+
+@dataclass(slots=True)
+class QuestionReplies:
+    """What models replied in one question, by request key; it outlives a strategy that is run again."""
+
+    llm: Callable[[Role], LLM | None]
+    text_by_key: dict[str, str] = field(default_factory=dict)
+    n_rounds: int = 0
+    problems: Counter[str] = field(default_factory=Counter)
+
+    def notes(self) -> tuple[str, ...]:
+        """Return the notes for the trace about calls that gave no text, or only part of it."""
+        return tuple(text if n == 1 else f"{text} ({n:,} times)" for text, n in sorted(self.problems.items()))
+
+    async def fetch(self, requests: Sequence[ChatRequest]) -> None:
+        """Ask all requests without a reply at the same time. A call that fails becomes "" and a note."""
+        missing = {_key(request): request for request in requests if _key(request) not in self.text_by_key}
+        async with asyncio.TaskGroup() as tasks:  # if one call breaks, the others are cancelled
+            texts = {key: tasks.create_task(self._ask(request)) for key, request in missing.items()}
+        self.text_by_key |= {key: task.result() for key, task in texts.items()}
+        self.n_rounds += 1
+
+    async def _ask(self, request: ChatRequest) -> str:
+        llm = self.llm(request.role)
+        if llm is None:
+            self.problems[f"no model is set for the work '{request.role}'"] += 1
+            return ""
+        try:
+            completion = await llm.complete(request)
+        except QuipuError as error:
+            self.problems[f"a model gave no reply: {error.message}"] += 1
+            return ""
+        if completion.finish is not FinishReason.STOP:
+            self.problems[_truncation_note(completion)] += 1
+        return completion.text
+
+
+@dataclass(slots=True)
+class QuestionModel:
+    """The Model of one run of a strategy: it releases the view while models are asked.
+
+    `n_answered` counts the calls of `ask` answered in this run. A run that starts again after the revision moved asks
+    the same requests for free. Where it asks others, the earlier replies were paid for in vain: after
+    `MAX_WASTED_ROUNDS` such rounds the view stays open, so that the next reply can be used.
+    """
+
+    replies: QuestionReplies
+    view: ReopenableView
+    n_answered: int = 0
+
+    async def ask(self, requests: Sequence[ChatRequest]) -> list[str]:
+        """Return the text of each reply, in order; raises RevisionMoved as `paused` does. See `retrieve.strategy`."""
+        replies = self.replies
+        if any(_key(request) not in replies.text_by_key for request in requests):
+            if replies.n_rounds >= MAX_ROUNDS:
+                replies.problems[f"a model was asked {MAX_ROUNDS} times in a row, and then no more"] = 1
+            else:
+                quoting = [_quoting(self.view.reads.revision, request) for request in requests]
+                is_released = replies.n_rounds - self.n_answered < MAX_WASTED_ROUNDS
+                async with self.view.paused() if is_released else nullcontext():
+                    await replies.fetch(quoting)
+        self.n_answered += 1
+        return [replies.text_by_key.get(_key(request), "") for request in requests]
+
+
+def _quoting(revision: int, request: ChatRequest) -> ChatRequest:
+    """Return the request with the revision it quotes, so that a reply about removed documents is not cached."""
+    return request if request.revision is not None else replace(request, revision=revision)
+
+
+def _key(request: ChatRequest) -> str:
+    return request.hash(request.role)
+
+
+def _truncation_note(completion: Completion) -> str:
+    return f"a reply of a model was cut short ({completion.finish})"

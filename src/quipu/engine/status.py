@@ -1,0 +1,270 @@
+"""Status: how much the index holds, which derived data is fresh, stale or missing, and what a refresh would cost."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from pathlib import Path
+
+from quipu.derive.catalog import resolve_needs
+from quipu.derive.derivation import Derivation, DerivationContext
+from quipu.engine.components import Components
+from quipu.engine.refresh import RefreshScope, derivations_in_scope
+from quipu.errors import Stale
+from quipu.model.chat import Role, TokenCount
+from quipu.model.derivation import DerivationState, Freshness, RefreshCost
+from quipu.model.results import IndexStatus, RefreshResult
+from quipu.model.usage import Price
+from quipu.ports.store import IndexCounts, ReadView
+from quipu.retrieve.strategy import Strategy
+from quipu.text.formatting import format_cost, format_count
+
+_FLOAT16_BYTES = 2  # vectors are stored as float16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DerivationStates:
+    """Knows the state of every derivation of the catalog; each state is computed once per revision.
+
+    `price` is the price of the model that derivations ask; None where there is none or it is unknown.
+    """
+
+    context: DerivationContext
+    catalog: tuple[Derivation, ...]
+    price: Price | None = None
+    _state_by_name: dict[str, tuple[int, DerivationState]] = field(default_factory=dict)
+
+    async def read(self, view: ReadView, derivations: Sequence[Derivation]) -> tuple[DerivationState, ...]:
+        """Return the state of these derivations in an unfiltered view, with the cost of refreshing each."""
+        existing = await view.derivations()
+        return tuple(
+            [await self._state(view, derivation, is_kept=derivation.name in existing) for derivation in derivations]
+        )
+
+    async def read_rebuilt(self, view: ReadView, derivations: Sequence[Derivation]) -> tuple[DerivationState, ...]:
+        """Return the state of these derivations, with the approximate cost of computing each from the start."""
+        states = await self.read(view, derivations)
+        return tuple(
+            [
+                await self._with_rebuild_cost(view, derivation, state)
+                for derivation, state in zip(derivations, states, strict=True)
+            ]
+        )
+
+    async def missing(self, strategy: Strategy) -> tuple[DerivationState, ...]:
+        """Return the states of the derivations a strategy needs that have never been made."""
+        return tuple(state for state in await self._needed(strategy) if state.freshness is Freshness.MISSING)
+
+    async def check(self, strategy: Strategy) -> tuple[str, ...]:
+        """Return a note for each stale derivation a strategy needs. Raises Stale where one is missing."""
+        states = await self._needed(strategy)
+        if missing := [state for state in states if state.freshness is Freshness.MISSING]:
+            raise self.missing_error(strategy, missing)
+        return tuple(_stale_note(state) for state in states if state.freshness is Freshness.STALE)
+
+    async def make_missing(
+        self, strategy: Strategy, refresh: Callable[[Sequence[str]], Awaitable[RefreshResult]]
+    ) -> RefreshResult | None:
+        """Have `refresh` make what a strategy needs and lacks; None where nothing is missing.
+
+        Raises Stale where it could not be made.
+        """
+        if not (missing := await self.missing(strategy)):
+            return None
+        result = await refresh([state.name for state in missing])
+        if result.stopped and (still_missing := await self.missing(strategy)):
+            message = f"What the strategy '{strategy.name}' needs could not be made."
+            raise Stale(message, remedy=result.stopped, missing=tuple(state.name for state in still_missing))
+        return result
+
+    def missing_error(self, strategy: Strategy, missing: Sequence[DerivationState]) -> Stale:
+        """Return the error that names what a strategy lacks, the command that makes it, and the cost."""
+        names = tuple(state.name for state in missing)
+        cost = reduce(RefreshCost.__add__, (state.cost for state in missing))
+        implied = {need for derivation in self.catalog if derivation.name in names for need in derivation.needs}
+        arguments = " ".join(name for name in names if name not in implied)
+        hindrances = dict.fromkeys(state.hindrance for state in missing if state.hindrance)
+        command = f"un `quipu refresh {arguments}` ({format_cost(cost)}), or ask with --auto-refresh."
+        return Stale(
+            f"The strategy '{strategy.name}' needs what has not been made: {', '.join(names)}.",
+            remedy=f"{' '.join(hindrances)} Then r{command}" if hindrances else f"R{command}",
+            missing=names,
+        )
+
+    async def _needed(self, strategy: Strategy) -> tuple[DerivationState, ...]:
+        names = {derivation.name for derivation in self.catalog}
+        derivations = resolve_needs([need for need in strategy.needs if need in names], self.catalog)
+        if not derivations:
+            return ()
+        async with self.context.store.view() as view:
+            return await self.read(view, derivations)
+
+    async def _state(self, view: ReadView, derivation: Derivation, *, is_kept: bool) -> DerivationState:
+        revision, state = self._state_by_name.get(derivation.name, (-1, None))
+        if state is None or revision != view.revision:
+            state = await derivation.read_state(view, self.context)
+            self._state_by_name[derivation.name] = view.revision, state
+        # A derivation that is not kept up to date counts as missing, even if some of its rows are still there.
+        freshness = state.freshness if is_kept else Freshness.MISSING
+        cost = with_price(state.cost, self.price)
+        return replace(state, freshness=freshness, cost=cost, hindrance=derivation.unavailable_reason())
+
+    async def _with_rebuild_cost(
+        self, view: ReadView, derivation: Derivation, state: DerivationState
+    ) -> DerivationState:
+        if (
+            derivation.estimate_rebuild is None or state.freshness is Freshness.MISSING
+        ):  # then refreshing it costs the same
+            return replace(state, is_anew=True)
+        rebuild = await derivation.estimate_rebuild(view, self.context)
+        holds = "; ".join(filter(None, (state.holds, rebuild.note)))
+        return replace(state, is_anew=True, holds=holds, cost=with_price(rebuild.cost, self.price))
+
+
+def derivation_states(components: Components) -> DerivationStates:
+    """Return what knows the state of the derivations of an engine."""
+    price = components.models.price(Role.REPORT)
+    return DerivationStates(context=components.derivation_context(), catalog=components.catalog, price=price)
+
+
+def with_remedy(stale: str) -> str:
+    """Return a note about stale data, with the command that brings it up to date."""
+    return f"{stale}; `quipu resume` finishes it."
+
+
+def with_price(cost: RefreshCost, price: Price | None) -> RefreshCost:
+    """Return a cost with its amount of money, where the price is known."""
+    if price is None or not cost.n_calls:
+        return cost
+    return replace(cost, money=price.of(TokenCount(input=cost.input_tokens, output=cost.output_tokens)))
+
+
+def _stale_note(state: DerivationState) -> str:
+    n_stale = f" ({state.n_stale:,} to do)" if state.n_stale else ""  # a share would mislead: not all items exist yet
+    note = f"not up to date: {state.name}{n_stale}"
+    return f"{note}; {state.hindrance}" if state.hindrance else with_remedy(note)
+
+
+async def read_status(components: Components, states: DerivationStates) -> IndexStatus:
+    """Return how much the index holds, what waits in the queue and what is stale."""
+    configured = (components.embedder.identity, components.embedder.dimension)
+    identity, dimension = await components.store.embedder() or configured
+    async with components.store.view() as view:
+        counts = await view.counts()
+        on_demand = await states.read(view, components.catalog)
+        stale = await view.stale()
+        revision = view.revision
+    always = await asyncio.to_thread(_always_derived, components, counts, (identity, dimension))
+    behind = [state.name for state in on_demand if state.freshness is Freshness.STALE]
+    return IndexStatus(
+        path=str(components.path),
+        revision=revision,
+        n_documents=counts.documents,
+        n_chunks=counts.chunks,
+        n_entities=counts.entities,
+        n_relations=counts.relations,
+        n_mentions=counts.mentions,
+        n_links=counts.links,
+        n_vectors=counts.vectors,
+        n_replies=counts.replies,
+        jobs=tuple(counts.jobs.items()),
+        stale=(*stale, *_unsummarised_note(components, counts), *(f"not up to date: {name}" for name in behind)),
+        extractor=f"{components.ingest_config.extractor.identity} ({components.ingest_config.extractor.description})",
+        embedder=identity,
+        dimension=dimension,
+        other_embedder=configured[0] if configured != (identity, dimension) else "",
+        n_bytes=await asyncio.to_thread(folder_size, components.path),
+        schema=components.store.schema,
+        models=components.models.names(),
+        readers=tuple(counts.readers.items()),
+        derivations=(*always, *on_demand),
+    )
+
+
+async def plan_refresh(
+    components: Components, states: DerivationStates, scope: RefreshScope
+) -> tuple[DerivationState, ...]:
+    """Return what a refresh of this scope would compute, with the cost of each; nothing is changed.
+
+    Raises NotFound for an unknown derivation in the scope.
+    """
+    async with components.store.view() as view:
+        counts = await view.counts()
+        derivations = await derivations_in_scope(view, scope, components.catalog)
+        rebuilt_names = scope.rebuilt(components.catalog)
+        state_by_name = {state.name: state for state in await states.read(view, derivations)}
+        rebuilt = [derivation for derivation in derivations if derivation.name in rebuilt_names]
+        state_by_name |= {state.name: state for state in await states.read_rebuilt(view, rebuilt)}
+    embedder = await components.store.embedder() or (components.embedder.identity, components.embedder.dimension)
+    always = await asyncio.to_thread(_always_derived, components, counts, embedder)
+    text = (_full_text(counts),) if scope.rebuild and not scope.names else ()
+    planned = (*text, *always, *state_by_name.values())
+    return tuple(state for state in planned if state.is_anew or state.freshness is not Freshness.FRESH)
+
+
+def folder_size(folder: Path) -> int:
+    """Return the bytes of all files in a folder and below; a file that is replaced meanwhile is not counted."""
+    n_bytes = 0
+    for file in folder.rglob("*"):
+        with suppress(FileNotFoundError):
+            n_bytes += file.stat().st_size if file.is_file() else 0
+    return n_bytes
+
+
+def _always_derived(
+    components: Components, counts: IndexCounts, embedder: tuple[str, int]
+) -> tuple[DerivationState, ...]:
+    """Return the state of what every index keeps; `embedder` is identity and dimension of the live vectors."""
+    identity, dimension = embedder
+    has_model = components.models.llm(Role.SUMMARISE) is not None
+    n_unsummarised = counts.n_unsummarised if has_model else 0
+    return (
+        DerivationState(
+            name="summaries",
+            freshness=_freshness(n_unsummarised),
+            holds="for more descriptions than are shown" if has_model else "none written: no language model",
+            n_items=counts.n_unsummarised,
+            n_stale=n_unsummarised,
+            cost=RefreshCost(n_calls=n_unsummarised),
+        ),
+        DerivationState(
+            name="vectors",
+            freshness=_freshness(counts.stale_vectors),
+            holds=f"{counts.vectors:,} by {identity}",
+            n_items=counts.vectors,
+            n_stale=counts.stale_vectors,
+            n_bytes=_FLOAT16_BYTES * dimension * counts.vectors + folder_size(components.path / "vectors"),
+            cost=RefreshCost(n_texts=counts.stale_vectors),
+        ),
+        DerivationState(
+            name="topology",
+            freshness=Freshness.FRESH,  # what its file lacks is read from the store when it is used
+            holds=f"{format_count(counts.entities, 'entity')} in {format_count(counts.chunks, 'chunk')}",
+            n_items=counts.entities,
+            n_bytes=folder_size(components.path / "topology"),
+        ),
+    )
+
+
+def _full_text(counts: IndexCounts) -> DerivationState:
+    """Return the state of full text and links: each commit updates them, and only a rebuild of all computes them."""
+    return DerivationState(
+        name="full text and links",
+        freshness=Freshness.FRESH,
+        holds=f"{format_count(counts.chunks, 'chunk')}, {format_count(counts.links, 'link')}",
+        n_items=counts.chunks,
+        is_anew=True,
+    )
+
+
+def _freshness(n_stale: int) -> Freshness:
+    return Freshness.STALE if n_stale else Freshness.FRESH
+
+
+def _unsummarised_note(components: Components, counts: IndexCounts) -> tuple[str, ...]:
+    """Return a note about descriptions that wait for a summary, where there is a model to write it."""
+    n = counts.n_unsummarised
+    if not n or components.models.llm(Role.SUMMARISE) is None:
+        return ()
+    return (f"waiting for a summary: {format_count(n, 'description')}",)
