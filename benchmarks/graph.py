@@ -33,15 +33,13 @@ from typing import Any, TypeVar
 import numpy as np
 from sqlalchemy import Table
 
-from quipu.algo.communities import Before, Community, divide
+from quipu.algo.edge_list import EdgeList, edge_list, modularity
 from quipu.algo.lca import Forest
-from quipu.algo.leiden import leiden
-from quipu.algo.links import Matrix, matrix_of
-from quipu.algo.pairs import Pairs, modularity, pairs_of
-from quipu.algo.paths import Ground, best_paths, pair_codes
-from quipu.algo.ppr import TOLERANCE, page_rank
-from quipu.algo.routes import Routes
-from quipu.algo.walk import Block, Walk
+from quipu.algo.leiden import Community, PreviousPartition, hierarchical_leiden, leiden
+from quipu.algo.pagerank import TOLERANCE, GraphBlock, WeightedGraph, personalised_pagerank
+from quipu.algo.shortest_paths import ShortestPathSearch
+from quipu.algo.sparse_matrix import SparseMatrix, sparse_matrix
+from quipu.algo.two_hop_paths import PathGraph, best_paths, pair_codes
 from quipu.model.delta import Delta
 from quipu.model.query import Filter
 from quipu.ports.topology import EdgeWeight, Floats, Ints
@@ -110,10 +108,10 @@ class World:
         return 1 + np.random.default_rng(1).integers(0, self.n_chunks, self.n_relations)
 
     @cached_property
-    def matrix(self) -> Matrix:
+    def matrix(self) -> SparseMatrix:
         """The relations from both sides."""
         rows, columns = np.concatenate([self.sources, self.targets]), np.concatenate([self.targets, self.sources])
-        return matrix_of(rows, columns, None, (self.n_entities + 1, self.n_entities + 1))
+        return sparse_matrix(rows, columns, None, (self.n_entities + 1, self.n_entities + 1))
 
     @cached_property
     def sparse_reset(self) -> Floats:
@@ -145,9 +143,11 @@ async def walks(world: World) -> AsyncIterator[Figure]:
     for damping in DAMPINGS:
         for kind, reset in (("seeds everywhere", world.dense_reset), ("a few seeds", world.sparse_reset)):
             case = f"ppr, damping {damping}, {kind}"
-            exact = page_rank(_walk(world), reset, damping=damping, tolerance=1e-13)
-            took = _median(lambda: page_rank(_walk(world), reset, damping=damping))  # noqa: B023
-            yield Figure(case, "quipu", took, _error(page_rank(_walk(world), reset, damping=damping), exact))
+            exact = personalised_pagerank(_walk(world), reset, damping=damping, tolerance=1e-13)
+            took = _median(lambda: personalised_pagerank(_walk(world), reset, damping=damping))  # noqa: B023
+            yield Figure(
+                case, "quipu", took, _error(personalised_pagerank(_walk(world), reset, damping=damping), exact)
+            )
         for who, run in _peers(world, damping):
             took, ranks = _once(run)
             yield Figure(case, who, took, _error(ranks, exact))
@@ -181,15 +181,15 @@ async def topologies(world: World) -> AsyncIterator[Figure]:
 
 async def divisions(world: World) -> AsyncIterator[Figure]:
     """Communities, anew and after a few entities changed; on the random graph, and on one that has groups."""
-    random = pairs_of(world.n_entities + 1, world.sources, world.targets, np.ones(world.n_relations))
+    random = edge_list(world.n_entities + 1, world.sources, world.targets, np.ones(world.n_relations))
     for kind, pairs in (("random", random), ("with groups", _planted(world.n_entities, world.n_relations))):
         took, labels = _once(lambda: leiden(pairs))  # noqa: B023
         yield Figure(f"leiden, one level, {kind}", "graspologic-native", took, f"Q {modularity(pairs, labels):.4f}")
-        took, found = _once(lambda: divide(pairs, max_size=10))  # noqa: B023
+        took, found = _once(lambda: hierarchical_leiden(pairs, max_size=10))  # noqa: B023
         n_levels = 1 + max(community.level for community in found)
         yield Figure(f"communities, anew, {kind}", "quipu", took, f"{len(found):,} in {n_levels} levels")
         before = _before(pairs.n, found, n_levels)
-        took, _ = _once(lambda: divide(pairs, max_size=10, before=before))  # noqa: B023
+        took, _ = _once(lambda: hierarchical_leiden(pairs, max_size=10, previous=before))  # noqa: B023
         yield Figure(f"communities, 20 entities free, {kind}", "quipu", took)
 
 
@@ -213,36 +213,38 @@ async def ways(world: World) -> AsyncIterator[Figure]:
     """Shortest ways between two entities, and the best paths of two links from many."""
     chance = np.random.default_rng(6)
     degrees = np.diff(world.matrix.starts).astype(np.float64)
-    routes = Routes(world.matrix.of, degrees)
+    routes = ShortestPathSearch(world.matrix.neighbours, degrees)
     pairs = 1 + chance.integers(0, world.n_entities, (100, 2))
     took = _median(lambda: [routes.between(int(a), int(b)) for a, b in pairs])
     yield Figure("way between two entities, a hundred pairs", "quipu", took, f"{took.ms / len(pairs):.2f} ms each")
     n = world.n_entities + 1
     marked = np.unique(pair_codes(world.sources[:200], world.targets[:200], n))
-    ground = Ground(links=world.matrix, order=np.arange(n), is_answer=chance.random(n) < 0.2, marked=marked)
+    ground = PathGraph(
+        relations=world.matrix, order=np.arange(n), is_answer=chance.random(n) < 0.2, relevant_pairs=marked
+    )
     for kind, starts in (
         ("40 entities", 1 + chance.choice(world.n_entities, 40, replace=False)),
         ("the 200 best connected", np.argsort(-degrees, kind="stable")[:200]),
     ):
         worth = np.ones(len(starts))
-        took = _median(lambda: best_paths(starts, worth, ground, n=30, max_links=32))  # noqa: B023
+        took = _median(lambda: best_paths(starts, worth, ground, n=30, max_edges=32))  # noqa: B023
         yield Figure(f"paths of two links from {kind}", "quipu", took)
 
 
 CASES: tuple[Callable[[World], AsyncIterator[Figure]], ...] = (walks, ways, topologies, divisions, hierarchies)
 
 
-def _before(n: int, found: Sequence[Community], n_levels: int) -> Before:
+def _before(n: int, found: Sequence[Community], n_levels: int) -> PreviousPartition:
     """Return how a graph was divided, with twenty nodes free to move."""
     levels = [np.full(n, -1, dtype=np.int64) for _ in range(n_levels)]
     for number, community in enumerate(found):
         levels[community.level][community.nodes] = number
     free = np.zeros(n, dtype=np.bool_)
     free[np.random.default_rng(5).choice(n, 20, replace=False)] = True
-    return Before(levels, free)
+    return PreviousPartition(levels, free)
 
 
-def _planted(n: int, n_links: int) -> Pairs:
+def _planted(n: int, n_links: int) -> EdgeList:
     """Return a graph of groups of about fifty, with every seventh link between any two nodes."""
     chance = np.random.default_rng(4)
     group = chance.integers(0, max(n // 50, 1), n)
@@ -252,11 +254,11 @@ def _planted(n: int, n_links: int) -> Pairs:
     size = starts[group[first] + 1] - starts[group[first]]
     near = order[starts[group[first]] + (chance.random(n_links) * size).astype(np.int64)]
     second = np.where(chance.random(n_links) < 1 / 7, chance.integers(0, n, n_links), near)
-    return pairs_of(n, first, second, np.ones(n_links))
+    return edge_list(n, first, second, np.ones(n_links))
 
 
-def _walk(world: World) -> Walk:
-    return Walk(blocks=[Block(links=world.matrix)], n_entities=world.n_entities + 1)
+def _walk(world: World) -> WeightedGraph:
+    return WeightedGraph(blocks=[GraphBlock(matrix=world.matrix)], n_entities=world.n_entities + 1)
 
 
 def _error(ranks: Floats, exact: Floats) -> str:
@@ -282,7 +284,7 @@ def _peers(world: World, damping: float) -> Iterator[tuple[str, Callable[[], Flo
         yield "networkx", lambda: np.array(list(networkx.pagerank(other, **kept).values()))
     if find_spec("sknetwork"):
         matrix = import_module("scipy.sparse").csr_matrix(
-            (np.ones(world.matrix.n_links), world.matrix.columns, world.matrix.starts), shape=(n, n)
+            (np.ones(world.matrix.n_entries), world.matrix.columns, world.matrix.starts), shape=(n, n)
         )
         ranking = import_module("sknetwork.ranking").PageRank(damping, n_iter=1_000, tol=change)
         yield "scikit-network", lambda: ranking.fit_predict(matrix, weights=reset)
@@ -370,8 +372,10 @@ async def _asked(found: LocalTopologies, store: RelationalStore) -> None:
         topology = await found.of(view)
     reset = np.zeros(topology.n_entities)
     reset[1 : 1 + N_SEEDS] = 1 / N_SEEDS
-    page_rank(
-        Walk(blocks=[Block(links=topology.relations(EdgeWeight.ONE))], n_entities=len(reset)), reset, damping=0.85
+    personalised_pagerank(
+        WeightedGraph(blocks=[GraphBlock(matrix=topology.relations(EdgeWeight.ONE))], n_entities=len(reset)),
+        reset,
+        damping=0.85,
     )
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from quipu.algo.mixture import MEMBERS, gaussian_mixture, nearest_centres, on_grid
+from quipu.algo.vector_clusters import CLUSTER_SIZE, gaussian_mixture, nearest_centres, to_grid
 from quipu.derive.hierarchy.outline import Outline
 from quipu.derive.hierarchy.reading import EntityGraph, Mentions, RelationPairs
 from quipu.model.cluster import Cluster, Hierarchy, Partition
@@ -102,7 +102,7 @@ async def entities_of(folder: Path) -> tuple[list[str], Vectors]:
 
 def groupings(keys: Sequence[str], vectors: Vectors) -> Iterator[tuple[str, Callable[[], Ints]]]:
     """Yield every way to group there is here."""
-    grid, n_groups = on_grid(vectors), len(keys) // MEMBERS
+    grid, n_groups = to_grid(vectors), len(keys) // CLUSTER_SIZE
     yield "quipu, nearest centres", lambda: nearest_centres(keys, grid, 1)
     if find_spec("sklearn") is None:
         return
@@ -122,7 +122,7 @@ def groupings(keys: Sequence[str], vectors: Vectors) -> Iterator[tuple[str, Call
 
 def measured(vectors: Vectors, groups: Ints) -> str:
     """Return how alike and how many the members of groups are."""
-    unit = on_grid(vectors).astype(np.float64) / 4_000
+    unit = to_grid(vectors).astype(np.float64) / 4_000
     _, group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
     sums = np.zeros((len(sizes), unit.shape[1]))
     np.add.at(sums, group, unit)

@@ -6,7 +6,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from quipu.algo.pairs import Pairs
+from quipu.algo.edge_list import EdgeList
 from quipu.derive import communities
 from quipu.derive.derivation import DerivationContext
 from quipu.derive.pair_graph import read_pair_graph
@@ -70,7 +70,7 @@ async def quality(context: DerivationContext) -> float:
     return modularity(graph.tied, [community[key] for key in graph.keys])
 
 
-def modularity(pairs: Pairs, names: list[str]) -> float:
+def modularity(pairs: EdgeList, names: list[str]) -> float:
     """Return the modularity of a division; `names` are the communities of the nodes."""
     _, of = np.unique(names, return_inverse=True)
     m = pairs.weights.sum()
@@ -116,5 +116,5 @@ async def test_the_law_fails_where_communities_forget(tmp_path: Path) -> None:
 
 def test_modularity_of_two_triangles_and_a_bridge() -> None:
     sources, targets = np.array([0, 0, 1, 3, 3, 4, 2]), np.array([1, 2, 2, 4, 5, 5, 3])
-    pairs = Pairs(n=6, sources=sources, targets=targets, weights=np.ones(7))
+    pairs = EdgeList(n=6, sources=sources, targets=targets, weights=np.ones(7))
     assert modularity(pairs, list("aaabbb")) == pytest.approx(6 / 7 - 0.5)

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from quipu.algo import mixture
+from quipu.algo import vector_clusters
 from quipu.derive import hierarchy
 from quipu.derive.derivation import DerivationContext
 from quipu.model.delta import Delta, DocumentFacts
@@ -118,7 +118,7 @@ async def never(*_: object) -> bool:
 
 
 FAULTS: Mapping[str, Callable[[pytest.MonkeyPatch], None]] = {
-    "centres are drawn by lot": lambda patch: patch.setattr(mixture, "digest", Lots().draw),
+    "centres are drawn by lot": lambda patch: patch.setattr(vector_clusters, "digest", Lots().draw),
     "what has changed is not looked at": lambda patch: patch.setattr(hierarchy, "_has_changed", never),
 }
 

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from quipu.algo.budget import n_fitting
-from quipu.algo.fusion import round_robin
+from quipu.algo.ranking import n_fitting, round_robin
 from quipu.answer.render import point_block, titled_block
 from quipu.model.cluster import ClusterReport, report_text
 from quipu.model.evidence import DroppedHits, Hit, KeyPoint

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Generic, TypeVar
 
-from quipu.algo.budget import n_fitting
+from quipu.algo.ranking import n_fitting
 from quipu.answer.accounts import Account, account_of_claim, pack_accounts
 from quipu.answer.between import read_relations
 from quipu.answer.render import Sections, entity_line, passage_block, relation_line

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 
-from quipu.algo.mixture import Grouping, nearest_centres
+from quipu.algo.vector_clusters import Grouping, nearest_centres
 from quipu.derive import communities, hierarchy, names, reports, sentences, synonyms
 from quipu.derive.derivation import Derivation
 from quipu.errors import NotFound

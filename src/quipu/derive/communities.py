@@ -12,9 +12,8 @@ from importlib.metadata import version
 
 import numpy as np
 
-from quipu.algo.communities import Before, Community, divide
-from quipu.algo.leiden import VERSION
-from quipu.algo.pairs import Ints, inside
+from quipu.algo.edge_list import Ints, induced_subgraphs
+from quipu.algo.leiden import VERSION, Community, PreviousPartition, hierarchical_leiden
 from quipu.derive.community_hashes import Plan, plan_clusters
 from quipu.derive.derivation import Derivation, DerivationContext, RebuildEstimate
 from quipu.derive.imported import are_kept, behind, find_communities, standing_reports
@@ -116,9 +115,9 @@ def divide_rest(graph: PairGraph, found: Sequence[Community], stored: Sequence[C
 
 
 def _divided_rest(graph: PairGraph, rest: Ints, stored: Sequence[Cluster]) -> list[Community]:
-    (within,) = inside(graph.tied, [rest])
+    (within,) = induced_subgraphs(graph.tied, [rest])
     before = _before(stored, [graph.keys[place] for place in rest.tolist()])
-    found = divide(within, max_size=MAX_SIZE, before=before)
+    found = hierarchical_leiden(within, max_size=MAX_SIZE, previous=before)
     return [replace(each, nodes=rest[each.nodes]) for each in found]
 
 
@@ -126,11 +125,13 @@ def _divided(graph: PairGraph, stored: Sequence[Cluster], came: Sequence[Communi
     if came:
         found = divide_rest(graph, came, stored)
     else:
-        found = divide(graph.tied, max_size=MAX_SIZE, before=None if is_anew else _before(stored, graph.keys))
+        found = hierarchical_leiden(
+            graph.tied, max_size=MAX_SIZE, previous=None if is_anew else _before(stored, graph.keys)
+        )
     return plan_clusters(graph.keys, graph.relations, found, stored)
 
 
-def _before(stored: Sequence[Cluster], keys: Sequence[str]) -> Before:
+def _before(stored: Sequence[Cluster], keys: Sequence[str]) -> PreviousPartition:
     """Return how the entities were divided; those of finest clusters in which something changed may move."""
     place = {key: at for at, key in enumerate(keys)}
     number = {each.id: at for at, each in enumerate(stored)}
@@ -143,7 +144,7 @@ def _before(stored: Sequence[Cluster], keys: Sequence[str]) -> Before:
         while at is not None and len(nodes):
             levels[at.level][nodes] = number[at.id]
             at = stored[number[at.parent]] if at.parent else None
-    return Before(levels, free)
+    return PreviousPartition(levels, free)
 
 
 DERIVATION = Derivation(

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from quipu.algo.communities import Community
-from quipu.algo.pairs import Ints, Pairs
+from quipu.algo.edge_list import EdgeList, Ints
+from quipu.algo.leiden import Community
 from quipu.model.cluster import Cluster, Hierarchy
 from quipu.model.graph import Entity, Relation
 from quipu.model.ids import digest, relation_id
@@ -87,7 +87,9 @@ class Plan:
         return digest("community", *sorted(inside), *relations)
 
 
-def plan_clusters(keys: Sequence[str], relations: Pairs, found: Sequence[Community], stored: Sequence[Cluster]) -> Plan:
+def plan_clusters(
+    keys: Sequence[str], relations: EdgeList, found: Sequence[Community], stored: Sequence[Cluster]
+) -> Plan:
     """Return the plan for communities of entities with these keys; their `kept` are places in `stored`."""
     parts: dict[int, list[int]] = {}
     for at, each in enumerate(found):
@@ -104,11 +106,11 @@ def plan_clusters(keys: Sequence[str], relations: Pairs, found: Sequence[Communi
 
 def _ids(keys: Sequence[str], found: Sequence[Community], stored: Sequence[Cluster]) -> list[str]:
     """Return the id each community had before; a new one is known by its entities."""
-    kept = {stored[each.kept].id for each in found if each.kept >= 0}
+    kept = {stored[each.previous].id for each in found if each.previous >= 0}
     ids: list[str] = []
     for each in found:
-        if each.kept >= 0:
-            ids.append(stored[each.kept].id)
+        if each.previous >= 0:
+            ids.append(stored[each.previous].id)
             continue
         salt, new = 0, ""
         while not new or new in kept:  # one that has grown since may have been just these entities
@@ -133,7 +135,7 @@ def _standing(plan: Plan, stored: Sequence[Cluster]) -> dict[int, str]:
 
 
 def _own_relations(
-    keys: Sequence[str], relations: Pairs, found: Sequence[Community], wanted: Collection[int]
+    keys: Sequence[str], relations: EdgeList, found: Sequence[Community], wanted: Collection[int]
 ) -> dict[int, list[str]]:
     """Return the relations of each of these communities that are in none of its parts, ordered by their ends."""
     at = np.full(len(relations.weights), -1, dtype=np.int64)

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from quipu.algo.communities import Community
+from quipu.algo.leiden import Community
 from quipu.model.chat import ChatRequest, ReplyLifetime, Role
 from quipu.model.cluster import Cluster, ClusterReport, Finding
 from quipu.model.derivation import IMPORTED, DerivationRecord

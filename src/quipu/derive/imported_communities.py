@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from quipu.algo.communities import Community
+from quipu.algo.leiden import Community
 from quipu.derive import communities, reports
 from quipu.derive.community_hashes import plan_clusters
 from quipu.derive.derivation import DerivationContext

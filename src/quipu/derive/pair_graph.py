@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from quipu.algo.pairs import Floats, Ints, Pairs, components, pairs_of
+from quipu.algo.edge_list import EdgeList, Floats, Ints, connected_components, edge_list
 from quipu.ports.store import ReadView
 from quipu.ports.topology import AdjacencyMatrix, EdgeWeight, Topology
 
@@ -19,8 +19,8 @@ class PairGraph:
     """Entities in the order of their keys, their relations, and these together with the ties."""
 
     keys: list[str]
-    relations: Pairs
-    tied: Pairs
+    relations: EdgeList
+    tied: EdgeList
 
 
 async def read_pair_graph(view: ReadView, topology: Topology) -> PairGraph:
@@ -33,27 +33,27 @@ def _pair_graph(key_by_number: Mapping[int, str], topology: Topology) -> PairGra
     numbers = np.array(sorted(key_by_number, key=key_by_number.__getitem__), dtype=np.int64)
     places = np.full(topology.n_entities, -1, dtype=np.int64)
     places[numbers] = np.arange(len(numbers))
-    links = topology.relations(EdgeWeight.WEIGHT).of(numbers)
-    ends = places[links.to]
-    is_first = links.of < ends
-    relations = pairs_of(len(numbers), links.of[is_first], ends[is_first], links.weights[is_first])
+    links = topology.relations(EdgeWeight.WEIGHT).neighbours(numbers)
+    ends = places[links.columns]
+    is_first = links.positions < ends
+    relations = edge_list(len(numbers), links.positions[is_first], ends[is_first], links.weights[is_first])
     keys = [key_by_number[number] for number in numbers.tolist()]
     return PairGraph(keys, relations, _with_ties(relations, topology, numbers, places))
 
 
-def _with_ties(relations: Pairs, topology: Topology, numbers: Ints, places: Ints) -> Pairs:
+def _with_ties(relations: EdgeList, topology: Topology, numbers: Ints, places: Ints) -> EdgeList:
     """Add, for each entity of a small component, ties to what each of its passages names: 1 a passage, shared.
 
     Without them a pair of names nothing else is said of would be a community, with a report, of its own.
     """
-    component = components(relations)
+    component = connected_components(relations)
     small = np.flatnonzero(np.bincount(component, minlength=relations.n)[component] < TIED_BELOW)
     if not len(small):
         return relations
-    named = topology.appearances().of(numbers[small])
-    chunks, at = np.unique(named.to, return_inverse=True)
-    first, second, weights = _company(topology.namings(), chunks, small[named.of], at, places)
-    tied = pairs_of(
+    named = topology.occurrences().neighbours(numbers[small])
+    chunks, at = np.unique(named.columns, return_inverse=True)
+    first, second, weights = _company(topology.occurrences_by_chunk(), chunks, small[named.positions], at, places)
+    tied = edge_list(
         relations.n,
         np.concatenate([relations.sources, first]),
         np.concatenate([relations.targets, second]),
@@ -66,9 +66,9 @@ def _company(
     namings: AdjacencyMatrix, chunks: Ints, entities: Ints, at: Ints, places: Ints
 ) -> tuple[Ints, Ints, Floats]:
     """Return the ties of `entities`, each named by the chunk `at` its place among `chunks`, to all that it names."""
-    said = namings.of(chunks)
-    others = places[said.to]
-    of, others = said.of[others >= 0], others[others >= 0]
+    said = namings.neighbours(chunks)
+    others = places[said.columns]
+    of, others = said.positions[others >= 0], others[others >= 0]
     starts = np.searchsorted(of, np.arange(len(chunks) + 1))
     sizes = (starts[1:] - starts[:-1])[at]
     first = np.repeat(entities, sizes)

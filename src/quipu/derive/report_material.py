@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from quipu.algo.pairs import Ints, pairs_of
+from quipu.algo.edge_list import Ints, edge_list
 from quipu.derive.report_notes import Notes, Told, choose_notes, connection, subject
 from quipu.model.cluster import Cluster, ClusterReport, report_text
 from quipu.model.graph import Chunk, Entity, Relation
@@ -110,13 +110,13 @@ async def read_material(
 
 def _rank(tree: Tree, cluster: str, keys: list[str], numbers: Mapping[str, int], topology: Topology) -> _Ranked:
     rows = np.array([numbers[key] for key in keys], dtype=np.int64)
-    links = topology.relations(EdgeWeight.WEIGHT).of(rows)
+    links = topology.relations(EdgeWeight.WEIGHT).neighbours(rows)
     order = np.argsort(rows)
-    at = np.searchsorted(rows[order], links.to).clip(max=max(len(rows) - 1, 0))
-    is_inside = rows[order][at] == links.to if len(rows) else np.zeros(0, dtype=bool)
-    first, second = links.of[is_inside], order[at[is_inside]]
+    at = np.searchsorted(rows[order], links.columns).clip(max=max(len(rows) - 1, 0))
+    is_inside = rows[order][at] == links.columns if len(rows) else np.zeros(0, dtype=bool)
+    first, second = links.positions[is_inside], order[at[is_inside]]
     is_once = first < second
-    pairs = pairs_of(len(keys), first[is_once], second[is_once], links.weights[is_inside][is_once])
+    pairs = edge_list(len(keys), first[is_once], second[is_once], links.weights[is_inside][is_once])
     degrees = np.bincount(np.concatenate([pairs.sources, pairs.targets]), minlength=len(keys))
     sums, weights = degrees[pairs.sources] + degrees[pairs.targets], pairs.weights.round(6)
     best = np.lexsort((pairs.targets, pairs.sources, -weights, -sums))

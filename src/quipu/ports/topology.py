@@ -1,13 +1,14 @@
-"""Topology: the graph of a view as compressed arrays, for what walks it whole.
+"""Topology: the graph of a view as sparse matrices, for algorithms that read all of it.
 
-Entities and chunks are known here by their numbers, which are small whole numbers a view tells for ids and back
-(`ReadView.entity_numbers`, `ReadView.entity_keys`, ...). Numbers rise with time, some stand for nothing any more, and
-which number an entity has depends on history: nothing a strategy returns may depend on their order.
+Entities and chunks have numbers here: small integers that a view translates from and to ids. A number may stand for
+nothing any more, and which number an entity has depends on the history of the index. So nothing that a strategy returns
+may depend on their order.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,20 +20,32 @@ Floats = npt.NDArray[np.float64]
 
 
 class EdgeWeight(StrEnum):
-    """What a link between two entities counts for."""
+    """What an edge between two related entities weighs."""
 
-    ONE = "one"  # 1 for each related pair
-    WEIGHT = "weight"  # the sum of the weights of its mentions
-    MENTIONS = "mentions"  # how many mentions state it
+    ONE = "one"  # 1
+    WEIGHT = "weight"  # the summed weights of the relation's mentions
+    MENTIONS = "mentions"  # the number of the relation's mentions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbours:
-    """Links of some nodes, each [m]: `of` places among the nodes asked for, rising; `to` numbers; `weights` > 0."""
+    """The entries of some rows of a matrix, three arrays of one length.
 
-    of: Ints
-    to: Ints
+    `positions` say which of the requested rows an entry belongs to, rising; `columns` are numbers; `weights` are > 0.
+    """
+
+    positions: Ints
+    columns: Ints
     weights: Floats
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Self]) -> Self:
+        """Return the entries of all parts, one part after the other."""
+        return cls(
+            positions=np.concatenate([np.empty(0, np.int64), *(part.positions for part in parts)]),
+            columns=np.concatenate([np.empty(0, np.int64), *(part.columns for part in parts)]),
+            weights=np.concatenate([np.empty(0), *(part.weights for part in parts)]),
+        )
 
 
 class AdjacencyMatrix(Protocol):
@@ -40,67 +53,67 @@ class AdjacencyMatrix(Protocol):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many numbers there are on either side."""
+        """The number of rows and of columns."""
         ...
 
     @property
-    def n_links(self) -> int:
+    def n_entries(self) -> int:
         """How many weights are not zero."""
         ...
 
-    def of(self, numbers: Ints) -> Neighbours:
-        """Return the links of these rows, in the order of `numbers`, then of the columns' numbers."""
+    def neighbours(self, rows: Ints) -> Neighbours:
+        """Return the entries of these rows, in the order of `rows`, then by column."""
         ...
 
-    def gather(self, weights: Floats) -> Floats:
-        """Return, for each row, the sum of its links times the weights [n_columns] at their other ends: `A @ w`."""
+    def multiply(self, vector: Floats) -> Floats:
+        """Return the matrix times `vector` [n_columns], as [n_rows]."""
         ...
 
-    def sums(self) -> Floats:
-        """Return the sum of the links of each row, [n_rows]."""
+    def row_sums(self) -> Floats:
+        """Return the sum of each row's weights, [n_rows]."""
         ...
 
-    def ones(self) -> "AdjacencyMatrix":
-        """Return the same links, each with the weight 1."""
+    def unweighted(self) -> "AdjacencyMatrix":
+        """Return the same matrix with every weight 1."""
         ...
 
 
 class Topology(Protocol):
-    """The graph of one view: within its filter and as of its revision."""
+    """The graph of one view, within its filter and as of its revision."""
 
     @property
     def revision(self) -> int:
-        """That of the view."""
+        """The revision of the view."""
         ...
 
     @property
     def n_entities(self) -> int:
-        """Numbers of entities are below this."""
+        """Every entity's number is below this."""
         ...
 
     @property
     def n_chunks(self) -> int:
-        """Numbers of chunks are below this."""
+        """Every chunk's number is below this."""
         ...
 
-    def relations(self, measure: EdgeWeight) -> AdjacencyMatrix:
-        """Return entity × entity, symmetric, nothing on the diagonal."""
+    def relations(self, weight: EdgeWeight) -> AdjacencyMatrix:
+        """Return related entities: entity × entity, symmetric, with an empty diagonal."""
         ...
 
-    def appearances(self) -> AdjacencyMatrix:
-        """Return entity × chunk: how often a chunk names the entity (its mentions or links, whichever are more)."""
+    def occurrences(self) -> AdjacencyMatrix:
+        """Return how often a chunk names an entity: entity × chunk, its mentions or its links, whichever are more."""
         ...
 
     def mentions(self) -> AdjacencyMatrix:
-        """Return entity × chunk: how often a chunk mentions the entity; that its name stands there is not enough."""
+        """Return how often a chunk mentions an entity: entity × chunk; a link alone does not count."""
         ...
 
-    def namings(self) -> AdjacencyMatrix:
-        """Return chunk × entity: the appearances, read from the other side."""
+    def occurrences_by_chunk(self) -> AdjacencyMatrix:
+        """Return the occurrences transposed: chunk × entity."""
         ...
 
     def synonyms(self) -> AdjacencyMatrix:
-        """Return entity × entity, symmetric: the cosine of names that are much alike; empty until these are built."""
+        """Return the cosine of similar names: entity × entity, symmetric; empty until synonyms are computed."""
         ...
 
 
@@ -108,9 +121,9 @@ class TopologyIndex(Protocol):
     """Opens the topology of a view."""
 
     async def of(self, view: ReadView) -> Topology:
-        """Return the view's topology; what is kept on disk is read as far as it goes, at the cost of the rest."""
+        """Return the topology of the view, from files as far as they are current, and from the view for the rest."""
         ...
 
     async def catch_up(self, view: ReadView) -> None:
-        """Bring what is kept on disk up to the view; without it `of` still answers correctly."""
+        """Bring the files up to the view's revision. Without it, `of` is slower but still correct."""
         ...

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from quipu.algo.budget import n_fitting
+from quipu.algo.ranking import n_fitting
 from quipu.model.cluster import Cluster, ClusterReport, report_text
 from quipu.model.evidence import Evidence, Hit, Scored, Seed
 from quipu.model.query import Query
@@ -99,15 +99,15 @@ async def _passages(near: Sequence[Scored], topology: Topology, view: ReadView) 
     naming = await view.chunks_of_entities(keys, MAX_CHUNKS_PER_ENTITY) if keys else {}
     numbers = await view.entity_numbers(keys)
     chunks = await view.chunk_numbers(sorted({chunk for each in naming.values() for chunk in each}))
-    relations, namings = topology.relations(EdgeWeight.ONE), topology.namings()
+    relations, namings = topology.relations(EdgeWeight.ONE), topology.occurrences_by_chunk()
     hits: dict[str, Hit] = {}
     for entity in near:
         own = sorted(chunk for chunk in naming.get(entity.id, ()) if chunk in chunks)
         if entity.id not in numbers or not own:
             continue
-        neighbours = relations.of(np.array([numbers[entity.id]], dtype=np.int64)).to
-        named = namings.of(np.array([chunks[chunk] for chunk in own], dtype=np.int64))
-        shared = np.bincount(named.of[np.isin(named.to, neighbours)], minlength=len(own))
+        neighbours = relations.neighbours(np.array([numbers[entity.id]], dtype=np.int64)).columns
+        named = namings.neighbours(np.array([chunks[chunk] for chunk in own], dtype=np.int64))
+        shared = np.bincount(named.positions[np.isin(named.columns, neighbours)], minlength=len(own))
         for n, chunk in sorted(zip((-shared).tolist(), own, strict=True)):
             related = f" and {format_count(-n, 'entity')} related to it" if n else ""
             reason = f"names {entity.id}{related}"

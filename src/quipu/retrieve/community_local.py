@@ -6,7 +6,7 @@ entities are in, 35 % for entities with their relations and the claims about the
 
 from collections.abc import Sequence
 
-from quipu.algo.budget import n_fitting
+from quipu.algo.ranking import n_fitting
 from quipu.model.cluster import ClusterReport, report_text
 from quipu.model.evidence import Evidence, Hit, Seed
 from quipu.model.query import Query

@@ -10,7 +10,7 @@ question, and local searches for it and for their titles.
 
 from collections.abc import Iterator, Sequence
 
-from quipu.algo.fusion import round_robin
+from quipu.algo.ranking import round_robin
 from quipu.model.chat import ChatRequest, ReplyLifetime, Role
 from quipu.model.cluster import ClusterReport
 from quipu.model.evidence import Evidence, Hit, Seed

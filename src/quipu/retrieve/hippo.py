@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from quipu.algo.similarity import minmax
+from quipu.algo.ranking import min_max_scaled
 from quipu.model.derivation import SYNONYMS
 from quipu.model.evidence import Evidence, Hit, Scored, Seed
 from quipu.model.ids import relation_ends
@@ -56,7 +56,7 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
 
 def _facts(near: Sequence[Scored], least: float) -> list[Scored]:
     """Return the nearest facts of a cosine of at least `least`, scored from 0, the farthest of all near, to 1."""
-    scores = minmax(np.array([each.score for each in near])).round(6).clip(LEAST_FACT).tolist()
+    scores = min_max_scaled(np.array([each.score for each in near])).round(6).clip(LEAST_FACT).tolist()
     return [Scored(id=n.id, score=score) for n, score in zip(near, scores, strict=True) if n.score >= least]
 
 
@@ -74,7 +74,7 @@ async def _phrases(facts: Sequence[Scored], topology: Topology, view: ReadView) 
 
 async def _n_chunks(keys: Sequence[str], topology: Topology, view: ReadView) -> dict[str, int]:
     numbers = await view.entity_numbers(keys)
-    of = topology.appearances().of(np.array(list(numbers.values()), dtype=np.int64)).of
+    of = topology.occurrences().neighbours(np.array(list(numbers.values()), dtype=np.int64)).positions
     return dict(zip(numbers, np.bincount(of, minlength=len(numbers)).tolist(), strict=True))
 
 

@@ -90,9 +90,11 @@ async def _walked(
     numbers = await view.entity_numbers(sorted(active))
     for key, number in numbers.items():
         reset[number] = active[key].score
-    standing = topology.appearances().of(np.array(list(numbers.values()), dtype=np.int64))
+    standing = topology.occurrences().neighbours(np.array(list(numbers.values()), dtype=np.int64))
     worth = np.array([active[key].score / active[key].tier for key in numbers])
-    bonus = np.bincount(standing.to, worth[standing.of] * np.log1p(standing.weights), minlength=topology.n_chunks)
+    bonus = np.bincount(
+        standing.columns, worth[standing.positions] * np.log1p(standing.weights), minlength=topology.n_chunks
+    )
     reset[walk.n_entities :] = PASSAGE_WEIGHT * (NEARNESS_WEIGHT * prior + np.log1p(bonus))
     ranks = await ranked(walk, reset, DAMPING)
     found = await top_chunks(ranks[walk.n_entities :], query.chunk_top_k, view)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from quipu.algo.paths import Ground, Paths, best_paths, pair_codes
+from quipu.algo.two_hop_paths import PathGraph, TwoHopPaths, best_paths, pair_codes
 from quipu.model.derivation import NAMES
 from quipu.model.evidence import Evidence, Hit, Scored, Seed
 from quipu.model.ids import relation_ends
@@ -104,7 +104,7 @@ def _starts(seeds: Sequence[Seed]) -> dict[str, float]:
     return starts
 
 
-async def _paths(aim: _Aim, topology: Topology, view: ReadView) -> Paths:
+async def _paths(aim: _Aim, topology: Topology, view: ReadView) -> TwoHopPaths:
     """Return the best paths from the starts, over the pairs of related entities."""
     n = topology.n_entities
     order, is_answer = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=bool)
@@ -118,10 +118,12 @@ async def _paths(aim: _Aim, topology: Topology, view: ReadView) -> Paths:
     near = [pair for pair in pairs if any(number in starts or is_answer[number] for number in pair)]
     one, other = np.array(near, dtype=np.int64).reshape(-1, 2).T
     marked = np.unique(pair_codes(one, other, n))
-    ground = Ground(links=topology.relations(EdgeWeight.WEIGHT), order=order, is_answer=is_answer, marked=marked)
+    ground = PathGraph(
+        relations=topology.relations(EdgeWeight.WEIGHT), order=order, is_answer=is_answer, relevant_pairs=marked
+    )
     numbers = np.array(list(starts), dtype=np.int64)
     worth = np.array(list(starts.values()))
-    return await asyncio.to_thread(best_paths, numbers, worth, ground, n=N_PATHS, max_links=MAX_LINKS)
+    return await asyncio.to_thread(best_paths, numbers, worth, ground, n=N_PATHS, max_edges=MAX_LINKS)
 
 
 def _passage(found: Scored, ways: Mapping[str, str], *, is_near: bool) -> Hit:

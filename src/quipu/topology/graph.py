@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from quipu.algo.links import Matrix, matrix_of
+from quipu.algo.sparse_matrix import SparseMatrix, sparse_matrix
 from quipu.ports.derivation_view import AliasRows, ChangeSet, GraphRows, SynonymRows
 from quipu.ports.topology import AdjacencyMatrix, EdgeWeight, Floats, Ints
 from quipu.topology.table import NONE, Entries, Layered, table_of
@@ -39,12 +39,12 @@ class Tables:
         return max(table.n_rows for table in (self.namings, self.statements, self.places))
 
     @cached_property
-    def mentions(self) -> Matrix:
+    def mentions(self) -> SparseMatrix:
         """Entity × chunk: how often it is mentioned there."""
         named = self.namings.everything()
         said = named.where(named.values[1] > 0).turned()
         shape = self.n_entities, self.n_chunks
-        return matrix_of(said.rows, said.columns, said.values[1].astype(np.float64), shape)
+        return sparse_matrix(said.rows, said.columns, said.values[1].astype(np.float64), shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +62,16 @@ class Graph:
     def n_chunks(self) -> int:
         return self.tables.n_chunks
 
-    def relations(self, measure: EdgeWeight) -> AdjacencyMatrix:
-        return self.tables.relations.links(_MEASURES[measure], (self.n_entities, self.n_entities))
+    def relations(self, weight: EdgeWeight) -> AdjacencyMatrix:
+        return self.tables.relations.links(_MEASURES[weight], (self.n_entities, self.n_entities))
 
-    def appearances(self) -> AdjacencyMatrix:
+    def occurrences(self) -> AdjacencyMatrix:
         return self.tables.appearances.links(_first, (self.n_entities, self.n_chunks))
 
     def mentions(self) -> AdjacencyMatrix:
         return self.tables.mentions
 
-    def namings(self) -> AdjacencyMatrix:
+    def occurrences_by_chunk(self) -> AdjacencyMatrix:
         return self.tables.namings.links(_first, (self.n_chunks, self.n_entities))
 
     def synonyms(self) -> AdjacencyMatrix:

@@ -7,13 +7,12 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from quipu.algo.gathering import places
-from quipu.algo.links import Matrix, Patched
+from quipu.algo.sparse_matrix import PatchedMatrix, SparseMatrix, concatenated_ranges
 from quipu.ports.topology import Floats, Ints
 
 NONE: Ints = np.empty(0, dtype=np.int64)
 _FEW = 1_000
-_NOTHING = Matrix(starts=np.zeros(1, dtype=np.int64), columns=NONE, weights=None, shape=(0, 0))
+_NOTHING = SparseMatrix(starts=np.zeros(1, dtype=np.int64), columns=NONE, weights=None, shape=(0, 0))
 Weigh = Callable[[Sequence[Ints]], Floats | None]  # of the values, each [n]: [n], or None for 1 each
 
 
@@ -53,7 +52,9 @@ class Table:
     starts: Ints
     columns: Ints
     values: tuple[Ints, ...]
-    _matrices: dict[tuple[Weigh, tuple[int, int]], Matrix] = field(default_factory=dict, compare=False, repr=False)
+    _matrices: dict[tuple[Weigh, tuple[int, int]], SparseMatrix] = field(
+        default_factory=dict, compare=False, repr=False
+    )
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -73,14 +74,14 @@ class Table:
         here = np.minimum(rows, len(self))
         first = self.starts[here]
         n = self.starts[np.minimum(here + 1, len(self))] - first
-        at = places(first, n)
+        at = concatenated_ranges(first, n)
         return Entries(np.repeat(np.arange(len(rows)), n), self.columns[at], tuple(value[at] for value in self.values))
 
-    def matrix(self, weigh: Weigh, shape: tuple[int, int]) -> Matrix:
+    def matrix(self, weigh: Weigh, shape: tuple[int, int]) -> SparseMatrix:
         """Return the table as a matrix, made once: the weights are those `weigh` makes of the values."""
         known = self._matrices.get((weigh, shape))
         if known is None:
-            known = Matrix(starts=self.starts, columns=self.columns, weights=weigh(self.values), shape=shape)
+            known = SparseMatrix(starts=self.starts, columns=self.columns, weights=weigh(self.values), shape=shape)
             self._matrices[weigh, shape] = known
         return known
 
@@ -159,14 +160,16 @@ class Layered:
         n_rows = int(np.flatnonzero(table.lengths)[-1]) + 1 if len(table.columns) else 0
         return Table(table.starts[: n_rows + 1], table.columns, table.values)
 
-    def links(self, weigh: Weigh, shape: tuple[int, int]) -> Matrix | Patched:
+    def links(self, weigh: Weigh, shape: tuple[int, int]) -> SparseMatrix | PatchedMatrix:
         """Return the table as a matrix, with the weights that `weigh` makes of its values."""
         # Of its own shape, whatever there is beyond it by now: so it is made once for all revisions.
         whole = self.base.matrix(weigh, (len(self.base), self.base.n_columns))
         if self.patch is None:
-            return whole if whole.shape == shape else Patched(matrix=whole, rows=NONE, patch=_NOTHING, shape=shape)
+            return (
+                whole if whole.shape == shape else PatchedMatrix(matrix=whole, rows=NONE, patch=_NOTHING, shape=shape)
+            )
         patch = self.patch.matrix(weigh, (len(self.rows), self.patch.n_columns))
-        return Patched(matrix=whole, rows=self.rows, patch=patch, shape=shape)
+        return PatchedMatrix(matrix=whole, rows=self.rows, patch=patch, shape=shape)
 
     def _compact(self) -> "Layered":
         """Return this as a base alone where the patch is a fair share of it: reading would take twice as long."""
@@ -194,7 +197,7 @@ def _laid_out(parts: Sequence[_Rows], n_rows: int) -> Table:
     values = tuple(np.empty_like(columns) for _ in parts[0].table.values)
     for part in parts:
         n = part.table.lengths[part.sources]
-        to, of = places(starts[part.targets], n), places(part.table.starts[part.sources], n)
+        to, of = concatenated_ranges(starts[part.targets], n), concatenated_ranges(part.table.starts[part.sources], n)
         columns[to] = part.table.columns[of]
         for target, source in zip(values, part.table.values, strict=True):
             target[to] = source[of]

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from quipu.algo.mixture import Grouping, check_gaussian_mixture, gaussian_mixture, nearest_centres
+from quipu.algo.vector_clusters import Grouping, check_gaussian_mixture, gaussian_mixture, nearest_centres
 from quipu.derive.catalog import make_catalog
 from quipu.derive.summarising import SummaryOptions
 from quipu.engine import Components, Quipu

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from quipu.algo.communities import Before, Community
-from quipu.algo.pairs import Pairs, pairs_of
+from quipu.algo.edge_list import EdgeList, edge_list
+from quipu.algo.leiden import Community, PreviousPartition
 
 
-def planted(n: int, n_groups: int, n_links: int, seed: int, *, mixing: float = 0.15) -> Pairs:
+def planted(n: int, n_groups: int, n_links: int, seed: int, *, mixing: float = 0.15) -> EdgeList:
     """Return a graph of groups of about equal size, with this share of links between any two nodes."""
     random = np.random.default_rng(seed)
     group = random.integers(0, n_groups, n)
@@ -16,10 +16,12 @@ def planted(n: int, n_groups: int, n_links: int, seed: int, *, mixing: float = 0
     size = starts[group[first] + 1] - starts[group[first]]
     near = order[starts[group[first]] + (random.random(n_links) * size).astype(np.int64)]
     second = np.where(random.random(n_links) < mixing, random.integers(0, n, n_links), near)
-    return pairs_of(n, first, second, random.integers(1, 4, n_links).astype(np.float64))
+    return edge_list(n, first, second, random.integers(1, 4, n_links).astype(np.float64))
 
 
-def grown(pairs: Pairs, found: list[Community], seed: int, *, n_new: int = 8) -> tuple[Pairs, Before, set[int]]:
+def grown(
+    pairs: EdgeList, found: list[Community], seed: int, *, n_new: int = 8
+) -> tuple[EdgeList, PreviousPartition, set[int]]:
     """Return the graph with a document's worth of new nodes and links, and how it was divided before.
 
     Third are the communities, by place, that hold a node the document links, and those above them.
@@ -30,7 +32,7 @@ def grown(pairs: Pairs, found: list[Community], seed: int, *, n_new: int = 8) ->
     known = np.concatenate([random.choice(home, min(6, len(home)), replace=False), random.integers(0, pairs.n, 2)])
     pool = np.concatenate([known, np.arange(pairs.n, pairs.n + n_new)])
     first, second = random.choice(pool, 3 * n_new), random.choice(pool, 3 * n_new)
-    larger = pairs_of(
+    larger = edge_list(
         pairs.n + n_new,
         np.concatenate([pairs.sources, first]),
         np.concatenate([pairs.targets, second]),
@@ -47,9 +49,9 @@ def grown(pairs: Pairs, found: list[Community], seed: int, *, n_new: int = 8) ->
     return larger, before, touched
 
 
-def before_of(found: list[Community], n: int, n_now: int) -> Before:
+def before_of(found: list[Community], n: int, n_now: int) -> PreviousPartition:
     """Return how a graph was divided, for one that has grown to `n_now` nodes: those that came are free."""
     levels = [np.full(n_now, -1, dtype=np.int64) for _ in range(max(each.level for each in found) + 1)]
     for place, each in enumerate(found):
         levels[each.level][each.nodes] = place
-    return Before(levels, np.arange(n_now) >= n)
+    return PreviousPartition(levels, np.arange(n_now) >= n)

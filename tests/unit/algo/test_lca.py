@@ -41,7 +41,7 @@ def test_a_chain_is_climbed_in_powers_of_two() -> None:
 
 
 def test_a_node_above_itself_is_refused() -> None:
-    with pytest.raises(ValueError, match="own ancestors"):
+    with pytest.raises(ValueError, match="own ancestor"):
         Forest(np.array([1, 2, 0]))
 
 

@@ -5,8 +5,8 @@ import sys
 
 import numpy as np
 
+from quipu.algo.edge_list import edge_list, modularity
 from quipu.algo.leiden import leiden, renumbered
-from quipu.algo.pairs import modularity, pairs_of
 from tests.unit.algo.planted import planted
 
 _PRINT_LABELS = "from tests.unit.algo.planted import planted\nfrom quipu.algo.leiden import leiden\n"
@@ -16,13 +16,13 @@ _PRINT_LABELS += "print(leiden(planted(300, 10, 1500, 3)).tolist())"
 def test_cliques_that_hang_together_by_one_link_are_told_apart() -> None:
     links = [(a, b) for start in (0, 5) for a in range(start, start + 5) for b in range(a + 1, start + 5)] + [(4, 5)]
     first, second = np.array(links).T
-    assert leiden(pairs_of(11, first, second, np.ones(len(links)))).tolist() == [0] * 5 + [1] * 5 + [2]
+    assert leiden(edge_list(11, first, second, np.ones(len(links)))).tolist() == [0] * 5 + [1] * 5 + [2]
 
 
 def test_a_graph_without_links_falls_apart() -> None:
     none = np.zeros(0, dtype=np.int64)
-    assert leiden(pairs_of(3, none, none, np.zeros(0))).tolist() == [0, 1, 2]
-    assert leiden(pairs_of(0, none, none, np.zeros(0))).tolist() == []
+    assert leiden(edge_list(3, none, none, np.zeros(0))).tolist() == [0, 1, 2]
+    assert leiden(edge_list(0, none, none, np.zeros(0))).tolist() == []
 
 
 def test_modularity_is_near_that_of_the_planted_groups_and_above_that_of_none() -> None:

@@ -4,13 +4,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from quipu.algo.ranking import min_max_scaled, top_k
 from quipu.algo.similarity import (
     distances,
     exact_scores,
     largest_with_ties,
-    minmax,
     near_pairs,
-    ordered,
     pack_signs,
     sketch_query,
     smallest_with_ties,
@@ -105,7 +104,7 @@ def test_a_score_of_zero_has_no_sign() -> None:
 
 
 def test_equal_scores_are_ordered_by_id() -> None:
-    assert ordered({"c": 0.5, "a": 0.5, "d": 0.1, "b": 0.9}, 3) == [("b", 0.9), ("a", 0.5), ("c", 0.5)]
+    assert top_k({"c": 0.5, "a": 0.5, "d": 0.1, "b": 0.9}, 3) == [("b", 0.9), ("a", 0.5), ("c", 0.5)]
 
 
 def test_near_pairs_hold_every_pair_that_is_near_enough_and_few_others() -> None:
@@ -122,6 +121,6 @@ def test_near_pairs_hold_every_pair_that_is_near_enough_and_few_others() -> None
 
 
 def test_scaled_scores_reach_from_nothing_to_one() -> None:
-    assert minmax(np.array([2.0, 4.0, 3.0])).tolist() == [0.0, 1.0, 0.5]
-    assert minmax(np.array([0.3, 0.3])).tolist() == [1.0, 1.0]
-    assert minmax(np.array([])).tolist() == []
+    assert min_max_scaled(np.array([2.0, 4.0, 3.0])).tolist() == [0.0, 1.0, 0.5]
+    assert min_max_scaled(np.array([0.3, 0.3])).tolist() == [1.0, 1.0]
+    assert min_max_scaled(np.array([])).tolist() == []

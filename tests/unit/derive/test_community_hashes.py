@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from quipu.algo.communities import Community
-from quipu.algo.pairs import Pairs, pairs_of
+from quipu.algo.edge_list import EdgeList, edge_list
+from quipu.algo.leiden import Community
 from quipu.derive.community_hashes import Plan, Said, plan_clusters
 from quipu.model.cluster import Cluster
 
 KEYS = ("ada", "bo", "cy", "di")
-RELATIONS = pairs_of(4, np.array([0, 2, 1]), np.array([1, 3, 2]), np.ones(3))
+RELATIONS = edge_list(4, np.array([0, 2, 1]), np.array([1, 3, 2]), np.ones(3))
 
 
 def _tree(*kept: int) -> list[Community]:
@@ -46,7 +46,7 @@ def test_what_is_said_of_an_entity_changes_its_community_and_the_one_above() -> 
 
 
 def test_how_often_an_entity_is_mentioned_counts_only_where_it_is_related_to_nothing() -> None:
-    none = Pairs(4, *(np.zeros(0, dtype=np.int64),) * 2, np.zeros(0))
+    none = EdgeList(4, *(np.zeros(0, dtype=np.int64),) * 2, np.zeros(0))
     said = _said()
     more = Said(said.entities, {key: f"{told}, twice" for key, told in said.lonely.items()}, said.relations)
     for relations, is_same in ((RELATIONS, True), (none, False)):

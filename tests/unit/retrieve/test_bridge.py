@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from quipu.algo.routes import UNIT
+from quipu.algo.shortest_paths import UNIT
 from quipu.model.cluster import report_text
 from quipu.model.ids import relation_id
 from quipu.model.query import Filter, Query

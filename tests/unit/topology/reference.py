@@ -36,8 +36,8 @@ async def read(topology: Topology, view: ReadView) -> dict[str, Pairs]:
     entities = await view.entity_keys(range(topology.n_entities))
     chunks = await view.chunk_ids(range(topology.n_chunks))
     read = {measure.value: links(topology.relations(measure), entities, entities) for measure in EdgeWeight}
-    namings = links(topology.namings(), chunks, entities)
-    appearances = links(topology.appearances(), entities, chunks)
+    namings = links(topology.occurrences_by_chunk(), chunks, entities)
+    appearances = links(topology.occurrences(), entities, chunks)
     assert {(key, chunk): n for (chunk, key), n in namings.items()} == appearances
     return {
         **read,
@@ -50,24 +50,24 @@ async def read(topology: Topology, view: ReadView) -> dict[str, Pairs]:
 def links(found: AdjacencyMatrix, rows: dict[int, str], columns: dict[int, str]) -> Pairs:
     """Return links by the ids of their ends, each of which must be there; raises KeyError for one that is not."""
     all_rows = np.arange(found.shape[0])
-    near = found.of(all_rows)
-    triples = zip(near.of.tolist(), near.to.tolist(), near.weights.tolist(), strict=True)
+    near = found.neighbours(all_rows)
+    triples = zip(near.positions.tolist(), near.columns.tolist(), near.weights.tolist(), strict=True)
     pairs = {(rows[row], columns[column]): weight for row, column, weight in triples}
-    assert found.n_links == len(near.to) == len(pairs)
+    assert found.n_entries == len(near.columns) == len(pairs)
     sums = Counter[int]()
-    for row, weight in zip(near.of.tolist(), near.weights.tolist(), strict=True):
+    for row, weight in zip(near.positions.tolist(), near.weights.tolist(), strict=True):
         sums[row] += weight
-    assert np.allclose(found.sums(), [sums[row] for row in range(found.shape[0])])
+    assert np.allclose(found.row_sums(), [sums[row] for row in range(found.shape[0])])
     weights = np.random.default_rng(found.shape[1]).random(found.shape[1])
-    assert np.allclose(found.gather(weights), _dense(found) @ weights)
-    assert np.array_equal(_dense(found.ones()), _dense(found) > 0)
+    assert np.allclose(found.multiply(weights), _dense(found) @ weights)
+    assert np.array_equal(_dense(found.unweighted()), _dense(found) > 0)
     return pairs
 
 
 def _dense(found: AdjacencyMatrix) -> Floats:
-    near = found.of(np.arange(found.shape[0]))
+    near = found.neighbours(np.arange(found.shape[0]))
     dense = np.zeros(found.shape)
-    dense[near.of, near.to] = near.weights
+    dense[near.positions, near.columns] = near.weights
     return dense
 
 

@@ -86,8 +86,8 @@ def test_links_of_a_table_are_laid_out_once_however_many_numbers_there_are_by_no
     for n in range(2, 6):
         found = layered.links(weigh, (n, n))
         assert found.shape == (n, n)
-        assert found.sums().tolist() == [2, 3] + [0] * (n - 2)
-        assert found.gather(np.arange(n, dtype=np.float64)).tolist() == [2, 0] + [0] * (n - 2)
-        assert found.of(np.arange(n)).to.tolist() == [1, 0]
-        assert found.n_links == 2
+        assert found.row_sums().tolist() == [2, 3] + [0] * (n - 2)
+        assert found.multiply(np.arange(n, dtype=np.float64)).tolist() == [2, 0] + [0] * (n - 2)
+        assert found.neighbours(np.arange(n)).columns.tolist() == [1, 0]
+        assert found.n_entries == 2
     assert len(layered.base._matrices) == 1

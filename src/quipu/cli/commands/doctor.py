@@ -114,7 +114,7 @@ def _grouping_checks(settings: "Settings") -> Iterator[Check]:
 
 
 def _mixture() -> Check:
-    from quipu.algo.mixture import check_gaussian_mixture
+    from quipu.algo.vector_clusters import check_gaussian_mixture
 
     check_gaussian_mixture()
     return Check(name="hierarchy", outcome="ok", detail="scikit-learn groups it by Gaussian mixtures")

@@ -8,7 +8,7 @@ of a model can move it; all relations that cross are found in one pass for each 
 from collections.abc import Callable
 from functools import partial
 
-from quipu.algo.mixture import MEMBERS, Grouping, nearest_centres
+from quipu.algo.vector_clusters import CLUSTER_SIZE, Grouping, nearest_centres
 from quipu.derive.derivation import Derivation, DerivationContext, RebuildEstimate
 from quipu.derive.embedding import embed_stale
 from quipu.derive.hierarchy.planning import CUT, EXTRACTIVE, NAME, is_made_by, make_plan
@@ -98,7 +98,7 @@ async def _has_changed(view: ReadView, made: DerivationRecord) -> bool:
 
 async def _n_expected(view: ReadView) -> int:
     """Return about how many aggregates a hierarchy of all entities has."""
-    return -(-(await view.counts()).entities // (MEMBERS - 1))
+    return -(-(await view.counts()).entities // (CLUSTER_SIZE - 1))
 
 
 def _cost(n: int, context: DerivationContext, *, n_relations: int = 0) -> RefreshCost:
@@ -112,7 +112,7 @@ def _cost(n: int, context: DerivationContext, *, n_relations: int = 0) -> Refres
 
 
 def derivation(grouping: Grouping = nearest_centres, check_installed: Callable[[], None] = lambda: None) -> Derivation:
-    """Return the derivation whose layers are grouped in this way, as by `quipu.algo.mixture.gaussian_mixture`.
+    """Return the derivation whose layers are grouped in this way, as by `quipu.algo.vector_clusters.gaussian_mixture`.
 
     `check` raises Unavailable where that cannot be done.
     """

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from quipu.algo.budget import n_fitting
+from quipu.algo.ranking import n_fitting
 from quipu.derive.asking import Ask, ask_for
 from quipu.derive.hierarchy.planning import Between, Material, note_of
 from quipu.derive.hierarchy.replying import read_reply

@@ -6,9 +6,9 @@ from functools import cached_property
 
 import numpy as np
 
-from quipu.algo.layers import Layers, layers_of
+from quipu.algo.cluster_layers import ClusterLayers, cluster_layers
 from quipu.algo.lca import Forest
-from quipu.algo.mixture import Grouping, nearest_centres
+from quipu.algo.vector_clusters import Grouping, nearest_centres
 from quipu.derive.hierarchy.reading import EntityGraph, Ints
 from quipu.model.ids import digest
 
@@ -36,7 +36,7 @@ class Outline:
 
     def __init__(self, graph: EntityGraph, grouping: Grouping = nearest_centres) -> None:
         self.graph = graph
-        self.layers: Layers = layers_of(graph.keys, graph.vectors, grouping)
+        self.layers: ClusterLayers = cluster_layers(graph.keys, graph.vectors, grouping)
         self.n = len(graph.keys)
         self.ids = self._ids()
 

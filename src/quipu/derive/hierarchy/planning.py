@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from quipu.algo.layers import max_depth
-from quipu.algo.mixture import Grouping, nearest_centres
+from quipu.algo.cluster_layers import max_layers
+from quipu.algo.vector_clusters import Grouping, nearest_centres
 from quipu.derive.derivation import DerivationContext
 from quipu.derive.hierarchy.outline import Crossing, Outline
 from quipu.derive.hierarchy.reading import read_graph
@@ -100,7 +100,7 @@ async def make_plan(
 
 def identity_of(n: int, embedder: str, grouping: Grouping = nearest_centres) -> str:
     """Return what a hierarchy over n entities is made by: where this changes, all of it is told anew."""
-    return f"hierarchy/{VERSION} {grouping.__name__} {max_depth(n)} layers {embedder}"
+    return f"hierarchy/{VERSION} {grouping.__name__} {max_layers(n)} layers {embedder}"
 
 
 def is_made_by(identity: str, embedder: str, grouping: Grouping) -> bool:
@@ -224,7 +224,7 @@ class _Work:
         return digest("aggregate", VERSION, *chain.from_iterable((*said, *below, *related)))
 
     def _between(self, crossing: Crossing) -> Between:
-        ids, depth = self._outline.ids, max_depth(self._outline.n)
+        ids, depth = self._outline.ids, max_layers(self._outline.n)
         relations = self._related(crossing.strongest.tolist())
         source, target = ids[crossing.source], ids[crossing.target]
         told_from = str(depth - crossing.level), self._hashes[source], self._hashes[target], *map(note_of, relations)

@@ -71,16 +71,16 @@ async def read_graph(view: ReadView, topologies: TopologyIndex) -> EntityGraph:
 def _relations(topology: Topology, numbers: Ints) -> RelationPairs:
     place = np.full(max(topology.n_entities, int(numbers.max(initial=-1)) + 1), -1, dtype=np.int64)
     place[numbers] = np.arange(len(numbers))
-    links = topology.relations(EdgeWeight.WEIGHT).of(numbers)
-    ends = place[links.to]
-    is_kept = links.of < ends  # each once; an end that is not there has place -1
+    links = topology.relations(EdgeWeight.WEIGHT).neighbours(numbers)
+    ends = place[links.columns]
+    is_kept = links.positions < ends  # each once; an end that is not there has place -1
     thousandths = np.rint(links.weights[is_kept] * weight_to_thousandths(1.0)).astype(np.int64)
-    return RelationPairs(first=links.of[is_kept], second=ends[is_kept], weights=thousandths)
+    return RelationPairs(first=links.positions[is_kept], second=ends[is_kept], weights=thousandths)
 
 
 async def _mentions(view: ReadView, topology: Topology, numbers: Ints) -> Mentions:
-    links = topology.mentions().of(numbers)
-    present, chunk = np.unique(links.to, return_inverse=True)
+    links = topology.mentions().neighbours(numbers)
+    present, chunk = np.unique(links.columns, return_inverse=True)
     id_by_number = await view.chunk_ids(present.tolist())
     listed = [id_by_number.get(number, "") for number in present.tolist()]
     ids = tuple(sorted({each for each in listed if each}))
@@ -89,7 +89,7 @@ async def _mentions(view: ReadView, topology: Topology, numbers: Ints) -> Mentio
     chunks = place[chunk] if len(place) else chunk.astype(np.int64)
     is_kept = chunks >= 0
     return Mentions(
-        entities=links.of[is_kept],
+        entities=links.positions[is_kept],
         chunks=chunks[is_kept],
         counts=np.rint(links.weights[is_kept]).astype(np.int64),
         ids=ids,

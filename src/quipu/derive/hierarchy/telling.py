@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from quipu.algo.budget import n_fitting
+from quipu.algo.ranking import n_fitting
 from quipu.derive.hierarchy.planning import CUT, EXTRACTIVE, Between, Material, note_of
 from quipu.model.cluster import ClusterRelation, ClusterReport, Finding
 from quipu.ports.providers import Tokenizer

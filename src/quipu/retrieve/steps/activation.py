@@ -93,8 +93,8 @@ class Spread:
         """Return the texts of the chunks each entity stands in, of many the nearest to the question."""
         number_by_key = await self.view.entity_numbers(keys)
         numbers = np.array(list(number_by_key.values()), dtype=np.int64)
-        standing = self.topology.appearances().of(numbers)
-        chunks = {key: standing.to[standing.of == place] for place, key in enumerate(number_by_key)}
+        standing = self.topology.occurrences().neighbours(numbers)
+        chunks = {key: standing.columns[standing.positions == place] for place, key in enumerate(number_by_key)}
         best = {key: each[largest_with_ties(self.prior[each], MAX_CHUNKS)] for key, each in chunks.items()}
         ids = await self.view.chunk_ids(sorted({number for each in best.values() for number in each.tolist()}))
         nearest: dict[str, list[int]] = {}
@@ -109,10 +109,10 @@ class Spread:
         chunks = sorted(id_by_number.values())
         sentences, mentions = await self.view.sentences(chunks), await self.view.entity_mentions(chunks)
         numbers = np.array(list(id_by_number), dtype=np.int64)
-        named = self.topology.namings().of(numbers)
-        key_by_number = await self.view.entity_keys(np.unique(named.to).tolist())
+        named = self.topology.occurrences_by_chunk().neighbours(numbers)
+        key_by_number = await self.view.entity_keys(np.unique(named.columns).tolist())
         keys: defaultdict[int, list[str]] = defaultdict(list)
-        for place, entity in zip(named.of.tolist(), named.to.tolist(), strict=True):
+        for place, entity in zip(named.positions.tolist(), named.columns.tolist(), strict=True):
             if entity in key_by_number:
                 keys[place].append(key_by_number[entity])
         return {

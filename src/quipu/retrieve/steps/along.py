@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from quipu.algo.paths import NOTHING, Paths
+from quipu.algo.two_hop_paths import NO_NODE, TwoHopPaths
 from quipu.model.ids import relation_id
 from quipu.ports.store import ReadView
 from quipu.ports.topology import Floats, Topology
@@ -29,9 +29,9 @@ class Along:
     ways: tuple[tuple[str, ...], ...]
 
 
-async def look_along(paths: Paths, topology: Topology, view: ReadView) -> Along:
+async def look_along(paths: TwoHopPaths, topology: Topology, view: ReadView) -> Along:
     """Return the entities, relations and chunks of paths: a chunk has its share of each node and relation of each."""
-    numbers = np.unique(paths.nodes[paths.nodes != NOTHING])
+    numbers = np.unique(paths.nodes[paths.nodes != NO_NODE])
     key_by_number = await view.entity_keys(numbers.tolist())
     entities: dict[str, float] = {}
     relations: dict[str, float] = {}
@@ -44,10 +44,10 @@ async def look_along(paths: Paths, topology: Topology, view: ReadView) -> Along:
         for one, other in pairwise(keys):
             relation = relation_id(one, other)
             relations[relation] = relations.get(relation, 0.0) + score
-    standing = topology.appearances().of(numbers)
-    n_chunks = np.maximum(np.bincount(standing.of, minlength=len(numbers)), 1)
+    standing = topology.occurrences().neighbours(numbers)
+    n_chunks = np.maximum(np.bincount(standing.positions, minlength=len(numbers)), 1)
     shares = np.array([entities.get(key_by_number.get(number, ""), 0.0) for number in numbers.tolist()]) / n_chunks
-    chunks = np.bincount(standing.to, shares[standing.of], minlength=topology.n_chunks).astype(np.float64)
+    chunks = np.bincount(standing.columns, shares[standing.positions], minlength=topology.n_chunks).astype(np.float64)
     stating = await view.chunks_of_relations(list(relations))
     number_by_id = await view.chunk_numbers(sorted({chunk for each in stating.values() for chunk in each}))
     for relation, stated_in in stating.items():
@@ -60,10 +60,10 @@ async def look_along(paths: Paths, topology: Topology, view: ReadView) -> Along:
 async def best_ways(chunk_ids: Sequence[str], along: Along, topology: Topology, view: ReadView) -> dict[str, str]:
     """Return, for each chunk, the best path of which it names something, in words."""
     numbers = await view.chunk_numbers(chunk_ids)
-    named = topology.namings().of(np.array(list(numbers.values()), dtype=np.int64))
-    key_by_number = await view.entity_keys(np.unique(named.to).tolist())
+    named = topology.occurrences_by_chunk().neighbours(np.array(list(numbers.values()), dtype=np.int64))
+    key_by_number = await view.entity_keys(np.unique(named.columns).tolist())
     keys: list[set[str]] = [set() for _ in numbers]
-    for place, entity in zip(named.of.tolist(), named.to.tolist(), strict=True):
+    for place, entity in zip(named.positions.tolist(), named.columns.tolist(), strict=True):
         keys[place].add(key_by_number.get(entity, ""))
     ways = {
         chunk: next((way for way in along.ways if held.intersection(way)), ())

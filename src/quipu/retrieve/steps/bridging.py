@@ -7,7 +7,7 @@ from itertools import islice, pairwise
 
 import numpy as np
 
-from quipu.algo.routes import Route, Routes
+from quipu.algo.shortest_paths import ShortestPaths, ShortestPathSearch
 from quipu.model.evidence import Hit
 from quipu.model.ids import relation_id
 from quipu.ports.store import ReadView
@@ -41,7 +41,7 @@ async def bridge(keys: Sequence[str], view: ReadView, topology: Topology) -> Way
     routes, degrees = await asyncio.to_thread(_routes, chain, topology)
     nodes = sorted({number for route in routes if route for number in route.nodes()})
     names = await view.entity_keys(nodes)
-    ways = [route.way(names.__getitem__) for route in routes if route and route.nodes() <= names.keys()]
+    ways = [route.first_path(names.__getitem__) for route in routes if route and route.nodes() <= names.keys()]
     reasons: dict[str, str] = {}
     for way in ways:
         reason = f"on the way from {names[way[0]]} to {names[way[-1]]}"
@@ -53,20 +53,22 @@ async def bridge(keys: Sequence[str], view: ReadView, topology: Topology) -> Way
     return Ways(relations=hits, n_apart=routes.count(None))
 
 
-def _routes(chain: Sequence[int], topology: Topology) -> tuple[list[Route | None], Floats]:
+def _routes(chain: Sequence[int], topology: Topology) -> tuple[list[ShortestPaths | None], Floats]:
     links = topology.relations(EdgeWeight.ONE)
-    degrees = links.sums()
-    search = Routes(links.of, degrees)
+    degrees = links.row_sums()
+    search = ShortestPathSearch(links.neighbours, degrees)
     return [search.between(left, right) for left, right in pairwise(chain)], degrees
 
 
 def _beside(nodes: set[int], names: Mapping[int, str], degrees: Floats, topology: Topology) -> list[_Beside]:
     """Return the relations among the nodes, those between the best connected first, then the heaviest."""
     numbers: Ints = np.array(sorted(nodes), dtype=np.int64)
-    links = topology.relations(EdgeWeight.WEIGHT).of(numbers)
-    at = numbers[links.of]
-    is_within = np.isin(links.to, numbers) & (at < links.to)
-    pairs = zip(at[is_within].tolist(), links.to[is_within].tolist(), links.weights[is_within].tolist(), strict=True)
+    links = topology.relations(EdgeWeight.WEIGHT).neighbours(numbers)
+    at = numbers[links.positions]
+    is_within = np.isin(links.columns, numbers) & (at < links.columns)
+    pairs = zip(
+        at[is_within].tolist(), links.columns[is_within].tolist(), links.weights[is_within].tolist(), strict=True
+    )
     found = [
         _Beside(
             id=relation_id(names[left], names[right]),

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from quipu.algo.fusion import round_robin
+from quipu.algo.ranking import round_robin
 from quipu.model.evidence import Evidence, Hit, Seed
 
 

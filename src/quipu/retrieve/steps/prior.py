@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from quipu.algo.similarity import minmax
+from quipu.algo.ranking import min_max_scaled
 from quipu.ports.store import ReadView, VectorSpace
 from quipu.ports.topology import Floats, Topology
 from quipu.retrieve.steps.search import Vector
@@ -21,5 +21,5 @@ async def passage_prior(vector: Vector, topology: Topology, view: ReadView, tool
     if (allowed := await view.chunks_allowed()) is not None:
         is_seen &= np.isin(numbers, allowed)  # a row may stand for chunks of other documents as well
     prior = np.zeros(topology.n_chunks)
-    prior[numbers[is_seen]] = minmax(cosines[places[is_seen]])
+    prior[numbers[is_seen]] = min_max_scaled(cosines[places[is_seen]])
     return prior

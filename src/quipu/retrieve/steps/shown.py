@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from quipu.algo.budget import n_fitting
+from quipu.algo.ranking import n_fitting
 from quipu.model.chat import Message
 from quipu.model.cluster import ClusterReport, report_text
 from quipu.model.graph import Chunk, chunk_text

@@ -25,8 +25,8 @@ async def spread_to_relations(
     numbers = np.array([number_by_key[entity.id] for entity in entities], dtype=np.int64)
     counted = np.zeros(len(ranks))
     counted[numbers] = ranks[numbers]
-    links = topology.relations(EdgeWeight.ONE).of(numbers)
-    ends = np.sort(np.stack([numbers[links.of], links.to], axis=1), axis=1)
+    links = topology.relations(EdgeWeight.ONE).neighbours(numbers)
+    ends = np.sort(np.stack([numbers[links.positions], links.columns], axis=1), axis=1)
     ends = np.unique(ends, axis=0) if len(ends) else ends
     sums, of_all = (rounded(each[ends].sum(axis=1)) for each in (counted, ranks))
     order = np.lexsort((-of_all, -sums))
@@ -42,7 +42,7 @@ async def spread_to_relations(
         for (a, b), score, total in zip(ends[order].tolist(), sums[order].tolist(), of_all[order].tolist(), strict=True)
     ]
     best = sorted(hits, key=lambda each: (-each[1].score, each[0], each[1].id))[:k]
-    isolated = np.setdiff1d(np.arange(len(entities)), links.of)
+    isolated = np.setdiff1d(np.arange(len(entities)), links.positions)
     return tuple(hit for _, hit in best), [entities[place] for place in isolated.tolist()]
 
 

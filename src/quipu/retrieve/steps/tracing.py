@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from quipu.algo.walk import Walk
+from quipu.algo.pagerank import WeightedGraph
 from quipu.model.evidence import Scored
 from quipu.ports.store import ReadView
 from quipu.ports.topology import Floats, Ints
@@ -20,7 +20,7 @@ _ROUNDED_BY, _ROUNDED_BY_LEAST = 0.5 * 10.0 ** (1 - N_DIGITS), 0.5 * 10.0**-MAX_
 class Trail:
     """A walk that was made: where it starts again, of any mass, and how often it is where, both [n_nodes]."""
 
-    walk: Walk
+    walk: WeightedGraph
     reset: Floats
     ranks: Floats
     damping: float
@@ -50,14 +50,14 @@ async def ways_to(chunks: Sequence[Scored], trail: Trail, view: ReadView) -> dic
 def _sources(ways: Sequence[Sequence[int]], trail: Trail) -> list[list[int]]:
     """Return, for each way, the nodes from which most may come to its end, as ranks are rounded; none that is on it."""
     ends: Ints = np.array([way[-1] for way in ways], dtype=np.int64)
-    found = trail.walk.of(ends)
-    shares, ranks = found.weights / trail.walk.degrees[found.to], trail.ranks[found.to]
+    found = trail.walk.neighbours(ends)
+    shares, ranks = found.weights / trail.walk.degrees[found.columns], trail.ranks[found.columns]
     flows, errors = ranks * shares, np.maximum(ranks * _ROUNDED_BY, _ROUNDED_BY_LEAST) * shares
     sources: list[list[int]] = []
     for place, way in enumerate(ways):
-        is_open = (found.of == place) & ~np.isin(found.to, way) & (flows > 0)
+        is_open = (found.positions == place) & ~np.isin(found.columns, way) & (flows > 0)
         least = (flows - errors)[is_open].max(initial=0.0)
-        sources.append(np.unique(found.to[is_open & (flows + errors >= least)]).tolist())
+        sources.append(np.unique(found.columns[is_open & (flows + errors >= least)]).tolist())
     return sources
 
 

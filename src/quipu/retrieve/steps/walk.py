@@ -7,8 +7,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from quipu.algo.ppr import page_rank
-from quipu.algo.walk import Block, Walk
+from quipu.algo.pagerank import GraphBlock, WeightedGraph, personalised_pagerank
 from quipu.model.derivation import SYNONYMS
 from quipu.model.evidence import Scored
 from quipu.ports.store import ReadView
@@ -40,23 +39,23 @@ class Weights:
     synonyms: float = 0.0
 
 
-def walk_over(topology: Topology, weights: Weights) -> Walk:
+def walk_over(topology: Topology, weights: Weights) -> WeightedGraph:
     """Return the graph of entities and chunks whose links weigh what `weights` says; without chunks if none count."""
     first_chunk = topology.n_entities
-    blocks: list[Block] = []
+    blocks: list[GraphBlock] = []
     if weights.facts:
-        blocks.append(Block(links=topology.relations(EdgeWeight.MENTIONS), weight=weights.facts))
+        blocks.append(GraphBlock(matrix=topology.relations(EdgeWeight.MENTIONS), weight=weights.facts))
     if weights.pairs:
-        blocks.append(Block(links=topology.relations(EdgeWeight.ONE), weight=weights.pairs))
+        blocks.append(GraphBlock(matrix=topology.relations(EdgeWeight.ONE), weight=weights.pairs))
     if weights.synonyms:
-        blocks.append(Block(links=topology.synonyms(), weight=weights.synonyms))
+        blocks.append(GraphBlock(matrix=topology.synonyms(), weight=weights.synonyms))
     if weights.naming is not None:
         blocks += _namings(topology, weights.naming, first_chunk)
     n_chunks = topology.n_chunks if weights.naming is not None else 0
-    return Walk(blocks=blocks, n_entities=first_chunk, n_chunks=n_chunks)
+    return WeightedGraph(blocks=blocks, n_entities=first_chunk, n_chunks=n_chunks)
 
 
-async def ranked(walk: Walk, reset: Floats, damping: float) -> Floats:
+async def ranked(walk: WeightedGraph, reset: Floats, damping: float) -> Floats:
     """Return the PageRank of each node, [n_nodes], for a reset [n_nodes] of any mass; zeros where it has none.
 
     Another thread does it: in a large graph it takes long.
@@ -64,7 +63,7 @@ async def ranked(walk: Walk, reset: Floats, damping: float) -> Floats:
     total = float(reset.sum())
     if not total:
         return np.zeros(len(reset))
-    return await asyncio.to_thread(lambda: rounded(page_rank(walk, reset / total, damping=damping)))
+    return await asyncio.to_thread(lambda: rounded(personalised_pagerank(walk, reset / total, damping=damping)))
 
 
 def rounded(scores: Floats) -> Floats:
@@ -112,15 +111,15 @@ def _ordered(ids: Mapping[int, str], scores: Floats, k: int) -> tuple[Scored, ..
     return tuple(Scored(id=i, score=-score) for score, i in found[:k])
 
 
-def _namings(topology: Topology, naming: Naming, first_chunk: int) -> list[Block]:
-    named, naming_links = topology.appearances(), topology.namings()
+def _namings(topology: Topology, naming: Naming, first_chunk: int) -> list[GraphBlock]:
+    named, naming_links = topology.occurrences(), topology.occurrences_by_chunk()
     share: Floats | None = None
     if naming is Naming.ONE:
-        named, naming_links = named.ones(), naming_links.ones()
+        named, naming_links = named.unweighted(), naming_links.unweighted()
     if naming is Naming.SHARE:
-        sums = naming_links.sums()
+        sums = naming_links.row_sums()
         share = np.divide(1.0, sums, out=np.zeros(len(sums)), where=sums > 0)
     return [
-        Block(links=named, columns=first_chunk, column_scale=share),
-        Block(links=naming_links, rows=first_chunk, row_scale=share),
+        GraphBlock(matrix=named, columns=first_chunk, column_scale=share),
+        GraphBlock(matrix=naming_links, rows=first_chunk, row_scale=share),
     ]

@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from quipu.algo.similarity import ordered
+from quipu.algo.ranking import top_k
 from quipu.errors import Mismatch
 from quipu.model.evidence import Scored
 from quipu.ports.store import ReadView, VectorSpace
@@ -69,7 +69,7 @@ class LocalVectors:
             scores = await _score_by_id(view, space, ranked)
             complete = [one.exhausted or len(scored) >= k for one, scored in zip(ranked, scores, strict=True)]
             for index, scored in zip(pending, scores, strict=True):
-                found[index] = tuple(Scored(id=owner, score=score) for owner, score in ordered(scored, k))
+                found[index] = tuple(Scored(id=owner, score=score) for owner, score in top_k(scored, k))
             pending = [index for index, is_complete in zip(pending, complete, strict=True) if not is_complete]
             depth = replace(depth, n=depth.n * _DEEPER)
         return found

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from quipu.algo.mixture import Grid, Ints
+from quipu.algo.vector_clusters import Grid, Ints
 from quipu.derive import hierarchy
 from quipu.derive.derivation import DerivationContext
 from quipu.derive.hierarchy.planning import EXTRACTIVE

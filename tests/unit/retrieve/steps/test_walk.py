@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from quipu.algo.links import matrix_of
-from quipu.algo.walk import Block, Walk
+from quipu.algo.pagerank import GraphBlock, WeightedGraph
+from quipu.algo.sparse_matrix import sparse_matrix
 from quipu.ports.topology import Floats
 from quipu.retrieve.steps.walk import Naming, Weights, ranked, rounded, top_chunks, top_entities, walk_over
 from tests.unit.retrieve.dense import Dense, dense, derive, world
@@ -47,16 +47,16 @@ async def test_links_weigh_what_was_asked_for(library: Library, weights: Weights
     if walk.n_chunks:
         places += [walk.n_entities + chunks[chunk] for chunk in found.chunks]
     expected = weighed(found, weights)[: len(places), : len(places)]
-    links = walk.of(np.array(places))
+    links = walk.neighbours(np.array(places))
     full = np.zeros((len(places), walk.n_nodes))
-    np.add.at(full, (links.of, links.to), links.weights)
+    np.add.at(full, (links.positions, links.columns), links.weights)
     assert np.allclose(full[:, places], expected)
     assert full.sum() == pytest.approx(expected.sum())
     assert np.allclose(walk.degrees[places], expected.sum(axis=1))
 
 
 async def test_a_reset_of_any_mass_gives_shares() -> None:
-    walk = Walk(blocks=[], n_entities=3)
+    walk = WeightedGraph(blocks=[], n_entities=3)
     assert (await ranked(walk, np.array([2.0, 0.0, 6.0]), 0.5)).tolist() == [0.25, 0.0, 0.75]
     assert (await ranked(walk, np.zeros(3), 0.5)).tolist() == [0.0, 0.0, 0.0]
 
@@ -64,8 +64,10 @@ async def test_a_reset_of_any_mass_gives_shares() -> None:
 async def test_of_many_passages_the_near_ones_are_told_apart() -> None:
     n = 50_000  # entities, each named in one passage
     entities = np.arange(n)
-    named = matrix_of(entities, entities, None, (n, n))
-    walk = Walk(blocks=[Block(links=named, columns=n), Block(links=named, rows=n)], n_entities=n, n_chunks=n)
+    named = sparse_matrix(entities, entities, None, (n, n))
+    walk = WeightedGraph(
+        blocks=[GraphBlock(matrix=named, columns=n), GraphBlock(matrix=named, rows=n)], n_entities=n, n_chunks=n
+    )
     near = np.ones(n)
     near[[7, 40_000, 3]] = [1.03, 1.02, 1.01]
     ranks = (await ranked(walk, np.concatenate([np.zeros(n), near]), 0.5))[n:]

@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from quipu.algo.routes import UNIT, Route, Routes
+from quipu.algo.shortest_paths import UNIT, ShortestPaths, ShortestPathSearch
 from quipu.ports.topology import Floats, Ints, Neighbours
 
 
@@ -26,10 +26,10 @@ class Graph:
     def neighbours(self, numbers: Ints) -> Neighbours:
         of, to = np.nonzero(self.matrix[numbers])
         self.n_read += len(of)
-        return Neighbours(of=of, to=to, weights=np.ones(len(of)))
+        return Neighbours(positions=of, columns=to, weights=np.ones(len(of)))
 
-    def routes(self, **bounds: int) -> Routes:
-        return Routes(self.neighbours, self.degrees, **bounds)
+    def routes(self, **bounds: int) -> ShortestPathSearch:
+        return ShortestPathSearch(self.neighbours, self.degrees, **bounds)
 
 
 def spell(number: int) -> str:
@@ -61,7 +61,7 @@ def test_a_link_is_as_long_as_its_ends_are_connected() -> None:
     route = Graph(3, [(0, 1), (1, 2)]).routes().between(0, 2)
     assert route is not None
     assert route.length == 2 * (round(UNIT / 2) + round(UNIT * (1 + math.log(2)) / 2))
-    assert route.way(spell) == [0, 1, 2]
+    assert route.first_path(spell) == [0, 1, 2]
 
 
 def test_the_way_leads_around_a_hub_but_not_for_any_price() -> None:
@@ -77,8 +77,8 @@ def test_of_equal_ways_the_first_by_name_is_taken_whatever_the_numbers() -> None
     route = Graph(4, square).routes().between(0, 3)
     assert route is not None
     assert route.nodes() == {0, 1, 2, 3}
-    assert route.way(spell) == [0, 1, 3]
-    assert route.way(lambda number: spell(9 - number)) == [0, 2, 3]
+    assert route.first_path(spell) == [0, 1, 3]
+    assert route.first_path(lambda number: spell(9 - number)) == [0, 2, 3]
 
 
 def test_what_is_apart_has_no_way_and_what_is_the_same_has_one_of_no_length() -> None:
@@ -86,16 +86,16 @@ def test_what_is_apart_has_no_way_and_what_is_the_same_has_one_of_no_length() ->
     assert routes.between(0, 3) is None
     assert routes.between(0, 4) is None
     same = routes.between(2, 2)
-    assert same is not None and (same.length, same.way(spell)) == (0, [2])
+    assert same is not None and (same.length, same.first_path(spell)) == (0, [2])
 
 
 def test_a_search_that_looks_at_too_many_links_gives_up_and_leaves_nothing_behind() -> None:
     line = Graph(40, [(n, n + 1) for n in range(39)])
-    routes = line.routes(max_links=10)
+    routes = line.routes(max_edges=10)
     assert routes.between(0, 39) is None
     assert line.n_read <= 14
     near = routes.between(0, 2)
-    assert near is not None and near.way(spell) == [0, 1, 2]
+    assert near is not None and near.first_path(spell) == [0, 1, 2]
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -116,11 +116,11 @@ def test_all_shortest_ways_are_those_of_the_dense_table(seed: int) -> None:
 def _way(graph: Graph, source: int, target: int) -> list[int]:
     route = graph.routes().between(source, target)
     assert route is not None
-    return route.way(spell)
+    return route.first_path(spell)
 
 
-def _links(route: Route) -> set[tuple[int, int]]:
-    return {(node, after) for node, onward in route.onward.items() for after in onward}
+def _links(route: ShortestPaths) -> set[tuple[int, int]]:
+    return {(node, after) for node, onward in route.successors.items() for after in onward}
 
 
 def _dense_links(

@@ -3,12 +3,20 @@
 import numpy as np
 import pytest
 
-from quipu.algo.pairs import Pairs, components, inside, modularity, pairs_of, parts_of, rows_of
+from quipu.algo.edge_list import (
+    EdgeList,
+    adjacency_lists,
+    connected_components,
+    edge_list,
+    induced_subgraphs,
+    members_by_label,
+    modularity,
+)
 
 
-def _graph(n: int, *links: tuple[int, int, float]) -> Pairs:
+def _graph(n: int, *links: tuple[int, int, float]) -> EdgeList:
     first, second, weights = zip(*links, strict=True) if links else ((), (), ())
-    return pairs_of(
+    return edge_list(
         n, np.array(first, dtype=np.int64), np.array(second, dtype=np.int64), np.array(weights, dtype=float)
     )
 
@@ -26,21 +34,21 @@ def test_links_of_one_pair_are_added_up_and_loops_are_left_out() -> None:
 
 
 def test_rows_hold_each_link_at_both_ends() -> None:
-    rows = rows_of(_graph(4, (0, 3, 1.0), (1, 2, 2.0), (0, 1, 3.0)))
+    rows = adjacency_lists(_graph(4, (0, 3, 1.0), (1, 2, 2.0), (0, 1, 3.0)))
     assert rows.starts.tolist() == [0, 2, 4, 5, 6]
     assert rows.ends.tolist() == [1, 3, 0, 2, 1, 0]
     assert rows.weights.tolist() == [3.0, 1.0, 3.0, 2.0, 2.0, 1.0]
 
 
 def test_parts_are_ordered_by_their_first_node() -> None:
-    parts = parts_of(np.array([7, 3, 7, -1, 3]))
+    parts = members_by_label(np.array([7, 3, 7, -1, 3]))
     assert [part.tolist() for part in parts] == [[0, 2], [1, 4], [3]]
-    assert parts_of(np.zeros(0, dtype=np.int64)) == []
+    assert members_by_label(np.zeros(0, dtype=np.int64)) == []
 
 
 def test_the_graph_within_a_part_counts_its_own_nodes() -> None:
     parts = [np.array([1, 2]), np.array([0, 3, 4, 5])]
-    first, second = inside(TWO_TRIANGLES, parts)
+    first, second = induced_subgraphs(TWO_TRIANGLES, parts)
     assert (first.n, first.sources.tolist(), first.targets.tolist()) == (2, [0], [1])
     assert (second.n, second.sources.tolist(), second.targets.tolist()) == (4, [1, 1, 2], [2, 3, 3])
 
@@ -49,8 +57,8 @@ def test_the_graph_within_a_part_counts_its_own_nodes() -> None:
 def test_components_are_those_a_plain_search_finds(seed: int) -> None:
     random = np.random.default_rng(seed)
     n, m = 40, int(random.integers(0, 45))
-    graph = pairs_of(n, random.integers(0, n, m), random.integers(0, n, m), np.ones(m))
-    rows = rows_of(graph)
+    graph = edge_list(n, random.integers(0, n, m), random.integers(0, n, m), np.ones(m))
+    rows = adjacency_lists(graph)
     first = [-1] * n
     for node in range(n):
         waiting = [node] if first[node] < 0 else []
@@ -59,7 +67,7 @@ def test_components_are_those_a_plain_search_finds(seed: int) -> None:
             if first[at] < 0:
                 first[at] = node
                 waiting += rows.ends[rows.starts[at] : rows.starts[at + 1]].tolist()
-    assert components(graph).tolist() == first
+    assert connected_components(graph).tolist() == first
 
 
 def test_modularity_is_that_of_the_formula() -> None:

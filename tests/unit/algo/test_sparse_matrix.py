@@ -5,17 +5,17 @@ import numpy.typing as npt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quipu.algo.links import Matrix, Patched, matrix_of
+from quipu.algo.sparse_matrix import PatchedMatrix, SparseMatrix, sparse_matrix
 from quipu.ports.topology import AdjacencyMatrix, Floats
 
 Full = npt.NDArray[np.float64]
 
 
-def sparse(full: Full, *, has_weights: bool = True) -> Matrix:
+def sparse(full: Full, *, has_weights: bool = True) -> SparseMatrix:
     rows, columns = np.nonzero(full)
     order = np.random.default_rng(0).permutation(len(rows))
     weights = full[rows, columns][order] if has_weights else None
-    return matrix_of(rows[order], columns[order], weights, (full.shape[0], full.shape[1]))
+    return sparse_matrix(rows[order], columns[order], weights, (full.shape[0], full.shape[1]))
 
 
 @st.composite
@@ -26,50 +26,50 @@ def full_matrices(draw: st.DrawFn, n: int = 6) -> Full:
 
 def check(links: AdjacencyMatrix, full: Full) -> None:
     numbers = np.array([3, 0, 3, 5])
-    found = links.of(numbers)
+    found = links.neighbours(numbers)
     listed = [
         (i, j, full[number, j]) for i, number in enumerate(numbers.tolist()) for j in np.flatnonzero(full[number])
     ]
-    assert list(zip(found.of.tolist(), found.to.tolist(), found.weights.tolist(), strict=True)) == listed
+    assert list(zip(found.positions.tolist(), found.columns.tolist(), found.weights.tolist(), strict=True)) == listed
     weights: Floats = np.arange(1.0, full.shape[1] + 1)
-    assert np.allclose(links.gather(weights), full @ weights)
-    assert np.allclose(links.sums(), full.sum(axis=1))
-    assert links.n_links == np.count_nonzero(full)
+    assert np.allclose(links.multiply(weights), full @ weights)
+    assert np.allclose(links.row_sums(), full.sum(axis=1))
+    assert links.n_entries == np.count_nonzero(full)
     assert links.shape == full.shape
 
 
 @given(full=full_matrices())
 def test_a_matrix_is_read_as_the_full_one(full: Full) -> None:
     check(sparse(full), full)
-    check(sparse(full).ones(), np.sign(full))
+    check(sparse(full).unweighted(), np.sign(full))
     check(sparse(np.sign(full), has_weights=False), np.sign(full))
 
 
-@given(before=full_matrices(), after=full_matrices(), rows=st.sets(st.integers(0, 5)))
+@given(previous=full_matrices(), after=full_matrices(), rows=st.sets(st.integers(0, 5)))
 def test_a_patched_matrix_is_read_as_the_rebuilt_one(before: Full, after: Full, rows: set[int]) -> None:
     replaced = np.array(sorted(rows), dtype=np.int64)
     rebuilt = before.copy()
     rebuilt[replaced] = after[replaced]
     patch = sparse(after[replaced])
-    check(Patched(matrix=sparse(before), rows=replaced, patch=patch, shape=(6, 6)), rebuilt)
-    check(Patched(matrix=sparse(before), rows=replaced, patch=patch, shape=(6, 6)).ones(), np.sign(rebuilt))
+    check(PatchedMatrix(matrix=sparse(before), rows=replaced, patch=patch, shape=(6, 6)), rebuilt)
+    check(PatchedMatrix(matrix=sparse(before), rows=replaced, patch=patch, shape=(6, 6)).unweighted(), np.sign(rebuilt))
 
 
 def test_a_patch_may_reach_beyond_the_matrix() -> None:
     full = np.zeros((6, 6))
     full[0, 5], full[5, 0] = 2.0, 2.0
     matrix = sparse(full[:1, :])
-    patched = Patched(matrix=matrix, rows=np.array([5]), patch=sparse(full[5:]), shape=(6, 6))
+    patched = PatchedMatrix(matrix=matrix, rows=np.array([5]), patch=sparse(full[5:]), shape=(6, 6))
     check(patched, full)
 
 
 def test_weights_a_caller_was_given_are_its_own() -> None:
     matrix = sparse(np.array([[1.0, 2.0]]))
-    matrix.sums()[0] = 9.0
-    assert matrix.sums().tolist() == [3.0]
+    matrix.row_sums()[0] = 9.0
+    assert matrix.row_sums().tolist() == [3.0]
 
 
 def test_a_matrix_of_ones_is_made_once_so_that_its_layout_is() -> None:
     matrix = sparse(np.array([[1.0, 2.0]]))
-    patched = Patched(matrix=matrix, rows=np.array([0]), patch=matrix, shape=(1, 2))
-    assert matrix.ones() is patched.ones().matrix is matrix.ones().ones()
+    patched = PatchedMatrix(matrix=matrix, rows=np.array([0]), patch=matrix, shape=(1, 2))
+    assert matrix.unweighted() is patched.unweighted().matrix is matrix.unweighted().unweighted()

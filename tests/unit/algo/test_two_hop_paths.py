@@ -6,28 +6,28 @@ from random import Random
 import numpy as np
 import pytest
 
-from quipu.algo.links import matrix_of
-from quipu.algo.paths import NOTHING, Ground, Paths, best_paths, pair_codes
+from quipu.algo.sparse_matrix import sparse_matrix
+from quipu.algo.two_hop_paths import NO_NODE, PathGraph, TwoHopPaths, best_paths, pair_codes
 
 _N = 14
 
 
-def _ground(links: dict[tuple[int, int], float], answers: set[int], marked: set[tuple[int, int]]) -> Ground:
+def _ground(links: dict[tuple[int, int], float], answers: set[int], marked: set[tuple[int, int]]) -> PathGraph:
     """Return the ground; entities are ordered by name backwards, so that numbers do not help."""
     both = [*links, *((b, a) for a, b in links)]
     rows, columns = np.array(both, dtype=np.int64).reshape(-1, 2).T
     weights = np.array([*links.values(), *links.values()])
     one, other = np.array(sorted(marked), dtype=np.int64).reshape(-1, 2).T
-    return Ground(
-        links=matrix_of(rows, columns, weights, (_N, _N)),
+    return PathGraph(
+        relations=sparse_matrix(rows, columns, weights, (_N, _N)),
         order=np.arange(_N)[::-1].copy(),
         is_answer=np.isin(np.arange(_N), sorted(answers)),
-        marked=np.unique(pair_codes(one, other, _N)),
+        relevant_pairs=np.unique(pair_codes(one, other, _N)),
     )
 
 
 def _walks(
-    starts: dict[int, float], links: dict[tuple[int, int], float], max_links: int, ground: Ground
+    starts: dict[int, float], links: dict[tuple[int, int], float], max_links: int, ground: PathGraph
 ) -> list[tuple[int, ...]]:
     """Return every path: two links, none twice; one where the end leads nowhere else; the best fifth of the lonely."""
     near: dict[int, list[int]] = {node: [] for node in range(_N)}
@@ -38,7 +38,7 @@ def _walks(
     def followed(node: int) -> list[int]:
         def rank(to: int) -> tuple[float, float, int]:
             pair = (min(node, to), max(node, to))
-            gain = int(ground.is_answer[to]) + int(pair[0] * _N + pair[1] in ground.marked)
+            gain = int(ground.is_answer[to]) + int(pair[0] * _N + pair[1] in ground.relevant_pairs)
             return -gain, -links[pair], int(ground.order[to])
 
         return sorted(near[node], key=rank)[:max_links]
@@ -54,23 +54,23 @@ def _walks(
 
 
 def _expected(
-    starts: dict[int, float], links: dict[tuple[int, int], float], ground: Ground, max_links: int
+    starts: dict[int, float], links: dict[tuple[int, int], float], ground: PathGraph, max_links: int
 ) -> list[tuple[tuple[int, ...], float]]:
     scored = []
     for path in _walks(starts, links, max_links, ground):
         pairs = [(min(pair), max(pair)) for pair in pairwise(path)]
         answers = sum(bool(ground.is_answer[node]) for node in path)
-        near = sum(a * _N + b in ground.marked for a, b in pairs)
+        near = sum(a * _N + b in ground.relevant_pairs for a, b in pairs)
         score = round(starts[path[0]] * (1 + answers + near), 6)
         weight = round(sum(links[pair] for pair in pairs), 6)
-        names = [*(int(ground.order[node]) for node in path), *[NOTHING] * (3 - len(path))]
+        names = [*(int(ground.order[node]) for node in path), *[NO_NODE] * (3 - len(path))]
         scored.append(((-score, -weight, *names), path, score))
     return [(path, score) for _, path, score in sorted(scored)]
 
 
-def _listed(paths: Paths) -> list[tuple[tuple[int, ...], float]]:
+def _listed(paths: TwoHopPaths) -> list[tuple[tuple[int, ...], float]]:
     return [
-        (tuple(node for node in nodes if node != NOTHING), score)
+        (tuple(node for node in nodes if node != NO_NODE), score)
         for nodes, score in zip(paths.nodes.tolist(), paths.scores.tolist(), strict=True)
     ]
 
@@ -89,14 +89,14 @@ def test_paths_are_those_of_the_definition_in_order(seed: int, max_links: int) -
     expected = _expected(starts, links, ground, max_links)
     numbers, worth = np.array(list(starts), dtype=np.int64), np.array(list(starts.values()))
     for n in (1, 5, 1_000):
-        found = best_paths(numbers, worth, ground, n=n, max_links=max_links)
+        found = best_paths(numbers, worth, ground, n=n, max_edges=max_links)
         assert _listed(found) == expected[:n]
 
 
 def test_a_relation_counts_whichever_way_it_is_taken() -> None:
     ground = _ground({(0, 1): 1.0, (1, 2): 1.0}, set(), {(0, 1)})
-    there = best_paths(np.array([0]), np.array([0.5]), ground, n=9, max_links=9)
-    back = best_paths(np.array([2]), np.array([0.5]), ground, n=9, max_links=9)
+    there = best_paths(np.array([0]), np.array([0.5]), ground, n=9, max_edges=9)
+    back = best_paths(np.array([2]), np.array([0.5]), ground, n=9, max_edges=9)
     assert _listed(there) == [((0, 1, 2), 1.0)]
     assert _listed(back) == [((2, 1, 0), 1.0)]
 
@@ -104,12 +104,12 @@ def test_a_relation_counts_whichever_way_it_is_taken() -> None:
 def test_hubs_are_cut_and_counted() -> None:
     links = {(0, n): 1.0 for n in range(1, 10)}
     ground = _ground(links, {5}, {(0, 7)})
-    found = best_paths(np.array([0]), np.array([1.0]), ground, n=9, max_links=3)
+    found = best_paths(np.array([0]), np.array([1.0]), ground, n=9, max_edges=3)
     assert found.n_hubs == 1
     assert [path for path, _ in _listed(found)] == [(0, 7), (0, 5), (0, 9)]  # worth most, then first by name
-    assert best_paths(np.array([3]), np.array([1.0]), ground, n=9, max_links=3).n_hubs == 1  # the hub is in the middle
+    assert best_paths(np.array([3]), np.array([1.0]), ground, n=9, max_edges=3).n_hubs == 1  # the hub is in the middle
 
 
 def test_nothing_to_start_from() -> None:
     ground = _ground({(0, 1): 1.0}, set(), set())
-    assert _listed(best_paths(np.empty(0, np.int64), np.empty(0), ground, n=5, max_links=5)) == []
+    assert _listed(best_paths(np.empty(0, np.int64), np.empty(0), ground, n=5, max_edges=5)) == []

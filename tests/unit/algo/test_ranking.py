@@ -4,7 +4,7 @@ from itertools import pairwise, product
 
 import pytest
 
-from quipu.algo.fusion import round_robin
+from quipu.algo.ranking import n_fitting, round_robin
 
 
 def test_rankings_are_taken_in_turn() -> None:
@@ -46,3 +46,17 @@ def test_more_weight_never_moves_an_item_down_past_those_of_other_rankings() -> 
         if lighter.index(our) < lighter.index(other):
             assert heavier.index(our) < heavier.index(other)
     assert fused[0] != fused[-1]
+
+
+def test_everything_fits_to_the_last_token() -> None:
+    assert n_fitting([3, 4, 3], 10) == 3
+
+
+def test_a_smaller_item_does_not_overtake_one_ranked_above_it() -> None:
+    assert n_fitting([3, 8, 1], 10) == 1
+
+
+def test_nothing_fits_into_nothing() -> None:
+    assert n_fitting([1], 0) == 0
+    assert n_fitting([1], -5) == 0
+    assert n_fitting([], 10) == 0

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from quipu.algo.edge_list import edge_list, modularity
+from quipu.algo.incremental_leiden import update_partition
 from quipu.algo.leiden import leiden
-from quipu.algo.pairs import modularity, pairs_of
-from quipu.algo.settling import settle
 from tests.unit.algo.planted import planted
 
 
@@ -21,9 +21,9 @@ def _cliques(*sizes: int) -> tuple[list[tuple[int, int]], list[int]]:
 
 def _settled(links: list[tuple[int, int]], labels: list[int], free: list[int]) -> list[int]:
     first, second = np.array(links).T
-    graph = pairs_of(len(labels), first, second, np.ones(len(links)))
+    graph = edge_list(len(labels), first, second, np.ones(len(links)))
     is_free = np.isin(np.arange(len(labels)), free)
-    return [int(label) for label in settle(graph, np.array(labels), is_free)]
+    return [int(label) for label in update_partition(graph, np.array(labels), is_free)]
 
 
 def test_a_new_node_joins_those_it_is_linked_to() -> None:
@@ -66,7 +66,7 @@ def test_nodes_that_were_misplaced_find_back_and_the_others_stay(seed: int) -> N
     good = leiden(graph)
     free = random.random(200) < 0.3
     start = np.where(free, random.integers(0, good.max() + 1, 200), good)
-    found = settle(graph, start, free)
+    found = update_partition(graph, start, free)
     assert modularity(graph, found) > modularity(graph, start) + 0.05
     assert modularity(graph, found) > modularity(graph, good) - 0.01
     assert found[~free].tolist() == good[~free].tolist()

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from quipu.algo.links import matrix_of
-from quipu.algo.walk import Block, Walk
+from quipu.algo.pagerank import GraphBlock, WeightedGraph
+from quipu.algo.sparse_matrix import sparse_matrix
 from quipu.ports.topology import Floats
 
 RELATED = np.array([[0.0, 2.0], [2.0, 0.0]])
@@ -11,19 +11,19 @@ NAMED = np.array([[1.0, 0.0, 3.0], [2.0, 0.0, 0.0]])
 SHARE = np.array([0.5, 1.0, 0.25])
 
 
-def block(full: Floats, **placed: object) -> Block:
+def block(full: Floats, **placed: object) -> GraphBlock:
     rows, columns = np.nonzero(full)
-    links = matrix_of(rows, columns, full[rows, columns], (full.shape[0], full.shape[1]))
-    return Block(links=links, **placed)  # type: ignore[arg-type]
+    links = sparse_matrix(rows, columns, full[rows, columns], (full.shape[0], full.shape[1]))
+    return GraphBlock(matrix=links, **placed)  # type: ignore[arg-type]
 
 
-def walk() -> Walk:
+def walk() -> WeightedGraph:
     blocks = [
         block(RELATED, weight=0.5),
         block(NAMED, columns=2, column_scale=SHARE),
         block(NAMED.T, rows=2, row_scale=SHARE),
     ]
-    return Walk(blocks=blocks, n_entities=2, n_chunks=3)
+    return WeightedGraph(blocks=blocks, n_entities=2, n_chunks=3)
 
 
 def full() -> Floats:
@@ -36,21 +36,21 @@ def full() -> Floats:
 
 def test_blocks_are_summed_in_their_places() -> None:
     weights = np.arange(1.0, 6.0)
-    assert np.allclose(walk().gather(weights), full() @ weights)
+    assert np.allclose(walk().multiply(weights), full() @ weights)
     assert np.allclose(walk().degrees, full().sum(axis=1))
     assert walk().n_nodes == 5
-    assert walk().n_links == 8
+    assert walk().n_edges == 8
 
 
 def test_links_of_nodes_come_from_every_block() -> None:
     numbers = np.array([4, 0, 1])
-    found = walk().of(numbers)
+    found = walk().neighbours(numbers)
     rows = np.zeros((3, 5))
-    np.add.at(rows, (found.of, found.to), found.weights)
+    np.add.at(rows, (found.positions, found.columns), found.weights)
     assert np.allclose(rows, full()[numbers])
 
 
 def test_a_walk_without_blocks_has_no_links() -> None:
-    empty = Walk(blocks=[], n_entities=2)
-    assert empty.of(np.array([0, 1])).to.tolist() == []
-    assert empty.gather(np.ones(2)).tolist() == [0, 0]
+    empty = WeightedGraph(blocks=[], n_entities=2)
+    assert empty.neighbours(np.array([0, 1])).columns.tolist() == []
+    assert empty.multiply(np.ones(2)).tolist() == [0, 0]

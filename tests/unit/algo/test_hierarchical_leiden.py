@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from quipu.algo.communities import Community, divide, matched
-from quipu.algo.leiden import leiden
-from quipu.algo.pairs import Pairs, modularity, pairs_of
+from quipu.algo.edge_list import EdgeList, edge_list, modularity
+from quipu.algo.leiden import Community, hierarchical_leiden, leiden, match_communities
 from tests.unit.algo.planted import before_of, grown, planted
 
 MAX_SIZE = 10
@@ -32,37 +31,37 @@ def _check_tree(found: list[Community], n: int) -> None:
             assert sorted(np.concatenate([part.nodes for part in parts]).tolist()) == each.nodes.tolist()
 
 
-def _pairs(n: int, *links: tuple[int, int]) -> Pairs:
+def _pairs(n: int, *links: tuple[int, int]) -> EdgeList:
     first, second = (np.array(side, dtype=np.int64) for side in (zip(*links, strict=True) if links else ((), ())))
-    return pairs_of(n, first, second, np.ones(len(links)))
+    return edge_list(n, first, second, np.ones(len(links)))
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_every_node_is_covered_whatever_component_it_is_in(seed: int) -> None:
     graph = planted(150, 6, 260, seed)  # sparse: many components, some of one node
-    found = divide(graph, max_size=MAX_SIZE)
+    found = hierarchical_leiden(graph, max_size=MAX_SIZE)
     _check_tree(found, graph.n)
-    assert all(each.kept == -1 for each in found)
+    assert all(each.previous == -1 for each in found)
     assert max(len(each.nodes) for each in found if each.is_finest) < 30
 
 
 def test_what_cannot_be_divided_stays_whole() -> None:
     clique = _pairs(14, *((a, b) for a in range(14) for b in range(a + 1, 14)))
-    (only,) = divide(clique, max_size=MAX_SIZE)
+    (only,) = hierarchical_leiden(clique, max_size=MAX_SIZE)
     assert (only.level, only.is_finest, only.nodes.tolist()) == (0, True, list(range(14)))
-    assert divide(_pairs(0), max_size=MAX_SIZE) == []
+    assert hierarchical_leiden(_pairs(0), max_size=MAX_SIZE) == []
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_communities_keep_their_identity_when_a_document_is_added(seed: int) -> None:
     graph = planted(600, 20, 2_400, seed)
-    found = divide(graph, max_size=MAX_SIZE)
+    found = hierarchical_leiden(graph, max_size=MAX_SIZE)
     for step in range(5):
         graph, before, touched = grown(graph, found, 10 * seed + step)
-        warm = divide(graph, max_size=MAX_SIZE, before=before)
+        warm = hierarchical_leiden(graph, max_size=MAX_SIZE, previous=before)
         _check_tree(warm, graph.n)
-        kept = {each.kept: each for each in warm if each.kept >= 0}
-        assert len(kept) == sum(each.kept >= 0 for each in warm)
+        kept = {each.previous: each for each in warm if each.previous >= 0}
+        assert len(kept) == sum(each.previous >= 0 for each in warm)
         untouched = [place for place in range(len(found)) if place not in touched]
         same = [p for p in untouched if p in kept and np.array_equal(kept[p].nodes, found[p].nodes)]
         assert len(same) >= 0.95 * len(untouched)
@@ -73,22 +72,22 @@ def test_communities_keep_their_identity_when_a_document_is_added(seed: int) -> 
 
 def test_nothing_moves_where_nothing_changed() -> None:
     graph = planted(300, 10, 1_200, 1)
-    found = divide(graph, max_size=MAX_SIZE)
-    again = divide(graph, max_size=MAX_SIZE, before=before_of(found, graph.n, graph.n))
+    found = hierarchical_leiden(graph, max_size=MAX_SIZE)
+    again = hierarchical_leiden(graph, max_size=MAX_SIZE, previous=before_of(found, graph.n, graph.n))
     assert {(each.level, tuple(each.nodes.tolist())) for each in again} == {
         (each.level, tuple(each.nodes.tolist())) for each in found
     }
-    assert all(np.array_equal(found[each.kept].nodes, each.nodes) for each in again)
+    assert all(np.array_equal(found[each.previous].nodes, each.nodes) for each in again)
 
 
 def test_what_is_divided_anew_takes_over_the_communities_it_has_most_in_common_with() -> None:
     graph = planted(300, 10, 1_200, 1)
-    found = divide(graph, max_size=MAX_SIZE)
+    found = hierarchical_leiden(graph, max_size=MAX_SIZE)
     before = before_of(found, graph.n, graph.n)
     before.free[:] = True
-    again = divide(graph, max_size=MAX_SIZE, before=before)
-    assert all(np.array_equal(found[each.kept].nodes, each.nodes) for each in again)
-    assert {each.kept for each in again} == set(range(len(found)))
+    again = hierarchical_leiden(graph, max_size=MAX_SIZE, previous=before)
+    assert all(np.array_equal(found[each.previous].nodes, each.nodes) for each in again)
+    assert {each.previous for each in again} == set(range(len(found)))
 
 
 def test_the_largest_overlap_is_matched_first_and_none_twice() -> None:
@@ -96,4 +95,4 @@ def test_the_largest_overlap_is_matched_first_and_none_twice() -> None:
     labels = np.array([0, 0, 0, 1, 1, 1, 1, 2])
     # 0 with 5: 3 of 4; 1 with 8: 2 of 4; 1 with 5: 1 of 7; 2 with 2: 1 of 10, since most of it has left.
     sizes = np.array([0, 0, 10, 0, 0, 4, 0, 0, 2])
-    assert matched(labels, old, sizes) == {0: 5, 1: 8}
+    assert match_communities(labels, old, sizes) == {0: 5, 1: 8}

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from quipu.algo import mixture
-from quipu.algo.mixture import MEMBERS, Grid, gaussian_mixture, means, nearest_centres, on_grid
+from quipu.algo import vector_clusters
+from quipu.algo.vector_clusters import CLUSTER_SIZE, Grid, cluster_means, gaussian_mixture, nearest_centres, to_grid
 from quipu.errors import Unavailable
 
 _DIMENSION = 24
@@ -35,7 +35,7 @@ def _groups(keys: list[str], places: npt.NDArray[np.int64]) -> set[frozenset[str
 
 def test_a_grid_is_whole_numbers_of_one_norm_and_nearly_the_same_directions() -> None:
     vectors = _cloud(50)
-    grid = on_grid(vectors)
+    grid = to_grid(vectors)
     assert (grid == np.rint(grid)).all()
     assert np.allclose(np.linalg.norm(grid, axis=1), 4_000, rtol=1e-3)
     exact = vectors.astype(np.float64) @ vectors.astype(np.float64).T
@@ -45,18 +45,18 @@ def test_a_grid_is_whole_numbers_of_one_norm_and_nearly_the_same_directions() ->
 def test_products_of_a_grid_are_exact_in_float32() -> None:
     chance = np.random.default_rng(1)
     vectors = chance.normal(size=(40, 1_024))
-    grid = on_grid((vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float16))
+    grid = to_grid((vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float16))
     assert ((grid @ grid.T) == (grid.astype(np.int64) @ grid.astype(np.int64).T)).all()
 
 
 def test_a_zero_vector_stays_zero() -> None:
-    assert (on_grid(np.zeros((2, 3), dtype=np.float16)) == 0).all()
-    assert nearest_centres(["a", "b"], on_grid(np.zeros((2, 3), dtype=np.float16)), 1).tolist() in ([0, 0], [1, 1])
+    assert (to_grid(np.zeros((2, 3), dtype=np.float16)) == 0).all()
+    assert nearest_centres(["a", "b"], to_grid(np.zeros((2, 3), dtype=np.float16)), 1).tolist() in ([0, 0], [1, 1])
 
 
 def test_means_are_directions_and_those_of_nothing_are_zero() -> None:
-    grid = on_grid(np.array([[1, 0], [0, 1], [0, 1]], dtype=np.float16))
-    found = means(grid, np.array([0, 0, 2]), 3)
+    grid = to_grid(np.array([[1, 0], [0, 1], [0, 1]], dtype=np.float16))
+    found = cluster_means(grid, np.array([0, 0, 2]), 3)
     assert found[0].tolist() == [round(4_000 / 2**0.5)] * 2
     assert found[1].tolist() == [0, 0]
     assert found[2].tolist() == [0, 4_000]
@@ -64,9 +64,9 @@ def test_means_are_directions_and_those_of_nothing_are_zero() -> None:
 
 def test_every_row_joins_the_centre_nearest_to_it_after_one_round(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same, written plainly: dense products, argmax, the mean of each group, argmax again."""
-    keys, grid = _keys(300), on_grid(_cloud(300))
+    keys, grid = _keys(300), to_grid(_cloud(300))
     found = nearest_centres(keys, grid, 1)
-    monkeypatch.setattr(mixture, "_ROUNDS", 0)
+    monkeypatch.setattr(vector_clusters, "_ROUNDS", 0)
     first = nearest_centres(keys, grid, 1)
     chosen = np.unique(first)
     dense = grid.astype(np.int64)
@@ -81,51 +81,51 @@ def test_every_row_joins_the_centre_nearest_to_it_after_one_round(monkeypatch: p
 
 def test_about_a_twentieth_are_centres_whatever_their_number() -> None:
     for n in (400, 4_000):
-        n_groups = len(np.unique(nearest_centres(_keys(n), on_grid(_cloud(n, n_places=n // 10)), 1)))
-        assert n / MEMBERS * 0.6 < n_groups < n / MEMBERS * 1.4
+        n_groups = len(np.unique(nearest_centres(_keys(n), to_grid(_cloud(n, n_places=n // 10)), 1)))
+        assert n / CLUSTER_SIZE * 0.6 < n_groups < n / CLUSTER_SIZE * 1.4
 
 
 def test_layers_choose_their_centres_apart() -> None:
-    keys, grid = _keys(600), on_grid(_cloud(600))
+    keys, grid = _keys(600), to_grid(_cloud(600))
     assert not np.array_equal(nearest_centres(keys, grid, 1), nearest_centres(keys, grid, 2))
 
 
 def test_groups_hold_what_is_alike() -> None:
-    keys, grid = _keys(600), on_grid(_cloud(600))
+    keys, grid = _keys(600), to_grid(_cloud(600))
     groups = np.unique(nearest_centres(keys, grid, 1), return_inverse=True)[1]
-    directions = means(grid, groups, int(groups.max()) + 1).astype(np.float64)
+    directions = cluster_means(grid, groups, int(groups.max()) + 1).astype(np.float64)
     inside = (directions[groups] * grid).sum(axis=1).mean()
     shuffled = np.random.default_rng(3).permutation(groups)
-    by_chance = means(grid, shuffled, int(groups.max()) + 1).astype(np.float64)
+    by_chance = cluster_means(grid, shuffled, int(groups.max()) + 1).astype(np.float64)
     assert inside > 1.5 * (by_chance[shuffled] * grid).sum(axis=1).mean()
 
 
 def test_one_more_key_changes_few_groups() -> None:
     n = 2_000
     keys, vectors = _keys(n + 20), _cloud(n + 20, n_places=200)
-    before = _groups(keys[:n], nearest_centres(keys[:n], on_grid(vectors[:n]), 1))
+    before = _groups(keys[:n], nearest_centres(keys[:n], to_grid(vectors[:n]), 1))
     changed = []
     for extra in range(n, n + 20):
         rows = [*range(n), extra]
-        now = _groups([keys[i] for i in rows], nearest_centres([keys[i] for i in rows], on_grid(vectors[rows]), 1))
+        now = _groups([keys[i] for i in rows], nearest_centres([keys[i] for i in rows], to_grid(vectors[rows]), 1))
         changed.append(len(now - before))
     assert np.median(changed) <= 4
     assert np.mean(changed) < 0.1 * len(before)
 
 
 def test_far_centres_may_be_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    keys, grid = _keys(3_000), on_grid(_cloud(3_000, n_places=300))
+    keys, grid = _keys(3_000), to_grid(_cloud(3_000, n_places=300))
     whole = nearest_centres(keys, grid, 1)
-    monkeypatch.setattr(mixture, "_SEARCHED_WHOLE", 50)
-    monkeypatch.setattr(mixture, "_N_NEAR", 4)
+    monkeypatch.setattr(vector_clusters, "_MAX_EXACT_CENTRES", 50)
+    monkeypatch.setattr(vector_clusters, "_N_REGIONS", 4)
     few = nearest_centres(keys, grid, 1)
     assert (whole == few).mean() > 0.7
-    monkeypatch.setattr(mixture, "_N_NEAR", 14)
+    monkeypatch.setattr(vector_clusters, "_N_REGIONS", 14)
     assert (whole == nearest_centres(keys, grid, 1)).mean() == 1.0
 
 
 def test_of_equal_centres_the_first_is_taken() -> None:
-    grid = on_grid(np.tile(np.array([1, 0], dtype=np.float16), (100, 1)))
+    grid = to_grid(np.tile(np.array([1, 0], dtype=np.float16), (100, 1)))
     assert len(np.unique(nearest_centres(_keys(100), grid, 1))) == 1
 
 
@@ -154,7 +154,7 @@ def test_a_gaussian_mixture_has_as_many_parts_as_fit_best_or_a_twentieth(monkeyp
         def predict(self, vectors: Grid) -> npt.NDArray[np.int64]:
             return np.arange(len(vectors))[::-1] % self.n
 
-    monkeypatch.setattr(mixture, "_gaussian_mixture_class", lambda: Mixture)
+    monkeypatch.setattr(vector_clusters, "_gaussian_mixture_class", lambda: Mixture)
     found = gaussian_mixture(_keys(60), np.ones((60, 2), dtype=np.float32), 1)
     assert asked == [1, 2, 3, 4, 5, 6, 5]
     assert sorted(set(found.tolist())) == [0, 1, 2, 3, 4]
