@@ -109,7 +109,7 @@ def _gaussian_mixture_class() -> Any:
 
 def _not_installed(reason: str = "") -> Unavailable:
     return Unavailable(
-        f"scikit-learn, which fits Gaussian mixtures, is not installed{reason}.",
+        f"scikit-learn is not installed{reason}. It fits Gaussian mixtures.",
         remedy="Run pip install 'quipu-rag[mixture]', or set hierarchy_grouping to nearest.",
     )
 

@@ -45,7 +45,7 @@ def test_a_matrix_is_read_as_the_full_one(full: Full) -> None:
     check(sparse(np.sign(full), has_weights=False), np.sign(full))
 
 
-@given(previous=full_matrices(), after=full_matrices(), rows=st.sets(st.integers(0, 5)))
+@given(before=full_matrices(), after=full_matrices(), rows=st.sets(st.integers(0, 5)))
 def test_a_patched_matrix_is_read_as_the_rebuilt_one(before: Full, after: Full, rows: set[int]) -> None:
     replaced = np.array(sorted(rows), dtype=np.int64)
     rebuilt = before.copy()
