@@ -29,8 +29,8 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from quipu.ingest.llm import ExtractionOptions, LlmExtractor
-from quipu.ingest.llm.allowance import entity_limit
-from quipu.ingest.llm.named import may_be_missed, names_in
+from quipu.ingest.llm.conversation import entity_limit
+from quipu.ingest.llm.grounding import detect_names, may_miss_names
 from quipu.ingest.local import extract_chunk
 from quipu.model.chat import ChatRequest, Completion, FinishReason, TokenCount
 from quipu.model.extraction import ChunkInput, ExtractedEntity, ExtractedRelation
@@ -141,7 +141,7 @@ def _dialogues(
         limit = entity_limit(CHUNK_TOKENS)
         prompt = render_system(options.guidance) + render_user(chunk, limit)
         reply = render_records(records, options.format)
-        missed = list(names_in(chunk.text).name_by_key.values())[:8]
+        missed = list(detect_names(chunk.text).name_by_key.values())[:8]
         again = render_gleaning(chunk_boundary(chunk), missed, options.format)
         yield f"{name}, once", Dialogue(prompt=prompt, reply=reply)
         yield (
@@ -282,10 +282,10 @@ def _recorded() -> Iterator[tuple[str, list[tuple[str, list[str]]]]]:
 
 
 def _is_asked_again(text: str, names: list[str], count: Count) -> bool:
-    if len(names) >= entity_limit(count(text)) or not may_be_missed(text, names):
+    if len(names) >= entity_limit(count(text)) or not may_miss_names(text, names):
         return False
-    named = names_in(text)
-    return named.are_many(named.missed_by(names))
+    named = detect_names(text)
+    return named.is_mostly(named.missed_by(names))
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:

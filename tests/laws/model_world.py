@@ -112,7 +112,7 @@ async def scripted_engine(
         meter=meter,
         chains=chains,
         n_ahead=concurrency,
-        reader=lambda meter: extractor.asking(chains[Role.EXTRACT].llm(meter)),
+        reader=lambda meter: extractor.with_llm(chains[Role.EXTRACT].llm(meter)),
     )
     ingest_config = IngestConfig(
         parse=parse,

@@ -27,7 +27,7 @@ def counted_reader(reader: Extractor, models: Models) -> Callable[[Meter], Extra
     chain = models.chains.get(Role.EXTRACT)
     if chain is None or not isinstance(reader, LlmExtractor):
         return None
-    return lambda meter: reader.asking(chain.llm(meter))
+    return lambda meter: reader.with_llm(chain.llm(meter))
 
 
 def tokens_needed(settings: Settings) -> int:

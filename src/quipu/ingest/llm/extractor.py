@@ -1,4 +1,4 @@
-"""The extractor: chunks go to the model some at a time, and their outcomes come as they arrive."""
+"""The LLM extractor: reads several chunks at a time with a language model and yields results as they arrive."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Sequence
@@ -6,11 +6,9 @@ from copy import copy
 from dataclasses import replace
 
 from quipu.errors import OverBudget, Overloaded, Refused, TooLong, Unavailable
-from quipu.ingest.llm.conform import Conformer
-from quipu.ingest.llm.conversation import Conversation, Plan
-from quipu.ingest.llm.kinds import Kinds
-from quipu.ingest.llm.named import RULES
-from quipu.ingest.llm.options import ExtractionOptions
+from quipu.ingest.llm.conversation import Conversation, ConversationSetup, ExtractionOptions
+from quipu.ingest.llm.grounding import DETECTION_VERSION
+from quipu.ingest.llm.validation import EntityTypeMatcher, RecordValidator
 from quipu.model.extraction import ChunkInput, Ontology
 from quipu.model.ids import digest, stable_repr
 from quipu.ports.ingest import ExtractionResult
@@ -19,12 +17,12 @@ from quipu.prompts.extraction import VERSION as PROMPT_VERSION
 from quipu.text.extraction_reply import PARSER_VERSION
 
 VERSION = "1"
-AHEAD = 2  # inputs for each call the model answers at a time, so that none of them waits for us
-CHECKED = ChunkInput(text="Ada Lovelace wrote the notes on the Analytical Engine of Charles Babbage.")
+INPUTS_PER_CALL = 2  # chunks in progress for each concurrent call, so that the model never waits for the extractor
+CHECK_INPUT = ChunkInput(text="Ada Lovelace wrote the notes on the Analytical Engine of Charles Babbage.")
 
 
 class LlmExtractor:
-    """Reads chunks with a language model; `concurrency` is how many calls that answers at a time."""
+    """Reads chunks with a language model, which answers up to `concurrency` calls at a time."""
 
     def __init__(
         self, llm: LLM, tokenizer: Tokenizer, options: ExtractionOptions | None = None, *, concurrency: int = 4
@@ -32,32 +30,38 @@ class LlmExtractor:
         options = options or ExtractionOptions()
         self.options = options
         self._llm, self._tokenizer = llm, tokenizer
-        kinds = Kinds(options.types)
-        conformer = Conformer(kinds, options.ontology)
-        self._plan = Plan(options, conformer, kinds.words)
-        self._choices = digest(
-            "llm extraction", VERSION, PROMPT_VERSION, PARSER_VERSION, RULES, tokenizer.identity, stable_repr(options)
+        types = EntityTypeMatcher(options.types)
+        self._validator = RecordValidator(types, options.ontology)
+        self._setup = ConversationSetup(options, self._validator, types.words)
+        self._digest = digest(
+            "llm extraction",
+            VERSION,
+            PROMPT_VERSION,
+            PARSER_VERSION,
+            DETECTION_VERSION,
+            tokenizer.identity,
+            stable_repr(options),
         )
-        self._n_fixed = tokenizer.count(self._plan.system.text + self._plan.schema)
-        self.n_ahead = AHEAD * concurrency
+        self._n_fixed_tokens = tokenizer.count(self._setup.system.text + self._setup.schema)
+        self.n_ahead = INPUTS_PER_CALL * concurrency
 
-    def asking(self, llm: LLM) -> "LlmExtractor":
-        """Return the same extractor, asking the same model by another way, as one that is counted apart."""
+    def with_llm(self, llm: LLM) -> "LlmExtractor":
+        """Return the same extractor with another wrapper of the same model, such as one with its own meter."""
         other = copy(self)
         other._llm = llm
         return other
 
-    def guided_by(self, ontology: Ontology) -> "LlmExtractor":
-        """Return an extractor that asks the same model in the same way, but for what guides it."""
-        concurrency = self.n_ahead // AHEAD
+    def with_ontology(self, ontology: Ontology) -> "LlmExtractor":
+        """Return an extractor with the same model and options, but another ontology."""
+        concurrency = self.n_ahead // INPUTS_PER_CALL
         return LlmExtractor(
             self._llm, self._tokenizer, replace(self.options, ontology=ontology), concurrency=concurrency
         )
 
     @property
     def identity(self) -> str:
-        """Model, and a digest of everything else that an extraction depends on: prompt, parser, rules and options."""
-        return f"llm/{self._llm.identity}/{self._choices[:12]}"
+        """The model, and a digest of all else that an extraction depends on: prompt, parser, rules and options."""
+        return f"llm/{self._llm.identity}/{self._digest[:12]}"
 
     @property
     def description(self) -> str:
@@ -65,15 +69,15 @@ class LlmExtractor:
         return f"language model {self._llm.identity}"
 
     def n_tokens_sent(self, chunk: ChunkInput) -> int:
-        """Return the tokens of the prompt of the first call."""
+        """Return the tokens of the first call's prompt."""
         conversation = self._conversation(chunk)
-        return self._n_fixed + self._tokenizer.count(conversation.message().text)
+        return self._n_fixed_tokens + self._tokenizer.count(conversation.user_message().text)
 
     async def check(self) -> None:
-        """Ask about one sentence. Raises Unavailable where the model cannot be asked, or gives no usable reply."""
-        conversation = self._conversation(CHECKED)
+        """Read one sentence. Raises Unavailable if the model does not answer or gives no usable reply."""
+        conversation = self._conversation(CHECK_INPUT)
         try:
-            await conversation.hold()
+            await conversation.run()
         except TooLong as error:
             raise Unavailable(
                 f"The context window of {self._llm.identity} is too small to extract anything: {error.message}",
@@ -90,9 +94,10 @@ class LlmExtractor:
             ) from error
 
     async def extract(self, inputs: Sequence[ChunkInput]) -> AsyncGenerator[ExtractionResult, None]:
-        """Yield one outcome for each input as it arrives; never more than `n_ahead` inputs are begun and not ended.
+        """Yield one result for each input as it arrives; at most `n_ahead` inputs are in progress at a time.
 
-        After Unavailable or OverBudget nothing new is begun; what is under way is ended and yielded, then it is raised.
+        After Unavailable or OverBudget no further input is started. Inputs in progress are finished and yielded, then
+        the error is raised.
         """
         waiting = iter(enumerate(inputs))
         running: set[asyncio.Task[ExtractionResult]] = set()
@@ -100,7 +105,7 @@ class LlmExtractor:
         try:
             while True:
                 if stopped is None:
-                    self._begin(waiting, running)
+                    self._start_waiting(waiting, running)
                 if not running:
                     break
                 done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
@@ -117,25 +122,27 @@ class LlmExtractor:
         if stopped is not None:
             raise stopped
 
-    def _begin(self, waiting: Iterator[tuple[int, ChunkInput]], running: set[asyncio.Task[ExtractionResult]]) -> None:
-        while len(running) < self.n_ahead and (found := next(waiting, None)) is not None:
-            running.add(asyncio.create_task(self._read(*found)))
+    def _start_waiting(
+        self, waiting: Iterator[tuple[int, ChunkInput]], running: set[asyncio.Task[ExtractionResult]]
+    ) -> None:
+        while len(running) < self.n_ahead and (numbered := next(waiting, None)) is not None:
+            running.add(asyncio.create_task(self._extract_one(*numbered)))
 
     def _conversation(self, chunk: ChunkInput) -> Conversation:
-        return Conversation(self._llm, self._plan, chunk, self._tokenizer.count)
+        return Conversation(self._llm, self._setup, chunk, self._tokenizer.count)
 
-    async def _read(self, index: int, chunk: ChunkInput) -> ExtractionResult:
+    async def _extract_one(self, index: int, chunk: ChunkInput) -> ExtractionResult:
         conversation = self._conversation(chunk)
         error = ""
         try:
-            await conversation.hold()
+            await conversation.run()
         except (Overloaded, TooLong, Refused) as failure:
             error = str(failure)
         if error and not conversation.records:
             return ExtractionResult(index=index, extraction=None, error=error)
-        n_before = self._plan.conformer.dropped.n
-        extraction = self._plan.conformer.conform(conversation.records, conversation.grounds)
-        n_dropped = self._plan.conformer.dropped.n - n_before
+        n_before = self._validator.dropped.total
+        extraction = self._validator.validate(conversation.records, conversation.text)
+        n_dropped = self._validator.dropped.total - n_before
         return ExtractionResult(index=index, extraction=extraction, error=error, n_dropped=n_dropped)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from quipu.ingest.llm.grounds import Grounds
+from quipu.ingest.llm.grounding import GroundingText
 from quipu.ingest.local.extractor import extract_chunk
 from quipu.model.extraction import ChunkInput, Extraction, ExtractionExample
 from quipu.model.graph import Chunk
@@ -57,8 +57,8 @@ def short_texts(chunks: Sequence[Chunk], n: int) -> list[ShortText]:
 
 def example_of(text: str, extraction: Extraction) -> ExtractionExample | None:
     """Return an extraction as an example, with what the text bears out word by word; None where too little is left."""
-    grounds = Grounds(ChunkInput(text=text))
-    held = (each for each in extraction.entities if grounds.hold_whole(each.name))
+    grounds = GroundingText(ChunkInput(text=text))
+    held = (each for each in extraction.entities if grounds.contains_all_words(each.name))
     entities = [replace(each, start=0, end=0) for each in islice(held, MAX_ENTITIES)]
     keys = {entity_key(each.name) for each in entities}
     relations = [each for each in extraction.relations if {entity_key(each.source), entity_key(each.target)} <= keys][

@@ -30,7 +30,7 @@ class Trial:
         texts = await asyncio.to_thread(short_texts, chunks, MAX_EXAMPLES)
         inputs = [ChunkInput(text=each.text, documents=self._means.documents(each.chunk)) for each in texts]
         examples: list[ExtractionExample] = []
-        outcomes = await self._read(inputs, self._reader.guided_by(ontology))
+        outcomes = await self._read(inputs, self._reader.with_ontology(ontology))
         for place, each in enumerate(texts):
             outcome = outcomes.get(place)
             if outcome is None or outcome.extraction is None:
@@ -45,7 +45,7 @@ class Trial:
         """Read chunks that were not used otherwise as now and as tuned."""
         inputs = [replace(extractor_input(each), documents=self._means.documents(each)) for each in chunks]
         before = await self._read(inputs, self._reader)
-        after = await self._read(inputs, self._reader.guided_by(ontology))
+        after = await self._read(inputs, self._reader.with_ontology(ontology))
         return [
             compared(chunk, before[place], after[place])
             for place, chunk in enumerate(chunks)

@@ -1,5 +1,6 @@
-"""What a model is asked about one chunk, reply by reply."""
+"""Tests of the conversation with a model about one chunk: options, limits, glossary, requests and replies."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -7,8 +8,25 @@ import pytest
 
 from quipu.errors import Overloaded, QuipuError, Refused
 from quipu.ingest.llm import ExtractionOptions, LlmExtractor
+from quipu.ingest.llm.conversation import (
+    MAX_TERMS,
+    entity_limit,
+    glossary_terms_in,
+    output_token_limit,
+)
+from quipu.ingest.llm.grounding import GroundingText
 from quipu.model.chat import ChatRequest, Completion, FinishReason
-from quipu.model.extraction import ChunkInput, Extraction, GlossaryTerm, Ontology, TypeRule
+from quipu.model.extraction import (
+    ChunkInput,
+    ExtractedEntity,
+    ExtractedRelation,
+    Extraction,
+    ExtractionExample,
+    GlossaryTerm,
+    Ontology,
+    TypeRule,
+)
+from quipu.model.graph import ENTITY_TYPES
 from quipu.ports.ingest import ExtractionResult
 from quipu.ports.providers import TextSink, ignore_text
 from quipu.prompts.extraction import render_continuation
@@ -87,7 +105,7 @@ async def test_a_model_that_repeats_itself_is_stopped_and_what_it_said_is_kept()
     llm = SpokenLLM((f"{ANN}\n{ACME}\n" + f"{FOUNDED}\n" * 500, FinishReason.LENGTH))
     outcome = await read(llm)
     assert names(outcome) == ["Ann Lee", "Acme"]
-    assert "did not come to an end" in outcome.error
+    assert "did not end within" in outcome.error
     assert len(llm.requests) == 3
 
 
@@ -104,7 +122,7 @@ async def test_a_reply_of_far_more_records_than_were_asked_for_is_not_continued(
     llm = SpokenLLM((f"{ANN}\n{ACME}\n{many}\n", FinishReason.LENGTH))
     outcome = await read(llm)
     assert names(outcome) == ["Ann Lee", "Acme"]
-    assert "did not come to an end" in outcome.error
+    assert "did not end within" in outcome.error
     assert len(llm.requests) == 1
 
 
@@ -149,7 +167,7 @@ async def test_nothing_from_a_text_that_has_names_is_an_error_after_another_requ
     llm = SpokenLLM("<|done|>")
     outcome = await read(llm)
     assert outcome.extraction is None
-    assert "named nothing in a text that has names" in outcome.error and "quipu doctor" in outcome.error
+    assert "named nothing in a text that contains names" in outcome.error and "quipu doctor" in outcome.error
     assert len(llm.requests) == 2
     assert llm.requests[0].hash("m") != llm.requests[1].hash("m")
 
@@ -332,3 +350,75 @@ async def test_where_a_new_reply_leads_nowhere_either_the_chunk_has_failed() -> 
     outcome = await read(llm)
     assert "named nothing" in outcome.error
     assert [request.attempt for request in llm.requests] == [0, 0, 1, 1]
+
+
+GENE = TypeRule(name="Gene")
+
+
+def _types(options: ExtractionOptions) -> list[str]:
+    return [rule.name for rule in options.types]
+
+
+def test_the_default_types_are_those_of_the_graph() -> None:
+    assert _types(ExtractionOptions()) == list(ENTITY_TYPES)
+
+
+def test_other_is_among_the_types_unless_they_are_strict() -> None:
+    assert _types(ExtractionOptions(entity_types=("Gene",))) == ["Gene", "Other"]
+    assert _types(ExtractionOptions(ontology=Ontology(types=(GENE,)))) == ["Gene", "Other"]
+    assert _types(ExtractionOptions(ontology=Ontology(types=(GENE,), is_strict=True))) == ["Gene"]
+
+
+def test_the_prompt_is_told_what_was_chosen() -> None:
+    guidance = ExtractionOptions(language="German", with_claims=True, format="json").guidance
+    assert (guidance.language, guidance.with_claims, guidance.format) == ("German", True, "json")
+
+
+def test_examples_are_told_in_the_format_in_use() -> None:
+    example = ExtractionExample(
+        text="Ann Lee founded Acme.",
+        entities=(ExtractedEntity(name="Ann Lee", type="Person"),),
+        relations=(ExtractedRelation(source="Ann Lee", target="Acme", keywords=("founder",), weight=0.9),),
+    )
+    ontology = Ontology(domain="Letters.", examples=(example,))
+    lines, as_json = (ExtractionOptions(ontology=ontology, format=each).guidance for each in ("lines", "json"))
+    assert (lines.domain, lines.examples[0].text) == ("Letters.", "Ann Lee founded Acme.")
+    assert lines.examples[0].reply == (
+        "entity<|>Ann Lee<|>Person<|>\nrelation<|>Ann Lee<|>Acme<|>founder<|><|>9\n<|done|>"
+    )
+    assert json.loads(as_json.examples[0].reply)["relations"][0]["strength"] == 9
+
+
+@pytest.mark.parametrize(
+    ("size", "tokens"), [(0, 4_096), (1_500, 4_096), (1_501, 8_192), (4_000, 8_192), (4_001, 16_384), (90_000, 16_384)]
+)
+def test_tokens_of_a_reply_go_by_steps(size: int, tokens: int) -> None:
+    assert output_token_limit(size, 32_768) == tokens
+    assert output_token_limit(size, 1_000) == 1_000
+
+
+@pytest.mark.parametrize(("size", "limit"), [(0, 10), (200, 15), (1_200, 40), (4_000, 110)])
+def test_entities_are_more_in_a_longer_chunk(size: int, limit: int) -> None:
+    assert entity_limit(size) == limit
+
+
+GROUNDS = GroundingText(ChunkInput(text="The FBI met acme-corp. 郑和来了。", title="Ming"))
+
+
+def test_terms_are_known_by_name_or_alias_in_any_case_and_in_their_order() -> None:
+    terms = (
+        GlossaryTerm(name="Ming"),
+        GlossaryTerm(name="Federal Bureau", aliases=("FBI",)),
+        GlossaryTerm(name="Acme Corp"),
+        GlossaryTerm(name="郑和"),
+        GlossaryTerm(name="Acme Corporation"),
+        GlossaryTerm(name="FB"),
+    )
+    assert [term.name for term in glossary_terms_in(GROUNDS, terms)] == ["Ming", "Federal Bureau", "Acme Corp", "郑和"]
+
+
+def test_there_are_never_too_many() -> None:
+    assert (
+        len(glossary_terms_in(GROUNDS, [GlossaryTerm(name="Ming", definition=str(number)) for number in range(99)]))
+        == MAX_TERMS
+    )

@@ -204,7 +204,7 @@ async def test_invented_names_are_counted() -> None:
 async def test_it_can_be_guided_otherwise_and_ask_the_same_model() -> None:
     llm = SpokenLLM(WHOLE)
     made = extractor(llm, ExtractionOptions(language="German"), concurrency=3)
-    guided = made.guided_by(Ontology(domain="Letters of a founder."))
+    guided = made.with_ontology(Ontology(domain="Letters of a founder."))
     await outcomes(guided, [CHUNK])
     assert "Letters of a founder." in llm.requests[0].messages[0].text
     assert "are in German" in llm.requests[0].messages[0].text

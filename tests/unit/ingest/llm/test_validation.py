@@ -1,13 +1,12 @@
-"""What a model said, checked against the text and the ontology."""
+"""Tests of validation: what a model said, checked against the text and the ontology."""
 
 from dataclasses import replace
 
 import pytest
 
-from quipu.ingest.llm.conform import Conformer
-from quipu.ingest.llm.grounds import Grounds
-from quipu.ingest.llm.kinds import Kinds
-from quipu.ingest.llm.options import ExtractionOptions
+from quipu.ingest.llm.conversation import ExtractionOptions
+from quipu.ingest.llm.grounding import GroundingText
+from quipu.ingest.llm.validation import EntityTypeMatcher, RecordValidator
 from quipu.model.extraction import (
     ChunkInput,
     ExtractedAlias,
@@ -38,12 +37,12 @@ RULES = Ontology(
 
 
 def conform(*records: ExtractionRecord, text: str = TEXT, ontology: Ontology | None = None) -> Extraction:
-    return conformer(ontology).conform(records, Grounds(ChunkInput(text=text)))
+    return conformer(ontology).validate(records, GroundingText(ChunkInput(text=text)))
 
 
-def conformer(ontology: Ontology | None = None) -> Conformer:
+def conformer(ontology: Ontology | None = None) -> RecordValidator:
     ontology = ontology or Ontology()
-    return Conformer(Kinds(ExtractionOptions(ontology=ontology).types), ontology)
+    return RecordValidator(EntityTypeMatcher(ExtractionOptions(ontology=ontology).types), ontology)
 
 
 def related(source: str, target: str, *keywords: str, description: str = "") -> ExtractedRelation:
@@ -73,9 +72,9 @@ def test_invented_names_go_with_all_that_is_said_of_them() -> None:
         ANN,
     ]
     assert conform(*records).entities[0].name == "Ann Lee"
-    found = made.conform(records, Grounds(ChunkInput(text=TEXT)))
+    found = made.validate(records, GroundingText(ChunkInput(text=TEXT)))
     assert (len(found.entities), found.relations, found.aliases, found.claims) == (1, (), (), ())
-    assert made.dropped.n_invented == 4
+    assert made.dropped.n_ungrounded == 4
 
 
 def test_the_names_of_the_prompts_example_are_invented_unless_the_text_has_them() -> None:
@@ -128,13 +127,13 @@ def test_aliases_and_claims_of_the_text_are_kept() -> None:
 
 def test_a_strict_ontology_drops_other_types_and_their_relations() -> None:
     made = conformer(RULES)
-    found = made.conform(
+    found = made.validate(
         [ANN, ACME, LEEDS, related("Ann Lee", "Leeds", "founded"), related("Ann Lee", "Acme", "founded")],
-        Grounds(ChunkInput(text=TEXT)),
+        GroundingText(ChunkInput(text=TEXT)),
     )
     assert [(each.name, each.type) for each in found.entities] == [("Ann Lee", "Person"), ("Acme", "Company")]
     assert [(each.source, each.target) for each in found.relations] == [("Ann Lee", "Acme")]
-    assert made.dropped.n_outside == 2
+    assert made.dropped.n_outside_ontology == 2
 
 
 def test_a_strict_ontology_drops_claims_about_what_it_leaves_out() -> None:
@@ -145,9 +144,9 @@ def test_a_strict_ontology_drops_claims_about_what_it_leaves_out() -> None:
         ExtractedClaim(subject="Acme", object="Ann Lee", description="Sued her."),
         ExtractedClaim(subject="Acme", description="Lied."),
     ]
-    found = made.conform([ANN, ACME, *claims], Grounds(ChunkInput(text=TEXT)))
+    found = made.validate([ANN, ACME, *claims], GroundingText(ChunkInput(text=TEXT)))
     assert found.claims == tuple(claims[2:])
-    assert made.dropped.n_outside == 2
+    assert made.dropped.n_outside_ontology == 2
 
 
 def test_a_strict_ontology_drops_other_names_of_what_it_leaves_out() -> None:
@@ -162,10 +161,10 @@ def test_a_strict_ontology_drops_other_names_of_what_it_leaves_out() -> None:
         ACME,
         related("Loidis", "Acme", "founded"),
     ]
-    found = made.conform(told, Grounds(ChunkInput(text=text)))
+    found = made.validate(told, GroundingText(ChunkInput(text=text)))
     assert found.aliases == (nan, ac)
-    assert made.dropped.n_outside == 2
-    soft = conformer().conform(told, Grounds(ChunkInput(text=text)))
+    assert made.dropped.n_outside_ontology == 2
+    soft = conformer().validate(told, GroundingText(ChunkInput(text=text)))
     assert len(soft.aliases) == 3
 
 
@@ -215,3 +214,54 @@ def test_a_terms_own_name_passes_where_the_text_has_another_of_its_names() -> No
     ontology = Ontology(glossary=(GlossaryTerm(name="Zenith Holding", aliases=("Acme",)),))
     (entity,) = conform(ExtractedEntity(name="Zenith Holding", type="Organization"), ontology=ontology).entities
     assert (entity.start, entity.end) == (16, 20)
+
+
+DEFAULT = EntityTypeMatcher(ExtractionOptions().types)
+OWN = EntityTypeMatcher(
+    (TypeRule(name="Company", aliases=("firm", "Юрлицо")), TypeRule(name="Gene"), TypeRule(name="Person"))
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("Person", "Person"),
+        ("PERSON", "Person"),
+        ("people", "Person"),
+        ("organisation", "Organization"),
+        ("Companies", "Organization"),
+        ("geo", "Location"),
+        ("natural_object", "NaturalObject"),
+        ("Natural Object", "NaturalObject"),
+        ("Person/Author", "Person"),
+        ("Flower, Plant", "Creature"),
+        ("tool (software)", "Artifact"),
+        ("Location | City", "Location"),
+        ("人物", "Person"),
+        ("Город", "Location"),
+        ("vibe", None),
+        ("", None),
+    ],
+)
+def test_a_type_is_known_by_its_synonyms(said: str, kind: str | None) -> None:
+    assert DEFAULT.find(said) == kind
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("company", "Company"),
+        ("Firms", "Company"),
+        ("юрлицо", "Company"),
+        ("genes", "Gene"),
+        ("author", "Person"),
+        ("City", None),
+    ],
+)
+def test_types_of_ones_own_come_first_and_no_others_count(said: str, kind: str | None) -> None:
+    assert OWN.find(said) == kind
+
+
+def test_the_words_that_tell_a_type_from_a_name_are_casefolded() -> None:
+    assert {"person", "place", "city"} <= DEFAULT.words
+    assert all(word == word.casefold() for word in DEFAULT.words)
