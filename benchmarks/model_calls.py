@@ -7,9 +7,8 @@ from itertools import product
 from quipu.model.chat import ChatRequest, Message, Role
 from quipu.providers.local import ByteTokenizer
 from quipu.providers.openai.catalog import PROVIDERS
-from quipu.providers.openai.chat import OpenAIChat
+from quipu.providers.openai.chat import ChatParameters, OpenAIChat
 from quipu.providers.openai.endpoint import Endpoint
-from quipu.providers.openai.form import ChatParameters
 from quipu.testing.scripted.script import Answering, Reply, Script, Service
 from quipu.testing.server import serving
 

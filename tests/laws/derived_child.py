@@ -90,7 +90,7 @@ def main() -> None:
 
     event.listen(Engine, "before_cursor_execute", fuse.burn)
     note_keys(fuse, keys)
-    OpenAIEmbedder._batch = fuse.around(OpenAIEmbedder._batch)  # type: ignore[method-assign]
+    OpenAIEmbedder._embed_batch = fuse.around(OpenAIEmbedder._embed_batch)  # type: ignore[method-assign]
     RelationalStore.keep = fuse.after_keeping(RelationalStore.keep)  # type: ignore[method-assign]
     do_jobs(fuse, run)
 

@@ -14,7 +14,7 @@ from quipu.errors import Overloaded, Refused, Unavailable
 from quipu.model.chat import FinishReason
 from quipu.model.document import DocumentStatus, SourceDocument
 from quipu.model.results import AddResult
-from quipu.providers.openai import transcript
+from quipu.providers.openai.reply import ReplyAssembler
 from quipu.stores.relational.store import RelationalStore
 from quipu.testing.scripted.fault import Fault, FaultName, mixed
 from quipu.testing.scripted.kind import Kind
@@ -282,7 +282,7 @@ class Seeded:
             LOST_GLEANING,
         ),
         Seeded(Meter, "_count_interrupted", lambda *_: NOTHING, BROKEN_REPLY),
-        Seeded(transcript.Transcript, "finish", FinishReason.STOP, BROKEN_REPLY),
+        Seeded(ReplyAssembler, "finish", FinishReason.STOP, BROKEN_REPLY),
         Seeded(RelationalStore, "retry", lambda *_: asyncio.sleep(0), LOST_GLEANING),
     ],
     ids=["replies are not kept", "tokens", "broken calls", "a broken reply is taken for a whole one", "retry"],

@@ -11,7 +11,7 @@ from quipu.cli.work import work_in_words
 from quipu.errors import QuipuError
 
 if TYPE_CHECKING:
-    from quipu.providers.openai.probe import Finding
+    from quipu.providers.openai.probe import ProbeResult
     from quipu.settings import Settings
     from quipu.wiring.inventory import NamedModel
 
@@ -49,7 +49,7 @@ def secrets_checks(settings: "Settings") -> Iterator[Check]:
         yield Check(name="secrets", outcome="ok", detail=str(file))
 
 
-def _check(named: "NamedModel", found: "Finding", settings: "Settings") -> Check:
+def _check(named: "NamedModel", found: "ProbeResult", settings: "Settings") -> Check:
     name = work_in_words(named.work)
     if found.problem:
         remedy = found.remedy or "Check its name and address."
@@ -59,7 +59,7 @@ def _check(named: "NamedModel", found: "Finding", settings: "Settings") -> Check
     return Check(name=name, outcome="warning" if advice else "ok", detail=detail, remedy=" ".join(advice))
 
 
-def _facts(named: "NamedModel", found: "Finding") -> Iterator[str]:
+def _facts(named: "NamedModel", found: "ProbeResult") -> Iterator[str]:
     """Yield what is known, in the order a reader wants it."""
     if found.took_s is not None:
         first = f" (begins after {found.first_token_s:.1f} s)" if found.first_token_s is not None else ""
@@ -75,7 +75,7 @@ def _facts(named: "NamedModel", found: "Finding") -> Iterator[str]:
     yield f"key {'from ' if named.key else ''}{named.key or 'none'}"
 
 
-def _further_advice(named: "NamedModel", found: "Finding", settings: "Settings") -> Iterator[str]:
+def _further_advice(named: "NamedModel", found: "ProbeResult", settings: "Settings") -> Iterator[str]:
     if found.is_listed is False:
         yield "The server answers for it, but does not list it among its models: check the name."
     if named.price is None and settings.spending.cost is not None:

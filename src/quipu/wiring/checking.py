@@ -7,9 +7,8 @@ from quipu.errors import OverBudget, Overloaded, QuipuError, Refused, TooLong, U
 from quipu.model.chat import ChatRequest, Message, Role
 from quipu.ports.reply_cache import ReplyCache
 from quipu.providers.openai.chat import OpenAIChat
-from quipu.providers.openai.faults import Unreachable
-from quipu.providers.openai.listing import find_window
-from quipu.providers.openai.room import window_remedy
+from quipu.providers.openai.errors import Unreachable, context_window_remedy
+from quipu.providers.openai.session import find_context_window
 from quipu.wrap.chain import EmbedderChain, ModelLink
 from quipu.wrap.meter import Meter
 from quipu.wrap.metered_models import MeteredLLM
@@ -75,12 +74,12 @@ def fitting(chat: OpenAIChat, n_needed: int) -> Check:
 
     async def check(_meter: Meter) -> Notes:
         """Raise Unavailable with both numbers: some servers cut what is too long without a word."""
-        window = await find_window(chat.session)
+        window = await find_context_window(chat.session)
         if window is not None and window < n_needed:
             target = chat.target
             raise Unavailable(
-                f"{target.place} has a context window of {window:,} tokens, and to read a chunk takes {n_needed:,}.",
-                remedy=window_remedy(target.endpoint.provider.name),
+                f"{target.label} has a context window of {window:,} tokens, and to read a chunk takes {n_needed:,}.",
+                remedy=context_window_remedy(target.endpoint.provider.name),
             )
         return ()
 

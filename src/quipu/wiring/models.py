@@ -171,7 +171,7 @@ def _link(model: ChatModel, guards: _Guards, prices: PriceTable, record: Path | 
 
 def _service(chat: Chat) -> str:
     """Return what calls of a model have in common: the model, and where it is."""
-    return chat.target.place if isinstance(chat, OpenAIChat) else chat.identity
+    return chat.target.label if isinstance(chat, OpenAIChat) else chat.identity
 
 
 def _pricing(model: str, prices: PriceTable) -> ModelPricing:

@@ -10,9 +10,8 @@ from quipu.model.secret import Secret, parse_extra
 from quipu.providers.litellm import LiteLlm, LiteLlmParameters
 from quipu.providers.local import ByteTokenizer
 from quipu.providers.openai.catalog import LITELLM, PROVIDERS, Provider, parse_model_name
-from quipu.providers.openai.chat import OpenAIChat
+from quipu.providers.openai.chat import ChatParameters, OpenAIChat
 from quipu.providers.openai.endpoint import Endpoint, Timeouts
-from quipu.providers.openai.form import ChatParameters
 from quipu.settings import Settings
 from quipu.settings.keys import FoundKey, find_key, find_secrets
 from quipu.settings.roles import RoleSettings
@@ -85,7 +84,7 @@ def _shared_address(settings: Settings, table: RoleSettings, name: str) -> str |
         return None
     if name.partition("/")[0] != provider:
         raise InvalidInput(
-            f"The fallback {table.fallback!r} has no address of its own.",
+            f"The fallback {table.fallback!r} has no default address.",
             remedy=f"Name one of a provider that has, or of the server of {name}: docs/providers.",
         )
     return table.llm_base_url or (settings.llm_base_url if name == settings.llm else None)
@@ -202,7 +201,7 @@ def _endpoint(
     """
     endpoint = Endpoint(provider=provider, base_url=base_url, timeouts=_timeouts(settings.llm_timeout_s))
     names, lines = own_key, [endpoint.host]
-    if endpoint.is_own:
+    if endpoint.is_official:
         names = tuple(name for name in (*own_key, provider.key_variable) if name)
         lines += [provider.name, *names]
     found = find_key(names, lines, find_secrets(settings.secrets, settings.index))

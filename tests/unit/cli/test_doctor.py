@@ -84,7 +84,7 @@ def test_a_wrong_key_fails_with_where_to_set_it_and_ends_with_1(cli: Cli, server
     assert ran.code == 1
     (failed,) = [check for check in ran.json if check["outcome"] == "failed"]
     assert "Set QUIPU_LLM_KEY to a key of 127.0.0.1:" in failed["remedy"]
-    assert "OPENAI_API_KEY is sent to api.openai.com alone." in failed["remedy"]
+    assert "OPENAI_API_KEY is sent only to api.openai.com." in failed["remedy"]
     assert wrong not in ran.out
 
 

@@ -74,9 +74,7 @@ def test_a_fallback_without_an_address_is_at_the_server_of_its_model() -> None:
     )
     hosts = [model.chat.target.endpoint.host for model in (*models[Role.ANSWER], *models[Role.JUDGE])]  # type: ignore[union-attr]
     assert hosts == ["gpu:1", "gpu:1", "a", "a"]
-    with pytest.raises(
-        InvalidInput, match=r"'custom/small' has no address of its own\..*Name one of a provider that has"
-    ):
+    with pytest.raises(InvalidInput, match=r"'custom/small' has no default address\..*Name one of a provider that has"):
         chat_models(_settings(_role(Role.ANSWER, "openai/gpt-4.1", fallback="custom/small")))
 
 
@@ -266,7 +264,7 @@ def test_a_model_whose_key_no_variable_may_hold_is_told_of_the_file() -> None:
     ("settings", "complaint"),
     [
         ({"llm": "gpt-4o"}, r"'gpt-4o' is not a model.*Did you mean openai/gpt-4o\?"),
-        ({"llm": "custom/own"}, "custom has no address of its own"),
+        ({"llm": "custom/own"}, "custom has no default address"),
         ({"reranker": "jina"}, "'jina' is not a model"),
         ({"reranker": "litellm/x"}, "litellm is asked for chat only"),
         ({"embedder": "openai"}, "The embedder 'openai' needs a model"),

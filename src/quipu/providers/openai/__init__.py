@@ -1,1 +1,1 @@
-"""Any server that speaks OpenAI's HTTP interface: chat, embeddings and rerankers."""
+"""Models of any OpenAI-compatible server: chat, embeddings and rerankers."""

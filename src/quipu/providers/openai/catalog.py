@@ -1,4 +1,4 @@
-"""Catalog: the services that are known by name, and how a model of theirs is written ("ollama/qwen3:8b")."""
+"""Catalog of services and embedding models that are known by name; parses model names such as "ollama/qwen3:8b"."""
 
 import re
 from collections.abc import Mapping
@@ -10,16 +10,16 @@ from types import MappingProxyType
 from quipu.errors import InvalidInput
 
 
-class JsonAbility(StrEnum):
-    """What a server enforces of a reply: a JSON schema, some JSON object, or nothing."""
+class JsonSupport(StrEnum):
+    """What a server enforces in a reply: a JSON schema, any JSON object, or nothing."""
 
     SCHEMA = "schema"
     OBJECT = "object"
     NONE = "none"
 
 
-class RerankShape(StrEnum):
-    """The forms a request to rerank takes. `standard`: Jina's, Cohere's, vLLM's; Voyage and TEI have their own."""
+class RerankFormat(StrEnum):
+    """The formats of a rerank request. Jina, Cohere and vLLM use `standard`; Voyage and TEI have their own."""
 
     STANDARD = "standard"
     VOYAGE = "voyage"
@@ -27,8 +27,8 @@ class RerankShape(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InputKind:
-    """The parameter that tells an embedding service questions from passages, and its two values; "" for none."""
+class InputType:
+    """The parameter by which an embedding service tells questions from passages, and its values; "" for none."""
 
     parameter: str = ""
     query: str = ""
@@ -37,28 +37,28 @@ class InputKind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """What is known of a service. Where it turns out otherwise, the adapters find out and remember.
+    """What is known of a service. The adapters correct it for themselves when the service rejects a request.
 
-    `concurrency` is how many calls at once it bears to begin with; `batch_texts` how many texts a call to embed or
-    rerank may have.
+    `concurrency` is the highest number of concurrent calls. `batch_texts` is the number of texts in one request for
+    embeddings or scores.
     """
 
     name: str
     title: str
-    base_url: str = ""  # "": has to be given
-    domains: tuple[str, ...] = ()  # where each user has an address of their own: what its host ends in
+    base_url: str = ""  # "": the user must set it
+    domains: tuple[str, ...] = ()  # if each user has an own address: the end of its host name
     key_variable: str = ""  # "": no key needed
-    is_local: bool = False  # free, on a machine of one's own
+    is_local: bool = False  # on the user's own machine, and free
     concurrency: int = 16
-    json: JsonAbility = JsonAbility.SCHEMA
+    json: JsonSupport = JsonSupport.SCHEMA
     limit_name: str = "max_tokens"
     batch_texts: int = 64
-    input_kind: InputKind = InputKind()
+    input_type: InputType = InputType()
     dimension_parameter: str = "dimensions"
     rerank_url: str = ""  # "": base_url
-    rerank_shape: RerankShape = RerankShape.STANDARD
+    rerank_format: RerankFormat = RerankFormat.STANDARD
     api_version: str = ""
-    start: str = ""  # how a local server is started
+    start: str = ""  # the command that starts a local server
     note: str = ""
 
 
@@ -95,7 +95,7 @@ _LISTED = (
         concurrency=4,
         batch_texts=32,
         start="ollama serve",
-        note="On most machines its context window is 4,096 tokens unless OLLAMA_CONTEXT_LENGTH says otherwise.",
+        note="On most machines its context window is 4,096 tokens unless OLLAMA_CONTEXT_LENGTH is set.",
     ),
     Provider(
         name="lmstudio",
@@ -122,14 +122,14 @@ _LISTED = (
         concurrency=1,
         batch_texts=16,
         start="llama-server -m MODEL.gguf -c 16384",
-        note="Calls at once share the context window: raise llm_concurrency together with its --parallel.",
+        note="Concurrent calls share the context window: raise llm_concurrency together with its --parallel.",
     ),
     Provider(
         name="deepseek",
         title="DeepSeek",
         base_url="https://api.deepseek.com/v1",
         key_variable="DEEPSEEK_API_KEY",
-        json=JsonAbility.OBJECT,
+        json=JsonSupport.OBJECT,
     ),
     Provider(
         name="gemini",
@@ -144,8 +144,8 @@ _LISTED = (
         base_url="https://api.anthropic.com/v1",
         key_variable="ANTHROPIC_API_KEY",
         concurrency=8,
-        json=JsonAbility.NONE,
-        note="Its compatible address caches no prompts; litellm/anthropic/MODEL speaks its own.",
+        json=JsonSupport.NONE,
+        note="Its compatible interface caches no prompts; litellm/anthropic/MODEL uses its native one.",
     ),
     Provider(
         name="openrouter",
@@ -168,7 +168,7 @@ _LISTED = (
         base_url="https://api.groq.com/openai/v1",
         key_variable="GROQ_API_KEY",
         concurrency=8,
-        json=JsonAbility.OBJECT,
+        json=JsonSupport.OBJECT,
         limit_name="max_completion_tokens",
     ),
     Provider(
@@ -183,7 +183,7 @@ _LISTED = (
         base_url="https://api.jina.ai/v1",
         key_variable="JINA_API_KEY",
         concurrency=8,
-        input_kind=InputKind(parameter="task", query="retrieval.query", passage="retrieval.passage"),
+        input_type=InputType(parameter="task", query="retrieval.query", passage="retrieval.passage"),
         note="Embeddings and reranking.",
     ),
     Provider(
@@ -201,9 +201,9 @@ _LISTED = (
         key_variable="VOYAGE_API_KEY",
         concurrency=8,
         batch_texts=128,
-        input_kind=InputKind(parameter="input_type", query="query", passage="document"),
+        input_type=InputType(parameter="input_type", query="query", passage="document"),
         dimension_parameter="output_dimension",
-        rerank_shape=RerankShape.VOYAGE,
+        rerank_format=RerankFormat.VOYAGE,
         note="Embeddings and reranking.",
     ),
     Provider(
@@ -213,7 +213,7 @@ _LISTED = (
         is_local=True,
         concurrency=8,
         batch_texts=32,
-        rerank_shape=RerankShape.TEI,
+        rerank_format=RerankFormat.TEI,
         start="text-embeddings-router --model-id MODEL --port 8080",
         note="Embeddings and reranking.",
     ),
@@ -221,11 +221,11 @@ _LISTED = (
         name="custom",
         title="another server",
         concurrency=4,
-        note="Any other OpenAI-compatible server: its address has to be given.",
+        note="Any other OpenAI-compatible server: its address must be set.",
     ),
 )
 
-PROVIDERS: Mapping[str, Provider] = MappingProxyType({each.name: each for each in _LISTED})
+PROVIDERS: Mapping[str, Provider] = MappingProxyType({provider.name: provider for provider in _LISTED})
 
 _OTHER_NAMES = {
     "azure-openai": "azure",
@@ -257,36 +257,102 @@ _PROVIDER_BY_MODEL = (
 
 
 def parse_model_name(text: str) -> tuple[str, str]:
-    """Return provider and model of a name like "openrouter/deepseek/deepseek-chat": what is before the first slash.
+    """Split a name such as "openrouter/deepseek/deepseek-chat" into provider and model, at the first slash.
 
-    The provider is a key of PROVIDERS, or LITELLM. Raises InvalidInput with the name that may have been meant.
+    The provider is a key of PROVIDERS, or LITELLM. Raises InvalidInput that suggests a similar name.
     """
     provider, slash, model = (part.strip() for part in text.partition("/"))
     if slash and model and (provider in PROVIDERS or provider == LITELLM):
         return provider, model
-    near = _near(provider, model) if slash else _guessed(provider)
-    known = f"Providers: {', '.join(PROVIDERS)}, {LITELLM}."
+    suggestion = _suggest_provider(provider, model) if slash else _guess_provider(provider)
+    listed = f"Providers: {', '.join(PROVIDERS)}, {LITELLM}."
     raise InvalidInput(
-        f"{text!r} is not a model: it is written provider/model.",
-        remedy=f"Did you mean {near}? {known}" if near else known,
+        f"{text!r} is not a model name: write provider/model.",
+        remedy=f"Did you mean {suggestion}? {listed}" if suggestion else listed,
     )
 
 
-def _near(provider: str, model: str) -> str:
-    """Return the name with the provider that may have been meant, "" for none."""
+def _suggest_provider(provider: str, model: str) -> str:
+    """Return the name with the most similar provider, "" for none."""
     folded = provider.lower()
     if not model:
         return f"{folded}/MODEL" if folded in PROVIDERS else ""
     close = [folded] if folded in PROVIDERS else get_close_matches(folded, PROVIDERS, n=1, cutoff=0.7)
-    named = _OTHER_NAMES.get(folded) or next(iter(close), "")
-    return f"{named}/{model}" if named else f"openrouter/{provider}/{model}"
+    name = _OTHER_NAMES.get(folded) or next(iter(close), "")
+    return f"{name}/{model}" if name else f"openrouter/{provider}/{model}"
 
 
-def _guessed(model: str) -> str:
-    """Return a model that was named without its provider, with it."""
+def _guess_provider(model: str) -> str:
+    """Return a model named without its provider as provider/model, guessed from the name."""
     if model.lower() in PROVIDERS:
         return f"{model.lower()}/MODEL"
-    known = next((provider for pattern, provider in _PROVIDER_BY_MODEL if pattern.match(model)), "")
-    if not known and model:
-        known = "ollama" if re.search(r"\w:\w|llama|qwen|gemma|phi", model, re.IGNORECASE) else "openai"
-    return f"{known}/{model}" if known else ""
+    provider = next((provider for pattern, provider in _PROVIDER_BY_MODEL if pattern.match(model)), "")
+    if not provider and model:
+        provider = "ollama" if re.search(r"\w:\w|llama|qwen|gemma|phi", model, re.IGNORECASE) else "openai"
+    return f"{provider}/{model}" if provider else ""
+
+
+_RETRIEVE = "Represent this sentence for searching relevant passages: "
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingModel:
+    """What is known of an embedding model: `dimension` (None: to be measured), and `max_tokens` of one text."""
+
+    dimension: int | None = None
+    max_tokens: int = 2_048
+    query_prefix: str = ""
+    passage_prefix: str = ""
+
+
+_UNKNOWN_MODEL = EmbeddingModel()
+_E5 = EmbeddingModel(max_tokens=512, query_prefix="query: ", passage_prefix="passage: ")
+
+# The first matching pattern counts. Prefixes and lengths come from the model cards.
+_EMBEDDING_MODELS = (
+    ("text-embedding-3-small|text-embedding-ada-002", EmbeddingModel(dimension=1536, max_tokens=8_191)),
+    ("text-embedding-3-large", EmbeddingModel(dimension=3072, max_tokens=8_191)),
+    (
+        "nomic-embed-text",
+        EmbeddingModel(
+            dimension=768, max_tokens=2_048, query_prefix="search_query: ", passage_prefix="search_document: "
+        ),
+    ),
+    (
+        "e5-mistral|e5-.*-instruct|qwen3-embedding",
+        EmbeddingModel(
+            max_tokens=8_192,
+            query_prefix="Instruct: Given a question, retrieve passages that answer it\nQuery: ",
+        ),
+    ),
+    (r"(^|[/_-])e5[_-]", _E5),
+    ("mxbai-embed-large", EmbeddingModel(dimension=1024, max_tokens=512, query_prefix=_RETRIEVE)),
+    (
+        "arctic-embed2|arctic-embed-.*-v2",
+        EmbeddingModel(max_tokens=8_192, query_prefix="query: "),
+    ),
+    ("arctic-embed", EmbeddingModel(max_tokens=512, query_prefix=_RETRIEVE)),
+    ("bge-m3", EmbeddingModel(dimension=1024, max_tokens=8_192)),
+    ("bge-(small|base|large)-en", EmbeddingModel(max_tokens=512, query_prefix=_RETRIEVE)),
+    ("all-minilm", EmbeddingModel(max_tokens=256)),
+    (
+        "embeddinggemma",
+        EmbeddingModel(
+            dimension=768,
+            max_tokens=2_048,
+            query_prefix="task: search result | query: ",
+            passage_prefix="title: none | text: ",
+        ),
+    ),
+    ("jina-embeddings-v3", EmbeddingModel(dimension=1024, max_tokens=8_192)),
+    ("jina-embeddings|voyage-|mistral-embed", EmbeddingModel(max_tokens=8_192)),
+    ("gemini-embedding", EmbeddingModel(max_tokens=2_048)),
+    ("embed-(english|multilingual)-", EmbeddingModel(max_tokens=512)),
+)
+
+
+def known_embedding_model(name: str) -> EmbeddingModel:
+    """Return what is known of the embedding model with this name."""
+    return next(
+        (model for pattern, model in _EMBEDDING_MODELS if re.search(pattern, name, re.IGNORECASE)), _UNKNOWN_MODEL
+    )

@@ -1,4 +1,4 @@
-"""Probe: what one small call shows of a model, and what to change, for `quipu doctor`."""
+"""Probes for `quipu doctor`: one small call to a model, and what to change."""
 
 import json
 import re
@@ -8,21 +8,20 @@ from dataclasses import dataclass
 
 from quipu.errors import QuipuError
 from quipu.model.chat import ChatRequest, Completion, Message, Role
-from quipu.providers.openai.catalog import JsonAbility
+from quipu.providers.openai.catalog import JsonSupport
 from quipu.providers.openai.chat import OpenAIChat
 from quipu.providers.openai.embeddings import OpenAIEmbedder
 from quipu.providers.openai.endpoint import Target
-from quipu.providers.openai.faults import Unreachable
-from quipu.providers.openai.fields import at
-from quipu.providers.openai.listing import find_window, list_models
+from quipu.providers.openai.errors import Unreachable, context_window_remedy
+from quipu.providers.openai.reply import value_at
 from quipu.providers.openai.rerank import HttpReranker
-from quipu.providers.openai.room import window_remedy
+from quipu.providers.openai.session import find_context_window, list_models
 from quipu.text.thinking import strip_thinking
 
-MIN_WINDOW = 8_192  # tokens: instructions, a chunk of 1,200 tokens and a long reply
+MIN_WINDOW = 8_192  # tokens for the instructions, a chunk of 1,200 tokens and a long reply
 
 _MIN_TOKENS_PER_S = 10.0
-_MIN_WRITING_S = 0.2  # what comes faster was written before and held back
+_MIN_WRITING_S = 0.2  # a faster stream was written before and buffered
 _SCHEMA = {
     "type": "object",
     "properties": {"quipu": {"type": "string"}},
@@ -40,10 +39,10 @@ _PASSAGE = "Quipus are records kept in knotted cords."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """What is known of a model after one small call; None for what does not apply or could not be found out.
+class ProbeResult:
+    """What one small call showed of a model. None: it does not apply or is unknown.
 
-    `problem` is why the call failed, "" where it did not; `json` what the server enforced; `advice` what to change.
+    `problem` is why the call failed, "" if it succeeded; `json` is what the server enforced; `advice` what to change.
     """
 
     name: str
@@ -52,7 +51,7 @@ class Finding:
     problem: str = ""
     remedy: str = ""
     is_listed: bool | None = None
-    json: JsonAbility | None = None
+    json: JsonSupport | None = None
     context_window: int | None = None
     dimension: int | None = None
     first_token_s: float | None = None
@@ -61,8 +60,8 @@ class Finding:
     advice: tuple[str, ...] = ()
 
 
-async def probe_chat(chat: OpenAIChat, clock: Callable[[], float] = time.perf_counter) -> Finding:
-    """Return what a call that asks for JSON, and the server's own lists, tell of a chat model."""
+async def probe_chat(chat: OpenAIChat, clock: Callable[[], float] = time.perf_counter) -> ProbeResult:
+    """Probe a chat model with a request for JSON, and look it up in the lists of its server."""
     arrivals: list[float] = []
     started = clock()
     try:
@@ -70,16 +69,16 @@ async def probe_chat(chat: OpenAIChat, clock: Callable[[], float] = time.perf_co
     except QuipuError as error:
         return _failed(chat.target, error)
     took_s = clock() - started
-    listed = [each.name for each in await list_models(chat.session)]
-    window = await find_window(chat.session)
+    listed = [model.name for model in await list_models(chat.session)]
+    window = await find_context_window(chat.session)
     first_s = arrivals[0] - started if arrivals else None
     writing_s = arrivals[-1] - arrivals[0] if arrivals else 0.0
     speed = reply.tokens.output / (writing_s if writing_s > _MIN_WRITING_S else took_s) if took_s > 0 else None
-    return Finding(
+    return ProbeResult(
         name=chat.target.name,
         host=chat.target.endpoint.host,
         is_listed=chat.target.model in listed if listed else None,
-        json=_enforced(reply.text, chat.form.json),
+        json=_enforced_json(reply.text, chat.capabilities.json),
         context_window=window,
         first_token_s=first_s,
         tokens_per_s=speed,
@@ -88,8 +87,8 @@ async def probe_chat(chat: OpenAIChat, clock: Callable[[], float] = time.perf_co
     )
 
 
-async def probe_embedder(embedder: OpenAIEmbedder, clock: Callable[[], float] = time.perf_counter) -> Finding:
-    """Return what a call for one vector tells of an embedding model."""
+async def probe_embedder(embedder: OpenAIEmbedder, clock: Callable[[], float] = time.perf_counter) -> ProbeResult:
+    """Probe an embedding model with a request for one vector."""
     started = clock()
     try:
         dimension = await embedder.measure()
@@ -97,23 +96,23 @@ async def probe_embedder(embedder: OpenAIEmbedder, clock: Callable[[], float] = 
         return _failed(embedder.target, error)
     took_s = clock() - started
     host = embedder.target.endpoint.host
-    return Finding(name=embedder.target.name, host=host, dimension=dimension, took_s=took_s)
+    return ProbeResult(name=embedder.target.name, host=host, dimension=dimension, took_s=took_s)
 
 
-async def probe_reranker(reranker: HttpReranker, clock: Callable[[], float] = time.perf_counter) -> Finding:
-    """Return what scoring two texts tells of a reranker."""
+async def probe_reranker(reranker: HttpReranker, clock: Callable[[], float] = time.perf_counter) -> ProbeResult:
+    """Probe a reranker with two texts."""
     started = clock()
     try:
         scores = await reranker.score("What are quipus?", [_PASSAGE, "Rain fell on the harbour all day."])
     except QuipuError as error:
         return _failed(reranker.target, error)
     took_s = clock() - started
-    advice = () if scores[0] > scores[1] else ("It scores a text beside the question higher: is it a reranker?",)
-    return Finding(name=reranker.target.name, host=reranker.target.endpoint.host, took_s=took_s, advice=advice)
+    advice = () if scores[0] > scores[1] else ("It gives an unrelated text the higher score: is it a reranker?",)
+    return ProbeResult(name=reranker.target.name, host=reranker.target.endpoint.host, took_s=took_s, advice=advice)
 
 
-def _failed(target: Target, error: QuipuError) -> Finding:
-    return Finding(
+def _failed(target: Target, error: QuipuError) -> ProbeResult:
+    return ProbeResult(
         name=target.name,
         host=target.endpoint.host,
         is_reachable=not isinstance(error, Unreachable),
@@ -122,27 +121,27 @@ def _failed(target: Target, error: QuipuError) -> Finding:
     )
 
 
-def _enforced(text: str, accepted: JsonAbility) -> JsonAbility:
-    """Return what was enforced of a reply: the request never named the schema's field, so a free reply lacks it."""
+def _enforced_json(text: str, accepted: JsonSupport) -> JsonSupport:
+    """Return what the server enforced: the prompt does not name the schema's field, so a free reply lacks it."""
     try:
         parsed: object = json.loads(_FENCE.sub("", strip_thinking(text)))
     except ValueError:
-        return JsonAbility.NONE
-    if accepted is JsonAbility.SCHEMA and isinstance(at(parsed, "quipu"), str):
-        return JsonAbility.SCHEMA
-    return JsonAbility.OBJECT if isinstance(parsed, dict) and accepted is not JsonAbility.NONE else JsonAbility.NONE
+        return JsonSupport.NONE
+    if accepted is JsonSupport.SCHEMA and isinstance(value_at(parsed, "quipu"), str):
+        return JsonSupport.SCHEMA
+    return JsonSupport.OBJECT if isinstance(parsed, dict) and accepted is not JsonSupport.NONE else JsonSupport.NONE
 
 
 def _advice(target: Target, reply: Completion, window: int | None, speed: float | None) -> tuple[str, ...]:
-    found: list[str] = []
+    advice: list[str] = []
     if window is not None and window < MIN_WINDOW:
-        wider = window_remedy(target.endpoint.provider.name)
-        found.append(f"A context window of {window:,} tokens is too small for extraction. {wider}")
+        remedy = context_window_remedy(target.endpoint.provider.name)
+        advice.append(f"A context window of {window:,} tokens is too small for extraction. {remedy}")
     if not strip_thinking(reply.text).strip():
-        found.append(
+        advice.append(
             "It spent the whole reply on reasoning, which costs time and money in extraction: turn it off with extra, "
             'as in {"reasoning_effort": "none"} or {"chat_template_kwargs": {"enable_thinking": false}}.'
         )
     if speed is not None and speed < _MIN_TOKENS_PER_S:
-        found.append(f"At {speed:.1f} tokens a second a chunk takes minutes: use a smaller model or a GPU.")
-    return tuple(found)
+        advice.append(f"At {speed:.1f} tokens a second a chunk takes minutes: use a smaller model or a GPU.")
+    return tuple(advice)

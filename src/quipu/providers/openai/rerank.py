@@ -1,4 +1,4 @@
-"""Rerank: a reranker over the common /rerank request, in the shapes of Jina, Cohere, vLLM, Voyage and TEI."""
+"""Reranker over the common /rerank request, in the formats of Jina, Cohere, vLLM, Voyage and TEI."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -6,28 +6,33 @@ from math import isfinite
 
 from quipu.errors import Overloaded
 from quipu.model.chat import TokenCount
-from quipu.providers.openai.catalog import RerankShape
+from quipu.providers.openai.catalog import RerankFormat
 from quipu.providers.openai.endpoint import Endpoint, Target
-from quipu.providers.openai.explain import explained
-from quipu.providers.openai.fields import at, count_at, list_at
-from quipu.providers.openai.said import Fault, Said
-from quipu.providers.openai.session import Session, deadline
-from quipu.providers.openai.vectors import in_order, read_tokens
+from quipu.providers.openai.reply import (
+    ErrorReply,
+    ParsedReply,
+    count_at,
+    list_at,
+    order_by_index,
+    parse_token_count,
+    value_at,
+)
+from quipu.providers.openai.session import HttpSession, deadline
 from quipu.text.formatting import format_count
 
 _BATCH_TEXTS = 100
 
 
 class HttpReranker:
-    """Scores texts by a remote cross-encoder. A server of unknown shape is tried with the common one, then TEI's."""
+    """Scores texts with a remote cross-encoder. If a server rejects the common format, TEI's is tried."""
 
     def __init__(self, endpoint: Endpoint, model: str, *, count_tokens: Callable[[str], int]) -> None:
         self.target = Target(endpoint=endpoint, model=model)
-        self.session = Session(self.target)
-        self._count = count_tokens
+        self.session = HttpSession(self.target)
+        self._count_tokens = count_tokens
         provider = endpoint.provider
-        self._shape = provider.rerank_shape
-        self._most_texts = provider.batch_texts if provider.rerank_shape is RerankShape.TEI else _BATCH_TEXTS
+        self._format = provider.rerank_format
+        self._max_texts = provider.batch_texts if provider.rerank_format is RerankFormat.TEI else _BATCH_TEXTS
         self.url = self._rerank_url()
 
     @property
@@ -36,18 +41,18 @@ class HttpReranker:
         return self.target.name
 
     async def score(self, question: str, texts: Sequence[str]) -> list[float]:
-        """Return a score for each text, higher is better; raises as `LLM.complete` does."""
+        """Return one score per text, higher is better. Raises as `LLM.complete` does."""
         scores, _ = await self.score_counted(question, texts)
         return scores
 
     async def score_counted(self, question: str, texts: Sequence[str]) -> tuple[list[float], TokenCount]:
-        """Return what `score` does, and the tokens the service has read: by our count where it does not say."""
+        """Return the scores, and the tokens the service read; if it does not report them, by our own count."""
         scores: list[float] = []
         tokens = TokenCount()
-        for start in range(0, len(texts), self._most_texts):
-            found, read = await self._batch(question, texts[start : start + self._most_texts])
-            scores += found
-            tokens += read
+        for start in range(0, len(texts), self._max_texts):
+            batch_scores, batch_tokens = await self._score_batch(question, texts[start : start + self._max_texts])
+            scores += batch_scores
+            tokens += batch_tokens
         return scores, tokens
 
     async def aclose(self) -> None:
@@ -56,67 +61,74 @@ class HttpReranker:
 
     def _rerank_url(self) -> str:
         endpoint, provider = self.target.endpoint, self.target.endpoint.provider
-        if self._shape is RerankShape.TEI:
-            return endpoint.beside("/rerank")
+        if self._format is RerankFormat.TEI:
+            return endpoint.url_outside_api("/rerank")
         if provider.rerank_url and endpoint.is_default:
             return f"{provider.rerank_url}/rerank"
         return endpoint.url("/rerank", self.target.model)
 
-    async def _batch(self, question: str, texts: Sequence[str]) -> tuple[list[float], TokenCount]:
-        shape = self._shape
+    async def _score_batch(self, question: str, texts: Sequence[str]) -> tuple[list[float], TokenCount]:
+        rerank_format = self._format
         try:
-            return await self._ask(question, texts, shape)
-        except Fault as fault:
-            said = fault.said
-        wants_texts = said.status in (400, 422) and ("`texts`" in said.words or said.parameter == "texts")
-        if shape is RerankShape.TEI or not wants_texts:
-            raise await explained(said, self.session)
-        self._shape, self.url = RerankShape.TEI, self.target.endpoint.beside("/rerank")
-        return await self._batch(question, texts)
+            return await self._request(question, texts, rerank_format)
+        except ErrorReply as error:
+            reply = error.reply
+        needs_texts = reply.status in (400, 422) and ("`texts`" in reply.searchable or reply.parameter == "texts")
+        if rerank_format is RerankFormat.TEI or not needs_texts:
+            raise await self.session.error_for(reply)
+        self._format, self.url = RerankFormat.TEI, self.target.endpoint.url_outside_api("/rerank")
+        return await self._score_batch(question, texts)
 
-    async def _ask(self, question: str, texts: Sequence[str], shape: RerankShape) -> tuple[list[float], TokenCount]:
+    async def _request(
+        self, question: str, texts: Sequence[str], rerank_format: RerankFormat
+    ) -> tuple[list[float], TokenCount]:
         until = deadline(self.target.endpoint.timeouts.total_s)
-        said = await self.session.post_whole(self.url, _write(question, texts, self.target, shape), until)
-        scores = _read(said, len(texts), self.target.place)
-        self.session.has_answered = True
-        return scores, read_tokens(said) or TokenCount(input=sum(map(self._count, (question, *texts))))
+        body = _write_request(question, texts, self.target, rerank_format)
+        reply = await self.session.post_json(self.url, body, until)
+        scores = _parse_scores(reply, len(texts), self.target.label)
+        self.session.has_succeeded = True
+        tokens = parse_token_count(reply) or TokenCount(input=sum(map(self._count_tokens, (question, *texts))))
+        return scores, tokens
 
 
-def _write(question: str, texts: Sequence[str], target: Target, shape: RerankShape) -> bytes:
+def _write_request(question: str, texts: Sequence[str], target: Target, rerank_format: RerankFormat) -> bytes:
     body: dict[str, object] = {"model": target.model, "query": question}
-    if shape is RerankShape.TEI:
+    if rerank_format is RerankFormat.TEI:
         body |= {"texts": list(texts), "truncate": True}
     else:
-        limit = "top_k" if shape is RerankShape.VOYAGE else "top_n"
+        limit = "top_k" if rerank_format is RerankFormat.VOYAGE else "top_n"
         body |= {"documents": list(texts), limit: len(texts)}
         if target.endpoint.provider.name == "jina":
             body["return_documents"] = False
     return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
 
 
-def _read(said: Said, n_texts: int, place: str) -> list[float]:
-    """Return the scores in the order of the texts. Raises Fault where it is no answer, Overloaded where it is odd."""
-    results = _results(said.body)
+def _parse_scores(reply: ParsedReply, n_texts: int, label: str) -> list[float]:
+    """Return the scores in the order of the texts.
+
+    Raises ErrorReply if the reply holds no scores, Overloaded if they are too few or not numbers.
+    """
+    results = _results(reply.body)
     if results is None:
-        raise Fault(said)
-    order = in_order([count_at(each, "index") for each in results], n_texts)
-    scores = [_score(each) for each in results]
+        raise ErrorReply(reply)
+    order = order_by_index([count_at(result, "index") for result in results], n_texts)
+    scores = [_score(result) for result in results]
     if order is None or not all(map(isfinite, scores)):
         raise Overloaded(
-            f"{place} scored {len(results)} of {format_count(n_texts, 'text')}, or not in numbers.",
+            f"{label} scored {len(results)} of {format_count(n_texts, 'text')}, or not in numbers.",
             remedy="Try again.",
             may_cost=True,
         )
-    return [scores[place] for place in order]
+    return [scores[position] for position in order]
 
 
 def _results(body: object) -> Sequence[object] | None:
     if isinstance(body, list):
         return body
-    return next((list_at(body, name) for name in ("results", "data") if isinstance(at(body, name), list)), None)
+    return next((list_at(body, name) for name in ("results", "data") if isinstance(value_at(body, name), list)), None)
 
 
 def _score(result: object) -> float:
-    found = at(result, "relevance_score")
-    found = at(result, "score") if found is None else found
-    return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else float("nan")
+    score = value_at(result, "relevance_score")
+    score = value_at(result, "score") if score is None else score
+    return float(score) if isinstance(score, int | float) and not isinstance(score, bool) else float("nan")

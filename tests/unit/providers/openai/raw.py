@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from quipu.model.chat import ChatRequest, Message, Role
 from quipu.model.secret import Secret
 from quipu.providers.openai.catalog import PROVIDERS
-from quipu.providers.openai.chat import OpenAIChat
+from quipu.providers.openai.chat import ChatParameters, OpenAIChat
 from quipu.providers.openai.endpoint import Endpoint, Timeouts
-from quipu.providers.openai.form import ChatParameters
 
 KEY = "sk-test-0123456789abcdef"
 HELLO = ChatRequest(messages=(Message("user", "Hello."),), role=Role.ANSWER, max_output_tokens=1_000)

@@ -3,7 +3,7 @@
 import pytest
 
 from quipu.errors import InvalidInput
-from quipu.providers.openai.catalog import LITELLM, PROVIDERS, parse_model_name
+from quipu.providers.openai.catalog import LITELLM, PROVIDERS, known_embedding_model, parse_model_name
 
 
 @pytest.mark.parametrize(
@@ -56,3 +56,27 @@ def test_what_runs_at_home_needs_no_key_and_what_does_not_needs_one() -> None:
     assert all(bool(each.key_variable) is not each.is_local for each in known)
     assert all("localhost" in each.base_url for each in known if each.is_local)
     assert all(each.base_url.startswith("https://") for each in known if not each.is_local and each.name != "azure")
+
+
+@pytest.mark.parametrize(
+    ("name", "dimension", "query_prefix"),
+    [
+        ("text-embedding-3-small", 1536, ""),
+        ("text-embedding-3-large", 3072, ""),
+        ("nomic-embed-text:v1.5", 768, "search_query: "),
+        ("intfloat/multilingual-e5-large", None, "query: "),
+        ("e5-base-v2", None, "query: "),
+        (
+            "intfloat/multilingual-e5-large-instruct",
+            None,
+            "Instruct: Given a question, retrieve passages that answer it\nQuery: ",
+        ),
+        ("BAAI/bge-m3", 1024, ""),
+        ("snowflake-arctic-embed2", None, "query: "),
+        ("my-own-model", None, ""),
+    ],
+)
+def test_what_is_known_is_found_by_name(name: str, dimension: int | None, query_prefix: str) -> None:
+    known = known_embedding_model(name)
+    assert (known.dimension, known.query_prefix) == (dimension, query_prefix)
+    assert known.max_tokens >= 256

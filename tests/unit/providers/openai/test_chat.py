@@ -1,18 +1,26 @@
 """A chat model against the scripted server and against one that sends raw bytes."""
 
 import asyncio
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from quipu.errors import Overloaded, Refused, TooLong, Unavailable
-from quipu.model.chat import FinishReason, Message, TokenCount
-from quipu.providers.openai.catalog import PROVIDERS, JsonAbility
-from quipu.providers.openai.chat import OpenAIChat
-from quipu.providers.openai.endpoint import Endpoint
-from quipu.providers.openai.form import ChatParameters
+from quipu.errors import InvalidInput, Overloaded, Refused, TooLong, Unavailable
+from quipu.model.chat import ChatRequest, FinishReason, Message, Role, TokenCount
+from quipu.providers.openai.catalog import PROVIDERS, JsonSupport
+from quipu.providers.openai.chat import (
+    ChatCapabilities,
+    ChatParameters,
+    OpenAIChat,
+    initial_capabilities,
+    without_rejected_part,
+    write_chat_request,
+)
+from quipu.providers.openai.endpoint import Endpoint, Target
+from quipu.providers.openai.reply import ParsedReply, parse_reply
 from quipu.testing.scripted.fault import Fault, FaultName
 from quipu.testing.scripted.script import Answering, Reply, Script, Service
 from quipu.testing.server import ServerHandle, serving
@@ -177,9 +185,9 @@ async def test_parameters_a_server_rejects_are_not_sent_again(server: ServerHand
         completion = await chat.complete(request)
         assert len(server.stats().requests) == n_asked + 1
     assert completion.text == SAID
-    form = chat.form
+    form = chat.capabilities
     assert (form.limit_name, form.has_temperature, form.has_usage_option) == ("max_tokens", False, False)
-    assert form.json is JsonAbility.NONE
+    assert form.json is JsonSupport.NONE
 
 
 async def test_a_request_that_fits_gets_the_room_there_is_for_its_reply(server: ServerHandle) -> None:
@@ -219,7 +227,7 @@ async def test_a_missing_key_is_noticed_before_anything_is_sent() -> None:
     await chat.aclose()
 
 
-async def test_a_page_from_on_the_way_is_transient_once_the_address_has_answered(server: ServerHandle) -> None:
+async def test_a_page_from_on_the_way_is_transient_once_the_address_has_succeeded(server: ServerHandle) -> None:
     async with chatting(server.base_url) as chat:
         server.configure(_script())
         await chat.complete(HELLO)
@@ -419,3 +427,185 @@ async def test_connections_are_made_once_for_each_event_loop(server: ServerHandl
     texts = [await asyncio.to_thread(asyncio.run, ask()) for _ in range(2)]
     assert [*texts, await ask()] == [SAID] * 3
     await chat.aclose()
+
+
+REQUEST = ChatRequest(
+    messages=(Message("system", "Read."), Message("user", "Кипу.")),
+    role=Role.EXTRACT,
+    max_output_tokens=4_096,
+    schema='{"type": "object"}',
+)
+
+
+def _target(provider: str = "openai", model: str = "gpt-4.1-mini") -> Target:
+    return Target(endpoint=endpoint("http://gate.example/v1", provider), model=model)
+
+
+def _body(
+    form: ChatCapabilities, parameters: ChatParameters | None = None, request: ChatRequest = REQUEST
+) -> dict[str, object]:
+    parsed: dict[str, object] = json.loads(
+        write_chat_request(request, _target(), form, parameters or ChatParameters(), is_streamed=form.can_stream)
+    )
+    return parsed
+
+
+def _rejected(message: str, param: str = "", status: int = 400) -> ParsedReply:
+    return parse_reply(status, {}, json.dumps({"error": {"message": message, "param": param or None}}).encode())
+
+
+def test_a_request_is_written_in_full() -> None:
+    assert _body(ChatCapabilities()) == {
+        "model": "gpt-4.1-mini",
+        "messages": [{"role": "system", "content": "Read."}, {"role": "user", "content": "Кипу."}],
+        "max_tokens": 4_096,
+        "temperature": 0.0,
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"name": "reply", "schema": {"type": "object"}, "strict": True},
+        },
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+
+
+def test_what_a_server_does_not_take_is_left_out() -> None:
+    form = ChatCapabilities(has_temperature=False, json=JsonSupport.NONE, has_usage_option=False, can_stream=False)
+    assert set(_body(form)) == {"model", "messages", "max_tokens"}
+    assert _body(replace(form, json=JsonSupport.OBJECT))["response_format"] == {"type": "json_object"}
+
+
+def test_free_text_is_asked_for_without_a_format() -> None:
+    assert "response_format" not in _body(ChatCapabilities(), request=replace(REQUEST, schema=""))
+
+
+def test_parameters_of_the_user_count_over_all_others() -> None:
+    extra = '{"temperature": null, "reasoning_effort": "low", "chat_template_kwargs": {"enable_thinking": false}}'
+    body = _body(ChatCapabilities(), ChatParameters(extra=extra, max_output_tokens=100))
+    assert "temperature" not in body
+    assert (body["reasoning_effort"], body["max_tokens"]) == ("low", 100)
+    assert _body(ChatCapabilities(), ChatParameters(temperature=0.7))["temperature"] == 0.7
+
+
+def test_the_lowest_limit_on_output_counts() -> None:
+    assert _body(ChatCapabilities(max_output=50), ChatParameters(max_output_tokens=100))["max_tokens"] == 50
+    assert _body(ChatCapabilities(max_output=9_999), ChatParameters(max_output_tokens=9_999))["max_tokens"] == 4_096
+
+
+def test_half_a_character_does_not_stop_a_request() -> None:
+    halved = replace(REQUEST, messages=(Message("user", "\ud83e"),))
+    assert _body(ChatCapabilities(), request=halved)["messages"] == [{"role": "user", "content": "?"}]
+
+
+@pytest.mark.parametrize("extra", ["[]", "no json", '{"api_key": "sk-SENTINEL"}'])
+def test_extra_parameters_that_are_no_object_or_hold_a_key_are_refused(extra: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        ChatParameters(extra=extra)
+    assert "SENTINEL" not in str(caught.value)
+
+
+def test_only_what_changes_replies_is_part_of_the_identity() -> None:
+    assert ChatParameters(is_streamed=False).identity() == ""
+    first = ChatParameters(extra='{"b": 1, "a": 2}', temperature=0.2).identity()
+    assert first == ChatParameters(extra='{"a":2,"b":1}', temperature=0.2).identity()
+    assert first != ChatParameters(extra='{"a":2,"b":1}').identity() != ChatParameters(max_output_tokens=5).identity()
+    assert "kober" not in ChatParameters(extra='{"user": "kober"}').identity()
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "limit_name", "has_temperature"),
+    [
+        ("openai", "gpt-4.1-mini", "max_completion_tokens", True),
+        ("openai", "gpt-5-mini", "max_completion_tokens", False),
+        ("openai", "gpt-5-chat-latest", "max_completion_tokens", True),
+        ("openai", "o4-mini", "max_completion_tokens", False),
+        ("azure", "my-deployment", "max_tokens", True),
+        ("ollama", "gpt-oss:20b", "max_tokens", True),
+    ],
+)
+def test_what_is_known_is_not_tried(provider: str, model: str, limit_name: str, has_temperature: bool) -> None:
+    form = initial_capabilities(_target(provider, model))
+    assert (form.limit_name, form.has_temperature) == (limit_name, has_temperature)
+
+
+@pytest.mark.parametrize(
+    ("said", "changed"),
+    [
+        (
+            _rejected(
+                "Unsupported parameter: 'max_tokens' is not supported with this model. "
+                "Use 'max_completion_tokens' instead.",
+                "max_tokens",
+            ),
+            {"limit_name": "max_completion_tokens"},
+        ),
+        (
+            _rejected("Unsupported value: 'temperature' does not support 0.0 with this model.", "temperature"),
+            {"has_temperature": False},
+        ),
+        (_rejected("This model does not support temperature."), {"has_temperature": False}),
+        (
+            _rejected(
+                "max_tokens is too large: 32768. This model supports at most 16384 completion tokens", "max_tokens"
+            ),
+            {"max_output": 16_384},
+        ),
+        (_rejected("Invalid max_tokens value, the valid range of max_tokens is [1, 8192]"), {"max_output": 8_192}),
+        (
+            _rejected(
+                "max_tokens: 64000 > 32000, which is the maximum allowed number of output tokens for claude-4-0514"
+            ),
+            {"max_output": 32_000},
+        ),
+        (
+            _rejected("`max_tokens` must be less than or equal to `8192`, the maximum value for `max_tokens`"),
+            {"max_output": 8_192},
+        ),
+        (_rejected("Invalid parameter: 'response_format' of type 'json_schema' is not supported"), {"json": "object"}),
+        (_rejected("Extra inputs are not permitted", "stream_options", 422), {"has_usage_option": False}),
+        (_rejected("Unrecognized request argument supplied: stream_options"), {"has_usage_option": False}),
+        (_rejected("Your organization must be verified to stream this model.", "stream"), {"can_stream": False}),
+        (_rejected("Streaming is not supported."), {"can_stream": False}),
+    ],
+)
+def test_what_a_server_rejects_by_name_is_changed_and_nothing_else(
+    said: ParsedReply, changed: dict[str, object]
+) -> None:
+    form = ChatCapabilities(limit_name="max_tokens")
+    assert without_rejected_part(form, said) == replace(form, **changed)  # type: ignore[arg-type]
+
+
+def test_json_is_given_up_step_by_step() -> None:
+    said = _rejected("response_format is not supported", "response_format")
+    first = without_rejected_part(ChatCapabilities(), said)
+    second = without_rejected_part(first, said) if first else None
+    assert [first and first.json, second and second.json] == [JsonSupport.OBJECT, JsonSupport.NONE]
+    assert second is not None
+    assert without_rejected_part(second, said) is None
+
+
+def test_a_limit_may_have_its_older_name() -> None:
+    form = ChatCapabilities(limit_name="max_completion_tokens")
+    changed = without_rejected_part(form, _rejected("Extra inputs are not permitted", "max_completion_tokens", 422))
+    assert changed == replace(form, limit_name="max_tokens")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        _rejected("Unknown parameter: 'foo'", "foo"),
+        _rejected("temperature", status=500),
+        _rejected("'messages[0].content' must be text, 'temperature' is fine", "messages"),
+    ],
+)
+def test_an_error_about_something_else_changes_nothing(said: ParsedReply) -> None:
+    assert without_rejected_part(ChatCapabilities(), said) is None
+
+
+def test_what_was_changed_before_is_not_changed_again() -> None:
+    assert (
+        without_rejected_part(ChatCapabilities(has_temperature=False), _rejected("no temperature", "temperature"))
+        is None
+    )
+    assert without_rejected_part(ChatCapabilities(has_usage_option=False), _rejected("no", "stream_options")) is None
+    assert without_rejected_part(ChatCapabilities(can_stream=False), _rejected("no", "stream")) is None

@@ -1,6 +1,8 @@
 """An embedder against the scripted server and against one that sends raw bytes."""
 
 import asyncio
+import base64
+import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -10,7 +12,20 @@ import pytest
 
 from quipu.errors import Overloaded, Refused, TooLong, Unavailable
 from quipu.model.chat import TokenCount
-from quipu.providers.openai.embeddings import EmbeddingParameters, OpenAIEmbedder, open_embedder
+from quipu.providers.openai.catalog import InputType
+from quipu.providers.openai.embeddings import (
+    EmbeddingCapabilities,
+    EmbeddingParameters,
+    OpenAIEmbedder,
+    is_batch_too_large,
+    open_embedder,
+    parse_vectors,
+    split_into_windows,
+    without_rejected_option,
+    write_embedding_request,
+)
+from quipu.providers.openai.endpoint import Target
+from quipu.providers.openai.reply import ErrorReply, ParsedReply, order_by_index, parse_reply, parse_token_count
 from quipu.testing.scripted.fault import Fault, FaultName
 from quipu.testing.scripted.script import Script, Service
 from quipu.testing.server import ServerHandle, serving
@@ -177,7 +192,7 @@ async def test_questions_and_passages_get_what_their_model_wants() -> None:
     [
         (FaultName.DIMENSION, "numbers where 64 were expected"),
         (FaultName.COUNT, "vectors for 1 text"),
-        (FaultName.NAN, "vectors that are no numbers"),
+        (FaultName.NAN, "vectors that are not finite numbers"),
         (FaultName.CUT_BODY, "ended too early"),
         (FaultName.RESET, "broke"),
         (FaultName.SERVER_ERROR, "answered 500"),
@@ -265,11 +280,11 @@ async def test_a_server_that_fails_at_open_is_unavailable() -> None:
 
 async def test_a_check_finds_another_dimension() -> None:
     async with answering(_answer(_letters)) as raw, embedding(raw.url, dimension=3) as embedder:
-        await embedder.check()
+        await embedder.measure()
     short = (failure(400, "dimensions are not supported"), _answer(_letters))
     async with answering(*short) as raw, embedding(raw.url, dimension=5) as embedder:
         with pytest.raises(Unavailable, match=r"vectors of 3 numbers where 5 were expected.*embedder_dimension"):
-            await embedder.check()
+            await embedder.measure()
 
 
 async def test_calls_at_once_do_not_disturb_each_other(server: ServerHandle) -> None:
@@ -296,3 +311,148 @@ async def test_the_identity_changes_with_what_changes_vectors() -> None:
         await identity(max_tokens=100),
     ]
     assert len({plain, *others}) == 6
+
+
+KIND = InputType(parameter="input_type", query="query", passage="document")
+TARGET = Target(endpoint=endpoint("http://gate.example/v1"), model="m")
+
+
+def _said(body: object, status: int = 200) -> ParsedReply:
+    return parse_reply(status, {}, json.dumps(body).encode())
+
+
+def _data(*vectors: object, indices: tuple[object, ...] | None = None) -> ParsedReply:
+    places = range(len(vectors)) if indices is None else indices
+    return _said({"data": [{"index": at, "embedding": each} for at, each in zip(places, vectors, strict=True)]})
+
+
+def test_a_request_asks_for_base64_and_tells_questions_from_passages() -> None:
+    form = EmbeddingCapabilities(dimension=256)
+    question = json.loads(write_embedding_request(["a"], TARGET, form, KIND, is_query=True))
+    assert question == {
+        "model": "m",
+        "input": ["a"],
+        "encoding_format": "base64",
+        "dimensions": 256,
+        "input_type": "query",
+    }
+    assert json.loads(write_embedding_request(["a"], TARGET, form, KIND, is_query=False))["input_type"] == "document"
+    bare = write_embedding_request(
+        ["a"], TARGET, EmbeddingCapabilities(is_base64=False, has_input_type=False), KIND, is_query=True
+    )
+    assert json.loads(bare) == {"model": "m", "input": ["a"]}
+
+
+def test_voyage_has_another_name_for_the_dimension() -> None:
+    voyage = Target(endpoint=endpoint("http://gate.example", "voyage"), model="m")
+    assert "output_dimension" in json.loads(
+        write_embedding_request(["a"], voyage, EmbeddingCapabilities(dimension=9), KIND, is_query=True)
+    )
+
+
+def test_lists_and_base64_are_read_alike_and_put_in_order() -> None:
+    packed = base64.b64encode(np.array([3, 4], dtype="<f4").tobytes()).decode()
+    vectors = parse_vectors(_data(packed, [1, 2], indices=(1, 0)), 2, 2, "m")
+    assert vectors.dtype == np.float32
+    assert vectors.tolist() == [[1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (_data([1, 2]), "1 vector for 2 texts"),
+        (_data([1, 2], [1, 2], indices=(0, 0)), "2 vectors for 2 texts"),
+        (_data([1, 2], [1, 2], indices=(0, 2)), "2 vectors for 2 texts"),
+        (_data([1, 2], [1, 2, 3]), "vectors of 3 numbers where 2 were expected"),
+        (_data([1, 2], "no base64!"), "vectors of 0 numbers where 2 were expected"),
+        (_data([1, 2], None), "vectors of 0 numbers where 2 were expected"),
+        (_data([1, 2], ["a", "b"]), "vectors of 0 numbers where 2 were expected"),
+        (_data([1, 2], [1, float("nan")]), "vectors that are not finite numbers"),
+        (_data([1, 2], [1, None]), "vectors that are not finite numbers"),
+        (_data([1, 2], [1, 1e60]), "vectors that are not finite numbers"),
+    ],
+)
+def test_what_was_not_asked_for_is_refused(said: ParsedReply, words: str) -> None:
+    with pytest.raises(Overloaded, match=words) as caught:
+        parse_vectors(said, 2, 2, "m")
+    assert caught.value.may_cost
+
+
+def test_what_is_no_answer_is_a_fault() -> None:
+    bodies: tuple[object, ...] = ({"error": "no"}, {"data": None}, [], None)
+    for body in bodies:
+        with pytest.raises(ErrorReply):
+            parse_vectors(_said(body), 1, 2, "m")
+
+
+def test_a_vector_of_any_length_is_taken_where_none_is_known() -> None:
+    assert parse_vectors(_data([1, 2, 3]), 1, 0, "m").shape == (1, 3)
+    with pytest.raises(Overloaded, match="vectors of 0 numbers"):
+        parse_vectors(_data([]), 1, 0, "m")
+
+
+def test_results_without_indices_stand_as_they_were_asked_for() -> None:
+    assert order_by_index([None, None], 2) == [0, 1]
+    assert order_by_index([2, 0, 1], 3) == [1, 2, 0]
+    assert order_by_index([0, None], 2) is None
+    assert order_by_index([], 1) is None
+
+
+@pytest.mark.parametrize(
+    ("body", "n_tokens"),
+    [
+        ({"usage": {"prompt_tokens": 5, "total_tokens": 6}}, 5),
+        ({"usage": {"total_tokens": 6}}, 6),
+        ({"meta": {"billed_units": {"input_tokens": 7}}}, 7),
+    ],
+)
+def test_what_a_service_has_read_is_found(body: object, n_tokens: int) -> None:
+    assert parse_token_count(_said(body)) == TokenCount(input=n_tokens)
+    assert parse_token_count(_said({"data": []})) is None
+    assert parse_token_count(_said({"usage": {"prompt_tokens": 0}})) is None
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "expected"),
+    [
+        (413, "Payload too large", True),
+        (422, "batch size 64 > maximum allowed batch size 32", True),
+        (400, "'$.input' is invalid: array too long, expected at most 2048", True),
+        (400, "at most 100 requests can be in one batch", True),
+        (400, "This model's maximum context length is 8192 tokens", True),
+        (429, "too many inputs", False),
+        (400, "Unknown model", False),
+    ],
+)
+def test_too_much_at_once_is_told_from_other_errors(status: int, message: str, expected: bool) -> None:
+    assert is_batch_too_large(_said({"error": {"message": message}}, status)) is expected
+
+
+@pytest.mark.parametrize(
+    ("message", "form"),
+    [
+        ("encoding_format 'base64' is not supported", EmbeddingCapabilities(is_base64=False, dimension=9)),
+        ("This model does not support specifying dimensions.", EmbeddingCapabilities()),
+        ("Model does not support matryoshka representation", EmbeddingCapabilities()),
+        ("input_type: extra fields not permitted", EmbeddingCapabilities(dimension=9, has_input_type=False)),
+    ],
+)
+def test_what_a_server_rejects_by_name_is_left_out(message: str, form: EmbeddingCapabilities) -> None:
+    said = _said({"error": {"message": message}}, 400)
+    assert without_rejected_option(EmbeddingCapabilities(dimension=9), said, TARGET, KIND) == form
+    assert without_rejected_option(form, said, TARGET, KIND) is None
+
+
+def test_another_error_changes_nothing() -> None:
+    assert without_rejected_option(EmbeddingCapabilities(), _said({"error": "no"}, 400), TARGET, KIND) is None
+    assert without_rejected_option(EmbeddingCapabilities(), _said({"error": "base64"}, 500), TARGET, KIND) is None
+
+
+def test_a_long_text_is_cut_evenly_at_spaces() -> None:
+    text = "knots and cords " * 100
+    pieces = split_into_windows(text, 4)
+    assert len(pieces) == 4
+    assert " ".join(pieces) == text.strip()
+    assert max(map(len, pieces)) - min(map(len, pieces)) < 20
+    assert split_into_windows("x" * 10, 2) == ["xxxxx", "xxxxx"]
+    assert split_into_windows("x" + " " * 50, 3) == ["x"]

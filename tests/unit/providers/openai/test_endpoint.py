@@ -30,7 +30,7 @@ def test_an_address_is_tidied(written: str) -> None:
 
 @pytest.mark.parametrize("written", ["example.com/v1", "ftp://example.com", "http://", "http://[::1", "http://a:99999"])
 def test_what_is_no_address_is_refused(written: str) -> None:
-    with pytest.raises(InvalidInput, match="is not an address"):
+    with pytest.raises(InvalidInput, match="is not a URL"):
         _endpoint(url=written)
 
 
@@ -41,7 +41,7 @@ def test_an_address_that_is_refused_is_shown_without_its_password() -> None:
 
 
 def test_a_provider_without_an_address_wants_one() -> None:
-    with pytest.raises(InvalidInput, match=r"azure has no address of its own.*NAME\.openai\.azure\.com"):
+    with pytest.raises(InvalidInput, match=r"azure has no default address.*NAME\.openai\.azure\.com"):
         _endpoint("azure")
 
 
@@ -97,7 +97,7 @@ def test_no_form_as_text_shows_more_than_provider_and_host() -> None:
     )
     target = Target(endpoint=endpoint, model="m")
     assert f"{endpoint!r}" == f"{endpoint}" == "Endpoint(custom at gate.example:8443)"
-    assert KEY not in f"{target!r} {target.name} {target.place}"
+    assert KEY not in f"{target!r} {target.name} {target.label}"
 
 
 def test_every_secret_of_an_endpoint_is_masked() -> None:
@@ -149,12 +149,12 @@ def test_the_remedy_for_a_key_names_where_it_is_looked_for() -> None:
     assert remedy("vllm", (), "http://a:1/v1") == 'Give its key in secrets.toml, as "a:1" = …'
     assert remedy("openai", None, "http://a/v1") == (
         'Set QUIPU_LLM_KEY to a key of a, or give it in secrets.toml, as "a" = … '
-        "(OPENAI_API_KEY is sent to api.openai.com alone.)"
+        "(OPENAI_API_KEY is sent only to api.openai.com.)"
     )
 
 
 def test_what_is_beside_the_compatible_part_is_found() -> None:
-    assert Endpoint(provider=PROVIDERS["ollama"]).beside("/api/show") == "http://localhost:11434/api/show"
+    assert Endpoint(provider=PROVIDERS["ollama"]).url_outside_api("/api/show") == "http://localhost:11434/api/show"
 
 
 def test_only_a_custom_server_is_told_apart_by_its_host() -> None:

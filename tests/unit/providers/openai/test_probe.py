@@ -6,7 +6,7 @@ from itertools import count as counting
 
 import pytest
 
-from quipu.providers.openai.catalog import JsonAbility
+from quipu.providers.openai.catalog import JsonSupport
 from quipu.providers.openai.embeddings import EmbeddingParameters, open_embedder
 from quipu.providers.openai.probe import probe_chat, probe_embedder, probe_reranker
 from quipu.providers.openai.rerank import HttpReranker
@@ -60,7 +60,7 @@ async def test_a_model_that_works_is_described() -> None:
     async with answering(answer) as raw, chatting(raw.url, "vllm") as chat:
         found = await probe_chat(chat, _clock())
     assert (found.name, found.is_reachable, found.problem) == ("vllm/gpt-4.1-mini", True, "")
-    assert (found.is_listed, found.json, found.context_window) == (True, JsonAbility.SCHEMA, 32_768)
+    assert (found.is_listed, found.json, found.context_window) == (True, JsonSupport.SCHEMA, 32_768)
     assert (found.first_token_s, found.tokens_per_s, found.took_s) == (1.0, 40.0, 3.0)
     assert found.advice == ()
 
@@ -68,20 +68,20 @@ async def test_a_model_that_works_is_described() -> None:
 @pytest.mark.parametrize(
     ("text", "ability"),
     [
-        (FITTING, JsonAbility.SCHEMA),
-        (f"<think>Hm.</think>\n```json\n{FITTING}\n```", JsonAbility.SCHEMA),
-        ('{"knot": "A bend."}', JsonAbility.OBJECT),
-        ("A knot is a bend.", JsonAbility.NONE),
+        (FITTING, JsonSupport.SCHEMA),
+        (f"<think>Hm.</think>\n```json\n{FITTING}\n```", JsonSupport.SCHEMA),
+        ('{"knot": "A bend."}', JsonSupport.OBJECT),
+        ("A knot is a bend.", JsonSupport.NONE),
     ],
 )
-async def test_what_is_enforced_of_a_reply_is_seen_by_the_reply(text: str, ability: JsonAbility) -> None:
+async def test_what_is_enforced_of_a_reply_is_seen_by_the_reply(text: str, ability: JsonSupport) -> None:
     async with answering(_serving(chat_reply(text))) as raw, chatting(raw.url) as chat:
         assert (await probe_chat(chat)).json is ability
 
 
 async def test_json_that_nobody_enforced_counts_as_none() -> None:
     async with answering(_serving(chat_reply(FITTING))) as raw, chatting(raw.url, "anthropic") as chat:
-        assert (await probe_chat(chat)).json is JsonAbility.NONE
+        assert (await probe_chat(chat)).json is JsonSupport.NONE
 
 
 @pytest.mark.parametrize(

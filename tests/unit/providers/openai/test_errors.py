@@ -7,8 +7,14 @@ import pytest
 from quipu.errors import Overloaded, QuipuError, Refused, TooLong, Unavailable
 from quipu.providers.openai.catalog import PROVIDERS
 from quipu.providers.openai.endpoint import Endpoint, Target
-from quipu.providers.openai.faults import start_remedy, to_error
-from quipu.providers.openai.said import read_said
+from quipu.providers.openai.errors import (
+    error_from_reply,
+    max_output_that_fits,
+    names_context_window,
+    retry_after_s,
+    start_remedy,
+)
+from quipu.providers.openai.reply import ParsedReply, parse_reply
 from tests.unit.providers.openai.raw import endpoint
 
 
@@ -18,7 +24,7 @@ def _target(provider: str = "openai", url: str = "", model: str = "gpt-4.1-mini"
 
 def _error(status: int, message: str, target: Target | None = None, **named: object) -> QuipuError:
     body = json.dumps({"error": {"message": message, **named}}).encode()
-    return to_error(read_said(status, {}, body), target or _target(), clock=lambda: 0.0)
+    return error_from_reply(parse_reply(status, {}, body), target or _target(), clock=lambda: 0.0)
 
 
 @pytest.mark.parametrize(
@@ -77,8 +83,8 @@ def test_geminis_rate_limit_speaks_of_a_quota_and_passes() -> None:
 
 
 def test_how_long_to_wait_is_taken_from_the_header() -> None:
-    error = to_error(
-        read_said(429, {"retry-after": "Thu, 01 Jan 1970 00:01:00 GMT"}, b""), _target(), clock=lambda: 50.0
+    error = error_from_reply(
+        parse_reply(429, {"retry-after": "Thu, 01 Jan 1970 00:01:00 GMT"}, b""), _target(), clock=lambda: 50.0
     )
     assert isinstance(error, Overloaded)
     assert error.retry_after_s == 10.0
@@ -116,21 +122,21 @@ def test_the_variable_of_the_key_is_named() -> None:
     ],
 )
 def test_an_unknown_model_is_answered_with_what_to_do(provider: str, models: list[str], remedy: str) -> None:
-    said = read_said(404, {}, b'{"error": {"message": "model not found, try pulling it first"}}')
-    assert to_error(said, _target(provider), models=models).remedy == remedy
+    said = parse_reply(404, {}, b'{"error": {"message": "model not found, try pulling it first"}}')
+    assert error_from_reply(said, _target(provider), models=models).remedy == remedy
 
 
 @pytest.mark.parametrize(
     ("url", "is_asked"), [("http://localhost:1", True), ("http://localhost:1/v1", False), ("http://a/openai", False)]
 )
 def test_a_forgotten_v1_is_asked_about(url: str, is_asked: bool) -> None:
-    error = to_error(read_said(200, {}, b"<html>Ollama is running</html>"), _target("custom", url))
+    error = error_from_reply(parse_reply(200, {}, b"<html>Ollama is running</html>"), _target("custom", url))
     assert isinstance(error, Unavailable)
     assert ("did you forget /v1?" in error.remedy) is is_asked
 
 
 def test_json_of_something_else_is_the_wrong_address() -> None:
-    error = to_error(read_said(200, {}, b'{"status": "ok"}'), _target())
+    error = error_from_reply(parse_reply(200, {}, b'{"status": "ok"}'), _target())
     assert isinstance(error, Unavailable)
     assert "not the address of an OpenAI-compatible server" in error.remedy
 
@@ -152,4 +158,114 @@ def test_a_local_server_may_get_a_larger_window() -> None:
 
 def test_a_hostile_text_in_the_request_that_is_repeated_decides_nothing() -> None:
     echoed = {"detail": [{"loc": ["body", "messages"], "msg": "Bad", "input": "insufficient_quota invalid api key"}]}
-    assert isinstance(to_error(read_said(422, {}, json.dumps(echoed).encode()), _target()), Refused)
+    assert isinstance(error_from_reply(parse_reply(422, {}, json.dumps(echoed).encode()), _target()), Refused)
+
+
+def _said(message: str, **named: object) -> ParsedReply:
+    return parse_reply(400, {}, json.dumps({"error": {"message": message, **named}}).encode())
+
+
+@pytest.mark.parametrize(
+    ("said", "room"),
+    [
+        (
+            _said(
+                "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens "
+                "(5000 in the messages, 4000 in the completion). Please reduce the length."
+            ),
+            3_192,
+        ),
+        (
+            _said(
+                "'max_tokens' or 'max_completion_tokens' is too large: 32768. This model's maximum context length is "
+                "8192 tokens and your request has 1000 input tokens (32768 > 8192 - 1000)."
+            ),
+            7_192,
+        ),
+        (
+            _said(
+                "You passed 4097 input tokens and requested 900 output tokens. "
+                "However, the model's context length is only 4800"
+            ),
+            703,
+        ),
+        (_said("This model's maximum context length is 8192 tokens. Your messages resulted in 9000 tokens."), None),
+        (_said("maximum context length is 8,192 tokens (8,000 in the messages, 400 in the completion)"), None),
+        (_said("the request exceeds the available context size", n_prompt_tokens=3000, n_ctx=4096), 1_096),
+        (_said("prompt is too long: 210000 tokens > 200000 maximum"), None),
+        (_said("too long"), None),
+        (_said("There are 5 errors > 3 in the messages"), None),
+    ],
+)
+def test_the_room_beside_the_request_is_found(said: ParsedReply, room: int | None) -> None:
+    assert max_output_that_fits(said) == room
+
+
+def test_a_window_that_is_named_as_the_reason_is_known() -> None:
+    assert names_context_window(_said("maximum context length is 8192 tokens"))
+    assert not names_context_window(_said("max_tokens is too large: 32768 > 16384"))
+
+
+NOW = 1_800_000_000.0  # Fri, 15 Jan 2027 08:00:00 GMT
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"retry-after": "Fri, 15 Jan 2027 08:00:30 GMT"}, 30.0),
+        ({"retry-after": "Fri, 15 Jan 2027 07:00:00 GMT"}, 0.0),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "-3"}, None),
+        ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5),
+        ({"x-ratelimit-reset-requests": "1s", "x-ratelimit-reset-tokens": "6m0s"}, 360.0),
+        (
+            {
+                "x-ratelimit-reset-requests": "20ms",
+                "x-ratelimit-remaining-requests": "0",
+                "x-ratelimit-reset-tokens": "6m0s",
+                "x-ratelimit-remaining-tokens": "100",
+            },
+            0.02,
+        ),
+        ({"x-ratelimit-reset-tokens": "1h2m3.5s"}, 3723.5),
+        ({"x-ratelimit-reset": "1800000005000"}, 5.0),
+        ({"x-ratelimit-reset": "1800000008"}, 8.0),
+        ({"x-ratelimit-reset": "12"}, 12.0),
+        ({}, None),
+    ],
+)
+def test_headers_of_every_kind_are_read(headers: dict[str, str], expected: float | None) -> None:
+    found = retry_after_s(429, headers, None, "", NOW)
+    assert found == (expected if expected is None else pytest.approx(expected))
+
+
+@pytest.mark.parametrize(
+    ("remaining", "expected"),
+    [({}, None), ({"x-ratelimit-remaining-requests": "7"}, None), ({"x-ratelimit-remaining-requests": "0"}, 360.0)],
+)
+def test_where_no_limit_was_met_only_one_that_is_used_up_is_waited_for(
+    remaining: dict[str, str], expected: float | None
+) -> None:
+    headers = {"x-ratelimit-reset-requests": "6m0s", "x-ratelimit-reset-tokens": "9m0s", **remaining}
+    assert retry_after_s(500, headers, None, "", NOW) == expected
+    assert retry_after_s(500, {**headers, "retry-after": "2"}, None, "", NOW) == 2.0
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("Rate limit reached. Please try again in 1.2s. Visit …", 1.2),
+        ("Please try again in 6m0s.", 360.0),
+        ("Please try again in 350ms.", 0.35),
+        ("Too many requests; try again later.", None),
+    ],
+)
+def test_the_message_is_read_where_no_header_says_anything(message: str, expected: float | None) -> None:
+    assert retry_after_s(429, {}, None, message, NOW) == (expected if expected is None else pytest.approx(expected))
+
+
+def test_geminis_delay_is_read() -> None:
+    body = {"error": {"details": [{"@type": "…Help"}, {"@type": "…RetryInfo", "retryDelay": "17s"}]}}
+    assert retry_after_s(429, {}, body, "", NOW) == 17.0
