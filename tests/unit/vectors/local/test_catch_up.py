@@ -10,9 +10,7 @@ import pytest
 
 from quipu.ports.store import VectorSpace
 from quipu.vectors.local import LocalVectors
-from quipu.vectors.local.files import SpaceFiles
-from quipu.vectors.local.lock import try_exclusive
-from quipu.vectors.local.manifest import Manifest
+from quipu.vectors.local.segment_files import Manifest, SpaceFiles, try_lock_exclusively
 from tests.unit.vectors.local.ledger import Ledger, LedgerView, Matrix, clustered, named
 
 DIMENSION = 70
@@ -121,7 +119,7 @@ async def test_many_deletions_are_written_without_their_rows_being_moved(tmp_pat
     ledger.remove([f"c{i:05d}" for i in range(0, 2_000, 10)])
     await opened(tmp_path).catch_up(ledger.view().port())
     assert on_disk(tmp_path).segments == segments
-    assert len(on_disk(tmp_path).gone) == 200
+    assert len(on_disk(tmp_path).deleted) == 200
     ledger.forget()
     view = ledger.view()
     assert await answers(opened(tmp_path), view) == await expected(ledger.view(), tmp_path)
@@ -134,7 +132,7 @@ async def test_when_a_fifth_is_deleted_the_rest_is_written_anew(tmp_path: Path) 
     ledger.remove([f"c{i:05d}" for i in range(0, 2_000, 4)])
     await index.catch_up(ledger.view().port())
     assert [segment.n_rows for segment in on_disk(tmp_path).segments] == [1_500]
-    assert on_disk(tmp_path).gone == ()
+    assert on_disk(tmp_path).deleted == ()
     assert await answers(index, ledger.view()) == await expected(ledger.view(), tmp_path)
     assert await answers(opened(tmp_path), ledger.view()) == await expected(ledger.view(), tmp_path)
 
@@ -268,7 +266,7 @@ async def test_what_a_killed_writer_left_is_ignored_and_removed(tmp_path: Path) 
 async def test_nothing_is_written_while_another_process_writes(tmp_path: Path) -> None:
     ledger, index = Ledger(), opened(tmp_path)
     ledger.add(named(DATA))
-    with try_exclusive(tmp_path / "lock") as is_held:
+    with try_lock_exclusively(tmp_path / "lock") as is_held:
         assert is_held
         await index.catch_up(ledger.view().port())
         assert names(tmp_path) == ["lock"]

@@ -5,7 +5,7 @@ import zlib
 
 import pytest
 
-from quipu.vectors.local.manifest import Manifest, SegmentFile, parse, render
+from quipu.vectors.local.segment_files import Manifest, SegmentFile, parse_manifest, render_manifest
 
 MANIFEST = Manifest(
     dimension=70,
@@ -14,7 +14,7 @@ MANIFEST = Manifest(
         SegmentFile(name="chunk-00000001.segment", n_rows=900, checksum=17),
         SegmentFile(name="chunk-00000004.segment", n_rows=80, checksum=4_000_000_000),
     ),
-    gone=(5, 3, 901),
+    deleted=(5, 3, 901),
 )
 
 
@@ -23,31 +23,31 @@ def checked(body: str) -> str:
 
 
 def test_a_manifest_reads_back_as_written() -> None:
-    assert parse(render(MANIFEST)) == MANIFEST
+    assert parse_manifest(render_manifest(MANIFEST)) == MANIFEST
     assert MANIFEST.n_rows == 980
 
 
 def test_every_changed_character_is_noticed() -> None:
-    text = render(MANIFEST)
+    text = render_manifest(MANIFEST)
     for at in range(len(text)):
         with pytest.raises(ValueError):
-            parse(text[:at] + ("0" if text[at] != "0" else "1") + text[at + 1 :])
+            parse_manifest(text[:at] + ("0" if text[at] != "0" else "1") + text[at + 1 :])
 
 
 def test_every_shortened_text_is_noticed() -> None:
-    text = render(MANIFEST)
+    text = render_manifest(MANIFEST)
     for end in range(len(text)):
         with pytest.raises(ValueError):
-            parse(text[:end])
+            parse_manifest(text[:end])
 
 
 def test_another_format_is_refused() -> None:
-    body = render(MANIFEST).split("\n")[1].replace('"format":1', '"format":2')
+    body = render_manifest(MANIFEST).split("\n")[1].replace('"format":1', '"format":2')
     with pytest.raises(ValueError, match="format"):
-        parse(checked(body))
+        parse_manifest(checked(body))
 
 
 def test_a_name_that_leaves_the_folder_is_refused() -> None:
     outside = dataclasses.replace(MANIFEST.segments[0], name="../chunk-00000001.segment")
     with pytest.raises(ValueError, match="name"):
-        parse(render(dataclasses.replace(MANIFEST, segments=(outside,))))
+        parse_manifest(render_manifest(dataclasses.replace(MANIFEST, segments=(outside,))))

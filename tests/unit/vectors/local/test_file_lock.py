@@ -4,13 +4,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from quipu.vectors.local.lock import try_exclusive
+from quipu.vectors.local.segment_files import try_lock_exclusively
 
 _HOLD = """
 import sys
 from pathlib import Path
-from quipu.vectors.local.lock import try_exclusive
-with try_exclusive(Path(sys.argv[1])) as is_held:
+from quipu.vectors.local.segment_files import try_lock_exclusively
+with try_lock_exclusively(Path(sys.argv[1])) as is_held:
     print(is_held, flush=True)
     sys.stdin.read()
 """
@@ -23,17 +23,17 @@ def test_another_process_holds_the_lock_until_it_is_killed(tmp_path: Path) -> No
     ) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "True\n"
-        with try_exclusive(path) as is_held:
+        with try_lock_exclusively(path) as is_held:
             assert not is_held
         holder.kill()
         holder.wait()
-        with try_exclusive(path) as is_held:
+        with try_lock_exclusively(path) as is_held:
             assert is_held
 
 
 def test_a_released_lock_is_given_again(tmp_path: Path) -> None:
     for _ in range(2):
-        with try_exclusive(tmp_path / "lock") as is_held:
+        with try_lock_exclusively(tmp_path / "lock") as is_held:
             assert is_held
-            with try_exclusive(tmp_path / "lock") as is_held_twice:
+            with try_lock_exclusively(tmp_path / "lock") as is_held_twice:
                 assert not is_held_twice

@@ -1,0 +1,260 @@
+"""Segments: the vectors of one space in memory or mapped from files, and their state at each revision."""
+
+import bisect
+import mmap
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from quipu.algo.similarity import QuerySketch, distances, exact_scores, near_pairs, pack_signs
+from quipu.ports.store import VectorBlock
+
+_MAX_SYNCS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class MappedPages:
+    """The memory pages of a mapped file from byte `start`."""
+
+    file: mmap.mmap
+    start: int
+
+    def release(self) -> None:
+        """Give the pages back to the operating system, which reads them again on use; this takes about a millisecond.
+
+        Otherwise every search keeps more of a large file resident, because a page fault maps sixteen pages.
+        """
+        first = -(-self.start // mmap.PAGESIZE) * mmap.PAGESIZE
+        if sys.platform != "win32" and first < len(self.file):
+            self.file.madvise(mmap.MADV_DONTNEED, first, len(self.file) - first)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """A run of rows: `rows` [n] int64, rising; `sketches` [words, n] uint64; `data` [n, d] float16.
+
+    `pages` is set where `data` is mapped from a large file.
+    """
+
+    rows: npt.NDArray[np.int64]
+    sketches: npt.NDArray[np.uint64]
+    data: npt.NDArray[np.float16]
+    pages: MappedPages | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def first(self, n: int) -> "Segment":
+        """Return the first `n` rows, sharing memory."""
+        return replace(self, rows=self.rows[:n], sketches=self.sketches[:, :n], data=self.data[:n])
+
+    def release(self) -> None:
+        """Release the pages of a large file."""
+        if self.pages is not None:
+            self.pages.release()
+
+
+def segment_of(block: VectorBlock) -> Segment:
+    """Return a block of vectors as a segment in memory."""
+    data = np.ascontiguousarray(block.data)
+    return Segment(rows=block.rows, sketches=pack_signs(data), data=data)
+
+
+def concatenated_segments(left: Segment, right: Segment) -> Segment:
+    """Return the rows of both, copied to memory."""
+    return Segment(
+        rows=np.concatenate([left.rows, right.rows]),
+        sketches=np.concatenate([left.sketches, right.sketches], axis=1),
+        data=np.concatenate([left.data, right.data]),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VectorTable:
+    """Segments one after the other, rows rising over all of them. A position counts rows from the start.
+
+    The first `n_mapped` segments are mapped from files.
+    """
+
+    segments: tuple[Segment, ...] = ()
+    n_mapped: int = 0
+
+    def __len__(self) -> int:
+        return sum(map(len, self.segments))
+
+    @property
+    def dimension(self) -> int:
+        """Length of the vectors, 0 where there are none."""
+        return self.segments[0].data.shape[1] if self.segments else 0
+
+    def first(self, n: int) -> "VectorTable":
+        """Return the first `n` rows, sharing memory."""
+        if n == len(self):
+            return self
+        starts = self._starts()
+        first = [segment.first(n - start) for start, segment in zip(starts, self.segments, strict=True) if start < n]
+        return VectorTable(segments=tuple(first), n_mapped=min(self.n_mapped, len(first)))
+
+    def extended(self, segment: Segment) -> "VectorTable":
+        """Return the table with a segment added; positions do not change.
+
+        Segments in memory are concatenated so that each is at most half as long as the one before it. So they stay
+        few, and a row is copied a logarithmic number of times.
+        """
+        segments = [*self.segments, segment]
+        while len(segments) - self.n_mapped > 1 and len(segments[-2]) < 2 * len(segments[-1]):
+            segments[-2:] = [concatenated_segments(segments[-2], segments[-1])]
+        return VectorTable(segments=tuple(segments), n_mapped=self.n_mapped)
+
+    def locate(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the positions of the given rows, in their order; unknown rows are left out."""
+        positions = [np.empty(0, dtype=np.int64)]
+        for start, segment in zip(self._starts(), self.segments, strict=True):
+            index = np.searchsorted(segment.rows, rows)
+            is_in = segment.rows.take(index, mode="clip") == rows if len(segment) else np.zeros(len(rows), dtype=bool)
+            positions.append(start + index[is_in])
+        return np.concatenate(positions)
+
+    def rows_at(self, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the row numbers at rising positions."""
+        return np.concatenate(
+            [np.empty(0, dtype=np.int64), *(segment.rows[index] for segment, index in self._split(positions))]
+        )
+
+    def data_at(self, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.float16]:
+        """Return the vectors at rising positions, [n, d]."""
+        return np.concatenate(
+            [
+                np.empty((0, self.dimension), dtype=np.float16),
+                *(segment.data[index] for segment, index in self._split(positions)),
+            ]
+        )
+
+    def distances(self, query: QuerySketch) -> npt.NDArray[np.uint16]:
+        """Return the sketch distance of every row."""
+        return np.concatenate([distances(segment.sketches, query) for segment in self.segments])
+
+    def scores(self, query: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+        """Return the exact score of every row."""
+        return np.concatenate([exact_scores(segment.data, query) for segment in self.segments])
+
+    def scores_at(self, positions: npt.NDArray[np.int64], query: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+        """Return the exact scores of the rows at rising positions."""
+        scored = [np.empty(0, dtype=np.float64)]
+        for segment, index in self._split(positions):
+            scored.append(exact_scores(segment.data, query, index))
+            segment.release()
+        return np.concatenate(scored)
+
+    def near_pairs(
+        self, queries: npt.NDArray[np.float16], min_score: float
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return the positions, and the rows of `queries` [q, d], of pairs that may score `min_score` or more."""
+        pairs = [np.empty((2, 0), dtype=np.int64)]
+        for start, segment in zip(self._starts(), self.segments, strict=True):
+            index, query_rows = near_pairs(segment.data, queries, min_score)
+            pairs.append(np.stack([index + start, query_rows]))
+            segment.release()
+        positions, query_rows = np.concatenate(pairs, axis=1)
+        return positions, query_rows
+
+    def _starts(self) -> list[int]:
+        starts = [0]
+        for segment in self.segments:
+            starts.append(starts[-1] + len(segment))
+        return starts[:-1]
+
+    def _split(self, positions: npt.NDArray[np.int64]) -> Iterator[tuple[Segment, npt.NDArray[np.int64]]]:
+        """Yield each segment that has some of the rising positions, with their index in it."""
+        starts = self._starts()
+        cuts = [*np.searchsorted(positions, starts).tolist(), len(positions)]
+        for i, segment in enumerate(self.segments):
+            if cuts[i] < cuts[i + 1]:
+                yield segment, positions[cuts[i] : cuts[i + 1]] - starts[i]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncPoint:
+    """At `revision`, the space had the first `n_rows` rows without the first `n_deleted` deleted ones."""
+
+    revision: int
+    n_rows: int
+    n_deleted: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpaceState:
+    """A table that only grows, the positions of deleted rows in the order of their deletion, and the sync points.
+
+    Views of different revisions share one state: each reads the prefix that its own sync point gives.
+    """
+
+    table: VectorTable
+    deleted: npt.NDArray[np.int64]
+    syncs: tuple[SyncPoint, ...]
+
+    @property
+    def revision(self) -> int:
+        """The newest revision."""
+        return self.syncs[-1].revision
+
+    @property
+    def n_live(self) -> int:
+        """The number of rows that are not deleted."""
+        return len(self.table) - len(self.deleted)
+
+    def live(self) -> npt.NDArray[np.int64]:
+        """Return the positions of the rows that are not deleted, rising."""
+        mask = np.ones(len(self.table), dtype=bool)
+        mask[self.deleted] = False
+        return np.flatnonzero(mask)
+
+    def as_of(self, revision: int) -> "SpaceState | None":
+        """Return the state at its last sync point up to `revision`, sharing memory; None where all are later."""
+        index = bisect.bisect_right(self.syncs, revision, key=lambda sync: sync.revision)
+        if index == len(self.syncs):
+            return self
+        if index == 0:
+            return None
+        sync = self.syncs[index - 1]
+        return SpaceState(
+            table=self.table.first(sync.n_rows), deleted=self.deleted[: sync.n_deleted], syncs=self.syncs[:index]
+        )
+
+    def without(self, rows: npt.NDArray[np.int64]) -> "SpaceState":
+        """Return the state with more rows deleted; no sync point has them yet."""
+        positions = np.setdiff1d(self.table.locate(rows), self.deleted)
+        return replace(self, deleted=np.concatenate([self.deleted, positions]))
+
+    def last_live(self) -> npt.NDArray[np.int64]:
+        """Return an array with the position of the last row that is not deleted; empty where there is none."""
+        latest = np.sort(self.deleted)[::-1]
+        n_trailing = np.count_nonzero(np.logical_and.accumulate(latest == len(self.table) - 1 - np.arange(len(latest))))
+        end = len(self.table) - int(n_trailing)
+        return np.arange(max(end - 1, 0), end)
+
+    def grown(self, revision: int, block: VectorBlock) -> "SpaceState | None":
+        """Return the state at `revision`, given the store's rows from the last live row.
+
+        That row must equal the one in the table. Returns None where it does not, for example after a backup was
+        restored.
+        """
+        last_row = int(self.table.segments[-1].rows[-1]) if len(self.table) else -1
+        n_known = int(np.searchsorted(block.rows, last_row, side="right"))
+        if len(self.table) and not np.array_equal(block.data[:n_known], self.table.data_at(self.last_live())):
+            return None
+        added = VectorBlock(rows=block.rows[n_known:], data=block.data[n_known:])
+        table = self.table.extended(segment_of(added)) if len(added.rows) else self.table
+        sync = SyncPoint(revision=revision, n_rows=len(table), n_deleted=len(self.deleted))
+        first, *later = self.syncs
+        return SpaceState(table=table, deleted=self.deleted, syncs=(first, *later[2 - _MAX_SYNCS :], sync))
+
+
+def initial_state(revision: int, block: VectorBlock) -> SpaceState:
+    """Return the state that has all of the store's rows at `revision`."""
+    table = VectorTable(segments=(segment_of(block),)) if len(block.rows) else VectorTable()
+    sync = SyncPoint(revision=revision, n_rows=len(table), n_deleted=0)
+    return SpaceState(table=table, deleted=np.empty(0, dtype=np.int64), syncs=(sync,))
