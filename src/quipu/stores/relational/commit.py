@@ -1,6 +1,8 @@
 """A commit: how a Delta becomes rows, from top to bottom, in one transaction."""
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sqlalchemy import Connection, Table, delete, select
 
@@ -27,8 +29,8 @@ from quipu.stores.relational import (
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.backend import Backend
 from quipu.stores.relational.documents import ChunkChanges
-from quipu.stores.relational.fold import Folded
-from quipu.stores.relational.mentions import Tallies
+from quipu.stores.relational.fold import FoldChanges
+from quipu.stores.relational.mentions import MentionChanges
 from quipu.stores.relational.sql import read_number, write_meta
 from quipu.stores.relational.text_index import BloomFilter
 from quipu.stores.relational.vector_writes import VectorChanges
@@ -42,10 +44,33 @@ _EMBEDDED: dict[str, tuple[VectorSpace, Table]] = {
 _k = s.cluster.c
 
 
+@dataclass(frozen=True, slots=True)
+class FactChanges:
+    """What a commit changed: chunks, then their mentions, then the entities and relations folded from these."""
+
+    chunks: ChunkChanges
+    mentions: MentionChanges
+    fold: FoldChanges
+
+    def name_uses(self) -> Counter[str]:
+        """Return the change in how many entities and alias mentions use each name."""
+        uses = self.mentions.aliases.copy()
+        uses.update(new.key for new in self.mentions.new_entities.values())
+        uses.subtract(self.fold.gone_keys)
+        return uses
+
+    def renamed_entities(self) -> set[int]:
+        """Return the entities that came, went, or gained or lost an alias mention."""
+        return {*self.mentions.new_entities, *self.fold.gone_rids, *self.mentions.aliased}
+
+
 def apply(
     connection: Connection, backend: Backend, analyzer: Analyzer, bloom: BloomFilter, delta: Delta, now: str
 ) -> CommitResult:
-    """Apply a Delta inside the write transaction; each step needs the results of those before it."""
+    """Apply a Delta inside the write transaction: each phase uses the results of those before it.
+
+    `now` is the time of the commit as ISO text. Raises InvalidDelta if the change breaks the data model.
+    """
     removals = [*delta.remove, *jobs.documents_to_remove(connection, delta.remove_claimed)]
     if both := {document.id for document in delta.publish} & set(removals):
         raise InvalidDelta(f"One change publishes and removes the document {min(both)!r}.")
@@ -54,58 +79,69 @@ def apply(
     bloom.begin(revision - 1)
     jobs.enqueue(connection, delta.enqueue, delta.enqueue_removal, now=now)
     publish, superseded = jobs.split_superseded(connection, delta.publish, delta.replies)
-    changes, folded, tallies = ChunkChanges(), Folded(), Tallies()
-    documents.publish(connection, publish, changes, folded.vectors, revision=revision, now=now)
-    documents.remove(connection, removals, changes, folded.vectors)
-    mentions.forget(connection, changes.unsaid, tallies)
-    mentions.record(connection, changes.said, tallies)
-    fold.refold(connection, backend, tallies, folded)
-    name_uses = tallies.aliases.copy()
-    name_uses.update(new.key for new in tallies.new_entities.values())
-    name_uses.subtract(folded.gone_entities)
-    text_index.update(connection, backend, analyzer, bloom, changes, name_uses)
-    text_index.note_removed(connection, len(changes.removed) + len(changes.reworded), at_once=bool(removals))
-    entities = {*tallies.new_entities, *folded.gone_rids, *tallies.aliased}
-    change_log.log_changes(connection, backend, revision, chunks=changes.rows(), entities=entities)
-    renamed = synonyms.follow_names(connection, folded.names, folded.gone_rids, folded.vectors, revision)
-    chunks.drop_sentences_of_removed(connection, [chunk.rid for chunk in changes.removed], folded.vectors)
-    synonyms.log_synonyms(connection, backend, revision, synonyms.drop_synonyms(connection, renamed))
-    touched = cluster_writes.follow_mentions(
-        connection, backend, tallies.entity_mentions, tallies.entity_forgotten, folded.gone_rids, folded.vectors
+
+    chunk_changes = documents.write(connection, publish, removals, revision=revision, now=now)
+    mention_changes = mentions.write(connection, chunk_changes.retracted_chunks, chunk_changes.stated)
+    facts = FactChanges(chunk_changes, mention_changes, fold.refold(connection, backend, mention_changes))
+    text_index.update(connection, backend, analyzer, bloom, chunk_changes, facts.name_uses())
+    text_index.note_removed(
+        connection, len(chunk_changes.removed) + len(chunk_changes.reworded), at_once=bool(removals)
     )
-    cluster_writes.drop_relations(connection, touched.robbed)
-    vector_writes.retarget(connection, folded.vectors, revision)
+    change_log.log_changes(
+        connection, backend, revision, chunks=chunk_changes.rids(), entities=facts.renamed_entities()
+    )
+    derived_vectors = _follow_facts(connection, backend, facts, revision)
+    vector_writes.retarget(connection, chunk_changes.vectors | facts.fold.vectors | derived_vectors, revision)
+
     replies.record(connection, backend, delta.replies)
-    _settle(connection, backend, publish, removals, revision)
-    replies.drop_joint(connection, changes.retracted)
+    _close_jobs(connection, backend, publish, removals, revision)
+    replies.drop_joint(connection, chunk_changes.retracting_documents)
     jobs.fail(connection, delta.fail)
-    n_outdated = _summarise(connection, backend, delta.summaries, revision) if delta.summaries else 0
+    n_outdated = _write_summaries(connection, backend, delta.summaries, revision) if delta.summaries else 0
     n_outdated += _write_derivations(connection, backend, delta, revision)
     vector_writes.write(connection, delta.vectors)
     replies.add_usage(connection, backend, delta.usage)
     return CommitResult(revision=revision, superseded=superseded, n_outdated=n_outdated)
 
 
-def _settle(
+def _follow_facts(connection: Connection, backend: Backend, facts: FactChanges, revision: int) -> VectorChanges:
+    """Adapt names, sentences, synonyms and clusters to changed facts; return which of their texts changed."""
+    vectors, folded = VectorChanges(), facts.fold
+    renamed = synonyms.follow_names(connection, folded.name_by_rid, folded.gone_rids, vectors, revision)
+    chunks.drop_sentences_of_removed(connection, [chunk.rid for chunk in facts.chunks.removed], vectors)
+    synonyms.log_synonyms(connection, backend, revision, synonyms.drop_synonyms(connection, renamed))
+    touched = cluster_writes.follow_mentions(
+        connection,
+        backend,
+        facts.mentions.entity_mentions,
+        facts.mentions.entity_forgotten,
+        folded.gone_rids,
+        vectors,
+    )
+    cluster_writes.drop_relations(connection, touched.robbed)
+    return vectors
+
+
+def _close_jobs(
     connection: Connection, backend: Backend, publish: Sequence[DocumentFacts], removals: Sequence[str], revision: int
 ) -> None:
-    """Close finished jobs and delete the replies that nothing needs any more."""
+    """Finish the jobs of published and removed documents, and delete the replies that nothing needs any more."""
     if publish or removals:
         replies.drop_of_revision(connection, revision)
     replies.drop_documents(connection, removals)
     uses = [(doc.id, facts.chunk.input_hash) for doc in publish for facts in doc.chunks if not facts.chunk.error]
     replies.use(connection, backend, uses)
     partial = [doc.job for doc in publish if doc.job is not None and any(f.chunk.error for f in doc.chunks)]
-    done = [doc.job for doc in publish if doc.job is not None and doc.job not in partial]
-    jobs.finish(connection, done, partial)
+    complete = [doc.job for doc in publish if doc.job is not None and doc.job not in partial]
+    jobs.finish(connection, complete, partial)
     jobs.delete_removals(connection, removals)
 
 
-def _summarise(connection: Connection, backend: Backend, written: Sequence[Summary], revision: int) -> int:
-    """Show summaries in place of joined descriptions; return how many are of descriptions that changed meanwhile."""
-    changes, n_outdated = summaries.write(connection, written)
+def _write_summaries(connection: Connection, backend: Backend, written: Sequence[Summary], revision: int) -> int:
+    """Replace joined descriptions by summaries; return how many are of descriptions that changed meanwhile."""
+    vectors, n_outdated = summaries.write(connection, written)
     cluster_writes.unsettle_summarised(connection, backend, [summary.owner for summary in written])
-    vector_writes.retarget(connection, changes, revision)
+    vector_writes.retarget(connection, vectors, revision)
     return n_outdated
 
 

@@ -1,4 +1,4 @@
-"""Documents and chunks in tables: publishing a version as the difference from the last one, and removing."""
+"""Documents and chunks: a new version is written as its difference from the last one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,17 +15,16 @@ from quipu.stores.relational import schema as s
 from quipu.stores.relational.sql import ByValues, execute_rows, insert_rows, next_rid, to_json
 from quipu.stores.relational.vector_writes import VectorChanges, vector_hash
 
-_BY_ID = ByValues(select(s.document), s.document.c.id)
+_DOCUMENTS = ByValues(select(s.document), s.document.c.id)
 _CHUNKS = ByValues(select(s.chunk), s.chunk.c.document)
-_DROP_CHUNKS = ByValues(s.chunk.delete(), s.chunk.c.rid)
-_DROP_CHUNKS_OF = ByValues(s.chunk.delete(), s.chunk.c.document)
-_DROP_DOCUMENTS = ByValues(s.document.delete(), s.document.c.rid)
-_DROP_METADATA = ByValues(s.metadata_value.delete(), s.metadata_value.c.document)
+_DELETE_CHUNKS = ByValues(s.chunk.delete(), s.chunk.c.rid)
+_DELETE_DOCUMENTS = ByValues(s.document.delete(), s.document.c.rid)
+_DELETE_METADATA = ByValues(s.metadata_value.delete(), s.metadata_value.c.document)
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkWords:
-    """The words of a chunk: by all of them it is found, in its text alone names are."""
+    """The searchable words of a chunk. Full text covers all of them; names are linked in the text only."""
 
     rid: int
     title: str
@@ -35,81 +34,74 @@ class ChunkWords:
 
 @dataclass(slots=True)
 class ChunkChanges:
-    """Which chunks came, went, are found by other words (before, after), or say something else now."""
+    """What a change does to chunks.
+
+    `reworded` chunks have other words to search for (before, after). The mentions of `retracted_chunks` are to be
+    deleted, and the facts of `stated` chunks to be recorded; a changed chunk is in both.
+    """
 
     added: list[ChunkWords] = field(default_factory=list)
     removed: list[ChunkWords] = field(default_factory=list)
     reworded: list[tuple[ChunkWords, ChunkWords]] = field(default_factory=list)
-    unsaid: list[int] = field(default_factory=list)
-    retracted: list[str] = field(default_factory=list)  # documents that no longer say something they said before
-    said: list[tuple[int, ChunkFacts]] = field(default_factory=list)
-    moved: list[int] = field(default_factory=list)  # that have another place in their document
+    reordered: list[int] = field(default_factory=list)  # now in another place of their document
+    retracted_chunks: list[int] = field(default_factory=list)
+    stated: list[tuple[int, ChunkFacts]] = field(default_factory=list)
+    retracting_documents: list[str] = field(default_factory=list)  # published ones with retracted chunks
+    vectors: VectorChanges = field(default_factory=VectorChanges)
 
-    def rows(self) -> set[int]:
-        """Return the rows of chunks that came, went, moved, are found by other words or say something else."""
-        here = {chunk.rid for chunk in (*self.added, *self.removed, *(after for _, after in self.reworded))}
-        return here.union(self.unsaid, self.moved, (row for row, _ in self.said))
+    def rids(self) -> set[int]:
+        """Return the rows of all chunks that changed in any way."""
+        words = (*self.added, *self.removed, *(after for _, after in self.reworded))
+        return {chunk.rid for chunk in words}.union(
+            self.retracted_chunks, self.reordered, (rid for rid, _ in self.stated)
+        )
+
+    def add(self, facts: ChunkFacts, words: ChunkWords) -> None:
+        """Note a new chunk."""
+        self.added.append(words)
+        self.stated.append((words.rid, facts))
+
+    def update(self, old: Row[Any], old_title: str, facts: ChunkFacts, words: ChunkWords) -> None:
+        """Note a chunk that stays. Its mentions are replaced if the extractor's input changed, or if either failed."""
+        if (old_title, old.header) != (words.title, words.header):
+            self.reworded.append((_words(old, old_title), words))
+        if old.ordinal != facts.chunk.ordinal:
+            self.reordered.append(old.rid)
+        if old.input_hash != facts.chunk.input_hash or old.error or facts.chunk.error:
+            self.retracted_chunks.append(old.rid)
+            self.stated.append((old.rid, facts))
+
+    def remove(self, old: Row[Any], old_title: str) -> None:
+        """Note a chunk that is removed."""
+        self.removed.append(_words(old, old_title))
+        self.retracted_chunks.append(old.rid)
+        self.vectors.moved(VectorSpace.CHUNK, old.vector_hash, "")
 
 
-@dataclass(frozen=True, slots=True)
-class _Stamp:
-    """When documents are written, and which of them no longer say something they said before."""
+def write(
+    connection: Connection, publish: Sequence[DocumentFacts], remove: Sequence[str], *, revision: int, now: str
+) -> ChunkChanges:
+    """Replace the earlier versions of published documents and remove others; return what this changes in chunks.
 
-    revision: int
-    now: str
-    retracted: frozenset[str]
-
-
-def publish(
-    connection: Connection,
-    documents: Sequence[DocumentFacts],
-    changes: ChunkChanges,
-    vectors: VectorChanges,
-    *,
-    revision: int,
-    now: str,
-) -> None:
-    """Put each document in place of its earlier version; chunks that stay as they are cost nothing."""
-    _check(documents)
-    if not documents:
-        return
-    known = {row.id: row for row in _BY_ID.rows(connection, [document.id for document in documents])}
-    row_by_id = {row.id: row.rid for row in known.values()}
-    new = [document.id for document in documents if document.id not in known]
-    first = next_rid(connection, s.document)
-    row_by_id.update({document_id: first + i for i, document_id in enumerate(new)})
-    old_chunks: dict[int, dict[str, Row[Any]]] = {}
-    for row in _CHUNKS.rows(connection, [row.rid for row in known.values()]):
-        old_chunks.setdefault(row.document, {})[row.id] = row
-    next_chunk = next_rid(connection, s.chunk)
-    inserted, moved = list[dict[str, Any]](), list[dict[str, Any]]()
-    for document in documents:
-        rid = row_by_id[document.id]
-        old = old_chunks.get(rid, {})
-        old_title = known[document.id].title if document.id in known else ""
-        n_unsaid = len(changes.unsaid)
-        for facts in document.chunks:
-            before = old.pop(facts.chunk.id, None)
-            row_number = before.rid if before is not None else next_chunk + len(inserted)
-            after = {"rid": row_number, "document": rid, **_chunk_row(facts.chunk)}
-            words = ChunkWords(row_number, document.title, facts.chunk.header, facts.chunk.text)
-            if before is None:
-                inserted.append(after)
-                changes.added.append(words)
-            elif any(getattr(before, column) != value for column, value in after.items()):
-                moved.append(after)
-            if before is not None and (old_title, before.header) != (words.title, words.header):
-                changes.reworded.append((_words(before, old_title), words))
-            vectors.moved(VectorSpace.CHUNK, before.vector_hash if before else "", str(after["vector_hash"]))
-            _compare(before, facts, row_number, changes)
-        for row in old.values():
-            _drop(row, old_title, changes, vectors)
-        if len(changes.unsaid) > n_unsaid:
-            changes.retracted.append(document.id)
-    _write_documents(connection, documents, known, row_by_id, _Stamp(revision, now, frozenset(changes.retracted)))
-    _DROP_CHUNKS.run(connection, [chunk.rid for chunk in changes.removed])
-    insert_rows(connection, s.chunk, inserted)
-    _move(connection, moved)
+    Unchanged chunks cost nothing. Unknown ids to remove are ignored.
+    """
+    changes = ChunkChanges()
+    if publish:
+        _check(publish)
+        old_by_id = {row.id: row for row in _DOCUMENTS.rows(connection, [document.id for document in publish])}
+        rid_by_id = _document_rids(connection, publish, old_by_id)
+        chunk_rows = _compare(connection, publish, old_by_id, rid_by_id, changes)
+        stamp = {"updated_at": now, "stands_since": revision}
+        _write_documents(connection, publish, old_by_id, rid_by_id, changes.retracting_documents, stamp)
+        _write_chunks(connection, chunk_rows, changes)
+    title_by_rid = {row.rid: row.title for row in _DOCUMENTS.rows(connection, sorted(set(remove)))}
+    removed = _CHUNKS.rows(connection, title_by_rid)
+    for row in removed:
+        changes.remove(row, title_by_rid[row.document])
+    _DELETE_CHUNKS.run(connection, [row.rid for row in removed])
+    _DELETE_METADATA.run(connection, title_by_rid)
+    _DELETE_DOCUMENTS.run(connection, title_by_rid)
+    return changes
 
 
 def _check(documents: Sequence[DocumentFacts]) -> None:
@@ -123,26 +115,65 @@ def _check(documents: Sequence[DocumentFacts]) -> None:
             raise InvalidDelta(f"The chunk {foreign[0]} of {document.id!r} belongs to another document.")
 
 
-def remove(connection: Connection, ids: Sequence[str], changes: ChunkChanges, vectors: VectorChanges) -> None:
-    """Take documents out; ids that are not live are left out."""
-    title_by_rid = {row.rid: row.title for row in _BY_ID.rows(connection, sorted(set(ids)))}
-    rids = list(title_by_rid)
-    for chunk in _CHUNKS.rows(connection, rids):
-        _drop(chunk, title_by_rid[chunk.document], changes, vectors)
-    for drop in (_DROP_CHUNKS_OF, _DROP_METADATA, _DROP_DOCUMENTS):
-        drop.run(connection, rids)
+def _document_rids(
+    connection: Connection, documents: Sequence[DocumentFacts], old_by_id: Mapping[str, Row[Any]]
+) -> dict[str, int]:
+    """Return the row number of each document: its old one, or the next free one."""
+    new = [document.id for document in documents if document.id not in old_by_id]
+    first = next_rid(connection, s.document)
+    rid_by_id = {document_id: row.rid for document_id, row in old_by_id.items()}
+    return rid_by_id | {document_id: first + i for i, document_id in enumerate(new)}
+
+
+def _compare(
+    connection: Connection,
+    documents: Sequence[DocumentFacts],
+    old_by_id: Mapping[str, Row[Any]],
+    rid_by_id: Mapping[str, int],
+    changes: ChunkChanges,
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the rows of new chunks and those of changed chunks; note both, and removed chunks, in `changes`."""
+    old_chunks: dict[int, dict[str, Row[Any]]] = {}
+    for old in _CHUNKS.rows(connection, [row.rid for row in old_by_id.values()]):
+        old_chunks.setdefault(old.document, {})[old.id] = old
+    first_new = next_rid(connection, s.chunk)
+    new_rows, changed_rows = list[dict[str, Any]](), list[dict[str, Any]]()
+    for document in documents:
+        old_by_chunk = old_chunks.get(rid_by_id[document.id], {})
+        old_title = old_by_id[document.id].title if document.id in old_by_id else ""
+        n_retracted = len(changes.retracted_chunks)
+        for facts in document.chunks:
+            before = old_by_chunk.pop(facts.chunk.id, None)
+            rid = before.rid if before is not None else first_new + len(new_rows)
+            words = ChunkWords(rid, document.title, facts.chunk.header, facts.chunk.text)
+            row = {"rid": rid, "document": rid_by_id[document.id], **_chunk_row(facts.chunk)}
+            changes.vectors.moved(
+                VectorSpace.CHUNK, before.vector_hash if before is not None else "", row["vector_hash"]
+            )
+            if before is None:
+                new_rows.append(row)
+                changes.add(facts, words)
+            else:
+                if any(getattr(before, column) != value for column, value in row.items()):
+                    changed_rows.append(row)
+                changes.update(before, old_title, facts, words)
+        for old in old_by_chunk.values():
+            changes.remove(old, old_title)
+        if len(changes.retracted_chunks) > n_retracted:
+            changes.retracting_documents.append(document.id)
+    return new_rows, changed_rows
 
 
 def metadata_rows(document: int, metadata: Metadata) -> list[dict[str, Any]]:
-    """Return one row a value, as filters compare them: text casefolded, numbers as numbers."""
+    """Return one row for each metadata value, as filters compare them: text casefolded, numbers as numbers."""
     rows: list[dict[str, Any]] = []
     for name, value in sorted(metadata.items()):
         values: Sequence[MetadataValue] = value if isinstance(value, tuple) else (value,)
-        for ordinal, item in enumerate(values):
-            if item is None:
+        for ordinal, single in enumerate(values):
+            if single is None:
                 continue
-            number = float(item) if isinstance(item, int | float) and not isinstance(item, bool) else None
-            row = {"document": document, "field": name, "ordinal": ordinal, "text": str(item).casefold()}
+            number = float(single) if isinstance(single, int | float) and not isinstance(single, bool) else None
+            row = {"document": document, "field": name, "ordinal": ordinal, "text": str(single).casefold()}
             rows.append({**row, "number": number})
     return rows
 
@@ -150,38 +181,51 @@ def metadata_rows(document: int, metadata: Metadata) -> list[dict[str, Any]]:
 def _write_documents(
     connection: Connection,
     documents: Sequence[DocumentFacts],
-    known: Mapping[str, Row[Any]],
-    row_by_id: Mapping[str, int],
-    stamp: _Stamp,
+    old_by_id: Mapping[str, Row[Any]],
+    rid_by_id: Mapping[str, int],
+    retracting: Sequence[str],
+    stamp: Mapping[str, Any],
 ) -> None:
-    rids = [row.rid for row in known.values()]
-    _DROP_DOCUMENTS.run(connection, rids)
-    _DROP_METADATA.run(connection, rids)
+    """Replace the document rows. `stands_since` stays for a document that retracts nothing."""
+    old_rids = [row.rid for row in old_by_id.values()]
+    _DELETE_DOCUMENTS.run(connection, old_rids)
+    _DELETE_METADATA.run(connection, old_rids)
     rows: list[dict[str, Any]] = []
     values: list[dict[str, Any]] = []
     for document in documents:
-        before = known.get(document.id)
-        stands = before is not None and document.id not in stamp.retracted
+        old = old_by_id.get(document.id)
         has_failed = any(facts.chunk.error for facts in document.chunks)
-        rows.append(
-            {
-                "rid": row_by_id[document.id],
-                "id": document.id,
-                "version": before.version + 1 if before else 1,
-                "title": document.title,
-                "status": DocumentStatus.PARTIAL if has_failed else DocumentStatus.READY,
-                "source": document.source,
-                "media_type": document.media_type,
-                "metadata": to_json(document.metadata),
-                "content_hash": document.content_hash,
-                "added_at": before.added_at if before else stamp.now,
-                "updated_at": stamp.now,
-                "stands_since": before.stands_since if before is not None and stands else stamp.revision,
-            }
-        )
-        values += metadata_rows(row_by_id[document.id], document.metadata)
+        row = {
+            "rid": rid_by_id[document.id],
+            "id": document.id,
+            "version": old.version + 1 if old else 1,
+            "title": document.title,
+            "status": DocumentStatus.PARTIAL if has_failed else DocumentStatus.READY,
+            "source": document.source,
+            "media_type": document.media_type,
+            "metadata": to_json(document.metadata),
+            "content_hash": document.content_hash,
+            "added_at": old.added_at if old else stamp["updated_at"],
+            **stamp,
+        }
+        if old is not None and document.id not in retracting:
+            row["stands_since"] = old.stands_since
+        rows.append(row)
+        values += metadata_rows(row["rid"], document.metadata)
     insert_rows(connection, s.document, rows)
     insert_rows(connection, s.metadata_value, values)
+
+
+def _write_chunks(
+    connection: Connection, rows: tuple[list[dict[str, Any]], list[dict[str, Any]]], changes: ChunkChanges
+) -> None:
+    new_rows, changed_rows = rows
+    _DELETE_CHUNKS.run(connection, [chunk.rid for chunk in changes.removed])
+    insert_rows(connection, s.chunk, new_rows)
+    if changed_rows:
+        values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in changed_rows[0] if name != "rid"}
+        statement = s.chunk.update().where(s.chunk.c.rid == bindparam("new_rid")).values(values)
+        execute_rows(connection, statement, [{f"new_{k}": v for k, v in row.items()} for row in changed_rows])
 
 
 def _chunk_row(chunk: Chunk) -> dict[str, Any]:
@@ -202,31 +246,5 @@ def _chunk_row(chunk: Chunk) -> dict[str, Any]:
     }
 
 
-def _compare(before: Row[Any] | None, facts: ChunkFacts, row: int, changes: ChunkChanges) -> None:
-    """Note what the chunk says where its extractor's input is another, or failed before."""
-    if before is not None:
-        if before.ordinal != facts.chunk.ordinal:
-            changes.moved.append(row)
-        if before.input_hash == facts.chunk.input_hash and not before.error and not facts.chunk.error:
-            return
-        changes.unsaid.append(row)
-    changes.said.append((row, facts))
-
-
-def _drop(row: Row[Any], title: str, changes: ChunkChanges, vectors: VectorChanges) -> None:
-    changes.removed.append(_words(row, title))
-    changes.unsaid.append(row.rid)
-    vectors.moved(VectorSpace.CHUNK, row.vector_hash, "")
-
-
 def _words(row: Row[Any], title: str) -> ChunkWords:
     return ChunkWords(row.rid, title, row.header, row.text)
-
-
-def _move(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
-    """Update chunks that kept their text but moved, or stand under another title or heading."""
-    if rows:
-        values: dict[str, Any] = {column: bindparam(f"new_{column}") for column in rows[0] if column != "rid"}
-        statement = s.chunk.update().where(s.chunk.c.rid == bindparam("row")).values(values)
-        renamed = [{"row": row["rid"], **{f"new_{k}": v for k, v in row.items() if k != "rid"}} for row in rows]
-        execute_rows(connection, statement, renamed)

@@ -1,12 +1,12 @@
-"""The fold in tables: after a change of mentions, bring the touched entities and relations up to date.
+"""The fold in tables: entities and relations, updated from the mentions that a change added and deleted.
 
-The cost follows the change: counts are kept as rows and added to, descriptions are picked through an index, so a hub
-with ten thousand mentions costs what any other entity costs.
+The cost follows the change, not the size of an entity. Counts are kept as rows and added to, and the first descriptions
+are picked through an index. So an entity with ten thousand mentions costs what any other costs.
 """
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, Row, Table, TextClause, Update, bindparam, func, select
@@ -28,48 +28,58 @@ from quipu.ports.store import VectorSpace
 from quipu.stores.relational import schema as s
 from quipu.stores.relational import summaries
 from quipu.stores.relational.backend import Backend
-from quipu.stores.relational.mentions import NewEntity, NewRelation, Tallies
+from quipu.stores.relational.mentions import MentionChanges, NewEntity, NewRelation
 from quipu.stores.relational.sql import ByValues, Upsert, blocks, execute_rows, insert_rows, to_json
 from quipu.stores.relational.vector_writes import VectorChanges, vector_hash
 
-
-@dataclass(slots=True)
-class Folded:
-    """What a fold changed: entities that went, names of those that stay, by row, and which vectors are wanted."""
-
-    gone_entities: list[str] = field(default_factory=list)  # keys
-    gone_rids: list[int] = field(default_factory=list)
-    names: dict[int, str] = field(default_factory=dict)
-    vectors: VectorChanges = field(default_factory=VectorChanges)
+_ENTITY, _RELATION = SummaryTargetKind.ENTITY, SummaryTargetKind.RELATION
+_N_PICKED = MAX_DESCRIPTIONS + 1  # one more than is joined: if it exists, a summary is needed
 
 
-class _Counts:
-    """Counted values of entities or relations, a row each: (owner, value, n)."""
+@dataclass(frozen=True, slots=True)
+class FoldChanges:
+    """What a fold changed: keys and rows of deleted entities, names of updated entities by row, texts to embed."""
+
+    gone_keys: list[str]
+    gone_rids: list[int]
+    name_by_rid: dict[int, str]
+    vectors: VectorChanges
+
+
+class _ValueCounts:
+    """A table that counts values of entities or relations in rows (owner, value, n)."""
 
     def __init__(self, table: Table, owner: str, value: str) -> None:
         self._columns = owner, value
         self._add = Upsert(table, counts=("n",))
-        self._of = ByValues(select(table.c[owner], table.c[value], table.c.n), table.c[owner])
-        self._drop = ByValues(table.delete().where(table.c.n == 0), table.c[owner])
+        self._select = ByValues(select(table.c[owner], table.c[value], table.c.n), table.c[owner])
+        self._delete = ByValues(table.delete().where(table.c.n == 0), table.c[owner])
 
-    def add(self, connection: Connection, backend: Backend, counts: Counter[tuple[int, str]]) -> None:
-        """Add to the counts; those that reach zero go."""
+    def add(
+        self, connection: Connection, backend: Backend, changes: Counter[tuple[int, str]], new: Collection[int]
+    ) -> dict[int, dict[str, int]]:
+        """Add to the counts and delete those that become zero; return the counts of the `new` owners."""
         owner, value = self._columns
-        changes = sorted((rid, text_, n) for (rid, text_), n in counts.items() if n)
-        self._add.run(connection, backend, [{owner: rid, value: text_, "n": n} for rid, text_, n in changes])
-        self._drop.run(connection, sorted({rid for rid, _, n in changes if n < 0}))
+        ordered = sorted((rid, text, n) for (rid, text), n in changes.items() if n)
+        self._add.run(connection, backend, [{owner: rid, value: text, "n": n} for rid, text, n in ordered])
+        self._delete.run(connection, sorted({rid for rid, _, n in ordered if n < 0}))
+        of_new: dict[int, dict[str, int]] = {}
+        for (rid, text), n in changes.items():
+            if rid in new:
+                of_new.setdefault(rid, {})[text] = n
+        return of_new
 
-    def of(self, connection: Connection, owners: Sequence[int]) -> dict[int, dict[str, int]]:
+    def read(self, connection: Connection, owners: Sequence[int]) -> dict[int, dict[str, int]]:
         """Return the counts of each owner, by value."""
         counts: dict[int, dict[str, int]] = {}
-        for owner, value, n in self._of.rows(connection, owners):
+        for owner, value, n in self._select.rows(connection, owners):
             counts.setdefault(owner, {})[value] = n
         return counts
 
 
-_SURFACES = _Counts(s.entity_surface, "entity", "surface")
-_TYPES = _Counts(s.entity_type, "entity", "type")
-_KEYWORDS = _Counts(s.relation_keyword, "relation", "keyword")
+_SURFACES = _ValueCounts(s.entity_surface, "entity", "surface")
+_TYPES = _ValueCounts(s.entity_type, "entity", "type")
+_KEYWORDS = _ValueCounts(s.relation_keyword, "relation", "keyword")
 _source, _target = s.entity.alias(), s.entity.alias()
 _RELATIONS = ByValues(
     select(s.relation, _source.c.key.label("source_key"), _target.c.key.label("target_key"))
@@ -77,60 +87,45 @@ _RELATIONS = ByValues(
     .join(_target, _target.c.rid == s.relation.c.target),
     s.relation.c.rid,
 )
-_WALKED = MAX_DESCRIPTIONS + 1  # one more than is shown: whether it is there decides whether a summary is wanted
 _ENTITIES = ByValues(select(s.entity), s.entity.c.rid)
-_DROP_RELATIONS = ByValues(s.relation.delete(), s.relation.c.rid)
-_DROP_ENTITIES = ByValues(s.entity.delete(), s.entity.c.rid)
+_DELETE_RELATIONS = ByValues(s.relation.delete(), s.relation.c.rid)
+_DELETE_ENTITIES = ByValues(s.entity.delete(), s.entity.c.rid)
 
 
-def refold(connection: Connection, backend: Backend, tallies: Tallies, folded: Folded) -> None:
-    """Bring every entity and relation the tallies touch up to date."""
-    degrees = _refold_relations(connection, backend, tallies, folded)
-    _refold_entities(connection, backend, tallies, degrees, folded)
+def refold(connection: Connection, backend: Backend, changes: MentionChanges) -> FoldChanges:
+    """Update every entity and relation whose mentions changed; delete those without mentions."""
+    degrees, vectors = _refold_relations(connection, backend, changes)
+    folded = _refold_entities(connection, backend, changes, degrees)
+    return FoldChanges(folded.gone_keys, folded.gone_rids, folded.name_by_rid, vectors | folded.vectors)
 
 
-def mark_waiting(connection: Connection) -> None:
-    """Mark everything whose join leaves a description out as waiting for a summary, in an index that never did."""
-    for table, mentions in ((s.entity, s.entity_mention), (s.relation, s.relation_mention)):
-        owner, rank = mentions.c[table.name], mentions.c.description_order
-        several = select(owner).where(rank > NO_DESCRIPTION).group_by(owner).having(func.count(rank.distinct()) > 1)
-        descriptions = _descriptions(connection, table.name, connection.execute(several).scalars().all())
-        waiting = [
-            {"row": rid, "described_by": s.WAITING}
-            for rid, ordered in sorted(descriptions.items())
-            if needs_summary(ordered)
-        ]
-        mark = table.update().where(table.c.rid == bindparam("row")).values(described_by=bindparam("described_by"))
-        execute_rows(connection, mark, waiting)
-
-
-def _refold_relations(connection: Connection, backend: Backend, tallies: Tallies, folded: Folded) -> Counter[int]:
-    """Update relations; return the change of degree of the entities at their ends."""
-    new = tallies.new_relations
-    known = sorted(tallies.relation_mentions.keys() - new.keys())
-    _KEYWORDS.add(connection, backend, tallies.keywords)
-    keywords = _KEYWORDS.of(connection, known) | _of_new(tallies.keywords, new)
-    descriptions = _descriptions(connection, "relation", known) | _of_new_described(tallies.relation_descriptions, new)
-    degrees: Counter[int] = Counter()
-    rows: list[dict[str, Any]] = []
-    gone: list[int] = []
-    before = _RELATIONS.rows(connection, known)
-    said = tallies.relation_descriptions, tallies.relation_forgotten
-    summarised = _standing_summaries(connection, SummaryTargetKind.RELATION, before, *said)
+def _refold_relations(
+    connection: Connection, backend: Backend, changes: MentionChanges
+) -> tuple[Counter[int], VectorChanges]:
+    """Update relations; return how the degrees of entities change, and the texts to embed."""
+    new = changes.new_relations
+    existing = sorted(changes.relation_mentions.keys() - new.keys())
+    new_keywords = _KEYWORDS.add(connection, backend, changes.keywords, new)
+    keywords = _KEYWORDS.read(connection, existing) | new_keywords
+    before = _RELATIONS.rows(connection, existing)
+    added, forgotten = changes.relation_descriptions, changes.relation_forgotten
+    described = _describe(connection, _RELATION, before, added, forgotten) | _describe_new(added, new)
+    degrees, vectors = Counter[int](), VectorChanges()
+    rows, gone = list[dict[str, Any]](), list[int]()
     touched: list[Row[Any] | NewRelation] = [*before, *new.values()]
     for row in touched:
-        n_mentions = row.n_mentions + tallies.relation_mentions[row.rid]
+        n_mentions = row.n_mentions + changes.relation_mentions[row.rid]
         change = (n_mentions > 0) - (row.n_mentions > 0)
         degrees.update({row.source: change, row.target: change})
         if not n_mentions:
             gone.append(row.rid)
-            folded.vectors.moved(VectorSpace.RELATION, row.vector_hash, "")
+            vectors.moved(VectorSpace.RELATION, row.vector_hash, "")
             continue
         words = top_keywords(keywords.get(row.rid, {}))
-        description, described_by = _described(descriptions.get(row.rid, []), summarised.get(row.rid))
+        description, described_by = described[row.rid]
         text = relation_text(words, row.source_key, row.target_key, description)
-        wanted = vector_hash(VectorSpace.RELATION, text)
-        folded.vectors.moved(VectorSpace.RELATION, row.vector_hash, wanted)
+        text_hash = vector_hash(VectorSpace.RELATION, text)
+        vectors.moved(VectorSpace.RELATION, row.vector_hash, text_hash)
         rows.append(
             {
                 "rid": row.rid,
@@ -138,46 +133,44 @@ def _refold_relations(connection: Connection, backend: Backend, tallies: Tallies
                 "target": row.target,
                 "keywords": to_json(words),
                 "description": description,
-                "weight": row.weight + tallies.relation_weights[row.rid],
+                "weight": row.weight + changes.relation_weights[row.rid],
                 "n_mentions": n_mentions,
-                "n_chunks": row.n_chunks + tallies.relation_chunks[row.rid],
-                "vector_hash": wanted,
+                "n_chunks": row.n_chunks + changes.relation_chunks[row.rid],
+                "vector_hash": text_hash,
                 "described_by": described_by,
             }
         )
     _write(connection, s.relation, rows, new)
-    _DROP_RELATIONS.run(connection, gone)
-    return Counter({entity: change for entity, change in degrees.items() if change})
+    _DELETE_RELATIONS.run(connection, gone)
+    return Counter({entity: change for entity, change in degrees.items() if change}), vectors
 
 
 def _refold_entities(
-    connection: Connection, backend: Backend, tallies: Tallies, degrees: Counter[int], folded: Folded
-) -> None:
-    new = tallies.new_entities
-    known = sorted((tallies.entity_mentions.keys() | degrees.keys()) - new.keys())
-    _SURFACES.add(connection, backend, tallies.surfaces)
-    _TYPES.add(connection, backend, tallies.types)
-    surfaces = _SURFACES.of(connection, known) | _of_new(tallies.surfaces, new)
-    types = _TYPES.of(connection, known) | _of_new(tallies.types, new)
-    descriptions = _descriptions(connection, "entity", known) | _of_new_described(tallies.entity_descriptions, new)
+    connection: Connection, backend: Backend, changes: MentionChanges, degrees: Counter[int]
+) -> FoldChanges:
+    new = changes.new_entities
+    existing = sorted((changes.entity_mentions.keys() | degrees.keys()) - new.keys())
+    new_surfaces = _SURFACES.add(connection, backend, changes.surfaces, new)
+    new_types = _TYPES.add(connection, backend, changes.types, new)
+    surfaces = _SURFACES.read(connection, existing) | new_surfaces
+    types = _TYPES.read(connection, existing) | new_types
+    before = _ENTITIES.rows(connection, existing)
+    added, forgotten = changes.entity_descriptions, changes.entity_forgotten
+    described = _describe(connection, _ENTITY, before, added, forgotten) | _describe_new(added, new)
+    folded = FoldChanges([], [], {}, VectorChanges())
     rows: list[dict[str, Any]] = []
-    gone: list[int] = []
-    before = _ENTITIES.rows(connection, known)
-    said = tallies.entity_descriptions, tallies.entity_forgotten
-    summarised = _standing_summaries(connection, SummaryTargetKind.ENTITY, before, *said)
     touched: list[Row[Any] | NewEntity] = [*before, *new.values()]
     for row in touched:
-        n_mentions = row.n_mentions + tallies.entity_mentions[row.rid]
+        n_mentions = row.n_mentions + changes.entity_mentions[row.rid]
         if not n_mentions:
-            gone.append(row.rid)
-            folded.gone_entities.append(row.key)
+            folded.gone_keys.append(row.key)
             folded.gone_rids.append(row.rid)
             folded.vectors.moved(VectorSpace.ENTITY, row.vector_hash, "")
             continue
-        name = folded.names[row.rid] = display_name(surfaces[row.rid])
-        description, described_by = _described(descriptions.get(row.rid, []), summarised.get(row.rid))
-        wanted = vector_hash(VectorSpace.ENTITY, entity_text(name, description))
-        folded.vectors.moved(VectorSpace.ENTITY, row.vector_hash, wanted)
+        name = folded.name_by_rid[row.rid] = display_name(surfaces[row.rid])
+        description, described_by = described[row.rid]
+        text_hash = vector_hash(VectorSpace.ENTITY, entity_text(name, description))
+        folded.vectors.moved(VectorSpace.ENTITY, row.vector_hash, text_hash)
         rows.append(
             {
                 "rid": row.rid,
@@ -186,34 +179,39 @@ def _refold_entities(
                 "type": most_common_type(types[row.rid]),
                 "description": description,
                 "n_mentions": n_mentions,
-                "n_chunks": row.n_chunks + tallies.entity_chunks[row.rid],
+                "n_chunks": row.n_chunks + changes.entity_chunks[row.rid],
                 "degree": row.degree + degrees[row.rid],
-                "vector_hash": wanted,
+                "vector_hash": text_hash,
                 "described_by": described_by,
             }
         )
     _write(connection, s.entity, rows, new)
-    _DROP_ENTITIES.run(connection, gone)
+    _DELETE_ENTITIES.run(connection, folded.gone_rids)
+    return folded
 
 
-def _standing_summaries(
+def _describe(
     connection: Connection,
     kind: SummaryTargetKind,
     rows: Sequence[Row[Any]],
     added: Mapping[int, Sequence[tuple[int, str]]],
-    removed: Mapping[int, Sequence[int]],
-) -> dict[int, str]:
-    """Return the summaries, by row, whose inputs are what they were; drop the others."""
+    forgotten: Mapping[int, Sequence[int]],
+) -> dict[int, tuple[str, int]]:
+    """Return the description of each row and where it comes from; delete summaries whose descriptions changed."""
+    ordered = _first_descriptions(connection, kind, [row.rid for row in rows])
     summarised = {row.rid: row.description for row in rows if row.described_by == s.SUMMARISED}
-    outdated = summaries.with_changed_descriptions(connection, kind, summarised, added, removed)
+    outdated = summaries.with_changed_descriptions(connection, kind, summarised, added, forgotten)
     summaries.drop(connection, kind, sorted(outdated))
-    return {rid: text for rid, text in summarised.items() if rid not in outdated}
+    described = {row.rid: join_or_wait(ordered.get(row.rid, [])) for row in rows}
+    return described | {rid: (text, s.SUMMARISED) for rid, text in summarised.items() if rid not in outdated}
 
 
-def _described(ordered: Sequence[str], summary: str | None) -> tuple[str, int]:
-    """Return the description to show of an item with these descriptions, and what it is."""
-    if summary is not None:
-        return summary, s.SUMMARISED
+def _describe_new(added: Mapping[int, Sequence[tuple[int, str]]], new: Collection[int]) -> dict[int, tuple[str, int]]:
+    return {rid: join_or_wait(distinct_descriptions(added.get(rid, []))[:_N_PICKED]) for rid in new}
+
+
+def join_or_wait(ordered: Sequence[str]) -> tuple[str, int]:
+    """Return the joined descriptions, and whether they are complete (JOINED) or a summary is needed (WAITING)."""
     return join_descriptions(ordered), s.WAITING if needs_summary(ordered) else s.JOINED
 
 
@@ -224,8 +222,8 @@ def _write(connection: Connection, table: Table, rows: Sequence[dict[str, Any]],
     execute_rows(connection, _UPDATES[table.name], changed)
 
 
-def _update_by_rid(table: Table, kept: Collection[str]) -> Update:
-    values: dict[str, Any] = {column.name: bindparam(column.name) for column in table.c if column.name not in kept}
+def _update_by_rid(table: Table, unchanged: Collection[str]) -> Update:
+    values: dict[str, Any] = {column.name: bindparam(column.name) for column in table.c if column.name not in unchanged}
     return table.update().where(table.c.rid == bindparam("row")).values(values)
 
 
@@ -235,29 +233,16 @@ _UPDATES = {
 }
 
 
-def _of_new(counts: Counter[tuple[int, str]], new: Collection[int]) -> dict[int, dict[str, int]]:
-    """Return the counts of new owners: all there are."""
-    of_new: dict[int, dict[str, int]] = {}
-    for (owner, value), n in counts.items():
-        if owner in new:
-            of_new.setdefault(owner, {})[value] = n
-    return of_new
-
-
-def _of_new_described(described: Mapping[int, Sequence[tuple[int, str]]], new: Collection[int]) -> dict[int, list[str]]:
-    return {owner: distinct_descriptions(described[owner])[:_WALKED] for owner in new if owner in described}
-
-
-def _descriptions(connection: Connection, owner: str, owners: Sequence[int]) -> dict[int, list[str]]:
-    """Return the first few distinct descriptions of each owner, walking the index from one rank to the next."""
-    found: dict[int, list[str]] = {}
+def _first_descriptions(connection: Connection, kind: SummaryTargetKind, owners: Sequence[int]) -> dict[int, list[str]]:
+    """Return the first few distinct descriptions of each owner, following the index from one rank to the next."""
+    descriptions: dict[int, list[str]] = {}
     for block in blocks(owners):
-        for owner_rid, description in connection.execute(_WALKS[owner], {"owners": block, "limit": _WALKED}):
-            found.setdefault(owner_rid, []).append(description)
-    return found
+        for owner, description in connection.execute(_PICKS[kind], {"owners": block, "limit": _N_PICKED}):
+            descriptions.setdefault(owner, []).append(description)
+    return descriptions
 
 
-def _walk(owner: str) -> TextClause:
+def _pick(owner: str) -> TextClause:
     return sql_text(f"""
         WITH RECURSIVE pick(owner, rank, i) AS (
             SELECT o.rid, (SELECT min(m.description_order) FROM {owner}_mention m
@@ -274,4 +259,18 @@ def _walk(owner: str) -> TextClause:
     """).bindparams(bindparam("owners", expanding=True))
 
 
-_WALKS = {owner: _walk(owner) for owner in ("entity", "relation")}
+_PICKS = {kind: _pick(kind.value) for kind in SummaryTargetKind}
+
+
+def mark_waiting(connection: Connection) -> None:
+    """Mark entities and relations that need a summary, in an index of a schema without these marks."""
+    for kind, table, mentions in (
+        (_ENTITY, s.entity, s.entity_mention),
+        (_RELATION, s.relation, s.relation_mention),
+    ):
+        owner, rank = mentions.c[table.name], mentions.c.description_order
+        several = select(owner).where(rank > NO_DESCRIPTION).group_by(owner).having(func.count(rank.distinct()) > 1)
+        descriptions = _first_descriptions(connection, kind, connection.execute(several).scalars().all())
+        waiting = [rid for rid, ordered in sorted(descriptions.items()) if needs_summary(ordered)]
+        mark = table.update().where(table.c.rid == bindparam("row")).values(described_by=bindparam("described_by"))
+        execute_rows(connection, mark, [{"row": rid, "described_by": s.WAITING} for rid in waiting])

@@ -1,4 +1,4 @@
-"""Mentions: writing and removing what chunks say, and counting what that changes."""
+"""Mentions: the entities, relations, aliases and claims that chunks state, and how a change of them changes counts."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,19 +14,21 @@ from quipu.stores.relational import schema as s
 from quipu.stores.relational.sql import ByValues, insert_rows, next_rid, texts_from_json, to_json
 
 _m, _r, _a = s.entity_mention.c, s.relation_mention.c, s.alias_mention.c
-_SAID = ByValues(select(_m.chunk, _m.entity, _m.surface, _m.type, _m.description_order), _m.chunk)
-_STATED = ByValues(select(_r.chunk, _r.relation, _r.keywords, _r.weight, _r.description_order), _r.chunk)
+_ENTITY_MENTIONS = ByValues(select(_m.chunk, _m.entity, _m.surface, _m.type, _m.description_order), _m.chunk)
+_RELATION_MENTIONS = ByValues(select(_r.chunk, _r.relation, _r.keywords, _r.weight, _r.description_order), _r.chunk)
 _ALIASES = ByValues(select(_a.alias, _a.entity), _a.chunk)
-_MENTIONS = (s.entity_mention, s.relation_mention, s.alias_mention, s.claim_mention)
-_FORGET = [ByValues(table.delete(), table.c.chunk) for table in _MENTIONS]
+_TABLES = (s.entity_mention, s.relation_mention, s.alias_mention, s.claim_mention)
+_DELETE = [ByValues(table.delete(), table.c.chunk) for table in _TABLES]
 _ENTITIES = ByValues(select(s.entity.c.key, s.entity.c.rid), s.entity.c.key)
 _ends = s.relation.c.source, s.relation.c.target
 _RELATIONS = ByValues(select(*_ends, s.relation.c.rid), tuple_(*_ends))
 
+StatedChunk = tuple[int, ChunkFacts]  # the row number of a chunk and what it states
+
 
 @dataclass(frozen=True, slots=True)
 class NewEntity:
-    """An entity that has no row yet, as the row of one without mentions would be."""
+    """An entity that has no row yet, as the row of an entity without mentions."""
 
     rid: int
     key: str
@@ -38,7 +40,7 @@ class NewEntity:
 
 @dataclass(frozen=True, slots=True)
 class NewRelation:
-    """A relation that has no row yet, as the row of one without mentions would be, with the keys of its ends."""
+    """A relation that has no row yet, as the row of a relation without mentions, with the keys of its ends."""
 
     rid: int
     source: int
@@ -52,8 +54,12 @@ class NewRelation:
 
 
 @dataclass(slots=True)
-class Tallies:
-    """What a change adds to (or takes from) the counts of entities, relations and names, by row number or key."""
+class MentionChanges:
+    """What a change adds to the counts of entities, relations and aliases, by row number or key; may be negative.
+
+    `*_descriptions` are the added descriptions with their rank, `*_forgotten` the ranks of those deleted.
+    `aliased` are the entities with an added or deleted alias mention.
+    """
 
     entity_mentions: Counter[int] = field(default_factory=Counter)
     entity_chunks: Counter[int] = field(default_factory=Counter)
@@ -64,16 +70,16 @@ class Tallies:
     relation_weights: Counter[int] = field(default_factory=Counter)
     keywords: Counter[tuple[int, str]] = field(default_factory=Counter)
     aliases: Counter[str] = field(default_factory=Counter)
-    aliased: set[int] = field(default_factory=set)  # entities of which an alias is stated, or no longer
+    aliased: set[int] = field(default_factory=set)
     new_entities: dict[int, NewEntity] = field(default_factory=dict)
     new_relations: dict[int, NewRelation] = field(default_factory=dict)
-    entity_descriptions: dict[int, list[tuple[int, str]]] = field(default_factory=dict)  # (rank, description), as added
+    entity_descriptions: dict[int, list[tuple[int, str]]] = field(default_factory=dict)
     relation_descriptions: dict[int, list[tuple[int, str]]] = field(default_factory=dict)
-    entity_forgotten: dict[int, list[int]] = field(default_factory=dict)  # ranks of descriptions taken back
+    entity_forgotten: dict[int, list[int]] = field(default_factory=dict)
     relation_forgotten: dict[int, list[int]] = field(default_factory=dict)
 
-    def add_entity(self, chunk_entities: set[int], entity: int, surface: str, kind: str, sign: int) -> None:
-        """Count one mention; `chunk_entities` are those already seen in its chunk."""
+    def count_entity(self, chunk_entities: set[int], entity: int, surface: str, kind: str, sign: int) -> None:
+        """Count one mention; `chunk_entities` are those already counted in its chunk."""
         self.entity_mentions[entity] += sign
         self.surfaces[entity, surface] += sign
         self.types[entity, kind] += sign
@@ -81,10 +87,10 @@ class Tallies:
             chunk_entities.add(entity)
             self.entity_chunks[entity] += sign
 
-    def add_relation(
+    def count_relation(
         self, chunk_relations: set[int], relation: int, keywords: Iterable[str], weight: int, sign: int
     ) -> None:
-        """Count one mention; `chunk_relations` are those already seen in its chunk."""
+        """Count one mention; `chunk_relations` are those already counted in its chunk."""
         self.relation_mentions[relation] += sign
         self.relation_weights[relation] += sign * weight
         for keyword in keywords:
@@ -94,56 +100,100 @@ class Tallies:
             self.relation_chunks[relation] += sign
 
 
-def forget(connection: Connection, chunks: Sequence[int], tallies: Tallies) -> None:
-    """Remove everything these chunks say, and take it from the tallies."""
+def write(connection: Connection, retracted: Sequence[int], stated: Sequence[StatedChunk]) -> MentionChanges:
+    """Delete the mentions of `retracted` chunks, write those of `stated` chunks, and return how counts change.
+
+    Raises InvalidDelta if a chunk states something about an entity that it does not mention.
+    """
+    changes = MentionChanges()
+    _delete(connection, retracted, changes)
+    _check(stated)
+    entity_by_key = _entity_rids(connection, {m.key for _, facts in stated for m in facts.entities}, changes)
+    relation_by_ends = _relation_rids(connection, stated, entity_by_key, changes)
+    rows: list[list[dict[str, Any]]] = [[] for _ in _TABLES]
+    for chunk, facts in stated:
+        rows[0] += _entity_rows(chunk, facts, entity_by_key, changes)
+        rows[1] += _relation_rows(chunk, facts, relation_by_ends, changes)
+        rows[2] += _alias_rows(chunk, facts, entity_by_key, changes)
+        rows[3] += _claim_rows(chunk, facts, entity_by_key)
+    for table, table_rows in zip(_TABLES, rows, strict=True):
+        insert_rows(connection, table, table_rows)
+    return changes
+
+
+def _delete(connection: Connection, chunks: Sequence[int], changes: MentionChanges) -> None:
     entities: dict[int, set[int]] = {}
-    for row in _SAID.rows(connection, chunks):
-        tallies.add_entity(entities.setdefault(row.chunk, set()), row.entity, row.surface, row.type, -1)
-        tallies.entity_forgotten.setdefault(row.entity, []).append(row.description_order)
+    for row in _ENTITY_MENTIONS.rows(connection, chunks):
+        changes.count_entity(entities.setdefault(row.chunk, set()), row.entity, row.surface, row.type, -1)
+        changes.entity_forgotten.setdefault(row.entity, []).append(row.description_order)
     relations: dict[int, set[int]] = {}
-    for row in _STATED.rows(connection, chunks):
-        seen = relations.setdefault(row.chunk, set())
-        tallies.add_relation(seen, row.relation, texts_from_json(row.keywords), row.weight, -1)
-        tallies.relation_forgotten.setdefault(row.relation, []).append(row.description_order)
+    for row in _RELATION_MENTIONS.rows(connection, chunks):
+        counted = relations.setdefault(row.chunk, set())
+        changes.count_relation(counted, row.relation, texts_from_json(row.keywords), row.weight, -1)
+        changes.relation_forgotten.setdefault(row.relation, []).append(row.description_order)
     for row in _ALIASES.rows(connection, chunks):
-        tallies.aliases[row.alias] -= 1
-        tallies.aliased.add(row.entity)
-    for delete in _FORGET:
+        changes.aliases[row.alias] -= 1
+        changes.aliased.add(row.entity)
+    for delete in _DELETE:
         delete.run(connection, chunks)
 
 
-def record(connection: Connection, said: Sequence[tuple[int, ChunkFacts]], tallies: Tallies) -> None:
-    """Write what chunks say, and add it to the tallies.
+def _check(stated: Sequence[StatedChunk]) -> None:
+    for _, facts in stated:
+        keys = {mention.key for mention in facts.entities}
+        if "" in keys:
+            raise InvalidDelta(f"Chunk {facts.chunk.id} mentions an entity without a name.")
+        ends = {end for r in facts.relations for end in (r.source, r.target)} | {a.key for a in facts.aliases}
+        if missing := sorted(ends - keys):
+            raise InvalidDelta(f"Chunk {facts.chunk.id} relates {missing[0]!r} without mentioning it.")
+        in_claims = {c.subject for c in facts.claims} | {c.object for c in facts.claims if c.object}
+        if missing := sorted(in_claims - keys):
+            raise InvalidDelta(f"Chunk {facts.chunk.id} has a claim about {missing[0]!r} without mentioning it.")
+        if any(r.source == r.target for r in facts.relations):
+            raise InvalidDelta(f"Chunk {facts.chunk.id} relates an entity to itself.")
 
-    Raises InvalidDelta where something is said of what is not mentioned.
-    """
-    _check(said)
-    entity_by_key = _rows_of_entities(connection, {m.key for _, facts in said for m in facts.entities}, tallies)
-    relation_by_ends = _rows_of_relations(connection, said, entity_by_key, tallies)
-    entity_rows: list[dict[str, Any]] = []
-    relation_rows: list[dict[str, Any]] = []
-    alias_rows: list[dict[str, Any]] = []
-    claim_rows: list[dict[str, Any]] = []
-    for chunk, facts in said:
-        entity_rows += _entity_rows(chunk, facts, entity_by_key, tallies)
-        relation_rows += _relation_rows(chunk, facts, relation_by_ends, tallies)
-        alias_rows += _alias_rows(chunk, facts, entity_by_key, tallies)
-        claim_rows += _claim_rows(chunk, facts, entity_by_key)
-    insert_rows(connection, s.entity_mention, entity_rows)
-    insert_rows(connection, s.relation_mention, relation_rows)
-    insert_rows(connection, s.alias_mention, alias_rows)
-    insert_rows(connection, s.claim_mention, claim_rows)
+
+def _entity_rids(connection: Connection, keys: set[str], changes: MentionChanges) -> dict[str, int]:
+    """Return the row number of each key. The rows of new entities are written later, by the fold."""
+    rid_by_key = {row.key: row.rid for row in _ENTITIES.rows(connection, sorted(keys))}
+    new = sorted(keys - rid_by_key.keys())
+    first = next_rid(connection, s.entity) if new else 0
+    changes.new_entities.update((first + i, NewEntity(first + i, key)) for i, key in enumerate(new))
+    return rid_by_key | {key: first + i for i, key in enumerate(new)}
+
+
+def _relation_rids(
+    connection: Connection,
+    stated: Sequence[StatedChunk],
+    entity_by_key: Mapping[str, int],
+    changes: MentionChanges,
+) -> dict[tuple[str, str], int]:
+    """Return the row number of each ordered pair of keys. The rows of new relations are written later, by the fold."""
+    pairs = {_ordered(r.source, r.target) for _, facts in stated for r in facts.relations}
+    pair_by_rids = {(entity_by_key[a], entity_by_key[b]): (a, b) for a, b in pairs}
+    rows = _RELATIONS.rows(connection, sorted(pair_by_rids))
+    rid_by_pair = {pair_by_rids[source, target]: rid for source, target, rid in rows}
+    new = sorted(pairs - rid_by_pair.keys())
+    first = next_rid(connection, s.relation) if new else 0
+    for rid, (a, b) in enumerate(new, first):
+        rid_by_pair[a, b] = rid
+        changes.new_relations[rid] = NewRelation(rid, entity_by_key[a], entity_by_key[b], a, b)
+    return rid_by_pair
+
+
+def _ordered(first: str, second: str) -> tuple[str, str]:
+    return (first, second) if first < second else (second, first)
 
 
 def _entity_rows(
-    chunk: int, facts: ChunkFacts, entity_by_key: Mapping[str, int], tallies: Tallies
+    chunk: int, facts: ChunkFacts, entity_by_key: Mapping[str, int], changes: MentionChanges
 ) -> Iterator[dict[str, Any]]:
-    seen: set[int] = set()
+    counted: set[int] = set()
     for ordinal, mention in enumerate(facts.entities):
         entity = entity_by_key[mention.key]
-        tallies.add_entity(seen, entity, mention.surface, mention.type, 1)
+        changes.count_entity(counted, entity, mention.surface, mention.type, 1)
         rank = description_rank(mention.description, is_definition=mention.is_definition)
-        tallies.entity_descriptions.setdefault(entity, []).append((rank, mention.description))
+        changes.entity_descriptions.setdefault(entity, []).append((rank, mention.description))
         yield {
             "chunk": chunk,
             "ordinal": ordinal,
@@ -159,39 +209,40 @@ def _entity_rows(
 
 
 def _relation_rows(
-    chunk: int, facts: ChunkFacts, relation_by_ends: Mapping[tuple[str, str], int], tallies: Tallies
+    chunk: int, facts: ChunkFacts, relation_by_ends: Mapping[tuple[str, str], int], changes: MentionChanges
 ) -> Iterator[dict[str, Any]]:
-    seen: set[int] = set()
-    for ordinal, found in enumerate(facts.relations):
-        ends = _ordered(found.source, found.target)
-        weight = weight_to_thousandths(found.weight)
-        relation, rank = relation_by_ends[ends], description_rank(found.description)
-        tallies.add_relation(seen, relation, found.keywords, weight, 1)
-        tallies.relation_descriptions.setdefault(relation, []).append((rank, found.description))
+    counted: set[int] = set()
+    for ordinal, mention in enumerate(facts.relations):
+        ends = _ordered(mention.source, mention.target)
+        weight = weight_to_thousandths(mention.weight)
+        relation, rank = relation_by_ends[ends], description_rank(mention.description)
+        changes.count_relation(counted, relation, mention.keywords, weight, 1)
+        changes.relation_descriptions.setdefault(relation, []).append((rank, mention.description))
         yield {
             "chunk": chunk,
             "ordinal": ordinal,
             "relation": relation,
-            "is_reversed": int(found.source != ends[0]),
-            "keywords": to_json(found.keywords),
-            "description": found.description,
+            "is_reversed": int(mention.source != ends[0]),
+            "keywords": to_json(mention.keywords),
+            "description": mention.description,
             "description_order": rank,
             "weight": weight,
         }
 
 
 def _alias_rows(
-    chunk: int, facts: ChunkFacts, entity_by_key: Mapping[str, int], tallies: Tallies
+    chunk: int, facts: ChunkFacts, entity_by_key: Mapping[str, int], changes: MentionChanges
 ) -> Iterator[dict[str, Any]]:
-    for ordinal, alias in enumerate(facts.aliases):
-        tallies.aliases[alias.alias] += 1
-        tallies.aliased.add(entity_by_key[alias.key])
+    for ordinal, mention in enumerate(facts.aliases):
+        entity = entity_by_key[mention.key]
+        changes.aliases[mention.alias] += 1
+        changes.aliased.add(entity)
         yield {
             "chunk": chunk,
             "ordinal": ordinal,
-            "entity": entity_by_key[alias.key],
-            "alias": alias.alias,
-            "surface": alias.surface,
+            "entity": entity,
+            "alias": mention.alias,
+            "surface": mention.surface,
         }
 
 
@@ -207,49 +258,3 @@ def _claim_rows(chunk: int, facts: ChunkFacts, entity_by_key: Mapping[str, int])
             "dates": claim.dates,
             "description": claim.description,
         }
-
-
-def _check(said: Sequence[tuple[int, ChunkFacts]]) -> None:
-    for _, facts in said:
-        keys = {mention.key for mention in facts.entities}
-        if "" in keys:
-            raise InvalidDelta(f"Chunk {facts.chunk.id} mentions an entity without a name.")
-        ends = {end for r in facts.relations for end in (r.source, r.target)} | {a.key for a in facts.aliases}
-        if missing := sorted(ends - keys):
-            raise InvalidDelta(f"Chunk {facts.chunk.id} relates {missing[0]!r} without mentioning it.")
-        claimed_of = {c.subject for c in facts.claims} | {c.object for c in facts.claims if c.object}
-        if missing := sorted(claimed_of - keys):
-            raise InvalidDelta(f"Chunk {facts.chunk.id} claims something of {missing[0]!r} without mentioning it.")
-        if any(r.source == r.target for r in facts.relations):
-            raise InvalidDelta(f"Chunk {facts.chunk.id} relates an entity to itself.")
-
-
-def _ordered(first: str, second: str) -> tuple[str, str]:
-    return (first, second) if first < second else (second, first)
-
-
-def _rows_of_entities(connection: Connection, keys: set[str], tallies: Tallies) -> dict[str, int]:
-    """Return the row of each key; those of new ones are yet to be written, by the fold."""
-    found = {row.key: row.rid for row in _ENTITIES.rows(connection, sorted(keys))}
-    new = sorted(keys - found.keys())
-    first = next_rid(connection, s.entity) if new else 0
-    found.update({key: first + i for i, key in enumerate(new)})
-    tallies.new_entities.update((found[key], NewEntity(found[key], key)) for key in new)
-    return found
-
-
-def _rows_of_relations(
-    connection: Connection, said: Sequence[tuple[int, ChunkFacts]], entity_by_key: Mapping[str, int], tallies: Tallies
-) -> dict[tuple[str, str], int]:
-    """Return the row of each unordered pair; those of new ones are yet to be written, by the fold."""
-    pairs = {_ordered(r.source, r.target) for _, facts in said for r in facts.relations}
-    by_rows = {(entity_by_key[a], entity_by_key[b]): (a, b) for a, b in pairs}
-    rows = _RELATIONS.rows(connection, sorted(by_rows))
-    found = {by_rows[source, target]: rid for source, target, rid in rows}
-    new = sorted(pairs - found.keys())
-    first = next_rid(connection, s.relation) if new else 0
-    found.update({pair: first + i for i, pair in enumerate(new)})
-    for a, b in new:
-        rid = found[a, b]
-        tallies.new_relations[rid] = NewRelation(rid, entity_by_key[a], entity_by_key[b], a, b)
-    return found

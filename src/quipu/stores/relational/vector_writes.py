@@ -1,4 +1,8 @@
-"""Vectors in tables: which texts want one, which have one, which are no longer wanted."""
+"""Vectors and embedding models, written: which texts need a vector, and the vectors of each model.
+
+Texts are known by their hash; rows with equal texts share a vector. Each entity, chunk and so on that wants a vector
+holds the hash of its text in the column `vector_hash` and is an owner of that vector.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -24,208 +28,202 @@ OWNERS = {
     VectorSpace.REPORT: s.report,
 }
 
-_MODELS = select(s.model.c.rid)
-_v, _t = s.vector.c, s.vector_todo.c
+_m, _v, _t = s.model.c, s.vector.c, s.vector_todo.c
+_MODELS = select(_m.rid)
 _OWNED = {
     space: ByValues(select(owner.c.vector_hash).distinct(), owner.c.vector_hash) for space, owner in OWNERS.items()
 }
-_KEPT = ByValues(select(_v.rid, _v.model), _v.text_hash)
-_DROP = ByValues(s.vector.delete(), _v.rid)
-_KNOWN = [
+_VECTORS = ByValues(select(_v.rid, _v.model), _v.text_hash)
+_DELETE = ByValues(s.vector.delete(), _v.rid)
+_EMBEDDED_OR_QUEUED = [
     ByValues(select(table.c.text_hash).where(table.c.model == bindparam("model")), table.c.text_hash)
     for table in (s.vector, s.vector_todo)
 ]
-# Naming every model lets the key (model, text) be used.
-_WAITING = ByValues(select(s.vector_todo).where(_t.model.in_(_MODELS)), _t.text_hash)
-_DROP_WAITING = ByValues(s.vector_todo.delete().where(_t.model.in_(_MODELS)), _t.text_hash)
-_N_WAITING = (
+# Naming every model makes SQLite use the key (model, text_hash).
+_QUEUED = ByValues(select(s.vector_todo).where(_t.model.in_(_MODELS)), _t.text_hash)
+_DELETE_QUEUED = ByValues(s.vector_todo.delete().where(_t.model.in_(_MODELS)), _t.text_hash)
+_DELETE_QUEUED_OF_MODEL = ByValues(s.vector_todo.delete().where(_t.model == bindparam("model")), _t.text_hash)
+_N_QUEUED = (
     select(func.count())
     .select_from(s.vector_todo)
-    .join(s.model, (s.model.c.rid == _t.model) & (s.model.c.state == "live"))
+    .join(s.model, (_m.rid == _t.model) & (_m.state == "live"))
     .where(_t.space == bindparam("space"))
 )
-_DONE = ByValues(s.vector_todo.delete().where(_t.model == bindparam("model")), _t.text_hash)
 
 
 def vector_hash(space: VectorSpace, text: str) -> str:
-    """Return what identifies a text within a space; owners of equal texts share one vector."""
+    """Return the hash of a text within a space."""
     return digest("vector", space, text)
 
 
 @dataclass(slots=True)
 class VectorChanges:
-    """The texts whose vectors items wanted before a change and want after it, by space and hash."""
+    """The texts of owners before and after a change, by space and text hash."""
 
     before: set[tuple[VectorSpace, str]] = field(default_factory=set)
     after: set[tuple[VectorSpace, str]] = field(default_factory=set)
 
     def moved(self, space: VectorSpace, before: str, after: str) -> None:
-        """Note that an item's text changed from one hash to another, "" for none; or that it stayed."""
+        """Note that an owner's text changed from one hash to another, "" for no text; equal hashes are ignored."""
         if before != after:
             if before:
                 self.before.add((space, before))
             if after:
                 self.after.add((space, after))
 
+    def __or__(self, other: "VectorChanges") -> "VectorChanges":
+        """Return both changes together."""
+        return VectorChanges(self.before | other.before, self.after | other.after)
+
 
 def retarget(connection: Connection, changes: VectorChanges, revision: int) -> None:
-    """After owners moved from some texts to others: queue texts without a vector, drop vectors without an owner."""
+    """Queue new texts that have no vector, and delete vectors that have no owner any more."""
     models = connection.execute(_MODELS).scalars().all()
     for space in VectorSpace:
-        left = {text_hash for kind, text_hash in changes.before if kind == space}
-        wanted = {text_hash for kind, text_hash in changes.after if kind == space}
-        _drop(connection, space, left - wanted, revision)
+        before = {text_hash for kind, text_hash in changes.before if kind == space}
+        after = {text_hash for kind, text_hash in changes.after if kind == space}
+        _delete_unowned(connection, space, before - after, revision)
         for model in models:
-            _queue(connection, model, space, wanted)
+            _queue(connection, model, space, after)
 
 
-def _drop(connection: Connection, space: VectorSpace, hashes: set[str], revision: int) -> None:
+def _delete_unowned(connection: Connection, space: VectorSpace, hashes: set[str], revision: int) -> None:
     owned = {row[0] for row in _OWNED[space].rows(connection, sorted(hashes))}
     unowned = sorted(hashes - owned)
-    gone = _KEPT.rows(connection, unowned)
-    insert_rows(
-        connection,
-        s.vector_gone,
-        [{"rid": row.rid, "model": row.model, "space": SPACE_CODES[space], "revision": revision} for row in gone],
-    )
-    _DROP.run(connection, [row.rid for row in gone])
-    _DROP_WAITING.run(connection, unowned)
-
-
-def _queue(connection: Connection, model: int, space: VectorSpace, wanted: set[str]) -> None:
-    missing = sorted(wanted - _known(connection, model, wanted))
+    vectors = _VECTORS.rows(connection, unowned)
     code = SPACE_CODES[space]
-    insert_rows(
-        connection, s.vector_todo, [{"model": model, "text_hash": text_hash, "space": code} for text_hash in missing]
-    )
+    rows = [{"rid": row.rid, "model": row.model, "space": code, "revision": revision} for row in vectors]
+    insert_rows(connection, s.vector_gone, rows)
+    _DELETE.run(connection, [row.rid for row in vectors])
+    _DELETE_QUEUED.run(connection, unowned)
 
 
-def _known(connection: Connection, model: int, hashes: Iterable[str]) -> set[str]:
+def _queue(connection: Connection, model: int, space: VectorSpace, hashes: Iterable[str]) -> None:
     ordered = sorted(hashes)
-    return {row[0] for known in _KNOWN for row in known.rows(connection, ordered, model=model)}
+    present = {row[0] for query in _EMBEDDED_OR_QUEUED for row in query.rows(connection, ordered, model=model)}
+    code = SPACE_CODES[space]
+    missing = [text_hash for text_hash in ordered if text_hash not in present]
+    rows = [{"model": model, "text_hash": text_hash, "space": code} for text_hash in missing]
+    insert_rows(connection, s.vector_todo, rows)
 
 
-def write(connection: Connection, rows: Sequence[VectorRow]) -> None:
-    """Store vectors for texts that still want them; others are ignored. Raises InvalidDelta for a wrong dimension."""
+def write(connection: Connection, vectors: Sequence[VectorRow]) -> None:
+    """Store the vectors of queued texts; others are ignored. Raises InvalidDelta for a wrong dimension."""
     models = {row.identity: row for row in connection.execute(select(s.model))}
-    wanted: dict[tuple[int, str], str] = {}
-    for todo in _WAITING.rows(connection, sorted({row.text_hash for row in rows})):
-        wanted[todo.model, todo.text_hash] = SPACE_CODES[todo.space]
+    queued = _QUEUED.rows(connection, sorted({vector.text_hash for vector in vectors}))
+    code_by_key = {(row.model, row.text_hash): SPACE_CODES[row.space] for row in queued}
     new: dict[tuple[int, str], dict[str, Any]] = {}
-    for row in rows:
-        model = models.get(row.model)
-        if model is None or (model.rid, row.text_hash) not in wanted:
+    for vector in vectors:
+        model = models.get(vector.model)
+        if model is None or (model.rid, vector.text_hash) not in code_by_key:
             continue
-        if row.data.shape != (model.dimension,):
-            raise InvalidDelta(f"A vector of shape {row.data.shape} does not fit {row.model} ({model.dimension}).")
-        key = (model.rid, row.text_hash)
-        data = np.ascontiguousarray(row.data, dtype="<f2").tobytes()
-        new[key] = {"model": key[0], "space": wanted[key], "text_hash": key[1], "data": data}
+        if vector.data.shape != (model.dimension,):
+            raise InvalidDelta(
+                f"A vector of shape {vector.data.shape} does not fit {vector.model} ({model.dimension})."
+            )
+        key = (model.rid, vector.text_hash)
+        packed = np.ascontiguousarray(vector.data, dtype="<f2").tobytes()
+        new[key] = {"model": key[0], "space": code_by_key[key], "text_hash": key[1], "data": packed}
     first = read_number(connection, "vector_row")
     insert_rows(connection, s.vector, [{"rid": first + i, **values} for i, values in enumerate(new.values())])
     write_meta(connection, "vector_row", first + len(new))
     for model_rid in {model for model, _ in new}:
         hashes = [text_hash for model, text_hash in new if model == model_rid]
-        _DONE.run(connection, hashes, model=model_rid)
+        _DELETE_QUEUED_OF_MODEL.run(connection, hashes, model=model_rid)
 
 
 def n_waiting(connection: Connection, space: VectorSpace) -> int:
     """Return how many texts of a space have no vector of the live model yet."""
-    return connection.scalar(_N_WAITING, {"space": space}) or 0
+    return connection.scalar(_N_QUEUED, {"space": space}) or 0
 
 
 def live_model(connection: Connection) -> tuple[str, int] | None:
-    """Return identity and dimension of the model whose vectors answer, None where there is none yet."""
-    live = connection.execute(select(s.model).where(s.model.c.state == "live")).first()
+    """Return identity and dimension of the model whose vectors are searched, None if there is none yet."""
+    live = connection.execute(select(s.model).where(_m.state == "live")).first()
     return (live.identity, live.dimension) if live else None
 
 
 def has_model(connection: Connection, identity: str, dimension: int) -> bool:
-    """Say whether this model is live, False where none is used yet; raise Mismatch where another one is."""
-    live = connection.execute(select(s.model).where(s.model.c.state == "live")).first()
-    if live is None:
+    """Say whether this model is live; False if the index is empty or has no model yet.
+
+    Raises Mismatch if another model is live.
+    """
+    live = live_model(connection)
+    if live == (identity, dimension):
+        return True
+    if live is None or _is_empty(connection):
         return False
-    if (live.identity, live.dimension) != (identity, dimension) and _holds_nothing(connection):
-        return False
-    if (live.identity, live.dimension) != (identity, dimension):
-        raise Mismatch(
-            f"The index holds vectors of {live.identity} ({live.dimension} numbers each), but the embedder is "
-            f"{identity} ({dimension}).",
-            remedy="Run `quipu reembed` to compute them anew, or set the embedder back.",
-        )
-    return True
+    raise Mismatch(
+        f"The index holds vectors of {live[0]} ({live[1]} numbers each), but the embedder is {identity} ({dimension}).",
+        remedy="Run `quipu reembed` to compute new vectors, or set the earlier embedder again.",
+    )
 
 
 def take_model(connection: Connection, identity: str, dimension: int) -> None:
-    """Make this model live where none is used yet; raise Mismatch where another one is."""
+    """Make this model live if the index is empty or has no model yet; raise Mismatch if another model is live."""
     if not has_model(connection, identity, dimension):
         for model in connection.execute(_MODELS).scalars().all():
-            drop_model(connection, model)
+            _drop_model(connection, model)
         begin_model(connection, identity, dimension, "live")
 
 
-def _holds_nothing(connection: Connection) -> bool:
-    owners = (s.document.c.rid, s.job.c.rid, s.vector.c.rid)
-    return not any(connection.execute(select(rid).limit(1)).first() for rid in owners)
+def _is_empty(connection: Connection) -> bool:
+    return not any(connection.execute(select(table.c.rid).limit(1)).first() for table in (s.document, s.job, s.vector))
 
 
 def begin_model(connection: Connection, identity: str, dimension: int, state: str) -> None:
-    """Start a set of vectors and queue every text for it; an unfinished set of another model is dropped."""
-    m = s.model.c
-    current = connection.execute(select(s.model).where(m.identity == identity)).first()
-    if current is not None:
-        if current.dimension != dimension:
+    """Add a model and queue every text for it; the unfinished vectors of another model are dropped."""
+    existing = connection.execute(select(s.model).where(_m.identity == identity)).first()
+    if existing is not None:
+        if existing.dimension != dimension:
             raise Mismatch(
-                f"The index knows {identity} with {current.dimension} numbers a vector, not {dimension}.",
-                remedy="An embedder of another dimension needs another identity.",
+                f"The index has vectors of {identity} with {existing.dimension} numbers, not {dimension}.",
+                remedy="Give an embedder of another dimension another identity.",
             )
         return
-    for row in connection.execute(select(m.rid).where(m.state == "building")).all():
-        drop_model(connection, row.rid)
+    for row in connection.execute(select(_m.rid).where(_m.state == "building")).all():
+        _drop_model(connection, row.rid)
     rid = next_rid(connection, s.model)
     connection.execute(insert(s.model).values(rid=rid, identity=identity, dimension=dimension, state=state))
     for space, owner in OWNERS.items():
-        hashes = {row[0] for row in connection.execute(select(owner.c.vector_hash).distinct())}
-        _queue(connection, rid, space, hashes)
+        _queue(connection, rid, space, connection.execute(select(owner.c.vector_hash).distinct()).scalars().all())
 
 
 def finish_model(connection: Connection, identity: str) -> bool:
-    """Make a finished second set the live one and drop the first; say whether it was not so already.
+    """Make a model live and drop all others; return False if it was live already.
 
     Raises Stale while texts lack vectors.
     """
-    m = s.model.c
-    row = connection.execute(select(s.model).where(m.identity == identity)).first()
+    row = connection.execute(select(s.model).where(_m.identity == identity)).first()
     if row is None:
         raise Stale(f"There are no vectors of {identity}.", remedy="Run `quipu reembed`.")
-    waiting = connection.execute(select(s.vector_todo.c.text_hash).where(s.vector_todo.c.model == row.rid)).first()
-    if waiting:
-        raise Stale("Some texts have no vector under the new model yet.", remedy="Run `quipu reembed` again.")
+    if connection.execute(select(_t.text_hash).where(_t.model == row.rid)).first():
+        raise Stale("Some texts have no vector of the new model yet.", remedy="Run `quipu reembed` again.")
     if row.state == "live":
         return False
-    for other in connection.execute(select(m.rid).where(m.rid != row.rid)).all():
-        drop_model(connection, other.rid)
+    for other in connection.execute(select(_m.rid).where(_m.rid != row.rid)).all():
+        _drop_model(connection, other.rid)
     revision = read_number(connection, "revision") + 1
     write_meta(connection, "revision", revision)
     write_meta(connection, "gone_since", revision)
-    connection.execute(s.model.update().where(m.rid == row.rid).values(state="live"))
+    connection.execute(s.model.update().where(_m.rid == row.rid).values(state="live"))
     return True
 
 
 def purge(connection: Connection, *, is_reembedding: bool) -> int:
-    """Forget which vectors were deleted, and drop those of a re-embedding unless it goes on; return rows dropped.
+    """Forget which vectors were deleted; drop unfinished models unless a re-embedding runs. Return rows deleted.
 
-    Indexes outside the database that are older than this rebuild.
+    Vector indexes outside the database that have not followed so far must be built again.
     """
     if not is_reembedding:
-        for row in connection.execute(select(s.model.c.rid).where(s.model.c.state == "building")).all():
-            drop_model(connection, row.rid)
+        for row in connection.execute(select(_m.rid).where(_m.state == "building")).all():
+            _drop_model(connection, row.rid)
     write_meta(connection, "gone_since", read_number(connection, "revision"))
     return connection.execute(s.vector_gone.delete()).rowcount
 
 
-def drop_model(connection: Connection, model: int) -> None:
-    """Delete a model with its vectors and its waiting texts."""
+def _drop_model(connection: Connection, model: int) -> None:
+    """Delete a model with its vectors and its queued texts."""
     for table in (s.vector, s.vector_gone, s.vector_todo):
         connection.execute(table.delete().where(table.c.model == model))
-    connection.execute(s.model.delete().where(s.model.c.rid == model))
+    connection.execute(s.model.delete().where(_m.rid == model))

@@ -257,7 +257,7 @@ class Vectors:
         async with open_store() as first, open_store() as second:
             await asyncio.gather(first.use_embedder(MODEL, DIMENSION), second.use_embedder(_NEXT, _NEXT_DIMENSION))
             outcomes = await asyncio.gather(publish(first, _FACTS), publish(second, _FACTS), return_exceptions=True)
-            assert sorted(str(type(each).__name__) for each in outcomes) == ["Committed", "Mismatch"]
+            assert sorted(str(type(each).__name__) for each in outcomes) == ["CommitResult", "Mismatch"]
             n_waiting = [len(await first.stale_texts(each, 100)) for each in (MODEL, _NEXT)]
             assert sorted(n_waiting) == [0, len(_TEXTS)]
 
