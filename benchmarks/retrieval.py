@@ -25,7 +25,7 @@ from quipu.bench.datasets import read_dataset  # noqa: E402
 from quipu.bench.recorded import read_recorded  # noqa: E402
 from quipu.bench.retrieval import Measured, measure, ranking_strategies, table  # noqa: E402
 from quipu.errors import QuipuError, Unavailable  # noqa: E402
-from quipu.ingest.recorded import RecordedExtractor  # noqa: E402
+from quipu.ingest.graph_import import ImportedExtractor  # noqa: E402
 from quipu.settings import Settings  # noqa: E402
 from quipu.wiring import open_embedder  # noqa: E402
 
@@ -58,7 +58,7 @@ def main() -> int:
     return 0 if all(agreement.holds for each in measured for agreement in each.agreements) else 1
 
 
-def _recorded(folder: Path) -> list[RecordedExtractor]:
+def _recorded(folder: Path) -> list[ImportedExtractor]:
     """Return the recorded extraction of a set, if there is one: no model is asked here."""
     recorded = read_recorded(folder)
     return [recorded] if recorded else []

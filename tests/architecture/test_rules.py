@@ -25,9 +25,9 @@ OPTIONAL_IMPORTS = {
 # What takes time to import and only some settings need.
 SELDOM_NEEDED = {
     ("engine", "quipu.engine.tuning"),
-    ("engine", "quipu.ingest.recorded"),
+    ("engine", "quipu.ingest.graph_import"),
     ("engine.ingestion", "quipu.derive.imported_communities"),
-    ("engine.ingestion", "quipu.ingest.recorded.publishing"),
+    ("engine.ingestion", "quipu.ingest.graph_import.documents"),
     ("wiring", "quipu.providers.jieba"),
     ("wiring", "quipu.providers.minilm"),
     ("wiring", "quipu.providers.pretrained"),

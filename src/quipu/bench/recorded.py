@@ -2,16 +2,16 @@
 
 from pathlib import Path
 
-from quipu.ingest.recorded import RecordedExtractor, read_recordings
+from quipu.ingest.graph_import import ImportedExtractor, read_recordings
 
 FILE = "extraction.jsonl"
 
 
-def read_recorded(folder: Path) -> RecordedExtractor | None:
+def read_recorded(folder: Path) -> ImportedExtractor | None:
     """Return the extractor of a data set's folder, None where none is recorded.
 
     Raises InvalidInput naming the line that is no record.
     """
     path = folder / FILE
     recordings = read_recordings(path) if path.is_file() else None
-    return RecordedExtractor(recordings) if recordings else None
+    return ImportedExtractor(recordings) if recordings else None

@@ -165,7 +165,7 @@ class Quipu:
         NotFound for a path that does not exist. Raises InvalidInput, with file and line, for what cannot be read or
         refers to nothing; then nothing is added.
         """
-        from quipu.ingest.recorded import read_graph  # noqa: PLC0415 - takes time, and is rarely needed
+        from quipu.ingest.graph_import import read_graph  # noqa: PLC0415
 
         graph = await asyncio.to_thread(read_graph, [Path(path) for path in paths])
         run = IngestRun(self._components)

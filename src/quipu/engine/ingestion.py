@@ -215,11 +215,11 @@ async def ingest_imported_graph(
         import_communities,
         is_imported,
     )
-    from quipu.ingest.recorded.publishing import publish_graph  # noqa: PLC0415
+    from quipu.ingest.graph_import.documents import import_documents  # noqa: PLC0415
 
     components = run.components
     await components.store.use_embedder(components.embedder.identity, components.embedder.dimension)
-    published = await publish_graph(graph, components.store, components.ingest_config, on_event)
+    published = await import_documents(graph, components.store, components.ingest_config, on_event)
     imported = CommunityImportResult()
     if graph.communities and not await is_imported(graph, components.store):
         async with lease:  # communities that are detected meanwhile would replace these

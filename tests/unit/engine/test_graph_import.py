@@ -16,7 +16,7 @@ from quipu.derive.imported import RECORDED
 from quipu.derive.imported_communities import MAX_TRIES, import_communities, is_imported
 from quipu.engine import Quipu
 from quipu.errors import Busy, InvalidInput
-from quipu.ingest.recorded import read_graph
+from quipu.ingest.graph_import import read_graph
 from quipu.model.cluster import Hierarchy
 from quipu.model.delta import CommitResult, Delta
 from quipu.model.derivation import Freshness
@@ -99,7 +99,7 @@ async def test_a_wrong_line_leaves_the_index_as_it_was(tmp_path: Path) -> None:
     with (folder / "reports.jsonl").open("a") as file:
         file.write('{"community": 99, "title": "None", "summary": "Of nothing."}\n')
     async with quipu.open(tmp_path / "k") as kb:
-        with pytest.raises(InvalidInput, match="community 99, which is recorded nowhere"):
+        with pytest.raises(InvalidInput, match="community 99, which is missing"):
             await kb.import_graph(folder)
         assert await kb.documents() == []
 

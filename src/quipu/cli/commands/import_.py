@@ -51,7 +51,7 @@ def command(paths: tuple[Path, ...], has_no_model: bool, budget: str | None) -> 
 
 def _check(paths: Sequence[Path]) -> None:
     """Read all once before an index is made: what cannot be read, or is of nothing, must leave no empty one behind."""
-    from quipu.ingest.recorded import read_graph
+    from quipu.ingest.graph_import import read_graph
 
     graph = read_graph(paths)
     if not graph.documents:

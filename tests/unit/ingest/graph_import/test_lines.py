@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from quipu.errors import InvalidInput
-from quipu.ingest.recorded import RecordedExtractor, read_graph, read_recordings
+from quipu.ingest.graph_import import ImportedExtractor, read_graph, read_recordings
 from quipu.model.extraction import ChunkInput, ExtractedClaim, ExtractedEntity, Extraction
 from quipu.model.imported_graph import ImportedClaim, ImportedExtraction
 
@@ -85,7 +85,7 @@ def test_a_covariate_that_stands_alone_is_a_claim_of_its_passage(tmp_path: Path)
     for broken, message in (
         ({**COVARIATE, "status": "maybe"}, "line 2: `status` should be '', 'true', 'false' or 'suspected'"),
         ({**COVARIATE, "text_unit_id": None}, "line 2: `text_unit_id` should be a text that is not empty"),
-        ({**COVARIATE, "text_unit_id": "p2"}, "line 2: something is recorded of 'p2', but its text is nowhere"),
+        ({**COVARIATE, "text_unit_id": "p2"}, "line 2: there are records of 'p2', but not its text"),
     ):
         with pytest.raises(InvalidInput, match=message):
             read_graph([write(tmp_path, TEXT, broken)])
@@ -112,7 +112,7 @@ def test_claims_may_stand_in_a_line_of_their_own(tmp_path: Path) -> None:
     for read in (read_recordings, lambda file: read_graph([file])):
         with pytest.raises(InvalidInput, match="line 3: 'p1' is recorded a second time"):
             read(write(tmp_path, TEXT, record, {**record, **claims}))
-    with pytest.raises(InvalidInput, match="line 1: something is recorded of 'p1', but its text is nowhere"):
+    with pytest.raises(InvalidInput, match="line 1: there are records of 'p1', but not its text"):
         read_graph([write(tmp_path, claims)])
 
 
@@ -157,7 +157,7 @@ def test_a_claim_that_says_nothing_is_left_out_and_told(tmp_path: Path) -> None:
     file = write(tmp_path, {**TEXT, "claims": [broken, CLAIM]})
     graph = read_graph([file])
     assert graph.recordings["p1"].claims == (ImportedClaim(claim=FOUND),)
-    assert graph.left_out == (f'{file}, line 1: a claim about "and then he said" says nothing',)
+    assert graph.left_out == (f'{file}, line 1: a claim about "and then he said" has no description and no type',)
 
 
 @pytest.mark.parametrize("subject", ["NONE", "null", "-", None, " ", "..."])
@@ -167,8 +167,8 @@ def test_a_claim_that_names_nobody_is_left_out_and_told(tmp_path: Path, subject:
     graph = read_graph([file])
     assert graph.recordings["p1"].claims == (ImportedClaim(claim=FOUND),)
     assert graph.left_out == (
-        f'{file}, line 1: the claim "Genoa burned it." is about nobody',
-        f'{file}, line 2: the claim "WAR CRIMES" is about nobody',
+        f'{file}, line 1: the claim "Genoa burned it." has no subject',
+        f'{file}, line 2: the claim "WAR CRIMES" has no subject',
     )
 
 
@@ -180,7 +180,7 @@ def test_names_all_in_capitals_become_what_the_text_writes(tmp_path: Path) -> No
 
 async def extract(claims: tuple[ImportedClaim, ...], *texts: str) -> list[Extraction]:
     """Return what the chunks of a document get of its claims."""
-    extractor = RecordedExtractor({"p1": ImportedExtraction(document="p1", claims=claims)})
+    extractor = ImportedExtractor({"p1": ImportedExtraction(document="p1", claims=claims)})
     inputs = [ChunkInput(text=text, documents=("p1",)) for text in texts]
     return [each.extraction async for each in extractor.extract(inputs) if each.extraction is not None]
 

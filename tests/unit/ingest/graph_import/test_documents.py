@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from quipu.ingest.documents import IngestConfig
-from quipu.ingest.recorded.publishing import publish_graph
+from quipu.ingest.graph_import.documents import import_documents
 from quipu.model.document import SourceDocument
 from quipu.model.event import ignore_event
 from quipu.model.extraction import ExtractedEntity, ExtractedRelation
@@ -56,7 +56,7 @@ async def _open(folder: Path) -> RelationalStore:
 
 async def test_entities_and_relations_are_those_recorded(tmp_path: Path) -> None:
     store = await _open(tmp_path)
-    done = await publish_graph(_graph(weight=2.5), store, _recipe(), ignore_event)
+    done = await import_documents(_graph(weight=2.5), store, _recipe(), ignore_event)
     assert (done.n_added, done.n_updated, done.n_unchanged, done.n_chunks, done.failed) == (1, 0, 0, 1, ())
     async with store.view() as view:
         (kober,) = await view.entities(["kober"])
@@ -68,10 +68,10 @@ async def test_entities_and_relations_are_those_recorded(tmp_path: Path) -> None
 
 async def test_the_same_again_does_nothing_and_another_record_is_an_update(tmp_path: Path) -> None:
     store = await _open(tmp_path)
-    await publish_graph(_graph(), store, _recipe(), ignore_event)
-    again = await publish_graph(_graph(), store, _recipe(), ignore_event)
+    await import_documents(_graph(), store, _recipe(), ignore_event)
+    again = await import_documents(_graph(), store, _recipe(), ignore_event)
     assert (again.n_added, again.n_updated, again.n_unchanged) == (0, 0, 1)
-    other = await publish_graph(_graph("recorded/1 b", weight=4.0), store, _recipe(), ignore_event)
+    other = await import_documents(_graph("recorded/1 b", weight=4.0), store, _recipe(), ignore_event)
     assert (other.n_added, other.n_updated, other.n_unchanged) == (0, 1, 0)
     async with store.view() as view:
         (relation,) = await view.relations(["kober -- linear b"])
@@ -85,7 +85,7 @@ async def test_a_document_that_cannot_be_read_fails_alone(tmp_path: Path) -> Non
     graph = ImportedGraph(
         identity="recorded/1 a", documents=(empty, *_graph().documents), recordings=_graph().recordings
     )
-    done = await publish_graph(graph, store, _recipe(), ignore_event)
+    done = await import_documents(graph, store, _recipe(), ignore_event)
     assert done.n_added == 1
     assert [document for document, _ in done.failed] == ["d0"]
     await store.close()
@@ -93,9 +93,9 @@ async def test_a_document_that_cannot_be_read_fails_alone(tmp_path: Path) -> Non
 
 async def test_a_document_more_leaves_the_others_as_they_are(tmp_path: Path) -> None:
     store = await _open(tmp_path)
-    await publish_graph(_graph(), store, _recipe(), ignore_event)
+    await import_documents(_graph(), store, _recipe(), ignore_event)
     more = SourceDocument(id="d2", title="More", data=b"Evans dug.", media_type="text/markdown", source="d2")
     both = replace(_graph("recorded/1 b"), documents=(*_graph().documents, more))
-    done = await publish_graph(both, store, _recipe(), ignore_event)
+    done = await import_documents(both, store, _recipe(), ignore_event)
     assert (done.n_added, done.n_updated, done.n_unchanged) == (1, 0, 1)
     await store.close()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from quipu.errors import InvalidInput, NotFound
-from quipu.ingest.recorded import read_graph
+from quipu.ingest.graph_import import read_graph
 from quipu.model.cluster import Finding
 from quipu.model.extraction import ExtractedEntity, ExtractedRelation
 from quipu.model.graph import OTHER_TYPE, UNKNOWN_TYPE
@@ -121,20 +121,20 @@ def test_names_in_mixed_case_stay_as_they_are(tmp_path: Path) -> None:
         ([TEXT, {"id": "d2", "text": ""}], r"line 2: `text` holds no text"),
         ([TEXT, {"id": "d2", "text": " \u200b\x01"}], r"line 2: `text` holds no text"),
         ([TEXT, "[" * 100_000 + "\n"], r"line 2 is no JSON object \(a number of too many digits, or too many brackets"),
-        ([RECORD], r"line 1: something is recorded of 'd1', but its text is nowhere"),
+        ([RECORD], r"line 1: there are records of 'd1', but not its text"),
         ([TEXT, TEXT], r"line 2: 'd1' is recorded a second time"),
-        ([TEXT, REPORT], r"graph\.jsonl, line 2: there is a report of community 0, which is recorded nowhere"),
+        ([TEXT, REPORT], r"graph\.jsonl, line 2: the report is on community 0, which is missing"),
         (
             [TEXT, {**COMMUNITY, "parent": 9}],
-            r"graph\.jsonl, line 2: community 0 lies in community 9, which is recorded nowhere",
+            r"graph\.jsonl, line 2: community 0 has the parent 9, which is missing",
         ),
         (
             [TEXT, {**COMMUNITY, "level": 1, "parent": 5}, {**COMMUNITY, "community": 5, "level": 1}],
-            r"line 2: community 0 of level 1 lies in community 5 of level 1 \(.*line 3\)",
+            r"line 2: community 0 of level 1 has the parent 5 of level 1 \(.*line 3\)",
         ),
         (
             [TEXT, {**COMMUNITY, "level": 0, "parent": 0}],
-            r"line 2: community 0 of level 0 lies in community 0 of level 0",
+            r"line 2: community 0 of level 0 has the parent 0 of level 0",
         ),
         ([TEXT, COMMUNITY, {**REPORT, "rank": 11}], r"line 3: `rank` should be less than or equal to 10\."),
         ([{"question": "Who?"}], r"line 1 is no passage"),
@@ -192,5 +192,5 @@ def test_a_path_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 def test_a_folder_without_records_is_refused(tmp_path: Path) -> None:
     _write(tmp_path, "queries.jsonl", {"question": "Who?"})
-    with pytest.raises(InvalidInput, match="Nothing recorded was found"):
+    with pytest.raises(InvalidInput, match="No graph was found"):
         read_graph([tmp_path])

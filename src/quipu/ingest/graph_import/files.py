@@ -1,0 +1,298 @@
+"""Files of imported graphs: JSON Lines, read whole and checked before anything is added."""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from quipu.errors import InvalidInput, NotFound
+from quipu.ingest.graph_import.lines import CommunityLine, CovariateLine, Line, PassageLine, ReportLine, line_kind
+from quipu.model.document import SourceDocument
+from quipu.model.ids import digest
+from quipu.model.imported_graph import (
+    ImportedClaim,
+    ImportedCommunity,
+    ImportedExtraction,
+    ImportedGraph,
+    ImportedReport,
+)
+from quipu.text.unicode import find_text_with_surrogate
+
+SUFFIXES = (".jsonl", ".ndjson")
+MIN_CAPITALS_SHARE = 0.9  # of all names: above it, the system that wrote the file folds case to capitals
+_FAULTS = {"missing": "is missing", "string_too_short": "is empty"}
+_TYPE_STEPS = ("str", "int", "FindingLine")  # pydantic adds them to the place of a field with several types
+
+
+def read_graph(paths: Sequence[Path]) -> ImportedGraph:
+    """Return the graph in these files, and in the JSON Lines files of these folders.
+
+    The text of a document and its records may be in different lines. Lines of an unknown kind are ignored in the files
+    of a folder, and are an error in a file that is given itself. Raises NotFound for a path that does not exist, and
+    InvalidInput, naming file and line, for a line that cannot be read and for records of a document without text.
+    """
+    builder = _GraphBuilder()
+    for file, is_given in _files(paths):
+        for where, line in _lines(file, is_given=is_given):
+            builder.add(where, line)
+    graph = builder.graph()
+    if not graph.documents and not graph.communities:
+        raise InvalidInput(
+            f"No graph was found in {', '.join(str(path) for path in paths)}.",
+            remedy="Give JSON Lines files as docs/importing.md shows them.",
+        )
+    return graph
+
+
+def read_recordings(file: Path) -> dict[str, ImportedExtraction] | None:
+    """Return the recorded extraction of each passage in a file, by id; None if its first line has no known kind.
+
+    The texts of the passages may be in another file. Raises InvalidInput naming a later line that cannot be read, or
+    that repeats a record.
+    """
+    builder = _GraphBuilder()
+    try:
+        for where, line in _lines(file, is_given=True):
+            builder.add(where, line)
+    except InvalidInput:
+        if not builder.line_digests:
+            return None
+        raise
+    return builder.all_recordings()
+
+
+@dataclass(slots=True)
+class _GraphBuilder:
+    """The content of the lines so far, and the file and line of each part."""
+
+    documents: dict[str, SourceDocument] = field(default_factory=dict)
+    recordings: dict[str, ImportedExtraction] = field(default_factory=dict)
+    claims: dict[str, dict[ImportedClaim, None]] = field(default_factory=dict)  # in order, without duplicates
+    communities: dict[str, ImportedCommunity] = field(default_factory=dict)
+    reports: dict[str, ImportedReport] = field(default_factory=dict)
+    place_of_recording: dict[str, str] = field(default_factory=dict)
+    place_of_report: dict[str, str] = field(default_factory=dict)
+    line_digests: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+    def add(self, where: str, line: Line) -> None:
+        """Add a line. Raises InvalidInput if it repeats something other than a claim."""
+        self.line_digests.append(line.model_dump_json())
+        if isinstance(line, ReportLine):
+            _add_once(self.reports, str(line.community), line.imported(), where)
+            self.place_of_report[str(line.community)] = where
+        elif isinstance(line, CommunityLine):
+            _add_once(self.communities, str(line.community), replace(line.imported(), where=where), where)
+        else:
+            self._add_passage(where, line)
+
+    def _add_passage(self, where: str, line: PassageLine) -> None:
+        name = str(line.id)
+        if line.text is not None:
+            source = SourceDocument(
+                id=name, title=line.title or name, data=line.text.encode(), media_type="text/markdown", source=name
+            )
+            _add_once(self.documents, name, source, where)
+        if not (line.entities or line.relations or line.triples or line.claims):
+            return
+        recording, left_out = line.imported()
+        self.place_of_recording.setdefault(name, where)
+        self.left_out += (f"{where}: {reason}" for reason in left_out)
+        if line.entities or line.relations or line.triples:
+            _add_once(self.recordings, name, replace(recording, claims=()), where)
+        if line.claims:
+            self.claims.setdefault(name, {}).update(dict.fromkeys(recording.claims))
+
+    def all_recordings(self) -> dict[str, ImportedExtraction]:
+        """Return the recording of each document with its claims, which may be in lines of their own."""
+        names = [*self.recordings, *(name for name in self.claims if name not in self.recordings)]
+        return {
+            name: replace(
+                self.recordings.get(name, ImportedExtraction(document=name)), claims=tuple(self.claims.get(name, ()))
+            )
+            for name in names
+        }
+
+    def graph(self) -> ImportedGraph:
+        """Return the graph. Raises InvalidInput for records of documents and communities that no line contains."""
+        recordings = self.all_recordings()
+        for name in recordings.keys() - self.documents.keys():
+            raise InvalidInput(
+                f"{self.place_of_recording[name]}: there are records of {name!r}, but not its text.",
+                remedy='Also give the file with its text: {"id": …, "title": …, "text": …}.',
+            )
+        for community in self.communities.values():
+            self._check_parent(community)
+        for name in sorted(self.reports.keys() - self.communities.keys()):
+            raise InvalidInput(
+                f"{self.place_of_report[name]}: the report is on community {name}, which is missing.",
+                remedy="Also give the file with the communities.",
+            )
+        graph = ImportedGraph(
+            identity=f"recorded/1 {digest('recorded', *sorted(self.line_digests))[:12]}",
+            documents=tuple(self.documents.values()),
+            recordings=recordings,
+            communities=tuple(self.communities.values()),
+            reports=tuple(self.reports.values()),
+            left_out=tuple(self.left_out),
+        )
+        return _restore_case(graph)
+
+    def _check_parent(self, community: ImportedCommunity) -> None:
+        if not community.parent:
+            return
+        parent = self.communities.get(community.parent)
+        if parent is None:
+            raise InvalidInput(
+                f"{community.where}: community {community.id} has the parent {community.parent}, which is missing.",
+                remedy="Give all communities, or leave `parent` out.",
+            )
+        if parent.level >= community.level:
+            raise InvalidInput(
+                f"{community.where}: community {community.id} of level {community.level} has the parent {parent.id} "
+                f"of level {parent.level} ({parent.where}).",
+                remedy="Level 0 is the coarsest: the parent of a community must have a lower level.",
+            )
+
+
+T = TypeVar("T")
+
+
+def _add_once(value_by_name: dict[str, T], name: str, value: T, where: str) -> None:
+    if name in value_by_name:
+        raise InvalidInput(f"{where}: {name!r} is recorded a second time.", remedy="Leave one of the two out.")
+    value_by_name[name] = value
+
+
+def _files(paths: Iterable[Path]) -> Iterator[tuple[Path, bool]]:
+    """Yield each file, and whether it was given itself, not in a folder."""
+    for path in paths:
+        if path.is_dir():
+            yield from ((file, False) for file in sorted(path.iterdir()) if file.suffix in SUFFIXES)
+        elif path.is_file():
+            yield path, True
+        else:
+            raise NotFound(f"There is no file or folder {path}.", remedy="Check the path.")
+
+
+def _lines(file: Path, *, is_given: bool) -> Iterator[tuple[str, Line]]:
+    """Yield the lines of a known kind, each with its place."""
+    with file.open(encoding="utf-8-sig", errors="surrogateescape") as text:
+        for number, line_text in enumerate(text, 1):
+            if not line_text.strip():
+                continue
+            where = f"{file}, line {number}"
+            value = _value(where, line_text)
+            line = _line(where, value) if isinstance(value, dict) else None
+            if line is not None:
+                yield where, line
+            elif is_given:
+                raise InvalidInput(
+                    f"{where} is no passage, record, community or report.",
+                    remedy="docs/importing.md shows the fields of each.",
+                )
+
+
+def _value(where: str, line_text: str) -> object:
+    """Return the JSON value of a line. Raises InvalidInput if it is no JSON in UTF-8."""
+    if find_text_with_surrogate([line_text]):
+        raise InvalidInput(f"{where} is not valid UTF-8.", remedy="Convert the file to UTF-8.")
+    try:
+        return json.loads(line_text.rstrip())
+    except json.JSONDecodeError as error:
+        fault = f"column {error.pos + 1}: {error.msg}"
+    except (ValueError, RecursionError):
+        fault = "a number of too many digits, or too many brackets"
+    raise InvalidInput(f"{where} is no JSON object ({fault}).", remedy="Correct the line.")
+
+
+def _line(where: str, fields: dict[str, object]) -> Line | None:
+    """Return the line with these fields, None if its kind is unknown. Raises InvalidInput for an invalid field."""
+    kind = line_kind(fields)
+    try:
+        line = kind.model_validate(fields) if kind else None
+    except ValidationError as error:
+        remedy = "Correct the line; docs/importing.md shows its fields."
+        raise InvalidInput(f"{where}: {_fault(error)}.", remedy=remedy) from None
+    return line.as_passage() if isinstance(line, CovariateLine) else line
+
+
+def _fault(error: ValidationError) -> str:
+    """Return the first fault, such as "`name` of item 1 of `entities` is empty"."""
+    first = error.errors()[0]
+    fault = _FAULTS.get(first["type"]) or first["msg"].removeprefix("Input ").removeprefix("Value error, ")
+    steps = [
+        step for step in first["loc"] if isinstance(step, int) or (step.isidentifier() and step not in _TYPE_STEPS)
+    ]
+    place = " of ".join(f"item {step + 1}" if isinstance(step, int) else f"`{step}`" for step in reversed(steps))
+    return f"{place} {fault}"
+
+
+def _restore_case(graph: ImportedGraph) -> ImportedGraph:
+    """Return the graph with the spelling of names in its documents, if nearly all names are in capitals.
+
+    Otherwise they would be other entities than those the documents name. A name that no document contains gets a
+    capital letter for each of its words.
+    """
+    names = [name for recording in graph.recordings.values() for name in _names(recording)]
+    if sum(name.isupper() for name in names) < MIN_CAPITALS_SHARE * len(names) or not names:
+        return graph
+    spelling_by_name = _spellings(graph)
+
+    def spelling(name: str) -> str:
+        return spelling_by_name.get(name) or _capitalised(name)
+
+    return replace(
+        graph,
+        recordings={name: _respelled(recording, spelling) for name, recording in graph.recordings.items()},
+        communities=tuple(
+            replace(community, entities=tuple(map(spelling, community.entities))) for community in graph.communities
+        ),
+    )
+
+
+def _names(recording: ImportedExtraction) -> Iterator[str]:
+    """Yield every name in a recording, as often as it occurs."""
+    yield from (entity.name for entity in recording.entities)
+    yield from (name for relation in recording.relations for name in (relation.source, relation.target))
+    yield from (name for claim in recording.claims for name in (claim.claim.subject, claim.claim.object) if name)
+
+
+def _spellings(graph: ImportedGraph) -> dict[str, str]:
+    """Return the spelling of each name in the first document with a record of it, preferring one not in capitals."""
+    text_by_document = {source.id: source.data.decode() for source in graph.documents}
+    spelling_by_name: dict[str, str] = {}
+    for document, recording in graph.recordings.items():
+        for name in sorted(set(_names(recording))):
+            if name.isupper() and spelling_by_name.get(name, name).isupper():
+                text = text_by_document.get(document, "")
+                match = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE)
+                if match:
+                    spelling_by_name[name] = match.group()
+    return spelling_by_name
+
+
+def _respelled(recording: ImportedExtraction, spelling: Callable[[str], str]) -> ImportedExtraction:
+    return replace(
+        recording,
+        entities=tuple(replace(entity, name=spelling(entity.name)) for entity in recording.entities),
+        relations=tuple(
+            replace(relation, source=spelling(relation.source), target=spelling(relation.target))
+            for relation in recording.relations
+        ),
+        claims=tuple(_respelled_claim(claim, spelling) for claim in recording.claims),
+    )
+
+
+def _respelled_claim(imported: ImportedClaim, spelling: Callable[[str], str]) -> ImportedClaim:
+    claim = imported.claim
+    object_ = spelling(claim.object) if claim.object else ""
+    return replace(imported, claim=replace(claim, subject=spelling(claim.subject), object=object_))
+
+
+def _capitalised(name: str) -> str:
+    return " ".join(word.capitalize() for word in name.split()) if name.isupper() else name
