@@ -24,7 +24,7 @@ import numpy.typing as npt
 from benchmarks.speed import process, workload
 from benchmarks.speed.opening import opened
 from benchmarks.speed.process import Given, Meter
-from quipu.answer.pack import pack
+from quipu.answer.packing import pack_evidence
 from quipu.derive.embedding import embed_stale
 from quipu.engine import Components, Quipu
 from quipu.ingest.documents import IngestConfig, chunk_document, content_hash, parse_document
@@ -280,7 +280,7 @@ async def _context(parts: Components, question: str) -> None:
             tokenizer=parts.ingest_config.tokenizer,
         )
         evidence = await strategy_named("mix").retrieve(query, view, tools)
-        packed = await pack(query, evidence, view, parts.ingest_config.tokenizer)
+        packed = await pack_evidence(query, evidence, view, parts.ingest_config.tokenizer)
         if not packed.context():
             raise RuntimeError(f"Nothing was found for {question!r}.")
 

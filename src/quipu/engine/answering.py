@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from quipu.answer import compose, gather
+from quipu.answer import compose_answer, read_answer_input
 from quipu.engine.components import CallCounter, Components
 from quipu.engine.reopenable_view import QuestionEmbedder, QuestionModel, QuestionReplies, ReopenableView, RevisionMoved
 from quipu.engine.status import DerivationStates, with_remedy
@@ -51,12 +51,12 @@ async def answer_question(
     Raises Stale where the strategy needs a derivation that is missing. No view is open while the answer is written.
     """
     async with search(query, components, states) as result:
-        material = await gather(
+        answer_input = await read_answer_input(
             result.query, result.evidence, result.view, components.ingest_config.tokenizer, timings=result.timings
         )
-    material = replace(material, stale=(*map(with_remedy, material.stale), *result.stale))
+    answer_input = replace(answer_input, stale=(*map(with_remedy, answer_input.stale), *result.stale))
     llm = result.counter.llm(Role.ANSWER) if query.with_answer else None
-    answer = await compose(result.query, material, llm=llm, on_text=on_text)
+    answer = await compose_answer(result.query, answer_input, llm=llm, on_text=on_text)
     trace = replace(answer.trace, n_calls=result.counter.n_calls)
     return replace(answer, usage=result.counter.meter.rows(), trace=trace)
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from quipu.answer.material import Material
-from quipu.answer.pack import Packed, Passage
+from quipu.answer.answer_input import AnswerInput
+from quipu.answer.context import PackedEvidence, Passage
 from quipu.model.evidence import Evidence
 from quipu.model.graph import Chunk, EntityMention
 from quipu.model.ids import digest
@@ -40,11 +40,11 @@ def mentions(type_by_name: Mapping[str, str]) -> list[EntityMention]:
     return [EntityMention(key=entity_key(name), surface=name, type=kind) for name, kind in type_by_name.items()]
 
 
-def material(text_by_title: Mapping[str, str], *, looks_up: bool = True) -> Material:
+def material(text_by_title: Mapping[str, str], *, looks_up: bool = True) -> AnswerInput:
     """Return what an answer over these passages is made of."""
     found = tuple(passages(text_by_title))
-    return Material(
-        packed=Packed(passages=found),
+    return AnswerInput(
+        packed=PackedEvidence(passages=found),
         mentions=(),
         source_by_document={passage.chunk.document_id: f"/{passage.chunk.document_id}" for passage in found},
         evidence=Evidence(looks_up=looks_up),

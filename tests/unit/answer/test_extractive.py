@@ -2,8 +2,8 @@
 
 import pytest
 
-from quipu.answer.extractive import MAX_QUOTES, Extract, extract
-from quipu.answer.pack import Passage
+from quipu.answer.context import Passage
+from quipu.answer.extractive import MAX_QUOTES, QuoteSelection, select_quotes
 from tests.unit.answer.fakes import chunk, mentions, passages
 
 LINEAR_B = {
@@ -33,8 +33,8 @@ LINEAR_B_NAMES = {
 }
 
 
-def _answer(question: str, texts: dict[str, str], names: dict[str, str]) -> Extract:
-    return extract(question, passages(texts), mentions(names))
+def _answer(question: str, texts: dict[str, str], names: dict[str, str]) -> QuoteSelection:
+    return select_quotes(question, passages(texts), mentions(names))
 
 
 def test_the_sentence_with_the_words_of_the_question_comes_first() -> None:
@@ -102,7 +102,7 @@ def test_a_question_about_something_else_is_not_supported(question: str) -> None
 
 
 def test_without_passages_nothing_is_supported() -> None:
-    found = extract("Who was Alice Kober?", [], [])
+    found = select_quotes("Who was Alice Kober?", [], [])
     assert found.quotes == ()
     assert not found.is_supported
 
@@ -117,7 +117,7 @@ def test_no_more_than_four_quotes_are_given_and_none_twice() -> None:
 def test_equal_sentences_are_taken_in_the_order_of_the_passages() -> None:
     same = "The cat sat upon the mat and would not be moved by any means at all, said the boy who had seen it."
     cats = [Passage(number=1, chunk=chunk(title, same)) for title in ("Cat (B)", "Cat (A)")]
-    found = extract("Where did the cat sit?", cats, [])
+    found = select_quotes("Where did the cat sit?", cats, [])
     assert [quote.passage.chunk.title for quote in found.quotes] == ["Cat (B)", "Cat (A)"]
 
 
@@ -143,4 +143,4 @@ def test_single_words_here_and_there_support_no_answer() -> None:
 def test_the_order_of_mentions_does_not_matter() -> None:
     question = "At which college was the scholar whose triplets helped Michael Ventris a teacher of classics?"
     said = mentions(LINEAR_B_NAMES)
-    assert extract(question, passages(LINEAR_B), said) == extract(question, passages(LINEAR_B), said[::-1])
+    assert select_quotes(question, passages(LINEAR_B), said) == select_quotes(question, passages(LINEAR_B), said[::-1])

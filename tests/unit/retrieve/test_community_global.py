@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from quipu.answer import compose, gather
+from quipu.answer import compose_answer, read_answer_input
 from quipu.model.chat import ReplyLifetime, Role
 from quipu.model.query import Budget, Filter, Query
 from quipu.ports.store import VectorSpace
@@ -232,8 +232,10 @@ async def test_where_a_filter_hides_reports_the_answer_says_so(library: Library)
     query = replace(SILK, community_level=0, filter=Filter(exclude=("Weavers",)))
     async with library.view(query.filter) as view:
         found = await retrieve(query, view, library.tools)
-        material = await gather(replace(query, text="Which penguins breed on ice?"), found, view, ByteTokenizer())
-    answer = await compose(replace(query, text="Which penguins breed on ice?"), material)
+        material = await read_answer_input(
+            replace(query, text="Which penguins breed on ice?"), found, view, ByteTokenizer()
+        )
+    answer = await compose_answer(replace(query, text="Which penguins breed on ice?"), material)
     (note,) = answer.notes
     assert note.startswith("1 community without a report that may be shown: ")
     assert "filtered out" in note

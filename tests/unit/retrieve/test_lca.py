@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from quipu.answer.pack import pack
+from quipu.answer.packing import pack_evidence
 from quipu.model.cluster import Hierarchy
 from quipu.model.delta import DocumentFacts
 from quipu.model.evidence import Evidence
@@ -149,7 +149,7 @@ async def test_relations_of_aggregates_reach_the_context(tree: Library) -> None:
     async with tree.view() as view:
         query = Query(text="venice tyre")
         evidence = await retrieve(query, view, tree.tools)
-        packed = await pack(query, evidence, view, ByteTokenizer())
+        packed = await pack_evidence(query, evidence, view, ByteTokenizer())
     assert "- On north — On south: north meets south." in packed.context()
     assert "- Tyre — Venice: Held." in packed.context()
     assert "All cities." in packed.context()

@@ -1,4 +1,4 @@
-"""The answer of a model: what it is asked, what becomes of what it says."""
+"""Tests of written answers: what a model is sent, and what becomes of its reply."""
 
 from dataclasses import replace
 
@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quipu.answer.written import UNSOURCED, UNSUPPORTED, Written, messages_for, write
+from quipu.answer.answer_input import AnswerDraft
+from quipu.answer.written_answer import UNSOURCED, UNSUPPORTED, answer_messages, write_answer
 from quipu.errors import Refused, Unavailable
 from quipu.model.chat import Completion, FinishReason, ReplyLifetime, Role, TokenCount
 from quipu.model.query import Budget, Query, Turn
@@ -22,15 +23,15 @@ QUERY = Query(text="Where did Alice Kober teach?", budget=Budget(answer=99))
 GOOD = "She was a teacher at Brooklyn College [1]."
 
 
-async def _write(reply: str | Completion) -> Written:
-    return await write(QUERY, material(TEXTS), Talker(reply), ignore_text)
+async def _write(reply: str | Completion) -> AnswerDraft:
+    return await write_answer(QUERY, material(TEXTS), Talker(reply), ignore_text)
 
 
 async def test_the_request_names_documents_question_and_how_long_its_reply_holds() -> None:
     llm = Talker(GOOD)
-    await write(QUERY, material(TEXTS), llm, ignore_text)
+    await write_answer(QUERY, material(TEXTS), llm, ignore_text)
     (request,) = llm.requests
-    assert request.messages == messages_for(QUERY, material(TEXTS))
+    assert request.messages == answer_messages(QUERY, material(TEXTS))
     assert (request.role, request.lifetime, request.max_output_tokens) == (Role.ANSWER, ReplyLifetime.REVISION, 99)
     assert request.revision == material(TEXTS).revision
     assert request.documents == ("Alice Kober.md", "Linear B.md")
@@ -40,8 +41,8 @@ async def test_the_request_names_documents_question_and_how_long_its_reply_holds
 
 async def test_the_same_question_over_other_evidence_is_another_request() -> None:
     llm = Talker(GOOD)
-    await write(QUERY, material(TEXTS), llm, ignore_text)
-    await write(QUERY, material({**TEXTS, "Linear B": "Linear B is a script."}), llm, ignore_text)
+    await write_answer(QUERY, material(TEXTS), llm, ignore_text)
+    await write_answer(QUERY, material({**TEXTS, "Linear B": "Linear B is a script."}), llm, ignore_text)
     first, second = (request.hash("model") for request in llm.requests)
     assert first != second
 
@@ -52,10 +53,10 @@ async def test_an_answer_is_checked_and_cited() -> None:
     assert (written.generator, written.is_supported, written.notes) == ("fake/talker", True, ())
     assert [each.is_supported for each in written.statements] == [True, False]
     assert [(each.number, each.quote) for each in written.citations] == [(1, TEXTS["Alice Kober"])]
-    assert written.remarks == (
-        "1 of 2 statements hold against what they cite",
+    assert written.trace_notes == (
+        "1 of 2 statements are supported by what they cite",
         "1 numbers that cite nothing were removed",
-        "a list of sources the model had added was left out",
+        "a list of sources that the model had added was removed",
     )
 
 
@@ -106,7 +107,7 @@ async def test_the_model_that_replied_is_named_and_a_kept_reply_told() -> None:
     reply = Completion(text=GOOD, finish=FinishReason.STOP, tokens=TokenCount(), is_reused=True, model="other/model")
     written = await _write(reply)
     assert written.generator == "other/model"
-    assert "kept from before" in written.remarks[-1]
+    assert "came from the cache" in written.trace_notes[-1]
 
 
 @pytest.mark.parametrize("reply", ["", " \n", "<think>so much to think of", "[9]"])
@@ -118,7 +119,7 @@ async def test_a_reply_without_text_is_no_answer(reply: str) -> None:
 async def test_a_kept_reply_without_text_is_asked_for_anew() -> None:
     kept = replace(said("<think>so much to think of"), is_reused=True)
     llm = Talker(kept, kept, GOOD)
-    assert (await write(QUERY, material(TEXTS), llm, ignore_text)).text == GOOD
+    assert (await write_answer(QUERY, material(TEXTS), llm, ignore_text)).text == GOOD
     assert [request.attempt for request in llm.requests] == [0, 1, 2]
 
 
@@ -134,7 +135,7 @@ async def test_a_thought_that_no_tag_opened_is_left_out_of_the_answer() -> None:
 
 async def test_where_nothing_was_looked_up_the_model_is_asked_without_evidence() -> None:
     llm = Talker("She taught in New York [1].")
-    written = await write(QUERY, material({}, looks_up=False), llm, ignore_text)
+    written = await write_answer(QUERY, material({}, looks_up=False), llm, ignore_text)
     assert (written.text, written.is_supported) == ("She taught in New York.", False)
     assert (written.notes, written.statements, written.citations) == ((UNSOURCED,), (), ())
     (request,) = llm.requests
@@ -144,14 +145,14 @@ async def test_where_nothing_was_looked_up_the_model_is_asked_without_evidence()
 
 async def test_what_earlier_answers_quoted_goes_with_the_facts_also_where_nothing_is_looked_up() -> None:
     llm, turns = Talker("She did."), (Turn(role="assistant", text="She taught in Brooklyn."),)
-    await write(replace(QUERY, history=turns), material({}, looks_up=False), llm, ignore_text)
+    await write_answer(replace(QUERY, history=turns), material({}, looks_up=False), llm, ignore_text)
     assert llm.requests[0].lifetime == ReplyLifetime.REVISION
 
 
 async def test_a_provider_that_streams_nothing_or_only_some_still_gives_the_whole_text() -> None:
     for size in (1_000, 7):
         pieces: list[str] = []
-        written = await write(QUERY, material(TEXTS), Talker(GOOD, size=size), pieces.append)
+        written = await write_answer(QUERY, material(TEXTS), Talker(GOOD, size=size), pieces.append)
         assert "".join(pieces) == written.text == GOOD
 
 
@@ -171,7 +172,7 @@ REPLIES = st.lists(
 async def test_the_pieces_are_the_text_however_a_reply_is_split(reply: str, size: int) -> None:
     pieces: list[str] = []
     try:
-        written = await write(QUERY, material(TEXTS), Talker(f"{reply}.", size=size), pieces.append)
+        written = await write_answer(QUERY, material(TEXTS), Talker(f"{reply}.", size=size), pieces.append)
     except Unavailable:
         assert "".join(pieces) == ""
     else:
@@ -181,7 +182,7 @@ async def test_the_pieces_are_the_text_however_a_reply_is_split(reply: str, size
 
 async def test_what_only_the_question_says_is_not_supported() -> None:
     query = Query(text="Did Alice Kober teach classics at Oxford in 1950?")
-    written = await write(
+    written = await write_answer(
         query, material(TEXTS), Talker("Alice Kober taught classics at Oxford in 1950 [1]."), ignore_text
     )
     assert not written.is_supported

@@ -1,11 +1,11 @@
-"""Reports and points in the context: numbered, within their budget, and gone with what they rest on."""
+"""Tests of packing: points, reports and claims, and the chunks they rest on."""
 
 from dataclasses import replace
 
 import pytest
 
-from quipu.answer.accounts import MAX_CHUNKS, Account, chunks_of
-from quipu.answer.pack import Packed, pack
+from quipu.answer.context import PackedEvidence, SecondarySource, chunks_of_sources
+from quipu.answer.packing import MAX_SOURCE_CHUNKS, pack_evidence
 from quipu.model.delta import Delta
 from quipu.model.evidence import Evidence, Hit, KeyPoint
 from quipu.model.query import Budget, Filter, Query, Turn
@@ -22,9 +22,11 @@ def _hits(*ids: str) -> tuple[Hit, ...]:
     return tuple(Hit(id=each, score=1.0, reason="test") for each in ids)
 
 
-async def _packed(library: Library, evidence: Evidence, query: Query = QUERY, allowed: Filter | None = None) -> Packed:
+async def _packed(
+    library: Library, evidence: Evidence, query: Query = QUERY, allowed: Filter | None = None
+) -> PackedEvidence:
     async with library.view(allowed) as view:
-        return await pack(query, evidence, view, TOKENS)
+        return await pack_evidence(query, evidence, view, TOKENS)
 
 
 EVIDENCE = Evidence(
@@ -52,14 +54,17 @@ async def test_points_reports_and_passages_are_numbered_one_after_the_other(libr
 async def test_they_rest_on_the_chunks_of_their_reports(library: Library) -> None:
     await trades(library)
     packed = await _packed(library, EVIDENCE)
-    assert [account.chunks for account in packed.accounts] == [(C,), (S, W, C), (W, C), (S,)]
+    assert [account.chunks for account in packed.secondary] == [(C,), (S, W, C), (W, C), (S,)]
 
 
 async def test_an_account_rests_on_no_more_chunks_than_can_be_read() -> None:
-    accounts = [Account(number=1, text="x", chunks=("a", "b", "c")), Account(number=2, text="y", chunks=("d", "a"))]
-    assert chunks_of(accounts, 9) == ["a", "d", "b", "c"]
-    assert chunks_of(accounts, 2) == ["a", "d"]
-    assert MAX_CHUNKS == 20
+    secondary = [
+        SecondarySource(number=1, text="x", chunks=("a", "b", "c")),
+        SecondarySource(number=2, text="y", chunks=("d", "a")),
+    ]
+    assert chunks_of_sources(secondary, 9) == ["a", "d", "b", "c"]
+    assert chunks_of_sources(secondary, 2) == ["a", "d"]
+    assert MAX_SOURCE_CHUNKS == 20
 
 
 async def test_reports_keep_to_their_budget_where_passages_stand_beside_them_and_else_to_the_total(
@@ -68,11 +73,11 @@ async def test_reports_keep_to_their_budget_where_passages_stand_beside_them_and
     await trades(library)
     tight = replace(QUERY, budget=Budget(reports=42))
     packed = await _packed(library, EVIDENCE, tight)
-    assert [account.number for account in packed.accounts] == [1, 2]
+    assert [account.number for account in packed.secondary] == [1, 2]
     assert [passage.number for passage in packed.passages] == [3]
     assert [(cut.section, cut.ids) for cut in packed.dropped] == [("reports", ("silk", "salt"))]
     alone = await _packed(library, replace(EVIDENCE, chunks=()), tight)
-    assert len(alone.accounts) == 4
+    assert len(alone.secondary) == 4
 
 
 async def test_points_that_do_not_fit_are_listed_by_their_rank(library: Library) -> None:

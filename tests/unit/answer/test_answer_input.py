@@ -1,11 +1,11 @@
-"""What a number leads to: citations of reports and points are sentences of documents, never of a model."""
+"""Tests of the answer input: reports and points are cited through the passages they rest on."""
 
 from dataclasses import replace
 
 import pytest
 
-from quipu.answer import NOTHING_FOUND, Material, compose, gather
-from quipu.answer.sources import quotable_passages, sources_by_number
+from quipu.answer import NOTHING_FOUND, AnswerInput, compose_answer, read_answer_input
+from quipu.answer.answer_input import passages_by_number, quotable_passages
 from quipu.model.answer import Answer
 from quipu.model.evidence import Evidence, Hit, KeyPoint
 from quipu.model.query import Query
@@ -24,13 +24,13 @@ EVIDENCE = Evidence(
 TEXT_BY_DOCUMENT = {each.id: each.chunks[0].chunk.text for each in (WEAVERS, CARAVANS, SALT)}
 
 
-async def _gathered(library: Library, evidence: Evidence = EVIDENCE, query: Query = QUERY) -> Material:
+async def _gathered(library: Library, evidence: Evidence = EVIDENCE, query: Query = QUERY) -> AnswerInput:
     async with library.view() as view:
-        return await gather(query, evidence, view, ByteTokenizer())
+        return await read_answer_input(query, evidence, view, ByteTokenizer())
 
 
 async def _answered(library: Library, said: str, evidence: Evidence = EVIDENCE) -> Answer:
-    return await compose(QUERY, await _gathered(library, evidence), llm=Talker(said))
+    return await compose_answer(QUERY, await _gathered(library, evidence), llm=Talker(said))
 
 
 def _assert_cites_documents(answer: Answer) -> None:
@@ -42,7 +42,9 @@ def _assert_cites_documents(answer: Answer) -> None:
 async def test_a_number_leads_to_the_passages_it_rests_on(library: Library) -> None:
     await trades(library)
     material = await _gathered(library)
-    leads = {number: [p.chunk.id for p in each.passages] for number, each in sources_by_number(material).items()}
+    leads = {
+        number: [passage.chunk.id for passage in led_to] for number, led_to in passages_by_number(material).items()
+    }
     assert leads == {1: [C], 2: [W, C]}
     assert [(p.number, p.chunk.id) for p in quotable_passages(material)] == [(1, C), (2, W)]
     assert material.documents == ("Caravans", "Weavers")
@@ -86,7 +88,7 @@ async def test_what_only_a_point_says_is_not_supported(library: Library) -> None
 
 async def test_without_a_model_sentences_beneath_the_reports_are_quoted(library: Library) -> None:
     await trades(library)
-    answer = await compose(QUERY, await _gathered(library))
+    answer = await compose_answer(QUERY, await _gathered(library))
     assert (answer.generator, answer.is_supported) == ("extractive", True)
     assert "Caravans took the silk of Bursa to Tabriz." in answer.text
     assert "queen" not in answer.text
@@ -96,9 +98,9 @@ async def test_without_a_model_sentences_beneath_the_reports_are_quoted(library:
 async def test_where_nothing_beneath_says_enough_what_was_found_is_told(library: Library) -> None:
     await trades(library)
     query = Query(text="Which penguins breed on ice?", strategy="community_global")
-    answer = await compose(query, await _gathered(library, query=query))
+    answer = await compose_answer(query, await _gathered(library, query=query))
     assert answer.text == (
-        f"{NOTHING_FOUND} The strategy 'community_global' brought back 1 point and 1 report from 2 documents, "
+        f"{NOTHING_FOUND} The strategy 'community_global' found 1 point and 1 report from 2 documents, "
         "first 'Caravans', but none says enough."
     )
 
@@ -125,7 +127,7 @@ async def test_nothing_a_report_or_point_says_leaves_its_place_in_what_is_sent(l
         Talker("Anna [1]."),
         replace(EVIDENCE, points=(KeyPoint(text=FORGED, score=9, reports=("carrying",)),)),
     )
-    await compose(QUERY, await _gathered(library, evidence), llm=llm)
+    await compose_answer(QUERY, await _gathered(library, evidence), llm=llm)
     user = llm.requests[0].messages[1].text
     mark = user.partition("The mark of this message is ")[2].partition("\n")[0]
     marked = [line.removeprefix(mark).partition(" ")[0] for line in user.splitlines() if line.startswith(mark)]
@@ -158,7 +160,7 @@ async def test_a_report_that_has_the_words_of_the_question_is_pointed_to_and_nev
     told = replace(await _gathered(library), evidence=EVIDENCE)
     reports = tuple(replace(each, text="Operation Dulce is a mission of stakes.") for each in told.packed.reports)
     told = replace(told, packed=replace(told.packed, reports=reports))
-    answer = await compose(Query(text="What is Operation Dulce?", strategy="community_global"), told)
+    answer = await compose_answer(Query(text="What is Operation Dulce?", strategy="community_global"), told)
     assert answer.text.startswith(NOTHING_FOUND)
     assert answer.text.endswith(" The reports have words of the question: `--context` shows what they say.")
     assert not answer.citations

@@ -1,8 +1,8 @@
-"""Evidence as text."""
+"""Tests of the context: evidence as text."""
 
 from dataclasses import replace
 
-from quipu.answer.render import Sections, entity_line, passage_block, relation_line
+from quipu.answer.context import ContextSections, Passage, entity_line, relation_line
 from quipu.model.graph import Entity, Relation
 from tests.unit.answer.fakes import chunk
 
@@ -37,27 +37,27 @@ def test_a_relation_names_both_ends_and_its_keywords() -> None:
 
 
 def test_a_passage_stands_under_its_number_title_headings_and_page() -> None:
-    block = passage_block(2, chunk("Travels", "He left.\n", headings=("Days", "One"), page=3), "#x#")
+    block = Passage(number=2, chunk=chunk("Travels", "He left.\n", headings=("Days", "One"), page=3)).block("#x#")
     assert block == "#x#[2] Travels › Days › One, page 3\nHe left."
 
 
 def test_a_passage_within_a_table_opens_with_its_header() -> None:
     row = replace(chunk("Shoes", "Anna | 37"), header="Name |\nSize")
-    assert passage_block(1, row) == "[1] Shoes\nName | Size\nAnna | 37"
+    assert Passage(number=1, chunk=row).block() == "[1] Shoes\nName | Size\nAnna | 37"
 
 
 def test_a_passage_without_title_shows_its_document() -> None:
-    assert passage_block(1, chunk("", "He left.")) == "[1] .md\nHe left."
+    assert Passage(number=1, chunk=chunk("", "He left.")).block() == "[1] .md\nHe left."
 
 
 def test_empty_sections_are_left_out() -> None:
-    some = Sections(relations=["- a — b"], passages=["[1] T\nx", "[2] U\ny"])
+    some = ContextSections(relations=["- a — b"], passages=["[1] T\nx", "[2] U\ny"])
     assert some.text() == "Relations\n- a — b\n\nPassages\n[1] T\nx\n\n[2] U\ny"
-    assert Sections().text() == ""
+    assert ContextSections().text() == ""
 
 
 def test_sections_stand_in_a_fixed_order_each_behind_the_mark() -> None:
-    every = Sections(
+    every = ContextSections(
         passages=["[4]"], claims=["[3]"], relations=["- r", "- s"], entities=["- e"], reports=["[2]"], points=["[1]"]
     )
     assert every.text("#x#") == (

@@ -1,4 +1,4 @@
-"""From evidence to an answer, and the trace of the way."""
+"""Tests of composition: a model's answer, quotes in its place, and the trace."""
 
 import re
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from quipu.answer import NOTHING_FOUND, compose, gather
+from quipu.answer import NOTHING_FOUND, compose_answer, read_answer_input
 from quipu.errors import OverBudget, Overloaded, QuipuError, Refused, TooLong, Unavailable
 from quipu.model.answer import Answer
 from quipu.model.chat import ChatRequest
@@ -30,8 +30,8 @@ async def _ask(library: Library, query: Query) -> Answer:
     async with library.view(query.filter) as view:
         evidence = await strategy_named(query.strategy).retrieve(query, view, library.tools)
         timings, clock = (Timing(stage="retrieve", ms=5.0),), _clock()
-        material = await gather(query, evidence, view, ByteTokenizer(), timings=timings, clock=clock)
-    return await compose(query, material, clock=clock)
+        material = await read_answer_input(query, evidence, view, ByteTokenizer(), timings=timings, clock=clock)
+    return await compose_answer(query, material, clock=clock)
 
 
 def _clock() -> "_Clock":
@@ -99,11 +99,11 @@ async def test_an_unsupported_question_says_what_was_searched_and_cites_nothing(
         ),
         (
             Query(text="Who was Marco Polo?", budget=Budget(total=1)),
-            "The strategy 'mix' found 1 passage, but the budgets of tokens leave no room for them (total_tokens is 1).",
+            "The strategy 'mix' found 1 passage, but the token budgets leave no room for them (total_tokens is 1).",
         ),
         (
             Query(text="Kepler?", strategy="lexical"),
-            "The strategy 'lexical' brought back no passage.",
+            "The strategy 'lexical' found no passage.",
         ),
     ],
 )
@@ -142,8 +142,8 @@ async def _asked(
 ) -> Answer:
     async with library.view() as view:
         found = evidence or await strategy_named(query.strategy).retrieve(query, view, library.tools)
-        material = await gather(query, found, view, ByteTokenizer())
-    return await compose(query, material, llm=llm, on_text=(pieces if pieces is not None else []).append)
+        material = await read_answer_input(query, found, view, ByteTokenizer())
+    return await compose_answer(query, material, llm=llm, on_text=(pieces if pieces is not None else []).append)
 
 
 async def test_a_model_answers_once_the_view_is_closed_and_its_answer_is_checked(library: Library) -> None:
@@ -157,7 +157,7 @@ async def test_a_model_answers_once_the_view_is_closed_and_its_answer_is_checked
     (citation,) = answer.citations
     assert PAGE.chunks[0].chunk.text[citation.start : citation.end] == citation.quote
     assert "Rustichello" in citation.quote
-    assert answer.trace.notes == ("1 of 2 statements hold against what they cite",)
+    assert answer.trace.notes == ("1 of 2 statements are supported by what they cite",)
 
 
 async def test_the_prompt_shown_is_the_one_that_was_sent(library: Library) -> None:

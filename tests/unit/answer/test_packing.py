@@ -1,10 +1,11 @@
-"""Packing: budgets cut each section from the end, and what is cut is listed."""
+"""Tests of packing: what fits the budgets is shown, best first, and what does not fit is listed."""
 
 from dataclasses import replace
 
 import pytest
 
-from quipu.answer.pack import Packed, pack
+from quipu.answer.context import PackedEvidence
+from quipu.answer.packing import pack_evidence
 from quipu.model.evidence import Evidence, Hit
 from quipu.model.ids import relation_id
 from quipu.model.query import Budget, Query, Turn
@@ -32,9 +33,9 @@ async def cities(library: Library) -> Library:
     return library
 
 
-async def _packed(library: Library, query: Query, evidence: Evidence | None = None) -> Packed:
+async def _packed(library: Library, query: Query, evidence: Evidence | None = None) -> PackedEvidence:
     async with library.view() as view:
-        return await pack(query, evidence or await _evidence(library), view, TOKENS)
+        return await pack_evidence(query, evidence or await _evidence(library), view, TOKENS)
 
 
 async def _evidence(library: Library) -> Evidence:

@@ -1,12 +1,12 @@
-"""Claims in the context: numbered, within the budget of relations, cited through the chunk that makes them."""
+"""Tests of composition: claims are shown, and cited through the passages that make them."""
 
 from dataclasses import replace
 
 import pytest
 
-from quipu.answer import Material, compose, gather
-from quipu.answer.accounts import Account
-from quipu.answer.sources import quotable_passages
+from quipu.answer import AnswerInput, compose_answer, read_answer_input
+from quipu.answer.answer_input import quotable_passages
+from quipu.answer.context import SecondarySource
 from quipu.model.delta import Delta
 from quipu.model.evidence import Evidence, Hit, KeyPoint
 from quipu.model.query import Budget, Filter, Query
@@ -53,9 +53,9 @@ async def court(library: Library) -> Library:
 
 async def _gathered(
     library: Library, evidence: Evidence = EVIDENCE, query: Query = QUERY, allowed: Filter | None = None
-) -> Material:
+) -> AnswerInput:
     async with library.view(allowed) as view:
-        return await gather(query, evidence, view, TOKENS)
+        return await read_answer_input(query, evidence, view, TOKENS)
 
 
 async def test_claims_stand_between_relations_and_passages_under_numbers_of_their_own(court: Library) -> None:
@@ -85,7 +85,7 @@ async def test_claims_have_what_relations_leave_of_their_budget(court: Library, 
 
 async def test_a_citation_of_a_claim_is_the_sentence_of_its_chunk_and_the_claim_is_no_support(court: Library) -> None:
     said = "Basil stole silk [3]. In 1301 he was suspected of theft by envoys of Venice [3]."
-    answer = await compose(QUERY, await _gathered(court), llm=Talker(said))
+    answer = await compose_answer(QUERY, await _gathered(court), llm=Talker(said))
     assert [(c.number, c.document_id, c.chunk_id) for c in answer.citations][:1] == [(3, "Trial", T)]
     assert answer.citations[0].quote == "Anna says that Basil stole silk of Bursa. Basil fled to Tabriz."
     assert [statement.is_supported for statement in answer.statements] == [True, False]
@@ -94,17 +94,21 @@ async def test_a_citation_of_a_claim_is_the_sentence_of_its_chunk_and_the_claim_
 async def test_without_a_model_the_chunk_of_a_claim_is_quoted_under_its_number(court: Library) -> None:
     material = await _gathered(court)
     assert [(passage.number, passage.chunk.id) for passage in quotable_passages(material)] == [(4, S), (2, T)]
-    answer = await compose(QUERY, material)
+    answer = await compose_answer(QUERY, material)
     assert [(c.number, c.document_id) for c in answer.citations] == [(2, "Trial")]
 
 
 async def test_where_nothing_is_said_of_the_question_the_claims_that_came_back_are_counted(court: Library) -> None:
-    answer = await compose(Query(text="How high is Everest?"), await _gathered(court, Evidence(claims=EVIDENCE.claims)))
-    assert "brought back 2 claims from 1 document, first 'Trial', but none says enough." in answer.text
+    answer = await compose_answer(
+        Query(text="How high is Everest?"), await _gathered(court, Evidence(claims=EVIDENCE.claims))
+    )
+    assert "found 2 claims from 1 document, first 'Trial', but none says enough." in answer.text
 
 
 async def test_claims_alone_are_something_to_ask_a_model_about(court: Library) -> None:
-    answer = await compose(QUERY, await _gathered(court, Evidence(claims=EVIDENCE.claims)), llm=Talker("He fled [1]."))
+    answer = await compose_answer(
+        QUERY, await _gathered(court, Evidence(claims=EVIDENCE.claims)), llm=Talker("He fled [1].")
+    )
     assert answer.generator != "extractive"
     assert [c.document_id for c in answer.citations] == ["Trial"]
 
@@ -128,4 +132,4 @@ async def test_the_whole_prompt_stays_within_the_total(court: Library, total: in
 
 async def test_a_claim_is_an_account_that_rests_on_its_chunk(court: Library) -> None:
     first, _ = (await _gathered(court)).packed.claims
-    assert first == Account(number=2, text="He fled.", title="Basil", chunks=(T,))
+    assert first == SecondarySource(number=2, text="He fled.", title="Basil", chunks=(T,))

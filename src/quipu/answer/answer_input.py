@@ -1,0 +1,131 @@
+"""Answer input: everything an answer is made from, read from one view, so that none is open while a model writes."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from quipu.answer.context import PackedEvidence, Passage, chunks_of_sources
+from quipu.answer.packing import pack_evidence
+from quipu.model.answer import Citation, Statement
+from quipu.model.evidence import Evidence, Timing
+from quipu.model.graph import Chunk, EntityMention
+from quipu.model.query import Filter, Query
+from quipu.ports.providers import Tokenizer
+from quipu.ports.store import ReadView
+
+MAX_SOURCE_CHUNKS_READ = 400  # chunks beneath points, reports and claims that are read, to cite them
+MAX_QUOTABLE_CHUNKS = 40  # of these, how many quotes are searched in: about as many as passages fill a context
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerInput:
+    """The packed evidence, what its passages mention, the sources of their documents, and the revision of the view.
+
+    `source_chunks` are the chunks beneath packed points, reports and claims, by id. `stale` notes say what is not up to
+    date. `has_text` is False where the view has no chunk at all.
+    """
+
+    packed: PackedEvidence
+    mentions: tuple[EntityMention, ...]
+    source_by_document: Mapping[str, str]
+    evidence: Evidence
+    revision: int
+    stale: tuple[str, ...] = ()
+    timings: tuple[Timing, ...] = ()
+    source_chunks: Mapping[str, Chunk] = field(default_factory=dict)
+    has_text: bool = True
+
+    @property
+    def documents(self) -> tuple[str, ...]:
+        """The ids of all documents whose text it holds, ordered."""
+        return tuple(sorted(self.source_by_document))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerDraft:
+    """The text of an answer and what was checked about it. `notes` are for its reader, `trace_notes` for the trace."""
+
+    text: str
+    generator: str
+    citations: tuple[Citation, ...] = ()
+    statements: tuple[Statement, ...] = ()
+    is_supported: bool = False
+    notes: tuple[str, ...] = ()
+    trace_notes: tuple[str, ...] = ()
+
+
+async def read_answer_input(
+    query: Query,
+    evidence: Evidence,
+    view: ReadView,
+    tokenizer: Tokenizer,
+    *,
+    timings: Sequence[Timing] = (),
+    clock: Callable[[], float] = time.perf_counter,
+) -> AnswerInput:
+    """Pack the evidence and read what is needed to answer from it; `timings` are those of the stages before."""
+    start = clock()
+    packed = await pack_evidence(query, evidence, view, tokenizer)
+    source_ids = chunks_of_sources(packed.secondary, MAX_SOURCE_CHUNKS_READ)
+    source_chunks = await view.chunks(source_ids) if packed.secondary else []
+    chunk_by_id = {chunk.id: chunk for chunk in (*(passage.chunk for passage in packed.passages), *source_chunks)}
+    mentions = await view.entity_mentions(list(chunk_by_id))
+    documents = await view.documents(sorted({chunk.document_id for chunk in chunk_by_id.values()}))
+    return AnswerInput(
+        packed=packed,
+        mentions=tuple(mention for chunk in chunk_by_id for mention in mentions.get(chunk, ())),
+        source_by_document={document.id: document.source for document in documents},
+        evidence=evidence,
+        revision=view.revision,
+        stale=await view.stale(),
+        source_chunks={chunk.id: chunk for chunk in source_chunks},
+        has_text=bool(chunk_by_id) or await _has_text(query, view),
+        timings=(*timings, Timing(stage="pack", ms=(clock() - start) * 1000)),
+    )
+
+
+async def _has_text(query: Query, view: ReadView) -> bool:
+    """Return whether the view has any chunk."""
+    if query.filter == Filter():
+        return await view.n_chunks() > 0
+    return any(document.n_chunks for document in await view.documents())
+
+
+def passages_by_number(answer_input: AnswerInput) -> Mapping[int, tuple[Passage, ...]]:
+    """Return the passages each number leads to: a passage itself, or the passages beneath a secondary source.
+
+    The most telling passage comes first. A secondary source none of whose chunks was read is left out.
+    """
+    passages: dict[int, tuple[Passage, ...]] = {}
+    for passage in answer_input.packed.passages:
+        passages[passage.number] = (passage,)
+    for source in answer_input.packed.secondary:
+        beneath = tuple(
+            Passage(number=source.number, chunk=answer_input.source_chunks[chunk])
+            for chunk in source.chunks
+            if chunk in answer_input.source_chunks
+        )
+        if beneath:
+            passages[source.number] = beneath
+    return passages
+
+
+def quotable_passages(answer_input: AnswerInput) -> list[Passage]:
+    """Return the passages to quote from: the packed ones, then those beneath secondary sources, round by round.
+
+    Each chunk occurs once, under the number of the first source that rests on it.
+    """
+    packed = answer_input.packed
+    number_by_chunk: dict[str, int] = {}
+    for source in packed.secondary:
+        for chunk in source.chunks:
+            number_by_chunk.setdefault(chunk, source.number)
+    packed_ids = {passage.chunk.id for passage in packed.passages}
+    return [
+        *packed.passages,
+        *(
+            Passage(number=number_by_chunk[chunk], chunk=answer_input.source_chunks[chunk])
+            for chunk in chunks_of_sources(packed.secondary, MAX_QUOTABLE_CHUNKS)
+            if chunk not in packed_ids and chunk in answer_input.source_chunks
+        ),
+    ]
