@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from quipu.ingest.local import extract_chunk
+from quipu.ingest.local.extraction import extract_chunk
 from quipu.model.extraction import ChunkInput
 from quipu.text.names import entity_key
 

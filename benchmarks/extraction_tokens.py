@@ -31,7 +31,7 @@ from tokenizers import Tokenizer
 from quipu.ingest.llm import ExtractionOptions, LlmExtractor
 from quipu.ingest.llm.conversation import entity_limit
 from quipu.ingest.llm.grounding import detect_names, may_miss_names
-from quipu.ingest.local import extract_chunk
+from quipu.ingest.local.extraction import extract_chunk
 from quipu.model.chat import ChatRequest, Completion, FinishReason, TokenCount
 from quipu.model.extraction import ChunkInput, ExtractedEntity, ExtractedRelation
 from quipu.ports.providers import TextSink, ignore_text

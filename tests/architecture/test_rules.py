@@ -25,6 +25,9 @@ OPTIONAL_IMPORTS = {
 # What takes time to import and only some settings need.
 SELDOM_NEEDED = {
     ("engine", "quipu.engine.tuning"),
+    ("ingest.local", "quipu.ingest.local.extraction"),
+    ("ingest.local.script_rules", "quipu.ingest.local.chinese_names"),
+    ("ingest.local.script_rules", "quipu.ingest.local.russian"),
     ("engine", "quipu.ingest.graph_import"),
     ("engine.ingestion", "quipu.derive.imported_communities"),
     ("engine.ingestion", "quipu.ingest.graph_import.documents"),

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 
-# UNSPACED and MARKS are ranges for a character class of a regular expression.
+# UNSPACED, HAN and MARKS are ranges for a character class of a regular expression.
 
 # Han (with extensions), kana, Hangul, Thai, Lao, Khmer, Myanmar; without their punctuation (the dot of ジョン・スミス).
 UNSPACED = (
@@ -14,7 +14,11 @@ UNSPACED = (
     "\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uff9f\U00020000-\U000323af"
 )
 
-# Vowel signs, viramas, accents left decomposed: categories Mn, Mc and Me, which `\w` leaves out, with letters between.
+# Chinese characters, which Japanese uses as well.
+HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
+
+# Vowel signs, viramas and decomposed accents (categories Mn, Mc and Me), which `\w` does not match, and the letters
+# between them.
 MARKS = (
     "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1-\u05c2\u05c4-\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
     "\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u0711-\u07f3\u07fd\u0816-\u082d\u0859-\u085b\u0898-\u08e1\u08e3-\u0963"

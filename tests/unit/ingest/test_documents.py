@@ -13,7 +13,7 @@ from quipu.ingest.documents import (
     extractor_input,
     parse_document,
 )
-from quipu.ingest.local.extractor import LocalExtractor
+from quipu.ingest.local import LocalExtractor
 from quipu.model.chunking import Chunking, ChunkingRule
 from quipu.model.document import Block, Document, DocumentStatus, ParsedDocument, SourceDocument
 from quipu.model.ids import digest, digest_bytes

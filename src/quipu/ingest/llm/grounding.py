@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from quipu.ingest.local.capitals import find_capitalised
-from quipu.ingest.local.han import find_han
-from quipu.ingest.local.lexicon import empty_words
-from quipu.ingest.local.occurrence import Cue
+from quipu.ingest.local.capitalised_names import find_capitalised
+from quipu.ingest.local.lexicon import is_common_word
+from quipu.ingest.local.occurrences import Cue
+from quipu.ingest.local.script_rules import find_chinese_names
 from quipu.model.extraction import ChunkInput
 from quipu.text.content_terms import STOP_WORDS
 from quipu.text.names import entity_key
@@ -29,7 +29,7 @@ _SCRIPTS = (re.compile(r"[A-Za-z\u00c0-\u024f]"), re.compile(r"[\u0400-\u04ff]")
 _ACCENTS = re.compile(r"[\u0300-\u036f]+")
 _BETWEEN_WORDS = r"[\W_]{1,4}"
 _CAPITALISED = re.compile(r"(?<!\w)[^\W\d_a-zа-яё]\w*")
-_CERTAIN_CUES = frozenset({Cue.CAPITALS, Cue.HAN, Cue.QUOTED})
+_CERTAIN_CUES = frozenset({Cue.CAPITALS, Cue.CHINESE, Cue.QUOTED})
 
 
 class GroundingText:
@@ -145,7 +145,7 @@ def may_miss_names(text: str, names: Iterable[str]) -> bool:
         return True
     name_words = {word for name in names for word in _WORD.findall(name.casefold())}
     capitalised = {word.casefold() for word in _CAPITALISED.findall(text)}
-    return len(capitalised - name_words - empty_words()) >= MIN_MISSED
+    return sum(not is_common_word(word) for word in capitalised - name_words) >= MIN_MISSED
 
 
 def detect_names(text: str) -> DetectedNames:
@@ -153,7 +153,7 @@ def detect_names(text: str) -> DetectedNames:
 
     Words that are capitalised only because they open a sentence are not names, nor are lines all in capitals.
     """
-    occurrences = [*find_capitalised(text, sentence_spans(text)), *find_han(text)]
+    occurrences = [*find_capitalised(text, sentence_spans(text)), *find_chinese_names(text)]
     keyed = [
         (entity_key(occurrence.name), occurrence.name) for occurrence in occurrences if occurrence.cue in _CERTAIN_CUES
     ]

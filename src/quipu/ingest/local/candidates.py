@@ -1,114 +1,133 @@
-"""Candidates: the occurrences of a chunk folded into the names it may be about."""
+"""Candidates: the occurrences of a chunk grouped by name, and how salient each name is in the chunk."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import log2
 
-from quipu.ingest.local.inflection import case_rank, stem
 from quipu.ingest.local.lexicon import word_set
-from quipu.ingest.local.occurrence import STRENGTH, Cue, Occurrence
+from quipu.ingest.local.occurrences import CUE_RANKS, Cue, Occurrence
+from quipu.ingest.local.script_rules import case_rank, stem_name
 from quipu.text.names import entity_key
 
 MAX_PERSON_WORDS = 4
+SHORT_TOKENS = 200
+SHORT_LIMIT = 14
+LONG_TOKENS = 1_200
+LONG_LIMIT = 40
 
-_BESIDE = frozenset((Cue.TITLE, Cue.SUBJECT, Cue.HEADING))
-_WHOLE = frozenset((Cue.QUOTED, Cue.SPEAKER))
+_OUTSIDE_TEXT = frozenset((Cue.TITLE, Cue.SUBJECT, Cue.HEADING))
+_INDIVISIBLE = frozenset((Cue.QUOTED, Cue.SPEAKER))
 _WORD = re.compile(r"[\w'’-]+")
 _CAMEL = re.compile(r"[A-Z][a-z]+(?:-[a-z]+)?")
-_NO_NAME = re.compile(
+_COMMON_ENDING = re.compile(
     r"\w+(?:ing|ed|ly|tion|ment|ness|ность|ности|ение|ания|ание|ство|ция|ции|[аиея]л(?:а|и)?|ться|ишь|ешь|йте)"
 )
 _PLURAL = re.compile(r"\w{2,}[^suia\W]s")
-_SINGULAR = re.compile(r"\s+(?:is|was|has|does)\b|['’]|,")
+_SINGULAR_CONTEXT = re.compile(r"\s+(?:is|was|has|does)\b|['’]|,")
+_SALIENCE_BY_CUE = {
+    Cue.TITLE: 9.0,
+    Cue.SUBJECT: 7.0,
+    Cue.SPEAKER: 6.0,
+    Cue.HEADING: 5.0,
+    Cue.QUOTED: 4.5,
+    Cue.CAPITALS: 4.0,
+    Cue.CHINESE: 4.0,
+    Cue.SENTENCE_START: 3.0,
+    Cue.UNKNOWN_CHINESE: 2.0,
+    Cue.TERM: 2.0,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A name with all places it stands at, in order; `cue` is the strongest reason, `kind` a type given away.
+    """A name that may become an entity, with all its spans in the text in order.
 
-    `shown` is the first place where it stands in this form, (0, 0) where there is none.
+    `cue` is its strongest cue. `type` is the entity type if an occurrence shows it, else "". `name_span` is the first
+    span that has the name in this form, (0, 0) if there is none.
     """
 
     key: str
     name: str
     cue: Cue
-    kind: str
-    places: tuple[tuple[int, int], ...]
-    shown: tuple[int, int]
+    type: str
+    spans: tuple[tuple[int, int], ...]
+    name_span: tuple[int, int]
 
 
 def fold_occurrences(text: str, occurrences: Iterable[Occurrence]) -> list[Candidate]:
-    """Return one candidate a name, the title's first, then by first place.
+    """Return one candidate per name, the title's first, then by first span.
 
-    Case forms and short forms of a name are one candidate; a name inside a longer one counts for the longer alone.
+    Case forms and short forms of a name belong to one candidate. A name inside a longer name counts only for the
+    longer one.
     """
-    ordered = _outermost(occurrences)
+    ordered = _without_overlaps(occurrences)
     keys = {name: entity_key(name) for name in dict.fromkeys(o.name for o in ordered)}
     groups: dict[str, list[Occurrence]] = {}
     for occurrence in ordered:
         key = keys[occurrence.name]
         if key and not key.isdigit():
-            groups.setdefault(stem(key), []).append(occurrence)
-    candidates = [_fold(group, keys) for group in groups.values()]
+            groups.setdefault(stem_name(key), []).append(occurrence)
+    candidates = [_fold_group(group, keys) for group in groups.values()]
     words: frozenset[str] = frozenset()
-    if any(candidate.cue is Cue.STARTER for candidate in candidates):
+    if any(candidate.cue is Cue.SENTENCE_START for candidate in candidates):
         words = frozenset(_WORD.findall(text))
-    named = [c for c in candidates if c.cue is not Cue.STARTER or _is_name(text, c, words)]
-    return sorted(_with_short_forms(named), key=lambda c: (c.cue is not Cue.TITLE, c.places[:1]))
+    names = [c for c in candidates if c.cue is not Cue.SENTENCE_START or _is_name(text, c, words)]
+    return sorted(_merge_short_forms(names), key=lambda c: (c.cue is not Cue.TITLE, c.spans[:1]))
 
 
-def _outermost(occurrences: Iterable[Occurrence]) -> list[Occurrence]:
-    """Return the occurrences without those that overlap with another: the quoted, then the longer, then the first stay.
+def _without_overlaps(occurrences: Iterable[Occurrence]) -> list[Occurrence]:
+    """Return the occurrences without overlaps. Quoted names win, then longer ones, then earlier ones.
 
-    What the title or a heading names overlaps with nothing, and comes first.
+    Names from the title or a heading never overlap and come first.
     """
-    ordered = sorted(occurrences, key=lambda o: (o.start, o.cue not in _WHOLE, -o.end, STRENGTH[o.cue], not o.kind))
-    placed: list[Occurrence] = []
-    beside: list[Occurrence] = []
+    ordered = sorted(
+        occurrences, key=lambda o: (o.start, o.cue not in _INDIVISIBLE, -o.end, CUE_RANKS[o.cue], not o.type)
+    )
+    inside: list[Occurrence] = []
+    outside: list[Occurrence] = []
     for occurrence in ordered:
-        if occurrence.cue in _BESIDE:
-            beside.append(occurrence)
-        elif not placed or occurrence.start >= placed[-1].end:
-            placed.append(occurrence)
-        elif occurrence.cue in _WHOLE and placed[-1].cue not in _WHOLE and occurrence.end > placed[-1].end:
-            placed[-1] = occurrence
-    return [*beside, *placed]
+        if occurrence.cue in _OUTSIDE_TEXT:
+            outside.append(occurrence)
+        elif not inside or occurrence.start >= inside[-1].end:
+            inside.append(occurrence)
+        elif occurrence.cue in _INDIVISIBLE and inside[-1].cue not in _INDIVISIBLE and occurrence.end > inside[-1].end:
+            inside[-1] = occurrence
+    return [*outside, *inside]
 
 
-def _fold(group: Sequence[Occurrence], keys: Mapping[str, str]) -> Candidate:
-    form = group[0] if len(group) == 1 else min(group, key=lambda o: _display_rank(o, keys))
+def _fold_group(group: Sequence[Occurrence], keys: Mapping[str, str]) -> Candidate:
+    """Return one candidate for the occurrences of one name. Its form is from the title or near the nominative."""
+    form = group[0]
+    if len(group) > 1:
+        form = min(group, key=lambda o: (o.cue is not Cue.TITLE, case_rank(keys[o.name]), o.start))
     key = keys[form.name]
-    places = tuple(sorted({(o.start, o.end) for o in group if o.end}))
     return Candidate(
         key=key,
         name=form.name,
-        cue=min((o.cue for o in group), key=STRENGTH.__getitem__),
-        kind=next((o.kind for o in group if o.kind), ""),
-        places=places,
-        shown=min(((o.start, o.end) for o in group if o.end and keys[o.name] == key), default=(0, 0)),
+        cue=min((o.cue for o in group), key=CUE_RANKS.__getitem__),
+        type=next((o.type for o in group if o.type), ""),
+        spans=tuple(sorted({(o.start, o.end) for o in group if o.end})),
+        name_span=min(((o.start, o.end) for o in group if o.end and keys[o.name] == key), default=(0, 0)),
     )
 
 
-def _display_rank(occurrence: Occurrence, keys: Mapping[str, str]) -> tuple[bool, int, int]:
-    return (occurrence.cue is not Cue.TITLE, case_rank(keys[occurrence.name]), occurrence.start)
-
-
 def _is_name(text: str, candidate: Candidate, words: frozenset[str]) -> bool:
-    """Say whether a word that only has its capital where a sentence starts is likely a name."""
+    """Return whether a word that is capitalised only where a sentence starts is likely a name."""
     form = candidate.name.casefold()
     if form in words:
         return False
     if not candidate.name[1:].islower():
         return True
-    if _NO_NAME.fullmatch(form):
-        return form in word_set("given_names") or stem(form) in word_set("places")
+    if _COMMON_ENDING.fullmatch(form):
+        return form in word_set("given_names") or stem_name(form) in word_set("places")
     if _PLURAL.fullmatch(form):
-        return bool(_SINGULAR.match(text, candidate.places[0][1]))
+        return bool(_SINGULAR_CONTEXT.match(text, candidate.spans[0][1]))
     return True
 
 
-def _with_short_forms(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Fold a surname, first name or spaced form standing alone into the one person of the chunk it belongs to."""
+def _merge_short_forms(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Merge a surname, first name or spaced form into the person it belongs to, if only one person fits."""
     owners: dict[str, list[str]] = {}
     for candidate in candidates:
         for short in _short_forms(candidate):
@@ -117,27 +136,45 @@ def _with_short_forms(candidates: Sequence[Candidate]) -> list[Candidate]:
     for candidate in candidates:
         owner = owners.get(candidate.key, [])
         if len(owner) == 1 and owner[0] != candidate.key and owner[0] in merged:
-            whole = merged[owner[0]]
-            merged[whole.key] = replace(whole, places=tuple(sorted((*whole.places, *candidate.places))))
+            full = merged[owner[0]]
+            merged[full.key] = replace(full, spans=tuple(sorted((*full.spans, *candidate.spans))))
             del merged[candidate.key]
     return list(merged.values())
 
 
 def _short_forms(candidate: Candidate) -> list[str]:
-    if candidate.cue is Cue.SPEAKER and (spaced := spaced_name(candidate.name)):
+    if candidate.cue is Cue.SPEAKER and (spaced := split_screen_name(candidate.name)):
         words = spaced.casefold().split()
         return [words[0], words[-1], entity_key(spaced)]
     words = candidate.key.split()
-    if not 1 < len(words) <= MAX_PERSON_WORDS or not _is_person(candidate, words):
+    is_person = candidate.type == "Person" or words[0] in word_set("given_names")
+    if not 1 < len(words) <= MAX_PERSON_WORDS or not is_person:
         return []
     return [words[0], words[-1]] if candidate.cue in (Cue.SPEAKER, Cue.TITLE) else [words[-1]]
 
 
-def spaced_name(name: str) -> str:
-    """Return the name behind a screen name ("AdamSmith" → "Adam Smith"); "" where it is not made of two or more."""
+def split_screen_name(name: str) -> str:
+    """Return the name behind a screen name ("AdamSmith" → "Adam Smith"), "" if it has only one part."""
     parts = _CAMEL.findall(name)
     return " ".join(parts) if len(parts) > 1 and "".join(parts) == name else ""
 
 
-def _is_person(candidate: Candidate, words: Sequence[str]) -> bool:
-    return candidate.kind == "Person" or words[0] in word_set("given_names")
+def entity_limit(text: str) -> int:
+    """Return how many entities a chunk may have: 14 up to 200 tokens (bytes / 4), rising linearly to 40 at 1,200."""
+    tokens = len(text.encode("utf-8", "surrogatepass")) / 4
+    share = (tokens - SHORT_TOKENS) / (LONG_TOKENS - SHORT_TOKENS)
+    return round(SHORT_LIMIT + (LONG_LIMIT - SHORT_LIMIT) * min(max(share, 0.0), 1.0))
+
+
+def most_salient(candidates: Sequence[Candidate], limit: int) -> list[Candidate]:
+    """Return the `limit` most salient candidates in their given order; of equals the earlier ones."""
+    if len(candidates) <= limit:
+        return list(candidates)
+    ranked = sorted(range(len(candidates)), key=lambda i: (-salience(candidates[i]), i))
+    return [candidates[i] for i in sorted(ranked[:limit])]
+
+
+def salience(candidate: Candidate) -> float:
+    """Return how much a chunk is about a name, by its cue, its number of spans and its number of words."""
+    n_words = min(len(candidate.name.split()), 4)
+    return round(_SALIENCE_BY_CUE[candidate.cue] + log2(1 + len(candidate.spans)) + 0.5 * (n_words - 1), 6)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from quipu.ingest.documents import extractor_input
-from quipu.ingest.local.extractor import extract_chunk
+from quipu.ingest.local.extraction import extract_chunk
 from quipu.model.extraction import GlossaryTerm, TypeRule
 from quipu.model.graph import OTHER_TYPE, Chunk
 from quipu.model.tuning import TypeCount

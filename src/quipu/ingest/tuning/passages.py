@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from quipu.ingest.llm.grounding import GroundingText
-from quipu.ingest.local.extractor import extract_chunk
+from quipu.ingest.local.extraction import extract_chunk
 from quipu.model.extraction import ChunkInput, Extraction, ExtractionExample
 from quipu.model.graph import Chunk
 from quipu.model.ids import digest

@@ -1,7 +1,7 @@
 """Occurrences folded into candidates."""
 
-from quipu.ingest.local.candidates import Candidate, fold_occurrences, spaced_name
-from quipu.ingest.local.occurrence import Cue, Occurrence
+from quipu.ingest.local.candidates import Candidate, entity_limit, fold_occurrences, most_salient, split_screen_name
+from quipu.ingest.local.occurrences import Cue, Occurrence
 
 
 def _at(text: str, name: str, cue: Cue = Cue.CAPITALS, *, last: bool = False) -> Occurrence:
@@ -18,7 +18,7 @@ def test_places_of_one_name_are_gathered_in_order() -> None:
 
     (candidate,) = fold_occurrences(text, [_at(text, "Rome", last=True), _at(text, "Rome")])
 
-    assert candidate.places == ((0, 4), (10, 14))
+    assert candidate.spans == ((0, 4), (10, 14))
 
 
 def test_what_stands_inside_a_quoted_title_counts_for_the_title() -> None:
@@ -40,7 +40,7 @@ def test_a_title_stands_beside_the_longer_names_that_hold_it() -> None:
 def test_a_sentence_opener_that_is_lower_case_elsewhere_is_no_name() -> None:
     text = "Ferns grow. Zanzibar grows. The ferns"
 
-    found = fold_occurrences(text, [_at(text, "Ferns", Cue.STARTER), _at(text, "Zanzibar", Cue.STARTER)])
+    found = fold_occurrences(text, [_at(text, "Ferns", Cue.SENTENCE_START), _at(text, "Zanzibar", Cue.SENTENCE_START)])
 
     assert _names(found) == ["Zanzibar"]
 
@@ -48,7 +48,7 @@ def test_a_sentence_opener_that_is_lower_case_elsewhere_is_no_name() -> None:
 def test_a_plural_that_opens_a_sentence_is_a_name_only_with_a_singular_verb() -> None:
     text = "Widgets sell well. Reuters is here."
 
-    found = fold_occurrences(text, [_at(text, "Widgets", Cue.STARTER), _at(text, "Reuters", Cue.STARTER)])
+    found = fold_occurrences(text, [_at(text, "Widgets", Cue.SENTENCE_START), _at(text, "Reuters", Cue.SENTENCE_START)])
 
     assert _names(found) == ["Reuters"]
 
@@ -59,7 +59,7 @@ def test_a_surname_alone_counts_for_the_person() -> None:
     (candidate,) = fold_occurrences(text, [_at(text, "Andy Roddick"), _at(text, "Roddick", last=True)])
 
     assert candidate.name == "Andy Roddick"
-    assert candidate.places == ((7, 19), (26, 33))
+    assert candidate.spans == ((7, 19), (26, 33))
 
 
 def test_a_surname_two_persons_share_stays_alone() -> None:
@@ -79,5 +79,31 @@ def test_a_place_does_not_swallow_its_last_word() -> None:
 
 
 def test_a_screen_name_is_spaced_where_it_is_made_of_names() -> None:
-    assert spaced_name("AdamSmith") == "Adam Smith"
-    assert spaced_name("NASA") == spaced_name("Adam") == spaced_name("iPhone") == ""
+    assert split_screen_name("AdamSmith") == "Adam Smith"
+    assert split_screen_name("NASA") == split_screen_name("Adam") == split_screen_name("iPhone") == ""
+
+
+def _candidate(name: str, cue: Cue, n_spans: int = 1) -> Candidate:
+    spans = tuple((i, i + 1) for i in range(n_spans))
+    return Candidate(key=name, name=name, cue=cue, type="", spans=spans, name_span=(0, 1))
+
+
+def test_the_limit_rises_from_fourteen_to_forty_with_the_length() -> None:
+    assert [entity_limit("x" * n) for n in (0, 800, 2_800, 4_800, 50_000)] == [14, 14, 27, 40, 40]
+
+
+def test_the_least_salient_are_left_out_and_the_order_is_kept() -> None:
+    candidates = [
+        _candidate("a", Cue.TERM),
+        _candidate("b", Cue.CAPITALS),
+        _candidate("c", Cue.TITLE),
+        _candidate("d", Cue.CAPITALS, n_spans=3),
+    ]
+
+    assert [candidate.name for candidate in most_salient(candidates, 2)] == ["c", "d"]
+
+
+def test_of_equals_the_earlier_stay() -> None:
+    candidates = [_candidate(name, Cue.CAPITALS) for name in "abc"]
+
+    assert [candidate.name for candidate in most_salient(candidates, 2)] == ["a", "b"]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from quipu.ingest.local import extract_chunk
+from quipu.ingest.local.extraction import extract_chunk
 from quipu.model.extraction import ChunkInput
 from quipu.text.names import entity_key
 

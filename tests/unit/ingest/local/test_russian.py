@@ -2,8 +2,8 @@
 
 import pytest
 
-from quipu.ingest.local import extract_chunk
-from quipu.ingest.local.inflection import case_rank, stem
+from quipu.ingest.local.extraction import extract_chunk
+from quipu.ingest.local.script_rules import case_rank, stem_name
 from quipu.model.extraction import ChunkInput
 from quipu.text.names import entity_key
 
@@ -45,6 +45,6 @@ def test_case_forms_of_a_name_are_one_entity_shown_in_the_nominative() -> None:
 
 
 def test_stems_are_of_cyrillic_names_alone() -> None:
-    assert stem(entity_key("Ивана Фёдорова")) == stem(entity_key("Иваном Фёдоровым"))
-    assert stem("laura") == "laura"
+    assert stem_name(entity_key("Ивана Фёдорова")) == stem_name(entity_key("Иваном Фёдоровым"))
+    assert stem_name("laura") == "laura"
     assert case_rank("москва") < case_rank("москве")

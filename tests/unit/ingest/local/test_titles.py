@@ -2,7 +2,7 @@
 
 import pytest
 
-from quipu.ingest.local.occurrence import Cue
+from quipu.ingest.local.occurrences import Cue
 from quipu.ingest.local.titles import find_in_headings, find_in_title
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from quipu.ingest.local import extract_chunk
+from quipu.ingest.local.extraction import extract_chunk
 from quipu.model.extraction import ChunkInput
 from quipu.model.graph import ENTITY_TYPES
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from quipu.ingest.local.han import find_han
-from quipu.ingest.local.han_words import Sort, cut_words
+from quipu.ingest.local.chinese_words import WordClass, segment
+from quipu.ingest.local.script_rules import find_chinese_names
 
 
 def _names(text: str) -> list[str]:
-    return [occurrence.name for occurrence in find_han(text)]
+    return [occurrence.name for occurrence in find_chinese_names(text)]
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_name_that_begins_several_stretches_is_cut_out_of_them() -> None:
 )
 def test_a_name_has_the_character_it_is_never_seen_without(text: str, names: list[str]) -> None:
     """Where a common word that follows may give its first character to the name, other places decide."""
-    found = [name.name for name in find_han(text)]
+    found = [name.name for name in find_chinese_names(text)]
     assert [name for name in found if name[0] in "崔刘陈李张王"] == names
 
 
@@ -64,13 +64,13 @@ def test_a_place_before_a_person_is_a_name_of_its_own() -> None:
 def test_words_are_cut_by_longest_match_and_unknown_characters_stand_alone() -> None:
     text = "委员会骞"
 
-    assert [(word.text, word.sort) for word in cut_words(text, 0, len(text))] == [
-        ("委员会", Sort.SUFFIX),
-        ("骞", Sort.UNKNOWN),
+    assert [(word.text, word.word_class) for word in segment(text, 0, len(text))] == [
+        ("委员会", WordClass.SUFFIX),
+        ("骞", WordClass.UNKNOWN),
     ]
 
 
 def test_a_number_takes_its_measure_word() -> None:
     text = "第十七届"
 
-    assert [(word.text, word.sort) for word in cut_words(text, 0, len(text))] == [("第十七届", Sort.NUMBER)]
+    assert [(word.text, word.word_class) for word in segment(text, 0, len(text))] == [("第十七届", WordClass.NUMBER)]

@@ -1,6 +1,6 @@
 """Relations of a chunk."""
 
-from quipu.ingest.local import extract_chunk
+from quipu.ingest.local.extraction import extract_chunk
 from quipu.model.extraction import ChunkInput, ExtractedRelation
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from quipu.ingest.local.capitals import find_capitalised
+from quipu.ingest.local.capitalised_names import find_capitalised
 from quipu.text.sentences import sentence_spans
 
 
