@@ -102,7 +102,7 @@ async def _is_stale(view: ReadView, made: DerivationRecord) -> bool:
     counts = await view.cluster_counts(Hierarchy.COMMUNITIES)
     if made.identity != identity() or any(each.n_unsettled for each in counts):
         return True
-    changed = await view.changed_since(made.revision)
+    changed = await view.changes_since(made.revision)
     return changed is None or len(changed.chunks) > 0
 
 

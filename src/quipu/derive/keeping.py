@@ -9,7 +9,7 @@ from quipu.text.formatting import format_count
 
 async def state_of(view: ReadView, name: str, identity: str, *, what: str, n_bytes_each: int = 0) -> DerivationState:
     """Return the state of a derivation that `view.held` knows; `what` names its items, as in "name"."""
-    made, held = (await view.derivations()).get(name), await view.held(name)
+    made, held = (await view.derivations()).get(name), await view.derivation_counts(name)
     is_stale = held.n_stale > 0 or (made is not None and made.identity != identity)
     return DerivationState(
         name=name,
@@ -40,4 +40,4 @@ async def keep(store: Store, name: str, identity: str, *, synonyms: SynonymUpdat
 async def held(store: Store, name: str) -> DerivationCounts:
     """Return what there is of a derivation now."""
     async with store.view() as view:
-        return await view.held(name)
+        return await view.derivation_counts(name)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from quipu.algo.edge_list import EdgeList, Floats, Ints, connected_components, edge_list
+from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import ReadView
 from quipu.ports.topology import AdjacencyMatrix, EdgeWeight, Topology
 
@@ -25,7 +26,7 @@ class PairGraph:
 
 async def read_pair_graph(view: ReadView, topology: Topology) -> PairGraph:
     """Return the graph of all entities. It depends on what documents say alone, never on row numbers."""
-    key_by_number = await view.entity_keys(range(topology.n_entities))
+    key_by_number = await view.ids(NodeKind.ENTITY, range(topology.n_entities))
     return await asyncio.to_thread(_pair_graph, key_by_number, topology)
 
 

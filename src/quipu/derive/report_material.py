@@ -14,6 +14,7 @@ from quipu.derive.report_notes import Notes, Told, choose_notes, connection, sub
 from quipu.model.cluster import Cluster, ClusterReport, report_text
 from quipu.model.graph import Chunk, Entity, Relation
 from quipu.model.ids import relation_id
+from quipu.ports.derivation_view import NodeKind
 from quipu.ports.providers import Tokenizer
 from quipu.ports.store import ReadView
 from quipu.ports.topology import EdgeWeight, Topology
@@ -102,7 +103,7 @@ async def read_material(
 ) -> list[Material]:
     """Return the material of these communities, in their order."""
     members = {each: tree.members(each) for each in ids}
-    numbers = await view.entity_numbers(sorted({key for keys in members.values() for key in keys}))
+    numbers = await view.numbers(NodeKind.ENTITY, sorted({key for keys in members.values() for key in keys}))
     ranked = [_rank(tree, each, [key for key in members[each] if key in numbers], numbers, topology) for each in ids]
     said = await _read(ranked, tree, view)
     return [_material(each, tree.below(each.cluster.id), said, tokenizer) for each in ranked]

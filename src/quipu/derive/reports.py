@@ -109,7 +109,7 @@ async def refresh(context: DerivationContext, rebuild: bool) -> DerivationResult
 
 async def _unreported(view: ReadView, context: DerivationContext) -> list[str]:
     """Return what waits for a report; where there is a model, also what was quoted for want of one."""
-    return await view.unreported(Hierarchy.COMMUNITIES, QUOTED if context.llm is not None else "")
+    return await view.pending(NAME, not_by=QUOTED if context.llm is not None else "")
 
 
 async def _to_write_anew(view: ReadView) -> list[str]:

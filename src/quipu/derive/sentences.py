@@ -53,7 +53,7 @@ async def refresh(context: DerivationContext, rebuild: bool) -> DerivationResult
 async def _undivided_chunks(store: Store) -> AsyncIterator[list[Chunk]]:
     while True:
         async with store.view() as view:
-            chunks = await view.chunks(await view.undivided_chunks(AT_ONCE))
+            chunks = await view.chunks(await view.pending(SENTENCES, AT_ONCE))
         if not chunks:
             return
         yield chunks

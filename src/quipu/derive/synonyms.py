@@ -45,7 +45,7 @@ async def refresh(context: DerivationContext, rebuild: bool) -> DerivationResult
 async def _compare(context: DerivationContext) -> SynonymUpdate | None:
     """Return what comparing the next names finds, None where all have been compared."""
     async with context.store.view() as view:
-        names = await view.names_to_compare(AT_ONCE)
+        names = await view.pending(SYNONYMS, AT_ONCE)
         if not names:
             return None
         telling = [key for key in names if is_telling(key)]

@@ -87,7 +87,8 @@ class ReopenableView:
 
     async def _version(self) -> tuple[int, int | None]:
         revision = self._current().revision
-        return revision, await self._current().seal(revision)
+        changes = await self._current().changes_since(revision)
+        return revision, changes.history_nonce if changes is not None else None
 
     async def _open(self) -> None:
         self._snapshot = await self._stack.enter_async_context(self._store.view(self._filter))

@@ -1,7 +1,11 @@
-"""DerivedView: what a view tells of derivations that are no part of every commit, and of the numbers arrays go by."""
+"""DerivationView: reads of derivations (clusters, reports, synonyms, sentences) and of the graph as arrays of numbers.
+
+A number is the small integer by which arrays outside the store know an entity or a chunk; see `quipu.ports.topology`.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
 import numpy as np
@@ -13,26 +17,35 @@ from quipu.model.derivation import DerivationRecord
 Ints = npt.NDArray[np.int64]
 
 
+class NodeKind(StrEnum):
+    """The kinds of things that have numbers: the nodes of the graph."""
+
+    ENTITY = "entity"
+    CHUNK = "chunk"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeSet:
-    """Numbers of what changed after a revision, rising.
+    """The numbers of what changed after a revision, rising.
 
-    `chunks` came, went, moved or say something else; `entities` came, went or have other names, and so stand in other
-    old chunks, or other synonyms.
+    `chunks` were added, removed or moved, or their text or mentions changed. `entities` were added or removed, or
+    their names or synonyms changed, so that old chunks may link to them differently. `history_nonce` is the random
+    number of the revision itself, None if unknown: two histories with the same revision number differ in it.
     """
 
     chunks: Ints
     entities: Ints
+    history_nonce: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphRows:
-    """What chunks say, as numbers; arrays of one group have one length.
+    """What chunks state, as numbers; the arrays of one group have the same length.
 
-    `entities` appear in `chunks`, `counts` times: `mentions` times mentioned, `keyed` times named by their own key,
-    or by an alias; an entity is mentioned or named there, so `mentions` may be 0. `sources` and `targets` are related
-    by the chunk `stated_in`, with `weights` in thousandths, a row for each mention. `documents` and `ordinals` tell the
-    place of each of `placed`.
+    Occurrences: an entity of `entities` occurs in the chunk of `chunks` `counts` times, is mentioned there `mentions`
+    times (which may be 0), and is named there by its own key `keyed` times. Statements: the chunk `stated_in` relates
+    `sources` to `targets` with `weights` in thousandths, one row for each mention. Places: the chunk `placed` is
+    number `ordinals` of the document `documents`.
     """
 
     entities: Ints
@@ -51,7 +64,7 @@ class GraphRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AliasRows:
-    """How often aliases of `entities` stand in `chunks`, as numbers; arrays of one length, each pair once."""
+    """How often aliases of `entities` occur in `chunks`, as numbers; arrays of one length, each pair once."""
 
     entities: Ints
     chunks: Ints
@@ -69,7 +82,7 @@ class SynonymRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntityTypes:
-    """The entities of a view by number, ordered by key, and of which of `types` each is, by place: both [n]."""
+    """The entities of a view as `numbers` [n], ordered by key; `codes` [n] are the positions of their `types`."""
 
     numbers: Ints
     types: tuple[str, ...]
@@ -78,7 +91,7 @@ class EntityTypes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DerivationCounts:
-    """What there is of a derivation, what is missing or out of date of it, and how many texts are to be embedded."""
+    """How many items a derivation has, how many are missing or out of date, and how many texts need a vector."""
 
     n_items: int
     n_stale: int
@@ -97,37 +110,29 @@ class Sentence:
 
 
 class DerivationView(Protocol):
-    """The part of a ReadView that derivations and walks read; ids that are unknown or filtered out are left out."""
+    """The part of a ReadView that derivations and graph walks read; unknown and filtered-out ids are left out."""
 
-    async def entity_numbers(self, keys: Sequence[str]) -> dict[str, int]:
-        """Return the number of each of these entities; see `quipu.ports.topology`."""
+    async def numbers(self, kind: NodeKind, ids: Sequence[str]) -> dict[str, int]:
+        """Return the number of each of these entities (by key) or chunks (by id)."""
         ...
 
-    async def entity_keys(self, numbers: Sequence[int]) -> dict[int, str]:
-        """Return the key of each of these numbers."""
+    async def ids(self, kind: NodeKind, numbers: Sequence[int]) -> dict[int, str]:
+        """Return the entity key or the chunk id of each of these numbers."""
         ...
 
-    async def chunk_numbers(self, ids: Sequence[str]) -> dict[str, int]:
-        """Return the number of each of these chunks."""
+    async def allowed_chunks(self) -> Ints | None:
+        """Return the numbers of the chunks the filter allows, rising; None if there is no filter."""
         ...
 
-    async def chunk_ids(self, numbers: Sequence[int]) -> dict[int, str]:
-        """Return the id of each of these numbers."""
-        ...
-
-    async def chunks_allowed(self) -> Ints | None:
-        """Return the numbers of the chunks the filter allows, rising; None where there is no filter."""
-        ...
-
-    async def changed_since(self, revision: int) -> ChangeSet | None:
-        """Return what commits after `revision` changed, or None where that is no longer known (read all then)."""
+    async def entity_types(self) -> EntityTypes:
+        """Return all entities of the view with their types; under a filter, the types by the allowed mentions."""
         ...
 
     async def graph_rows(self, changed: ChangeSet | None = None) -> GraphRows:
-        """Return what all chunks say, whatever the filter; or, of what changed, what there is now.
+        """Return what all chunks state, whatever the filter; or, with `changed`, the present rows of what changed.
 
-        With `changed`: the places, appearances and statements of its chunks, and the appearances of its entities in
-        all chunks.
+        These are the places, occurrences and statements of the changed chunks, and the occurrences of the changed
+        entities in all chunks.
         """
         ...
 
@@ -135,47 +140,50 @@ class DerivationView(Protocol):
         """Return how often the allowed chunks name entities by the aliases that allowed chunks state."""
         ...
 
-    async def seal(self, revision: int) -> int | None:
-        """Return a number that tells what led to `revision` from another history; None where it is not known."""
+    async def synonym_rows(self, entities: Ints | None = None) -> SynonymRows:
+        """Return all synonyms, whatever the filter; or those with an end among these entities."""
+        ...
+
+    async def changes_since(self, revision: int) -> ChangeSet | None:
+        """Return what commits after `revision` changed; None if the log does not go back so far (read all then)."""
         ...
 
     async def derivations(self) -> Mapping[str, DerivationRecord]:
-        """Return the derivations that are kept, by name."""
+        """Return the record of each derivation that is kept up to date, by name."""
+        ...
+
+    async def derivation_counts(self, derivation: str) -> DerivationCounts:
+        """Return the counts of "names", "synonyms" or "sentences"; the filter does not apply."""
+        ...
+
+    async def pending(self, derivation: str, limit: int | None = None, *, not_by: str = "") -> list[str]:
+        """Return the ids of what a derivation has not processed yet, at most `limit`; the filter does not apply.
+
+        "synonyms": entities whose names have a vector and are not compared with all others. "sentences": chunks that
+        are not split. "reports" and "hierarchy": communities, or aggregates, without a report of their present
+        content, highest level first, then by id; a report by the model `not_by` does not count.
+        """
+        ...
+
+    async def sentences(self, chunk_ids: Sequence[str]) -> dict[str, list[Sentence]]:
+        """Return the sentences of these chunks, in order; a chunk that is not split yet is left out."""
         ...
 
     async def clusters(
         self, hierarchy: Hierarchy, ids: Sequence[str] | None = None, *, with_members: bool = True
     ) -> list[Cluster]:
-        """Return these clusters in their order, or all, by level and id. Under a filter, members are the allowed ones.
+        """Return these clusters in the given order, or all, by level and id.
 
-        A cluster none of whose entities is allowed is left out.
+        Under a filter, members are the allowed ones, and a cluster without any allowed entity is left out.
         """
         ...
 
     async def clusters_of(self, hierarchy: Hierarchy, keys: Sequence[str]) -> dict[str, str]:
-        """Return the finest cluster of each of these entities; what came since the last partition has none."""
-        ...
-
-    async def cluster_reports(self, ids: Sequence[str]) -> list[ClusterReport]:
-        """Return the reports of these clusters, in their order; those not written yet are left out.
-
-        Under a filter, a report is left out unless the allowed chunks alone would have been its input.
-        """
-        ...
-
-    async def report_ratings(self, ids: Sequence[str]) -> dict[str, float]:
-        """Return the rating of each report that `cluster_reports` would return, in that order, by cluster."""
+        """Return the finest cluster of each of these entities; one added since the last partition has none."""
         ...
 
     async def cluster_counts(self, hierarchy: Hierarchy) -> list[ClusterCount]:
-        """Return how many clusters and reports there are on each level, lowest first; the filter does not apply."""
-        ...
-
-    async def unreported(self, hierarchy: Hierarchy, not_by: str = "") -> list[str]:
-        """Return the clusters without a report of what is in them now, highest level first, then by id.
-
-        Reports by the model `not_by` count as none. The filter does not apply.
-        """
+        """Return the number of clusters and reports on each level, lowest first; the filter does not apply."""
         ...
 
     async def cluster_documents(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -185,38 +193,17 @@ class DerivationView(Protocol):
         """
         ...
 
-    async def cluster_relations(self, ids: Sequence[str]) -> list[ClusterRelation]:
-        """Return the relations with both ends among these clusters, ordered by ends; under a filter as reports."""
+    async def cluster_reports(self, ids: Sequence[str], *, with_text: bool = True) -> list[ClusterReport]:
+        """Return the reports of these clusters, in the given order; clusters without a report are left out.
+
+        Under a filter, a report is left out unless the allowed chunks alone would have been its input. Without text,
+        title, summary, findings and chunks are empty, which is much quicker for many reports.
+        """
         ...
 
-    async def n_cluster_relations(self, by: str) -> int:
-        """Return how many relations between clusters are by the model `by`; the filter does not apply."""
-        ...
+    async def cluster_relations(self, ids: Sequence[str] | None = None, *, by: str = "") -> list[ClusterRelation]:
+        """Return the relations with both ends among these clusters (None: all), ordered by ends.
 
-    async def synonyms(self, keys: Sequence[str]) -> dict[str, list[tuple[str, float]]]:
-        """Return, for each entity, the entities with a name much like its own, nearest first, with the cosine."""
-        ...
-
-    async def sentences(self, chunk_ids: Sequence[str]) -> dict[str, list[Sentence]]:
-        """Return the sentences of these chunks, in order; of chunks that have not been divided yet, nothing."""
-        ...
-
-    async def entity_types(self) -> EntityTypes:
-        """Return the entities there are with their types; under a filter, as the allowed mentions give them."""
-        ...
-
-    async def synonym_rows(self, entities: Ints | None = None) -> SynonymRows:
-        """Return all synonyms, whatever the filter; or those with an end among these entities."""
-        ...
-
-    async def names_to_compare(self, limit: int) -> list[str]:
-        """Return up to `limit` entities whose names have a vector and have not been compared with all others."""
-        ...
-
-    async def undivided_chunks(self, limit: int) -> list[str]:
-        """Return up to `limit` chunks whose sentences are not known yet, whatever the filter."""
-        ...
-
-    async def held(self, derivation: str) -> DerivationCounts:
-        """Return what there is of "names", "synonyms" or "sentences"; the filter does not apply."""
+        With `by`, only those by this model. Under a filter, the reports of both ends must be readable.
+        """
         ...

@@ -17,6 +17,7 @@ from quipu.algo.ranking import n_fitting
 from quipu.model.cluster import Cluster, ClusterReport, report_text
 from quipu.model.evidence import Evidence, Hit, Scored, Seed
 from quipu.model.query import Query
+from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import ReadView, VectorSpace
 from quipu.ports.topology import EdgeWeight, Topology
 from quipu.retrieve.steps.bridging import bridge
@@ -97,8 +98,8 @@ async def _passages(near: Sequence[Scored], topology: Topology, view: ReadView) 
     """Return the passages that name the entities: of the first entity first, those that name most of its neighbours."""
     keys = [entity.id for entity in near]
     naming = await view.chunks_of_entities(keys, MAX_CHUNKS_PER_ENTITY) if keys else {}
-    numbers = await view.entity_numbers(keys)
-    chunks = await view.chunk_numbers(sorted({chunk for each in naming.values() for chunk in each}))
+    numbers = await view.numbers(NodeKind.ENTITY, keys)
+    chunks = await view.numbers(NodeKind.CHUNK, sorted({chunk for each in naming.values() for chunk in each}))
     relations, namings = topology.relations(EdgeWeight.ONE), topology.occurrences_by_chunk()
     hits: dict[str, Hit] = {}
     for entity in near:

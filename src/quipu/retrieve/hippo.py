@@ -19,6 +19,7 @@ from quipu.model.derivation import SYNONYMS
 from quipu.model.evidence import Evidence, Hit, Scored, Seed
 from quipu.model.ids import relation_ends
 from quipu.model.query import Query
+from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import ReadView, VectorSpace
 from quipu.ports.topology import Topology
 from quipu.retrieve.steps.prior import passage_prior
@@ -73,7 +74,7 @@ async def _phrases(facts: Sequence[Scored], topology: Topology, view: ReadView) 
 
 
 async def _n_chunks(keys: Sequence[str], topology: Topology, view: ReadView) -> dict[str, int]:
-    numbers = await view.entity_numbers(keys)
+    numbers = await view.numbers(NodeKind.ENTITY, keys)
     of = topology.occurrences().neighbours(np.array(list(numbers.values()), dtype=np.int64)).positions
     return dict(zip(numbers, np.bincount(of, minlength=len(numbers)).tolist(), strict=True))
 
@@ -84,7 +85,7 @@ async def _walked(
     """Return the chunks a walk is at most often that starts again at phrases and, in proportion, at every passage."""
     walk = walk_over(topology, WEIGHTS)
     reset = np.zeros(walk.n_nodes)
-    for key, number in (await view.entity_numbers(list(phrases))).items():
+    for key, number in (await view.numbers(NodeKind.ENTITY, list(phrases))).items():
         reset[number] = phrases[key]
     reset[walk.n_entities :] = PASSAGE_WEIGHT * await passage_prior(vector, topology, view, tools)
     ranks = await ranked(walk, reset, DAMPING)

@@ -13,6 +13,7 @@ import numpy as np
 from quipu.model.derivation import NAMES, SENTENCES
 from quipu.model.evidence import Evidence, Hit, Scored, Seed
 from quipu.model.query import Query
+from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import ReadView, VectorSpace
 from quipu.ports.topology import Floats, Topology
 from quipu.retrieve.steps.activation import Active, Reach, Spread
@@ -87,7 +88,7 @@ async def _walked(
     """Return the chunks of a walk that starts again at active entities and, by their prior, at all passages."""
     walk = walk_over(topology, WEIGHTS)
     reset = np.zeros(walk.n_nodes)
-    numbers = await view.entity_numbers(sorted(active))
+    numbers = await view.numbers(NodeKind.ENTITY, sorted(active))
     for key, number in numbers.items():
         reset[number] = active[key].score
     standing = topology.occurrences().neighbours(np.array(list(numbers.values()), dtype=np.int64))

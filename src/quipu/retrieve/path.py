@@ -19,7 +19,7 @@ from quipu.model.derivation import NAMES
 from quipu.model.evidence import Evidence, Hit, Scored, Seed
 from quipu.model.ids import relation_ends
 from quipu.model.query import Query
-from quipu.ports.derivation_view import EntityTypes
+from quipu.ports.derivation_view import EntityTypes, NodeKind
 from quipu.ports.store import ReadView, VectorSpace
 from quipu.ports.topology import EdgeWeight, Topology
 from quipu.retrieve.steps.along import best_ways, look_along
@@ -65,7 +65,7 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
         note = "nothing there is named alike: the nearest passages stand in"
         return Evidence(chunks=dense, seeds=(seed,), notes=(*terms.notes, note))
     along = await look_along(paths, topology, view)
-    boosted = await view.chunk_numbers([hit.id for hit in dense])
+    boosted = await view.numbers(NodeKind.CHUNK, [hit.id for hit in dense])
     along.chunks[list(boosted.values())] *= BOOST
     chunks = await top_chunks(along.chunks, query.chunk_top_k, view)
     cut = (
@@ -112,7 +112,7 @@ async def _paths(aim: _Aim, topology: Topology, view: ReadView) -> TwoHopPaths:
     answers = [place for place, kind in enumerate(aim.kinds.types) if kind in aim.types]
     is_answer[aim.kinds.numbers[np.isin(aim.kinds.codes, answers)]] = True
     ends = [relation_ends(each.id) for each in aim.relations]
-    number_by_key = await view.entity_numbers(sorted({*aim.starts, *(key for pair in ends for key in pair)}))
+    number_by_key = await view.numbers(NodeKind.ENTITY, sorted({*aim.starts, *(key for pair in ends for key in pair)}))
     starts = {number_by_key[key]: score for key, score in aim.starts.items() if key in number_by_key}
     pairs = [(number_by_key[a], number_by_key[b]) for a, b in ends if a in number_by_key and b in number_by_key]
     near = [pair for pair in pairs if any(number in starts or is_answer[number] for number in pair)]

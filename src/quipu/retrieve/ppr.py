@@ -14,6 +14,7 @@ import numpy as np
 from quipu.model.derivation import SYNONYMS
 from quipu.model.evidence import Evidence, Hit, Scored, Seed
 from quipu.model.query import Query
+from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import ReadView, VectorSpace
 from quipu.ports.topology import Floats, Topology
 from quipu.retrieve.steps.keywords import low_level
@@ -80,7 +81,7 @@ async def _nearest(
 
 async def _reset(seeds: Sequence[Seed], topology: Topology, view: ReadView) -> Floats:
     """Return how often the walk starts at each entity, [n_entities]: its largest share of what one text leads to."""
-    numbers = await view.entity_numbers(sorted({scored.id for seed in seeds for scored in seed.found}))
+    numbers = await view.numbers(NodeKind.ENTITY, sorted({scored.id for seed in seeds for scored in seed.found}))
     reset = np.zeros(topology.n_entities)
     for seed in seeds:
         weights = {scored.id: (1 + scored.score) / 2 for scored in seed.found}

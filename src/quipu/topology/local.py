@@ -129,7 +129,7 @@ class LocalTopologies:
     async def _within(self, view: ReadView, graph: Graph) -> Graph:
         key = view.revision, view.filter
         if key not in self._restricted:
-            allowed, aliases = await view.chunks_allowed(), await view.alias_rows()
+            allowed, aliases = await view.allowed_chunks(), await view.alias_rows()
             assert allowed is not None, "a view with a filter knows what it allows"
             is_heavy = len(allowed) * 20 > _THREAD_ROWS
             made = await _in_thread_if(is_heavy, lambda: restricted(graph, allowed, aliases))
@@ -146,24 +146,28 @@ async def _brought_up(view: ReadView, sealed: _Sealed) -> _Sealed | None:
     if changed is None or _size(changed) > _MAX_CHANGED * (graph.n_entities + graph.n_chunks) + _THREAD_ROWS:
         return None
     if not _size(changed):
-        return _Sealed(replace(graph, revision=view.revision), await view.seal(view.revision))
+        return _Sealed(replace(graph, revision=view.revision), await _history_nonce(view))
     rows, synonyms = await view.graph_rows(changed), await view.synonym_rows(changed.entities)
     is_heavy = _n_rows(rows) > _THREAD_ROWS
     later = await _in_thread_if(is_heavy, lambda: advanced(graph, view.revision, changed, rows, synonyms))
-    return _Sealed(later, await view.seal(view.revision))
+    return _Sealed(later, await _history_nonce(view))
 
 
 async def _read(view: ReadView) -> _Sealed:
     rows, synonyms = await view.graph_rows(), await view.synonym_rows()
     graph = await _in_thread_if(_n_rows(rows) > _THREAD_ROWS, lambda: graph_of(view.revision, rows, synonyms))
-    return _Sealed(graph, await view.seal(view.revision))
+    return _Sealed(graph, await _history_nonce(view))
 
 
 async def _changed(view: ReadView, revision: int, seal: int | None) -> ChangeSet | None:
     """Return what changed since this revision of this history; None where the store does not know it."""
-    if seal is None or await view.seal(revision) != seal:
-        return None
-    return await view.changed_since(revision)
+    changes = await view.changes_since(revision)
+    return changes if changes is not None and changes.history_nonce == seal is not None else None
+
+
+async def _history_nonce(view: ReadView) -> int | None:
+    changes = await view.changes_since(view.revision)
+    return changes.history_nonce if changes is not None else None
 
 
 def _size(changed: ChangeSet) -> int:

@@ -9,7 +9,7 @@ from quipu.derive import sentences
 from quipu.derive.derivation import DerivationContext
 from quipu.errors import Unavailable
 from quipu.model.delta import CommitResult, Delta
-from quipu.model.derivation import Freshness
+from quipu.model.derivation import SENTENCES, Freshness
 from quipu.model.ids import sentence_id
 from quipu.model.query import Filter
 from quipu.ports.store import VectorSpace
@@ -57,7 +57,7 @@ async def test_only_new_chunks_are_divided_and_those_that_go_take_theirs_along(t
         await sentences.refresh(context, False)
         await publish(context, _B)
         async with context.store.view() as view:
-            assert len(await view.undivided_chunks(10)) == 2
+            assert len(await view.pending(SENTENCES, 10)) == 2
             assert (await sentences.read_state(view, context)).freshness is Freshness.STALE
         report = await sentences.refresh(context, False)
         assert (report.n_made, report.n_kept) == (3, 4)

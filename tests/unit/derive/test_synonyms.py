@@ -14,6 +14,7 @@ from quipu.errors import Unavailable
 from quipu.model.delta import CommitResult, Delta, DocumentFacts, SynonymPair, SynonymUpdate, VectorRow
 from quipu.model.derivation import NAMES, SYNONYMS, Freshness
 from quipu.model.query import Filter
+from quipu.testing.contract.steps import synonyms as synonyms_of
 from quipu.testing.facts import document, entity, passage
 from quipu.text.names import entity_key
 from tests.unit.derive.workshop import dump, open_bench, publish, remove
@@ -101,12 +102,12 @@ async def test_a_pair_goes_with_the_name_in_the_same_commit(tmp_path: Path) -> N
         pair = ("royal north sea company", "royal north sea trading company")
         assert list(await _pairs(context)) == [pair]
         async with context.store.view() as view:
-            assert await view.synonyms([*pair, "nobody"]) == {
+            assert await synonyms_of(view, [*pair, "nobody"]) == {
                 pair[0]: [(pair[1], 0.894531)],
                 pair[1]: [(pair[0], 0.894531)],
             }
         async with context.store.view(Filter(documents=("a",))) as view:
-            assert await view.synonyms(pair) == {}
+            assert await synonyms_of(view, pair) == {}
         await remove(context, "b")
         assert await _pairs(context) == {}
 
@@ -147,10 +148,10 @@ async def test_only_new_names_are_compared(tmp_path: Path) -> None:
         await _refresh(context)
         await context.store.commit(Delta(publish=[_named("b", "Royal Old Port", "Sea of Names")]))
         async with context.store.view() as view:
-            assert await view.names_to_compare(100) == []  # not embedded, so not to be compared yet
+            assert await view.pending(SYNONYMS, 100) == []  # not embedded, so not to be compared yet
         await names.refresh(context, False)
         async with context.store.view() as view:
-            assert await view.names_to_compare(100) == ["royal old port", "sea of names"]
+            assert await view.pending(SYNONYMS, 100) == ["royal old port", "sea of names"]
 
 
 async def test_short_names_have_no_synonyms_in_any_script(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from quipu.model.delta import Delta
 from quipu.model.derivation import DerivationRecord
 from quipu.model.query import Filter
 from quipu.model.usage import Stage
+from quipu.ports.derivation_view import ChangeSet
 from quipu.ports.providers import TextSink, ignore_text
 from quipu.ports.store import ReadView, Store
 from quipu.testing.llm import ScriptedLLM
@@ -270,8 +271,9 @@ class Snapshot:
     revision: int
     nonce: int
 
-    async def seal(self, revision: int) -> int:
-        return self.nonce
+    async def changes_since(self, revision: int) -> ChangeSet:
+        none = np.empty(0, dtype=np.int64)
+        return ChangeSet(chunks=none, entities=none, history_nonce=self.nonce)
 
     async def n_chunks(self) -> int:
         return 10 * self.revision

@@ -19,6 +19,7 @@ from quipu.model.ids import relation_id
 from quipu.model.query import Filter, Query
 from quipu.ports.store import ReadView, VectorSpace
 from quipu.retrieve.strategy import Retrieve, Tools
+from quipu.testing.contract.steps import synonyms as synonyms_of
 from quipu.text.names import entity_key
 from tests.unit.retrieve.fakes import Library, page
 
@@ -114,7 +115,7 @@ async def dense(view: ReadView) -> Dense:
         mentions[one, other] = mentions[other, one] = each.n_mentions
         weights[one, other] = weights[other, one] = each.weight
     alike = np.zeros((len(keys), len(keys)))
-    for key, found in (await view.synonyms(keys)).items():
+    for key, found in (await synonyms_of(view, keys)).items():
         for other_key, cosine in found:
             alike[place[key], place[other_key]] = cosine
     return Dense(

@@ -9,7 +9,7 @@ from sqlalchemy import create_engine
 
 from quipu.model.cluster import Cluster, Hierarchy, Partition
 from quipu.model.delta import Delta
-from quipu.ports.derivation_view import ChangeSet
+from quipu.ports.derivation_view import ChangeSet, NodeKind
 from quipu.stores.relational import change_log
 from quipu.stores.relational.store import RelationalStore
 from quipu.testing.facts import alias, document, entity, passage
@@ -20,14 +20,14 @@ ADA, BOB = entity("Ada"), entity("Bob")
 
 async def changed(store: RelationalStore, revision: int) -> ChangeSet:
     async with store.view() as view:
-        found = await view.changed_since(revision)
+        found = await view.changes_since(revision)
     assert found is not None
     return found
 
 
 async def numbers(store: RelationalStore, *keys: str) -> list[int]:
     async with store.view() as view:
-        return sorted((await view.entity_numbers(keys)).values())
+        return sorted((await view.numbers(NodeKind.ENTITY, keys)).values())
 
 
 async def test_what_a_commit_changes_is_noted(database: Path) -> None:
@@ -70,8 +70,10 @@ async def test_an_index_of_an_earlier_version_does_not_know_what_changed(databas
     engine.dispose()
     async with open_index(database) as store:
         async with store.view() as view:
-            assert await view.changed_since(0) is None
-            assert await view.seal(view.revision) is not None
+            assert await view.changes_since(0) is None
+            changes = await view.changes_since(view.revision)
+            assert changes is not None
+            assert changes.history_nonce is not None
         await store.commit(Delta(publish=[document("b", passage("Bob.", BOB))]))
         assert (await changed(store, 1)).chunks.tolist() == [2]
 

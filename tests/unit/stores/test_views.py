@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import Connection
 
 from quipu.model.query import Filter
+from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import VectorSpace
 from quipu.stores.relational.store import RelationalStore
 from quipu.stores.sqlite.backend import SqliteBackend
@@ -99,7 +100,7 @@ async def test_what_views_share_cannot_be_written_into(database: Path, allowed: 
     await embed(store)
     async with store.view(allowed) as view:
         types = await view.entity_types()
-        found = [await view.chunks_allowed(), *[await view.vectors_allowed(space) for space in VectorSpace]]
+        found = [await view.allowed_chunks(), *[await view.vectors_allowed(space) for space in VectorSpace]]
         shared = [each for each in found if each is not None] if not allowed.is_empty() else []
         for array in (types.numbers, types.codes, *await view.chunk_vector_rows(), *shared):
             with pytest.raises(ValueError, match="read-only"):
@@ -118,10 +119,10 @@ async def test_what_is_remembered_under_a_filter_ends_with_the_commit_of_another
     async def seen() -> tuple[list[str], int, int, tuple[str, ...]]:
         async with ours.view(some) as view:
             types, rows = await view.entity_types(), await view.vectors_allowed(VectorSpace.ENTITY)
-            chunks = await view.chunks_allowed()
+            chunks = await view.allowed_chunks()
             assert rows is not None
             assert chunks is not None
-            keys = await view.entity_keys(types.numbers.tolist())
+            keys = await view.ids(NodeKind.ENTITY, types.numbers.tolist())
             return sorted(keys.values()), len(rows), len(chunks), types.types
 
     before = await seen()

@@ -4,8 +4,10 @@ from collections import Counter
 
 import numpy as np
 
+from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import ReadView
 from quipu.ports.topology import AdjacencyMatrix, EdgeWeight, Floats, Topology
+from quipu.testing.contract.steps import synonyms as synonyms_of
 
 Pairs = dict[tuple[str, str], float]
 ALL = 1_000_000
@@ -18,7 +20,7 @@ async def told(view: ReadView, keys: list[str]) -> dict[str, Pairs]:
     shown = [entity.key for entity in await view.entities(keys)]
     relations = await view.incident(shown)
     named = await view.chunks_of_entities(shown, ALL)
-    synonyms = await view.synonyms(shown)
+    synonyms = await synonyms_of(view, shown)
     said = await view.entity_mentions([chunk for of_document in chunks for chunk in of_document])
     mentioned = Counter((mention.key, chunk) for chunk, mentions in said.items() for mention in mentions)
     return {
@@ -33,8 +35,8 @@ async def told(view: ReadView, keys: list[str]) -> dict[str, Pairs]:
 
 async def read(topology: Topology, view: ReadView) -> dict[str, Pairs]:
     """Return what a topology holds, by keys and ids."""
-    entities = await view.entity_keys(range(topology.n_entities))
-    chunks = await view.chunk_ids(range(topology.n_chunks))
+    entities = await view.ids(NodeKind.ENTITY, range(topology.n_entities))
+    chunks = await view.ids(NodeKind.CHUNK, range(topology.n_chunks))
     read = {measure.value: links(topology.relations(measure), entities, entities) for measure in EdgeWeight}
     namings = links(topology.occurrences_by_chunk(), chunks, entities)
     appearances = links(topology.occurrences(), entities, chunks)

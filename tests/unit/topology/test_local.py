@@ -261,8 +261,8 @@ async def test_the_log_is_bounded(store: RelationalStore, tmp_path: Path, monkey
     for n in range(10):
         await store.commit(Delta(publish=[about(f"d{n}", "Ada", "Paris")]))
     async with store.view() as view:
-        assert await view.changed_since(1) is None
-        recent = await view.changed_since(view.revision - 1)
+        assert await view.changes_since(1) is None
+        recent = await view.changes_since(view.revision - 1)
         assert recent is not None
         assert len(recent.chunks) == 1
     assert await check(found, store) == ["all"]

@@ -47,8 +47,8 @@ async def read_state(
             n_bytes=n * _ROW_BYTES,
             cost=_cost(await _n_expected(view), context),
         )
-    waiting = await view.unreported(Hierarchy.AGGREGATES, EXTRACTIVE if context.llm else "")
-    n_cut = await view.n_cluster_relations(CUT) if context.llm else 0
+    waiting = await view.pending(NAME, not_by=EXTRACTIVE if context.llm else "")
+    n_cut = len(await view.cluster_relations(by=CUT)) if context.llm else 0
     is_stale = bool(waiting) or n_cut > 0 or await _has_changed(view, made)
     return DerivationState(
         name=NAME,
@@ -92,7 +92,7 @@ async def estimate_rebuild(view: ReadView, context: DerivationContext) -> Rebuil
 
 async def _has_changed(view: ReadView, made: DerivationRecord) -> bool:
     """Say whether chunks came or went since."""
-    changed = await view.changed_since(made.revision)
+    changed = await view.changes_since(made.revision)
     return changed is None or len(changed.chunks) > 0
 
 

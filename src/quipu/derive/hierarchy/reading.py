@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quipu.model.fold import weight_to_thousandths
+from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import ReadView, VectorSpace
 from quipu.ports.topology import EdgeWeight, Topology, TopologyIndex
 
@@ -52,7 +53,7 @@ async def read_graph(view: ReadView, topologies: TopologyIndex) -> EntityGraph:
     block = await view.vectors_after(VectorSpace.ENTITY, -1)
     owners = await view.vector_owners(VectorSpace.ENTITY, block.rows.tolist())
     place_by_key = {key: place for place, row in enumerate(block.rows.tolist()) for key in owners.get(row, ())}
-    number_by_key = await view.entity_numbers(sorted(place_by_key))
+    number_by_key = await view.numbers(NodeKind.ENTITY, sorted(place_by_key))
     keys = tuple(sorted(number_by_key))
     numbers = np.array([number_by_key[key] for key in keys], dtype=np.int64)
     topology = await topologies.of(view)
@@ -81,7 +82,7 @@ def _relations(topology: Topology, numbers: Ints) -> RelationPairs:
 async def _mentions(view: ReadView, topology: Topology, numbers: Ints) -> Mentions:
     links = topology.mentions().neighbours(numbers)
     present, chunk = np.unique(links.columns, return_inverse=True)
-    id_by_number = await view.chunk_ids(present.tolist())
+    id_by_number = await view.ids(NodeKind.CHUNK, present.tolist())
     listed = [id_by_number.get(number, "") for number in present.tolist()]
     ids = tuple(sorted({each for each in listed if each}))
     rank = {identifier: place for place, identifier in enumerate(ids)}

@@ -9,7 +9,7 @@ import numpy as np
 from quipu.algo.similarity import largest_with_ties
 from quipu.model.graph import EntityMention
 from quipu.model.ids import sentence_id
-from quipu.ports.derivation_view import Sentence
+from quipu.ports.derivation_view import NodeKind, Sentence
 from quipu.ports.store import ReadView, VectorSpace
 from quipu.ports.topology import Floats, Topology
 from quipu.retrieve.steps.search import Vector
@@ -91,12 +91,14 @@ class Spread:
 
     async def _texts_of(self, keys: Sequence[str]) -> dict[str, list["_Text"]]:
         """Return the texts of the chunks each entity stands in, of many the nearest to the question."""
-        number_by_key = await self.view.entity_numbers(keys)
+        number_by_key = await self.view.numbers(NodeKind.ENTITY, keys)
         numbers = np.array(list(number_by_key.values()), dtype=np.int64)
         standing = self.topology.occurrences().neighbours(numbers)
         chunks = {key: standing.columns[standing.positions == place] for place, key in enumerate(number_by_key)}
         best = {key: each[largest_with_ties(self.prior[each], MAX_CHUNKS)] for key, each in chunks.items()}
-        ids = await self.view.chunk_ids(sorted({number for each in best.values() for number in each.tolist()}))
+        ids = await self.view.ids(
+            NodeKind.CHUNK, sorted({number for each in best.values() for number in each.tolist()})
+        )
         nearest: dict[str, list[int]] = {}
         for key, each in best.items():
             ordered = sorted((-float(self.prior[number]), ids[number], number) for number in each.tolist())
@@ -110,7 +112,7 @@ class Spread:
         sentences, mentions = await self.view.sentences(chunks), await self.view.entity_mentions(chunks)
         numbers = np.array(list(id_by_number), dtype=np.int64)
         named = self.topology.occurrences_by_chunk().neighbours(numbers)
-        key_by_number = await self.view.entity_keys(np.unique(named.columns).tolist())
+        key_by_number = await self.view.ids(NodeKind.ENTITY, np.unique(named.columns).tolist())
         keys: defaultdict[int, list[str]] = defaultdict(list)
         for place, entity in zip(named.positions.tolist(), named.columns.tolist(), strict=True):
             if entity in key_by_number:

@@ -11,6 +11,7 @@ import numpy as np
 
 from quipu.algo.two_hop_paths import NO_NODE, TwoHopPaths
 from quipu.model.ids import relation_id
+from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import ReadView
 from quipu.ports.topology import Floats, Topology
 from quipu.retrieve.steps.walk import rounded
@@ -32,7 +33,7 @@ class Along:
 async def look_along(paths: TwoHopPaths, topology: Topology, view: ReadView) -> Along:
     """Return the entities, relations and chunks of paths: a chunk has its share of each node and relation of each."""
     numbers = np.unique(paths.nodes[paths.nodes != NO_NODE])
-    key_by_number = await view.entity_keys(numbers.tolist())
+    key_by_number = await view.ids(NodeKind.ENTITY, numbers.tolist())
     entities: dict[str, float] = {}
     relations: dict[str, float] = {}
     ways: list[tuple[str, ...]] = []
@@ -49,7 +50,7 @@ async def look_along(paths: TwoHopPaths, topology: Topology, view: ReadView) -> 
     shares = np.array([entities.get(key_by_number.get(number, ""), 0.0) for number in numbers.tolist()]) / n_chunks
     chunks = np.bincount(standing.columns, shares[standing.positions], minlength=topology.n_chunks).astype(np.float64)
     stating = await view.chunks_of_relations(list(relations))
-    number_by_id = await view.chunk_numbers(sorted({chunk for each in stating.values() for chunk in each}))
+    number_by_id = await view.numbers(NodeKind.CHUNK, sorted({chunk for each in stating.values() for chunk in each}))
     for relation, stated_in in stating.items():
         for chunk in stated_in:
             if chunk in number_by_id:
@@ -59,9 +60,9 @@ async def look_along(paths: TwoHopPaths, topology: Topology, view: ReadView) -> 
 
 async def best_ways(chunk_ids: Sequence[str], along: Along, topology: Topology, view: ReadView) -> dict[str, str]:
     """Return, for each chunk, the best path of which it names something, in words."""
-    numbers = await view.chunk_numbers(chunk_ids)
+    numbers = await view.numbers(NodeKind.CHUNK, chunk_ids)
     named = topology.occurrences_by_chunk().neighbours(np.array(list(numbers.values()), dtype=np.int64))
-    key_by_number = await view.entity_keys(np.unique(named.columns).tolist())
+    key_by_number = await view.ids(NodeKind.ENTITY, np.unique(named.columns).tolist())
     keys: list[set[str]] = [set() for _ in numbers]
     for place, entity in zip(named.positions.tolist(), named.columns.tolist(), strict=True):
         keys[place].add(key_by_number.get(entity, ""))

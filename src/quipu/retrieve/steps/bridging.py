@@ -10,6 +10,7 @@ import numpy as np
 from quipu.algo.shortest_paths import ShortestPaths, ShortestPathSearch
 from quipu.model.evidence import Hit
 from quipu.model.ids import relation_id
+from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import ReadView
 from quipu.ports.topology import EdgeWeight, Floats, Ints, Topology
 from quipu.retrieve.steps.found import by_place
@@ -36,11 +37,11 @@ class _Beside:
 
 async def bridge(keys: Sequence[str], view: ReadView, topology: Topology) -> Ways:
     """Return what connects each entity with the next in the list."""
-    numbers = await view.entity_numbers(keys)
+    numbers = await view.numbers(NodeKind.ENTITY, keys)
     chain = [numbers[key] for key in keys if key in numbers]
     routes, degrees = await asyncio.to_thread(_routes, chain, topology)
     nodes = sorted({number for route in routes if route for number in route.nodes()})
-    names = await view.entity_keys(nodes)
+    names = await view.ids(NodeKind.ENTITY, nodes)
     ways = [route.first_path(names.__getitem__) for route in routes if route and route.nodes() <= names.keys()]
     reasons: dict[str, str] = {}
     for way in ways:

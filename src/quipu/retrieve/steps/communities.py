@@ -64,7 +64,8 @@ async def reported_at(level: int, tree: Tree, view: ReadView) -> tuple[dict[str,
     found: dict[str, float] = {}
     sought, n_without = tree.finest(level), 0
     while sought:
-        ratings = await view.report_ratings(sought)
+        reports = await view.cluster_reports(sought, with_text=False)
+        ratings = {report.cluster: report.rating for report in reports}
         found |= ratings
         bare = [cluster for cluster in sought if cluster not in ratings]
         n_without += sum(not tree.beneath(cluster) for cluster in bare)
@@ -101,7 +102,8 @@ async def nearest_reports(vector: Vector, n: int, level: int, view: ReadView, to
 
     async def are_shown(ids: Sequence[str]) -> Set[str]:
         clusters = await view.clusters(Hierarchy.COMMUNITIES, ids, with_members=False)
-        return (await view.report_ratings([each.id for each in clusters if each.level <= level])).keys()
+        coarse = [cluster.id for cluster in clusters if cluster.level <= level]
+        return {report.cluster for report in await view.cluster_reports(coarse, with_text=False)}
 
     near = await nearest_reports_that(are_shown, vector, n, view, tools)
     reports = {report.cluster: report for report in await view.cluster_reports([each.id for each in near])}

@@ -18,7 +18,7 @@ async def passage_prior(vector: Vector, topology: Topology, view: ReadView, tool
     numbers, row_of_each = await view.chunk_vector_rows()
     places = np.searchsorted(rows, row_of_each)
     is_seen = rows.take(places, mode="clip") == row_of_each if len(rows) else np.zeros(len(places), dtype=bool)
-    if (allowed := await view.chunks_allowed()) is not None:
+    if (allowed := await view.allowed_chunks()) is not None:
         is_seen &= np.isin(numbers, allowed)  # a row may stand for chunks of other documents as well
     prior = np.zeros(topology.n_chunks)
     prior[numbers[is_seen]] = min_max_scaled(cosines[places[is_seen]])

@@ -7,6 +7,7 @@ import numpy as np
 
 from quipu.model.evidence import Hit, Scored
 from quipu.model.ids import relation_id
+from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import ReadView
 from quipu.ports.topology import EdgeWeight, Floats, Topology
 from quipu.retrieve.steps.passages import MAX_CHUNKS_PER_ENTITY
@@ -21,7 +22,7 @@ async def spread_to_relations(
     Of `ranks` ([n_entities]) only those of `entities` count; where these are equal, those of the other ends tell
     relations apart, then ids.
     """
-    number_by_key = await view.entity_numbers([entity.id for entity in entities])
+    number_by_key = await view.numbers(NodeKind.ENTITY, [entity.id for entity in entities])
     numbers = np.array([number_by_key[entity.id] for entity in entities], dtype=np.int64)
     counted = np.zeros(len(ranks))
     counted[numbers] = ranks[numbers]
@@ -33,7 +34,7 @@ async def spread_to_relations(
     if len(order) > k:
         last = order[k - 1]
         order = order[(sums[order] > sums[last]) | (sums[order] == sums[last]) & (of_all[order] >= of_all[last])]
-    keys = await view.entity_keys(np.unique(ends[order]).tolist())
+    keys = await view.ids(NodeKind.ENTITY, np.unique(ends[order]).tolist())
     hits = [
         (
             -total,

@@ -7,6 +7,7 @@ import numpy as np
 
 from quipu.algo.pagerank import WeightedGraph
 from quipu.model.evidence import Scored
+from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import ReadView
 from quipu.ports.topology import Floats, Ints
 from quipu.retrieve.steps.walk import MAX_DECIMALS, N_DIGITS
@@ -33,7 +34,7 @@ async def ways_to(chunks: Sequence[Scored], trail: Trail, view: ReadView) -> dic
     start is met within `MAX_STEPS` only the last step is told.
     """
     first = trail.walk.n_entities
-    numbers = await view.chunk_numbers([chunk.id for chunk in chunks])
+    numbers = await view.numbers(NodeKind.CHUNK, [chunk.id for chunk in chunks])
     names = {number + first: chunk for chunk, number in numbers.items()}
     ways = {chunk: [number + first] for chunk, number in numbers.items()}
     going = list(ways.values())
@@ -64,8 +65,8 @@ def _sources(ways: Sequence[Sequence[int]], trail: Trail) -> list[list[int]]:
 async def _names(nodes: Iterable[int], first_chunk: int, view: ReadView) -> Mapping[int, str]:
     entities = sorted(node for node in nodes if node < first_chunk)
     chunks = sorted(node - first_chunk for node in nodes if node >= first_chunk)
-    keys = await view.entity_keys(entities) if entities else {}
-    ids = await view.chunk_ids(chunks) if chunks else {}
+    keys = await view.ids(NodeKind.ENTITY, entities) if entities else {}
+    ids = await view.ids(NodeKind.CHUNK, chunks) if chunks else {}
     return {**keys, **{number + first_chunk: chunk for number, chunk in ids.items()}}
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from quipu.algo.pagerank import GraphBlock, WeightedGraph, personalised_pagerank
 from quipu.model.derivation import SYNONYMS
 from quipu.model.evidence import Scored
+from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import ReadView
 from quipu.ports.topology import EdgeWeight, Floats, Ints, Topology
 
@@ -87,13 +88,13 @@ async def without_synonyms(view: ReadView) -> tuple[str, ...]:
 async def top_chunks(scores: Floats, k: int, view: ReadView) -> tuple[Scored, ...]:
     """Return the k chunks with the highest scores above 0 ([n_chunks]), best first, equal ones by id."""
     numbers = _top(scores, k)
-    return _ordered(await view.chunk_ids(numbers.tolist()), scores, k)
+    return _ordered(await view.ids(NodeKind.CHUNK, numbers.tolist()), scores, k)
 
 
 async def top_entities(scores: Floats, k: int, view: ReadView) -> tuple[Scored, ...]:
     """Return the k entities with the highest scores above 0 ([n_entities]), best first, equal ones by key."""
     numbers = _top(scores, k)
-    return _ordered(await view.entity_keys(numbers.tolist()), scores, k)
+    return _ordered(await view.ids(NodeKind.ENTITY, numbers.tolist()), scores, k)
 
 
 def _top(scores: Floats, k: int) -> Ints:

@@ -93,7 +93,8 @@ def changes_since(connection: Connection, revision: int) -> ChangeSet | None:
         from_texts(connection.execute(_ROWS, {"revision": revision, "kind": kind}).all(), 1)[0]
         for kind in (_CHUNK, _ENTITY)
     )
-    return ChangeSet(chunks=np.unique(chunks), entities=np.unique(entities))
+    nonce = history_nonce(connection, revision)
+    return ChangeSet(chunks=np.unique(chunks), entities=np.unique(entities), history_nonce=nonce)
 
 
 def history_nonce(connection: Connection, revision: int) -> int | None:

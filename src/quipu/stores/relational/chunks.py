@@ -135,7 +135,7 @@ def sentences(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str, list[Se
     return in_order(sentences_by_chunk, chunk_ids)
 
 
-def unsplit_chunks(snapshot: Snapshot, limit: int) -> list[str]:
+def unsplit_chunks(snapshot: Snapshot, limit: int | None) -> list[str]:
     """Return up to `limit` chunks that are not split into sentences yet, the oldest first."""
     rows = snapshot.connection.execute(_UNSPLIT.limit(limit), _split_to(snapshot.connection))
     return list(rows.scalars())

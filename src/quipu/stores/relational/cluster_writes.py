@@ -135,9 +135,8 @@ def write_reports(connection: Connection, reports: Sequence[ClusterReport], vect
     """
     if any(not (report.title.strip() or report.summary.strip()) for report in reports):
         raise InvalidDelta("A report without words.")
-    is_derived = change_log.is_derived(
-        connection, REPORTS
-    )  # reports of communities; those of aggregates need no derivation
+    # Only the reports of communities are a derivation of their own.
+    is_derived = change_log.is_derived(connection, REPORTS)
     rows = {
         row.id: row
         for row in _CURRENT.rows(connection, sorted({report.cluster for report in reports}))

@@ -69,14 +69,16 @@ _DOCUMENTS = ByValues(
 )
 _REPORT = select(s.report, _k.id.label("cluster")).join(s.cluster, _k.rid == _p.rid)
 _REPORTS, _REPORTS_BY_RID = ByValues(_REPORT, _k.id), ByValues(_REPORT, _p.rid)
-_RATINGS = ByValues(select(_p.rid, _k.id, _p.rating).join(s.cluster, _k.rid == _p.rid), _k.id)
-_RELATIONS_FROM = ByValues(
+_REPORTS_WITHOUT_TEXT = ByValues(
+    select(_p.rid, _k.id, _p.rating, _p.inputs_hash, _p.model).join(s.cluster, _k.rid == _p.rid), _k.id
+)
+_RELATION = (
     select(s.cluster_relation, _source.c.id.label("source_id"), _target.c.id.label("target_id"))
     .join(_source, _source.c.rid == _r.source)
-    .join(_target, _target.c.rid == _r.target),
-    _r.source,
+    .join(_target, _target.c.rid == _r.target)
 )
-_N_RELATIONS = select(func.count()).where(_r.model == bindparam("by"))
+_RELATIONS_FROM = ByValues(_RELATION, _r.source)
+_RELATIONS_BY = _RELATION.where(_r.model == bindparam("by"))
 
 
 def clusters(
@@ -125,18 +127,19 @@ def cluster_documents(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, tuple
     return in_order({cluster: tuple(sorted(documents[rid])) for rid, cluster in id_by_rid.items()}, ids)
 
 
-def cluster_reports(snapshot: Snapshot, ids: Sequence[str]) -> list[ClusterReport]:
-    """Return the visible reports of these clusters in the given order."""
-    rows = _REPORTS.rows(snapshot.connection, sorted(set(ids)))
-    visible = visible_reports(snapshot, [row.rid for row in rows])
-    return list(in_order({row.cluster: _report(row) for row in rows if row.rid in visible}, ids).values())
-
-
-def report_ratings(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, float]:
-    """Return the rating of each visible report of these clusters, by cluster id."""
-    rows = _RATINGS.tuples(snapshot.connection, sorted(set(ids)))
-    visible = visible_reports(snapshot, [rid for rid, _, _ in rows])
-    return in_order({cluster: rating for rid, cluster, rating in rows if rid in visible}, ids)
+def cluster_reports(snapshot: Snapshot, ids: Sequence[str], *, with_text: bool = True) -> list[ClusterReport]:
+    """Return the visible reports of these clusters in the given order, or only their ratings and origins."""
+    wanted = sorted(set(ids))
+    if with_text:
+        report_by_rid = {row.rid: _report(row) for row in _REPORTS.rows(snapshot.connection, wanted)}
+    else:
+        report_by_rid = {
+            rid: ClusterReport(cluster=cluster, title="", summary="", rating=rating, inputs_hash=inputs, model=model)
+            for rid, cluster, rating, inputs, model in _REPORTS_WITHOUT_TEXT.tuples(snapshot.connection, wanted)
+        }
+    visible = visible_reports(snapshot, report_by_rid)
+    report_by_cluster = {report.cluster: report for rid, report in report_by_rid.items() if rid in visible}
+    return list(in_order(report_by_cluster, ids).values())
 
 
 def report_texts(connection: Connection, rids: Sequence[int]) -> dict[int, str]:
@@ -144,17 +147,17 @@ def report_texts(connection: Connection, rids: Sequence[int]) -> dict[int, str]:
     return {row.rid: report_text(_report(row)) for row in _REPORTS_BY_RID.rows(connection, rids)}
 
 
-def cluster_relations(snapshot: Snapshot, ids: Sequence[str]) -> list[ClusterRelation]:
-    """Return the relations with both ends among these clusters, ordered by ends, if both ends' reports are visible."""
-    rids = [rid for rid, _ in _RIDS.rows(snapshot.connection, sorted(set(ids)))]
-    visible = visible_reports(snapshot, rids)
-    rows = [row for row in _RELATIONS_FROM.rows(snapshot.connection, sorted(visible)) if row.target in visible]
-    return sorted(map(_relation, rows), key=lambda relation: (relation.source, relation.target))
-
-
-def n_cluster_relations(snapshot: Snapshot, by: str) -> int:
-    """Return how many relations between clusters are by this model, whatever the filter."""
-    return snapshot.connection.scalar(_N_RELATIONS, {"by": by}) or 0
+def cluster_relations(snapshot: Snapshot, ids: Sequence[str] | None = None, *, by: str = "") -> list[ClusterRelation]:
+    """Return the relations among these clusters (None: all) by a model ("": any), if both ends' reports are visible."""
+    if ids is None:
+        rows = snapshot.connection.execute(_RELATIONS_BY if by else _RELATION, {"by": by} if by else {}).all()
+        ends = {end for row in rows for end in (row.source, row.target)}
+    else:
+        ends = {rid for rid, _ in _RIDS.rows(snapshot.connection, sorted(set(ids)))}
+        rows = _RELATIONS_FROM.rows(snapshot.connection, sorted(ends))
+    visible = visible_reports(snapshot, ends)
+    relations = [_relation(row) for row in rows if {row.source, row.target} <= visible and by in ("", row.model)]
+    return sorted(relations, key=lambda relation: (relation.source, relation.target))
 
 
 def _clusters(

@@ -3,7 +3,7 @@
 Names are embedded while the derivation "names" is kept; each new name is then compared with all others once.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 
 import numpy as np
 from sqlalchemy import Connection, bindparam, func, literal_column, select
@@ -15,9 +15,7 @@ from quipu.ports.store import VectorSpace
 from quipu.stores.relational import change_log
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.backend import Backend
-from quipu.stores.relational.entities import entity_rids
-from quipu.stores.relational.filters import visible_entities
-from quipu.stores.relational.snapshot import Lookup, Snapshot, in_order
+from quipu.stores.relational.snapshot import Lookup, Snapshot
 from quipu.stores.relational.sql import ByValues, Ints, as_texts, from_texts, insert_rows
 from quipu.stores.relational.vector_writes import VectorChanges, n_waiting, vector_hash
 from quipu.stores.relational.vectors import LIVE
@@ -28,7 +26,6 @@ _p, _n, _e, _v = s.synonym.c, s.entity_name.c, s.entity.c, s.vector.c
 _ENDS = [(_p.first, _p.second), (_p.second, _p.first)]
 _PAIRS = as_texts(select(_p.first, _p.second, _p.similarity))
 _PAIRS_OF = [Lookup(select(end, other, _p.similarity), end) for end, other in _ENDS]
-_KEYS = Lookup(select(_e.rid, _e.key), _e.rid)
 _is_uncompared = _n.is_compared == literal_column("0")  # a literal: for a parameter the partial index is not used
 _UNCOMPARED = (
     select(_e.key)
@@ -52,21 +49,6 @@ _DROP_NAMES = ByValues(s.entity_name.delete(), _n.rid)
 _N_NAMES = select(func.count()).select_from(s.entity_name)
 
 
-def synonyms(snapshot: Snapshot, keys: Sequence[str]) -> dict[str, list[tuple[str, float]]]:
-    """Return the visible synonyms of each of these entities with their cosine, nearest first, equal ones by key."""
-    rid_by_key = entity_rids(snapshot, keys)
-    pairs = [row for lookup in _PAIRS_OF for row in lookup.rows(snapshot, sorted(rid_by_key.values()))]
-    visible = visible_entities(snapshot, {rid for row in pairs for rid in row[:2]})
-    key_by_rid = dict(_KEYS.rows(snapshot, sorted(visible)))
-    synonyms_by_key: dict[str, list[tuple[str, float]]] = {}
-    for rid, other, similarity in pairs:
-        if rid in key_by_rid and other in key_by_rid:
-            synonyms_by_key.setdefault(key_by_rid[rid], []).append((key_by_rid[other], similarity / _MILLIONTHS))
-    for nearest in synonyms_by_key.values():
-        nearest.sort(key=lambda pair: (-pair[1], pair[0]))
-    return in_order(synonyms_by_key, keys)
-
-
 def synonym_rows(snapshot: Snapshot, entities: Ints | None = None) -> SynonymRows:
     """Return all pairs once, or those with an end among these entities, whatever the filter."""
     if entities is None:
@@ -82,7 +64,7 @@ def synonym_rows(snapshot: Snapshot, entities: Ints | None = None) -> SynonymRow
     return SynonymRows(firsts=firsts, seconds=seconds, similarities=similarities / _MILLIONTHS)
 
 
-def uncompared_names(snapshot: Snapshot, limit: int) -> list[str]:
+def uncompared_names(snapshot: Snapshot, limit: int | None) -> list[str]:
     """Return the keys of up to `limit` entities whose names have a vector and are not compared with others yet."""
     return list(snapshot.connection.execute(_UNCOMPARED.limit(limit)).scalars())
 

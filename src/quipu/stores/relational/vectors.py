@@ -241,11 +241,9 @@ def _read_chunk_vectors(snapshot: Snapshot) -> tuple[Ints, Ints]:
 def _update_chunk_vectors(snapshot: Snapshot, earlier: RevisionArrays) -> tuple[Ints, Ints] | None:
     """Return the arrays with all later changes; None if these are not recorded, or belong to another history."""
     changed = change_log.changes_since(snapshot.connection, earlier.revision)
-    is_same_history = (
-        change_log.history_nonce(snapshot.connection, earlier.revision) == earlier.history_nonce is not None
-    )
-    is_same_model = earlier.revision >= read_number(snapshot.connection, "gone_since")
-    if changed is None or not is_same_history or not is_same_model:
+    if changed is None or changed.history_nonce is None or changed.history_nonce != earlier.history_nonce:
+        return None
+    if earlier.revision < read_number(snapshot.connection, "gone_since"):  # another model became the live one
         return None
     new_vectors = snapshot.connection.execute(_NEW_CHUNK_VECTORS, {"row": earlier.next_row}).all()
     new_numbers, new_rows = from_texts(new_vectors, 2)

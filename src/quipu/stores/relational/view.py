@@ -4,16 +4,17 @@
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from itertools import islice
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import Table, func, select
 
-from quipu.model.derivation import NAMES, SENTENCES, SYNONYMS, DerivationRecord
+from quipu.model.cluster import Hierarchy
+from quipu.model.derivation import NAMES, REPORTS, SENTENCES, SYNONYMS, DerivationRecord
 from quipu.model.document import EXTRACTOR_NAME_OFFSET, DocumentStatus
 from quipu.model.query import Filter
-from quipu.ports.derivation_view import ChangeSet, DerivationCounts
+from quipu.ports.derivation_view import ChangeSet, DerivationCounts, NodeKind
 from quipu.ports.store import IndexCounts
 from quipu.stores.relational import change_log, dump, filters, summaries
 from quipu.stores.relational import chunks as chunk_reads
@@ -32,6 +33,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _DUMP_LINES = 1_000
+_REPORTED = {REPORTS: Hierarchy.COMMUNITIES, "hierarchy": Hierarchy.AGGREGATES}
 _DERIVATION_COUNTS = {
     NAMES: synonym_reads.name_counts,
     SYNONYMS: synonym_reads.synonym_counts,
@@ -79,12 +81,26 @@ def _derivation_records(snapshot: Snapshot) -> Mapping[str, DerivationRecord]:
     return change_log.derivation_records(snapshot.connection)
 
 
-def _seal(snapshot: Snapshot, revision: int) -> int | None:
-    return change_log.history_nonce(snapshot.connection, revision)
+def _numbers(snapshot: Snapshot, kind: NodeKind, ids: Sequence[str]) -> dict[str, int]:
+    read = entity_reads.entity_numbers if kind is NodeKind.ENTITY else chunk_reads.chunk_numbers
+    return read(snapshot, ids)
+
+
+def _ids(snapshot: Snapshot, kind: NodeKind, numbers: Sequence[int]) -> dict[int, str]:
+    read = entity_reads.entity_keys if kind is NodeKind.ENTITY else chunk_reads.chunk_ids
+    return read(snapshot, numbers)
 
 
 def _derivation_counts(snapshot: Snapshot, derivation: str) -> DerivationCounts:
     return _DERIVATION_COUNTS[derivation](snapshot)
+
+
+def _pending(snapshot: Snapshot, derivation: str, limit: int | None = None, *, not_by: str = "") -> list[str]:
+    if derivation == SYNONYMS:
+        return synonym_reads.uncompared_names(snapshot, limit)
+    if derivation == SENTENCES:
+        return chunk_reads.unsplit_chunks(snapshot, limit)
+    return cluster_reads.unreported(snapshot, _REPORTED[derivation], not_by)[:limit]
 
 
 def _in_thread(
@@ -124,10 +140,9 @@ class RelationalView:
     document_chunks = _in_thread(chunk_reads.document_chunks)
     full_text = _in_thread(chunk_reads.full_text)
     sentences = _in_thread(chunk_reads.sentences)
-    undivided_chunks = _in_thread(chunk_reads.unsplit_chunks)
-    chunk_numbers = _in_thread(chunk_reads.chunk_numbers)
-    chunk_ids = _in_thread(chunk_reads.chunk_ids)
-    chunks_allowed = _in_thread(filters.allowed_chunks)
+    allowed_chunks = _in_thread(filters.allowed_chunks)
+    numbers = _in_thread(_numbers)
+    ids = _in_thread(_ids)
 
     entities = _in_thread(entity_reads.entities)
     degrees = _in_thread(entity_reads.degrees)
@@ -136,8 +151,6 @@ class RelationalView:
     entity_mentions = _in_thread(entity_reads.entity_mentions)
     alias_mentions = _in_thread(entity_reads.alias_mentions)
     entity_types = _in_thread(entity_reads.entity_types)
-    entity_numbers = _in_thread(entity_reads.entity_numbers)
-    entity_keys = _in_thread(entity_reads.entity_keys)
 
     relations = _in_thread(relation_reads.relations)
     incident = _in_thread(relation_reads.incident)
@@ -166,19 +179,14 @@ class RelationalView:
     cluster_counts = _in_thread(cluster_reads.cluster_counts)
     cluster_documents = _in_thread(cluster_reads.cluster_documents)
     cluster_reports = _in_thread(cluster_reads.cluster_reports)
-    report_ratings = _in_thread(cluster_reads.report_ratings)
-    unreported = _in_thread(cluster_reads.unreported)
     cluster_relations = _in_thread(cluster_reads.cluster_relations)
-    n_cluster_relations = _in_thread(cluster_reads.n_cluster_relations)
 
-    synonyms = _in_thread(synonym_reads.synonyms)
     synonym_rows = _in_thread(synonym_reads.synonym_rows)
-    names_to_compare = _in_thread(synonym_reads.uncompared_names)
 
-    changed_since = _in_thread(_changes_since)
-    seal = _in_thread(_seal)
+    changes_since = _in_thread(_changes_since)
     derivations = _in_thread(_derivation_records)
-    held = _in_thread(_derivation_counts)
+    derivation_counts = _in_thread(_derivation_counts)
+    pending = _in_thread(_pending)
 
     async def dump(self) -> AsyncIterator[str]:
         lines = dump.lines(self._snapshot.connection)

@@ -10,7 +10,17 @@ from quipu.model.delta import Delta
 from quipu.model.derivation import REPORTS, DerivationRecord
 from quipu.model.query import Filter
 from quipu.ports.store import Store, VectorSpace
-from quipu.testing.contract.steps import DIMENSION, MODEL, OpenStore, dump, embed, publish, remove, summarise
+from quipu.testing.contract.steps import (
+    DIMENSION,
+    MODEL,
+    OpenStore,
+    dump,
+    embed,
+    publish,
+    remove,
+    report_ratings,
+    summarise,
+)
 from quipu.testing.facts import document, entity, passage, relation
 
 _COMMUNITIES, _AGGREGATES = Hierarchy.COMMUNITIES, Hierarchy.AGGREGATES
@@ -161,8 +171,8 @@ class Clusters:
             assert committed.n_outdated == 2
             async with store.view() as view:
                 assert await view.cluster_reports(["left", "right", "nowhere"]) == [_report("left")]
-                assert await view.unreported(_COMMUNITIES) == ["right", "all"]
-                assert await view.unreported(_COMMUNITIES, "tests/reports") == ["left", "right", "all"]
+                assert await view.pending(REPORTS) == ["right", "all"]
+                assert await view.pending(REPORTS, not_by="tests/reports") == ["left", "right", "all"]
             with pytest.raises(InvalidDelta):
                 blank = ClusterReport(cluster="left", title=" ", summary="", inputs_hash="inputs of left")
                 await store.commit(Delta(reports=[blank]))
@@ -177,7 +187,7 @@ class Clusters:
             assert {name for name, each in found.items() if not each.inputs_hash} == {"all", "left"}
             assert await _reported(store) == ["right", "all", "left"]
             async with store.view() as view:
-                assert await view.unreported(_COMMUNITIES) == ["left", "all"]
+                assert await view.pending(REPORTS) == ["left", "all"]
                 assert await view.cluster_counts(_COMMUNITIES) == [
                     ClusterCount(level=0, n_clusters=1, n_entities=4, n_unsettled=1, n_reports=1, n_outdated=1),
                     ClusterCount(level=1, n_clusters=2, n_entities=4, n_unsettled=1, n_reports=2, n_outdated=1),
@@ -301,7 +311,7 @@ class Clusters:
             assert found["right"].members == ("cy",)
             assert await _reported(store, allowed) == ["left"]
             async with store.view(allowed) as view:
-                assert await view.report_ratings(["right", "all", "left", "nowhere"]) == {"left": 4.5}
+                assert await report_ratings(view, ["right", "all", "left", "nowhere"]) == {"left": 4.5}
                 bare = [replace(each, members=()) for each in found.values()]
                 assert await view.clusters(_COMMUNITIES, with_members=False) == bare
                 assert await view.clusters_of(_COMMUNITIES, ["cy", "di"]) == {"cy": "right"}
@@ -318,7 +328,7 @@ class Clusters:
             await _fill(store)
             await store.commit(Delta(reports=[replace(_report("all"), rating=9.0)]))
             async with store.view() as view:
-                ratings = await view.report_ratings(["right", "nowhere", "all"])
+                ratings = await report_ratings(view, ["right", "nowhere", "all"])
             assert list(ratings.items()) == [("right", 4.5), ("all", 9.0)]
 
     async def test_a_filter_sees_clusters_of_several_depths_and_what_is_committed_meanwhile(
@@ -345,7 +355,7 @@ class Clusters:
             sizes = {name: each.n_entities for name, each in (await _clusters(store, allowed=allowed)).items()}
             assert sizes == {"all": 3, "left": 2, "new": 1}
             async with store.view(allowed) as view:
-                assert set(await view.report_ratings(["all", "left", "new"])) == {"all", "left", "new"}
+                assert set(await report_ratings(view, ["all", "left", "new"])) == {"all", "left", "new"}
 
     async def test_clusters_are_no_part_of_the_canonical_state(self, open_store: OpenStore) -> None:
         async with open_store() as store, open_store("second") as other:

@@ -4,7 +4,7 @@ from quipu.model.cluster import Cluster, ClusterReport, Hierarchy, Partition
 from quipu.model.delta import ChunkSentences, Delta, SynonymUpdate
 from quipu.model.derivation import NAMES, REPORTS, SENTENCES, SYNONYMS, DerivationRecord
 from quipu.ports.store import Store, VectorSpace
-from quipu.testing.contract.steps import DIMENSION, MODEL, OpenStore, dump, embed, pair_of, publish
+from quipu.testing.contract.steps import DIMENSION, MODEL, OpenStore, dump, embed, pair_of, publish, synonyms
 from quipu.testing.facts import document, entity, passage
 
 _MADE = (NAMES, SYNONYMS, SENTENCES, "communities", "reports", "hierarchy")
@@ -40,7 +40,7 @@ async def _held(store: Store) -> dict[str, int]:
         reports = {each: await view.cluster_reports([cluster.id for cluster in clusters[each]]) for each in Hierarchy}
         return {
             "names": len((await view.vectors_after(VectorSpace.NAME, -1)).rows),
-            "synonyms": sum(map(len, (await view.synonyms(["ada"])).values())),
+            "synonyms": sum(map(len, (await synonyms(view, ["ada"])).values())),
             "sentences": sum(map(len, (await view.sentences([_FACTS.chunks[0].chunk.id])).values())),
             "communities": len(clusters[Hierarchy.COMMUNITIES]),
             "reports": len(reports[Hierarchy.COMMUNITIES]),

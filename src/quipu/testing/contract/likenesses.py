@@ -6,8 +6,9 @@ from quipu.model.delta import ChunkSentences, Delta, SynonymPair, SynonymUpdate
 from quipu.model.derivation import NAMES, SENTENCES, SYNONYMS, DerivationRecord
 from quipu.model.ids import sentence_id
 from quipu.model.query import Filter
+from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import Store, VectorSpace
-from quipu.testing.contract.steps import DIMENSION, MODEL, OpenStore, dump, embed, publish, remove
+from quipu.testing.contract.steps import DIMENSION, MODEL, OpenStore, dump, embed, publish, remove, synonyms
 from quipu.testing.facts import document, entity, passage
 
 _A = document("a", passage("Acre fell. Venice stood.", entity("Acre", "Location"), entity("Venice", "Location")))
@@ -48,7 +49,7 @@ class Likenesses:
                 rows = await view.vector_rows(VectorSpace.NAME, ["acre", "acres", "venice", "nobody"])
                 owners = await view.vector_owners(VectorSpace.NAME, list(rows.values()))
                 assert {each: (key,) for key, each in rows.items()} == owners
-                assert (await view.held(NAMES)).n_items == 3
+                assert (await view.derivation_counts(NAMES)).n_items == 3
             async with store.view(Filter(documents=("b",))) as view:
                 assert set(await view.vector_rows(VectorSpace.NAME, ["acre", "acres", "venice"])) == {"acres", "venice"}
                 allowed = await view.vectors_allowed(VectorSpace.NAME)
@@ -65,28 +66,28 @@ class Likenesses:
             await publish(store, _A, _B)
             await _keep(store, NAMES, SYNONYMS)
             async with store.view() as view:
-                assert await view.names_to_compare(10) == []  # not one has a vector
+                assert await view.pending(SYNONYMS, 10) == []  # not one has a vector
             await embed(store)
             async with store.view() as view:
-                assert await view.names_to_compare(10) == ["acre", "acres", "venice"]
-                assert await view.names_to_compare(1) == ["acre"]
+                assert await view.pending(SYNONYMS, 10) == ["acre", "acres", "venice"]
+                assert await view.pending(SYNONYMS, 1) == ["acre"]
             revision = await _revision(store)
             await store.commit(Delta(synonyms=SynonymUpdate(revision=revision, names=["acre", "acres"], pairs=[_PAIR])))
             async with store.view() as view:
-                assert await view.names_to_compare(10) == ["venice"]
-                assert await view.synonyms(["acres", "acre", "venice"]) == {
+                assert await view.pending(SYNONYMS, 10) == ["venice"]
+                assert await synonyms(view, ["acres", "acre", "venice"]) == {
                     "acres": [("acre", 0.9)],
                     "acre": [("acres", 0.9)],
                 }
-                numbers = await view.entity_numbers(["acre", "acres"])
+                numbers = await view.numbers(NodeKind.ENTITY, ["acre", "acres"])
                 pairs = await view.synonym_rows()
                 assert {int(pairs.firsts[0]), int(pairs.seconds[0])} == set(numbers.values())
                 assert pairs.similarities.tolist() == [0.9]
-                changed = await view.changed_since(revision)
+                changed = await view.changes_since(revision)
                 assert changed is not None
                 assert changed.entities.tolist() == sorted(numbers.values())
             async with store.view(Filter(documents=("a",))) as view:
-                assert await view.synonyms(["acre"]) == {}
+                assert await synonyms(view, ["acre"]) == {}
             await remove(store, "b")
             assert _kinds(await dump(store), "synonym") == 0
 
@@ -100,8 +101,8 @@ class Likenesses:
             await embed(store)
             await store.commit(Delta(synonyms=SynonymUpdate(revision=revision, names=["acre", "acres"], pairs=[_PAIR])))
             async with store.view() as view:
-                assert sorted(await view.names_to_compare(10)) == ["acres", "venice"]
-                assert await view.synonyms(["acre"]) == {}
+                assert sorted(await view.pending(SYNONYMS, 10)) == ["acres", "venice"]
+                assert await synonyms(view, ["acre"]) == {}
 
     async def test_sentences_are_read_back_and_go_with_their_chunk(self, open_store: OpenStore) -> None:
         first, second = _A.chunks[0].chunk.id, _B.chunks[0].chunk.id
@@ -111,12 +112,12 @@ class Likenesses:
             await embed(store)
             await _keep(store, SENTENCES)
             async with store.view() as view:
-                assert await view.undivided_chunks(10) == sorted([first, second])
+                assert await view.pending(SENTENCES, 10) == sorted([first, second])
             await _divide(store, ChunkSentences(chunk=first, spans=[(0, 10), (11, 24)]))
             await _divide(store, ChunkSentences(chunk=second, spans=[(0, 17)]), ChunkSentences(chunk="gone", spans=[]))
             assert await embed(store) == ["Acre fell.", "Acres are fields.", "Venice stood."]
             async with store.view() as view:
-                assert await view.undivided_chunks(10) == []
+                assert await view.pending(SENTENCES, 10) == []
                 found = await view.sentences([second, first, "nowhere"])
                 assert [(each.chunk, each.ordinal, each.text) for chunk in found for each in found[chunk]] == [
                     (second, 0, "Acres are fields."),
@@ -145,8 +146,8 @@ class Likenesses:
 
         async def check() -> None:
             async with store.view() as view:
-                assert set(await view.undivided_chunks(100)) == left
-                assert (await view.held(SENTENCES)).n_stale == len(left)
+                assert set(await view.pending(SENTENCES, 100)) == left
+                assert (await view.derivation_counts(SENTENCES)).n_stale == len(left)
             assert await store.verify() == []
 
         async def divide(*chunks: str) -> None:
@@ -184,7 +185,7 @@ class Likenesses:
             await embed(store)
             async with store.view() as view:
                 numbers, rows = await view.chunk_vector_rows()
-                ids = await view.chunk_ids(numbers.tolist())
+                ids = await view.ids(NodeKind.CHUNK, numbers.tolist())
                 expected = await view.vector_rows(VectorSpace.CHUNK, list(ids.values()))
             assert numbers.tolist() == sorted(numbers.tolist())
             assert {ids[number]: row for number, row in zip(numbers.tolist(), rows.tolist(), strict=True)} == expected
@@ -202,5 +203,5 @@ async def _types(store: Store, allowed: Filter) -> list[tuple[str, str]]:
     """Return the entities and types as told, in their order."""
     async with store.view(allowed) as view:
         told = await view.entity_types()
-        keys = await view.entity_keys(told.numbers.tolist())
+        keys = await view.ids(NodeKind.ENTITY, told.numbers.tolist())
     return [(keys[number], told.types[code]) for number, code in zip(told.numbers.tolist(), told.codes, strict=True)]

@@ -7,7 +7,7 @@ import numpy as np
 from quipu.model.delta import Delta
 from quipu.model.derivation import DerivationRecord
 from quipu.model.query import Filter
-from quipu.ports.derivation_view import AliasRows, ChangeSet, GraphRows, Ints
+from quipu.ports.derivation_view import AliasRows, ChangeSet, GraphRows, Ints, NodeKind
 from quipu.ports.store import ReadView, Store
 from quipu.testing.contract.steps import OpenStore, publish, remove
 from quipu.testing.facts import alias, document, entity, passage, relation
@@ -35,15 +35,21 @@ async def _appearances(rows: GraphRows, view: ReadView) -> Counted:
 
 
 async def _by_ids(entities: Ints, chunks: Ints, counts: list[Ints], view: ReadView) -> Counted:
-    keys = await view.entity_keys(entities.tolist())
-    ids = await view.chunk_ids(chunks.tolist())
+    keys = await view.ids(NodeKind.ENTITY, entities.tolist())
+    ids = await view.ids(NodeKind.CHUNK, chunks.tolist())
     counted = zip(entities.tolist(), chunks.tolist(), *(each.tolist() for each in counts), strict=True)
     return {(keys[number], ids[chunk]): tuple(values) for number, chunk, *values in counted}
 
 
+async def _history_nonce(view: ReadView, revision: int) -> int | None:
+    changes = await view.changes_since(revision)
+    assert changes is not None
+    return changes.history_nonce
+
+
 async def _rows_after(store: Store, revision: int) -> tuple[ChangeSet, GraphRows]:
     async with store.view() as view:
-        changed = await view.changed_since(revision)
+        changed = await view.changes_since(revision)
         assert changed is not None
         return changed, await view.graph_rows(changed)
 
@@ -56,26 +62,31 @@ class Numbers:
             await publish(store, *PAGES)
             async with store.view() as view:
                 chunks = await _all(view)
-                numbers = await view.entity_numbers(["bob", "nobody", *KEYS])
+                numbers = await view.numbers(NodeKind.ENTITY, ["bob", "nobody", *KEYS])
                 assert list(numbers) == ["bob", "ada", "world health organization"]
-                assert await view.entity_keys(list(numbers.values())) == {n: key for key, n in numbers.items()}
-                by_id = await view.chunk_numbers([*chunks, "nothing"])
+                assert await view.ids(NodeKind.ENTITY, list(numbers.values())) == {n: key for key, n in numbers.items()}
+                by_id = await view.numbers(NodeKind.CHUNK, [*chunks, "nothing"])
                 assert list(by_id) == chunks
-                assert await view.chunk_ids([*by_id.values(), 10_000]) == {n: i for i, n in by_id.items()}
-                assert await view.chunks_allowed() is None
+                assert await view.ids(NodeKind.CHUNK, [*by_id.values(), 10_000]) == {n: i for i, n in by_id.items()}
+                assert await view.allowed_chunks() is None
 
     async def test_within_a_filter_only_what_it_allows_has_a_number(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await publish(store, *PAGES)
             async with store.view() as view:
-                numbers, by_id = await view.entity_numbers(KEYS), await view.chunk_numbers(await _all(view))
+                numbers, by_id = (
+                    await view.numbers(NodeKind.ENTITY, KEYS),
+                    await view.numbers(NodeKind.CHUNK, await _all(view)),
+                )
             async with store.view(Filter(documents=("b",))) as view:
                 (chunk,) = await _all(view)
-                assert list(await view.entity_numbers(KEYS)) == ["world health organization"]
-                assert list((await view.entity_keys(list(numbers.values()))).values()) == ["world health organization"]
-                assert await view.chunk_numbers(list(by_id)) == {chunk: by_id[chunk]}
-                assert await view.chunk_ids(list(by_id.values())) == {by_id[chunk]: chunk}
-                allowed = await view.chunks_allowed()
+                assert list(await view.numbers(NodeKind.ENTITY, KEYS)) == ["world health organization"]
+                assert list((await view.ids(NodeKind.ENTITY, list(numbers.values()))).values()) == [
+                    "world health organization"
+                ]
+                assert await view.numbers(NodeKind.CHUNK, list(by_id)) == {chunk: by_id[chunk]}
+                assert await view.ids(NodeKind.CHUNK, list(by_id.values())) == {by_id[chunk]: chunk}
+                allowed = await view.allowed_chunks()
                 assert allowed is not None
                 assert allowed.tolist() == [by_id[chunk]]
 
@@ -98,15 +109,15 @@ class Numbers:
             await publish(store, *PAGES)
             async with store.view() as view:
                 rows = await view.graph_rows()
-                keys = await view.entity_keys([*rows.sources.tolist(), *rows.targets.tolist()])
-                ids = await view.chunk_ids(rows.placed.tolist())
+                keys = await view.ids(NodeKind.ENTITY, [*rows.sources.tolist(), *rows.targets.tolist()])
+                ids = await view.ids(NodeKind.CHUNK, rows.placed.tolist())
                 first, *_, last = await _all(view)
                 stated = zip(rows.sources, rows.targets, rows.stated_in, rows.weights, strict=True)
                 assert sorted((keys[int(a)], keys[int(b)], ids[int(c)], int(w)) for a, b, c, w in stated) == sorted(
                     [("ada", "bob", first, 1500), ("ada", "bob", last, 1000)]
                 )
                 at = dict(zip(rows.placed.tolist(), zip(rows.documents, rows.ordinals, strict=True), strict=True))
-                places = [at[number] for number in (await view.chunk_numbers(await _all(view))).values()]
+                places = [at[number] for number in (await view.numbers(NodeKind.CHUNK, await _all(view))).values()]
                 assert [int(ordinal) for _, ordinal in places] == [0, 1, 0, 0, 1]
                 assert [int(a) == int(b) for (a, _), (b, _) in pairwise(places)] == [
                     True, False, False, True
@@ -120,8 +131,8 @@ class Numbers:
             async with store.view() as view:
                 every = await view.graph_rows()
                 found, whole = await _appearances(rows, view), await _appearances(every, view)
-                chunks = set((await view.chunk_ids(changed.chunks.tolist())).values())
-                entities = set((await view.entity_keys(changed.entities.tolist())).values())
+                chunks = set((await view.ids(NodeKind.CHUNK, changed.chunks.tolist())).values())
+                entities = set((await view.ids(NodeKind.ENTITY, changed.entities.tolist())).values())
             assert entities == {"world health organization"}
             assert len(chunks) == 3
             assert found == {pair: n for pair, n in whole.items() if pair[0] in entities or pair[1] in chunks}
@@ -134,8 +145,8 @@ class Numbers:
         async with open_store() as store:
             await publish(store, document("a", "One.", passage("Two.", ADA), "Three."))
             async with store.view() as view:
-                one, two, three = (await view.chunk_numbers(await _all(view))).values()
-                (ada,) = (await view.entity_numbers(["ada"])).values()
+                one, two, three = (await view.numbers(NodeKind.CHUNK, await _all(view))).values()
+                (ada,) = (await view.numbers(NodeKind.ENTITY, ["ada"])).values()
             await publish(store, document("a", "Three.", "One."))
             changed, rows = await _rows_after(store, 1)
             assert changed.chunks.tolist() == sorted([one, two, three])
@@ -149,19 +160,19 @@ class Numbers:
         async with open_store() as store:
             await publish(store, *PAGES)
             async with store.view() as view:
-                now = await view.changed_since(view.revision)
+                now = await view.changes_since(view.revision)
                 assert now is not None
                 assert [now.chunks.tolist(), now.entities.tolist()] == [[], []]
-                assert await view.changed_since(view.revision + 1) is None
+                assert await view.changes_since(view.revision + 1) is None
 
     async def test_a_purge_forgets_what_changed(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await publish(store, *PAGES)
             await store.purge()
             async with store.view() as view:
-                assert await view.changed_since(0) is None
-                assert await view.changed_since(view.revision) is not None
-                assert await view.seal(view.revision) is not None
+                assert await view.changes_since(0) is None
+                assert await view.changes_since(view.revision) is not None
+                assert await _history_nonce(view, view.revision) is not None
 
     async def test_a_purge_keeps_what_changed_since_a_derivation_was_made(self, open_store: OpenStore) -> None:
         async with open_store() as store:
@@ -171,15 +182,15 @@ class Numbers:
             await store.commit(Delta(made=[DerivationRecord(name="shelf", identity="shelf/1", revision=revision)]))
             await publish(store, PAGES[1])
             async with store.view() as view:
-                before = await view.changed_since(revision)
+                before = await view.changes_since(revision)
             for _ in range(2):
                 await store.purge()
                 async with store.view() as view:
-                    now = await view.changed_since(revision)
+                    now = await view.changes_since(revision)
                     assert before is not None
                     assert now is not None
                     assert now.chunks.tolist() == before.chunks.tolist() != []
-                    assert await view.changed_since(old) is None
+                    assert await view.changes_since(old) is None
 
     async def test_what_a_purge_forgot_stays_forgotten(self, open_store: OpenStore) -> None:
         async with open_store() as store:
@@ -188,16 +199,16 @@ class Numbers:
             await store.commit(Delta(made=[DerivationRecord(name="shelf", identity="shelf/1", revision=0)]))
             await store.purge()
             async with store.view() as view:
-                assert await view.changed_since(0) is None
+                assert await view.changes_since(0) is None
 
-    async def test_each_revision_has_a_seal_of_its_own(self, open_store: OpenStore) -> None:
+    async def test_each_revision_has_its_own_history_nonce(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             for _ in range(3):
                 await store.commit(Delta())
             async with store.view() as view:
-                seals = [await view.seal(revision) for revision in (1, 2, 3)]
-                assert None not in seals
-                assert len(set(seals)) == 3
+                nonces = [await _history_nonce(view, revision) for revision in (1, 2, 3)]
+                assert None not in nonces
+                assert len(set(nonces)) == 3
 
     async def test_aliases_count_where_allowed_chunks_state_them(self, open_store: OpenStore) -> None:
         async with open_store() as store:

@@ -13,6 +13,7 @@ from quipu.model.graph import Entity, Relation
 from quipu.model.ids import claim_id, digest
 from quipu.model.query import Filter
 from quipu.model.summary import Summary, SummaryTask
+from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import ReadView, Store, VectorSpace
 
 MODEL, DIMENSION = "tests/words", 4
@@ -138,6 +139,28 @@ async def everything(view: ReadView, asked: Asked) -> dict[str, object]:
         "claims of entities": [list((await view.claims_of_entities(asked.keys, k)).items()) for k in (1, 3, 1_000)],
         "claims": await view.claims([claim_id(chunk, n) for chunk in asked.chunks for n in range(3)]),
     }
+
+
+async def synonyms(view: ReadView, keys: Sequence[str]) -> dict[str, list[tuple[str, float]]]:
+    """Return the visible synonyms of each of these entities with their cosine, nearest first, equal ones by key."""
+    rows = await view.synonym_rows()
+    key_by_number = await view.ids(NodeKind.ENTITY, [*rows.firsts.tolist(), *rows.seconds.tolist()])
+    synonyms_by_key: dict[str, list[tuple[str, float]]] = {}
+    for first, second, cosine in zip(rows.firsts.tolist(), rows.seconds.tolist(), rows.similarities, strict=True):
+        for number, other in ((first, second), (second, first)):
+            if number in key_by_number and other in key_by_number:
+                pair = key_by_number[other], float(cosine)
+                synonyms_by_key.setdefault(key_by_number[number], []).append(pair)
+    return {
+        key: sorted(synonyms_by_key[key], key=lambda pair: (-pair[1], pair[0]))
+        for key in keys
+        if key in synonyms_by_key
+    }
+
+
+async def report_ratings(view: ReadView, ids: Sequence[str]) -> dict[str, float]:
+    """Return the rating of each report that may be read, by cluster, in the order of the reports."""
+    return {report.cluster: report.rating for report in await view.cluster_reports(ids, with_text=False)}
 
 
 def floats(data: npt.NDArray[np.float16]) -> list[float]:

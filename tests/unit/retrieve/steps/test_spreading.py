@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from quipu.model.evidence import Hit, Scored
+from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import ReadView
 from quipu.ports.topology import Floats, Topology
 from quipu.retrieve.steps.spreading import spread_to_chunks, spread_to_relations
@@ -14,7 +15,7 @@ EVERYONE = ("dadu", "kublai khan", "marco polo", "paper", "venice")
 
 async def ranks_of(ranks: dict[str, float], topology: Topology, view: ReadView) -> Floats:
     found = np.zeros(topology.n_entities)
-    for key, number in (await view.entity_numbers(list(ranks))).items():
+    for key, number in (await view.numbers(NodeKind.ENTITY, list(ranks))).items():
         found[number] = ranks[key]
     return found
 

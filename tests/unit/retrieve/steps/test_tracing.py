@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from quipu.model.evidence import Scored
+from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import ReadView
 from quipu.retrieve.steps import tracing
 from quipu.retrieve.steps.tracing import Trail, ways_to
@@ -38,13 +39,13 @@ async def _ways(
         topology = await LocalTopologies(folder / "topology").of(view)
         walk = walk_over(topology, Weights(facts=1.0, naming=Naming.ONE))
         reset = np.zeros(walk.n_nodes)
-        for key, number in (await view.entity_numbers(list(starts))).items():
+        for key, number in (await view.numbers(NodeKind.ENTITY, list(starts))).items():
             reset[number] = starts[key]
         title_by_id = await _titles(view)
-        for chunk, number in (await view.chunk_numbers(list(title_by_id))).items():
+        for chunk, number in (await view.numbers(NodeKind.CHUNK, list(title_by_id))).items():
             reset[walk.n_entities + number] = near.get(title_by_id[chunk], 0.0)
         ranks = share * await ranked(walk, reset, 0.5)
-        for number in (await view.entity_numbers(["bob"])).values():
+        for number in (await view.numbers(NodeKind.ENTITY, ["bob"])).values():
             ranks[number] *= 1 + excess
         trail = Trail(walk=walk, reset=reset, ranks=ranks, damping=0.5)
         ways = await ways_to([Scored(id=each, score=1.0) for each in title_by_id], trail, view)

@@ -5,6 +5,7 @@ import pytest
 
 from quipu.algo.pagerank import GraphBlock, WeightedGraph
 from quipu.algo.sparse_matrix import sparse_matrix
+from quipu.ports.derivation_view import NodeKind
 from quipu.ports.topology import Floats
 from quipu.retrieve.steps.walk import Naming, Weights, ranked, rounded, top_chunks, top_entities, walk_over
 from tests.unit.retrieve.dense import Dense, dense, derive, world
@@ -41,7 +42,8 @@ async def test_links_weigh_what_was_asked_for(library: Library, weights: Weights
     async with library.view() as view:
         found = await dense(view)
         topology = await library.tools.topology.of(view)
-        entities, chunks = await view.entity_numbers(found.keys), await view.chunk_numbers(found.chunks)
+        entities = await view.numbers(NodeKind.ENTITY, found.keys)
+        chunks = await view.numbers(NodeKind.CHUNK, found.chunks)
     walk = walk_over(topology, weights)
     places = [entities[key] for key in found.keys]
     if walk.n_chunks:
@@ -102,7 +104,7 @@ def test_scores_are_short(score: float, expected: float) -> None:
 async def test_the_best_are_returned_equal_ones_by_id(travels: Library, k: int, expected: int) -> None:
     async with travels.view() as view:
         keys = ["dadu", "kublai khan", "marco polo", "venice"]
-        numbers = await view.entity_numbers(keys)
+        numbers = await view.numbers(NodeKind.ENTITY, keys)
         scores = np.zeros(max(numbers.values()) + 3)
         scores[[numbers[key] for key in keys]] = [0.2, 0.2, 0.5, 0.2]
         found = await top_entities(scores, k, view)
