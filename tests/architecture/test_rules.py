@@ -14,12 +14,12 @@ OPTIONAL_IMPORTS = {
     ("ingest.llm.ontology_file", "yaml"),
     ("providers.jieba", "rjieba"),
     ("providers.litellm", "litellm"),
-    ("providers.minilm.session", "onnxruntime"),
-    ("providers.minilm.session", "onnxruntime.capi"),
+    ("providers.minilm.embedder", "onnxruntime"),
+    ("providers.minilm.embedder", "onnxruntime.capi"),
     ("providers.openai.session", "quipu.providers.openai.client"),
-    ("providers.pretrained.fastembed", "fastembed"),
-    ("providers.pretrained.fastembed", "fastembed.common"),
-    ("providers.pretrained.sentence_transformers", "sentence_transformers"),
+    ("providers.pretrained", "fastembed"),
+    ("providers.pretrained", "fastembed.common"),
+    ("providers.pretrained", "sentence_transformers"),
 }
 
 # What takes time to import and only some settings need.
@@ -32,7 +32,7 @@ SELDOM_NEEDED = {
     ("engine.ingestion", "quipu.derive.imported_communities"),
     ("engine.ingestion", "quipu.ingest.graph_import.documents"),
     ("wiring", "quipu.providers.jieba"),
-    ("wiring", "quipu.providers.minilm"),
+    ("wiring", "quipu.providers.minilm.embedder"),
     ("wiring", "quipu.providers.pretrained"),
     ("wiring", "quipu.wiring.extraction"),
     ("wiring", "quipu.wiring.models"),

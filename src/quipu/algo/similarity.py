@@ -28,6 +28,14 @@ def widen(vectors: npt.NDArray[np.float16], buffer: npt.NDArray[np.int32] | None
     return widened
 
 
+def unit_vectors(vectors: npt.NDArray[np.floating]) -> npt.NDArray[np.float64]:
+    """Return the rows of `vectors` [n, d] scaled to length one, in float64; zero rows stay zero."""
+    wide = vectors.astype(np.float64)
+    norms = np.sqrt((wide * wide).sum(axis=1, keepdims=True))
+    units: npt.NDArray[np.float64] = wide / np.where(norms > 0, norms, 1)
+    return units
+
+
 def pack_signs(vectors: npt.NDArray[np.float16]) -> npt.NDArray[np.uint64]:
     """Return the sign sketches of `vectors` [n, d]: one bit for each dimension, set where positive.
 

@@ -1,1 +1,1 @@
-"""Providers: models behind the ports, found by name."""
+"""Providers: chat models, embedders, rerankers and tokenizers behind the ports."""

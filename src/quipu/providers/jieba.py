@@ -1,4 +1,4 @@
-"""Jieba: Chinese words by dictionary, from the optional package rjieba."""
+"""Jieba: splits Chinese text into words by dictionary, with the optional package rjieba."""
 
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -7,7 +7,7 @@ from quipu.errors import Unavailable
 
 
 class JiebaSegmenter:
-    """A Segmenter over jieba's search mode, which gives the words inside long words too."""
+    """A Segmenter that uses jieba's search mode, which also returns the words inside long words."""
 
     def __init__(self) -> None:
         try:
@@ -24,5 +24,5 @@ class JiebaSegmenter:
         return f"jieba/{version('rjieba')}"
 
     def words(self, run: str) -> Sequence[str]:
-        """Return the words of a run, and the shorter words inside them."""
+        """Return the words of a run of Chinese characters, and the shorter words inside them."""
         return self._cut(run)

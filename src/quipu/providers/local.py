@@ -1,4 +1,4 @@
-"""Local provider: a token count and an embedder that need no model server, no key and no download."""
+"""Local provider: a token counter and an embedder that need no server, no key and no download."""
 
 import asyncio
 import importlib.util
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from tokenizers import Tokenizer
 
-from quipu.algo.similarity import widen
+from quipu.algo.similarity import unit_vectors, widen
 from quipu.errors import Unavailable
 
 _WEIGHTS = Path("weights/l2_supercat_256.safetensors")
@@ -18,14 +18,14 @@ _TOKENIZER = Path("tokenizers/l2_supercat_tokenizer_config.json")
 _TENSOR = "embedding.weight"
 _REMEDY = "pip install wordllama"
 
-_MAX_PIECE_CHARS = 16_384  # a longer text is cut, as the tokenizer's memory grows with its longest input
+_MAX_PIECE_CHARS = 16_384  # a longer text is split, because the tokenizer's memory grows with its longest input
 _MAX_BATCH_CHARS = 262_144  # characters tokenized at once
 _MAX_POOL_TOKENS = 4_096  # token rows widened at once
 _THREAD_CHARS = 32_768  # about 10 ms of work
 
 
 class ByteTokenizer:
-    """Counts a token for every four bytes of UTF-8: close to GPT tokenizers on English, generous elsewhere."""
+    """Counts one token per four bytes of UTF-8: close to GPT tokenizers for English, higher for other languages."""
 
     @property
     def identity(self) -> str:
@@ -33,24 +33,25 @@ class ByteTokenizer:
         return "bytes/4"
 
     def count(self, text: str) -> int:
-        """Return ceil(bytes / 4); 0 only for the empty text."""
+        """Return ceil(bytes / 4), which is 0 only for the empty text."""
         return -(-len(text.encode("utf-8", "surrogatepass")) // 4)
 
 
 class WordLlamaEmbedder:
-    """Embeds a text as the mean of static token vectors, from the weights inside the `wordllama` wheel.
+    """Embeds a text as the mean of static token vectors, with the weights inside the `wordllama` wheel.
 
-    The files are read directly: importing the package would configure logging and cost a quarter of a second.
+    The files are read directly, because importing the package configures logging and takes a quarter of a second.
     Token vectors are float16, so their sum in float64 is exact in any order (2^-24 resolution, |x| <= 8, below 2^26
-    tokens): a vector depends on its text alone, to the bit. Source: L. Miller, WordLlama (2024), `l2_supercat_256`.
+    tokens). Therefore a vector depends only on its text, to the bit. Source: L. Miller, WordLlama (2024),
+    `l2_supercat_256`.
     """
 
     def __init__(self) -> None:
-        self._model: _Model | None = None
+        self._model: _WordLlama | None = None
 
     @property
     def identity(self) -> str:
-        """Model and the version of our pooling."""
+        """Model and version of the pooling."""
         return "wordllama/l2_supercat_256/1"
 
     @property
@@ -59,28 +60,26 @@ class WordLlamaEmbedder:
         return 256
 
     async def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Return one unit vector a text, [n, 256]; a text without tokens gives a zero vector.
+        """Return one unit vector per text, [n, 256]; zeros for a text without tokens.
 
-        The first call loads the model (about 0.1 s). Raises Unavailable where the package is missing.
+        The first call loads the model (about 0.1 s). Raises Unavailable if the package is missing.
         """
         if self._model is None or sum(map(len, texts)) > _THREAD_CHARS:
             return await asyncio.to_thread(self._embed, texts)
         return self._embed(texts)
 
     async def embed_queries(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Return what `embed` does: questions and passages are alike to the model."""
+        """Return the same as `embed`: the model does not distinguish questions from passages."""
         return await self.embed(texts)
 
     def _embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         if self._model is None:
-            self._model = _Model(_package_folder())
-        sums = self._model.token_sums(texts)
-        norms = np.sqrt((sums * sums).sum(axis=1, keepdims=True))
-        return (sums / np.where(norms > 0, norms, 1)).astype(np.float32)
+            self._model = _WordLlama(_package_folder())
+        return unit_vectors(self._model.token_sums(texts)).astype(np.float32)
 
 
-class _Model:
-    """The tokenizer, and the token vectors as a float16 map of the weights file: [vocabulary, dimension]."""
+class _WordLlama:
+    """The tokenizer, and the token vectors as a float16 memory map of the weights file, [vocabulary, dimension]."""
 
     def __init__(self, folder: Path) -> None:
         missing = [str(path) for path in (_WEIGHTS, _TOKENIZER) if not (folder / path).is_file()]
@@ -92,7 +91,7 @@ class _Model:
         self._tokenizer.no_truncation()
 
     def token_sums(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
-        """Return the sum of each text's token vectors, [n, dimension]."""
+        """Return the sum of the token vectors of each text, [n, dimension]."""
         sums = np.zeros((len(texts), self._vectors.shape[1]), dtype=np.float64)
         for batch in _batches(texts):
             encodings = self._tokenizer.encode_batch_fast([piece for _, piece in batch], add_special_tokens=False)
@@ -111,7 +110,7 @@ def _package_folder() -> Path:
 
 
 def _map_tensor(path: Path) -> npt.NDArray[np.float16]:
-    """Map the float16 matrix of a safetensors file: 8 bytes of header length, a JSON header, the data."""
+    """Map the float16 matrix of a safetensors file: 8 bytes of header length, a JSON header, and the data."""
     with path.open("rb") as file:
         header_bytes = int.from_bytes(file.read(8), "little")
         tensor = json.loads(file.read(header_bytes))[_TENSOR]
@@ -122,7 +121,7 @@ def _map_tensor(path: Path) -> npt.NDArray[np.float16]:
 
 
 def _batches(texts: Sequence[str]) -> Iterator[list[tuple[int, str]]]:
-    """Group the pieces of all texts, each with its text's index, into batches of bounded size."""
+    """Yield the pieces of all texts, each with the index of its text, in batches of limited size."""
     pieces = ((index, piece) for index, text in enumerate(texts) for piece in _pieces(text))
     batch: list[tuple[int, str]] = []
     n_chars = 0
@@ -137,8 +136,8 @@ def _batches(texts: Sequence[str]) -> Iterator[list[tuple[int, str]]]:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Cut a long text at spaces, where no token crosses, so that its tokens stay what they are uncut."""
-    text = text.encode("utf-8", "replace").decode("utf-8")  # the tokenizer refuses lone surrogates
+    """Split a long text at spaces. No token crosses a space, so the tokens do not change."""
+    text = text.encode("utf-8", "replace").decode("utf-8")  # the tokenizer rejects lone surrogates
     start = 0
     while len(text) - start > _MAX_PIECE_CHARS:
         end = start + _MAX_PIECE_CHARS

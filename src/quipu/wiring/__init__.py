@@ -39,7 +39,7 @@ def _open_wordllama(_model: str) -> Embedder:
 
 
 def _open_minilm(model: str) -> Embedder:
-    from quipu.providers.minilm import MiniLmEmbedder  # noqa: PLC0415 - see _open_models
+    from quipu.providers.minilm.embedder import MiniLmEmbedder  # noqa: PLC0415 - see _open_models
 
     return MiniLmEmbedder(model)
 

@@ -1,5 +1,1 @@
 """MiniLM: all-MiniLM-L6-v2 by ONNX Runtime, from weights that are already on this machine."""
-
-from quipu.providers.minilm.embedder import MiniLmEmbedder
-
-__all__ = ["MiniLmEmbedder"]

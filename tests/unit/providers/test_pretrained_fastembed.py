@@ -11,7 +11,7 @@ import pytest
 
 from quipu.errors import Unavailable
 from quipu.providers.pretrained import open_fastembed
-from tests.unit.providers.pretrained.fakes import TextEmbedding
+from tests.unit.providers.pretrained_fakes import TextEmbedding
 
 LISTED = ["BAAI/bge-small-en-v1.5", "intfloat/multilingual-e5-large"]
 

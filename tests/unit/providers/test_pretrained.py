@@ -7,8 +7,8 @@ import numpy.typing as npt
 import pytest
 
 from quipu.errors import Unavailable
-from quipu.providers.pretrained import PretrainedEmbedder
-from tests.unit.providers.pretrained.fakes import vector_of
+from quipu.providers.pretrained import Prefixes, PretrainedEmbedder, prefixes_of
+from tests.unit.providers.pretrained_fakes import vector_of
 
 
 class _Encoder:
@@ -61,3 +61,17 @@ async def test_vectors_that_are_no_numbers_are_refused() -> None:
     embedder = PretrainedEmbedder(_Encoder(float("nan")))
     with pytest.raises(Unavailable, match="fake/model"):
         await embedder.embed(["knots"])
+
+
+@pytest.mark.parametrize(
+    "model", ["intfloat/multilingual-e5-small", "e5-base-v2", "/models/E5_large", "intfloat/e5-small"]
+)
+def test_e5_tells_questions_from_passages(model: str) -> None:
+    assert prefixes_of(model) == Prefixes(query="query: ", passage="passage: ")
+
+
+@pytest.mark.parametrize(
+    "model", ["paraphrase-multilingual-MiniLM-L12-v2", "sentence-transformers/gtr-t5-base", "made5-x"]
+)
+def test_other_models_do_not(model: str) -> None:
+    assert prefixes_of(model) == Prefixes()
