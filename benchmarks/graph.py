@@ -364,12 +364,12 @@ async def _catch_up(found: LocalTopologies, store: RelationalStore) -> None:
 
 async def _opened(found: LocalTopologies, store: RelationalStore, allowed: Filter | None = None) -> None:
     async with store.view(allowed) as view:
-        await found.of(view)
+        await found.open(view)
 
 
 async def _asked(found: LocalTopologies, store: RelationalStore) -> None:
     async with store.view() as view:
-        topology = await found.of(view)
+        topology = await found.open(view)
     reset = np.zeros(topology.n_entities)
     reset[1 : 1 + N_SEEDS] = 1 / N_SEEDS
     personalised_pagerank(

@@ -57,7 +57,7 @@ N_QUESTIONS = 5  # and a first one, so that a document that comes and goes is go
 CHANGED = "changed"
 DOCUMENTS_PER_COMMIT = 200
 TYPES = ("person", "place", "organization", "event", "work", "date", "concept", "object")
-TENTH = Filter(where=(Condition(field="part", comparison="=", value="3"),))
+TENTH = Filter(where=(Condition(field="part", operator="=", value="3"),))
 DIMENSION, N_BUCKETS, N_WORDS = 64, 1 << 15, 2_000
 _SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprstvz" for vowel in "aeiou"]
 _WORD = re.compile(r"[a-z]+")

@@ -61,10 +61,10 @@ class View:
         data = self.data[row + 1 :] if space is VectorSpace.CHUNK else self.data[:0]
         return VectorBlock(rows=np.arange(row + 1, row + 1 + len(data)), data=data)
 
-    async def vectors_gone(self, space: VectorSpace, revision: int) -> npt.NDArray[np.int64]:
+    async def deleted_vector_rows(self, space: VectorSpace, revision: int) -> npt.NDArray[np.int64]:
         return np.empty(0, dtype=np.int64)
 
-    async def vectors_allowed(self, space: VectorSpace) -> None:
+    async def allowed_vector_rows(self, space: VectorSpace) -> None:
         return None
 
     async def vector_owners(self, space: VectorSpace, rows: Sequence[int]) -> dict[int, tuple[str, ...]]:

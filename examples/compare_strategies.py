@@ -22,7 +22,7 @@ def main() -> None:
         for document_id, text in TEXTS.items():
             kb.add_text(text, id=document_id)
         comparison = kb.compare(QUESTION, ["lexical", "naive", "mix", "ppr"])
-    for result in comparison.compared:
+    for result in comparison.results:
         passages = ", ".join(chunk.document_id for chunk in result.chunks[:3])
         print(f"{result.strategy:<8} {passages}")
     for overlap in comparison.overlaps:

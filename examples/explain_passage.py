@@ -22,8 +22,8 @@ def main() -> None:
         explanation = kb.explain(QUESTION, strategy="ppr", rank=1)
     for passage in explanation.chunks:
         print(f"{passage.document_id}: {passage.reason}")
-        for ground in passage.grounds:
-            print(f"  {ground.kind} {ground.name}: {ground.how}")
+        for ground in passage.supporting_hits:
+            print(f"  {ground.kind} {ground.name}: {ground.connection}")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ LETTERS = [
 FILTERS = {
     "all letters": Filter(),
     "letters since 2000": Filter(after="2000-01-01"),
-    "letters of the archive in Lisbon": Filter(where=(Condition(field="archive", comparison="=", value="Lisbon"),)),
+    "letters of the archive in Lisbon": Filter(where=(Condition(field="archive", operator="=", value="Lisbon"),)),
 }
 
 

@@ -21,7 +21,7 @@ async def opened(
     """Open an engine that reads by `ingest_config` and embeds with `embedder`; its parts are given beside it."""
     store = RelationalStore(SqliteBackend(folder / "index.sqlite", busy_timeout_s=30), lease_s=600)
     await store.prepare()
-    await store.use_embedder(embedder.identity, embedder.dimension)
+    await store.set_embedder(embedder.identity, embedder.dimension)
     parts = Components(
         path=folder,
         store=store,

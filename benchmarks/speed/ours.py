@@ -324,7 +324,7 @@ def _is_fact(kind: str) -> bool:
 
 def _on_event(event: Event) -> None:
     if isinstance(event, Progress) and event.stage in ("extract", "remove"):
-        process.progress(event.done, event.total)
+        process.progress(event.n_done, event.n_total)
 
 
 STEPS = {"store": store, "ingest": ingest, "grow": grow, "ask": ask, "remove": remove}

@@ -14,7 +14,7 @@ MAX_SHOWN = 10  # of each section
 async def made_anew(kb: Quipu) -> None:
     """Find the communities anew, so that nothing is left of how the index came about."""
     report = await kb.refresh(["communities", "reports"], rebuild=True)
-    assert report.is_whole, report
+    assert report.is_complete, report
 
 
 def sections(evidence: Evidence) -> dict[str, tuple[Hit, ...]]:
@@ -31,7 +31,7 @@ def sections(evidence: Evidence) -> dict[str, tuple[Hit, ...]]:
 def ids_in(evidence: Evidence) -> set[str]:
     """Return every id the evidence names: hits, what seeds led to, sources of points, and both ends of relations."""
     found = {hit.id for hits in sections(evidence).values() for hit in hits}
-    found |= {scored.id for seed in evidence.seeds for scored in seed.found}
+    found |= {scored.id for seed in evidence.seeds for scored in seed.matches}
     found |= {source for point in evidence.points for source in (*point.reports, *point.chunks)}
     return found | {end for each in evidence.relations for end in relation_ends(each.id)}
 

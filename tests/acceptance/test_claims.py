@@ -57,11 +57,11 @@ async def test_claims_are_found_shown_and_counted(kb: Quipu) -> None:
     assert {hit.reason.partition(",")[0] for hit in claims} == {"is about ann lee"}
     assert "Ann Lee — Acme (robbery, suspected, 1999)\nAnn Lee was charged with robbing Acme." in answer.context
     assert "Ann Lee — Leeds (theft, suspected)\nAnn Lee took a golden clock." in answer.context
-    (row,) = (await kb.compare(QUESTION, ["community_local"])).compared
+    (row,) = (await kb.compare(QUESTION, ["community_local"])).results
     assert row.n_claims == 2
     told = await kb.explain(QUESTION, strategy="community_local", chunk=court.id)
     assert told.n_claims == 2
-    grounds = [(each.kind, each.name) for each in told.chunks[0].grounds]
+    grounds = [(each.kind, each.name) for each in told.chunks[0].supporting_hits]
     assert ("claim", "Ann Lee was charged with robbing Acme.") in grounds
 
 

@@ -54,7 +54,7 @@ def story(name: str, version: int) -> SourceDocument:
 async def keep_all(kb: Quipu) -> None:
     """Make every derivation, so that it is kept from then on."""
     report = await kb.refresh(DERIVATIONS)
-    assert report.is_whole, report
+    assert report.is_complete, report
 
 
 async def live(kb: Quipu, steps: Sequence[Step]) -> list[SourceDocument]:
@@ -95,5 +95,5 @@ async def told_of(kb: Quipu, hierarchy: Hierarchy) -> tuple[list[Cluster], list[
 async def communities_anew(kb: Quipu) -> object:
     """Find the communities anew, which remember else; return them and their reports."""
     report = await kb.refresh(["communities", "reports"], rebuild=True)
-    assert report.is_whole, report
+    assert report.is_complete, report
     return await told_of(kb, Hierarchy.COMMUNITIES)

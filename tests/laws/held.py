@@ -30,7 +30,7 @@ class Held(ScriptedLLM):
 
     async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
         """Return the scripted reply when the time has come."""
-        if request.documents or request.made_from:  # else it is the check of an engine
+        if request.documents or request.source_replies:  # else it is the check of an engine
             gate = self.reading if request.role is Role.EXTRACT else self.deriving
             self.begun.set()
             key = request.hash(self.identity)  # of what a model sees: the same may be asked of another revision
@@ -43,7 +43,7 @@ class Held(ScriptedLLM):
 
 def open_when_waiting(gate: asyncio.Event, patch: pytest.MonkeyPatch) -> None:
     """Open a gate when somebody finds the turn to derive taken."""
-    begin_deriving = RelationalStore.begin_deriving
+    begin_deriving = RelationalStore.acquire_derivation_lease
 
     async def told(store: RelationalStore) -> bool:
         has_begun = await begin_deriving(store)
@@ -51,7 +51,7 @@ def open_when_waiting(gate: asyncio.Event, patch: pytest.MonkeyPatch) -> None:
             gate.set()
         return has_begun
 
-    patch.setattr(RelationalStore, "begin_deriving", told)
+    patch.setattr(RelationalStore, "acquire_derivation_lease", told)
 
 
 @asynccontextmanager

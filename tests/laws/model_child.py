@@ -117,7 +117,7 @@ def main() -> None:
     event.listen(Engine, "before_cursor_execute", fuse.burn)
     OpenAIChat.complete = fuse.around(OpenAIChat.complete)  # type: ignore[method-assign]
     OpenAIEmbedder._embed_batch = fuse.around(OpenAIEmbedder._embed_batch)  # type: ignore[method-assign]
-    RelationalStore.keep = fuse.after_keeping(RelationalStore.keep)  # type: ignore[method-assign]
+    RelationalStore.save_reply = fuse.after_keeping(RelationalStore.save_reply)  # type: ignore[method-assign]
     do_jobs(fuse, _run)
 
 

@@ -101,7 +101,7 @@ async def scripted_engine(
     embedder, tokenizer = embedder or ScriptedEmbedder(), ByteTokenizer()
     store = RelationalStore(SqliteBackend(folder / "index.sqlite", busy_timeout_s=60.0), lease_s=60)
     await store.prepare()
-    await store.use_embedder(embedder.identity, embedder.dimension)
+    await store.set_embedder(embedder.identity, embedder.dimension)
     link = ModelLink(llm=llm, pricing=ModelPricing(model=llm.identity, price=None, count_tokens=tokenizer.count))
     chains = {role: LLMChain([link], store) for role in Role}
     meter = Meter(subject=None)

@@ -64,7 +64,7 @@ async def quality(context: DerivationContext) -> float:
     """Return the modularity of the coarsest communities: Σ w_in / m − (Σ degree / 2m)² (Newman and Girvan, 2004)."""
     clusters = await clusters_of(context)
     async with context.store.view() as view:
-        graph = await read_pair_graph(view, await context.topology.of(view))
+        graph = await read_pair_graph(view, await context.topology.open(view))
     held = inside(clusters)
     community = {key: name for name, each in clusters.items() if not each.parent for key in held[name]}
     return modularity(graph.tied, [community[key] for key in graph.keys])

@@ -57,7 +57,7 @@ async def asked_by_both(folder: Path, llm: Held) -> list[str]:
         n_before = len(llm.answered)
         await asyncio.gather(keep_all(one), keep_all(other))
         requests = [call.request for call in llm.answered[n_before:]]
-        asked = [each.hash(llm.identity) for each in requests if each.documents or each.made_from]
+        asked = [each.hash(llm.identity) for each in requests if each.documents or each.source_replies]
         assert await one.verify() == []
         assert await other.plan() == ()
         return asked
@@ -112,7 +112,7 @@ class Reader(ScriptedLLM):
 
     async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
         """Return the scripted reply after the next question."""
-        if request.documents or request.made_from:  # else it is part of a question itself
+        if request.documents or request.source_replies:  # else it is part of a question itself
             async with self.answered_one:
                 await self.answered_one.wait()
         return await super().complete(request, on_text)

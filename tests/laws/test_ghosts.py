@@ -70,7 +70,7 @@ async def test_a_removal_that_was_cut_short_leaves_no_word_either_when_it_is_res
     async with engine(tmp_path / "kb") as kb:
         await kb.add(*map(document, NAMES))
         async with engine(tmp_path / "kb") as other:
-            other._store.wipe = _stopped  # type: ignore[method-assign]
+            other._store.erase_deleted_text = _stopped  # type: ignore[method-assign]
             with pytest.raises(KeyboardInterrupt):
                 await other.remove([f"{name}.md" for name in REMOVED])
         assert found(tmp_path / "kb", GONE)

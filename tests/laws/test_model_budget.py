@@ -58,7 +58,7 @@ async def run_within(kb: Quipu) -> bool:
     """Add the documents, or go on; say whether all is done. Nothing fails for want of money."""
     report = await kb.resume() if await kb.documents() else await kb.add(*DOCUMENTS)
     assert "budget" in report.stopped or not report.stopped
-    assert not (report.failed or report.partial or report.unsummarised)
+    assert not (report.failed or report.partial or report.summary_failures)
     statuses = {document.status for document in await kb.documents()}
     assert statuses <= {DocumentStatus.READY, *([DocumentStatus.QUEUED] if report.stopped else [])}
     assert bool(report.n_waiting) == (DocumentStatus.QUEUED in statuses)

@@ -81,12 +81,12 @@ async def live_through(kb: Quipu, server: ServerHandle, fault: Fault, document: 
     assert (
         known.status is DocumentStatus.READY or is_listed or (report.stopped and known.status is DocumentStatus.QUEUED)
     ), fault
-    assert bool((await kb.status()).stale) == bool(report.unsummarised or report.stopped), fault
+    assert bool((await kb.status()).stale) == bool(report.summary_failures or report.stopped), fault
     await check_counts(kb, server, before)
     await asyncio.to_thread(server.configure, script())
     assert await kb.retry() == (known.status is DocumentStatus.PARTIAL), fault
     report = await kb.resume()
-    assert not (report.failed or report.partial or report.stopped or report.unsummarised), fault
+    assert not (report.failed or report.partial or report.stopped or report.summary_failures), fault
     assert not (await kb.status()).stale
     await check_counts(kb, server, before)
 
@@ -223,7 +223,7 @@ async def mixture(folder: Path, server: ServerHandle, faults: Sequence[Fault], s
             await kb.retry()
         await asyncio.to_thread(server.configure, script(seed=seed))
         report = await kb.add(*SHARING)
-        assert not (report.failed or report.partial or report.stopped or report.unsummarised)
+        assert not (report.failed or report.partial or report.stopped or report.summary_failures)
         await check_counts(kb, server)
         assert await kb.verify() == []
         return await dump_of(kb)

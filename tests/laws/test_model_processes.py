@@ -34,7 +34,7 @@ async def asked_by_both(
             return await other.add(*second, on_event=lambda _: llm.reading.set() if waits else None)
 
         reports = await asyncio.gather(one.add(*first), join())
-        assert [(report.failed, report.partial, report.unsummarised) for report in reports] == [((), (), ())] * 2
+        assert [(report.failed, report.partial, report.summary_failures) for report in reports] == [((), (), ())] * 2
         assert await one.verify() == []
         together = await dump_of(one)
     assert {Kind.EXTRACT, Kind.GLEAN, Kind.SUMMARISE} <= {call.kind for call in llm.answered}
@@ -42,7 +42,7 @@ async def asked_by_both(
         await kb.add(*{each.id: each for each in (*first, *second)}.values())
         assert await dump_of(kb) == together
     requests = [call.request for call in llm.answered]
-    return [each for each in requests if each.documents or each.made_from]  # else it is the check of an engine
+    return [each for each in requests if each.documents or each.source_replies]  # else it is the check of an engine
 
 
 async def test_two_that_add_the_same_at_once_pay_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

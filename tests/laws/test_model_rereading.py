@@ -51,11 +51,11 @@ async def test_what_another_has_read_stays_and_asks_nobody(
         report = await kb.add(*_documents())
         status = await kb.status()
         assert await dump_of(kb) == dump
-    assert (told.n_documents, told.n_unchanged, told.n_read_otherwise) == (0, 3, 3)
-    assert (told.read_otherwise_by, told.extractor) == ((then,), now)
-    assert (report.n_added, report.n_updated, report.n_unchanged, report.n_read_otherwise) == (0, 0, 3, 3)
-    assert (report.read_otherwise_by, report.readers, report.extractor) == ((then,), ((then, 3),), now)
-    assert status.readers == ((then, 3),)
+    assert (told.n_documents, told.n_unchanged, told.n_other_extractor) == (0, 3, 3)
+    assert (told.other_extractors, told.extractor) == ((then,), now)
+    assert (report.n_added, report.n_updated, report.n_unchanged, report.n_other_extractor) == (0, 0, 3, 3)
+    assert (report.other_extractors, report.extractors, report.extractor) == ((then,), ((then, 3),), now)
+    assert status.extractors == ((then, 3),)
     assert server.settled().total().n_completed == n_asked
 
 
@@ -70,7 +70,7 @@ async def test_going_back_costs_nothing_even_after_a_purge(tmp_path: Path, serve
     n_asked = await _n_extractions(paid)
     async with model_engine(paid) as kb:
         report = await kb.add(*_documents())
-        assert (report.n_unchanged, report.n_read_otherwise) == (3, 0)
+        assert (report.n_unchanged, report.n_other_extractor) == (3, 0)
     assert 0 < await _n_extractions(paid) == n_asked
 
 
@@ -84,7 +84,7 @@ async def test_read_again_an_index_is_as_one_made_anew(
     async with model_engine(_by(now, tmp_path / "kb", server)) as kb:
         assert (await kb.estimate(*_documents(), reread=True)).n_documents == 3
         report = await kb.add(*_documents(), reread=True)
-        assert (report.n_updated, report.n_read_otherwise, report.readers) == (3, 0, ((_named(now, server), 3),))
+        assert (report.n_updated, report.n_other_extractor, report.extractors) == (3, 0, ((_named(now, server), 3),))
         assert await dump_of(kb) == await fresh_dump(_by(now, tmp_path / "new", server), *_documents())
         assert await kb.verify() == []
         assert (await kb.add(*_documents(), reread=True)).n_unchanged == 3  # they are by now what is set
@@ -99,7 +99,7 @@ async def test_other_settings_of_the_same_model_are_another_reading(tmp_path: Pa
         await kb.add(*_documents())
     async with model_engine(told) as kb:
         left = await kb.add(*_documents())
-        assert (left.n_unchanged, left.n_read_otherwise, left.read_otherwise_by) == (3, 3, (_named(MODEL, server),))
+        assert (left.n_unchanged, left.n_other_extractor, left.other_extractors) == (3, 3, (_named(MODEL, server),))
         assert (await kb.add(*_documents(), reread=True)).n_updated == 3
         anew = await fresh_dump(_by(MODEL, tmp_path / "new", server, glossary=glossary), *_documents())
         assert await dump_of(kb) == anew
@@ -112,11 +112,11 @@ async def test_what_changed_is_read_by_what_is_set_and_nothing_else(tmp_path: Pa
         await kb.add(*_documents())
     async with model_engine(_by(RULES, tmp_path / "kb", server)) as kb:
         report = await kb.add(*changed)
-        readers = {each.id: each.reader for each in await kb.documents()}
-    assert (report.n_updated, report.n_unchanged, report.n_read_otherwise) == (1, 2, 2)
+        readers = {each.id: each.extractor for each in await kb.documents()}
+    assert (report.n_updated, report.n_unchanged, report.n_other_extractor) == (1, 2, 2)
     rules, model = _named(RULES, server), _named(MODEL, server)
     assert readers == {"a.md": rules, "b.md": model, "c.md": model}
-    assert dict(report.readers) == {rules: 1, model: 2}
+    assert dict(report.extractors) == {rules: 1, model: 2}
 
 
 async def test_a_document_cut_in_another_way_has_changed(tmp_path: Path, server: ServerHandle) -> None:

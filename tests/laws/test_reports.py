@@ -57,7 +57,7 @@ async def _open(folder: Path, *, asks: bool) -> AsyncIterator[DerivationContext]
     embedder, llm = ScriptedEmbedder(), ScriptedLLM()
     store = RelationalStore(SqliteBackend(folder / "index.sqlite", busy_timeout_s=5), lease_s=60)
     await store.prepare()
-    await store.use_embedder(embedder.identity, embedder.dimension)
+    await store.set_embedder(embedder.identity, embedder.dimension)
     yield DerivationContext(
         store=store,
         vectors=LocalVectors(folder / "vectors"),

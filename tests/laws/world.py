@@ -90,7 +90,7 @@ async def engine(
     backend = SqliteBackend(folder / "index.sqlite", busy_timeout_s=busy_timeout_s)
     store = RelationalStore(backend, lease_s=60)
     await store.prepare()
-    await store.use_embedder(_EMBEDDER.identity, _EMBEDDER.dimension)
+    await store.set_embedder(_EMBEDDER.identity, _EMBEDDER.dimension)
     parts = Components(
         path=folder,
         store=store,

@@ -24,7 +24,7 @@ async def test_all_are_made_kept_up_to_date_and_dropped(tmp_path: Path) -> None:
         await kb.add(document("a", 1), document("b", 2))
         report = await kb.refresh(NAMES)
         assert [each.name for each in report.derivations] == NAMES
-        assert report.is_whole
+        assert report.is_complete
         for change in (kb.add(document("c", 3)), kb.add(document("a", 4)), kb.remove(["b"])):
             await change
             states = {each.name: each.freshness for each in (await kb.status()).derivations}
@@ -45,9 +45,9 @@ async def test_a_plan_to_rebuild_tells_the_calls_that_rebuilding_makes(tmp_path:
         await kb.refresh([name])
         planned = {each.name: each for each in await kb.plan([name], rebuild=True)}[name]
         report = {each.name: each for each in (await kb.refresh([name], rebuild=True)).derivations}[name]
-        assert planned.is_anew
+        assert planned.is_rebuild
         assert 0 < report.n_calls + report.n_reused == planned.cost.n_calls
-        assert planned.cost.n_texts == planned.n_items == report.n_made
+        assert planned.cost.n_texts == planned.n_items == report.n_built
 
 
 @pytest.mark.parametrize("name", NEEDY)
@@ -81,4 +81,4 @@ async def test_every_passage_of_every_strategy_is_explained(tmp_path: Path, name
         assert [each.rank for each in explanation.chunks] == list(range(1, len(explanation.chunks) + 1))
         for chunk in explanation.chunks:
             assert chunk.reason
-            assert chunk.chains or chunk.grounds, (name, chunk.reason)
+            assert chunk.chains or chunk.supporting_hits, (name, chunk.reason)

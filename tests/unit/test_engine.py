@@ -195,7 +195,7 @@ async def test_filters_hide_text_and_descriptions_of_other_documents(tmp_path: P
         await kb.add_text(
             "Marco Polo is a secret code word of the SECRETDOC.", id="secret", metadata={"region": "Mars"}
         )
-        europe = Filter(where=(Condition(field="region", comparison="=", value="europe"),))
+        europe = Filter(where=(Condition(field="region", operator="=", value="europe"),))
         for strategy in ("naive", "lexical", "local", "global", "hybrid", "mix"):
             answer = await kb.query("Who is Marco Polo?", strategy=strategy, filter=europe)
             assert "SECRETDOC" not in answer.text + answer.context + answer.prompt + repr(answer.trace)
@@ -209,7 +209,7 @@ async def test_events_tell_how_far_the_work_is(tmp_path: Path) -> None:
     assert DocumentDone(document_id="polo", status="ready") in events
     stages = [event.stage for event in events if isinstance(event, Progress)]
     assert {"read", "extract", "embed"} <= set(stages)
-    assert all(event.done <= event.total for event in events if isinstance(event, Progress))
+    assert all(event.n_done <= event.n_total for event in events if isinstance(event, Progress))
 
 
 @pytest.mark.parametrize(
@@ -395,7 +395,7 @@ async def test_a_document_added_again_while_its_removal_is_under_way_stays(tmp_p
         await kb.add_text(POLO, id="polo")
         store = kb._store
         await store.commit(Delta(enqueue_removal=["polo"]))
-        [removal] = await store.claim(5)
+        [removal] = await store.claim_jobs(5)
         await kb.add_text(KHAN, id="polo")
         await store.commit(Delta(remove_claimed=[removal.id]))
         assert "Kublai" in (await kb.document("polo")).chunks[0].text
@@ -443,7 +443,7 @@ async def test_a_filter_may_name_thousands_of_documents(tmp_path: Path) -> None:
         many = tuple(f"d{n}" for n in range(3_000))
         years = ",".join(str(year) for year in range(1261, 5_000))
         allowed = Filter(documents=(*many, "po*"), exclude=many)
-        later = Filter(where=(Condition(field="year", comparison="in", value=years),))
+        later = Filter(where=(Condition(field="year", operator="in", value=years),))
         for chosen in (allowed, later):
             found = await kb.retrieve("Who met Kublai Khan?", strategy="lexical", filter=chosen)
             assert [(await kb.chunk(hit.id)).chunk.document_id for hit in found.chunks] == ["polo"]
@@ -541,7 +541,7 @@ async def test_a_fault_of_a_parser_fails_its_document_alone_with_a_remedy(
 async def test_what_a_busy_index_did_not_let_a_run_give_back_the_next_run_takes_up(tmp_path: Path) -> None:
     async with engine(tmp_path) as kb:
         await kb._store.commit(Delta(enqueue=[text_source(POLO, id="polo")]))
-        await kb._store.claim(1)
+        await kb._store.claim_jobs(1)
         report = await kb.resume()
         assert report.n_resumed == 1
         assert [each.id for each in await kb.documents()] == ["polo"]
@@ -589,7 +589,7 @@ async def test_a_question_is_compared_and_explained(tmp_path: Path) -> None:
         await kb.add_text(KHAN, id="khan")
         question = "Who founded the Yuan dynasty?"
         compared = await kb.compare(question, ["naive", "local"])
-        assert [row.strategy for row in compared.compared] == ["naive", "local"]
+        assert [row.strategy for row in compared.results] == ["naive", "local"]
         first, rest = await kb.explain(question, strategy="local", rank=1), await kb.explain(question, strategy="local")
         assert first.chunks[0] == rest.chunks[0]
         assert rest.chunks[0].document_id == "khan"
@@ -602,4 +602,4 @@ async def test_a_removal_tells_what_was_brought_up_to_date(tmp_path: Path) -> No
         await kb.add_text(POLO, id="polo")
         await kb.add_text(KHAN, id="khan")
         report = await kb.remove(["polo", "polo"])
-        assert (report.removed, report.refreshed.is_whole, report.refreshed.usage) == (("polo",), True, ())
+        assert (report.removed, report.refreshed.is_complete, report.refreshed.usage) == (("polo",), True, ())

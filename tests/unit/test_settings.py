@@ -208,7 +208,7 @@ def test_rules_say_how_some_documents_are_cut() -> None:
         (
             "overlap = 64",
             "overlap = 512",
-            r"chunks of 512 \(quipu\.toml:8\)\. Give an overlap below",
+            r"chunks of 512 tokens \(quipu\.toml:8\)\. Use an overlap that is smaller",
         ),
         ('match = "minutes/*.md"', "", r"^A chunking rule needs match \(quipu\.toml:3\)"),
         ("top_k = 3", "top_k = 3\nchunking = 3", "quipu.toml cannot be read"),
@@ -246,7 +246,7 @@ def test_settings_of_a_chunker_that_do_not_fit_together_name_where_each_came_fro
     with pytest.raises(InvalidInput) as raised:
         Settings(chunker="fixed")
     assert raised.value.message == (
-        "An overlap of 64 leaves nothing new in chunks of 64"
+        "An overlap of 64 tokens is too large for chunks of 64 tokens"
         " (chunker: argument, chunk_tokens: quipu.toml:1, chunk_overlap: quipu.toml:2)."
     )
 

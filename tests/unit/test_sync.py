@@ -85,7 +85,7 @@ def test_a_single_name_is_no_list_of_letters_and_a_list_of_paths_is_many(tmp_pat
         assert kb.add(files).n_added == 2  # type: ignore[arg-type]
         assert [each.name for each in kb.refresh("communities").derivations] == ["communities"]
         assert {each.name for each in kb.plan("names")} >= {"names"}
-        assert [each.strategy for each in kb.compare("Who read Linear B?", "lexical").compared] == ["lexical"]
+        assert [each.strategy for each in kb.compare("Who read Linear B?", "lexical").results] == ["lexical"]
         assert kb.drop("communities") == ("communities",)
         with pytest.raises(InvalidInput, match=r"5 is no document\."):
             kb.add(5)  # type: ignore[arg-type]

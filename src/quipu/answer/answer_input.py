@@ -77,7 +77,7 @@ async def read_answer_input(
         source_by_document={document.id: document.source for document in documents},
         evidence=evidence,
         revision=view.revision,
-        stale=await view.stale(),
+        stale=await view.stale_notes(),
         source_chunks={chunk.id: chunk for chunk in source_chunks},
         has_text=bool(chunk_by_id) or await _has_text(query, view),
         timings=(*timings, Timing(stage="pack", ms=(clock() - start) * 1000)),

@@ -43,7 +43,7 @@ async def compose_answer(
         context=answer_input.packed.context(),
         prompt=join_messages(answer_messages(query, answer_input)),
         statements=draft.statements,
-        notes=draft.notes if draft.is_supported else (*draft.notes, *answer_input.evidence.hidden),
+        notes=draft.notes if draft.is_supported else (*draft.notes, *answer_input.evidence.omissions),
         trace=Trace(
             strategy=query.strategy,
             revision=answer_input.revision,
@@ -58,7 +58,7 @@ async def compose_answer(
 
 async def _draft(query: Query, answer_input: AnswerInput, llm: LLM | None, on_text: TextSink) -> AnswerDraft:
     packed = answer_input.packed
-    has_evidence = bool(packed.passages or packed.secondary) or not answer_input.evidence.looks_up
+    has_evidence = bool(packed.passages or packed.secondary) or not answer_input.evidence.searches_index
     if llm is None or not has_evidence:
         return await _quote(query, answer_input, on_text)
     try:

@@ -178,7 +178,7 @@ def _hint_at_summaries(query: Query, answer_input: AnswerInput) -> str:
 def _why_empty(query: Query, answer_input: AnswerInput) -> str:
     """Return why the context is empty; "" where it is not, or where the search itself found nothing."""
     packed = answer_input.packed
-    if not answer_input.evidence.looks_up:
+    if not answer_input.evidence.searches_index:
         return f"The strategy '{query.strategy}' looks nothing up, and no language model answered."
     if packed.passages or packed.secondary:
         return ""

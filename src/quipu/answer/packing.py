@@ -247,7 +247,7 @@ async def read_relations(view: ReadView, ids: Sequence[str]) -> list[Relation]:
                 keywords=(),
                 description=relation.description,
                 weight=relation.weight,
-                n_mentions=relation.n,
+                n_mentions=relation.n_relations,
                 n_chunks=0,
             )
     return [relation_by_id[identifier] for identifier in dict.fromkeys(ids) if identifier in relation_by_id]

@@ -32,7 +32,7 @@ async def write_answer(query: Query, answer_input: AnswerInput, llm: LLM, on_tex
     if not text:
         raise _no_text_error(reply, query)
     generator = reply.model or llm.identity
-    if not answer_input.evidence.looks_up:
+    if not answer_input.evidence.searches_index:
         return AnswerDraft(text=text, generator=generator, notes=(UNSOURCED, *_notes(reply, query)))
     checked = await asyncio.to_thread(check_citations, text, answer_input)
     is_supported = any(statement.is_supported for statement in checked.statements)
@@ -50,7 +50,7 @@ async def write_answer(query: Query, answer_input: AnswerInput, llm: LLM, on_tex
 
 def answer_messages(query: Query, answer_input: AnswerInput) -> tuple[Message, ...]:
     """Return what is sent to a model: the evidence with its rules, or the question alone if nothing was looked up."""
-    if answer_input.evidence.looks_up:
+    if answer_input.evidence.searches_index:
         return answer_input.packed.messages(query)
     return prompt.render_without_evidence(query, boundary=prompt.make_answer_boundary(query, ""))
 
@@ -99,7 +99,7 @@ def _cleaner(answer_input: AnswerInput) -> ReplyCleaner:
 
 
 def _request(query: Query, answer_input: AnswerInput) -> ChatRequest:
-    depends_on_documents = answer_input.evidence.looks_up or bool(query.history)
+    depends_on_documents = answer_input.evidence.searches_index or bool(query.history)
     return ChatRequest(
         messages=answer_messages(query, answer_input),
         role=Role.ANSWER,

@@ -27,7 +27,7 @@ def finish(report: AddResult, *, is_quiet: bool = False) -> int:
 
 def finish_queue(report: AddResult, *, is_quiet: bool = False) -> int:
     """Print the report of work that was waiting and return the exit code, as `finish`."""
-    n_made = report.n_embedded + report.n_summarised + sum(each.n_made for each in report.derivations)
+    n_made = report.n_embedded + report.n_summarised + sum(each.n_built for each in report.derivations)
     is_idle = not (report.n_resumed or report.n_removed or n_made or report.failed or report.stopped)
     failed = f", {len(report.failed):,} failed" if report.failed else ""
     removed = f"{format_count(report.n_removed, 'removal')} finished" if report.n_removed else ""
@@ -60,8 +60,8 @@ def _headline(report: AddResult) -> str:
 
 def _render(console: Console, report: AddResult, headline: str) -> None:
     console.print(headline)
-    if report.n_read_otherwise:
-        note = left_as_read(report.n_read_otherwise, report.read_otherwise_by, report.extractor)
+    if report.n_other_extractor:
+        note = left_as_read(report.n_other_extractor, report.other_extractors, report.extractor)
         console.print(styled(note, "yellow"))
     _render_work(console, report)
     if report.skipped:
@@ -75,7 +75,7 @@ def _render(console: Console, report: AddResult, headline: str) -> None:
         console.print(f"Not one chunk could be read. `{command_line('doctor')}` looks at what reads them.", style="red")
     if report.partial:
         console.print(f"`{command_line('retry')}` tries the failed chunks again.")
-    render_unfinished(console, report.stopped, report.unsummarised)
+    render_unfinished(console, report.stopped, report.summary_failures)
     if report.stopped and report.n_waiting:
         waiting = "waits" if report.n_waiting == 1 else "wait"
         console.print(f"{format_count(report.n_waiting, 'document')} {waiting}; `{command_line('resume')}` goes on.")
@@ -90,12 +90,12 @@ def _render_work(console: Console, report: AddResult) -> None:
             f"{report.n_reused:,} known before;"
             f" {format_count(report.n_embedded, 'text')} embedded."
         )
-        console.print(styled(f"Read by: {report.extractor}{others_here(report.readers, report.extractor)}."))
+        console.print(styled(f"Read by: {report.extractor}{others_here(report.extractors, report.extractor)}."))
     if report.n_dropped:
         console.print(f"{format_count(report.n_dropped, 'record')} of the model left out: not borne out by the text.")
     if report.n_summarised:
         console.print(f"{format_count(report.n_summarised, 'summary')} written.")
-    changed = [each for each in report.derivations if each.n_made or each.failed or each.stopped or each.notes]
+    changed = [each for each in report.derivations if each.n_built or each.failed or each.stopped or each.notes]
     render_derivations(console, changed)
     if report.usage:
         console.print(f"{spent(report.usage)}.")
@@ -106,7 +106,7 @@ def _render_work(console: Console, report: AddResult) -> None:
 def render_unfinished(console: Console, stopped: str, unsummarised: Sequence[SummaryFailure]) -> None:
     """Say what stopped the work, and which descriptions could not be summed up."""
     for failure in unsummarised[:_MAX_FAILURES]:
-        console.print(styled(f"No summary of {failure.owner.id}: {failure.error}", "yellow"))
+        console.print(styled(f"No summary of {failure.target.id}: {failure.error}", "yellow"))
     if len(unsummarised) > _MAX_FAILURES:
         console.print(f"… and of {len(unsummarised) - _MAX_FAILURES:,} more.", style="yellow")
     if unsummarised:

@@ -156,7 +156,7 @@ def _render_seeds(console: Console, evidence: Evidence) -> None:
         return
     seeds = table("seed", "by", "led to", title="Seeds")
     for seed in evidence.seeds:
-        found = ", ".join(f"{clean(each.id)} {each.score:.3f}" for each in seed.found[:_MAX_HITS])
+        found = ", ".join(f"{clean(each.id)} {each.score:.3f}" for each in seed.matches[:_MAX_HITS])
         seeds.add_row(styled(seed.text), seed.kind, styled(found or "nothing"))
     console.print(seeds)
 

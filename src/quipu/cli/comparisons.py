@@ -29,25 +29,25 @@ def render_comparison(console: Console, found: Comparison) -> None:
     """Draw the figures, the overlap, what was found first, and the answers, equal ones once."""
     console.print(styled(found.question, "bold"))
     console.print()
-    print_wide(console, [row.strategy for row in found.compared], _figures(found), heading="strategy")
-    if not any(row.n_calls for row in found.compared):
+    print_wide(console, [row.strategy for row in found.results], _figures(found), heading="strategy")
+    if not any(row.n_calls for row in found.results):
         console.print(styled("No language model was asked.", "dim"))
-    for row in found.compared:
+    for row in found.results:
         if row.error:
             console.print(styled(f"{row.strategy}: {row.error}", "yellow"))
-    for name, why in found.left_out:
+    for name, why in found.skipped:
         console.print(styled(f"not asked: {name}. {why}", "dim"))
     if found.overlaps:
         console.print()
         console.print(styled("Passages shared, of those either found (1.00: the same)", "italic"))
         print_wide(console, *_overlaps(found))
-    answered = [row for row in found.compared if row.answer is not None]
+    answered = [row for row in found.results if row.answer is not None]
     render_evidence(console, answered)
     render_answers(console, answered)
 
 
 def _figures(found: Comparison) -> list[Column]:
-    rows = found.compared
+    rows = found.results
     columns = [
         _numbers(name, found, partial(_number, of))
         for name, of in _COUNTS.items()
@@ -63,7 +63,7 @@ def _figures(found: Comparison) -> list[Column]:
 
 
 def _numbers(heading: str, found: Comparison, cell: Callable[[StrategyResult], str]) -> Column:
-    return Column(heading, tuple(Text(cell(row) if row.answer else "–") for row in found.compared))
+    return Column(heading, tuple(Text(cell(row) if row.answer else "–") for row in found.results))
 
 
 def _number(of: Callable[[StrategyResult], int], row: StrategyResult) -> str:

@@ -19,11 +19,11 @@ def render_derivations(console: Console, reports: Sequence[DerivationResult]) ->
     Why the work stopped is told once, of all: what was not begun for it has nothing to tell.
     """
     for report in reports:
-        if not (report.n_made or report.n_kept or report.failed or report.notes):
+        if not (report.n_built or report.n_unchanged or report.failed or report.notes):
             continue
         calls = [format_count(report.n_calls, "call")] if report.n_calls else []
         calls += [f"{format_count(report.n_reused, 'reply')} known before"] if report.n_reused else []
-        told = f"{report.name}: {report.n_made:,} made, {report.n_kept:,} as they were"
+        told = f"{report.name}: {report.n_built:,} made, {report.n_unchanged:,} as they were"
         told += f" ({', '.join(calls)})" if calls else ""
         console.print(styled(f"{told}{'; stopped' if report.stopped else ''}."))
         for note in report.notes:
@@ -41,7 +41,7 @@ def render_states(console: Console, states: Sequence[DerivationState]) -> None:
         listing.add_row(
             state.name,
             Text(_freshness(state), style=_STYLES[state.freshness]),
-            styled(state.holds),
+            styled(state.contents),
             _size(state.n_bytes),
             _to_refresh(state),
         )
@@ -49,13 +49,13 @@ def render_states(console: Console, states: Sequence[DerivationState]) -> None:
 
 
 def _to_refresh(state: DerivationState) -> Text:
-    if state.hindrance:
-        return styled(state.hindrance, "yellow")
-    return styled(format_cost(state.cost) if state.is_anew or state.freshness is not Freshness.FRESH else "")
+    if state.unavailable_reason:
+        return styled(state.unavailable_reason, "yellow")
+    return styled(format_cost(state.cost) if state.is_rebuild or state.freshness is not Freshness.FRESH else "")
 
 
 def _freshness(state: DerivationState) -> str:
-    if state.is_anew:
+    if state.is_rebuild:
         return f"{state.freshness}, made anew"
     behind = f", {state.n_stale:,} to do" if state.n_stale and state.freshness is Freshness.STALE else ""
     return f"{state.freshness}{behind}"

@@ -17,10 +17,10 @@ def render_estimate(console: Console, estimate: Estimate) -> None:
         f"{format_count(estimate.n_documents, 'document')} to read, {estimate.n_unchanged:,} unchanged"
         + (f", {estimate.n_unreadable:,} that cannot be read" if estimate.n_unreadable else "")
         + f". {format_count(estimate.n_chunks, 'chunk')}: "
-        + f"{estimate.n_known:,} known before, {estimate.n_to_read:,} to read."
+        + f"{estimate.n_cached:,} cached, {estimate.n_to_read:,} to read."
     )
-    if estimate.n_read_otherwise:
-        note = left_as_read(estimate.n_read_otherwise, estimate.read_otherwise_by, estimate.extractor)
+    if estimate.n_other_extractor:
+        note = left_as_read(estimate.n_other_extractor, estimate.other_extractors, estimate.extractor)
         console.print(styled(note, "yellow"))
     if not estimate.n_to_read:
         console.print("No model would be asked.")

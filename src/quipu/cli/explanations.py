@@ -39,13 +39,13 @@ def _found(explanation: Explanation) -> str:
 
 def _beside(explanation: Explanation) -> Tree:
     """Return the first points and reports of a strategy that ranks no passages."""
-    if explanation.beside:
+    if explanation.other_evidence:
         tree = Tree(styled(f"{explanation.strategy} ranks no passages; what it found instead"))
-        _add_grounds(tree, explanation.beside, "{}s")
+        _add_grounds(tree, explanation.other_evidence, "{}s")
         return tree
     why = (
         "ranks no passages, and found nothing else"
-        if explanation.looks_up
+        if explanation.searches_index
         else "looks nothing up: there is no evidence"
     )
     return Tree(styled(f"{explanation.strategy} {why}"))
@@ -57,14 +57,14 @@ def _seeds(explanation: Explanation) -> Tree:
     for seed in explanation.seeds:
         tree.add(_seed(seed, names))
     if not explanation.seeds:
-        began = "with no entity or passage" if explanation.looks_up else "nowhere: nothing was looked up"
+        began = "with no entity or passage" if explanation.searches_index else "nowhere: nothing was looked up"
         tree.add(styled(began, "dim"))
     return tree
 
 
 def _seed(seed: Seed, names: dict[str, str]) -> Text:
-    found = ", ".join(f"{names.get(each.id, each.id)} {each.score:.3f}" for each in seed.found[:_MAX_FOUND])
-    more = f" and {len(seed.found) - _MAX_FOUND:,} more" if len(seed.found) > _MAX_FOUND else ""
+    found = ", ".join(f"{names.get(each.id, each.id)} {each.score:.3f}" for each in seed.matches[:_MAX_FOUND])
+    more = f" and {len(seed.matches) - _MAX_FOUND:,} more" if len(seed.matches) > _MAX_FOUND else ""
     return styled(f"{seed.text} (by {seed.kind})", "cyan").append(f" → {found or 'nothing'}{more}")
 
 
@@ -76,8 +76,8 @@ def _tree(chunk: ExplainedChunk) -> Tree:
     tree.add(styled(one_line(chunk.text, _TEXT_CELLS), "dim"))
     for chain in chunk.chains:
         _add_chain(tree, chain)
-    _add_grounds(tree, chunk.grounds)
-    if not (chunk.chains or chunk.grounds):
+    _add_grounds(tree, chunk.supporting_hits)
+    if not (chunk.chains or chunk.supporting_hits):
         tree.add(styled(_NO_GROUND if chunk.rank else "no evidence of this strategy leads to it", "yellow"))
     return tree
 
@@ -88,7 +88,7 @@ def _add_grounds(tree: Tree, grounds: Sequence[SupportingHit], heading: str = "b
         if ground.kind not in by_kind:
             by_kind[ground.kind] = tree.add(heading.format(ground.kind))
         name = one_line(ground.name, _DESCRIPTION_CELLS)
-        told = f"#{ground.rank} {name}{f' [{ground.id}]' if ground.kind == 'report' else ''}, {ground.how}"
+        told = f"#{ground.rank} {name}{f' [{ground.id}]' if ground.kind == 'report' else ''}, {ground.connection}"
         reason = f" ({ground.reason})" if ground.reason else ""
         by_kind[ground.kind].add(styled(f"{told}; score {ground.score:.4f}{reason}"))
 

@@ -42,7 +42,7 @@ def parse_condition(text: str) -> Condition:
             f"--where {text!r} is not a condition: write field, comparison, value, as in region=Asia."
             " Comparisons: = != < <= > >= ~ (contains) in exists."
         )
-    return Condition(field=found["field"], comparison=_COMPARISONS[word], value=found["value"])
+    return Condition(field=found["field"], operator=_COMPARISONS[word], value=found["value"])
 
 
 def parse_date(text: str) -> str:

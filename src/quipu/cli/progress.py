@@ -72,9 +72,11 @@ class _Bars:
             self._bars.advance(self._task(_DOCUMENTS, self._n_documents))
             return
         if told.stage == _READ:
-            self._n_documents = told.total
+            self._n_documents = told.n_total
         detail = one_line(told.detail, _MAX_DETAIL_CELLS)
-        self._bars.update(self._task(told.stage, told.total), completed=told.done, total=told.total, detail=detail)
+        self._bars.update(
+            self._task(told.stage, told.n_total), completed=told.n_done, total=told.n_total, detail=detail
+        )
 
     def _task(self, stage: str, total: int | None) -> TaskID:
         if stage not in self._task_by_stage:

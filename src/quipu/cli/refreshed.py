@@ -16,4 +16,4 @@ def render_refreshed(console: Console, report: RefreshResult) -> None:
     render_derivations(console, report.derivations)
     if report.usage:
         console.print(f"{spent(report.usage)}.")
-    render_unfinished(console, report.stopped, report.unsummarised)
+    render_unfinished(console, report.stopped, report.summary_failures)

@@ -26,8 +26,8 @@ def render_report(console: Console, found: ReportDetails) -> None:
         console.print(styled(_why_not_current(found), "yellow"))
     _print_entities(console, found)
     _print_chunks(console, found)
-    _print_groups(console, "Part of", found.above)
-    _print_groups(console, "Divided into", found.below)
+    _print_groups(console, "Part of", found.ancestors)
+    _print_groups(console, "Divided into", found.children)
     _print_beside(console, found)
 
 
@@ -92,14 +92,14 @@ def _print_groups(console: Console, heading: str, groups: Sequence[tuple[str, st
 
 
 def _print_beside(console: Console, found: ReportDetails) -> None:
-    if not found.beside:
+    if not found.neighbours:
         return
     listing = table("report", "title", "what connects them", title="Connected with")
-    for group, title, description in found.beside[:_MAX_ROWS]:
+    for group, title, description in found.neighbours[:_MAX_ROWS]:
         told = styled(one_line(description, _EXCERPT_CELLS))
         listing.add_row(group, styled(title or _NO_TITLE), told)
     console.print(listing)
-    _print_rest(console, len(found.beside), "report")
+    _print_rest(console, len(found.neighbours), "report")
 
 
 def _print_rest(console: Console, n: int, noun: str) -> None:

@@ -36,7 +36,7 @@ def render_cost(console: Console, report: TuningResult) -> None:
 def render_tuning(console: Console, report: TuningResult) -> None:
     """Print what was worked out and the differences it makes."""
     _render_sample(console, report)
-    console.print(styled(f"Worked out by {report.by}."))
+    console.print(styled(f"Worked out by {report.method}."))
     for note in report.notes:
         console.print(styled(note, "yellow"))
     if report.stopped:
@@ -48,7 +48,7 @@ def render_tuning(console: Console, report: TuningResult) -> None:
         console.print(styled("What a model is told with every text", "bold"))
         for line in report.prompt_diff.splitlines():
             console.print(styled(line, _STYLE_BY_MARK.get(line[:1], "")))
-    for each in report.compared:
+    for each in report.comparisons:
         console.print()
         _render_compared(console, each)
     if report.usage:

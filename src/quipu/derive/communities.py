@@ -45,9 +45,9 @@ async def read_state(view: ReadView, _context: DerivationContext) -> DerivationS
     return DerivationState(
         name=NAME,
         freshness=freshness,
-        holds=f"{format_count(n, 'community')} in {format_count(n_levels, 'level')}" if made is not None else "",
+        contents=f"{format_count(n, 'community')} in {format_count(n_levels, 'level')}" if made is not None else "",
         n_items=n,
-        n_stale=sum(each.n_unsettled for each in counts),
+        n_stale=sum(each.n_pending for each in counts),
         n_bytes=_ROW_BYTES * (n + counts[0].n_entities) if counts else 0,
     )
 
@@ -59,8 +59,8 @@ async def refresh(context: DerivationContext, rebuild: bool) -> DerivationResult
         stored = await view.clusters(Hierarchy.COMMUNITIES)
         is_anew = rebuild or made is None or made.identity != identity()
         if not is_anew and made is not None and not await _is_stale(view, made):
-            return DerivationResult(name=NAME, n_kept=len(stored))
-        graph = await read_pair_graph(view, await context.topology.of(view))
+            return DerivationResult(name=NAME, n_unchanged=len(stored))
+        graph = await read_pair_graph(view, await context.topology.open(view))
         came = await find_communities(graph.keys, view, context.store) if is_anew else []
         plan = await asyncio.to_thread(_divided, graph, [] if is_anew else stored, came, is_anew=is_anew)
         clusters = await asyncio.to_thread(plan.clusters, await plan.read(view))
@@ -68,12 +68,12 @@ async def refresh(context: DerivationContext, rebuild: bool) -> DerivationResult
         revision = view.revision
     partition = Partition(hierarchy=Hierarchy.COMMUNITIES, clusters=clusters, revision=revision)
     await context.store.commit(
-        Delta(partition=partition, made=[DerivationRecord(name=NAME, identity=identity(), revision=revision)])
+        Delta(partition=partition, derivations=[DerivationRecord(name=NAME, identity=identity(), revision=revision)])
     )
     n_kept = len({(each.id, each.inputs_hash) for each in stored} & {(each.id, each.inputs_hash) for each in clusters})
     n_lost = len({each.inputs_hash for each in reports} - {each.inputs_hash for each in clusters})
     notes = _notes(len(came), n_lost)
-    return DerivationResult(name=NAME, n_made=len(clusters) - n_kept, n_kept=n_kept, notes=notes)
+    return DerivationResult(name=NAME, n_built=len(clusters) - n_kept, n_unchanged=n_kept, notes=notes)
 
 
 async def estimate_rebuild(view: ReadView, context: DerivationContext) -> RebuildEstimate:
@@ -100,7 +100,7 @@ def _given_up(n: int) -> str:
 
 async def _is_stale(view: ReadView, made: DerivationRecord) -> bool:
     counts = await view.cluster_counts(Hierarchy.COMMUNITIES)
-    if made.identity != identity() or any(each.n_unsettled for each in counts):
+    if made.identity != identity() or any(each.n_pending for each in counts):
         return True
     changed = await view.changes_since(made.revision)
     return changed is None or len(changed.chunks) > 0

@@ -23,14 +23,14 @@ async def embed_stale(
     told of every commit.
     """
     done = 0
-    while texts := await store.stale_texts(embedder.identity, BATCH):
+    while texts := await store.texts_without_vector(embedder.identity, BATCH):
         ordered = sorted(texts.items(), key=lambda item: (len(item[1]), item[0]))  # models batch texts of one length
         total = done + len(texts) + (len(texts) == BATCH)  # a full batch may not be the last
         rows: list[VectorRow] = []
         try:
             for start in range(0, len(ordered), AT_ONCE):
                 rows += await _embed(dict(ordered[start : start + AT_ONCE]), embedder)
-                on_event(Progress(stage="embed", done=done + len(rows), total=total))
+                on_event(Progress(stage="embed", n_done=done + len(rows), n_total=total))
         finally:
             if rows:
                 await store.commit(Delta(vectors=sorted(rows, key=lambda row: row.text_hash)))

@@ -15,7 +15,7 @@ import numpy as np
 from quipu.algo.leiden import Community
 from quipu.model.chat import ChatRequest, ReplyLifetime, Role
 from quipu.model.cluster import Cluster, ClusterReport, Finding
-from quipu.model.derivation import IMPORTED, DerivationRecord
+from quipu.model.derivation import IMPORTED_COMMUNITIES, DerivationRecord
 from quipu.model.ids import digest
 from quipu.ports.reply_cache import ReplyCache
 from quipu.ports.store import ReadView, Store
@@ -32,8 +32,8 @@ async def keep_communities(
     payload = await asyncio.to_thread(_shape, came, keys)
     documents = tuple(each.id for each in await view.documents() if each.version)
     identity = digest("imported", payload)
-    await replies.keep(identity, payload, replace(_REQUEST, documents=documents), ())
-    return DerivationRecord(name=IMPORTED, identity=identity, revision=view.revision)
+    await replies.save_reply(identity, payload, replace(_REQUEST, documents=documents), ())
+    return DerivationRecord(name=IMPORTED_COMMUNITIES, identity=identity, revision=view.revision)
 
 
 async def find_communities(keys: Sequence[str], view: ReadView, replies: ReplyCache) -> list[Community]:
@@ -92,7 +92,7 @@ async def keep_reports(reports: Sequence[ClusterReport], view: ReadView, replies
             request = replace(_REQUEST, documents=documents.get(each.cluster, ()), lifetime=ReplyLifetime.ALL_DOCUMENTS)
             if request.documents:
                 request = replace(request, revision=view.revision)
-                tasks.create_task(replies.keep(_place_of(each.inputs_hash), _written(each), request, ()))
+                tasks.create_task(replies.save_reply(_place_of(each.inputs_hash), _written(each), request, ()))
 
 
 async def find_reports(clusters: Sequence[Cluster], store: Store) -> dict[str, ClusterReport]:
@@ -103,8 +103,8 @@ async def find_reports(clusters: Sequence[Cluster], store: Store) -> dict[str, C
 
 
 async def _payload(view: ReadView, replies: ReplyCache) -> str:
-    made = (await view.derivations()).get(IMPORTED)
-    return (made and await replies.find(made.identity)) or ""
+    made = (await view.derivations()).get(IMPORTED_COMMUNITIES)
+    return (made and await replies.find_reply(made.identity)) or ""
 
 
 def _shape(came: Sequence[Community], keys: Sequence[str]) -> str:

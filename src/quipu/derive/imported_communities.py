@@ -20,7 +20,7 @@ from quipu.derive.pair_graph import read_pair_graph
 from quipu.errors import Busy
 from quipu.model.cluster import Cluster, ClusterReport, Hierarchy, Partition
 from quipu.model.delta import Delta
-from quipu.model.derivation import ADOPTED, DerivationRecord
+from quipu.model.derivation import IMPORTED_GRAPH, DerivationRecord
 from quipu.model.imported_graph import ImportedCommunity, ImportedGraph, ImportedReport
 from quipu.ports.store import ReadView, Store
 from quipu.text.names import entity_key
@@ -44,7 +44,7 @@ async def is_imported(graph: ImportedGraph, store: Store) -> bool:
     async with store.view() as view:
         made = await view.derivations()
     are_kept = communities.NAME in made and (reports.NAME in made or not graph.reports)
-    return are_kept and ADOPTED in made and made[ADOPTED].identity == graph.identity
+    return are_kept and IMPORTED_GRAPH in made and made[IMPORTED_GRAPH].identity == graph.identity
 
 
 async def import_communities(context: DerivationContext, graph: ImportedGraph) -> CommunityImportResult:
@@ -61,7 +61,9 @@ async def import_communities(context: DerivationContext, graph: ImportedGraph) -
         if not plan.adopted.n_communities:
             return plan.adopted
         partition, told = plan.partition, plan.told
-        committed = await context.store.commit(Delta(partition=partition, reports=told, made=_notes(partition, told)))
+        committed = await context.store.commit(
+            Delta(partition=partition, reports=told, derivations=_notes(partition, told))
+        )
         if not committed.n_outdated:
             break  # else something was said of the entities meanwhile, and reports were not taken
     else:
@@ -70,11 +72,11 @@ async def import_communities(context: DerivationContext, graph: ImportedGraph) -
             " of their entities.",
             remedy="Import the same again when nothing is being added.",
         )
-    made = DerivationRecord(name=ADOPTED, identity=graph.identity, revision=partition.revision)
+    made = DerivationRecord(name=IMPORTED_GRAPH, identity=graph.identity, revision=partition.revision)
     async with context.store.view() as view:
         await keep_reports(told, view, context.store)
         imported = await keep_communities(plan.came, plan.keys, view, context.store)
-    await context.store.commit(Delta(made=[made, imported]))
+    await context.store.commit(Delta(derivations=[made, imported]))
     return plan.adopted
 
 
@@ -100,7 +102,7 @@ class _Plan:
 
 
 async def _planned(graph: ImportedGraph, view: ReadView, context: DerivationContext) -> _Plan:
-    pairs = await read_pair_graph(view, await context.topology.of(view))
+    pairs = await read_pair_graph(view, await context.topology.open(view))
     place = {key: at for at, key in enumerate(pairs.keys)}
     names = {name for each in graph.communities for name in each.entities if entity_key(name) not in place}
     found = _communities(graph.communities, place)

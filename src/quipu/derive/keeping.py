@@ -14,7 +14,7 @@ async def state_of(view: ReadView, name: str, identity: str, *, what: str, n_byt
     return DerivationState(
         name=name,
         freshness=Freshness.MISSING if made is None else Freshness.STALE if is_stale else Freshness.FRESH,
-        holds=format_count(held.n_items, what) if made is not None else "",
+        contents=format_count(held.n_items, what) if made is not None else "",
         n_items=held.n_items,
         n_stale=held.n_stale,
         n_bytes=held.n_items * n_bytes_each,
@@ -34,7 +34,7 @@ async def keep(store: Store, name: str, identity: str, *, synonyms: SynonymUpdat
     async with store.view() as view:
         revision = view.revision
     made = DerivationRecord(name=name, identity=identity, revision=revision)
-    await store.commit(Delta(made=[made], synonyms=synonyms))
+    await store.commit(Delta(derivations=[made], synonyms=synonyms))
 
 
 async def held(store: Store, name: str) -> DerivationCounts:

@@ -28,7 +28,7 @@ async def refresh(context: DerivationContext, rebuild: bool) -> DerivationResult
     n_missing = (await held(context.store, NAMES)).n_stale
     await embed_stale(context.store, context.embedder, context.on_event, context.on_embedded)
     now = await held(context.store, NAMES)
-    return DerivationResult(name=NAMES, n_made=n_missing, n_kept=max(now.n_items - n_missing, 0))
+    return DerivationResult(name=NAMES, n_built=n_missing, n_unchanged=max(now.n_items - n_missing, 0))
 
 
 DERIVATION = Derivation(

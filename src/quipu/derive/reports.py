@@ -56,7 +56,7 @@ async def read_state(view: ReadView, context: DerivationContext) -> DerivationSt
     return DerivationState(
         name=NAME,
         freshness=Freshness.MISSING if made is None else freshness,
-        holds=format_count(n_reports, "report") if made is not None else "",
+        contents=format_count(n_reports, "report") if made is not None else "",
         n_items=n_reports,
         n_stale=len(clusters),
         n_bytes=_REPORT_BYTES * n_reports,
@@ -94,7 +94,7 @@ async def refresh(context: DerivationContext, rebuild: bool) -> DerivationResult
         tree = Tree(await view.clusters(Hierarchy.COMMUNITIES))
         is_anew = rebuild or (made is not None and made.identity != IDENTITY)
         wanted = await _to_write_anew(view) if is_anew else await _unreported(view, context)
-    note = Delta(made=[DerivationRecord(name=NAME, identity=IDENTITY, revision=revision)])
+    note = Delta(derivations=[DerivationRecord(name=NAME, identity=IDENTITY, revision=revision)])
     if made is None:
         await context.store.commit(note)
     imported = await find_reports([tree.by_id[each] for each in wanted], context.store)
@@ -140,7 +140,7 @@ class _Run:
 
         def on_done(n: int) -> None:
             self.done["reported"] = before + n
-            self.context.on_event(Progress(stage=NAME, done=before + n, total=self.total))
+            self.context.on_event(Progress(stage=NAME, n_done=before + n, n_total=self.total))
 
         work: Work[str, Material, Written | _Failed] = Work(read=self._read, write=self._write, keep=self._keep)
         await write_all(ready, work, n_at_once=2 * self.context.n_ahead, on_done=on_done)
@@ -153,8 +153,8 @@ class _Run:
         notes = () if calls else ("written without a language model: names and sentences of the documents",)
         return DerivationResult(
             name=NAME,
-            n_made=self.done["made"],
-            n_kept=n_kept,
+            n_built=self.done["made"],
+            n_unchanged=n_kept,
             n_calls=calls.n_asked if calls else 0,
             n_reused=calls.n_reused if calls else 0,
             failed=tuple(sorted(self.failed)),
@@ -169,7 +169,7 @@ class _Run:
         async with self.context.store.view() as view:
             now = {each.id: each.inputs_hash for each in await view.clusters(Hierarchy.COMMUNITIES, ids)}
             same = [each for each in ids if now.get(each) and now[each] == self.tree.by_id[each].inputs_hash]
-            topology = await self.context.topology.of(view)
+            topology = await self.context.topology.open(view)
             return await read_material(same, self.tree, view, topology, self.context.tokenizer)
 
     async def _write(self, material: Material) -> Written | _Failed | None:

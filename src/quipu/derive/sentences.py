@@ -41,13 +41,13 @@ async def refresh(context: DerivationContext, rebuild: bool) -> DerivationResult
         divided = [ChunkSentences(chunk=chunk.id, spans=sentence_spans(chunk.text)) for chunk in chunks]
         await context.store.commit(Delta(sentences=divided))
         n_done += len(divided)
-        context.on_event(Progress(stage=SENTENCES, done=n_done, total=max(before.n_stale, n_done)))
+        context.on_event(Progress(stage=SENTENCES, n_done=n_done, n_total=max(before.n_stale, n_done)))
     if rules and rules != _IDENTITY:
         await keep(context.store, SENTENCES, _IDENTITY)
     await embed_stale(context.store, context.embedder, context.on_event, context.on_embedded)
     n_items = (await held(context.store, SENTENCES)).n_items
     n_kept = 0 if is_anew else min(before.n_items, n_items)
-    return DerivationResult(name=SENTENCES, n_made=n_items - n_kept, n_kept=n_kept)
+    return DerivationResult(name=SENTENCES, n_built=n_items - n_kept, n_unchanged=n_kept)
 
 
 async def _undivided_chunks(store: Store) -> AsyncIterator[list[Chunk]]:

@@ -21,12 +21,12 @@ async def summarise_stale(
     `llm` keeps its replies, so that what was asked before costs nothing. Raises Unavailable or OverBudget where no call
     can be made any more, when all that was done is committed.
     """
-    owners = await store.unsummarised()
+    owners = await store.summary_targets()
     n_at_once = 2 * options.n_ahead
     run = _Run(store=store, calls=Calls(llm, n_at_once), tokenizer=tokenizer, options=options)
 
     def on_done(done: int) -> None:
-        on_event(Progress(stage="summarise", done=done, total=len(owners)))
+        on_event(Progress(stage="summarise", n_done=done, n_total=len(owners)))
 
     work: Work[SummaryTarget, SummaryTask, Summary | SummaryFailure] = Work(
         read=run.read, write=run.write, keep=run.keep
@@ -58,7 +58,7 @@ class _Run:
         except (Unavailable, OverBudget):
             return None
         except QuipuError as error:
-            return SummaryFailure(owner=task.owner, error=str(error))
+            return SummaryFailure(target=task.target, error=str(error))
 
     async def keep(self, arrived: Sequence[Summary | SummaryFailure]) -> None:
         """Commit what has been written."""
@@ -69,5 +69,5 @@ class _Run:
             self.report,
             n_done=self.report.n_done + len(written) - n_outdated,
             n_outdated=self.report.n_outdated + n_outdated,
-            failed=tuple(sorted((*self.report.failed, *failed), key=lambda each: each.owner)),
+            failed=tuple(sorted((*self.report.failed, *failed), key=lambda each: each.target)),
         )

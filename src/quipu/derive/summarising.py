@@ -55,7 +55,7 @@ async def write_summary(task: SummaryTask, ask: Ask, tokenizer: Tokenizer, optio
     )
     written = await _Writer(task.names, said, ask, options, task.revision).write(tree)
     model = f"{written.model} summary/{prompt.VERSION}"
-    return Summary(owner=task.owner, inputs_hash=task.inputs_hash, text=written.text, model=model)
+    return Summary(target=task.target, inputs_hash=task.inputs_hash, text=written.text, model=model)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class _Writer:
                 raise each
             parts.append(each)
         request = self._request([part.text for part in parts])
-        return await self._reply_to(replace(request, made_from=tuple(sorted({part.key for part in parts}))))
+        return await self._reply_to(replace(request, source_replies=tuple(sorted({part.key for part in parts}))))
 
     async def _reply_to(self, request: ChatRequest) -> _Written:
         """Return the reply to a request; a kept one that is of no use is asked for anew."""

@@ -29,16 +29,16 @@ async def read_state(view: ReadView, context: DerivationContext) -> DerivationSt
 async def refresh(context: DerivationContext, rebuild: bool) -> DerivationResult:
     """Compare the names that are new with all names; what is found is committed as it comes."""
     if rebuild or await kept_by(context.store, SYNONYMS) != _IDENTITY:
-        await keep(context.store, SYNONYMS, _IDENTITY, synonyms=SynonymUpdate(anew=True))
+        await keep(context.store, SYNONYMS, _IDENTITY, synonyms=SynonymUpdate(reset=True))
     before = await held(context.store, SYNONYMS)
     n_compared = 0
     while compared := await _compare(context):
         await context.store.commit(Delta(synonyms=compared))
         n_compared += len(compared.names)
-        context.on_event(Progress(stage=SYNONYMS, done=n_compared, total=max(before.n_stale, n_compared)))
+        context.on_event(Progress(stage=SYNONYMS, n_done=n_compared, n_total=max(before.n_stale, n_compared)))
     after = await held(context.store, SYNONYMS)
     return DerivationResult(
-        name=SYNONYMS, n_made=max(after.n_items - before.n_items, 0), n_kept=min(before.n_items, after.n_items)
+        name=SYNONYMS, n_built=max(after.n_items - before.n_items, 0), n_unchanged=min(before.n_items, after.n_items)
     )
 
 
@@ -49,7 +49,7 @@ async def _compare(context: DerivationContext) -> SynonymUpdate | None:
         if not names:
             return None
         telling = [key for key in names if is_telling(key)]
-        alike = await context.vectors.alike(view, VectorSpace.NAME, telling, min_score=MIN_COSINE)
+        alike = await context.vectors.similar_pairs(view, VectorSpace.NAME, telling, min_score=MIN_COSINE)
         pairs = [
             SynonymPair(first=pair.first, second=pair.second, similarity=min(pair.score, 1.0))
             for pair in alike

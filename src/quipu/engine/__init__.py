@@ -185,7 +185,7 @@ class Quipu:
         for start in range(0, len(ids), REMOVE_BATCH):
             await self._store.commit(Delta(remove=ids[start : start + REMOVE_BATCH]))
             n_removed = min(start + REMOVE_BATCH, len(ids))
-            on_event(Progress(stage="remove", done=n_removed, total=len(ids)))
+            on_event(Progress(stage="remove", n_done=n_removed, n_total=len(ids)))
         return RemoveResult(removed=ids, refreshed=await self.refresh(on_event=on_event))
 
     async def cancel(self, ids: Sequence[str]) -> int:
@@ -195,13 +195,13 @@ class Quipu:
         """
         ids = lookups.unique_ids(ids)
         await self._check_documents(ids)
-        return len(await self._store.cancel(ids))
+        return len(await self._store.cancel_jobs(ids))
 
     async def retry(self, ids: Sequence[str] | None = None) -> int:
         """Queue failed documents, and failed chunks of partial ones, again (all, or these); return how many."""
         ids = None if ids is None else lookups.unique_ids(ids)
         await self._check_documents(ids or ())
-        return await self._store.retry(ids)
+        return await self._store.retry_jobs(ids)
 
     async def refresh(
         self, names: Sequence[str] = (), *, rebuild: bool = False, on_event: EventSink = ignore_event
@@ -357,7 +357,7 @@ class Quipu:
 
     async def damage(self) -> list[str]:
         """Return what the database finds wrong with its files, in words; quicker than `verify`, which includes it."""
-        return await self._store.damage()
+        return await self._store.check_integrity()
 
     async def dump(self) -> AsyncIterator[str]:
         """Yield the canonical state as JSON lines: equal documents give equal bytes, whatever their history."""
@@ -383,7 +383,7 @@ class Quipu:
         return run.result(enqueued, work, refreshed, finished=finished, counts=counts, notes=self._model_check.notes)
 
     async def _refresh(self, components: Components, on_event: EventSink, scope: RefreshScope) -> RefreshResult:
-        await self._store.wipe()
+        await self._store.erase_deleted_text()
         async with self._lease(components):
             return await refresh_index(components, on_event, scope)
 

@@ -142,7 +142,7 @@ class MatchingVectors:
 
     async def run(self, work: Callable[[], Awaitable[T]], call: ServiceCall) -> T:
         """Return what `work` returns."""
-        await self._store.use_embedder(self._embedder.identity, self._embedder.dimension)
+        await self._store.set_embedder(self._embedder.identity, self._embedder.dimension)
         return await work()
 
 

@@ -50,7 +50,7 @@ async def compare_strategies(
     async with components.store.view(query.filter) as view:
         rows = [await _with_names(row, view) for row in rows]
     return Comparison(
-        question=query.text, compared=tuple(rows), overlaps=overlaps(rows), left_out=tuple(left_out.items())
+        question=query.text, results=tuple(rows), overlaps=overlaps(rows), skipped=tuple(left_out.items())
     )
 
 

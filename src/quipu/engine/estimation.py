@@ -119,7 +119,7 @@ async def _read_sample(
     def on_outcome(n_chunks: int, *, is_new: bool) -> None:
         nonlocal n_done
         n_done += 1
-        on_event(Progress(stage="sample", done=n_done, total=len(chunks)))
+        on_event(Progress(stage="sample", n_done=n_done, n_total=len(chunks)))
 
     requests = ExtractionBatch.of(chunks)
     requests.is_sample = True

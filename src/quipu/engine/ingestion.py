@@ -97,7 +97,7 @@ class ModelCheck:
         if self._is_checked:
             return
         if self._store and self._embedder:
-            await self._store.use_embedder(self._embedder.identity, self._embedder.dimension)
+            await self._store.set_embedder(self._embedder.identity, self._embedder.dimension)
         try:
             self.notes = await models.check(models.meter)
             await extractor.check()
@@ -181,7 +181,7 @@ class IngestRun:
             n_removed=work.n_removed,
             n_embedded=refreshed.n_embedded,
             n_summarised=refreshed.n_summarised,
-            unsummarised=refreshed.unsummarised,
+            summary_failures=refreshed.summary_failures,
             skipped=tuple(enqueued.skipped.n_by_suffix.items()) if enqueued.skipped else (),
             extractor=self.components.ingest_config.extractor.description,
             seconds=self.seconds,
@@ -191,9 +191,9 @@ class IngestRun:
             ),
             usage=self.components.models.meter.rows(),
             notes=tuple(notes),
-            n_read_otherwise=enqueued.n_by_other_reader.total(),
-            read_otherwise_by=tuple(sorted(enqueued.n_by_other_reader)),
-            readers=tuple(counts.readers.items()),
+            n_other_extractor=enqueued.n_by_other_reader.total(),
+            other_extractors=tuple(sorted(enqueued.n_by_other_reader)),
+            extractors=tuple(counts.extractors.items()),
             derivations=refreshed.derivations,
         )
 
@@ -218,7 +218,7 @@ async def ingest_imported_graph(
     from quipu.ingest.graph_import.documents import import_documents  # noqa: PLC0415
 
     components = run.components
-    await components.store.use_embedder(components.embedder.identity, components.embedder.dimension)
+    await components.store.set_embedder(components.embedder.identity, components.embedder.dimension)
     published = await import_documents(graph, components.store, components.ingest_config, on_event)
     imported = CommunityImportResult()
     if graph.communities and not await is_imported(graph, components.store):
@@ -226,7 +226,7 @@ async def ingest_imported_graph(
             imported = await import_communities(components.derivation_context(on_event), graph)
         if not (imported.n_communities or graph.documents):
             raise InvalidInput(
-                f"{graph.communities[0].where}: none of the entities in the communities is in the index.",
+                f"{graph.communities[0].location}: none of the entities in the communities is in the index.",
                 remedy="Import the documents they come from first, or in the same call.",
             )
     return ImportResult(
@@ -238,7 +238,7 @@ async def ingest_imported_graph(
         n_communities=imported.n_communities,
         n_reports=imported.n_reports,
         unknown=imported.unknown,
-        left_out=graph.left_out,
+        omissions=graph.omissions,
         refreshed=await refresh(),
         seconds=run.seconds,
         usage=components.models.meter.rows(),

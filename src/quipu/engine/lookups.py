@@ -54,13 +54,13 @@ async def chunk(view: ReadView, chunk_id: str) -> ChunkFacts:
 
 async def entity(view: ReadView, name: str) -> EntityDetails:
     """Return what the index holds about a name, alias or key. Raises NotFound with near matches."""
-    keys = (await view.named([entity_key(name)])).get(entity_key(name), ())
+    keys = (await view.keys_by_name([entity_key(name)])).get(entity_key(name), ())
     entities = await view.entities(keys[:1])
     if not entities:
         near = await view.entities([hit.id for hit in await view.search_entities(entity_key(name), 3)])
         raise NotFound(f"There is no entity {name!r}.", remedy=_did_you_mean([entity.name for entity in near]))
     key = entities[0].key
-    relations = sorted(await view.incident([key]), key=lambda relation: (-relation.weight, relation.id))
+    relations = sorted(await view.incident_relations([key]), key=lambda relation: (-relation.weight, relation.id))
     counts = (await view.chunks_of_entities([key], MAX_LISTED)).get(key, {})
     chunks = tuple((chunk, counts[chunk.id]) for chunk in await view.chunks(list(counts)))
     claims = (await view.claims_of_entities([key], MAX_LISTED)).get(key, ())
@@ -74,7 +74,7 @@ async def relation(view: ReadView, first: str, second: str) -> RelationDetails:
     source = entity_key(first)
     relations = await view.relations([relation_id(source, entity_key(second))])
     if not relations:
-        near = sorted(await view.incident([source]), key=lambda relation: (-relation.weight, relation.id))[:3]
+        near = sorted(await view.incident_relations([source]), key=lambda relation: (-relation.weight, relation.id))[:3]
         others = [relation.target_name if relation.source == source else relation.source_name for relation in near]
         remedy = f"{first} relates to {', '.join(others)}." if others else "`quipu search` finds names."
         raise NotFound(f"Nothing relates {first!r} to {second!r}.", remedy=remedy)
@@ -192,9 +192,9 @@ async def _report_details(view: ReadView, family: _ClusterFamily) -> ReportDetai
         is_current=report is not None and report.inputs_hash == cluster.inputs_hash,
         entities=tuple(await _most_connected_entities(view, family)),
         chunks=tuple(await view.chunks(report.chunks if report else ())),
-        above=tuple((ancestor, _title(report_by_cluster, ancestor)) for ancestor in family.ancestors),
-        below=tuple((child, _title(report_by_cluster, child)) for child in family.children),
-        beside=tuple(
+        ancestors=tuple((ancestor, _title(report_by_cluster, ancestor)) for ancestor in family.ancestors),
+        children=tuple((child, _title(report_by_cluster, child)) for child in family.children),
+        neighbours=tuple(
             (neighbour, _title(report_by_cluster, neighbour), relation.description)
             for neighbour, relation in zip(neighbours, relations, strict=True)
         ),

@@ -16,7 +16,7 @@ from quipu.errors import Busy, Mismatch, OverBudget, Overloaded, Refused, TooLon
 from quipu.ingest.workers import lease_heartbeat
 from quipu.model.chat import Role
 from quipu.model.delta import Delta
-from quipu.model.derivation import ADOPTED, IMPORTED, DerivationResult
+from quipu.model.derivation import IMPORTED_COMMUNITIES, IMPORTED_GRAPH, DerivationResult
 from quipu.model.event import EventSink, Progress
 from quipu.model.results import RefreshResult
 from quipu.ports.store import ReadView, Store
@@ -62,13 +62,13 @@ async def derivation_lease(store: Store, models: Models) -> AsyncIterator[None]:
         yield
         return
     try:  # starts here: a cancelled acquire may still have succeeded
-        while not await store.begin_deriving():  # noqa: ASYNC110 - no event reaches us from another process
+        while not await store.acquire_derivation_lease():  # noqa: ASYNC110 - no event reaches us from another process
             await asyncio.sleep(POLL_S)
         async with lease_heartbeat(store):
             yield
     finally:
         with suppress(Busy):  # the lease will end by itself
-            await asyncio.shield(store.end_deriving())
+            await asyncio.shield(store.release_derivation_lease())
 
 
 async def refresh_index(components: Components, on_event: EventSink, scope: RefreshScope) -> RefreshResult:
@@ -106,7 +106,9 @@ async def drop_derivations(components: Components, names: Sequence[str]) -> tupl
         if derivation.name in chosen and derivation.name in existing
     )
     if dropped:
-        imported = (ADOPTED, IMPORTED) if COMMUNITIES in dropped else ()  # else the next refresh would restore them
+        imported = (
+            (IMPORTED_GRAPH, IMPORTED_COMMUNITIES) if COMMUNITIES in dropped else ()
+        )  # else the next refresh would restore them
         await components.store.commit(Delta(drop=(*dropped, *imported)))
     return dropped
 
@@ -138,7 +140,7 @@ async def _summarise(components: Components, on_event: EventSink) -> RefreshResu
         )
     except (OverBudget, Unavailable) as error:
         return RefreshResult(stopped=str(error))
-    return RefreshResult(n_summarised=result.n_done, unsummarised=result.failed)
+    return RefreshResult(n_summarised=result.n_done, summary_failures=result.failed)
 
 
 @dataclass(slots=True)
@@ -159,7 +161,7 @@ class _RefreshRun:
         """Compute the missing vectors; none where the vectors of the index come from another embedder."""
         store, embedder = self.components.store, self.components.embedder
         try:
-            await store.use_embedder(embedder.identity, embedder.dimension)
+            await store.set_embedder(embedder.identity, embedder.dimension)
             await embed_stale(store, embedder, self.on_event, self.count_embedded)
         except Mismatch as error:
             self.mismatch = str(error)
@@ -188,7 +190,7 @@ class _RefreshRun:
         reason_by_name: dict[str, str] = {}
         for n_done, derivation in enumerate(derivations):
             name = derivation.name
-            self.on_event(Progress(stage="derive", done=n_done, total=len(derivations), detail=name))
+            self.on_event(Progress(stage="derive", n_done=n_done, n_total=len(derivations), detail=name))
             reasons = [derivation.unavailable_reason(), *(reason_by_name.get(need, "") for need in derivation.needs)]
             if reason := next(filter(None, reasons), ""):
                 reason_by_name[name] = reason
@@ -206,7 +208,7 @@ class _RefreshRun:
             await self.embed()
             await self.catch_up()
         if derivations:
-            self.on_event(Progress(stage="derive", done=len(derivations), total=len(derivations)))
+            self.on_event(Progress(stage="derive", n_done=len(derivations), n_total=len(derivations)))
 
     async def _refresh(self, derivation: Derivation, *, is_rebuild: bool) -> DerivationResult:
         context = replace(self.components.derivation_context(self.on_event), on_embedded=self.count_embedded)

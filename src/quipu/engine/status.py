@@ -84,7 +84,7 @@ class DerivationStates:
         cost = reduce(RefreshCost.__add__, (state.cost for state in missing))
         implied = {need for derivation in self.catalog if derivation.name in names for need in derivation.needs}
         arguments = " ".join(name for name in names if name not in implied)
-        hindrances = dict.fromkeys(state.hindrance for state in missing if state.hindrance)
+        hindrances = dict.fromkeys(state.unavailable_reason for state in missing if state.unavailable_reason)
         command = f"un `quipu refresh {arguments}` ({format_cost(cost)}), or ask with --auto-refresh."
         return Stale(
             f"The strategy '{strategy.name}' needs what has not been made: {', '.join(names)}.",
@@ -108,7 +108,7 @@ class DerivationStates:
         # A derivation that is not kept up to date counts as missing, even if some of its rows are still there.
         freshness = state.freshness if is_kept else Freshness.MISSING
         cost = with_price(state.cost, self.price)
-        return replace(state, freshness=freshness, cost=cost, hindrance=derivation.unavailable_reason())
+        return replace(state, freshness=freshness, cost=cost, unavailable_reason=derivation.unavailable_reason())
 
     async def _with_rebuild_cost(
         self, view: ReadView, derivation: Derivation, state: DerivationState
@@ -116,10 +116,10 @@ class DerivationStates:
         if (
             derivation.estimate_rebuild is None or state.freshness is Freshness.MISSING
         ):  # then refreshing it costs the same
-            return replace(state, is_anew=True)
+            return replace(state, is_rebuild=True)
         rebuild = await derivation.estimate_rebuild(view, self.context)
-        holds = "; ".join(filter(None, (state.holds, rebuild.note)))
-        return replace(state, is_anew=True, holds=holds, cost=with_price(rebuild.cost, self.price))
+        holds = "; ".join(filter(None, (state.contents, rebuild.note)))
+        return replace(state, is_rebuild=True, contents=holds, cost=with_price(rebuild.cost, self.price))
 
 
 def derivation_states(components: Components) -> DerivationStates:
@@ -137,13 +137,13 @@ def with_price(cost: RefreshCost, price: Price | None) -> RefreshCost:
     """Return a cost with its amount of money, where the price is known."""
     if price is None or not cost.n_calls:
         return cost
-    return replace(cost, money=price.of(TokenCount(input=cost.input_tokens, output=cost.output_tokens)))
+    return replace(cost, money=price.cost(TokenCount(input=cost.input_tokens, output=cost.output_tokens)))
 
 
 def _stale_note(state: DerivationState) -> str:
     n_stale = f" ({state.n_stale:,} to do)" if state.n_stale else ""  # a share would mislead: not all items exist yet
     note = f"not up to date: {state.name}{n_stale}"
-    return f"{note}; {state.hindrance}" if state.hindrance else with_remedy(note)
+    return f"{note}; {state.unavailable_reason}" if state.unavailable_reason else with_remedy(note)
 
 
 async def read_status(components: Components, states: DerivationStates) -> IndexStatus:
@@ -153,7 +153,7 @@ async def read_status(components: Components, states: DerivationStates) -> Index
     async with components.store.view() as view:
         counts = await view.counts()
         on_demand = await states.read(view, components.catalog)
-        stale = await view.stale()
+        stale = await view.stale_notes()
         revision = view.revision
     always = await asyncio.to_thread(_always_derived, components, counts, (identity, dimension))
     behind = [state.name for state in on_demand if state.freshness is Freshness.STALE]
@@ -177,7 +177,7 @@ async def read_status(components: Components, states: DerivationStates) -> Index
         n_bytes=await asyncio.to_thread(folder_size, components.path),
         schema=components.store.schema,
         models=components.models.names(),
-        readers=tuple(counts.readers.items()),
+        extractors=tuple(counts.extractors.items()),
         derivations=(*always, *on_demand),
     )
 
@@ -223,7 +223,7 @@ def _always_derived(
         DerivationState(
             name="summaries",
             freshness=_freshness(n_unsummarised),
-            holds="for more descriptions than are shown" if has_model else "none written: no language model",
+            contents="for more descriptions than are shown" if has_model else "none written: no language model",
             n_items=counts.n_unsummarised,
             n_stale=n_unsummarised,
             cost=RefreshCost(n_calls=n_unsummarised),
@@ -231,7 +231,7 @@ def _always_derived(
         DerivationState(
             name="vectors",
             freshness=_freshness(counts.stale_vectors),
-            holds=f"{counts.vectors:,} by {identity}",
+            contents=f"{counts.vectors:,} by {identity}",
             n_items=counts.vectors,
             n_stale=counts.stale_vectors,
             n_bytes=_FLOAT16_BYTES * dimension * counts.vectors + folder_size(components.path / "vectors"),
@@ -240,7 +240,7 @@ def _always_derived(
         DerivationState(
             name="topology",
             freshness=Freshness.FRESH,  # what its file lacks is read from the store when it is used
-            holds=f"{format_count(counts.entities, 'entity')} in {format_count(counts.chunks, 'chunk')}",
+            contents=f"{format_count(counts.entities, 'entity')} in {format_count(counts.chunks, 'chunk')}",
             n_items=counts.entities,
             n_bytes=folder_size(components.path / "topology"),
         ),
@@ -252,9 +252,9 @@ def _full_text(counts: IndexCounts) -> DerivationState:
     return DerivationState(
         name="full text and links",
         freshness=Freshness.FRESH,
-        holds=f"{format_count(counts.chunks, 'chunk')}, {format_count(counts.links, 'link')}",
+        contents=f"{format_count(counts.chunks, 'chunk')}, {format_count(counts.links, 'link')}",
         n_items=counts.chunks,
-        is_anew=True,
+        is_rebuild=True,
     )
 
 

@@ -89,7 +89,7 @@ async def _costed(work: Work, _parts: Components, _on_event: EventSink) -> Tunin
     return TuningResult(
         file="",
         ontology=Ontology(),
-        by=work.means.by,
+        method=work.means.by,
         n_documents=work.origin.n_documents,
         cost=cost,
         origin=work.origin,

@@ -76,13 +76,13 @@ async def survey_documents(
             indexed = indexed_by_id.get(source.id)
             status = change_status(indexed, source, config)
             if indexed and status is ChangeStatus.READ_OTHERWISE and not reread:
-                survey.n_by_other_reader[indexed.reader] += 1
+                survey.n_by_other_reader[indexed.extractor] += 1
                 survey.n_unchanged += 1
             elif status is ChangeStatus.UNCHANGED:
                 survey.n_unchanged += 1
             else:
                 await _survey_document(source, store, config, survey)
-        on_event(Progress(stage="read", done=survey.n_documents, total=survey.n_documents))
+        on_event(Progress(stage="read", n_done=survey.n_documents, n_total=survey.n_documents))
     return survey
 
 
@@ -113,12 +113,12 @@ def estimate_cost(
     return Estimate(
         n_documents=survey.n_documents,
         n_unchanged=survey.n_unchanged,
-        n_read_otherwise=survey.n_by_other_reader.total(),
-        read_otherwise_by=tuple(sorted(survey.n_by_other_reader)),
+        n_other_extractor=survey.n_by_other_reader.total(),
+        other_extractors=tuple(sorted(survey.n_by_other_reader)),
         extractor=config.extractor.description,
         n_unreadable=survey.n_unreadable,
         n_chunks=survey.n_chunks,
-        n_known=survey.n_chunks - n_chunks,
+        n_cached=survey.n_chunks - n_chunks,
         model=model,
         basis=basis,
         calls=calls,

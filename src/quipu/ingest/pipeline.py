@@ -70,11 +70,11 @@ _ChunkedJob = tuple[Job, ChunkedDocument]
 
 async def process_queue(store: Store, config: IngestConfig, result: PipelineResult, on_event: EventSink) -> None:
     """Process queued documents until none is left, and add to `result`. A document that cannot be read fails alone."""
-    await store.release()  # jobs that an earlier run could not give back because the index was busy
+    await store.release_jobs()  # jobs that an earlier run could not give back because the index was busy
     run = _PipelineRun(store, config, result, on_event)
     async with _job_leases(store), WorkerPool(config.extractor.n_ahead) as pool:
         while result.stopped is None:
-            if jobs := await store.claim(MAX_JOBS):
+            if jobs := await store.claim_jobs(MAX_JOBS):
                 await run.process(jobs, pool)
             elif pool.is_idle:
                 break
@@ -100,7 +100,7 @@ class _PipelineRun:
             except (OverBudget, Unavailable) as error:  # of the embedder: the documents go back to the queue
                 self._result.stopped = self._result.stopped or error
                 return
-            still_claimed = await self._store.advance([job.id for job, _ in chunked], DocumentStatus.EXTRACTING)
+            still_claimed = await self._store.advance_jobs([job.id for job, _ in chunked], DocumentStatus.EXTRACTING)
             chunked = [(job, document) for job, document in chunked if job.id in still_claimed]
             n_chunks = sum(len(document.chunks) for _, document in chunked)
             pool.start(partial(self._extract_and_commit, chunked, failed), n_chunks)
@@ -145,7 +145,7 @@ class _PipelineRun:
             on_finished(n_chunks)
             if is_new:
                 self._n_outcomes += 1
-                self._on_event(Progress(stage="extract", done=self._n_outcomes, total=self._n_inputs))
+                self._on_event(Progress(stage="extract", n_done=self._n_outcomes, n_total=self._n_inputs))
 
         result.n_reused += await batch.reuse_replies(self._store, on_outcome)
         self._n_inputs += len(batch.missing)
@@ -272,4 +272,4 @@ async def _job_leases(store: Store) -> AsyncIterator[None]:
             yield
     finally:
         with suppress(Busy):  # the next run, or another process after the lease has ended, takes the jobs
-            await asyncio.shield(store.release())
+            await asyncio.shield(store.release_jobs())

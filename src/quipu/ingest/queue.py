@@ -63,7 +63,7 @@ async def enqueue_documents(
             indexed = indexed_by_id.get(source.id)
             status = change_status(indexed, source, config)
             if indexed and status is ChangeStatus.READ_OTHERWISE and not reread:
-                result.n_by_other_reader[indexed.reader] += 1
+                result.n_by_other_reader[indexed.extractor] += 1
                 result.unchanged.append(source.id)
             elif status is ChangeStatus.UNCHANGED:
                 result.unchanged.append(source.id)
@@ -74,7 +74,7 @@ async def enqueue_documents(
             await prepare()
             await store.commit(Delta(enqueue=queued))
         n_read = len(result.added) + len(result.updated) + len(result.unchanged)
-        on_event(Progress(stage="read", done=n_read, total=n_read))
+        on_event(Progress(stage="read", n_done=n_read, n_total=n_read))
     return result
 
 

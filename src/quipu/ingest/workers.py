@@ -93,7 +93,7 @@ async def lease_heartbeat(store: Store) -> AsyncIterator[None]:
         while True:
             await asyncio.sleep(store.lease_s / 3)
             with suppress(QuipuError):  # busy, or a full disk: the next beat comes before the lease ends
-                await store.renew()
+                await store.renew_leases()
 
     task = asyncio.create_task(beat())
     try:

@@ -1,1 +1,1 @@
-"""Plain frozen data, with no behaviour beyond what their fields imply."""
+"""The data model: frozen dataclasses without I/O, used by every other layer."""

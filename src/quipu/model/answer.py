@@ -1,4 +1,4 @@
-"""Answers: text with numbered citations, each resolved to a document and a span of characters."""
+"""Answers: a text with numbered citations, and the comparison of several strategies' answers."""
 
 from dataclasses import dataclass
 
@@ -8,10 +8,10 @@ from quipu.model.usage import UsageRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Citation:
-    """The source of a statement: characters [start, end) of the document's text, and the words there.
+    """The source of a statement: characters [start, end) of a document's text, quoted in `quote`.
 
-    The document's text is what its parser kept of it: of Markdown the body after the front matter, of HTML the readable
-    text. `quipu show document ID` prints it. `page` is the one the words begin on, where the format has pages.
+    The document's text is the parsed text: Markdown without front matter, HTML reduced to its readable text.
+    `quipu show document ID` prints it. `page` is the page where the quote begins, if the format has pages.
     """
 
     number: int
@@ -28,9 +28,9 @@ class Citation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """A sentence of an answer that claims something: characters [start, end) of its text, and what it rests on.
+    """A sentence of an answer that makes a claim: characters [start, end) of the answer, and its citations.
 
-    `is_supported` is False where it cites nothing, or where the passages it cites lack its numbers, its names or most
+    `is_supported` is False if the sentence cites nothing, or if the cited passages lack its numbers, its names or most
     of its other words.
     """
 
@@ -45,11 +45,11 @@ class Statement:
 class Answer:
     """The answer to a query.
 
-    `generator` names what wrote `text` ("extractive", or a model); `is_supported` is False where nothing in the index
-    supports an answer. `context` is the packed evidence the answer was made from, `prompt` what a model was or would be
-    sent: each message after an empty line. `statements` are the sentences of a model, checked; of quotes there are
-    none, they are what they cite. `notes` tell a reader what to know of this answer, as that it was cut short. `usage`
-    is what it cost.
+    `generator` names what wrote `text`: "extractive" or a model. `is_supported` is False if nothing in the index
+    supports an answer. `context` is the packed evidence. `prompt` is what the model was sent, or would be sent: its
+    messages, separated by empty lines. `statements` are the checked sentences of a model's answer; an extractive
+    answer has none, because it only quotes. `notes` are warnings for the reader, for example that the answer was cut
+    short. `usage` is what the answer cost.
     """
 
     text: str
@@ -66,7 +66,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerPiece:
-    """A piece of an answer as it is written. The last has no text and holds the whole answer."""
+    """A piece of an answer while it is streamed. The last piece has no text and holds the whole answer."""
 
     text: str = ""
     answer: Answer | None = None
@@ -74,7 +74,7 @@ class AnswerPiece:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankedChunk:
-    """A passage a strategy found: its id, its document, and how it ranks."""
+    """A passage that a strategy retrieved: its id, its document, its score and the reason for it."""
 
     id: str
     document_id: str
@@ -85,11 +85,11 @@ class RankedChunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrategyResult:
-    """What one strategy came to: `answer` is None where it failed, for the reason `error`.
+    """What one strategy returned for the compared question. If it failed, `answer` is None and `error` says why.
 
-    `chunks` are its passages, `entities` the names of its entities, `reports` the ids and titles of its reports: the
-    first of each, best first. `ms` is the time of all stages, `n_calls` the calls of a language model, kept replies
-    included.
+    `chunks`, `entities` (names) and `reports` (ids and titles) are the first of each kind, best first. The `n_*`
+    counts cover all of them. `ms` is the time of all stages. `n_calls` counts calls of a language model, including
+    those answered from the reply cache.
     """
 
     strategy: str
@@ -110,7 +110,7 @@ class StrategyResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overlap:
-    """How much two strategies found the same: passages in both of those in either (Jaccard), and in both."""
+    """How many passages two strategies share: `n_both`, and the Jaccard index of the two sets."""
 
     first: str
     second: str
@@ -120,9 +120,9 @@ class Overlap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """One question put to several strategies. `left_out` are those that were not asked, each with the reason."""
+    """One question answered by several strategies. `skipped` are (strategy, reason) pairs."""
 
     question: str
-    compared: tuple[StrategyResult, ...]
+    results: tuple[StrategyResult, ...]
     overlaps: tuple[Overlap, ...] = ()
-    left_out: tuple[tuple[str, str], ...] = ()
+    skipped: tuple[tuple[str, str], ...] = ()

@@ -1,4 +1,4 @@
-"""Chat: what a language model is asked, and what it replied."""
+"""Chat: requests to a language model and their completions."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,7 +8,7 @@ from quipu.model.ids import digest
 
 
 class Role(StrEnum):
-    """The work a model is used for; each may have a model of its own."""
+    """The task a model is used for. Each role can have its own model."""
 
     EXTRACT = "extract"
     KEYWORDS = "keywords"
@@ -21,8 +21,8 @@ class Role(StrEnum):
 class FinishReason(StrEnum):
     """Why a reply ended.
 
-    `length`: the limit on output tokens was met. `filtered`: the provider withheld the rest. `interrupted`: the
-    connection broke or time ran out after some text had come.
+    `length`: the reply reached the limit on output tokens. `filtered`: the provider withheld the rest. `interrupted`:
+    the connection broke or timed out after some text had arrived.
     """
 
     STOP = "stop"
@@ -32,11 +32,10 @@ class FinishReason(StrEnum):
 
 
 class ReplyLifetime(StrEnum):
-    """How long a reply is kept, beyond which it would be a ghost of what has been removed.
+    """How long a cached reply is kept, so that no text of removed documents survives in it.
 
-    `documents`: until the last of the request's documents goes. `all documents`: until the first goes or takes
-    something back, for a reply made from what all of them say. `revision`: until any fact changes. `free`: until
-    `purge`.
+    `documents`: until the last of the request's documents is removed. `all documents`: until one of them is removed or
+    loses content; for replies that combine all of them. `revision`: until any fact changes. `free`: until `purge`.
     """
 
     DOCUMENTS = "documents"
@@ -55,15 +54,16 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatRequest:
-    """What a model is asked, and for whom.
+    """A request to a model, and what the reply cache and the usage counts need to know about it.
 
-    `schema` is a JSON schema (as JSON text) the reply shall fit, "" for free text: a provider that cannot enforce one
-    asks for plain JSON. `attempt` counts how often the same was asked in vain: where a kept reply is of no use, the
-    next attempt has one of its own. It and the other fields below `schema` are never sent: what the call is for
-    (`role`), the documents whose text it holds, the keys of the replies it was made from (its own reply goes with the
-    first of these that goes), how long its reply may be kept, the revision of the view it quotes (`revision`: by
-    default that of the moment the model is asked), and under which name its cost is counted (`subject`: by default the
-    first document; the question, for calls of a query).
+    `schema` is a JSON schema (as JSON text) that the reply must match, "" for free text. A provider that cannot
+    enforce a schema asks for plain JSON. The fields after `schema` are never sent:
+
+    - `attempt` counts earlier requests of the same text whose reply was unusable; each attempt has its own reply.
+    - `documents` are the ids of the documents whose text the request contains.
+    - `source_replies` are keys of cached replies that the request quotes. If one is deleted, this reply is too.
+    - `revision` is the revision of the view that the request quotes, by default the current one.
+    - `subject` is the name under which the cost is counted: by default the first document, for a query the question.
     """
 
     messages: tuple[Message, ...]
@@ -73,23 +73,23 @@ class ChatRequest:
     schema: str = ""
     attempt: int = 0
     documents: tuple[str, ...] = ()
-    made_from: tuple[str, ...] = ()
+    source_replies: tuple[str, ...] = ()
     lifetime: ReplyLifetime = ReplyLifetime.DOCUMENTS
     revision: int | None = None
     subject: str = ""
 
     def hash(self, model_identity: str) -> str:
-        """Return the key of the reply: equal means the same model was asked the same in the same way."""
-        said = [part for message in self.messages for part in (message.role, message.text)]
-        how = [str(self.max_output_tokens), repr(self.temperature), self.schema]
+        """Return the key of the reply: a digest of the model, the messages and the parameters."""
+        contents = [part for message in self.messages for part in (message.role, message.text)]
+        parameters = [str(self.max_output_tokens), repr(self.temperature), self.schema]
         if self.attempt:
-            how.append(str(self.attempt))
-        return digest("chat", model_identity, *how, *said)
+            parameters.append(str(self.attempt))
+        return digest("chat", model_identity, *parameters, *contents)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenCount:
-    """Tokens of one call or of many. `cached` are those of `input` the provider had read before."""
+    """Tokens of one call or of many. `cached` is the part of `input` that the provider read from its own cache."""
 
     input: int = 0
     cached: int = 0
@@ -103,10 +103,10 @@ class TokenCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """A model's reply. `is_estimate` is set where the provider did not count the tokens and we did.
+    """A model's reply. `is_estimate` is set if the provider did not count the tokens and Quipu estimated them.
 
-    `is_reused` is set where the reply was kept from before: nothing was asked or paid. `model` is the identity of the
-    model that replied, "" where it is the one that was asked.
+    `is_reused` is set if the reply came from the cache: no call was made or paid for. `model` is the identity of the
+    model that replied, "" if it is the requested model.
     """
 
     text: str

@@ -1,4 +1,4 @@
-"""Clusters: groups of entities in levels, and what is written of each: communities and aggregates."""
+"""Clusters: groups of entities in levels (communities and aggregates), and the reports about them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,10 +6,10 @@ from enum import StrEnum
 
 
 class Hierarchy(StrEnum):
-    """A way to group entities, level by level.
+    """A method to group entities into levels.
 
-    COMMUNITIES are densely related entities (Leiden): level 0 holds the coarsest, as in Microsoft GraphRAG. AGGREGATES
-    are entities that mean something alike (LeanRAG): level 1 lies above the entities, the highest is the coarsest.
+    COMMUNITIES are densely connected entities (Leiden). Level 0 is the coarsest, as in Microsoft GraphRAG. AGGREGATES
+    are semantically similar entities (LeanRAG). Level 1 is the finest, directly above the entities.
     """
 
     COMMUNITIES = "communities"
@@ -18,10 +18,11 @@ class Hierarchy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """A group of entities. `parent` is the cluster that holds it, "" at the coarsest level.
+    """A group of entities. `parent` is the cluster that contains it, "" at the coarsest level.
 
-    `members` are the keys of entities that are directly in it, ordered: none where it is divided into finer clusters.
-    `inputs_hash` identifies what its report is made from; it is "" until that has been worked out.
+    `members` are the keys of the entities directly in it, in order. A cluster that is split into finer clusters has
+    no members of its own. `n_entities` also counts the entities of those finer clusters. `inputs_hash` identifies the
+    inputs of its report, "" until they are computed.
     """
 
     id: str
@@ -29,13 +30,13 @@ class Cluster:
     level: int
     parent: str = ""
     members: tuple[str, ...] = ()
-    n_entities: int = 0  # in it and below it
+    n_entities: int = 0
     inputs_hash: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing a report says: a summary in a sentence, and its explanation ("" where there is none)."""
+    """One finding of a report: a summary sentence and an explanation ("" if there is none)."""
 
     summary: str
     explanation: str = ""
@@ -43,10 +44,10 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterReport:
-    """What is written of a cluster. `rating` is its importance, 0 to 10.
+    """The report on a cluster. `rating` is its importance, from 0 to 10.
 
-    `chunks` are those it rests on, the most telling first: a citation of the report leads to them. `inputs_hash` is
-    that of the cluster when it was written. `model` names what wrote it: a language model, or "extractive/1".
+    `chunks` are the chunks it is based on, most important first; citations of the report point to them. `inputs_hash`
+    is the cluster's hash at the time of writing. `model` names the author: a language model or "extractive/1".
     """
 
     cluster: str
@@ -61,51 +62,55 @@ class ClusterReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterCount:
-    """The clusters of one level. `n_unsettled` of them hold something that changed: their inputs are to be worked out.
+    """The numbers of clusters and reports on one level.
 
-    `n_entities` are in them or in their parts. `n_outdated` of the reports are of what was in their clusters before.
+    `n_pending` clusters contain something that changed, and their inputs are not computed yet. `n_outdated` reports
+    describe earlier contents of their cluster. `n_entities` includes the entities of finer clusters.
     """
 
     level: int
     n_clusters: int
     n_entities: int
-    n_unsettled: int
+    n_pending: int
     n_reports: int
     n_outdated: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterRelation:
-    """What connects two clusters of one level: `n` relations between their entities; `source < target` as ids."""
+    """The connection of two clusters of one level, `source < target` as ids.
+
+    It combines `n_relations` relations between their entities.
+    """
 
     source: str
     target: str
     level: int
     description: str
     weight: float
-    n: int
+    n_relations: int
     inputs_hash: str = ""
     model: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterRelationUpdate:
-    """Relations between clusters, to be written in place of those of the same ends; `gone` are ends to be forgotten.
+    """Cluster relations to write; each replaces the relation with the same ends. `removed` are ends to delete.
 
-    `revision` is the one whose facts they were made from. Between clusters that hold an entity of which something has
-    been said or taken back since, none is written: it may tell of what is no longer there.
+    `revision` is the revision they were computed from. A relation is not written if an entity in one of its clusters
+    has gained or lost a mention since then, because it could quote removed text.
     """
 
     relations: Sequence[ClusterRelation]
     revision: int
-    gone: Sequence[tuple[str, str]] = ()
+    removed: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partition:
-    """All clusters of one hierarchy, to take the place of those there are; reports of clusters that stay are kept.
+    """All clusters of one hierarchy, which replace the existing ones. Clusters that stay keep their reports.
 
-    `revision` is the one whose graph was partitioned.
+    `revision` is the revision of the graph that was partitioned.
     """
 
     hierarchy: Hierarchy
@@ -114,6 +119,9 @@ class Partition:
 
 
 def report_text(report: ClusterReport) -> str:
-    """Return a report as text: title, summary, findings; its vector stands for this."""
-    findings = (f"{each.summary}\n{each.explanation}" if each.explanation else each.summary for each in report.findings)
+    """Return a report as text (title, summary, findings), which is also the text that is embedded."""
+    findings = (
+        f"{finding.summary}\n{finding.explanation}" if finding.explanation else finding.summary
+        for finding in report.findings
+    )
     return "\n\n".join(part for part in (report.title, report.summary, *findings) if part)

@@ -1,4 +1,4 @@
-"""A Delta: one change of facts, applied whole or not at all."""
+"""Delta: one change of the index, applied completely or not at all, and the values it consists of."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,41 +15,10 @@ from quipu.model.usage import UsageRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SynonymPair:
-    """Two entities and the cosine of their names."""
-
-    first: str
-    second: str
-    similarity: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SynonymUpdate:
-    """The names that were compared with all others as of a revision, and the pairs this found.
-
-    What has another name since then, or is gone, is left out when this is written. `anew` first drops every pair there
-    is, so that all names are to be compared again; it comes alone.
-    """
-
-    revision: int = 0
-    names: Sequence[str] = ()  # keys of entities
-    pairs: Sequence[SynonymPair] = ()
-    anew: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChunkSentences:
-    """Where the sentences of a chunk begin and end in its text, in order; they replace those there are."""
-
-    chunk: str
-    spans: Sequence[tuple[int, int]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkFacts:
-    """A chunk with everything it says. Whatever a mention is of must be among the entities.
+    """A chunk and its mentions. Every entity that a relation, alias or claim names must be among `entities`.
 
-    Where `chunk.error` is set, it is what could be read before the error: the chunk counts as failed all the same.
+    If `chunk.error` is set, the mentions are those read before the error, and the chunk counts as failed.
     """
 
     chunk: Chunk
@@ -61,10 +30,10 @@ class ChunkFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentFacts:
-    """A whole document, published in place of any earlier version of it.
+    """A complete document, which replaces any earlier version of it.
 
-    `chunks` holds every chunk of the new version in order. `job` is the claim under which the work was done: where the
-    job has been replaced since, the document is left as it is and reported as superseded.
+    `chunks` are all chunks of the new version, in order. `job` is the job that did the work. If that job has been
+    replaced, the document is not changed and the commit reports it as superseded.
     """
 
     id: str
@@ -79,11 +48,10 @@ class DocumentFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractionReply:
-    """An extractor's reply to one exact input, kept so that it is never asked for twice.
+    """An extractor's reply for one exact input, kept so that the same input is never sent again.
 
-    `document_id` is "" where nothing is added, as with a sample: it is then kept until `purge`, or with its documents
-    once they are added.
-    `job` is the one it was made for: where that has been replaced since, the document is reported as superseded.
+    `document_id` is "" for a sample that adds no document. Such a reply is kept until `purge`, or, once its text is
+    added, until its document is removed. If `job` has been replaced, the commit reports the document as superseded.
     """
 
     input_hash: str
@@ -94,7 +62,7 @@ class ExtractionReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFailure:
-    """A claimed job that could not be finished, and why."""
+    """A claimed job that failed, and why."""
 
     job: int
     error: str
@@ -102,7 +70,7 @@ class JobFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VectorRow:
-    """The vector of one text under one model: `data` has shape [d], float16."""
+    """The vector of one text under one embedding model: `data` has shape [d], float16."""
 
     model: str
     text_hash: str
@@ -110,13 +78,43 @@ class VectorRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Delta:
-    """One change, all or nothing. Parts are applied in the order of the fields.
+class ChunkSentences:
+    """The sentences of a chunk as (start, end) spans of its text, in order. They replace the existing ones."""
 
-    `remove` names documents, `remove_claimed` the jobs of claimed removals: one that has been replaced since, because
-    the document was added again, removes nothing. `summaries` count only where they were made of what is described
-    now. `drop` names derivations that are kept no longer: nothing of them stays. `usage` is added to what was counted
-    before.
+    chunk: str
+    spans: Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SynonymPair:
+    """Two entity keys and the cosine similarity of the entities' names."""
+
+    first: str
+    second: str
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SynonymUpdate:
+    """The result of comparing the names of the entities `names` (keys) with all names, as of `revision`.
+
+    Entities that were removed or renamed after `revision` are skipped when the update is written. `reset` deletes all
+    existing pairs, so that every name is compared again; such an update contains nothing else.
+    """
+
+    revision: int = 0
+    names: Sequence[str] = ()
+    pairs: Sequence[SynonymPair] = ()
+    reset: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delta:
+    """One change, applied completely or not at all. The parts are applied in the order of the fields.
+
+    `remove` are document ids. `remove_claimed` are claimed removal jobs; a job that was replaced because its document
+    was added again removes nothing. A summary is written only if its descriptions are still current. `drop` are names
+    of derivations to delete with all their data. `usage` is added to the existing counts.
     """
 
     enqueue: Sequence[SourceDocument] = ()
@@ -131,7 +129,7 @@ class Delta:
     reports: Sequence[ClusterReport] = ()
     cluster_relations: ClusterRelationUpdate | None = None
     drop: Sequence[str] = ()
-    made: Sequence[DerivationRecord] = ()
+    derivations: Sequence[DerivationRecord] = ()
     synonyms: SynonymUpdate | None = None
     sentences: Sequence[ChunkSentences] = ()
     vectors: Sequence[VectorRow] = ()
@@ -140,7 +138,7 @@ class Delta:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A claimed piece of queued work: a document to read, or one to remove (`source` is None)."""
+    """A claimed unit of queued work: a document to add, or a document to remove (`source` is None)."""
 
     id: int
     document_id: str
@@ -150,9 +148,9 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitResult:
-    """What a commit did: the new revision, and the documents whose job had been replaced meanwhile.
+    """The result of a commit: the new revision, and the ids of documents whose job had been replaced.
 
-    `n_outdated` summaries were of descriptions that are others now, and were dropped.
+    `n_outdated` summaries were discarded because their descriptions had changed.
     """
 
     revision: int

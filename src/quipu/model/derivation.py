@@ -1,37 +1,41 @@
-"""Derivations as a user sees them: what is kept, whether it is up to date, and what bringing it there would cost."""
+"""Derivations: the record that one is kept, its state, and the cost and result of a refresh."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
+# The store updates these derivations in every commit, so it knows their names.
+NAMES, SYNONYMS, SENTENCES, REPORTS = "names", "synonyms", "sentences", "reports"
+# Not derivations, but stored with them: which imported graph the communities come from,
+IMPORTED_GRAPH = "adopted"
+# and the location of all communities that were ever imported, for a rebuild.
+IMPORTED_COMMUNITIES = "imported"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DerivationRecord:
-    """A derivation that is kept: what it was made by (algorithm, version, parameters), and of which revision."""
+    """A note that a derivation is kept. `identity` is its algorithm, version and parameters.
+
+    `revision` is the revision it was computed from.
+    """
 
     name: str
     identity: str
     revision: int
 
 
-# Derivations the store keeps in step with each commit know their names.
-NAMES, SYNONYMS, SENTENCES, REPORTS = "names", "synonyms", "sentences", "reports"
-ADOPTED = "adopted"  # no derivation: kept beside them, which recorded graph the communities were taken from
-IMPORTED = "imported"  # nor is this: where all communities that ever came with an import are kept for a rebuild
-
-
 class Freshness(StrEnum):
-    """Whether a derivation agrees with the facts."""
+    """Whether a derivation agrees with the facts. A missing derivation was never built; nothing updates it."""
 
     FRESH = "fresh"
     STALE = "stale"
-    MISSING = "missing"  # never made: nothing keeps it until it is asked for
+    MISSING = "missing"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefreshCost:
-    """What bringing a derivation up to date would take, about: calls of a language model, tokens, texts to embed.
+    """The estimated cost of a refresh: calls of a language model, their tokens, and texts to embed.
 
-    `money` is what the calls would cost, in millionths of a unit; None where no price is known.
+    `money` is the cost of the calls in millionths of the currency unit, None if no price is known.
     """
 
     n_calls: int = 0
@@ -41,8 +45,8 @@ class RefreshCost:
     money: int | None = None
 
     def __add__(self, other: "RefreshCost") -> "RefreshCost":
-        """Return both together: without a price where either asks a model and has none."""
-        is_priced = all(each.money is not None or not each.n_calls for each in (self, other))
+        """Return the sum. It has no price if one of the two needs calls that have no price."""
+        is_priced = all(cost.money is not None or not cost.n_calls for cost in (self, other))
         return RefreshCost(
             n_calls=self.n_calls + other.n_calls,
             input_tokens=self.input_tokens + other.input_tokens,
@@ -54,32 +58,36 @@ class RefreshCost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DerivationState:
-    """The state of one derivation. `holds` says what there is, as in "41 communities in 3 levels".
+    """The state of one derivation. `contents` describes it, for example "41 communities in 3 levels".
 
-    `hindrance` is why it cannot be refreshed as things stand, with the remedy; "" where it can. In a plan `is_anew`
-    says that all of it would be made anew, and `cost` about what that would cost.
+    `unavailable_reason` says why it cannot be refreshed now, and what to do; "" if it can. In a plan, `is_rebuild`
+    means that all of it would be computed again, and `cost` is the estimated cost.
     """
 
     name: str
     freshness: Freshness
-    holds: str = ""
+    contents: str = ""
     n_items: int = 0
     n_stale: int = 0
     n_bytes: int = 0
     cost: RefreshCost = RefreshCost()
-    is_anew: bool = False
-    hindrance: str = ""
+    is_rebuild: bool = False
+    unavailable_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DerivationResult:
-    """What refreshing one derivation did. `failed` are (what, why); `stopped` is why it ended early, "" otherwise."""
+    """The result of refreshing one derivation: `n_built` items were computed, `n_unchanged` were already up to date.
+
+    `n_reused` replies came from the cache. `failed` are (item, reason) pairs. `stopped` says why the refresh ended
+    early, "" if it did not.
+    """
 
     name: str
-    n_made: int = 0  # computed or written anew
-    n_kept: int = 0  # found to be as they should be
+    n_built: int = 0
+    n_unchanged: int = 0
     n_calls: int = 0
-    n_reused: int = 0  # replies found again
+    n_reused: int = 0
     failed: tuple[tuple[str, str], ...] = ()
     stopped: str = ""
     notes: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Documents: what a caller hands in, what a parser makes of it, what the index keeps of it."""
+"""Documents: the source a caller adds, its parsed text, and the record that the index keeps."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ Metadata = Mapping[str, MetadataValue]
 
 
 class DocumentStatus(StrEnum):
-    """Where a document stands: `queued → parsing → extracting → ready | partial | failed`, or `removing`."""
+    """The state of a document: `queued → parsing → extracting → ready | partial | failed`, or `removing`."""
 
     QUEUED = "queued"
     PARSING = "parsing"
@@ -25,9 +25,9 @@ class DocumentStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceDocument:
-    """A document as handed in: its bytes, its stable id and what the caller says about it.
+    """A document as the caller adds it: its bytes, its stable id and its attributes.
 
-    `chunking` says how to cut it; None leaves that to the rules and settings in force when it is added.
+    `chunking` says how to divide it into chunks. None means: use the rules and settings in force when it is added.
     """
 
     id: str
@@ -41,15 +41,16 @@ class SourceDocument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """A run of the parsed text that belongs together: `text[start:end]` of a ParsedDocument.
+    """A unit of the parsed text, for example a paragraph: `text[start:end]` of a ParsedDocument.
 
-    `headings` is the path of headings above it, outermost first; `page` counts from 1 where the format has pages.
-    `header` is the header row of a table, as it stands at the start of the block.
+    `kind` is "heading", "paragraph", "list", "table" or "code". `headings` is the path of headings above the block,
+    outermost first. `page` counts from 1 if the format has pages. `header` is the header row of a table, exactly as
+    it appears at the start of the block.
     """
 
     start: int
     end: int
-    kind: str = "paragraph"  # heading | paragraph | list | table | code
+    kind: str = "paragraph"
     headings: tuple[str, ...] = ()
     page: int | None = None
     header: str = ""
@@ -57,7 +58,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedDocument:
-    """What a parser makes of a SourceDocument: one text, its title, its blocks in order, its metadata."""
+    """The result of parsing a SourceDocument: one text, its title, its blocks in order and its metadata."""
 
     text: str
     title: str
@@ -67,10 +68,10 @@ class ParsedDocument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A document the index knows: live (`ready`, `partial`) or on its way (any other status).
+    """A document of the index. It is live if its status is `ready` or `partial`, otherwise work on it continues.
 
-    `error` says what went wrong and what to do, of one that is `partial` with its first failed chunk;
-    `n_failed_chunks` counts the chunks that could not be read, or not all of them.
+    `error` says what failed and what to do. For a `partial` document it is the error of the first failed chunk.
+    `n_failed_chunks` counts chunks that were not read completely.
     """
 
     id: str
@@ -88,31 +89,33 @@ class Document:
     updated_at: str = ""
 
     @property
-    def reader(self) -> str:
-        """Who read it, in words; "" where nobody has, or that was not noted."""
+    def extractor(self) -> str:
+        """A description of the extractor that read the document; "" if none has, or if it was not recorded."""
         return extractor_name(self.content_hash)
 
 
-_N_READER = 12  # of its digest
-_READ_AT = len(digest()) + 1
-EXTRACTOR_NAME_OFFSET = _READ_AT + _N_READER + 1  # where the reader's name begins
+# A content hash consists of a digest of content and chunking, a short digest of the extractor, and the extractor's
+# description, separated by spaces. Old indexes have a single digest of everything and no description.
+_N_EXTRACTOR_DIGITS = 12
+_EXTRACTOR_OFFSET = len(digest()) + 1
+EXTRACTOR_NAME_OFFSET = _EXTRACTOR_OFFSET + _N_EXTRACTOR_DIGITS + 1
 
 
-def join_content_hash(content: str, reader: str, name: str) -> str:
-    """Return the hash of a document with this digest of content, read by what has this identity and name."""
-    return f"{content} {digest(reader)[:_N_READER]} {name}"
+def join_content_hash(content: str, extractor: str, name: str) -> str:
+    """Return the content hash for this digest of the content and an extractor with this identity and description."""
+    return f"{content} {digest(extractor)[:_N_EXTRACTOR_DIGITS]} {name}"
 
 
-def is_same_content(one: str, other: str) -> bool:
-    """Say whether two hashes are of one content, cut in one way, whoever read it."""
-    return one[:_READ_AT] == other[:_READ_AT]
+def is_same_content(first: str, second: str) -> bool:
+    """Return whether two content hashes have the same content and chunking, with any extractor."""
+    return first[:_EXTRACTOR_OFFSET] == second[:_EXTRACTOR_OFFSET]
 
 
-def is_same_extraction(one: str, other: str) -> bool:
-    """Say whether two hashes are of one content read by the same, by whatever name."""
-    return one[:EXTRACTOR_NAME_OFFSET] == other[:EXTRACTOR_NAME_OFFSET]
+def is_same_extraction(first: str, second: str) -> bool:
+    """Return whether two content hashes have the same content, chunking and extractor. Descriptions may differ."""
+    return first[:EXTRACTOR_NAME_OFFSET] == second[:EXTRACTOR_NAME_OFFSET]
 
 
 def extractor_name(content_hash: str) -> str:
-    """Return who read a document, in words; "" where that was not noted."""
+    """Return the extractor's description from a content hash; "" if it was not recorded."""
     return content_hash[EXTRACTOR_NAME_OFFSET:]

@@ -1,4 +1,4 @@
-"""Events: what long work reports while it runs."""
+"""Events: what long-running work tells its caller while it runs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,17 +6,20 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """`done` of `total` units of a stage are finished; `total` may grow while work is found."""
+    """`n_done` of `n_total` units of a stage are finished. `n_total` may grow while more work is discovered.
 
-    stage: str  # "read" | "parse" | "extract" | "publish" | "embed" | "remove" | "derive" | a derivation
-    done: int
-    total: int
+    `stage` is "read", "parse", "extract", "publish", "embed", "remove", "derive" or the name of a derivation.
+    """
+
+    stage: str
+    n_done: int
+    n_total: int
     detail: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentDone:
-    """A document reached the end of its way, well or badly."""
+    """Work on a document has ended. `status` is its new status; `error` is "" unless it failed."""
 
     document_id: str
     status: str
@@ -24,10 +27,8 @@ class DocumentDone:
 
 
 Event = Progress | DocumentDone
-
-
 EventSink = Callable[[Event], None]
 
 
 def ignore_event(event: Event) -> None:
-    """Take an event and do nothing."""
+    """Discard an event: the default EventSink."""

@@ -1,4 +1,4 @@
-"""Evidence: what a strategy found, as scored ids with reasons; and the trace of how an answer came about."""
+"""Evidence: what a strategy retrieves (scored ids with reasons), its trace, and the explanation of single chunks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +15,7 @@ class Scored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """One piece of evidence: the id of a chunk, entity, relation, claim or report, its score, and why it is here."""
+    """One piece of evidence: the id of a chunk, entity, relation, claim or report, its score, and the reason for it."""
 
     id: str
     score: float
@@ -24,18 +24,21 @@ class Hit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seed:
-    """Where a strategy started: a keyword or name, the ids it led to with their scores."""
+    """A starting point of a strategy: a keyword or name, and the ids that match it with their scores.
+
+    `kind` says how it was matched: "name", "vector" or "full text".
+    """
 
     text: str
-    kind: str  # "name" | "vector" | "full text"
-    found: tuple[Scored, ...]
+    kind: str
+    matches: tuple[Scored, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyPoint:
-    """Something a model said on the way, from reports or passages it was shown: a partial answer, with its score.
+    """A partial answer that a model wrote from reports or passages, with its score (Microsoft GraphRAG, map step).
 
-    `reports` and `chunks` are the ids of what it was drawn from: a citation of the point leads to them.
+    `reports` and `chunks` are the ids of its sources; citations of the point lead to them.
     """
 
     text: str
@@ -46,13 +49,12 @@ class KeyPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What a strategy found, best first: ids of chunks, entities, relations, claims and cluster reports, never text.
+    """What a strategy retrieved, best first: ids of chunks, entities, relations, claims and reports, never their text.
 
-    `points` are what a model made of some of it where the method has one do so. `hidden` says what was not shown and
-    why, for whoever is told that nothing was found.
-
-    `ranks_passages` is False for a strategy that ranks none (bypass), which is then left out of passage metrics.
-    `looks_up` is False for one that searches nothing at all (bypass): a model is then asked without evidence.
+    `points` are partial answers, for methods that let a model write them. `omissions` say what was left out and why;
+    they are shown if nothing was retrieved. `ranks_passages` is False for a strategy that ranks no passages (bypass),
+    which passage metrics then skip. `searches_index` is False for a strategy that searches nothing (bypass); a model
+    then answers without evidence.
     """
 
     chunks: tuple[Hit, ...] = ()
@@ -63,18 +65,21 @@ class Evidence:
     points: tuple[KeyPoint, ...] = ()
     seeds: tuple[Seed, ...] = ()
     notes: tuple[str, ...] = ()
-    hidden: tuple[str, ...] = ()
+    omissions: tuple[str, ...] = ()
     ranks_passages: bool = True
-    looks_up: bool = True
+    searches_index: bool = True
 
     def with_notes(self, notes: Sequence[str]) -> Self:
-        """Return this with notes of the steps before it ahead of its own."""
+        """Return a copy with `notes` before its own notes."""
         return replace(self, notes=(*notes, *self.notes))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DroppedHits:
-    """What a budget cut away: `section` is points, reports, entities, relations, claims or chunks; `ids` in order."""
+    """The ids that did not fit a token budget, in order.
+
+    `section` is "points", "reports", "entities", "relations", "claims" or "chunks". `budget` is in tokens.
+    """
 
     section: str
     budget: int
@@ -83,7 +88,7 @@ class DroppedHits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """How long one stage took, in milliseconds."""
+    """The duration of one stage in milliseconds."""
 
     stage: str
     ms: float
@@ -91,9 +96,9 @@ class Timing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """How an answer came about: seeds, scores, reasons, what each budget dropped, timings, what was stale.
+    """The record of how an answer was produced: evidence, hits dropped by each budget, timings and stale derivations.
 
-    `n_calls` are the calls of a language model it took, those among them included whose reply was kept from before.
+    `n_calls` counts calls of a language model, including those answered from the reply cache.
     """
 
     strategy: str
@@ -108,35 +113,36 @@ class Trace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SupportingHit:
-    """A piece of evidence that leads to a chunk: an entity it names, a relation or claim it states, a report of it.
+    """A hit that leads to a chunk: an entity it mentions, a relation or claim it states, or a report or point on it.
 
-    `rank` is its place among the evidence of its kind, from 1; `how` says what joins it to the chunk.
+    `kind` is "entity", "relation", "claim", "report" or "point". `rank` is its position among the hits of its kind,
+    from 1. `connection` says how it is connected to the chunk.
     """
 
-    kind: str  # "entity" | "relation" | "claim" | "report" | "point"
+    kind: str
     id: str
     name: str
     rank: int
     score: float
     reason: str
-    how: str
+    connection: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One step of a chain: from an entity, by a relation of the evidence, to another entity."""
+    """One step of a chain: a relation (id) of the evidence, from one entity to another (names as shown)."""
 
-    source: str  # names, as shown
-    relation: str  # id
+    source: str
+    relation: str
     target: str
     description: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
-    """How a seed leads to a chunk: its text and kind, the entity it begins with, and the steps from there.
+    """The path from a seed to a chunk: the seed's text and kind, the first entity, and the steps from there.
 
-    `start` is "" where the seed found the chunk itself. `steps` are none where the chunk names the entity at once.
+    `start` is "" if the seed matched the chunk itself. `steps` is empty if the chunk mentions the first entity.
     """
 
     seed: str
@@ -148,9 +154,10 @@ class Chain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedChunk:
-    """Why one chunk is there. `rank` is 0 where the strategy did not choose it: then `grounds` tell what it missed.
+    """Why one chunk is in the evidence. `rank` is 0 if the strategy did not choose it.
 
-    `chains` are the shortest ones: from a seed that found the chunk itself, and from a seed over relations.
+    `supporting_hits` are the hits that lead to the chunk, also if it was not chosen. `chains` are the shortest paths:
+    one from a seed that matched the chunk itself, and one from a seed through relations.
     """
 
     id: str
@@ -160,16 +167,16 @@ class ExplainedChunk:
     rank: int
     score: float
     reason: str
-    grounds: tuple[SupportingHit, ...] = ()
+    supporting_hits: tuple[SupportingHit, ...] = ()
     chains: tuple[Chain, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """Why chunks are among the evidence of a strategy. `names` are those of the ids the seeds found.
+    """Why chunks are in the evidence of a strategy. `names` maps ids that the seeds matched to names, as pairs.
 
-    Where a strategy ranks no passages, `beside` are the first points and reports it found instead.
-    `looks_up` is False where nothing was searched; there are strategies that read all reports and begin with no seed.
+    If the strategy ranks no passages, `other_evidence` holds its first points and reports. `searches_index` is False
+    if nothing was searched. A strategy that reads all reports searches the index but has no seeds.
     """
 
     question: str
@@ -180,9 +187,9 @@ class Explanation:
     n_reports: int = 0
     n_points: int = 0
     ranks_passages: bool = True
-    looks_up: bool = True
+    searches_index: bool = True
     seeds: tuple[Seed, ...] = ()
     chunks: tuple[ExplainedChunk, ...] = ()
-    beside: tuple[SupportingHit, ...] = ()
+    other_evidence: tuple[SupportingHit, ...] = ()
     names: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What an extractor sees of a chunk and what it says about it, before names become keys."""
+"""Extraction: what an extractor reads of a chunk, the ontology that guides it, and what it returns."""
 
 from dataclasses import dataclass, field
 
@@ -7,9 +7,9 @@ from quipu.model.ids import digest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkInput:
-    """All an extractor may look at: a chunk's text and, above it, title, headings and table header.
+    """Everything an extractor may read: a chunk's text, the document's title, the headings and the table header.
 
-    `documents` are the ids of those that hold the chunk: whom the work is for, no part of what is read.
+    `documents` are the ids of the documents that contain the chunk. They are used for accounting only.
     """
 
     text: str
@@ -19,7 +19,7 @@ class ChunkInput:
     documents: tuple[str, ...] = field(default=(), compare=False)
 
     def hash(self, extractor_identity: str) -> str:
-        """Return the key under which the reply of the extractor of that identity is kept."""
+        """Return the key of the cached reply of the extractor with this identity."""
         if self.header:
             return digest(
                 "extract under header", extractor_identity, self.header, self.text, self.title, *self.headings
@@ -41,9 +41,9 @@ class ExtractedEntity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractedRelation:
-    """Two names the text relates; either may be missing among the entities.
+    """A relation between two names. Either name may be missing among the extracted entities.
 
-    `weight` is 1 for a plain statement; a model's strength from 1 to 10 is a weight from 0.1 to 1.
+    `weight` is 1 for a plain statement. A model's strength from 1 to 10 becomes a weight from 0.1 to 1.
     """
 
     source: str
@@ -55,7 +55,7 @@ class ExtractedRelation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractedAlias:
-    """The text says `alias` is another name for `name`."""
+    """The text says that `alias` is another name for `name`."""
 
     name: str
     alias: str
@@ -63,9 +63,9 @@ class ExtractedAlias:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractedClaim:
-    """A claim about the subject: of what kind, how sure ("true", "false", "suspected") and when, as the text says.
+    """A claim about the subject. `object` is the other party, or "".
 
-    `object` is the other party, or "".
+    `status` ("true", "false", "suspected") and `dates` are as the text gives them.
     """
 
     subject: str
@@ -78,7 +78,7 @@ class ExtractedClaim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extraction:
-    """Everything one extractor says about one chunk."""
+    """Everything that one extractor found in one chunk."""
 
     entities: tuple[ExtractedEntity, ...] = ()
     relations: tuple[ExtractedRelation, ...] = ()
@@ -88,7 +88,7 @@ class Extraction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeRule:
-    """An entity type; a name among `aliases` means the same type."""
+    """An entity type. `aliases` are other names of the same type."""
 
     name: str
     description: str = ""
@@ -97,7 +97,7 @@ class TypeRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelationRule:
-    """A relation by name, from entities of the types `domain` to those of the types `range`; () allows every type."""
+    """A relation name, from entities of the types `domain` to entities of the types `range`; () allows every type."""
 
     name: str
     description: str = ""
@@ -108,7 +108,7 @@ class RelationRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GlossaryTerm:
-    """A name of the glossary: what it means, its type if that is known, and the other names it goes by."""
+    """A term of the user's glossary: its definition, its type if known, and its other names."""
 
     name: str
     definition: str = ""
@@ -118,7 +118,7 @@ class GlossaryTerm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractionExample:
-    """A short text of such documents, and what shall be written down of it."""
+    """A short sample text and what should be extracted from it."""
 
     text: str
     entities: tuple[ExtractedEntity, ...]
@@ -127,12 +127,13 @@ class ExtractionExample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ontology:
-    """What extraction is guided by and checked against.
+    """The types, relations and names that guide extraction and that its results are checked against.
 
-    `domain` says what the documents are about and what matters in them; it and the examples are told to a model.
+    `domain` says what the documents are about and what matters in them. Models are sent `domain` and `examples`.
 
-    Strict: what has another type, or a relation of another name or between other types, is dropped. Soft: it is kept,
-    an unknown type as `Other`. Without `types` or `relations` every type of the default ones, or every relation, goes.
+    If `is_strict`, entities of other types are dropped, and so are relations with other names or between other types.
+    Otherwise they are kept, and an unknown type becomes `Other`. Empty `types` means the default types. Empty
+    `relations` allows every relation.
     """
 
     is_strict: bool = False

@@ -1,4 +1,4 @@
-"""The graph: chunks, what each chunk says (mentions: facts), and the entities and relations folded from them."""
+"""The graph: chunks, their mentions (facts), and the entities and relations folded from the mentions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,9 +25,9 @@ ENTITY_TYPES = (
 class Chunk:
     """A passage of one document: characters [start, end) of the document's text.
 
-    `header` is the header row of the table the chunk begins in, where that row stands in an earlier chunk.
-    `text_hash` identifies the text, `input_hash` all an extractor sees (text, title, headings, header, extractor).
-    `error` is not empty where extraction failed.
+    `header` is the header row of the table in which the chunk begins, if that row is in an earlier chunk. `text_hash`
+    identifies the text; `input_hash` identifies everything the extractor reads (text, title, headings, header) and the
+    extractor. `error` is "" unless extraction failed.
     """
 
     id: str
@@ -48,7 +48,10 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntityMention:
-    """What one chunk says about one entity. [start, end) is the first occurrence in the chunk, or (0, 0)."""
+    """What one chunk says about one entity. [start, end) is the first occurrence in the chunk, or (0, 0).
+
+    `surface` is the name as the chunk spells it.
+    """
 
     key: str
     surface: str
@@ -61,7 +64,7 @@ class EntityMention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelationMention:
-    """What one chunk says about two entities together. `weight` is kept to three decimals."""
+    """What one chunk says about the relation of two entities (keys). `weight` is stored with three decimals."""
 
     source: str
     target: str
@@ -81,9 +84,9 @@ class AliasMention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimMention:
-    """What one chunk alleges or reports of the entity `subject`, and of the entity `object` where one is named.
+    """What one chunk claims about the entity `subject` and, unless it is "", the entity `object` (keys).
 
-    `status` ("true", "false", "suspected") and `dates` are as the text has them, "" where it does not say.
+    `status` ("true", "false", "suspected") and `dates` are as the text gives them, "" if it does not.
     """
 
     subject: str
@@ -96,7 +99,7 @@ class ClaimMention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entity:
-    """The fold of an entity's mentions (and edits): what the whole index says about one name."""
+    """The fold of an entity's mentions (and edits). `degree` is the number of its relations."""
 
     key: str
     name: str
@@ -126,9 +129,9 @@ class Relation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IncidentRelation:
-    """A relation met at one of its ends: what it is ranked by, without what is said of it; `source < target`.
+    """A relation of a given entity with the values that rank it, but without its text; `source < target` as keys.
 
-    `degree_sum` is how many relations its two ends have.
+    `degree_sum` is the sum of the degrees of both ends.
     """
 
     id: str
@@ -142,9 +145,9 @@ class IncidentRelation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A claim as a view shows it: what one chunk alleges or reports of `subject`, and of `object` if not "".
+    """A claim of one chunk about the entity `subject` and, unless it is "", the entity `object` (keys).
 
-    Claims are not folded: each stands for itself, and is no truer than its chunk.
+    Claims are not folded: each comes from exactly one chunk.
     """
 
     id: str
@@ -160,34 +163,33 @@ class Claim:
 
 
 def chunk_text(title: str, header: str, text: str) -> str:
-    """Return the text by which a chunk is found: its document's title, its table's header, then its words."""
+    """Return the text of a chunk that is searched and embedded: document title, table header, chunk text."""
     return "\n".join(part for part in (title, header, text) if part)
 
 
 def entity_text(name: str, description: str) -> str:
-    """Return the text whose vector stands for an entity: its name, then its description."""
+    """Return the text of an entity that is embedded: its name, then its description."""
     return f"{name}\n{description}" if description else name
 
 
 def relation_text(keywords: Sequence[str], source: str, target: str, description: str) -> str:
-    """Return the text whose vector stands for a relation: keywords, both keys, description.
+    """Return the text of a relation that is embedded: keywords, both entity keys, description.
 
-    Keys, not display names: a hub that changes its most frequent spelling must not change all its relations.
+    It uses keys, not display names, so that a new most frequent spelling of an entity does not change its relations.
     """
-    words = ", ".join(keywords)
-    return f"{words}\n{source}\n{target}\n{description}"
+    return f"{', '.join(keywords)}\n{source}\n{target}\n{description}"
 
 
 def claim_title(claim: Claim) -> str:
-    """Return the line a claim stands under: who it is about, then its type, status and dates as far as they are known.
+    """Return the names a claim is about, then its type, status and dates if known.
 
-    As in "Genoa — Acre (arson, suspected, 1258)".
+    Example: "Genoa — Acre (arson, suspected, 1258)".
     """
     names = " — ".join(name for name in (claim.subject_name, claim.object_name) if name)
-    told = ", ".join(part for part in (claim.type, claim.status, claim.dates) if part)
-    return f"{names} ({told})" if told else names
+    details = ", ".join(part for part in (claim.type, claim.status, claim.dates) if part)
+    return f"{names} ({details})" if details else names
 
 
 def claim_text(claim: Claim) -> str:
-    """Return a claim as it is shown: its title, then what is claimed."""
+    """Return a claim as shown to models and users: its title, then its description."""
     return f"{claim_title(claim)}\n{claim.description}"

@@ -1,4 +1,4 @@
-"""Ids and digests: every id is a function of content, never of order or time."""
+"""Ids and digests: every id is computed from content, never from order or time."""
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -20,18 +20,18 @@ _STABLE_NAMES: Mapping[str, str] = MappingProxyType(
 
 
 def digest(*parts: str) -> str:
-    """Return 32 hex digits that identify the sequence of `parts` (BLAKE2b, 128 bits, length-prefixed)."""
+    """Return 32 hex digits that identify the sequence of `parts` (BLAKE2b, 128 bits, each part length-prefixed)."""
     state = blake2b(digest_size=16)
     for part in parts:
-        data = part.encode("utf-8", "surrogatepass")
-        state.update(len(data).to_bytes(8, "little"))
-        state.update(data)
+        encoded = part.encode("utf-8", "surrogatepass")
+        state.update(len(encoded).to_bytes(8, "little"))
+        state.update(encoded)
     return state.hexdigest()
 
 
-def digest_bytes(data: bytes) -> str:
-    """Return 32 hex digits that identify `data`."""
-    return blake2b(data, digest_size=16).hexdigest()
+def digest_bytes(content: bytes) -> str:
+    """Return 32 hex digits that identify `content` (BLAKE2b, 128 bits)."""
+    return blake2b(content, digest_size=16).hexdigest()
 
 
 def stable_repr(value: object) -> str:
@@ -52,31 +52,31 @@ def stable_repr(value: object) -> str:
 def chunk_id(document_id: str, text_hash: str, occurrence: int) -> str:
     """Return the id of the `occurrence`-th chunk (from 0) with this text in this document.
 
-    A chunk keeps its id while its text stays the same, wherever it moves within its document.
+    A chunk keeps its id while its text stays the same, even if it moves within its document.
     """
     return digest("chunk", document_id, text_hash, str(occurrence))[:16]
 
 
 def sentence_id(chunk: str, ordinal: int) -> str:
-    """Return the id of the sentence at this place of a chunk, counted from 0."""
+    """Return the id of a sentence: its chunk's id and its position in the chunk, from 0."""
     return f"{chunk}#{ordinal}"
 
 
 def claim_id(chunk: str, ordinal: int) -> str:
-    """Return the id of the claim at this place among those of a chunk, counted from 0."""
+    """Return the id of a claim: its chunk's id and its position among the chunk's claims, from 0."""
     return f"{chunk}:{ordinal}"
 
 
-def relation_id(left: str, right: str) -> str:
-    """Return the public id of the relation between two entity keys: unordered, so both orders give one id.
+def relation_id(first: str, second: str) -> str:
+    """Return the id of the relation between two entity keys, the same for both orders.
 
-    Keys never contain "--" (punctuation is folded away), so the id can be split again.
+    Entity keys never contain "--" (normalisation removes punctuation), so the id can be split again.
     """
-    first, second = sorted((left, right))
-    return f"{first} -- {second}"
+    source, target = sorted((first, second))
+    return f"{source} -- {target}"
 
 
-def relation_ends(identifier: str) -> tuple[str, str]:
-    """Return the two entity keys of a relation id; raises ValueError if it is not one."""
-    left, right = identifier.split(" -- ")
-    return left, right
+def relation_ends(relation: str) -> tuple[str, str]:
+    """Return the two entity keys of a relation id. Raises ValueError for a string that is not a relation id."""
+    source, target = relation.split(" -- ")
+    return source, target

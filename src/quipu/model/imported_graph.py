@@ -1,4 +1,4 @@
-"""Recorded graphs: what another system, or a model before, has read out of documents."""
+"""Imported graphs: entities, relations, claims and communities that another system extracted from documents."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from quipu.model.extraction import ExtractedClaim, ExtractedEntity, ExtractedRel
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedClaim:
-    """A claim, and the words of the document it was read from, "" where these are not recorded."""
+    """A claim, and the quote of the document it is based on, "" if it was not recorded."""
 
     claim: ExtractedClaim
     quote: str = ""
@@ -18,7 +18,7 @@ class ImportedClaim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedExtraction:
-    """What is recorded of one document; where a name stands in it is not."""
+    """What was extracted from one document, without the positions of the names in its text."""
 
     document: str
     entities: tuple[ExtractedEntity, ...] = ()
@@ -28,21 +28,21 @@ class ImportedExtraction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedCommunity:
-    """A community by the names of its entities; `parent` is the id of the one that holds it, "" at level 0.
+    """A community, given by the names of its entities. `parent` is the community that contains it, "" at level 0.
 
-    `where` is the file and line it stands in.
+    `location` is the file and line it was read from.
     """
 
     id: str
     level: int
     parent: str = ""
     entities: tuple[str, ...] = ()
-    where: str = field(default="", compare=False)
+    location: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedReport:
-    """What is written of a community; `rating` from 0 to 10."""
+    """The report on a community. `rating` is from 0 to 10."""
 
     community: str
     title: str
@@ -53,14 +53,14 @@ class ImportedReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedGraph:
-    """Documents with what is recorded of them, by id; perhaps communities and their reports.
+    """Documents, their extractions by document id, and optionally communities and their reports.
 
-    `identity` changes with anything that is recorded. `left_out` says where something was that cannot be taken over.
+    `identity` changes if any of the contents change. `omissions` are messages about records that cannot be imported.
     """
 
     identity: str
     documents: tuple[SourceDocument, ...] = ()
-    recordings: Mapping[str, ImportedExtraction] = field(default_factory=dict)
+    extractions: Mapping[str, ImportedExtraction] = field(default_factory=dict)
     communities: tuple[ImportedCommunity, ...] = ()
     reports: tuple[ImportedReport, ...] = ()
-    left_out: tuple[str, ...] = ()
+    omissions: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Questions: what to ask, how, within which budgets and over which documents."""
+"""Query: a question, how to answer it, its token budgets, and the documents it may use."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -10,37 +10,36 @@ from quipu.errors import InvalidInput
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-
 ComparisonOperator = Literal["=", "!=", "<", "<=", ">", ">=", "in", "contains", "exists"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """One comparison on document metadata, as in `region = Asia` or `date >= 1500-01-01`."""
+    """One comparison on document metadata, for example `region = Asia` or `date >= 1500-01-01`."""
 
     field: str
-    comparison: ComparisonOperator
+    operator: ComparisonOperator
     value: str = ""
 
     def __post_init__(self) -> None:
-        """Raise InvalidInput for a value that is no text."""
+        """Raise InvalidInput if the value is not a string."""
         if not isinstance(self.value, str):
             raise InvalidInput(
-                f"The value of a condition is a text, not {self.value!r}.",
-                remedy="Write value='1500', or with `in` value='Asia, Europe'.",
+                f"The value of a condition must be a string, not {self.value!r}.",
+                remedy="Write value='1500', or for the operator `in` value='Asia, Europe'.",
             )
 
 
-_EXAMPLES = {str: "'letters/1', 'notes/*'", Condition: "Condition(field='year', comparison='>=', value='1500')"}
+_EXAMPLES = {str: "'letters/1', 'notes/*'", Condition: "Condition(field='year', operator='>=', value='1500')"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Which documents a query may see; all parts must hold. Applied before any search or expansion.
+    """The documents a query may use; all parts must match. It is applied before any search or graph expansion.
 
-    `documents` and `exclude` take ids or shell patterns (`letters/*`). `after` and `before` compare the metadata field
-    `date` (ISO 8601; both inclusive); a document without one is left out when either is given. Lists are taken, and
-    kept as tuples. Raises InvalidInput for a text in the place of several, and for what is no id or no condition.
+    `documents` and `exclude` are document ids or shell patterns (`letters/*`). `after` and `before` compare the
+    metadata field `date` (ISO 8601, inclusive). If either is set, documents without a date are excluded. Lists are
+    accepted and stored as tuples. Raises InvalidInput for a single string in place of a list, and for wrong types.
     """
 
     documents: tuple[str, ...] = ()
@@ -50,32 +49,31 @@ class Filter:
     before: str = ""
 
     def __post_init__(self) -> None:
-        """Make tuples of what was given: a filter is a key to what is remembered of it."""
-        for part, kind in (("documents", str), ("exclude", str), ("where", Condition)):
-            given: object = getattr(self, part)
-            taken: tuple[object, ...] | None = None
-            if isinstance(given, Iterable) and not isinstance(given, str):
-                taken = tuple(given)
-            if taken is None or not all(isinstance(each, kind) for each in taken):
+        """Store sequences as tuples, because a filter is used as a cache key, and check all types."""
+        for name, element_type in (("documents", str), ("exclude", str), ("where", Condition)):
+            value: object = getattr(self, name)
+            is_sequence = isinstance(value, Iterable) and not isinstance(value, str)
+            elements: tuple[object, ...] = tuple(value) if is_sequence else ()  # type: ignore[arg-type]
+            if not is_sequence or not all(isinstance(element, element_type) for element in elements):
                 raise InvalidInput(
-                    f"`{part}` of a filter takes a list of {kind.__name__}, not {given!r}.",
-                    remedy=f"Write {part}=[{_EXAMPLES[kind]}].",
+                    f"`{name}` of a filter must be a list of {element_type.__name__}, not {value!r}.",
+                    remedy=f"Write {name}=[{_EXAMPLES[element_type]}].",
                 )
-            object.__setattr__(self, part, taken)
-        check_fields(self)
+            object.__setattr__(self, name, elements)
+        _check_fields(self)
 
     def is_empty(self) -> bool:
-        """Say whether the filter lets every document through."""
+        """Return whether the filter allows every document."""
         return not (self.documents or self.exclude or self.where or self.after or self.before)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """Token budgets. `total` is what a model is sent: prompt, history, reports, entities, relations and passages.
+    """Context budgets in tokens. `total` covers the whole prompt: instructions, history, reports, graph, passages.
 
-    `relations` is for relations, and for claims where these leave room.
-    `reports` is for reports and for points drawn from them; where no passage stands beside them they have the rest of
-    `total`. `answer` is what a model may write beside that: a context window must hold both.
+    `relations` covers relations, and claims in the space that relations leave. `reports` covers reports and key points
+    drawn from them; without passages they may use the rest of `total`. `answer` is the limit on the model's answer. It
+    is not part of `total`, so the model's context window must hold the sum of both.
     """
 
     entities: int = 6_000
@@ -85,16 +83,16 @@ class Budget:
     answer: int = 2_048
 
     def __post_init__(self) -> None:
-        """Raise InvalidInput for what is no value of a field."""
-        check_fields(self)
+        """Raise InvalidInput for a value of the wrong type."""
+        _check_fields(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MixWeights:
-    """How much each arm of `mix` weighs: what is found through entities, through relations, and by vector.
+    """The weights of the three rankings that `mix` merges: through entities, through relations, and by vector.
 
-    The passage at place r of an arm with weight w comes at r / w: equal weights take the arms in turn, 0 leaves one
-    out, and only their ratios matter.
+    The passage at rank r of a ranking with weight w gets the position r / w. Equal weights therefore alternate the
+    rankings, and a weight of 0 disables one. Only the ratios of the weights matter.
     """
 
     entity: float = 1.0
@@ -102,57 +100,56 @@ class MixWeights:
     vector: float = 1.0
 
     def __post_init__(self) -> None:
-        """Raise InvalidInput for what is no value of a field."""
-        check_fields(self)
+        """Raise InvalidInput for a value of the wrong type."""
+        _check_fields(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keywords:
-    """What a question names (`low_level`) and what it is about (`high_level`)."""
+    """The keywords of a question: `low_level` are names, `high_level` are themes (LightRAG)."""
 
     low_level: tuple[str, ...] = ()
     high_level: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raise InvalidInput for what is no value of a field."""
-        check_fields(self)
+        """Raise InvalidInput for a value of the wrong type."""
+        _check_fields(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One earlier turn of the conversation."""
+    """One earlier message of the conversation."""
 
     role: Literal["user", "assistant"]
     text: str
 
     def __post_init__(self) -> None:
-        """Raise InvalidInput for what is no value of a field."""
-        check_fields(self)
+        """Raise InvalidInput for a value of the wrong type."""
+        _check_fields(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
     """A question and how to answer it.
 
-    `top_k` entities or relations are searched, `chunk_top_k` passages kept; `min_similarity` is a cosine.
-    `low_level_keywords` name things, `high_level_keywords` themes; given, they are used as they are.
+    Retrieval: `top_k` is the number of entities or relations to search for, `chunk_top_k` the number of passages to
+    keep, `min_similarity` a cosine. Keywords, if given, replace those that a model would extract from the question.
 
-    `community_level` is the finest level of communities whose reports are read, 0 the coarsest; a model chooses among
-    them from the top down with `dynamic_selection`. A round of `drift` follows up at most `drift_follow_ups` questions.
-    With `from_aggregates` `lca` begins with the aggregates nearest to the question, too.
+    Single strategies: `community_level` is the finest level of communities to read, 0 being the coarsest. With
+    `dynamic_selection` a model selects communities from the top down. `drift_follow_ups` limits the follow-up
+    questions per round of `drift`. With `from_aggregates`, `lca` also starts from the aggregates nearest to the
+    question. `mix_weights` belong to `mix`.
 
-    The next fields are about a model that answers. `response_type` is the form of the answer, `language` its language
-    ("": that of the question), `system_prompt` takes the place of our words on role and style, never that of the rules
-    about evidence and citations, and `user_prompt` holds further wishes. `history` is the conversation so far: with
-    `rewrite_question` a model makes of it and the question one that stands alone, to search with. `may_fall_back` says
-    that quotes will do where the model cannot be had. Without `with_answer` no model is asked for one: quotes stand in,
-    for callers who want context or prompt alone.
+    Answering with a model: `response_type` is the form of the answer and `language` its language ("": that of the
+    question). `system_prompt` replaces the instructions on role and style, but never those on evidence and citations.
+    `user_prompt` adds instructions. `history` is the earlier conversation; with `rewrite_question` a model uses it to
+    make the question self-contained before the search. `may_fall_back` allows an extractive answer if the model is
+    unavailable. If not `with_answer`, no model writes an answer, for callers that need only the context or the prompt.
 
-    `mix_weights` are those of the arms of `mix`. With `auto_refresh` a derivation that the strategy needs and that has
-    not been made yet is made first, at its cost, instead of telling how.
+    With `auto_refresh`, a missing derivation that the strategy needs is built first, which may cost model calls;
+    otherwise the query raises Stale.
 
-    `search_text` and `model_keywords` are what models made of the question before it was searched for (see
-    `quipu.retrieve.question`); "" and empty where there was nothing to make.
+    `search_text` and `model_keywords` are set by the engine: the rewritten question, and keywords from a model.
     """
 
     text: str
@@ -183,57 +180,57 @@ class Query:
     model_keywords: Keywords = field(default_factory=Keywords)
 
     def __post_init__(self) -> None:
-        """Raise InvalidInput for what is no value of a field, and for what no cosine can be."""
-        check_fields(self)
+        """Raise InvalidInput for a value of the wrong type, and for a similarity outside [-1, 1]."""
+        _check_fields(self)
         if not -1 <= self.min_similarity <= 1:
             raise InvalidInput(
-                f"min_similarity = {self.min_similarity} is no cosine.", remedy="Use a number from -1 to 1."
+                f"min_similarity = {self.min_similarity} is not a cosine.", remedy="Use a number from -1 to 1."
             )
 
     def as_searched(self) -> Self:
-        """Return the query a strategy gets: its text is what is searched for."""
+        """Return the query for a strategy: its text is the rewritten question if there is one."""
         return replace(self, text=self.search_text) if self.search_text else self
 
 
-_WORDS: Mapping[object, str] = {str: "a text", int: "a whole number", float: "a number", bool: "True or False"}
-_MAX_SHOWN = 80  # characters of a value
+_TYPE_NAMES: Mapping[object, str] = {str: "a string", int: "a whole number", float: "a number", bool: "True or False"}
+_MAX_SHOWN_CHARS = 80
 
 
-def check_fields(made: "DataclassInstance") -> None:
-    """Raise InvalidInput, with the name, the value and what is allowed, for the first field that is something else.
+def _check_fields(instance: "DataclassInstance") -> None:
+    """Raise InvalidInput, with name, value and allowed type, for the first field that does not match its annotation.
 
-    Annotations may be of texts, numbers, truth values, classes, literals and tuples of one of these; a list will do for
-    a tuple, a whole number for any, and no truth value for a number.
+    Supported annotations: str, int, float, bool, classes, Literal of strings, and tuples of one of these. A list is
+    accepted for a tuple and an int for a float, but a bool is not accepted for a number.
     """
-    for name, kind in _kinds(type(made)).items():
-        value = getattr(made, name)
-        if type(value) is not kind and not _is(value, kind):
+    for name, annotation in _annotations(type(instance)).items():
+        value = getattr(instance, name)
+        if type(value) is not annotation and not _matches(value, annotation):
             raise InvalidInput(
-                f"{name} = {repr(value)[:_MAX_SHOWN]} cannot be used.", remedy=f"It takes {_in_words(kind)}."
+                f"{name} = {repr(value)[:_MAX_SHOWN_CHARS]} is not valid.", remedy=f"Use {_type_name(annotation)}."
             )
 
 
 @cache
-def _kinds(cls: type["DataclassInstance"]) -> Mapping[str, Any]:
+def _annotations(cls: type["DataclassInstance"]) -> Mapping[str, Any]:
     hints = get_type_hints(cls)
-    return {each.name: hints[each.name] for each in fields(cls)}
+    return {field_.name: hints[field_.name] for field_ in fields(cls)}
 
 
-def _is(value: object, kind: Any) -> bool:
+def _matches(value: object, annotation: Any) -> bool:
     if value == ():
-        return get_origin(kind) is tuple
-    if get_origin(kind) is tuple:
-        return isinstance(value, (tuple, list)) and all(_is(each, get_args(kind)[0]) for each in value)
-    if get_origin(kind) is Literal:
-        return isinstance(value, str) and value in get_args(kind)
-    if kind is int or kind is float:
-        return isinstance(value, (int, kind)) and not isinstance(value, bool)
-    return isinstance(value, kind)
+        return get_origin(annotation) is tuple
+    if get_origin(annotation) is tuple:
+        return isinstance(value, (tuple, list)) and all(_matches(element, get_args(annotation)[0]) for element in value)
+    if get_origin(annotation) is Literal:
+        return isinstance(value, str) and value in get_args(annotation)
+    if annotation is int or annotation is float:
+        return isinstance(value, (int, annotation)) and not isinstance(value, bool)
+    return isinstance(value, annotation)
 
 
-def _in_words(kind: Any) -> str:
-    if get_origin(kind) is tuple:
-        return f"a list, of which each is {_in_words(get_args(kind)[0])}"
-    if get_origin(kind) is Literal:
-        return "one of: " + ", ".join(map(repr, get_args(kind)))
-    return _WORDS.get(kind) or f"a quipu.{kind.__name__}"
+def _type_name(annotation: Any) -> str:
+    if get_origin(annotation) is tuple:
+        return f"a list; each element must be {_type_name(get_args(annotation)[0])}"
+    if get_origin(annotation) is Literal:
+        return "one of: " + ", ".join(map(repr, get_args(annotation)))
+    return _TYPE_NAMES.get(annotation) or f"a quipu.{annotation.__name__}"

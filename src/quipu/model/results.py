@@ -1,4 +1,4 @@
-"""Reports: what the engine tells a caller about work done, the state of the index, and one thing in it."""
+"""Results: what the engine returns about finished work, the state of the index, and single objects in it."""
 
 from dataclasses import dataclass
 
@@ -14,16 +14,19 @@ from quipu.model.usage import UsageRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddResult:
-    """What adding documents did. `extractor` says what read them; `failed` tells what to do about each.
+    """The result of adding documents.
 
-    `n_added`, `n_updated` and `n_unchanged` count documents handed in; `n_resumed` those that had been waiting from
-    before. Failed documents are in none of them. `stopped` is why work ended before all was done, "" where it did not:
-    the budget is spent, or a model is gone. Then `n_waiting` documents wait, and what was paid for is kept. `usage` is
-    what models were asked and what it cost, by this
-    piece of work alone. `n_dropped` records of a model were left out, since text or ontology do not bear them out.
-    `notes` tell what a user should look at, though the work went on, as a model whose fallback stands in.
-    `n_read_otherwise` of the unchanged documents were not read by `extractor`, or by other settings, but as
-    `read_otherwise_by` has it. `readers` are who read the documents of the index, with how many each has read.
+    - `n_added`, `n_updated`, `n_unchanged` count the documents passed in; `n_resumed` counts documents that were
+      queued before. Failed documents are in none of these counts; `failed` and `partial` list them with the remedy.
+    - `n_extracted` chunks were read, `n_reused` replies came from the cache. `n_dropped` records of a model were
+      dropped because the text or the ontology does not support them.
+    - `skipped` are (file suffix or kind, count) of files in folders that are not documents.
+    - `stopped` says why the work ended early (budget spent, model unavailable), "" if it did not. Then `n_waiting`
+      documents stay queued, and everything that was paid for is kept.
+    - `extractor` describes the configured extractor. `extractors` are (description, documents) for the whole index.
+      `n_other_extractor` unchanged documents were read by another extractor or other settings: `other_extractors`.
+    - `n_removed` counts interrupted removals that were completed.
+    - `usage` is the cost of this call alone. `notes` are warnings, for example that a fallback model was used.
     """
 
     n_added: int = 0
@@ -36,9 +39,9 @@ class AddResult:
     n_extracted: int = 0
     n_reused: int = 0
     n_embedded: int = 0
-    skipped: tuple[tuple[str, int], ...] = ()  # (suffix, or what it is; files) inside folders, that are no documents
+    skipped: tuple[tuple[str, int], ...] = ()
     n_summarised: int = 0
-    unsummarised: tuple[SummaryFailure, ...] = ()
+    summary_failures: tuple[SummaryFailure, ...] = ()
     extractor: str = ""
     seconds: float = 0.0
     stopped: str = ""
@@ -46,38 +49,38 @@ class AddResult:
     usage: tuple[UsageRow, ...] = ()
     n_dropped: int = 0
     notes: tuple[str, ...] = ()
-    n_read_otherwise: int = 0
-    read_otherwise_by: tuple[str, ...] = ()
-    readers: tuple[tuple[str, int], ...] = ()
+    n_other_extractor: int = 0
+    other_extractors: tuple[str, ...] = ()
+    extractors: tuple[tuple[str, int], ...] = ()
     derivations: tuple[DerivationResult, ...] = ()
-    n_removed: int = 0  # removals that had been cut short
+    n_removed: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefreshResult:
-    """What bringing the derivations up to date did: vectors computed, summaries written, summaries that failed.
+    """The result of refreshing derivations: embedded texts, summaries, summary failures, and named derivations.
 
-    `derivations` are those made on demand that are kept or were asked for, in the order they were made. `stopped` is
-    why it ended before all was done, "" where it did not. `usage` is what models were asked for it.
+    `derivations` are the on-demand derivations that are kept or were requested, in the order of computation. `stopped`
+    says why the refresh ended early, "" if it did not.
     """
 
     n_embedded: int = 0
     n_summarised: int = 0
-    unsummarised: tuple[SummaryFailure, ...] = ()
+    summary_failures: tuple[SummaryFailure, ...] = ()
     stopped: str = ""
     derivations: tuple[DerivationResult, ...] = ()
     usage: tuple[UsageRow, ...] = ()
 
     @property
-    def is_whole(self) -> bool:
-        """Whether nothing is left to be done."""
-        failed = any(each.failed or each.stopped for each in self.derivations)
-        return not (self.stopped or self.unsummarised or failed)
+    def is_complete(self) -> bool:
+        """Whether the refresh finished without a failure."""
+        has_failure = any(derivation.failed or derivation.stopped for derivation in self.derivations)
+        return not (self.stopped or self.summary_failures or has_failure)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveResult:
-    """What removing documents did: their ids, and what was brought up to date after it."""
+    """The result of removing documents: their ids, and the refresh that followed."""
 
     removed: tuple[str, ...]
     refreshed: RefreshResult
@@ -85,10 +88,10 @@ class RemoveResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportResult:
-    """What importing a recorded graph did: to documents, to communities and reports, and what was brought up to date.
+    """The result of importing a graph: counts of documents, communities and reports, and the refresh that followed.
 
-    `failed` are (document, why); `unknown` are names in communities that no document has; `left_out` says where in the
-    files something was that cannot be taken over.
+    `failed` are (document, reason) pairs. `unknown` are names in communities that no document contains. `omissions`
+    are messages about records in the files that cannot be imported.
     """
 
     n_added: int
@@ -100,20 +103,21 @@ class ImportResult:
     n_communities: int = 0
     n_reports: int = 0
     unknown: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
+    omissions: tuple[str, ...] = ()
     seconds: float = 0.0
     usage: tuple[UsageRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexStatus:
-    """The state of an index: how much it holds, what waits, who reads it, what is stale.
+    """The state of an index: its size, queued jobs, extractors, models and stale derivations.
 
-    `extractor` is what is set now; `readers` are who read the documents there are, in words, with how many each has
-    read, "" where that was not noted.
-    `derivations` are those every index keeps, then those made on demand, in order of need. `models` are the language
-    models that are set, by the work they are for. `embedder` is whose vectors the index holds; `other_embedder` is the
-    one that is set where that is another, "" else: no question by vectors is answered until `quipu reembed`.
+    - `jobs` are (status, documents) pairs without zeros. `models` are (role, model) pairs of the configured models.
+    - `extractor` describes the configured extractor. `extractors` are (description, documents) pairs of the extractors
+      that read the live documents; the description is "" if it was not recorded.
+    - `derivations` are first those that every index keeps, then those on demand, each after what it needs.
+    - `embedder` is the embedder of the stored vectors. `other_embedder` is the configured one if it differs, else "".
+      If it differs, vector search is unavailable until `quipu reembed`.
     """
 
     path: str
@@ -126,22 +130,22 @@ class IndexStatus:
     n_links: int
     n_vectors: int
     n_replies: int
-    jobs: tuple[tuple[str, int], ...]  # (status, documents), only where not zero
+    jobs: tuple[tuple[str, int], ...]
     stale: tuple[str, ...]
     extractor: str
     embedder: str
     dimension: int
     n_bytes: int
     schema: int
-    models: tuple[tuple[str, str], ...] = ()  # (role, model)
-    readers: tuple[tuple[str, int], ...] = ()
+    models: tuple[tuple[str, str], ...] = ()
+    extractors: tuple[tuple[str, int], ...] = ()
     derivations: tuple[DerivationState, ...] = ()
     other_embedder: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
-    """Passages by BM25 with their scores, and entities by name."""
+    """Chunks found by BM25 with their scores, and entities found by name."""
 
     chunks: tuple[tuple[Scored, Chunk], ...]
     entities: tuple[Entity, ...]
@@ -157,7 +161,10 @@ class DocumentDetails:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntityDetails:
-    """An entity, its relations (heaviest first), the chunks that name it with their counts (most first), its claims."""
+    """An entity, its relations (largest weight first), its claims, and its chunks.
+
+    `chunks` are the chunks that name the entity, with the number of occurrences, largest first.
+    """
 
     entity: Entity
     relations: tuple[Relation, ...]
@@ -175,11 +182,12 @@ class RelationDetails:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportDetails:
-    """A community or an aggregate and what is written of it: `report` is None where nothing is, as yet.
+    """A cluster and its report, None if no report is written yet.
 
-    `is_current` says whether it is of what is in the group now. `entities` are those of it with the most relations,
-    `chunks` those the report rests on. The groups around it are told by id and title ("" without a report): `above` it
-    from the coarsest, directly `below` it, and `beside` it, with what connects them, the heaviest first.
+    `is_current` says whether the report describes the cluster's current contents. `entities` are those with the most
+    relations. `chunks` are the chunks the report is based on. Other clusters are given by id and title ("" without a
+    report): `ancestors` from the coarsest down, direct `children`, and `neighbours` with a description of the
+    connection, largest weight first.
     """
 
     cluster: Cluster
@@ -187,6 +195,6 @@ class ReportDetails:
     is_current: bool
     entities: tuple[Entity, ...]
     chunks: tuple[Chunk, ...]
-    above: tuple[tuple[str, str], ...] = ()
-    below: tuple[tuple[str, str], ...] = ()
-    beside: tuple[tuple[str, str, str], ...] = ()
+    ancestors: tuple[tuple[str, str], ...] = ()
+    children: tuple[tuple[str, str], ...] = ()
+    neighbours: tuple[tuple[str, str, str], ...] = ()

@@ -1,4 +1,4 @@
-"""Secret: a key that cannot be shown by accident."""
+"""Secret: an API key that cannot be shown by accident; and request options that must not contain a key."""
 
 import html
 import json
@@ -12,12 +12,12 @@ from quipu.errors import InvalidInput
 from quipu.model.ids import digest
 
 _MASK = "***"
-_MIN_RUN = 8  # characters of a key in a row that are masked wherever they stand; a shorter key only as a whole
-_MIN_KEY = 4  # nothing shorter is a secret: "no", "na" and "12" are what servers at home are given, and ordinary words
+_MIN_RUN = 8  # this many characters of a key in a row are masked anywhere; a shorter key only as a whole
+_MIN_KEY = 4  # shorter values are not secrets: local servers get keys such as "no" or "12", which are also words
 
 
 class Secret:
-    """Holds a key. `str`, `repr` and formatting show nothing of it; white space around it is dropped."""
+    """An API key. `str`, `repr` and formatting do not show it. Surrounding white space is removed."""
 
     __slots__ = ("_value",)
 
@@ -25,23 +25,23 @@ class Secret:
         self._value = value.strip()
 
     def reveal(self) -> str:
-        """Return the key, for the one place that sends it."""
+        """Return the key. Only the code that sends it should call this."""
         return self._value
 
     def mask(self, text: str) -> str:
-        """Return `text` with the key, and every longer piece of it, replaced by stars.
+        """Return `text` with the key, and every long substring of it, replaced by stars.
 
-        A key of one to three characters hides nothing, and would take its letters out of any message: it is left.
+        A key of one to three characters is not masked: it protects nothing, and its characters occur in any message.
         """
         if len(self._value) < _MIN_KEY:
             return text
-        forms = dict.fromkeys((self._value, quote(self._value, safe=""), html.escape(self._value)))
-        covered = [False] * len(text)
-        for form in forms:
-            for start, end in _runs(text, form, min(_MIN_RUN, len(form))):
-                covered[start:end] = [True] * (end - start)
-        pieces = groupby(zip(text, covered, strict=True), key=itemgetter(1))
-        return "".join(_MASK if is_secret else "".join(each for each, _ in pairs) for is_secret, pairs in pieces)
+        encodings = dict.fromkeys((self._value, quote(self._value, safe=""), html.escape(self._value)))
+        is_masked = [False] * len(text)
+        for encoding in encodings:
+            for start, end in _runs(text, encoding, min(_MIN_RUN, len(encoding))):
+                is_masked[start:end] = [True] * (end - start)
+        groups = groupby(zip(text, is_masked, strict=True), key=itemgetter(1))
+        return "".join(_MASK if masked else "".join(char for char, _ in pairs) for masked, pairs in groups)
 
     def __bool__(self) -> bool:
         return bool(self._value)
@@ -59,11 +59,11 @@ class Secret:
         return f"Secret({_MASK if self._value else ''})"
 
     def __reduce__(self) -> str:
-        raise TypeError("a secret is not written down")
+        raise TypeError("A Secret cannot be pickled.")
 
 
 def _runs(text: str, key: str, n: int) -> Iterator[tuple[int, int]]:
-    """Yield the places in `text` of at least `n` characters in a row that stand in `key` in this order."""
+    """Yield the spans of `text`, at least `n` characters long, that are substrings of `key`."""
     start = 0
     while start <= len(text) - n:
         end = start + n
@@ -76,46 +76,47 @@ def _runs(text: str, key: str, n: int) -> Iterator[tuple[int, int]]:
         start = end
 
 
-_SECRET = re.compile(r"key|secret|token$|password|credential|authorization|cookie")
-_NO_SECRET = ("prompt_cache_key",)  # names that fit the pattern and hold no secret
-_ADDRESS = re.compile(r"(^|_)(base|url|uri|endpoint|host|proxy)(_|$)")
+_SECRET_NAME = re.compile(r"key|secret|token$|password|credential|authorization|cookie")
+_NOT_SECRET = ("prompt_cache_key",)  # matches the pattern but holds no secret
+_ADDRESS_NAME = re.compile(r"(^|_)(base|url|uri|endpoint|host|proxy)(_|$)")
 
 
 def parse_extra(extra: str, *, may_redirect: bool = True) -> Mapping[str, object]:
-    """Return the object. Raises InvalidInput, which repeats no value, where it is none or holds a key.
+    """Return the extra request options, a JSON object that the user configured for a model.
 
-    Without `may_redirect` it may hold no address either: for what would send keys there that it finds by itself.
+    Raises InvalidInput if `extra` is not a JSON object or contains a key. The error does not repeat any value. If not
+    `may_redirect`, an address is refused too, because the client would send an API key to it.
     """
     try:
-        parsed: object = json.loads(extra)
+        options: object = json.loads(extra)
     except ValueError:
-        parsed = None
-    if not isinstance(parsed, dict):
-        raise InvalidInput("extra is not a JSON object.", remedy='Write it as in {"reasoning_effort": "low"}.')
-    for name in _names_of_texts(parsed):
-        folded = name.lower().replace("-", "_")
-        if _SECRET.search(folded) and folded not in _NO_SECRET:
+        options = None
+    if not isinstance(options, dict):
+        raise InvalidInput("extra is not a JSON object.", remedy='Write it like this: {"reasoning_effort": "low"}.')
+    for name in _names_of_strings(options):
+        normalised = name.lower().replace("-", "_")
+        if _SECRET_NAME.search(normalised) and normalised not in _NOT_SECRET:
             raise InvalidInput(
-                f"extra holds {name!r}: a key is not a setting.",
+                f"extra contains {name!r}, but a key must not be stored in a setting.",
                 remedy="Set it in the environment or in secrets.toml: docs/providers.",
             )
-        if not may_redirect and _ADDRESS.search(folded):
-            raise InvalidInput(f"extra holds {name!r}, an address.", remedy="Set llm_base_url.")
-    return parsed
+        if not may_redirect and _ADDRESS_NAME.search(normalised):
+            raise InvalidInput(f"extra contains {name!r}, an address.", remedy="Set llm_base_url instead.")
+    return options
 
 
-def extra_identity(parsed: Mapping[str, object]) -> str:
-    """Return a digest of the object: it tells two apart and shows nothing of either."""
-    return digest("extra", json.dumps(parsed, sort_keys=True))[:16]
+def extra_identity(options: Mapping[str, object]) -> str:
+    """Return a digest of the options (16 hex digits): it distinguishes them without showing their values."""
+    return digest("extra", json.dumps(options, sort_keys=True))[:16]
 
 
-def _names_of_texts(value: object) -> Iterator[str]:
-    """Yield the names under which there is text, at any depth."""
+def _names_of_strings(value: object) -> Iterator[str]:
+    """Yield the names of all string values of a JSON value, at any depth."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
             if isinstance(inner, str):
                 yield str(name)
-            yield from _names_of_texts(inner)
+            yield from _names_of_strings(inner)
     elif isinstance(value, list):
         for inner in value:
-            yield from _names_of_texts(inner)
+            yield from _names_of_strings(inner)

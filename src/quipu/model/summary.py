@@ -1,11 +1,11 @@
-"""Summaries: what a language model makes of descriptions too many to be shown, and what it makes that from."""
+"""Summaries that a language model writes of an entity's or relation's descriptions when there are too many to show."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 
 class SummaryTargetKind(StrEnum):
-    """What descriptions are of."""
+    """What the descriptions are about."""
 
     ENTITY = "entity"
     RELATION = "relation"
@@ -21,7 +21,7 @@ class SummaryTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Description:
-    """One description, and the first (by id) of the live documents that state it."""
+    """One description, and the first live document (by id) that states it."""
 
     text: str
     document: str
@@ -29,13 +29,13 @@ class Description:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryTask:
-    """Descriptions that want a summary: all there are, in the order of their rank.
+    """All descriptions of one target, in order of rank, to be summarised; read at `revision`.
 
-    `names` are the keys of what they describe, two for a relation: names as shown may change while what is said stays.
-    It was read as of `revision`.
+    `names` are the entity keys of the target, two for a relation. Keys are used because display names may change while
+    the descriptions stay the same.
     """
 
-    owner: SummaryTarget
+    target: SummaryTarget
     names: tuple[str, ...]
     descriptions: tuple[Description, ...]
     inputs_hash: str
@@ -44,9 +44,9 @@ class SummaryTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """A summary of the descriptions of `inputs_hash`; `model` names the model and the prompt that made it."""
+    """A summary of the descriptions with hash `inputs_hash`. `model` identifies the model and the prompt."""
 
-    owner: SummaryTarget
+    target: SummaryTarget
     inputs_hash: str
     text: str
     model: str
@@ -54,17 +54,17 @@ class Summary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryFailure:
-    """A summary that could not be made, and why; it will be tried again."""
+    """A summary that failed, and why. The next refresh tries again."""
 
-    owner: SummaryTarget
+    target: SummaryTarget
     error: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryResult:
-    """What a run of summaries did: how many it made, with how many calls (and replies kept before), and what failed.
+    """The result of a run of summaries: how many were written, with how many calls and cached replies, and failures.
 
-    `n_outdated` were made of descriptions that have changed meanwhile, and dropped.
+    `n_outdated` summaries were discarded because their descriptions had changed.
     """
 
     n_done: int = 0

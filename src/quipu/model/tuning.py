@@ -1,4 +1,4 @@
-"""Tuning: how documents should be read, worked out from a sample of them, and what that changes."""
+"""Tuning: an ontology suggested from a sample of the documents, and how it changes their extraction."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from quipu.model.usage import Range, UsageRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampledChunk:
-    """A chunk of the sample; `is_compared` says that it was kept apart, to compare readings of it."""
+    """A chunk of the sample. `is_compared` marks chunks that are only used to compare extractions."""
 
     chunk_id: str
     document_id: str
@@ -19,16 +19,16 @@ class SampledChunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeCount:
-    """How often rules found a type, and as which names."""
+    """How often the rules found an entity type, with example names."""
 
     name: str
     n: int
-    such_as: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypedName:
-    """A name and the type it was given."""
+    """An entity name and its type."""
 
     name: str
     type: str
@@ -36,7 +36,7 @@ class TypedName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractionOutcome:
-    """What one reading of a chunk found. `error` is why it could not be read, or not to its end."""
+    """The entities and the number of relations extracted from a chunk. `error` says why extraction was incomplete."""
 
     entities: tuple[TypedName, ...] = ()
     n_relations: int = 0
@@ -45,7 +45,11 @@ class ExtractionOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractionComparison:
-    """A chunk read as before and as tuned; `only_before` and `only_after` are the names in one of them alone."""
+    """The extraction of one chunk before and after tuning.
+
+    `only_before` and `only_after` are names that only one of the two contains. `retyped` are names that both contain
+    with different types.
+    """
 
     chunk_id: str
     document_id: str
@@ -54,12 +58,12 @@ class ExtractionComparison:
     after: ExtractionOutcome
     only_before: tuple[str, ...] = ()
     only_after: tuple[str, ...] = ()
-    retyped: tuple[str, ...] = ()  # names that both have, with another type
+    retyped: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TuningCost:
-    """What tuning would take; `money` is in millionths of the price table's unit, None where no price is known."""
+    """The estimated cost of tuning. `money` is in millionths of the currency unit, None if no price is known."""
 
     model: str
     calls: Range
@@ -70,11 +74,11 @@ class TuningCost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TuningOrigin:
-    """What a suggestion was made from: equal ones, and equal replies of a model, make equal suggestions.
+    """The inputs of a suggestion. Equal origins and equal replies of the model give equal suggestions.
 
-    `revision` is that of the index whose documents were looked at, None where others were named; `sample` is a digest
-    of the chunks that were chosen and of those rules counted in, `settings` are names and values of all that has a say
-    in what becomes of them.
+    `revision` is the revision of the index whose documents were read, None if the caller passed documents. `sample` is
+    a digest of the chosen chunks and of the chunks that the rules counted. `settings` are (name, value) pairs of all
+    settings that influence the result.
     """
 
     revision: int | None
@@ -85,18 +89,17 @@ class TuningOrigin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TuningResult:
-    """What `tune` worked out.
+    """The result of `tune`: a suggested ontology and what it changes.
 
-    `file` is the text of an ontology file that says `ontology`, "" where it was only asked what it would take; `by`
-    says who worked it out. `type_counts` and `glossary`, a suggestion, are what rules found in some of all chunks.
-    `prompt_diff` is a unified diff of what a model is told of every text, as before and as tuned. `stopped` is why
-    tuning ended before all was done, "" where it did not. `usage` is what models were asked for it. `origin` stands in
-    the file too.
+    `file` is the text of the ontology file, "" if only the cost was requested; it also states `origin`. `method` says
+    what produced the suggestion. `type_counts` and `glossary` (a suggestion) are what the rules found in a part of all
+    chunks. `prompt_diff` is a unified diff of the extraction prompt before and after tuning. `stopped` says why tuning
+    ended early, "" if it did not.
     """
 
     file: str
     ontology: Ontology
-    by: str
+    method: str
     n_documents: int
     n_unreadable: int = 0
     n_chunks: int = 0
@@ -104,7 +107,7 @@ class TuningResult:
     type_counts: tuple[TypeCount, ...] = ()
     glossary: tuple[GlossaryTerm, ...] = ()
     prompt_diff: str = ""
-    compared: tuple[ExtractionComparison, ...] = ()
+    comparisons: tuple[ExtractionComparison, ...] = ()
     cost: TuningCost | None = None
     notes: tuple[str, ...] = ()
     stopped: str = ""

@@ -1,4 +1,4 @@
-"""Usage: what models were asked and what it cost, counted by day, stage, model and subject."""
+"""Usage: counts and costs of calls to models, prices, spending limits, and estimates of future costs."""
 
 import math
 from collections.abc import Iterable
@@ -8,11 +8,11 @@ from functools import reduce
 
 from quipu.model.chat import TokenCount
 
-MICRO = 1_000_000  # money is counted in millionths, so that sums are exact
+MICRO = 1_000_000  # money is counted in millionths of the currency unit, so that sums are exact
 
 
 class Stage(StrEnum):
-    """What a call was made for: the roles of chat models, and the other services."""
+    """The purpose of a call: the roles of chat models, and the other services."""
 
     EXTRACT = "extract"
     KEYWORDS = "keywords"
@@ -27,15 +27,15 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageRow:
-    """Calls of one stage, model and subject on one day, added up.
+    """The total of all calls of one stage, model and subject on one day.
 
-    `subject` is the id of a document, the text of a question, or "" (shared work). `cost` is in millionths of the
-    currency of the price table; calls of a model without a price are counted in `n_unpriced`. `n_interrupted` calls
-    gave no full reply: what they may have cost is at most `interrupted_tokens` and `interrupted_cost`, which the other
-    figures do not include.
+    `day` is an ISO 8601 date in UTC. `subject` is a document id, the text of a question, or "" for shared work. `cost`
+    is in millionths of the currency unit of the price table. `n_unpriced` counts calls of models without a price.
+    `n_interrupted` calls returned no complete reply; `interrupted_tokens` and `interrupted_cost` are upper bounds of
+    what they may have cost, and the other fields do not include them.
     """
 
-    day: str  # ISO 8601, UTC
+    day: str
     stage: Stage
     model: str
     subject: str = ""
@@ -49,11 +49,11 @@ class UsageRow:
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """Day, stage, model and subject: rows of one key are added up."""
+        """Day, stage, model and subject. Rows with the same key are added up."""
         return self.day, self.stage.value, self.model, self.subject
 
     def __add__(self, other: "UsageRow") -> "UsageRow":
-        """Return both together, under the key of the first."""
+        """Return the sum of both rows with the key of the first."""
         return replace(
             self,
             n_calls=self.n_calls + other.n_calls,
@@ -67,28 +67,28 @@ class UsageRow:
 
 
 def total(rows: Iterable[UsageRow]) -> UsageRow:
-    """Return rows added up under the key of the first; raises TypeError where there is none."""
+    """Return the sum of the rows with the key of the first. Raises TypeError if there are none."""
     return reduce(UsageRow.__add__, rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """Price of a million tokens, in units of the currency."""
+    """The price of a million tokens, in units of the currency. `cached` is None if it equals `input`."""
 
     input: float
     output: float
-    cached: float | None = None  # None: as `input`
+    cached: float | None = None
 
-    def of(self, tokens: TokenCount) -> int:
-        """Return what tokens cost, in millionths of a unit, rounded up."""
+    def cost(self, tokens: TokenCount) -> int:
+        """Return the cost of these tokens in millionths of a unit, rounded up."""
         cached = self.input if self.cached is None else self.cached
         cost = (tokens.input - tokens.cached) * self.input + tokens.cached * cached + tokens.output * self.output
-        return math.ceil(round(cost, 6))  # rounded first, for what binary fractions add
+        return math.ceil(round(cost, 6))  # round first: binary fractions may exceed the exact value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpendingLimit:
-    """A limit on what a piece of work may spend; None: no limit. `cost` is in millionths of a unit."""
+    """The most that a piece of work may spend; None means no limit. `cost` is in millionths of a unit."""
 
     cost: int | None = None
     tokens: int | None = None
@@ -97,14 +97,14 @@ class SpendingLimit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Range:
-    """A number that is not known yet: what is likely, and between what it should lie."""
+    """An estimated number: the likely value and its lower and upper bounds."""
 
     low: float
     likely: float
     high: float
 
     def times(self, factor: "float | Range") -> "Range":
-        """Return the product; with another range, low with low and high with high."""
+        """Return the product. Two ranges are multiplied bound by bound."""
         by = factor if isinstance(factor, Range) else Range(low=factor, likely=factor, high=factor)
         return Range(low=self.low * by.low, likely=self.likely * by.likely, high=self.high * by.high)
 
@@ -115,21 +115,23 @@ class Range:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """What adding documents would take. `basis` says where the figures come from.
+    """The estimated cost of adding documents. `basis` says what the figures are based on.
 
-    `n_known` of the chunks are known from before and cost nothing. `cost` is in millionths of the price table's unit,
-    None where the model has no price. `seconds` is the time of the model at the concurrency of the settings. Where a
-    service computes the vectors, `embedder` is its model, and `embedded_tokens` and `embedding_cost` come on top.
-    `sample_calls` and `sample_cost` are what was spent for this estimate; `n_sample_failed` of the `n_sampled` chunks
-    could not be read, the first of them for `sample_error`. `extractor` says what would read; `n_read_otherwise` of
-    the unchanged documents were not read by it, or by other settings, but as `read_otherwise_by` has it.
+    - `n_cached` of the chunks have a cached reply and cost nothing.
+    - `cost` is in millionths of the currency unit, None if the model has no price. `seconds` is the time of the model
+      at the configured concurrency.
+    - `embedder`, `embedded_tokens` and `embedding_cost` are set if a service computes the vectors. They are extra.
+    - `sample_calls` and `sample_cost` were spent on this estimate. `n_sample_failed` of the `n_sampled` chunks could
+      not be read; `sample_error` is the first error.
+    - `extractor` describes the configured extractor. `n_other_extractor` of the unchanged documents were read by
+      another extractor or other settings: `other_extractors`.
     """
 
     n_documents: int
     n_unchanged: int
     n_unreadable: int
     n_chunks: int
-    n_known: int
+    n_cached: int
     model: str
     basis: str
     calls: Range
@@ -143,13 +145,13 @@ class Estimate:
     n_sample_failed: int = 0
     sample_error: str = ""
     extractor: str = ""
-    n_read_otherwise: int = 0
-    read_otherwise_by: tuple[str, ...] = ()
+    n_other_extractor: int = 0
+    other_extractors: tuple[str, ...] = ()
     embedder: str = ""
     embedded_tokens: Range | None = None
     embedding_cost: Range | None = None
 
     @property
     def n_to_read(self) -> int:
-        """How many chunks a model would be asked about."""
-        return self.n_chunks - self.n_known
+        """The number of chunks that a model has to read."""
+        return self.n_chunks - self.n_cached

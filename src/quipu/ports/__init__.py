@@ -1,1 +1,1 @@
-"""What Quipu needs from outside, as Protocols; adapters live in stores, vectors, providers, parse and ingest."""
+"""Ports: Protocols for what adapters provide (stores, vector indexes, model providers, parsers, extractors)."""

@@ -1,4 +1,4 @@
-"""Reading documents: Parser (bytes to text) and Extractor (chunk to entities and relations)."""
+"""What ingestion needs: a Parser (bytes to text) and an Extractor (chunk to entities and relations)."""
 
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
@@ -9,29 +9,29 @@ from quipu.model.extraction import ChunkInput, Extraction
 
 
 class Parser(Protocol):
-    """Reads the media types it lists."""
+    """Parses documents of certain media types."""
 
     @property
     def media_types(self) -> frozenset[str]:
-        """The media types this parser reads, as in {"text/markdown"}."""
+        """The media types this parser reads, for example {"text/markdown"}."""
         ...
 
     def parse(self, source: SourceDocument) -> ParsedDocument:
         """Return the text, title, blocks and metadata of `source`.
 
-        Where the format has pages, each block is on the page it begins on, and between blocks of different pages the
-        text has one form feed for each page turned; there are no others in it. A table's block begins with its header.
-        Raises InvalidDocument, with the reason and a remedy, where nothing can be read.
+        If the format has pages, a block's page is the page on which it begins. Between blocks on different pages, the
+        text has one form feed per page break, and no form feeds elsewhere. The block of a table begins with its header
+        row. Raises InvalidDocument, with the reason and a remedy, if the document cannot be read.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractionResult:
-    """The outcome for the input at `index`: an extraction, the error that stood in its way, or both.
+    """The result for the input at `index`: an extraction, an error, or both.
 
-    Both: what could be read before the error. It is published, and the chunk counts as failed, to be tried again.
-    `n_dropped` records were left out, since the text or the ontology does not bear them out.
+    With both, the extraction holds what was read before the error. It is published, but the chunk counts as failed and
+    can be retried. `n_dropped` records were dropped because the text or the ontology does not support them.
     """
 
     index: int
@@ -41,35 +41,35 @@ class ExtractionResult:
 
 
 class Extractor(Protocol):
-    """Reads chunks. `identity` changes whenever the same input may give another extraction."""
+    """Extracts facts from chunks. `identity` changes whenever the same input may give a different extraction."""
 
     @property
     def identity(self) -> str:
-        """Name and version, as in "local/1"; part of the key under which replies are kept."""
+        """Name and version, for example "local/1". It is part of each reply's cache key."""
         ...
 
     @property
     def description(self) -> str:
-        """One plain phrase that tells a user what read the documents, as in "local rules, no language model"."""
+        """A short description for users, for example "local rules, no language model"."""
         ...
 
     @property
     def n_ahead(self) -> int:
-        """How many inputs should be waiting for an outcome at any time; 0 for one that computes in this process."""
+        """How many inputs should be in progress at any time; 0 for an extractor that computes in this process."""
         ...
 
     def n_tokens_sent(self, chunk: ChunkInput) -> int:
-        """Return how many tokens are sent to a model to read a chunk once; 0 where none is asked."""
+        """Return how many tokens are sent to a model to read a chunk once; 0 if no model is used."""
         ...
 
     async def check(self) -> None:
-        """Raise Unavailable, with the remedy, where nothing can be extracted as things stand."""
+        """Raise Unavailable, with the remedy, if the extractor cannot work with the current configuration."""
         ...
 
     def extract(self, inputs: Sequence[ChunkInput]) -> AsyncGenerator[ExtractionResult, None]:
-        """Yield one outcome for each input, in any order, as each arrives; one bad input fails alone.
+        """Yield one result per input as soon as it is ready, in any order. A failed input does not affect the others.
 
-        Raises Unavailable or OverBudget where no further input can be read, after the outcomes of those under way.
-        Closed before its end, it begins nothing more and gives up what is under way.
+        Raises Unavailable or OverBudget if no further input can be read, after the results of the inputs in progress.
+        Closing the generator early starts no further input and cancels those in progress.
         """
         ...

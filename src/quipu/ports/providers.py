@@ -1,4 +1,4 @@
-"""What a provider implements, as Protocols: LLM, Embedder, Reranker, Tokenizer."""
+"""What a provider implements: LLM, Embedder, Reranker and Tokenizer."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -12,77 +12,80 @@ TextSink = Callable[[str], None]
 
 
 def ignore_text(text: str) -> None:
-    """Take a piece of a reply and do nothing."""
+    """Discard a piece of a reply: the default TextSink."""
 
 
 class LLM(Protocol):
-    """Answers chat requests. `identity` changes whenever the same request may get another reply."""
+    """A chat model. `identity` changes whenever the same request may get a different reply."""
 
     @property
     def identity(self) -> str:
-        """Provider, model and parameters, as in "openai/gpt-4.1-mini"; part of the key under which replies are kept."""
+        """Provider, model and parameters, for example "openai/gpt-4.1-mini". It is part of each reply's cache key."""
         ...
 
     async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
-        """Return the reply; `on_text` is given its pieces in order as they arrive, together the whole text.
+        """Return the reply. `on_text` receives its pieces in order while they arrive; together they are the whole text.
 
-        A reply that breaks off after some text is returned with finish `interrupted`, not raised. Raises Overloaded
-        where the same request may succeed later, TooLong where it does not fit the model's context window, Unavailable
-        where nothing will be answered until something is changed (key, model name, address), Refused where this request
-        will never be answered (a filter, a parameter the server rejects).
+        If the connection breaks after some text, the reply is returned with the finish reason `interrupted`.
+
+        Raises:
+            Overloaded: the same request may succeed later.
+            TooLong: the request does not fit the model's context window.
+            Unavailable: no request will succeed until the user changes something (key, model name, address).
+            Refused: this request will never succeed (a content filter, a parameter the server rejects).
         """
         ...
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors. `identity` (model and version) and `dimension` are recorded with the index."""
+    """A model that turns texts into vectors. `identity` and `dimension` are recorded with the index."""
 
     @property
     def identity(self) -> str:
-        """Name and version of the model, as in "wordllama/l2_supercat_256"."""
+        """Name and version of the model, for example "wordllama/l2_supercat_256"."""
         ...
 
     @property
     def dimension(self) -> int:
-        """Length of every vector."""
+        """The length of every vector."""
         ...
 
     async def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Return one unit vector a text, shape [n, dimension]; an empty text gives a zero vector.
+        """Return one unit vector per text, shape [n, dimension]. An empty text gives a zero vector.
 
-        A text's vector does not depend on the other texts of the call, to the bit.
+        A text's vector is bit-identical whatever other texts are in the call.
         """
         ...
 
     async def embed_queries(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Return the vectors to look for among those of `embed`, under the same promises.
+        """Return one query vector per text, shape [n, dimension], with the same guarantees as `embed`.
 
-        They differ from `embed` where a model tells questions from passages, as E5 does.
+        Query vectors differ from `embed` for models that encode questions and passages differently, such as E5.
         """
         ...
 
 
 class Reranker(Protocol):
-    """Reads the question and each text together. `identity` names service and model."""
+    """A model that reads a question and a text together and scores how well the text answers the question."""
 
     @property
     def identity(self) -> str:
-        """Name of the model, as in "jina/jina-reranker-v2-base-multilingual"."""
+        """Name of the model, for example "jina/jina-reranker-v2-base-multilingual"."""
         ...
 
     async def score(self, question: str, texts: Sequence[str]) -> list[float]:
-        """Return a score for each text, higher is better; raises as `LLM.complete` does."""
+        """Return one score per text; higher is better. Raises the same errors as `LLM.complete`."""
         ...
 
 
 class Tokenizer(Protocol):
-    """Counts tokens. `identity` is recorded where counts decide chunk boundaries."""
+    """Counts tokens. `identity` is recorded in the index if the counts determine chunk boundaries."""
 
     @property
     def identity(self) -> str:
-        """Name and version, as in "bytes/4"."""
+        """Name and version, for example "bytes/4"."""
         ...
 
     def count(self, text: str) -> int:
-        """Return the number of tokens of `text`; 0 only for the empty text; never less for a longer text."""
+        """Return the number of tokens of `text`: 0 only for "", and never fewer for a text than for its prefix."""
         ...

@@ -1,4 +1,4 @@
-"""Replies: where completed replies of models are kept, so that none is asked for twice."""
+"""ReplyCache: stores the completed replies of models, so that no request is paid for twice."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -8,27 +8,30 @@ from quipu.model.usage import UsageRow
 
 
 class ReplyCache(Protocol):
-    """Keeps replies durably, together with what they cost. Calls that come at once share one transaction."""
+    """Stores replies durably, together with their cost. Concurrent calls share one transaction."""
 
-    async def find(self, input_hash: str) -> str | None:
-        """Return the reply kept under this hash, None where there is none, or none that can be read."""
+    async def find_reply(self, input_hash: str) -> str | None:
+        """Return the reply stored under this hash, None if there is none or it cannot be read."""
         ...
 
-    async def keep(self, input_hash: str, payload: str, request: ChatRequest, usage: Sequence[UsageRow]) -> None:
-        """Keep a reply for the documents and the lifetime its request names, and count its cost, in one transaction.
+    async def save_reply(self, input_hash: str, payload: str, request: ChatRequest, usage: Sequence[UsageRow]) -> None:
+        """Store a reply for the documents and the lifetime of its request, and count its cost, in one transaction.
 
-        Both are durable when this returns. The first reply to an input stays, from then on also for the documents of
-        this request. A reply is not kept where its documents have been removed meanwhile (for `all documents`: any of
-        them), one of the replies it was made from has gone, or (`revision`) a fact has changed since the revision its
-        request names, though its cost counts. A reply of lifetime `revision` or `free` belongs to no document. One
-        whose request names neither documents nor replies is kept until `purge`.
+        Both are durable when this returns. If a reply with this hash exists, it stays, and is now also kept for the
+        documents of this request. A reply of lifetime `revision` or `free` belongs to no document. A reply whose
+        request names neither documents nor source replies is kept until `purge`.
+
+        The cost is counted, but the reply is not stored, if meanwhile:
+        - its documents were removed (lifetime `all documents`: any of them),
+        - one of its source replies was deleted, or
+        - (lifetime `revision`) a fact changed after the revision that the request names.
         """
         ...
 
     async def facts_revision(self) -> int:
-        """Return the revision of the last change of facts: a reply of lifetime `revision` holds from there."""
+        """Return the revision of the last change of facts, from which a reply of lifetime `revision` is valid."""
         ...
 
-    async def spend(self, usage: Sequence[UsageRow]) -> None:
-        """Count cost that has no reply to keep."""
+    async def add_usage(self, usage: Sequence[UsageRow]) -> None:
+        """Count costs that belong to no stored reply."""
         ...

@@ -1,4 +1,4 @@
-"""Store and ReadView: one transaction in, one snapshot out."""
+"""Store and ReadView: changes are committed as a Delta in one transaction, and read through snapshots."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -31,19 +31,23 @@ from quipu.ports.reply_cache import ReplyCache
 
 
 class VectorSpace(StrEnum):
-    """A family of vectors: what the vectors stand for."""
+    """What a set of vectors represents.
+
+    NAME (entity names without descriptions) and SENTENCE exist only while their derivations are kept. REPORT holds the
+    reports of clusters.
+    """
 
     CHUNK = "chunk"
     ENTITY = "entity"
     RELATION = "relation"
-    NAME = "name"  # of entities, without their descriptions; while kept
-    SENTENCE = "sentence"  # while kept
-    REPORT = "report"  # of clusters
+    NAME = "name"
+    SENTENCE = "sentence"
+    REPORT = "report"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VectorBlock:
-    """Vectors of one space: `rows` [n] int64 row numbers (rising, never reused), `data` [n, d] float16."""
+    """Vectors of one space: `rows` [n] int64 are row numbers (ascending, never reused), `data` is [n, d] float16."""
 
     rows: npt.NDArray[np.int64]
     data: npt.NDArray[np.float16]
@@ -51,10 +55,11 @@ class VectorBlock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexCounts:
-    """How much the index holds, and how much work is waiting.
+    """The size of the index, and the work that waits.
 
-    `n_unsummarised` entities and relations have more descriptions than are shown: a language model may sum them up.
-    `readers` are who read the live documents, in words, with how many each has read; "" where that was not noted.
+    `jobs` maps a status to its number of jobs. `n_unsummarised` entities and relations have more descriptions than are
+    shown, and no current summary. `extractors` maps the description of an extractor to the number of live documents it
+    read; the description is "" if it was not recorded.
     """
 
     documents: int
@@ -68,37 +73,40 @@ class IndexCounts:
     jobs: Mapping[str, int]
     stale_vectors: int
     n_unsummarised: int
-    readers: Mapping[str, int]
+    extractors: Mapping[str, int]
 
 
 class ReadView(DerivationView, Protocol):
-    """A snapshot of the index at one revision, restricted to the documents its filter allows.
+    """A read-only snapshot of the index at one revision, restricted to the documents that its filter allows.
 
-    Ids are public ids (chunk ids, entity keys, relation ids). Unknown or filtered-out ids are left out of results.
-    Under a filter, entities and relations are folded again from the allowed mentions alone; a summary is shown only
-    where these say all it was made of.
+    Methods take and return public ids: chunk ids, entity keys, relation ids. Ids that are unknown, or that the filter
+    excludes, are omitted from results without an error. A method whose docstring says "ignores the filter" returns the
+    same result for every filter.
+
+    Under a filter, entities and relations are folded from the allowed mentions alone. A summary is used only if the
+    allowed mentions contain all its descriptions.
     """
 
     @property
     def revision(self) -> int:
-        """The number of commits this snapshot contains."""
+        """The revision of the snapshot: how many commits it contains."""
         ...
 
     @property
     def filter(self) -> Filter:
-        """The filter this view was opened with."""
+        """The filter with which this view was opened."""
         ...
 
     async def counts(self) -> IndexCounts:
-        """Return how much the whole index holds (the filter does not apply)."""
+        """Return the size of the whole index; ignores the filter."""
         ...
 
     async def n_chunks(self) -> int:
-        """Return how many chunks the whole index holds (the filter does not apply)."""
+        """Return the number of chunks of the whole index; ignores the filter."""
         ...
 
     async def documents(self, ids: Sequence[str] | None = None) -> list[Document]:
-        """Return the given documents in their order, or all (also those waiting or failed) ordered by id."""
+        """Return the given documents in the given order, or all by id, including those queued or failed."""
         ...
 
     async def chunks(self, ids: Sequence[str]) -> list[Chunk]:
@@ -117,14 +125,14 @@ class ReadView(DerivationView, Protocol):
         """Return the given relations, in the given order."""
         ...
 
-    async def incident(self, keys: Sequence[str]) -> list[Relation]:
-        """Return every relation with an end among `keys`, once each, ordered by id."""
+    async def incident_relations(self, keys: Sequence[str]) -> list[Relation]:
+        """Return every relation that has an end among `keys`, each once, ordered by id."""
         ...
 
     async def strongest_relations(self, keys: Sequence[str], k: int) -> tuple[list[IncidentRelation], int]:
-        """Return the k relations with an end among `keys` that rank first, and how many have one.
+        """Return the k highest-ranked relations that have an end among `keys`, and the number of all such relations.
 
-        Those whose ends have the most relations together come first, then the heaviest, then by id.
+        Relations are ranked by the sum of the degrees of both ends, then by weight (largest first), then by id.
         """
         ...
 
@@ -132,23 +140,26 @@ class ReadView(DerivationView, Protocol):
         """Return the number of relations of each entity."""
         ...
 
-    async def named(self, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """Return, for each normal form (`text.names.entity_key`), the keys of entities with that key or alias."""
+    async def keys_by_name(self, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Return, for each normalised name (`text.names.entity_key`), the entities that have it as key or alias."""
         ...
 
     async def search_entities(self, text: str, k: int) -> list[Scored]:
-        """Return entities whose name starts with or contains the words of `text`, most mentioned first; for people."""
+        """Return up to k entities whose name starts with or contains the words of `text`, most mentions first.
+
+        This search is for people, not for strategies.
+        """
         ...
 
     async def chunks_of_entities(self, keys: Sequence[str], k: int) -> dict[str, dict[str, int]]:
-        """Return, for each entity, the k chunks that name it most, with the number of occurrences (mentions or links).
+        """Return, for each entity, the k chunks with the most occurrences of it, with the number of occurrences.
 
-        Most first, equal ones by id.
+        Occurrences are mentions or links, whichever are more. Most first; equal numbers are ordered by chunk id.
         """
         ...
 
     async def chunks_mentioning(self, keys: Sequence[str], k: int) -> dict[str, list[str]]:
-        """Return, for each entity, the first k chunks, by id, that mention it: its name alone is no mention."""
+        """Return, for each entity, the first k chunks by id that mention it. A link alone is not a mention."""
         ...
 
     async def chunks_of_relations(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -156,19 +167,19 @@ class ReadView(DerivationView, Protocol):
         ...
 
     async def entity_mentions(self, chunk_ids: Sequence[str]) -> dict[str, list[EntityMention]]:
-        """Return what each chunk says about entities, in the order it was said."""
+        """Return the entity mentions of each chunk, in the order of extraction."""
         ...
 
     async def relation_mentions(self, chunk_ids: Sequence[str]) -> dict[str, list[RelationMention]]:
-        """Return what each chunk says about pairs of entities, in the order it was said."""
+        """Return the relation mentions of each chunk, in the order of extraction."""
         ...
 
     async def alias_mentions(self, chunk_ids: Sequence[str]) -> dict[str, list[AliasMention]]:
-        """Return the aliases each chunk states, in the order they were said."""
+        """Return the aliases that each chunk states, in the order of extraction."""
         ...
 
     async def claim_mentions(self, chunk_ids: Sequence[str]) -> dict[str, list[ClaimMention]]:
-        """Return what each chunk claims, in the order it was said."""
+        """Return the claims of each chunk, in the order of extraction."""
         ...
 
     async def claims(self, ids: Sequence[str]) -> list[Claim]:
@@ -176,191 +187,205 @@ class ReadView(DerivationView, Protocol):
         ...
 
     async def claims_of_entities(self, keys: Sequence[str], k: int) -> dict[str, list[Claim]]:
-        """Return, for each entity, the first k claims of which it is the subject.
-
-        Ordered by chunk id, then as they were said.
-        """
+        """Return, for each entity, the first k claims whose subject it is, by chunk id and order of extraction."""
         ...
 
     async def full_text(self, text: str, k: int) -> list[Scored]:
-        """Return the k chunks that match the words of `text` best by BM25, best first, equal scores by id."""
+        """Return the k chunks that match the words of `text` best by BM25; equal scores are ordered by id."""
         ...
 
     async def vector_dimension(self, space: VectorSpace) -> int:
-        """Return the length of the vectors of the live model, 0 where there are none."""
+        """Return the length of the vectors of the live embedder, 0 if there are none."""
         ...
 
     async def vectors_after(self, space: VectorSpace, row: int) -> VectorBlock:
-        """Return the space's vectors with a row number above `row` (-1: all), whatever the filter."""
+        """Return the vectors of a space whose row number is greater than `row` (-1: all); ignores the filter."""
         ...
 
-    async def vectors_gone(self, space: VectorSpace, revision: int) -> npt.NDArray[np.int64] | None:
-        """Return the rows deleted after `revision`, or None where that is no longer known (rebuild then)."""
+    async def deleted_vector_rows(self, space: VectorSpace, revision: int) -> npt.NDArray[np.int64] | None:
+        """Return the rows deleted after `revision`, ascending, or None if the change log no longer reaches back to it.
+
+        After None, a vector index must be rebuilt.
+        """
         ...
 
-    async def vectors_allowed(self, space: VectorSpace) -> npt.NDArray[np.int64] | None:
-        """Return the rows whose owner the filter allows, rising; None where there is no filter."""
+    async def allowed_vector_rows(self, space: VectorSpace) -> npt.NDArray[np.int64] | None:
+        """Return the rows that belong to an id the filter allows, ascending; None if the view has no filter."""
         ...
 
     async def vector_owners(self, space: VectorSpace, rows: Sequence[int]) -> dict[int, tuple[str, ...]]:
-        """Return the allowed ids each row stands for; equal texts share a row."""
+        """Return, for each row, the allowed ids whose text it represents. Ids with equal texts share a row."""
         ...
 
     async def vector_rows(self, space: VectorSpace, ids: Sequence[str]) -> dict[str, int]:
-        """Return the row of each of the given ids' vectors; ids without a vector are left out."""
+        """Return the row of each id's vector. Ids without a vector are omitted."""
         ...
 
     async def chunk_vector_rows(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return the numbers of the chunks with a vector, rising, and the row of each, [n], whatever the filter."""
+        """Return the numbers of all chunks with a vector, ascending, and their rows, both [n]; ignores the filter."""
         ...
 
-    async def stale(self) -> tuple[str, ...]:
-        """Return, in words, what is not up to date in this snapshot, as in "not computed yet: 12 vectors".
+    async def stale_notes(self) -> tuple[str, ...]:
+        """Return messages about what is out of date in this snapshot, for example "not computed yet: 12 vectors".
 
-        What waits for a summary is not: without a language model it may wait for ever.
+        Missing summaries are not reported, because without a language model they are never written.
         """
         ...
 
     def dump(self) -> AsyncIterator[str]:
-        """Return the canonical state as JSON lines, sorted: what two equal indexes agree on to the byte."""
+        """Yield the canonical state as sorted JSON lines. Two equal indexes yield the same bytes."""
         ...
 
 
 class Store(ReplyCache, Protocol):
-    """One place for everything: facts, their folds, vectors, work, replies, costs.
+    """The database of an index: facts, folds, vectors, jobs, cached replies and usage.
 
-    `commit` is all or nothing; views never block. Views and whatever writes raise Mismatch where another version of
-    Quipu has changed the schema since the index was opened. `find`, `keep` and `spend` leave the revision as it is.
+    Every change of facts or derivations is one `commit`, which is applied completely or not at all and increments the
+    revision. Reading happens through `view`, which never blocks writers. Jobs and the derivation lease coordinate
+    several processes; both are held under a lease that its holder must renew.
+
+    Views and writing methods raise Mismatch if another version of Quipu has changed the schema since this store was
+    opened. The methods of ReplyCache do not change the revision.
     """
 
     async def commit(self, delta: Delta) -> CommitResult:
         """Apply the whole change in one transaction, or raise and change nothing.
 
-        Raises InvalidDelta for a change that breaks the data model, Busy where another process does not let go.
+        Raises InvalidDelta for a change that violates the data model, and Busy if another process keeps the database
+        locked.
         """
         ...
 
     def view(self, allowed: Filter | None = None) -> AbstractAsyncContextManager[ReadView]:
-        """Open a snapshot; release it before any model call. Raises InvalidInput for a filter that cannot be read."""
-        ...
+        """Open a snapshot of the documents that the filter allows. Close it before any call of a model.
 
-    async def claim(self, limit: int) -> list[Job]:
-        """Take up to `limit` queued jobs, and those whose owner is dead, oldest first, under a lease.
-
-        Fewer are taken where their documents are large: one call returns little more than memory is meant for.
+        Raises InvalidInput for a filter that cannot be evaluated.
         """
         ...
 
-    async def advance(self, job_ids: Sequence[int], status: DocumentStatus) -> set[int]:
-        """Record that claimed jobs reached a stage, and renew their lease; return those this store still holds."""
+    async def claim_jobs(self, limit: int) -> list[Job]:
+        """Claim up to `limit` jobs under a lease, oldest first: queued jobs, and jobs whose owner is dead.
+
+        Fewer are returned if their documents are large, so that one call needs a limited amount of memory.
+        """
+        ...
+
+    async def advance_jobs(self, job_ids: Sequence[int], status: DocumentStatus) -> set[int]:
+        """Set the status of claimed jobs and renew their leases. Return those that this store still holds."""
         ...
 
     @property
     def schema(self) -> int:
-        """The number of the schema this version writes."""
+        """The schema version that this version of Quipu writes."""
         ...
 
     @property
     def lease_s(self) -> float:
-        """For how many seconds a claim holds unless renewed."""
+        """The duration of a lease in seconds, unless it is renewed."""
         ...
 
-    async def renew(self) -> None:
-        """Renew the lease of every job this store holds, and of its turn to derive."""
+    async def renew_leases(self) -> None:
+        """Renew the lease of every job that this store holds, and of the derivation lease if it holds it."""
         ...
 
-    async def begin_deriving(self) -> bool:
-        """Take the turn to derive under a lease; False while another store has it whose process lives."""
+    async def acquire_derivation_lease(self) -> bool:
+        """Try to acquire the derivation lease: only its holder refreshes derivations.
+
+        Returns False while another store holds it and that store's process lives.
+        """
         ...
 
-    async def end_deriving(self) -> None:
-        """Give the turn to derive back, where this store has it."""
+    async def release_derivation_lease(self) -> None:
+        """Release the derivation lease if this store holds it."""
         ...
 
-    async def release(self) -> None:
-        """Give every job this store still holds back to the queue, unfinished."""
+    async def release_jobs(self) -> None:
+        """Return every job that this store still holds to the queue, unfinished."""
         ...
 
-    async def cancel(self, document_ids: Sequence[str]) -> list[str]:
-        """Drop waiting, running or failed jobs of these documents; live versions stay. Return whose were dropped."""
+    async def cancel_jobs(self, document_ids: Sequence[str]) -> list[str]:
+        """Delete queued, running and failed jobs of these documents. Their live versions stay.
+
+        Return the ids of the documents that had such a job.
+        """
         ...
 
-    async def retry(self, document_ids: Sequence[str] | None = None) -> int:
-        """Queue failed jobs again (all, or of these documents). Return how many."""
+    async def retry_jobs(self, document_ids: Sequence[str] | None = None) -> int:
+        """Queue failed jobs again, all or those of the given documents. Return how many."""
         ...
 
     async def replies(self, input_hashes: Sequence[str]) -> dict[str, str]:
-        """Return the kept replies to these inputs."""
+        """Return the cached replies for these input hashes. Hashes without a reply are omitted."""
         ...
 
     async def usage(self, since: str = "", until: str = "") -> list[UsageRow]:
-        """Return what models were asked and what it cost on the days from `since` to `until`, both included.
+        """Return the usage on the days from `since` to `until`, both included.
 
-        Days are ISO dates, "" for no limit. Rows are ordered by day, stage, model and subject.
+        Days are ISO 8601 dates, "" for no limit. Rows are ordered by day, stage, model and subject.
         """
         ...
 
-    async def unsummarised(self) -> list[SummaryTarget]:
-        """Return the entities and relations whose descriptions are more than their join shows, ordered.
+    async def summary_targets(self) -> list[SummaryTarget]:
+        """Return the entities and relations that have more descriptions than are shown and no current summary, ordered.
 
-        Those with a summary of all they are described by are none of them.
+        A summary is current if it covers every description.
         """
         ...
 
-    async def summary_tasks(self, owners: Sequence[SummaryTarget]) -> list[SummaryTask]:
-        """Return what is to be summed up of each, in the given order; owners that want no summary are left out."""
+    async def summary_tasks(self, targets: Sequence[SummaryTarget]) -> list[SummaryTask]:
+        """Return the descriptions to summarise for each target, in the given order. Others are omitted."""
         ...
 
-    async def stale_texts(self, model: str, limit: int) -> dict[str, str]:
-        """Return up to `limit` texts that have no vector under this model yet, by text hash."""
+    async def texts_without_vector(self, model: str, limit: int) -> dict[str, str]:
+        """Return up to `limit` texts that have no vector of this embedding model yet, by text hash."""
         ...
 
     async def embedder(self) -> tuple[str, int] | None:
-        """Return identity and dimension of the embedder whose vectors answer, None where there is none yet."""
+        """Return the identity and dimension of the live embedder, None if none is recorded yet."""
         ...
 
-    async def use_embedder(self, identity: str, dimension: int) -> None:
-        """Record the embedder of an index that holds nothing yet; afterwards raise Mismatch where it is another one.
+    async def set_embedder(self, identity: str, dimension: int) -> None:
+        """Record the embedder of an empty index. Later calls raise Mismatch for a different embedder.
 
-        Of several that are recorded meanwhile the first to add something stays: `commit` raises Mismatch to the others.
+        If several processes record one at the same time, the first to add content wins: `commit` raises Mismatch for
+        the others.
         """
         ...
 
     async def begin_reembedding(self, identity: str, dimension: int) -> None:
-        """Start a second set of vectors beside the live one, which answers until `finish_reembedding`."""
+        """Start a second set of vectors. The live set answers queries until `finish_reembedding`."""
         ...
 
     async def finish_reembedding(self, identity: str) -> None:
-        """Make the second set the live one and drop the first; raises Stale while texts lack vectors."""
+        """Make the second set the live one and delete the first. Raises Stale while texts have no new vector."""
         ...
 
     async def rebuild_text_index(self) -> None:
-        """Build full text and links again from the chunks, with the tokenizer of this version."""
+        """Rebuild full text and links from the chunks with the tokenizer of this version."""
         ...
 
-    async def wipe(self) -> None:
-        """Leave no words of removed documents in the files, nor of what was updated once that has become much."""
+    async def erase_deleted_text(self) -> None:
+        """Overwrite the text of removed documents in the files, and that of updated ones once it has grown large."""
         ...
 
     async def purge(self) -> int:
-        """Drop replies no live document needs and vectors of a re-embedding given up; return rows dropped.
+        """Delete replies that no live document needs and vectors of an abandoned re-embedding. Return how many rows.
 
-        A re-embedding is not given up while any store has the turn to derive.
-        Needed are an extractor's replies while a chunk has their input, replies to single calls while their document
-        stays in the version they were made for, and those made from several documents, which go with the first of them.
-        Costs of documents that are gone, and of questions asked long ago, are added to those of no subject. No words of
-        what was removed or updated are left in the files.
+        A re-embedding is not abandoned while any store holds the derivation lease. These replies are needed: an
+        extractor's reply while a chunk has its input, a reply to a single call while its document has the same version,
+        and a reply made from several documents while all of them are live. The costs of removed documents and of old
+        questions are added to the row without a subject. Deleted text is also overwritten in the files.
         """
         ...
 
-    async def damage(self) -> list[str]:
-        """Return what the database finds wrong with its files, in words: quicker than `verify`, which includes it."""
+    async def check_integrity(self) -> list[str]:
+        """Return the errors that the database finds in its files. It is faster than `verify`, which includes it."""
         ...
 
     async def verify(self) -> list[str]:
-        """Recompute every fold, link and count from the facts; return what differs, in words (empty: sound)."""
+        """Recompute every fold, link and count from the facts. Return the differences as messages (none: correct)."""
         ...
 
     async def close(self) -> None:
-        """Release every connection."""
+        """Close every connection."""
         ...

@@ -120,10 +120,10 @@ class Topology(Protocol):
 class TopologyIndex(Protocol):
     """Opens the topology of a view."""
 
-    async def of(self, view: ReadView) -> Topology:
+    async def open(self, view: ReadView) -> Topology:
         """Return the topology of the view, from files as far as they are current, and from the view for the rest."""
         ...
 
     async def catch_up(self, view: ReadView) -> None:
-        """Bring the files up to the view's revision. Without it, `of` is slower but still correct."""
+        """Bring the files up to the view's revision. Without it, `open` is slower but still correct."""
         ...

@@ -1,4 +1,4 @@
-"""Vectors: nearest-neighbour search over the vectors of a view."""
+"""VectorIndex: nearest-neighbour search over the vectors of a view."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from quipu.ports.store import ReadView, VectorSpace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimilarPair:
-    """Two ids of a space, in their order, and the cosine of their vectors."""
+    """Two ids of one vector space, `first < second`, and the cosine of their vectors."""
 
     first: str
     second: str
@@ -21,41 +21,42 @@ class SimilarPair:
 
 
 class VectorIndex(Protocol):
-    """Searches the vectors a view holds, as of that view's revision and within its filter."""
+    """Searches the vectors of a view: at its revision, restricted by its filter."""
 
     async def nearest(
         self, view: ReadView, space: VectorSpace, queries: npt.NDArray[np.float32], *, k: int, min_score: float = -1.0
     ) -> list[tuple[Scored, ...]]:
-        """Return, for each row of `queries` ([n, d], unit), the k nearest ids by cosine, at least `min_score`.
+        """Return, for each row of `queries` ([n, d], unit vectors), the k nearest ids with a cosine >= `min_score`.
 
-        Best first, equal scores by id. Scores are rounded to six decimals and do not depend on insertion order.
+        Best first; equal scores are ordered by id. Scores are rounded to six decimals and do not depend on the order
+        of insertion.
         """
         ...
 
     async def similarities(
         self, view: ReadView, space: VectorSpace, query: npt.NDArray[np.float32], ids: Sequence[str]
     ) -> dict[str, float]:
-        """Return the cosine of `query` ([d], unit) with each of `ids`; ids without a vector are left out."""
+        """Return the cosine of `query` ([d], unit vector) with each of `ids`. Ids without a vector are omitted."""
         ...
 
     async def all_similarities(
         self, view: ReadView, space: VectorSpace, query: npt.NDArray[np.float32]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-        """Return every row the view holds within its filter, rising, and the cosine of `query` ([d], unit) with each.
+        """Return all row numbers that the view's filter allows, ascending, and the cosine of `query` with each.
 
-        Both [n]. Scores are those that `similarities` gives.
+        Both have shape [n]. `query` is a unit vector, [d]. The scores equal those of `similarities`.
         """
         ...
 
-    async def alike(
+    async def similar_pairs(
         self, view: ReadView, space: VectorSpace, ids: Sequence[str], *, min_score: float
     ) -> list[SimilarPair]:
-        """Return every pair of one of `ids` with any other id of the view whose cosine is at least `min_score`.
+        """Return every pair of one of `ids` and any other id of the view with a cosine >= `min_score`.
 
-        Each pair once, ordered. Exact however many there are: no pair is missed. Scores are rounded to six decimals.
+        Each pair occurs once, and the list is ordered. The search is exact. Scores are rounded to six decimals.
         """
         ...
 
     async def catch_up(self, view: ReadView) -> None:
-        """Bring what is kept on disk up to the view; without it every search still answers correctly."""
+        """Update the saved index to the view's revision. Searches are correct without it, but slower."""
         ...

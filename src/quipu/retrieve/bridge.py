@@ -52,14 +52,14 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     communities = await _communities(near, within, query, view)
     used = communities[: _n_fitting(communities, query, tools)][:MAX_COMMUNITIES]
     keys = _key_entities(wide, used, within)
-    topology = await tools.topology.of(view)
+    topology = await tools.topology.open(view)
     ways = await bridge(keys[:MAX_KEYS], view, topology)
     return Evidence(
         chunks=(await _passages(near, topology, view))[: query.chunk_top_k],
         entities=near_hits(near),
         relations=ways.relations,
         reports=tuple(_report_hit(each) for each in used if each.report),
-        seeds=(Seed(text=query.text, kind="vector", found=near),),
+        seeds=(Seed(text=query.text, kind="vector", matches=near),),
         notes=tuple(_notes(near, used, n_keys=len(keys), n_apart=ways.n_apart)),
     )
 

@@ -9,7 +9,7 @@ from quipu.retrieve.strategy import Strategy, Tools
 async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     """Return no evidence: the question alone goes on to the answer."""
     note = "bypass looks nothing up: the index was not searched"
-    return Evidence(notes=(note,), ranks_passages=False, looks_up=False)
+    return Evidence(notes=(note,), ranks_passages=False, searches_index=False)
 
 
 STRATEGY = Strategy(

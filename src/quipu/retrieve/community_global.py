@@ -32,17 +32,17 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
         ratings, notes = await reported_at(query.community_level, tree, view)
         left_out = "without a language model no points are drawn from the reports: they are shown as they are"
         evidence = await _reports_alone(ratings, (*notes, left_out), query=query, view=view, tools=tools)
-        return replace(evidence, hidden=_hidden(query, notes))
+        return replace(evidence, omissions=_hidden(query, notes))
     chosen, notes = await _to_read(query, tree, view, tools, tools.model)
     found = await points_in(chosen, query, tools.model, tools.tokenizer)
     hidden, notes = _hidden(query, notes), (*notes, *found.notes)
     if not found.points and found.n_failed:
         ratings = {report.cluster: report.rating for report in chosen}
         evidence = await _reports_alone(ratings, notes, query=query, view=view, tools=tools)
-        return replace(evidence, hidden=hidden)
+        return replace(evidence, omissions=hidden)
     calls, points = format_count(found.n_batches, "call"), format_count(len(found.points), "point")
     read = f"a model read {format_count(len(chosen), 'report')} in {calls} and found {points}"
-    return Evidence(points=found.points, notes=(*notes, read), hidden=hidden, ranks_passages=False)
+    return Evidence(points=found.points, notes=(*notes, read), omissions=hidden, ranks_passages=False)
 
 
 def _hidden(query: Query, notes: Sequence[str]) -> tuple[str, ...]:

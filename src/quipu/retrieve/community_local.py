@@ -39,7 +39,7 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
         relations=brought.relations,
         claims=brought.claims,
         reports=_reports(found, int(REPORT_SHARE * query.budget.total), tools.tokenizer),
-        seeds=(Seed(text=query.text, kind="vector", found=near),),
+        seeds=(Seed(text=query.text, kind="vector", matches=near),),
         notes=(*_notes(around, found), *brought.notes),
     )
 

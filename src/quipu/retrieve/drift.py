@@ -126,7 +126,7 @@ def _passages(found: Sequence[Searched], query: Query) -> tuple[Hit, ...]:
 
 
 def _seed(text: str, near: Near) -> Seed:
-    return Seed(text=text, kind="vector", found=tuple(scored for scored, _ in near))
+    return Seed(text=text, kind="vector", matches=tuple(scored for scored, _ in near))
 
 
 def _notes(imagined: str, n_unread: int, partials: Sequence[Partial | None], n_followed: int) -> Iterator[str]:

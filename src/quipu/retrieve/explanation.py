@@ -70,10 +70,10 @@ async def explain(query: Query, evidence: Evidence, view: ReadView, choice: Chun
         n_reports=len(evidence.reports),
         n_points=len(evidence.points),
         ranks_passages=evidence.ranks_passages,
-        looks_up=evidence.looks_up,
+        searches_index=evidence.searches_index,
         seeds=evidence.seeds,
         chunks=tuple(_explain(rank, hit, chunk_by_id[hit.id], graph) for rank, hit in chosen if hit.id in chunk_by_id),
-        beside=() if evidence.ranks_passages or choice.chunk else tuple(points_and_reports(graph)),
+        other_evidence=() if evidence.ranks_passages or choice.chunk else tuple(points_and_reports(graph)),
         names=tuple(sorted(graph.names.items())),
         notes=evidence.notes,
     )
@@ -93,7 +93,7 @@ def _choose(evidence: Evidence, strategy: str, choice: ChunkChoice) -> list[tupl
 
 
 def _rank_not_found(evidence: Evidence, strategy: str, rank: int) -> NotFound:
-    if not evidence.looks_up:
+    if not evidence.searches_index:
         return NotFound(
             f"The strategy '{strategy}' looks nothing up, so there is no passage of rank {rank}.",
             remedy="Choose another strategy; `quipu strategies` lists them.",
@@ -120,14 +120,14 @@ def _explain(rank: int, hit: Hit, chunk: Chunk, graph: EvidenceGraph) -> Explain
         rank=rank,
         score=hit.score,
         reason=hit.reason,
-        grounds=tuple(grounds_of_chunk(chunk.id, graph)),
+        supporting_hits=tuple(grounds_of_chunk(chunk.id, graph)),
         chains=chains_to_chunk(chunk.id, graph),
     )
 
 
 async def read_evidence_graph(evidence: Evidence, view: ReadView) -> EvidenceGraph:
     """Return what a view holds of evidence; ids that the view does not have are left out."""
-    matches = [scored.id for seed in evidence.seeds for scored in seed.found]
+    matches = [scored.id for seed in evidence.seeds for scored in seed.matches]
     relation_ids = _unique([hit.id for hit in evidence.relations], matches)
     relations = {relation.id: relation for relation in await view.relations(relation_ids)}
     ends = [end for relation in relations for end in relation_ends(relation)]
@@ -172,7 +172,7 @@ def grounds_of_chunk(chunk: str, graph: EvidenceGraph) -> Iterator[SupportingHit
         if chunk in point.chunks or not title_by_report.keys().isdisjoint(point.reports):
             how = "drawn from it" if chunk in point.chunks else "drawn from a report that rests on it"
             yield SupportingHit(
-                kind="point", id=str(rank), name=point.text, rank=rank, score=point.score, reason="", how=how
+                kind="point", id=str(rank), name=point.text, rank=rank, score=point.score, reason="", connection=how
             )
 
 
@@ -182,7 +182,7 @@ def points_and_reports(graph: EvidenceGraph) -> Iterator[SupportingHit]:
         n, noun = (len(point.reports), "report") if point.reports else (len(point.chunks), "passage")
         how = f"drawn from {format_count(n, noun)}"
         yield SupportingHit(
-            kind="point", id=str(rank), name=point.text, rank=rank, score=point.score, reason="", how=how
+            kind="point", id=str(rank), name=point.text, rank=rank, score=point.score, reason="", connection=how
         )
     for rank, hit in enumerate(graph.evidence.reports[:MAX_GROUNDS], 1):
         title, chunks = graph.reports.get(hit.id, ("", frozenset()))
@@ -201,7 +201,7 @@ def _ground(kind: str, rank: int, hit: Hit, graph: EvidenceGraph, how: str, *, n
         rank=rank,
         score=hit.score,
         reason=hit.reason,
-        how=how,
+        connection=how,
     )
 
 
@@ -217,7 +217,7 @@ def chains_to_chunk(chunk: str, graph: EvidenceGraph) -> tuple[Chain, ...]:
     direct: list[Chain] = []
     indirect: list[Chain] = []
     for seed in graph.evidence.seeds:
-        score = next((scored.score for scored in seed.found if scored.id.partition("#")[0] == chunk), None)
+        score = next((scored.score for scored in seed.matches if scored.id.partition("#")[0] == chunk), None)
         if score is not None:  # the seed matched the chunk or one of its sentences
             direct.append(Chain(seed=seed.text, kind=seed.kind, score=score))
         else:
@@ -242,7 +242,7 @@ def _shortest_chain(
     """Return the shortest chain from a match of the seed to a target, by breadth-first search; [] where none exists."""
     previous: dict[str, tuple[str, str] | None] = {}
     score_by_start: dict[str, float] = {}
-    for scored in seed.found:
+    for scored in seed.matches:
         for key in relation_ends(scored.id) if scored.id in graph.relations else (scored.id,):
             if key in graph.entities and key not in previous:
                 previous[key], score_by_start[key] = None, scored.score

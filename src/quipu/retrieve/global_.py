@@ -31,7 +31,7 @@ async def around_relations(themes: str, vector: Vector, *, query: Query, view: R
     return Found(
         entities=tuple(entities.values()),
         relations=tuple(relations),
-        seeds=(Seed(text=themes, kind="vector", found=near),),
+        seeds=(Seed(text=themes, kind="vector", matches=near),),
         notes=() if near else ("no relation is near to the question's themes",),
     )
 

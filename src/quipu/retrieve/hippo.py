@@ -44,13 +44,13 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     facts, notes = await recognise(_facts(near, query.min_similarity), query, view, tools.model)
     if not facts:
         return await _dense(query, vector, (*notes, "no fact is of use: the nearest passages stand in"), view, tools)
-    topology = await tools.topology.of(view)
+    topology = await tools.topology.open(view)
     phrases = await _phrases(facts, topology, view)
     return Evidence(
         chunks=await _walked(phrases, vector, query=query, topology=topology, view=view, tools=tools),
         entities=tuple(Hit(id=k, score=w, reason="an end of a fact, by its rarity") for k, w in phrases.items()),
         relations=tuple(Hit(id=f.id, score=f.score, reason=f"a fact near the question, {f.score:.3f}") for f in facts),
-        seeds=(Seed(text=query.text, kind="vector", found=tuple(facts)),),
+        seeds=(Seed(text=query.text, kind="vector", matches=tuple(facts)),),
         notes=(*notes, *await without_synonyms(view)),
     )
 

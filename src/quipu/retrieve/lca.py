@@ -43,7 +43,7 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
         entities=near_hits(near),
         relations=tuple(await _relations(near, weights, view)),
         reports=tuple(hit for hit in _reports(paths, weights, groups) if hit.id in shown),
-        seeds=tuple(Seed(text=query.text, kind="vector", found=tuple(found)) for found in (near, groups) if found),
+        seeds=tuple(Seed(text=query.text, kind="vector", matches=tuple(found)) for found in (near, groups) if found),
         notes=tuple(_notes(near, paths, len(weights) - len(shown))),
     )
 
@@ -100,7 +100,7 @@ async def _relations(seeds: Sequence[Scored], weights: Mapping[str, float], view
             relation_id(r.source, r.target),
             r.source,
             r.target,
-            f"{format_count(r.n, 'relation')} between two aggregates on the paths",
+            f"{format_count(r.n_relations, 'relation')} between two aggregates on the paths",
         )
         for r in among_aggregates
     ]

@@ -13,7 +13,7 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
         Hit(id=scored.id, score=scored.score, reason=f"BM25 {scored.score:.2f} for the question's words")
         for scored in found
     )
-    return Evidence(chunks=chunks, seeds=(Seed(text=query.text, kind="full text", found=tuple(found)),))
+    return Evidence(chunks=chunks, seeds=(Seed(text=query.text, kind="full text", matches=tuple(found)),))
 
 
 STRATEGY = Strategy(

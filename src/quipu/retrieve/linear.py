@@ -40,10 +40,10 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
         near, start = await nearest_passages(query, vector, view, tools)
         note = "the question names no known entity: the nearest passages stand in"
         return Evidence(chunks=near, seeds=(start,), notes=(note, *notes))
-    topology = await tools.topology.of(view)
+    topology = await tools.topology.open(view)
     prior = await passage_prior(vector, topology, view, tools)
     spread = Spread(vector=vector, prior=prior, topology=topology, view=view, tools=tools)
-    active = await spread.from_seeds({each.id: each.score for seed in seeds for each in seed.found}, REACH)
+    active = await spread.from_seeds({each.id: each.score for seed in seeds for each in seed.matches}, REACH)
     ordered = sorted(active.items(), key=lambda item: (-item[1].score, item[0]))[: query.top_k]
     return Evidence(
         chunks=await _walked(active, prior, query=query, topology=topology, view=view),
@@ -79,7 +79,7 @@ async def _named(query: Query, view: ReadView, tools: Tools) -> tuple[tuple[Seed
 
 
 def _seed(surface: str, kind: str, found: "list[Scored] | tuple[Scored, ...]") -> Seed:
-    return Seed(text=surface, kind=kind, found=tuple(found))
+    return Seed(text=surface, kind=kind, matches=tuple(found))
 
 
 async def _walked(

@@ -29,7 +29,7 @@ async def around_entities(keywords: LowLevel, vector: Vector, *, query: Query, v
     near = await nearest(VectorSpace.ENTITY, vector, query=query, k=query.top_k, view=view, tools=tools)
     hits: dict[str, Hit] = {}
     for seed in keywords.names:
-        for named in seed.found:
+        for named in seed.matches:
             hits.setdefault(named.id, Hit(id=named.id, score=1.0, reason=f"named in the question: '{seed.text}'"))
     for scored in near:
         reason = f"cosine {scored.score:.3f} to '{keywords.text}'"
@@ -39,7 +39,7 @@ async def around_entities(keywords: LowLevel, vector: Vector, *, query: Query, v
     return Found(
         entities=entities,
         relations=relations,
-        seeds=(*keywords.names, Seed(text=keywords.text, kind="vector", found=near)),
+        seeds=(*keywords.names, Seed(text=keywords.text, kind="vector", matches=near)),
         notes=keywords.notes
         + ((f"left out: {format_count(n_more, 'more relation')} of these entities",) if n_more else ()),
     )

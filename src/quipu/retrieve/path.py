@@ -57,7 +57,7 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     seeds = await _named_alike({name: vectors[name] for name in terms.names}, query, view, tools)
     n_relations = query.top_k * len(terms.names)
     relations = await nearest(VectorSpace.RELATION, vector, query=query, k=n_relations, view=view, tools=tools)
-    topology = await tools.topology.of(view)
+    topology = await tools.topology.open(view)
     aim = _Aim(starts=_starts(seeds), types=terms.types, relations=relations, kinds=kinds)
     paths = await _paths(aim, topology, view)
     dense, seed = await nearest_passages(query, vector, view, tools)
@@ -85,21 +85,21 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
 
 async def _named_alike(names: Mapping[str, Vector], query: Query, view: ReadView, tools: Tools) -> tuple[Seed, ...]:
     """Return, for each name, the entities of that name or alias, and the `top_k` whose names are alike."""
-    known = await view.named([entity_key(name) for name in names])
+    known = await view.keys_by_name([entity_key(name) for name in names])
     queries = np.stack(list(names.values()))
     near = await tools.vectors.nearest(view, VectorSpace.NAME, queries, k=query.top_k, min_score=query.min_similarity)
     seeds: list[Seed] = []
     for name, alike in zip(names, near, strict=True):
         exact = [Scored(id=key, score=1.0) for key in known.get(entity_key(name), ())]
         rest = [each for each in alike if each.id not in {e.id for e in exact}]
-        seeds.append(Seed(text=name, kind="vector", found=(*exact, *rest)))
+        seeds.append(Seed(text=name, kind="vector", matches=(*exact, *rest)))
     return tuple(seeds)
 
 
 def _starts(seeds: Sequence[Seed]) -> dict[str, float]:
     """Return each entity that is named alike, with the best of its scores."""
     starts: dict[str, float] = {}
-    for found in (each for seed in seeds for each in seed.found):
+    for found in (each for seed in seeds for each in seed.matches):
         starts[found.id] = max(found.score, starts.get(found.id, 0.0))
     return starts
 

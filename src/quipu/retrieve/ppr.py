@@ -36,7 +36,7 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     """Return the entities, relations and passages that rank highest; the nearest passages where nothing is named."""
     named = await low_level(query, view)
     asked = query.low_level_keywords or query.model_keywords.low_level
-    known = await view.named(sorted({key for key in map(entity_key, asked) if key}))
+    known = await view.keys_by_name(sorted({key for key in map(entity_key, asked) if key}))
     unknown = [name for name in asked if not known.get(entity_key(name))]
     themes = query.high_level_keywords or query.model_keywords.high_level
     near = [*themes, query.text]
@@ -47,7 +47,7 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     seeds, notes = (*named.names, *by_name, *by_theme), named.notes if named.names else ()
     if tools.model is None and not (asked or themes):
         notes += ("no language model: the words of the question tell what it names and is about",)
-    topology = await tools.topology.of(view)
+    topology = await tools.topology.open(view)
     reset = await _reset(seeds, topology, view)
     if not reset.any():
         chunks, seed = await nearest_passages(query, vectors[query.text], view, tools)
@@ -76,15 +76,15 @@ async def _nearest(
         return ()
     rows = np.stack([vector for _, vector in texts])
     found = await tools.vectors.nearest(view, VectorSpace.ENTITY, rows, k=k, min_score=least)
-    return tuple(Seed(text=text, kind="vector", found=near) for (text, _), near in zip(texts, found, strict=True))
+    return tuple(Seed(text=text, kind="vector", matches=near) for (text, _), near in zip(texts, found, strict=True))
 
 
 async def _reset(seeds: Sequence[Seed], topology: Topology, view: ReadView) -> Floats:
     """Return how often the walk starts at each entity, [n_entities]: its largest share of what one text leads to."""
-    numbers = await view.numbers(NodeKind.ENTITY, sorted({scored.id for seed in seeds for scored in seed.found}))
+    numbers = await view.numbers(NodeKind.ENTITY, sorted({scored.id for seed in seeds for scored in seed.matches}))
     reset = np.zeros(topology.n_entities)
     for seed in seeds:
-        weights = {scored.id: (1 + scored.score) / 2 for scored in seed.found}
+        weights = {scored.id: (1 + scored.score) / 2 for scored in seed.matches}
         total = sum(weights.values())
         for key, weight in weights.items():
             reset[numbers[key]] = max(reset[numbers[key]], weight / total)
@@ -92,7 +92,7 @@ async def _reset(seeds: Sequence[Seed], topology: Topology, view: ReadView) -> F
 
 
 def _hit(entity: Scored, seeds: Sequence[Seed]) -> Hit:
-    started = [seed.text for seed in seeds if any(found.id == entity.id for found in seed.found)]
+    started = [seed.text for seed in seeds if any(found.id == entity.id for found in seed.matches)]
     whence = f"a walk that starts here, by '{started[0]}'" if started else "a walk from the seeds"
     return Hit(id=entity.id, score=entity.score, reason=f"{whence}, is here {entity.score:.4g} of the time")
 

@@ -48,7 +48,7 @@ class LocalTopologies:
         self._restricted: dict[tuple[int, Filter], Graph] = {}
         self._intact: set[Path] = set()
 
-    async def of(self, view: ReadView) -> Topology:
+    async def open(self, view: ReadView) -> Topology:
         """Return the view's topology."""
         async with self._lock:
             graph = (await self._at(view)).graph

@@ -100,7 +100,7 @@ async def open_engine(
             await store.prepare(any_tokenizer=repair)
         if not repair:
             with suppress(Mismatch):  # what needs the vectors says so when it comes to that
-                await store.use_embedder(embedder.identity, embedder.dimension)
+                await store.set_embedder(embedder.identity, embedder.dimension)
         models = _open_models(settings, store, embedder, retry)
         reader = extractor or make_extractor(settings, models)
         if extractor is None:

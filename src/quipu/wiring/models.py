@@ -81,7 +81,7 @@ def open_models(
         reranker_chain=RerankerChain(
             provider=reranker,
             pricing=_pricing(settings.reranker or reranker.identity, prices),
-            save_usage=replies.spend,
+            save_usage=replies.add_usage,
             guards=guards.of(reranker.identity, reranker.target.endpoint.provider.concurrency),
         )
         if reranker
@@ -120,7 +120,7 @@ def _embedder_chain(
     return EmbedderChain(
         provider=remote,
         pricing=_pricing(settings.embedder_model or remote.target.name, prices),
-        save_usage=replies.spend,
+        save_usage=replies.add_usage,
         guards=guards.of(remote.target.name, remote.target.endpoint.provider.concurrency),
     )
 

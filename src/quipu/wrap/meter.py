@@ -31,7 +31,7 @@ class ModelPricing:
 
     def cost(self, tokens: TokenCount) -> int:
         """Return the cost of tokens in millionths of a unit of money; 0 without a price."""
-        return self.price.of(tokens) if self.price else 0
+        return self.price.cost(tokens) if self.price else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

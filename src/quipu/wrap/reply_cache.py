@@ -59,7 +59,7 @@ class CachedLLM:
 
     async def _find(self, request: ChatRequest) -> Completion | None:
         for identity in self._identities:
-            payload = await self._replies.find(request.hash(identity))
+            payload = await self._replies.find_reply(request.hash(identity))
             if payload is not None and (completion := read_payload(payload)) is not None:
                 return replace(completion, is_reused=True, model="" if identity == self.identity else identity)
         return None
@@ -81,11 +81,11 @@ class CachedLLM:
 
     async def _save(self, request: ChatRequest, completion: Completion, rows: Sequence[UsageRow]) -> None:
         key = request.hash(completion.model or self.identity)
-        await write_durably(partial(self._replies.keep, key, write_payload(completion), request, rows))
+        await write_durably(partial(self._replies.save_reply, key, write_payload(completion), request, rows))
 
     async def _save_cost(self, rows: Sequence[UsageRow]) -> None:
         if rows:
-            await write_durably(partial(self._replies.spend, rows))
+            await write_durably(partial(self._replies.add_usage, rows))
 
 
 class InFlightRequests:

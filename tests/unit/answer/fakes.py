@@ -47,6 +47,6 @@ def material(text_by_title: Mapping[str, str], *, looks_up: bool = True) -> Answ
         packed=PackedEvidence(passages=found),
         mentions=(),
         source_by_document={passage.chunk.document_id: f"/{passage.chunk.document_id}" for passage in found},
-        evidence=Evidence(looks_up=looks_up),
+        evidence=Evidence(searches_index=looks_up),
         revision=7,
     )

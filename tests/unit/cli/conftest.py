@@ -139,7 +139,7 @@ ESTIMATE = Estimate(
     n_unchanged=1,
     n_unreadable=0,
     n_chunks=40,
-    n_known=2,
+    n_cached=2,
     model="openai/gpt-4.1-mini",
     basis="typical figures; --sample measures some chunks first",
     calls=Range(low=38, likely=57, high=76),
@@ -150,11 +150,11 @@ ESTIMATE = Estimate(
 )
 
 STATES = (
-    DerivationState(name="vectors", freshness=Freshness.FRESH, holds="5 by wordllama", n_items=5, n_bytes=2_500_000),
+    DerivationState(name="vectors", freshness=Freshness.FRESH, contents="5 by wordllama", n_items=5, n_bytes=2_500_000),
     DerivationState(
         name="reports",
         freshness=Freshness.STALE,
-        holds="41 reports\x1b[31m",
+        contents="41 reports\x1b[31m",
         n_items=41,
         n_stale=3,
         n_bytes=20_000,
@@ -176,9 +176,9 @@ FOUND_REPORT = ReportDetails(
     is_current=True,
     entities=(KOBER,),
     chunks=(CHUNK,),
-    above=(("abba", "Scripts"),),
-    below=(("beef01", ""),),
-    beside=(("beef02", "Knossos", "Both tell of tablets."),),
+    ancestors=(("abba", "Scripts"),),
+    children=(("beef01", ""),),
+    neighbours=(("beef02", "Knossos", "Both tell of tablets."),),
 )
 _EVIDENCE = Evidence(chunks=(Hit(id="c0ffee", score=0.5, reason="near"),))
 _ANSWER = Answer(
@@ -190,7 +190,7 @@ _ANSWER = Answer(
 )
 COMPARISON = Comparison(
     question="Who was Alice Kober?",
-    compared=(
+    results=(
         StrategyResult(
             strategy="naive",
             answer=_ANSWER,
@@ -207,14 +207,14 @@ COMPARISON = Comparison(
         StrategyResult(strategy="community_local", answer=_ANSWER, reports=(("beefed00cafe", "Kober and Linear B"),)),
     ),
     overlaps=(Overlap(first="naive", second="mix", jaccard=0.25, n_both=1),),
-    left_out=(("bypass", "It looks nothing up."),),
+    skipped=(("bypass", "It looks nothing up."),),
 )
 EXPLANATION = Explanation(
     question="Who was Alice Kober?",
     strategy="mix",
     revision=3,
     n_chunks=2,
-    seeds=(Seed(text="Kober", kind="name", found=(Scored(id="alice kober", score=1.0),)),),
+    seeds=(Seed(text="Kober", kind="name", matches=(Scored(id="alice kober", score=1.0),)),),
     names=(("alice kober", "Alice Kober"),),
     chunks=(
         ExplainedChunk(
@@ -225,9 +225,9 @@ EXPLANATION = Explanation(
             rank=1,
             score=0.5,
             reason="names Alice Kober",
-            grounds=(
+            supporting_hits=(
                 SupportingHit(
-                    kind="entity", id="x", name="Alice Kober", rank=2, score=0.9, reason="named", how="named 2×"
+                    kind="entity", id="x", name="Alice Kober", rank=2, score=0.9, reason="named", connection="named 2×"
                 ),
             ),
             chains=(
@@ -255,7 +255,7 @@ TUNING = TuningResult(
         relations=(RelationRule(name="taught at", description="held lessons in", domain=("Person",)),),
         examples=(ExtractionExample(text="Ann.", entities=()),),
     ),
-    by="the language model openai/small",
+    method="the language model openai/small",
     n_documents=3,
     n_unreadable=1,
     n_chunks=40,
@@ -265,7 +265,7 @@ TUNING = TuningResult(
     ),
     type_counts=(TypeCount(name="Person", n=1_234),),
     prompt_diff="--- prompt before\n+++ prompt tuned\n@@ -1 +1 @@\n-old\x1b\n+new",
-    compared=(
+    comparisons=(
         ExtractionComparison(
             chunk_id="dead",
             document_id="b.md",
@@ -340,7 +340,7 @@ class FakeEngine:
     ) -> AddResult:
         if self.is_interrupted:
             raise asyncio.CancelledError
-        on_event(Progress(stage="extract", done=1, total=4))
+        on_event(Progress(stage="extract", n_done=1, n_total=4))
         self.calls.append(("add", sources, root, metadata))
         self.chunkings.append(chunking)
         self.rereads = reread
@@ -387,7 +387,7 @@ class FakeEngine:
         evidence = Evidence(
             chunks=(Hit(id="c0ffee", score=0.5, reason="names Alice Kober"),),
             claims=(Hit(id="c0ffee:0", score=0.4, reason="is about alice kober"),),
-            seeds=(Seed(text="Alice Kober", kind="name", found=(Scored(id="alice kober", score=1.0),)),),
+            seeds=(Seed(text="Alice Kober", kind="name", matches=(Scored(id="alice kober", score=1.0),)),),
         )
         trace = Trace(
             strategy=query.strategy,
@@ -472,7 +472,7 @@ class FakeEngine:
             n_bytes=1_000_000,
             schema=1,
             models=self.models,
-            readers=self.readers,
+            extractors=self.readers,
             derivations=STATES,
         )
 
@@ -500,7 +500,7 @@ class FakeEngine:
     async def compare(self, query: Query, strategies: Sequence[str]) -> Comparison:
         self.queries.append(query)
         self.calls.append(("compare", tuple(strategies)))
-        return replace(self.comparison, compared=(*self.comparison.compared, *self.also_compared))
+        return replace(self.comparison, results=(*self.comparison.results, *self.also_compared))
 
     async def explain(self, query: Query, *, chunk: str, rank: int | None) -> Explanation:
         self.queries.append(query)

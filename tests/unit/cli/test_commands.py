@@ -88,7 +88,7 @@ def test_add_says_how_to_cut_over_the_settings(
 def test_a_way_to_cut_that_cannot_be_meant_is_refused(cli: Cli, engine: FakeEngine) -> None:
     ran = cli("add", "--text", "Hello", "--chunker", "fixed", "--chunk-tokens", "64", "--chunk-overlap", "64")
     assert ran.code == 1
-    assert "An overlap of 64 leaves nothing new in chunks of 64." in ran.err
+    assert "An overlap of 64 tokens is too large for chunks of 64 tokens." in ran.err
     assert not engine.calls
 
 
@@ -162,8 +162,8 @@ def test_every_option_reaches_the_query(cli: Cli, engine: FakeEngine, tmp_path: 
     assert (query.filter.documents, query.filter.exclude) == (("a*",), ("ab*",))
     assert (query.filter.after, query.filter.before) == ("1900", "1950")
     assert query.filter.where == (
-        Condition(field="region", comparison="=", value="Asia"),
-        Condition(field="year", comparison=">=", value="1500"),
+        Condition(field="region", operator="=", value="Asia"),
+        Condition(field="year", operator=">=", value="1500"),
     )
     assert (query.response_type, query.user_prompt) == ("One line", "Be brief")
     assert query.history == (Turn(role="user", text="Hi"), Turn(role="assistant", text="Hello"))
@@ -236,14 +236,14 @@ def test_a_prompt_from_a_file_that_cannot_be_used_is_refused(
 @pytest.mark.parametrize(
     ("text", "condition"),
     [
-        ("region=Asia", Condition(field="region", comparison="=", value="Asia")),
-        ("year >= 1500", Condition(field="year", comparison=">=", value="1500")),
-        ("year<1500", Condition(field="year", comparison="<", value="1500")),
-        ("topic != war", Condition(field="topic", comparison="!=", value="war")),
-        ("topic ~ silk road", Condition(field="topic", comparison="contains", value="silk road")),
-        ("language in en,ru", Condition(field="language", comparison="in", value="en,ru")),
-        ("date exists", Condition(field="date", comparison="exists", value="")),
-        ("inland=in land", Condition(field="inland", comparison="=", value="in land")),
+        ("region=Asia", Condition(field="region", operator="=", value="Asia")),
+        ("year >= 1500", Condition(field="year", operator=">=", value="1500")),
+        ("year<1500", Condition(field="year", operator="<", value="1500")),
+        ("topic != war", Condition(field="topic", operator="!=", value="war")),
+        ("topic ~ silk road", Condition(field="topic", operator="contains", value="silk road")),
+        ("language in en,ru", Condition(field="language", operator="in", value="en,ru")),
+        ("date exists", Condition(field="date", operator="exists", value="")),
+        ("inland=in land", Condition(field="inland", operator="=", value="in land")),
     ],
 )
 def test_conditions_are_read_as_people_write_them(text: str, condition: Condition) -> None:

@@ -14,8 +14,8 @@ from tests.unit.cli.conftest import COMPARISON, READ, STATES, Cli, FakeEngine
 
 MADE = DerivationResult(
     name="reports",
-    n_made=3,
-    n_kept=38,
+    n_built=3,
+    n_unchanged=38,
     n_calls=3,
     n_reused=2,
     failed=(("ab", "too\x1b long"),) * 7,
@@ -61,7 +61,7 @@ def test_refresh_tells_of_each_derivation_and_fails_where_something_is_left(cli:
     assert "3 calls: 3,000 tokens in" in ran.out
     assert ran.out.startswith("Not finished; 0 texts embedded.")
     assert "idle" not in ran.out
-    assert cli("refresh", "--json").json["derivations"][0]["n_kept"] == 38
+    assert cli("refresh", "--json").json["derivations"][0]["n_unchanged"] == 38
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_refresh_says_up_to_date_only_of_what_is(
     engine.refreshed = report
     ran = cli("refresh")
     assert ran.out.startswith(headline)
-    assert ran.code == (0 if report.is_whole else 1)
+    assert ran.code == (0 if report.is_complete else 1)
 
 
 def test_of_what_was_not_begun_only_the_cause_is_told(cli: Cli, engine: FakeEngine) -> None:
@@ -99,7 +99,7 @@ def test_a_plan_is_a_table_of_costs(cli: Cli, engine: FakeEngine) -> None:
 def test_a_plan_to_rebuild_says_what_is_made_anew_and_that_known_replies_cost_nothing(
     cli: Cli, engine: FakeEngine
 ) -> None:
-    engine.planned = (replace(STATES[0], is_anew=True), replace(STATES[1], is_anew=True))
+    engine.planned = (replace(STATES[0], is_rebuild=True), replace(STATES[1], is_rebuild=True))
     out = " ".join(cli("refresh", "--rebuild", "--dry-run").out.split())
     assert "vectors fresh, made anew" in out
     assert "reports stale, made anew" in out
@@ -107,7 +107,7 @@ def test_a_plan_to_rebuild_says_what_is_made_anew_and_that_known_replies_cost_no
     assert "communities that come out otherwise, and facts that have changed, may take more" in out
     assert "at most" not in out
     assert "Nothing was changed." in out
-    assert [state["is_anew"] for state in cli("refresh", "--rebuild", "--dry-run", "--json").json] == [True, True]
+    assert [state["is_rebuild"] for state in cli("refresh", "--rebuild", "--dry-run", "--json").json] == [True, True]
 
 
 def test_what_is_dropped_is_told(cli: Cli) -> None:
@@ -203,21 +203,21 @@ def test_strategies_that_say_the_same_share_a_panel_and_others_have_their_own(cl
     out = cli("compare", "Who?").out
     assert out.count("She taught classics. [1]") == 1
     assert "naive, mix, community_local · extractive" in out
-    first = COMPARISON.compared[0]
+    first = COMPARISON.results[0]
     assert first.answer is not None
     other = replace(first, strategy="path", answer=replace(first.answer, text="She did not.", generator="openai/small"))
     engine.also_compared = (other,)
     out = cli("compare", "Who?").out
     assert "naive, mix, community_local · extractive" in out
     assert "path · openai/small" in out
-    engine.comparison = replace(COMPARISON, compared=(first,))
+    engine.comparison = replace(COMPARISON, results=(first,))
     engine.also_compared = ()
     assert "same answer" not in cli("compare", "Who?").out
 
 
 def test_a_comparison_says_what_answered_only_where_that_differs(cli: Cli, engine: FakeEngine) -> None:
     assert "answer by" not in cli("compare", "Who?").out
-    first = COMPARISON.compared[0]
+    first = COMPARISON.results[0]
     assert first.answer is not None
     engine.also_compared = (replace(first, strategy="path", answer=replace(first.answer, generator="openai/small")),)
     lines = [" ".join(line.split()) for line in cli("compare", "Who?").out.splitlines()]
@@ -226,23 +226,23 @@ def test_a_comparison_says_what_answered_only_where_that_differs(cli: Cli, engin
 
 def test_a_comparison_has_columns_only_of_what_some_found(cli: Cli, engine: FakeEngine) -> None:
     assert "claims" not in cli("compare", "Who?").out
-    engine.also_compared = (replace(COMPARISON.compared[0], strategy="lca", n_claims=7),)
+    engine.also_compared = (replace(COMPARISON.results[0], strategy="lca", n_claims=7),)
     lines = [" ".join(line.split()) for line in cli("compare", "Who?").out.splitlines()]
     assert "strategy passages claims tokens calls ms" in lines
     assert {"naive 1 0 1,234 2 8", "lca 1 7 1,234 2 8"} <= set(lines)
-    nothing_asked = tuple(replace(each, n_calls=0) for each in COMPARISON.compared)
-    engine.comparison, engine.also_compared = replace(COMPARISON, compared=nothing_asked), ()
+    nothing_asked = tuple(replace(each, n_calls=0) for each in COMPARISON.results)
+    engine.comparison, engine.also_compared = replace(COMPARISON, results=nothing_asked), ()
     out = cli("compare", "Who?").out
     assert "calls" not in out
     assert "No language model was asked." in out
 
 
 def test_passages_are_in_order_of_how_many_found_them(cli: Cli, engine: FakeEngine) -> None:
-    first = COMPARISON.compared[0]
+    first = COMPARISON.results[0]
     found = [replace(first.chunks[0], id=name, title=name * 3) for name in ("aa", "bb", "cc", "dd")]
     engine.comparison = replace(
         COMPARISON,
-        compared=(
+        results=(
             replace(first, chunks=(found[0], found[1], found[3])),
             replace(first, strategy="mix", chunks=(found[2], found[1], found[0])),
         ),
@@ -255,11 +255,11 @@ def test_passages_are_in_order_of_how_many_found_them(cli: Cli, engine: FakeEngi
 @pytest.mark.parametrize("width", [80, 110, 140])
 @pytest.mark.parametrize("n", [5, 15])
 def test_a_comparison_breaks_no_name_and_no_number(cli: Cli, engine: FakeEngine, width: int, n: int) -> None:
-    first = COMPARISON.compared[0]
+    first = COMPARISON.results[0]
     names = [f"community_{place:06d}" for place in range(n)]
     engine.comparison = replace(
         COMPARISON,
-        compared=tuple(replace(first, strategy=name, n_relations=123_456) for name in names),
+        results=tuple(replace(first, strategy=name, n_relations=123_456) for name in names),
         overlaps=tuple(
             Overlap(first=a, second=b, jaccard=0.39, n_both=1)
             for place, a in enumerate(names)
@@ -279,7 +279,7 @@ def test_a_strategy_that_failed_is_told_and_ends_with_1(cli: Cli, engine: FakeEn
     ran = cli("compare", "Who?")
     assert ran.code == 1
     assert "lca: It needs hierarchy. Run `quipu refresh hierarchy`." in ran.out
-    told = cli("compare", "Who?", "--json").json["compared"]
+    told = cli("compare", "Who?", "--json").json["results"]
     assert told[3]["error"].startswith("It needs hierarchy.")
     assert (told[0]["answer"]["text"], told[0]["answer"]["context"]) == ("She taught classics. [1]", "")
 
@@ -340,17 +340,23 @@ def test_a_passage_found_by_a_walk_alone_is_not_said_to_be_found_by_nothing(cli:
 
 def test_where_no_passage_is_ranked_reports_are_shown_instead(cli: Cli, engine: FakeEngine) -> None:
     report = SupportingHit(
-        kind="report", id="c0", name="On\x1b roads", rank=1, score=0.75, reason="rated 7", how="rests on 2"
+        kind="report", id="c0", name="On\x1b roads", rank=1, score=0.75, reason="rated 7", connection="rests on 2"
     )
     engine.explanation = Explanation(
-        question="Who?", strategy="global", revision=3, n_chunks=0, n_reports=40, ranks_passages=False, beside=(report,)
+        question="Who?",
+        strategy="global",
+        revision=3,
+        n_chunks=0,
+        n_reports=40,
+        ranks_passages=False,
+        other_evidence=(report,),
     )
     out = cli("explain", "Who?").out
     assert "global, revision 3: 40 reports" in out
     assert "global ranks no passages; what it found instead" in out
     assert "#1 On\ufffd roads [c0], rests on 2; score 0.7500 (rated 7)" in out
     engine.explanation = Explanation(
-        question="Who?", strategy="bypass", revision=3, n_chunks=0, ranks_passages=False, looks_up=False
+        question="Who?", strategy="bypass", revision=3, n_chunks=0, ranks_passages=False, searches_index=False
     )
     assert "bypass looks nothing up: there is no evidence" in cli("explain", "Who?").out
 
@@ -362,7 +368,7 @@ def test_an_explanation_without_seeds_tells_what_was_found_and_no_lie(cli: Cli, 
     out = cli("explain", "Who?").out
     assert "community_global, revision 3: 0 passages, 2 claims, 40 reports, 1 point" in out
     assert "with no entity or passage" in out
-    engine.explanation = Explanation(question="Who?", strategy="bypass", revision=3, n_chunks=0, looks_up=False)
+    engine.explanation = Explanation(question="Who?", strategy="bypass", revision=3, n_chunks=0, searches_index=False)
     assert "nowhere: nothing was looked up" in cli("explain", "Who?").out
 
 
@@ -388,7 +394,7 @@ def test_strategies_are_listed_in_few_lines_however_narrow_the_terminal(cli: Cli
 
 
 def test_status_tells_why_something_cannot_be_refreshed(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    hindered = replace(STATES[2], hindrance="scikit-learn is not installed. Install\x1b it.")
+    hindered = replace(STATES[2], unavailable_reason="scikit-learn is not installed. Install\x1b it.")
     monkeypatch.setattr(conftest, "STATES", (hindered,))
     out = " ".join(cli("status").out.split())
     assert "hierarchy missing scikit-learn is not installed. Install\ufffd it." in out

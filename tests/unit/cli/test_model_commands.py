@@ -33,7 +33,7 @@ def test_a_dry_run_shows_likely_least_and_most_and_adds_nothing(cli: Cli, engine
     assert figures == {"calls": ["57", "38", "76"], "money": ["0.0560", "0.0100", "1.10"]}
     for said in (
         "3 documents to read, 1 unchanged",
-        "2 known before, 38 to read",
+        "2 cached, 38 to read",
         "1.23M",
         "2 min",
         "2.5 h",
@@ -67,7 +67,7 @@ def test_a_dry_run_tells_what_vectors_of_a_service_take(cli: Cli, engine: FakeEn
 
 
 def test_a_dry_run_of_what_is_known_asks_no_model(cli: Cli, engine: FakeEngine) -> None:
-    engine.estimated = replace(ESTIMATE, n_known=40)
+    engine.estimated = replace(ESTIMATE, n_cached=40)
     assert "No model would be asked." in cli("add", "--text", "Hello", "--dry-run").out
 
 
@@ -162,8 +162,8 @@ def test_where_not_one_chunk_could_be_read_the_command_fails_and_says_where_to_l
 
 def test_refresh_says_what_it_wrote_and_ends_with_1_where_something_is_left(cli: Cli, engine: FakeEngine) -> None:
     assert cli("refresh").out == "Up to date; 1 text embedded.\n"
-    failure = SummaryFailure(owner=SummaryTarget(SummaryTargetKind.ENTITY, "alice kober"), error="too long")
-    engine.refreshed = RefreshResult(n_summarised=2, unsummarised=(failure,) * 7, stopped="The budget is used up.")
+    failure = SummaryFailure(target=SummaryTarget(SummaryTargetKind.ENTITY, "alice kober"), error="too long")
+    engine.refreshed = RefreshResult(n_summarised=2, summary_failures=(failure,) * 7, stopped="The budget is used up.")
     ran = cli("refresh")
     assert ran.code == 1
     assert ran.out.startswith("Stopped; 0 texts embedded.\n2 summaries written.\n")

@@ -17,8 +17,8 @@ def _drawn(monkeypatch: pytest.MonkeyPatch, *, is_terminal: bool, is_quiet: bool
     console = Console(file=stream, force_terminal=is_terminal, width=100, color_system=None)
     monkeypatch.setattr(module, "stderr", lambda: console)
     with click.Context(click.Command("add")), progress(is_quiet=is_quiet) as on_event:
-        on_event(Progress(stage="read", done=3, total=3))
-        on_event(Progress(stage="extract", done=1, total=2, detail="a [b]\nc"))
+        on_event(Progress(stage="read", n_done=3, n_total=3))
+        on_event(Progress(stage="extract", n_done=1, n_total=2, detail="a [b]\nc"))
         on_event(DocumentDone(document_id="a.md", status="ready"))
     return stream.getvalue()
 

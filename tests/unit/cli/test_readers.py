@@ -17,23 +17,23 @@ def _said(out: str) -> str:
 
 
 def test_add_says_what_was_left_as_it_was_read(cli: Cli, engine: FakeEngine) -> None:
-    engine.added = AddResult(n_unchanged=60, n_read_otherwise=60, read_otherwise_by=(MODEL,), extractor=RULES)
+    engine.added = AddResult(n_unchanged=60, n_other_extractor=60, other_extractors=(MODEL,), extractor=RULES)
     said = _said(cli("--index", "kb", "add", "--text", "x").out)
     assert "0 documents added, 0 updated, 60 unchanged." in said
     assert f"60 of them were read by {MODEL}; `quipu --index kb add --reread` reads them again by" in said
     assert f"what is set now: {RULES}." in said
     told = cli("add", "--text", "x", "--json").json
-    assert (told["n_read_otherwise"], told["read_otherwise_by"]) == (60, [MODEL])
+    assert (told["n_other_extractor"], told["other_extractors"]) == (60, [MODEL])
 
 
 def test_the_same_model_with_other_settings_is_told_apart(cli: Cli, engine: FakeEngine) -> None:
-    engine.added = AddResult(n_unchanged=1, n_read_otherwise=1, read_otherwise_by=(MODEL, RULES), extractor=MODEL)
+    engine.added = AddResult(n_unchanged=1, n_other_extractor=1, other_extractors=(MODEL, RULES), extractor=MODEL)
     said = _said(cli("add", "--text", "x").out)
     assert f"1 of them was read by {MODEL} with other settings and {RULES}; `quipu add --reread` reads it again" in said
 
 
 def test_a_dry_run_says_the_same(cli: Cli, engine: FakeEngine) -> None:
-    engine.estimated = replace(ESTIMATE, n_read_otherwise=1, read_otherwise_by=(MODEL,), extractor=RULES)
+    engine.estimated = replace(ESTIMATE, n_other_extractor=1, other_extractors=(MODEL,), extractor=RULES)
     assert f"1 of them was read by {MODEL}; `quipu add --reread`" in _said(cli("add", "--text", "x", "--dry-run").out)
 
 
@@ -46,7 +46,9 @@ def test_whether_to_read_again_is_handed_over(cli: Cli, engine: FakeEngine) -> N
 
 
 def test_who_read_the_others_stands_beside_who_read_these(cli: Cli, engine: FakeEngine) -> None:
-    engine.added = AddResult(n_updated=1, n_chunks=1, n_extracted=1, extractor=RULES, readers=((MODEL, 2), (RULES, 1)))
+    engine.added = AddResult(
+        n_updated=1, n_chunks=1, n_extracted=1, extractor=RULES, extractors=((MODEL, 2), (RULES, 1))
+    )
     assert f"Read by: {RULES} (others here were read by {MODEL})." in _said(cli("add", "--text", "x").out)
 
 
@@ -67,4 +69,4 @@ def test_a_history_names_those_who_read_and_who_would_now(readers: tuple[tuple[s
 def test_status_tells_the_history(cli: Cli, engine: FakeEngine) -> None:
     engine.readers = ((MODEL, 2),)
     assert f"read by {MODEL}; set now: {NOW}" in _said(cli("status").out)
-    assert cli("status", "--json").json["readers"] == [[MODEL, 2]]
+    assert cli("status", "--json").json["extractors"] == [[MODEL, 2]]

@@ -79,7 +79,7 @@ def test_what_can_be_shown_has_an_example(cli: Cli, kind: str) -> None:
 
 def test_an_explanation_names_reports_by_the_id_that_shows_them(cli: Cli, engine: FakeEngine) -> None:
     ground = SupportingHit(
-        kind="report", id="beefed", name="Kober", rank=1, score=0.5, reason="", how="rests on 1 passage"
+        kind="report", id="beefed", name="Kober", rank=1, score=0.5, reason="", connection="rests on 1 passage"
     )
-    engine.explanation = replace(engine.explanation, ranks_passages=False, chunks=(), beside=(ground,))
+    engine.explanation = replace(engine.explanation, ranks_passages=False, chunks=(), other_evidence=(ground,))
     assert "#1 Kober [beefed], rests on 1 passage" in cli("explain", "Who?").out

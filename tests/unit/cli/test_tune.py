@@ -126,13 +126,13 @@ def test_text_of_documents_does_not_steer_the_terminal(cli: Cli) -> None:
 
 
 def test_a_reading_that_failed_says_why(cli: Cli, engine: FakeEngine) -> None:
-    failed = replace(TUNING.compared[0], after=ExtractionOutcome(error="It named nothing."))
-    engine.tuning = replace(TUNING, compared=(failed,))
+    failed = replace(TUNING.comparisons[0], after=ExtractionOutcome(error="It named nothing."))
+    engine.tuning = replace(TUNING, comparisons=(failed,))
     assert "tuned: It named nothing." in cli("tune").out
 
 
 def test_work_that_was_stopped_is_written_and_ends_with_1(cli: Cli, engine: FakeEngine, tmp_path: Path) -> None:
-    engine.tuning = replace(TUNING, stopped="The budget of 3 calls is used up.", compared=())
+    engine.tuning = replace(TUNING, stopped="The budget of 3 calls is used up.", comparisons=())
     ran = cli("tune")
     assert ran.code == 1
     assert "Stopped: The budget of 3 calls is used up." in ran.out
@@ -143,7 +143,7 @@ def test_json_has_all_of_it(cli: Cli) -> None:
     said = cli("tune", "--json").json
     assert (said["path"], said["setting"]) == ("ontology.yaml", 'ontology = "ontology.yaml"')
     assert said["report"]["ontology"]["types"][0] == {"name": "Person", "description": "a human being", "aliases": []}
-    assert said["report"]["compared"][0]["only_after"] == ["Pylos"]
+    assert said["report"]["comparisons"][0]["only_after"] == ["Pylos"]
 
 
 @pytest.mark.parametrize("words", [(), ("--no-model",)])

@@ -46,7 +46,7 @@ async def test_every_entity_is_in_one_community_and_people_of_a_town_are_togethe
         assert await _freshness(context) is Freshness.MISSING
         report = await _refresh(context)
         found = await communities(context)
-        assert report == DerivationResult(name="communities", n_made=len(found))
+        assert report == DerivationResult(name="communities", n_built=len(found))
         members = [key for each in found.values() for key in each.members]
         assert len(members) == len(set(members)) == sum(each.n_entities for each in found.values() if each.level == 0)
         assert "hermit" in members
@@ -82,7 +82,7 @@ async def test_nothing_is_made_where_nothing_changed(tmp_path: Path) -> None:
         await publish(context, *shelf())
         await _refresh(context)
         before = await communities(context)
-        assert await _refresh(context) == DerivationResult(name="communities", n_kept=len(before))
+        assert await _refresh(context) == DerivationResult(name="communities", n_unchanged=len(before))
         assert await communities(context) == before
 
 

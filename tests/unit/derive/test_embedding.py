@@ -39,13 +39,13 @@ async def test_what_was_embedded_before_a_failure_is_kept(tmp_path: Path, error:
     await store.prepare()
     embedder = Ending()
     embedder.error = error
-    await store.use_embedder(embedder.identity, embedder.dimension)
+    await store.set_embedder(embedder.identity, embedder.dimension)
     passages = [passage(f"Passage {number}.", entity(f"Name {number}")) for number in range(N)]
     await store.commit(Delta(publish=[document("a", *passages)]))
-    n_stale = len(await store.stale_texts(embedder.identity, 10 * N))
+    n_stale = len(await store.texts_without_vector(embedder.identity, 10 * N))
     with pytest.raises(type(error)):
         await embed_stale(store, embedder, ignore_event)
-    assert len(await store.stale_texts(embedder.identity, 10 * N)) == n_stale - AT_ONCE
+    assert len(await store.texts_without_vector(embedder.identity, 10 * N)) == n_stale - AT_ONCE
     embedder.n_calls = -1
     assert await embed_stale(store, embedder, ignore_event) == n_stale - AT_ONCE
     await store.close()

@@ -52,7 +52,7 @@ async def test_a_rebuild_asks_no_model_for_imported_reports(tmp_path: Path) -> N
             planned = (await reports.estimate_rebuild(view, context)).cost.n_calls
         made = await reports.refresh(context, True)
         assert await _imported(kb) == IMPORTED
-        assert (planned, made.n_made, made.n_kept) == (2, 2, 2)
+        assert (planned, made.n_built, made.n_unchanged) == (2, 2, 2)
 
 
 async def test_a_rebuild_puts_back_the_imported_communities_and_divides_the_rest(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ async def test_dropped_reports_are_imported_again_and_their_communities_stay(tmp
 async def test_the_plan_says_that_imported_communities_and_reports_stay(tmp_path: Path) -> None:
     async with quipu.open(tmp_path / "k") as kb:
         await kb.import_graph(write_run(tmp_path / "run"))
-        holds = {each.name: each.holds for each in await kb.plan(rebuild=True)}
+        holds = {each.name: each.contents for each in await kb.plan(rebuild=True)}
         assert holds["communities"].endswith("; imported ones stay")
         assert holds["reports"].endswith("; 2 imported stay")
         report = await kb.refresh(rebuild=True)
@@ -177,7 +177,7 @@ async def test_where_it_is_no_longer_known_what_was_imported_the_plan_says_what_
             return None
 
         monkeypatch.setattr(type(kb._store), "find", find_nothing)
-        holds = {each.name: each.holds for each in await kb.plan(["communities"], rebuild=True)}
+        holds = {each.name: each.contents for each in await kb.plan(["communities"], rebuild=True)}
         assert "given up: 2 imported reports" in holds["communities"]
         report = await kb.refresh(["communities"], rebuild=True)
         (notes,) = [each.notes for each in report.derivations if each.name == "communities"]

@@ -22,7 +22,7 @@ _SAID = document(
 
 async def _graph(context: DerivationContext) -> PairGraph:
     async with context.store.view() as view:
-        return await read_pair_graph(view, await context.topology.of(view))
+        return await read_pair_graph(view, await context.topology.open(view))
 
 
 def _links(graph: PairGraph, *, tied: bool) -> dict[str, float]:

@@ -43,9 +43,9 @@ async def _material(context: DerivationContext, *clusters: Cluster, of: str) -> 
     whole = Partition(hierarchy=Hierarchy.COMMUNITIES, clusters=clusters, revision=10**6)
     told = [ClusterReport(cluster=c.id, title=f"On {c.id}", summary="", inputs_hash=c.id) for c in clusters if c.parent]
     made = DerivationRecord(name=REPORTS, identity="test/1", revision=1)
-    await context.store.commit(Delta(partition=whole, reports=told, made=[made]))
+    await context.store.commit(Delta(partition=whole, reports=told, derivations=[made]))
     async with context.store.view() as view:
-        topology = await context.topology.of(view)
+        topology = await context.topology.open(view)
         (found,) = await read_material([of], Tree(clusters), view, topology, context.tokenizer)
     return found
 

@@ -68,7 +68,7 @@ async def test_without_a_model_every_community_is_quoted(tmp_path: Path) -> None
         report = await _refresh(context)
         found, reports = await communities(context), await written(context)
         assert reports.keys() == found.keys()
-        assert (report.n_made, report.n_calls, report.failed, report.stopped) == (len(found), 0, (), "")
+        assert (report.n_built, report.n_calls, report.failed, report.stopped) == (len(found), 0, (), "")
         assert report.notes
         for each in reports.values():
             assert each.model == QUOTED
@@ -76,7 +76,7 @@ async def test_without_a_model_every_community_is_quoted(tmp_path: Path) -> None
             assert all(part.split()[0] == town for part in each.title.split(", "))
             assert "met" in each.summary
             assert 0 < len(each.chunks) <= 8
-        assert await _refresh(context) == DerivationResult(name="reports", n_kept=len(found))
+        assert await _refresh(context) == DerivationResult(name="reports", n_unchanged=len(found))
         assert await context.store.verify() == []
 
 
@@ -87,13 +87,13 @@ async def test_a_model_is_asked_once_for_each_and_never_again_where_nothing_chan
         await publish(context, *shelf())
         report = await _refresh(asking)
         reports = await written(context)
-        assert len(writer.asked) == report.n_calls == report.n_made == len(reports)
+        assert len(writer.asked) == report.n_calls == report.n_built == len(reports)
         assert {each.model for each in reports.values()} == {"tests/writer report/1"}
         assert writer.peak_under_way == 6
-        told = [(each.done, each.total) for each in events if isinstance(each, Progress)]
+        told = [(each.n_done, each.n_total) for each in events if isinstance(each, Progress)]
         assert told == sorted(told)
         assert told[-1] == (len(reports), len(reports))
-        assert await _refresh(asking) == DerivationResult(name="reports", n_kept=len(reports))
+        assert await _refresh(asking) == DerivationResult(name="reports", n_unchanged=len(reports))
         assert len(writer.asked) == len(reports)
         assert await context.store.verify() == []
 
@@ -112,7 +112,7 @@ async def test_reports_on_parts_stand_in_for_what_is_too_long(tmp_path: Path, mo
             parts = [" ".join(report_text(reports[e.id]).split()) for e in found.values() if e.parent == holder]
             assert any(part in text for part in parts for text in asked)
         grown = await _refresh(_asking(context, writer))
-        assert grown.n_made == 0
+        assert grown.n_built == 0
 
 
 async def test_a_changed_relation_asks_again_for_its_community_and_those_above_alone(tmp_path: Path) -> None:
@@ -123,7 +123,9 @@ async def test_a_changed_relation_asks_again_for_its_community_and_those_above_a
         found, before = await communities(context), await written(context)
         finest = next(each for each in found.values() if each.parent and len(each.members) > 2)
         async with context.store.view() as view:
-            inside = [r for r in await view.incident(finest.members) if {r.source, r.target} <= set(finest.members)]
+            inside = [
+                r for r in await view.incident_relations(finest.members) if {r.source, r.target} <= set(finest.members)
+            ]
         ends = inside[0].source_name, inside[0].target_name
         link = relation(*ends, "They fell out.", weight=0.001)
         await publish(context, document("note", passage("A note.", *(entity(end, "Person") for end in ends), link)))
@@ -134,7 +136,7 @@ async def test_a_changed_relation_asks_again_for_its_community_and_those_above_a
             chain.add(parent)
         after = await written(context)
         assert {name for name in after if after[name] != before.get(name)} == chain
-        assert len(writer.asked) == report.n_made == len(chain)
+        assert len(writer.asked) == report.n_built == len(chain)
         assert all("They fell out." in request.messages[1].text for request in writer.asked)
 
 
@@ -156,7 +158,7 @@ async def test_what_a_model_wrote_takes_the_place_of_quotes_and_not_the_other_wa
         quoted = await _refresh(context)
         assert (await _state(context)).freshness is Freshness.FRESH
         state = await _state(_asking(context, writer))
-        assert (state.freshness, state.cost.n_calls) == (Freshness.STALE, quoted.n_made)
+        assert (state.freshness, state.cost.n_calls) == (Freshness.STALE, quoted.n_built)
         await _refresh(_asking(context, writer))
         reports = await written(context)
         assert {each.model for each in reports.values()} == {"tests/writer report/1"}
@@ -171,7 +173,7 @@ async def test_one_entity_alone_is_quoted_without_a_call_and_once(tmp_path: Path
         await _refresh(_asking(context, writer))
         (report,) = (await written(context)).values()
         assert (report.title, report.summary, report.model) == ("Hermit", "Hermit prays.", QUOTED_ALONE)
-        assert (await _refresh(_asking(context, writer))).n_made == 0
+        assert (await _refresh(_asking(context, writer))).n_built == 0
         assert writer.asked == []
 
 
@@ -186,9 +188,9 @@ async def test_a_spoiled_reply_is_quoted_told_of_and_not_asked_for_again(tmp_pat
         quoted = {name for name, each in reports.items() if each.model == QUOTED_AFTER_FAILURE}
         assert quoted == {name for name, each in reports.items() if "Acre" in each.title}
         assert {what for what, _ in report.failed} == quoted
-        assert report.n_made == len(reports) == len(await communities(context))
+        assert report.n_built == len(reports) == len(await communities(context))
         n_asked = len(writer.asked)
-        assert (await _refresh(_asking(context, writer))).n_made == 0
+        assert (await _refresh(_asking(context, writer))).n_built == 0
         assert len(writer.asked) == n_asked
 
 
@@ -214,7 +216,7 @@ async def test_what_fails_for_now_is_told_and_tried_again_with_all_above_it(tmp_
         assert found.keys() - (await written(context)).keys() == {victim.id, victim.parent}
         assert (await _state(_asking(context, writer))).freshness is Freshness.STALE
         writer.reply = _reply
-        assert (await _refresh(_asking(context, writer))).n_made == 2
+        assert (await _refresh(_asking(context, writer))).n_built == 2
         assert (await written(context)).keys() == found.keys()
 
 
@@ -228,12 +230,12 @@ async def test_where_calls_end_the_rest_is_left(tmp_path: Path, error: QuipuErro
         report = await _refresh(replace(_asking(context, writer, n_ahead=1), on_event=events.append))
         n_written = len(await written(context))
         assert 0 < n_written <= 3
-        assert [each.done for each in events if isinstance(each, Progress)][-1] == n_written
-        assert (report.n_made, report.stopped, report.failed) == (n_written, str(error), ())
+        assert [each.n_done for each in events if isinstance(each, Progress)][-1] == n_written
+        assert (report.n_built, report.stopped, report.failed) == (n_written, str(error), ())
         state = await _state(_asking(context, writer))
         assert (state.freshness, state.n_stale) == (Freshness.STALE, len(await communities(context)) - n_written)
         writer.reply = _reply
-        assert (await _refresh(_asking(context, writer))).n_made == state.n_stale
+        assert (await _refresh(_asking(context, writer))).n_built == state.n_stale
         assert (await _state(_asking(context, writer))).freshness is Freshness.FRESH
 
 
@@ -244,7 +246,7 @@ async def test_made_anew_with_replies_kept_costs_nothing_and_says_the_same(tmp_p
         await _refresh(_cached(context, writer))
         before, n_asked = await written(context), len(writer.asked)
         report = await _refresh(_cached(context, writer), rebuild=True)
-        assert (report.n_made, report.n_calls, report.n_reused) == (len(before), 0, n_asked)
+        assert (report.n_built, report.n_calls, report.n_reused) == (len(before), 0, n_asked)
         assert await written(context) == before
         assert len(writer.asked) == n_asked
 
@@ -252,10 +254,10 @@ async def test_made_anew_with_replies_kept_costs_nothing_and_says_the_same(tmp_p
 async def test_reports_by_an_older_prompt_are_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_bench(tmp_path / "a") as context:
         await publish(context, *shelf(4))
-        n = (await _refresh(context)).n_made
+        n = (await _refresh(context)).n_built
         monkeypatch.setattr(derivation, "IDENTITY", "another")
         assert (await _state(context)).n_stale == n
-        assert (await _refresh(context)).n_made == n
+        assert (await _refresh(context)).n_built == n
         assert (await _state(context)).freshness is Freshness.FRESH
 
 

@@ -35,7 +35,7 @@ async def test_chunks_are_divided_and_embedded(tmp_path: Path) -> None:
     async with open_bench(tmp_path) as context:
         await publish(context, _A, _B)
         report = await sentences.refresh(context, False)
-        assert (report.n_made, report.n_kept) == (7, 0)
+        assert (report.n_built, report.n_unchanged) == (7, 0)
         expected = _said(
             "Marco left Venice.|He never came back.|长城在北方。|马可没有提到长城。|"
             "Марко не видел стену.|Стена длинная.|He never came back."
@@ -60,7 +60,7 @@ async def test_only_new_chunks_are_divided_and_those_that_go_take_theirs_along(t
             assert len(await view.pending(SENTENCES, 10)) == 2
             assert (await sentences.read_state(view, context)).freshness is Freshness.STALE
         report = await sentences.refresh(context, False)
-        assert (report.n_made, report.n_kept) == (3, 4)
+        assert (report.n_built, report.n_unchanged) == (3, 4)
         state = await dump(context)
         await remove(context, "a")
         left = [json.loads(line) for line in await dump(context)]
@@ -98,7 +98,7 @@ async def test_a_filter_hides_sentences_of_other_documents(tmp_path: Path) -> No
             ids = [sentence_id(chunk, 0) for chunk in chunks]
             rows = await view.vector_rows(VectorSpace.SENTENCE, ids)
             assert sorted(rows) == sorted(ids[2:])
-            allowed = await view.vectors_allowed(VectorSpace.SENTENCE)
+            allowed = await view.allowed_vector_rows(VectorSpace.SENTENCE)
             assert allowed is not None
             assert len(allowed) == 3
             owners = await view.vector_owners(VectorSpace.SENTENCE, allowed.tolist())
@@ -110,7 +110,7 @@ async def test_before_the_first_refresh_the_state_tells_what_it_would_cost(tmp_p
         await context.store.commit(Delta(publish=[_A]))
         async with context.store.view() as view:
             state = await sentences.read_state(view, context)
-        assert (state.freshness, state.holds, state.n_items, state.n_stale) == (Freshness.MISSING, "", 0, 2)
+        assert (state.freshness, state.contents, state.n_items, state.n_stale) == (Freshness.MISSING, "", 0, 2)
         assert state.cost.n_texts == 4
 
 
@@ -122,7 +122,7 @@ async def test_what_many_chunks_would_cost_is_told_from_some_of_them(tmp_path: P
         async with context.store.view() as view:
             expected = (await sentences.read_state(view, context)).cost.n_texts
         report = await sentences.refresh(context, False)
-        assert report.n_made == 1_400
+        assert report.n_built == 1_400
         assert expected == pytest.approx(1_400, rel=0.1)
 
 

@@ -72,9 +72,9 @@ async def test_all_that_waits_gets_its_summary_and_progress_is_told(store: Relat
     assert report == SummaryResult(n_done=40, n_calls=40)
     assert sorted(subjects_of(request) for request in writer.asked) == sorted(name.lower() for name in names)
     assert (await only_entity(store, "doge 7")).description.startswith("8 notes")
-    assert await store.unsummarised() == []
+    assert await store.summary_targets() == []
     assert await store.verify() == []
-    done = [(event.done, event.total) for event in events if isinstance(event, Progress)]
+    done = [(event.n_done, event.n_total) for event in events if isinstance(event, Progress)]
     assert done == sorted(done)
     assert done[-1] == (40, 40)
     assert 4 < writer.peak_under_way <= 2 * OPTIONS.n_ahead
@@ -123,12 +123,12 @@ async def test_removing_a_document_leaves_no_reply_made_from_it(store: Relationa
     await publish(store, *(_saying(f"d{n}", "Acre", n=2 if n == 3 else 60) for n in range(10)))
     await _run(store, _cached(writer, store))
     await remove(store, "d3")
-    kept = [request for request in writer.asked if await store.find(request.hash(writer.identity)) is not None]
+    kept = [request for request in writer.asked if await store.find_reply(request.hash(writer.identity)) is not None]
     assert 0 < len(kept) < len(writer.asked)
     assert not [request for request in kept if "d3" in request.documents]
     assert not [request for request in kept if any("in d3." in message.text for message in request.messages)]
     keys = {request.hash(writer.identity) for request in kept}
-    assert all(keys.issuperset(request.made_from) for request in kept)
+    assert all(keys.issuperset(request.source_replies) for request in kept)
     async with store.view() as view:
         assert (await view.counts()).replies == len(keys)
     before = len(writer.asked)
@@ -141,9 +141,9 @@ async def test_one_that_cannot_be_made_fails_alone_and_waits(store: RelationalSt
     await publish(store, _saying("a", "Acre", "Venice"))
     report = await _run(store, writer)
     assert (report.n_done, report.n_calls) == (1, 1)
-    ((owner, error),) = [(each.owner, each.error) for each in report.failed]
+    ((owner, error),) = [(each.target, each.error) for each in report.failed]
     assert (owner.kind, owner.id, error) == (SummaryTargetKind.ENTITY, "acre", "It is withheld.")
-    assert await store.unsummarised() == [owner]
+    assert await store.summary_targets() == [owner]
     assert len(writer.asked) == 2
     assert (await _run(store, replace(writer, reply=lambda _: None))).n_done == 1
 
@@ -162,8 +162,8 @@ async def test_when_no_call_is_made_any_more_all_that_was_done_is_kept(store: Re
     await publish(store, _saying("a", *names))
     with pytest.raises(type(end), match=str(end)):
         await _run(store, writer, events.append)
-    assert [each.done for each in events if isinstance(each, Progress)][-1] == 20
-    assert len(await store.unsummarised()) == 40
+    assert [each.n_done for each in events if isinstance(each, Progress)][-1] == 20
+    assert len(await store.summary_targets()) == 40
     assert len(writer.asked) <= 20 + 2 * OPTIONS.n_ahead
     assert await store.verify() == []
     assert (await _run(store, Writer())).n_done == 40
@@ -177,7 +177,7 @@ async def test_a_summary_that_is_outdated_when_it_comes_is_not_shown(store: Rela
 
     report = await _run(store, Writer(work=overtaken))
     assert (report.n_done, report.n_outdated) == (0, 1)
-    assert len(await store.unsummarised()) == 1
+    assert len(await store.summary_targets()) == 1
     assert "notes" not in (await only_entity(store, "acre")).description
 
 
@@ -201,4 +201,4 @@ async def test_a_run_that_is_cancelled_stops(store: RelationalStore) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert len(await store.unsummarised()) == 40
+    assert len(await store.summary_targets()) == 40

@@ -22,7 +22,7 @@ def _task(texts: Sequence[str]) -> SummaryTask:
     said = tuple(Description(text=text, document=f"d{digest(text)[:1]}") for text in texts)
     owner = SummaryTarget(SummaryTargetKind.RELATION, "polo -- venice")
     return SummaryTask(
-        owner=owner, names=("polo", "venice"), descriptions=said, inputs_hash=descriptions_hash(t for t in texts)
+        target=owner, names=("polo", "venice"), descriptions=said, inputs_hash=descriptions_hash(t for t in texts)
     )
 
 
@@ -49,7 +49,7 @@ async def test_a_few_descriptions_are_summed_up_in_one_call() -> None:
     )
     assert request.messages[0].text.startswith(TITLE)
     assert request.documents == tuple(sorted({each.document for each in task.descriptions}))
-    assert (summary.owner, summary.inputs_hash) == (task.owner, task.inputs_hash)
+    assert (summary.target, summary.inputs_hash) == (task.target, task.inputs_hash)
     assert summary.text.startswith("3 notes")
     assert summary.model == f"tests/writer summary/{VERSION}"
 
@@ -65,8 +65,11 @@ async def test_many_are_summed_up_in_batches_and_these_in_turn() -> None:
     assert len(above) > len(leaves) / 5
     assert all(len(notes_of(request)) <= 200 // 40 for request in above)
     known = {request.hash(writer.identity) for request in writer.asked}
-    assert all(request.documents and not request.made_from for request in leaves)
-    assert all(request.made_from and not request.documents and known.issuperset(request.made_from) for request in above)
+    assert all(request.documents and not request.source_replies for request in leaves)
+    assert all(
+        request.source_replies and not request.documents and known.issuperset(request.source_replies)
+        for request in above
+    )
     root = writer.asked[-1]
     assert summary.text.startswith(f"{len(notes_of(root))} notes")
 

@@ -169,7 +169,7 @@ async def test_another_embedder_begins_anew(tmp_path: Path) -> None:
         await publish(context, _named("a", "Old Port Company", "Old Port Company West"))
         await _refresh(context)
         await context.store.begin_reembedding("other", 2)
-        while waiting := await context.store.stale_texts("other", 100):
+        while waiting := await context.store.texts_without_vector("other", 100):
             rows = [VectorRow(model="other", text_hash=each, data=np.array([1, 0], np.float16)) for each in waiting]
             await context.store.commit(Delta(vectors=rows))
         await context.store.finish_reembedding("other")
@@ -182,11 +182,11 @@ async def test_names_are_missing_until_they_are_asked_for(tmp_path: Path) -> Non
         await publish(context, _named("a", "Old Port", "Sea"))
         assert await _state(context) == {NAMES: (Freshness.MISSING, 2), SYNONYMS: (Freshness.MISSING, 0)}
         report = await names.refresh(context, False)
-        assert (report.n_made, report.n_kept) == (2, 0)
+        assert (report.n_built, report.n_unchanged) == (2, 0)
         await context.store.commit(Delta(publish=[_named("b", "West")]))
         assert (await _state(context))[NAMES] == (Freshness.STALE, 1)
         report = await names.refresh(context, False)
-        assert (report.n_made, report.n_kept) == (1, 2)
+        assert (report.n_built, report.n_unchanged) == (1, 2)
         assert (await _state(context))[NAMES] == (Freshness.FRESH, 0)
         async with context.store.view() as view:
             revision = view.revision
@@ -215,7 +215,7 @@ async def test_by_another_cosine_all_names_are_compared_anew_even_where_that_is_
 
         async def cut_short(delta: Delta) -> CommitResult:
             committed = await commit(delta)
-            if delta.made:
+            if delta.derivations:
                 raise Unavailable("The disk is full.")
             return committed
 

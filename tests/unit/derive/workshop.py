@@ -22,7 +22,7 @@ async def open_bench(folder: Path) -> AsyncIterator[DerivationContext]:
     embedder = WordEmbedder()
     store = RelationalStore(SqliteBackend(_made(folder) / "index.sqlite", busy_timeout_s=5), lease_s=60)
     await store.prepare()
-    await store.use_embedder(embedder.identity, embedder.dimension)
+    await store.set_embedder(embedder.identity, embedder.dimension)
     yield DerivationContext(
         store=store,
         vectors=LocalVectors(folder / "vectors"),

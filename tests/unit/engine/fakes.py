@@ -61,7 +61,7 @@ class Shelf:
         return DerivationState(
             name=self.name,
             freshness=Freshness.MISSING if made is None else Freshness.FRESH if is_fresh else Freshness.STALE,
-            holds=f"{n_chunks} chunks",
+            contents=f"{n_chunks} chunks",
             n_items=n_chunks,
             n_stale=0 if is_fresh else n_chunks,
             cost=cost,
@@ -77,9 +77,9 @@ class Shelf:
         async with context.store.view() as view:
             n_chunks, revision = await view.n_chunks(), view.revision
         await context.store.commit(
-            Delta(made=[DerivationRecord(name=self.name, identity=str(n_chunks), revision=revision)])
+            Delta(derivations=[DerivationRecord(name=self.name, identity=str(n_chunks), revision=revision)])
         )
-        return DerivationResult(name=self.name, n_made=1, n_calls=self.n_calls)
+        return DerivationResult(name=self.name, n_built=1, n_calls=self.n_calls)
 
 
 def shelve(kb: Quipu, *shelves: Shelf) -> None:

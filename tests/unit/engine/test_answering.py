@@ -53,7 +53,7 @@ class _Watched:
     def dimension(self) -> int:
         return self.library.embedder.dimension
 
-    async def use_embedder(self, identity: str, dimension: int) -> None:
+    async def set_embedder(self, identity: str, dimension: int) -> None:
         assert (identity, dimension) == (self.identity, self.dimension)
 
     @asynccontextmanager
@@ -76,13 +76,13 @@ class _Watched:
             raise self.error
         return await self.library.embedder.embed(texts)
 
-    async def find(self, key: str) -> str | None:
+    async def find_reply(self, key: str) -> str | None:
         return None
 
-    async def keep(self, key: str, payload: str, request: object, usage: Sequence[UsageRow]) -> None:
+    async def save_reply(self, key: str, payload: str, request: object, usage: Sequence[UsageRow]) -> None:
         return None
 
-    async def spend(self, usage: Sequence[UsageRow]) -> None:
+    async def add_usage(self, usage: Sequence[UsageRow]) -> None:
         return None
 
 
@@ -112,10 +112,10 @@ def _components(watched: _Watched, *, is_remote: bool = True, reranker: Scripted
     models = Models(
         meter=Meter(),
         chains={Role.KEYWORDS: llm, Role.ANSWER: llm},
-        embedder_chain=EmbedderChain(provider=watched, pricing=PRICING, save_usage=watched.spend)
+        embedder_chain=EmbedderChain(provider=watched, pricing=PRICING, save_usage=watched.add_usage)
         if is_remote
         else None,
-        reranker_chain=RerankerChain(provider=reranker, pricing=PRICING, save_usage=watched.spend)
+        reranker_chain=RerankerChain(provider=reranker, pricing=PRICING, save_usage=watched.add_usage)
         if reranker
         else None,
     )

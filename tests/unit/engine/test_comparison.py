@@ -37,8 +37,8 @@ def _facts(row: StrategyResult) -> tuple[object, ...]:
 
 async def test_each_strategy_is_told_by_what_it_found_and_said(kb: Quipu) -> None:
     found = await kb.compare(QUESTION, ["naive", "lexical", "naive"])
-    assert [row.strategy for row in found.compared] == ["naive", "lexical"]
-    for row in found.compared:
+    assert [row.strategy for row in found.results] == ["naive", "lexical"]
+    for row in found.results:
         answer = await kb.query(QUESTION, strategy=row.strategy)
         assert row.answer is not None
         assert (row.answer.text, row.answer.trace.evidence) == (answer.text, answer.trace.evidence)
@@ -50,14 +50,14 @@ async def test_each_strategy_is_told_by_what_it_found_and_said(kb: Quipu) -> Non
 
 
 async def test_entities_are_told_by_name(kb: Quipu) -> None:
-    (row,) = (await kb.compare(QUESTION, ["local"])).compared
+    (row,) = (await kb.compare(QUESTION, ["local"])).results
     assert "Marco Polo" in row.entities
 
 
 async def test_overlap_is_the_share_of_passages_both_found(kb: Quipu) -> None:
     found = await kb.compare(QUESTION, ["naive", "lexical", "bypass"], chunk_top_k=2)
     naive, lexical = (
-        {hit.id for hit in row.answer.trace.evidence.chunks} for row in found.compared[:2] if row.answer is not None
+        {hit.id for hit in row.answer.trace.evidence.chunks} for row in found.results[:2] if row.answer is not None
     )
     shared = len(naive & lexical)
     jaccard = round(shared / len(naive | lexical), 6)
@@ -67,7 +67,7 @@ async def test_overlap_is_the_share_of_passages_both_found(kb: Quipu) -> None:
 async def test_a_strategy_that_fails_is_a_row_with_its_reason(kb: Quipu, monkeypatch: pytest.MonkeyPatch) -> None:
     shelve(kb, Shelf("shed"))
     add_strategy(monkeypatch, lambda _: [], needs=("shed",))
-    failed, fine = (await kb.compare(QUESTION, ["talkative", "naive"])).compared
+    failed, fine = (await kb.compare(QUESTION, ["talkative", "naive"])).results
     assert failed.answer is None
     assert "quipu refresh shed" in failed.error
     assert fine.answer is not None
@@ -75,23 +75,25 @@ async def test_a_strategy_that_fails_is_a_row_with_its_reason(kb: Quipu, monkeyp
 
 async def test_by_default_all_that_can_be_run_are_asked_and_the_others_told(kb: Quipu) -> None:
     found = await kb.compare(QUESTION)
-    left_out = dict(found.left_out)
+    left_out = dict(found.skipped)
     assert "no language model" in left_out["bypass"]
-    assert {"naive", "lexical", "local", "global", "hybrid", "mix"} <= {row.strategy for row in found.compared}
-    assert not left_out.keys() & {row.strategy for row in found.compared}
+    assert {"naive", "lexical", "local", "global", "hybrid", "mix"} <= {row.strategy for row in found.results}
+    assert not left_out.keys() & {row.strategy for row in found.results}
 
 
 async def test_by_default_what_is_lacking_is_made_where_that_is_asked_for(kb: Quipu) -> None:
-    assert "quipu refresh" in dict((await kb.compare(QUESTION)).left_out)["linear"]
+    assert "quipu refresh" in dict((await kb.compare(QUESTION)).skipped)["linear"]
     found = await kb.compare(QUESTION, auto_refresh=True)
-    assert dict(found.left_out).keys() == {"bypass"}
-    assert [row.error for row in found.compared] == [""] * (len(STRATEGIES) - 1)
+    assert dict(found.skipped).keys() == {"bypass"}
+    assert [row.error for row in found.results] == [""] * (len(STRATEGIES) - 1)
 
 
 async def test_a_service_that_is_paid_for_is_asked_once_for_each_strategy(kb: Quipu) -> None:
     reranker = ScriptedReranker(script())
     chain = RerankerChain(
-        provider=reranker, pricing=ModelPricing(model="words", price=None, count_tokens=len), save_usage=kb._store.spend
+        provider=reranker,
+        pricing=ModelPricing(model="words", price=None, count_tokens=len),
+        save_usage=kb._store.add_usage,
     )
     kb._components = replace(kb._components, models=replace(kb._components.models, reranker_chain=chain))
     await kb.compare(QUESTION, ["naive", "lexical"])
@@ -104,7 +106,7 @@ async def test_an_unknown_strategy_is_refused_before_any_is_asked(kb: Quipu) -> 
 
 
 async def test_options_and_filters_are_those_of_a_query(kb: Quipu) -> None:
-    (row,) = (await kb.compare(QUESTION, ["naive"], filter=Filter(documents=("b.md",)), chunk_top_k=1)).compared
+    (row,) = (await kb.compare(QUESTION, ["naive"], filter=Filter(documents=("b.md",)), chunk_top_k=1)).results
     assert [chunk.document_id for chunk in row.chunks] == ["b.md"]
 
 
@@ -116,14 +118,14 @@ async def test_with_a_model_calls_are_counted_the_same_whoever_asked_first(
         add_strategy(monkeypatch, lambda replies: [] if replies else [asking("first"), asking("second")])
         names = ["mix", "local", "naive", "talkative"]
         found = await kb.compare(QUESTION, names)
-        assert [row.n_calls for row in found.compared] == [2, 2, 1, 3]  # keywords or what it asks, and the answer
+        assert [row.n_calls for row in found.results] == [2, 2, 1, 3]  # keywords or what it asks, and the answer
         again = await kb.compare(QUESTION, names)
-        assert list(map(_facts, found.compared)) == list(map(_facts, again.compared))
+        assert list(map(_facts, found.results)) == list(map(_facts, again.results))
 
 
 async def test_reports_are_told_by_id_and_title(kb: Quipu) -> None:
     await kb.refresh(["reports"])
-    (row,) = (await kb.compare(QUESTION, ["community_local"])).compared
+    (row,) = (await kb.compare(QUESTION, ["community_local"])).results
     assert row.reports
     assert row.answer is not None
     assert [each for each, _ in row.reports] == [hit.id for hit in row.answer.trace.evidence.reports][:10]

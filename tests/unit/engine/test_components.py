@@ -84,7 +84,7 @@ async def test_a_sample_is_paid_for_kept_and_known_afterwards(tmp_path: Path, se
     async with await open_engine(_settings(tmp_path, server.base_url, price=(PRICE,))) as kb:
         texts = await _texts(tmp_path)
         told = await kb.estimate(texts, root=tmp_path, n_sample=2)
-        assert (told.n_known, told.n_to_read) == (2, 1)
+        assert (told.n_cached, told.n_to_read) == (2, 1)
         assert told.sample_calls > 0
         assert told.sample_cost > 0
         assert await kb.documents() == []
@@ -102,14 +102,14 @@ async def test_a_sample_that_cannot_be_read_is_told_and_is_not_known_afterwards(
         texts = await _texts(tmp_path)
         server.configure(Script(faults=(Fault(name=FaultName.EMPTY, kinds=(Kind.EXTRACT,), containing="Kublai"),)))
         told = await kb.estimate(texts, root=tmp_path, n_sample=3)
-    assert (told.n_sampled, told.n_sample_failed, told.n_known, told.n_to_read) == (3, 2, 1, 2)
+    assert (told.n_sampled, told.n_sample_failed, told.n_cached, told.n_to_read) == (3, 2, 1, 2)
     assert "named nothing" in told.sample_error
 
 
 async def test_a_sample_larger_than_what_is_to_be_read_reads_all_of_it(tmp_path: Path, server: ServerHandle) -> None:
     async with await open_engine(_settings(tmp_path, server.base_url)) as kb:
         told = await kb.estimate(await _texts(tmp_path), root=tmp_path, n_sample=1_000)
-        assert (told.n_known, told.n_to_read, told.calls.high) == (3, 0, 0)
+        assert (told.n_cached, told.n_to_read, told.calls.high) == (3, 0, 0)
         assert told.cost is None
 
 
@@ -169,7 +169,7 @@ async def test_usage_is_that_of_the_server_by_document_and_question(kb: Quipu, s
     assert {row.stage for row in answer.usage} == {Stage.KEYWORDS, Stage.ANSWER}
     rows = await kb.usage()
     assert {"texts/polo.md", "texts/khan.md", "Who founded the Yuan dynasty?"} <= {row.subject for row in rows}
-    assert all(row.cost == PRICE.price.of(row.tokens) for row in rows if row.n_calls == 1)
+    assert all(row.cost == PRICE.price.cost(row.tokens) for row in rows if row.n_calls == 1)
     assert await kb.usage(since="2999-01-01") == []
 
 

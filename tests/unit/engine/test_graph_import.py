@@ -153,7 +153,7 @@ async def test_what_an_import_leaves_out_is_told_and_its_entities_stay(tmp_path:
     file.write_text(json.dumps(record))
     async with quipu.open(tmp_path / "k") as kb:
         report = await kb.import_graph(file)
-        assert report.left_out == (
+        assert report.omissions == (
             f'{file}, line 1: ["Alice", "knew"] is no triple',
             f'{file}, line 1: "Pylos" is related to itself',
         )
@@ -314,9 +314,9 @@ async def test_added_as_a_file_an_imported_document_stays_as_recorded_until_it_i
         await kb.import_graph(tmp_path / "run")
         before = (await told(kb))[-1]
         report = await kb.add(*graph.documents)
-        assert (report.n_unchanged, report.n_read_otherwise) == (3, 3)
-        assert report.read_otherwise_by == ("a recorded graph",)
+        assert (report.n_unchanged, report.n_other_extractor) == (3, 3)
+        assert report.other_extractors == ("a recorded graph",)
         assert (await told(kb))[-1] == before
         assert (await kb.add(*graph.documents, reread=True)).n_updated == 3
-        assert [name for name, _ in (await kb.status()).readers] == ["local rules, no language model"]
+        assert [name for name, _ in (await kb.status()).extractors] == ["local rules, no language model"]
         assert (await kb.import_graph(tmp_path / "run")).n_updated == 3  # it is asked for, and takes over again

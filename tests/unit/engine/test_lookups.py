@@ -50,12 +50,12 @@ async def test_a_report_tells_of_those_above_and_below_it(tmp_path: Path) -> Non
         await reported(kb, 12)
         hits = (await kb.retrieve(QUESTION, strategy="community_global", top_k=50)).reports
         all_found = [await kb.report(hit.id) for hit in hits]
-        fine = next(each for each in all_found if each.above)
-        coarse = await kb.report(fine.above[-1][0])
+        fine = next(each for each in all_found if each.ancestors)
+        coarse = await kb.report(fine.ancestors[-1][0])
         assert coarse.report is not None
-        assert fine.above == ((coarse.cluster.id, coarse.report.title),)
+        assert fine.ancestors == ((coarse.cluster.id, coarse.report.title),)
         assert fine.report is not None
-        assert (fine.cluster.id, fine.report.title) in coarse.below
+        assert (fine.cluster.id, fine.report.title) in coarse.children
         assert {each.key for each in fine.entities} < {each.key for each in coarse.entities}
 
 
@@ -70,11 +70,11 @@ async def test_aggregates_are_shown_with_what_connects_them_to_others(tmp_path: 
     async with engine(tmp_path) as kb:
         await travelled(kb)
         hits = (await kb.retrieve("Who met Anna Paris in Oslo?", strategy="lca")).reports
-        found = next(each for each in [await kb.report(hit.id) for hit in hits] if each.beside)
-        other, title, description = found.beside[0]
+        found = next(each for each in [await kb.report(hit.id) for hit in hits] if each.neighbours)
+        other, title, description = found.neighbours[0]
         assert title
         assert description
-        assert (found.cluster.id, description) in [(end, told) for end, _, told in (await kb.report(other)).beside]
+        assert (found.cluster.id, description) in [(end, told) for end, _, told in (await kb.report(other)).neighbours]
 
 
 async def test_the_beginning_of_an_id_is_enough_where_it_tells_one_report(tmp_path: Path) -> None:
@@ -143,11 +143,11 @@ async def test_a_group_tells_of_all_above_it_from_the_coarsest_and_whether_its_r
         async with store.view() as view:
             made = DerivationRecord(name=REPORTS, identity="test/1", revision=view.revision)
             partition = Partition(hierarchy=Hierarchy.COMMUNITIES, clusters=clusters, revision=view.revision)
-        await store.commit(Delta(partition=partition, made=[made]))
+        await store.commit(Delta(partition=partition, derivations=[made]))
         await store.commit(Delta(reports=written))
         async with store.view() as view:
             found = await report(view, "leaf")
-        assert found.above == (("top", "Top"), ("middle", "Middle"))
+        assert found.ancestors == (("top", "Top"), ("middle", "Middle"))
         assert found.is_current
         await publish(store, facts("b", passage("Ada sings.", entity("Ada", description="Ada sings."))))
         async with store.view() as view:

@@ -57,7 +57,7 @@ async def test_without_models_nobody_waits_and_nothing_is_written(tmp_path: Path
         derivation_lease(one, Models()),
         derivation_lease(other, Models()),
     ):
-        assert await other.begin_deriving()
+        assert await other.acquire_derivation_lease()
 
 
 async def test_it_is_renewed_meanwhile_and_given_back_after_an_error(
@@ -68,7 +68,7 @@ async def test_it_is_renewed_meanwhile_and_given_back_after_an_error(
         open_index(tmp_path / "index.sqlite", lease_s=0.03) as one,
         open_index(tmp_path / "index.sqlite") as other,
     ):
-        renew = one.renew
+        renew = one.renew_leases
 
         async def noted() -> None:
             await renew()
@@ -79,12 +79,12 @@ async def test_it_is_renewed_meanwhile_and_given_back_after_an_error(
             async with asyncio.timeout(PATIENCE_S), derivation_lease(one, models(one)):
                 await renewed.wait()
                 raise ZeroDivisionError
-        assert await other.begin_deriving()
+        assert await other.acquire_derivation_lease()
 
 
 async def test_who_is_cancelled_while_taking_it_gives_it_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_index(tmp_path / "index.sqlite") as one, open_index(tmp_path / "index.sqlite") as other:
-        begin_deriving = one.begin_deriving
+        begin_deriving = one.acquire_derivation_lease
 
         async def interrupted() -> bool:
             has_begun = await begin_deriving()
@@ -96,11 +96,11 @@ async def test_who_is_cancelled_while_taking_it_gives_it_back(tmp_path: Path, mo
             async with derivation_lease(one, models(one)):
                 pytest.fail("was not cancelled")
 
-        monkeypatch.setattr(one, "begin_deriving", interrupted)
+        monkeypatch.setattr(one, "acquire_derivation_lease", interrupted)
         task = asyncio.create_task(derive())
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert await other.begin_deriving()
+        assert await other.acquire_derivation_lease()
 
 
 class Ending(ScriptedEmbedder):

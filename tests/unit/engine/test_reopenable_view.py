@@ -77,7 +77,7 @@ class WatchedStore:
 
 async def _change(kb: Quipu) -> None:
     """Commit something, so that the revision moves."""
-    await kb._store.commit(Delta(made=[DerivationRecord(name="note", identity="any", revision=0)]))
+    await kb._store.commit(Delta(derivations=[DerivationRecord(name="note", identity="any", revision=0)]))
 
 
 @pytest.fixture

@@ -49,13 +49,13 @@ async def test_what_is_named_is_made_after_what_it_needs_and_its_calls_are_count
     events: list[Event] = []
     report = await kb.refresh(["tower"], on_event=events.append)
     assert shelves[0].log == [("ground", False), ("tower", False)]
-    assert [(each.name, each.n_made, each.stopped) for each in report.derivations] == [
+    assert [(each.name, each.n_built, each.stopped) for each in report.derivations] == [
         ("ground", 1, ""),
         ("tower", 1, ""),
     ]
     assert [(row.stage, row.n_calls, row.subject) for row in report.usage] == [(Stage.REPORT, 2, "")]
-    assert report.is_whole
-    assert [(e.done, e.detail) for e in events if isinstance(e, Progress) and e.stage == "derive"] == [
+    assert report.is_complete
+    assert [(e.n_done, e.detail) for e in events if isinstance(e, Progress) and e.stage == "derive"] == [
         (0, "ground"),
         (1, "tower"),
         (2, ""),
@@ -105,9 +105,9 @@ async def test_a_stop_leaves_out_what_asks_a_model_and_what_needs_that(kb: Quipu
         "other": stopped,
         "plain": "",
     }
-    assert (report.stopped, report.is_whole) == (stopped, False)
+    assert (report.stopped, report.is_complete) == (stopped, False)
     shelves[0].error = None
-    assert (await kb.refresh(["above", "other"])).is_whole
+    assert (await kb.refresh(["above", "other"])).is_complete
 
 
 async def test_what_is_hindered_stays_as_it_is_with_what_needs_it_and_all_else_is_made(kb: Quipu) -> None:
@@ -173,9 +173,9 @@ async def test_a_plan_to_rebuild_tells_what_is_made_anew_and_what_all_of_it_cost
     await kb.refresh(["tower", "shed"])
     shelves[0].log.clear()
     (tower,) = await kb.plan(["tower"], rebuild=True)
-    assert (tower.name, tower.freshness, tower.is_anew, tower.cost.n_calls) == ("tower", Freshness.FRESH, True, 20)
+    assert (tower.name, tower.freshness, tower.is_rebuild, tower.cost.n_calls) == ("tower", Freshness.FRESH, True, 20)
     everything = await kb.plan(rebuild=True)
-    assert [(each.name, each.is_anew, each.cost.n_calls) for each in everything] == [
+    assert [(each.name, each.is_rebuild, each.cost.n_calls) for each in everything] == [
         ("full text and links", True, 0),
         ("ground", True, 0),
         ("tower", True, 20),
@@ -189,7 +189,7 @@ async def test_a_plan_to_rebuild_tells_what_is_made_anew_and_what_all_of_it_cost
 
 async def test_a_plan_to_rebuild_costs_what_is_missing_or_behind_as_ever(kb: Quipu, shelves: tuple[Shelf, ...]) -> None:
     (ground, tower) = await kb.plan(["tower"], rebuild=True)
-    assert (ground.is_anew, tower.is_anew, tower.freshness) == (False, True, Freshness.MISSING)
+    assert (ground.is_rebuild, tower.is_rebuild, tower.freshness) == (False, True, Freshness.MISSING)
     assert tower.cost.n_calls == 2, "it has never been made: this is what making it costs"
 
 

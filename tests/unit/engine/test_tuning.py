@@ -92,7 +92,7 @@ async def test_a_model_suggests_types_domain_relations_and_examples(server: Serv
     assert [rule.name for rule in ontology.types][:3] == ["Person", "Creature", "Organization"]
     assert [rule.name for rule in ontology.relations] == ["told of"]
     assert 1 <= len(ontology.examples) <= 2
-    assert (report.by, report.notes, report.stopped) == ("the language model custom/scripted", (), "")
+    assert (report.method, report.notes, report.stopped) == ("the language model custom/scripted", (), "")
     assert _read(tmp_path, report) == ontology
 
 
@@ -108,7 +108,7 @@ async def test_what_it_writes_is_what_a_model_is_then_told_and_readings_compared
         reader = kb._components.ingest_config.extractor
         assert isinstance(reader, LlmExtractor)
         told = render_system(reader.options.guidance)
-        compared = {each.document_id for each in report.compared}
+        compared = {each.document_id for each in report.comparisons}
         await kb.add(*(each for each in _documents() if each.id in compared))
     assert ontology.domain in told and all(each.text in told for each in ontology.examples)
     assert [line for line in added if line not in told] == []
@@ -122,10 +122,10 @@ async def test_the_sample_and_what_is_compared_are_apart_and_the_same_each_time(
     report = await _tuned(server, tmp_path, Script(), n_sample=5, n_compare=2)
     assert [each.is_compared for each in report.sample] == [False] * 5 + [True] * 2
     assert len({each.chunk_id for each in report.sample}) == 7
-    assert [each.chunk_id for each in report.compared] == [each.chunk_id for each in report.sample[5:]]
-    assert all(each.before.entities and each.after.entities for each in report.compared)
+    assert [each.chunk_id for each in report.comparisons] == [each.chunk_id for each in report.sample[5:]]
+    assert all(each.before.entities and each.after.entities for each in report.comparisons)
     again = await _tuned(server, tmp_path / "again", Script(), *reversed(_documents()), n_sample=5, n_compare=2)
-    assert (again.sample, again.ontology, again.compared) == (report.sample, report.ontology, report.compared)
+    assert (again.sample, again.ontology, again.comparisons) == (report.sample, report.ontology, report.comparisons)
 
 
 async def test_calls_are_those_foretold_counted_and_not_paid_for_twice(server: ServerHandle, tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ async def test_without_a_model_rules_count_and_say_what_a_model_would_add(server
         report = await kb.tune(*_documents())
     assert server.stats().requests == ()
     assert dry.cost is None and dry.file == ""
-    assert (report.by, report.notes, report.usage, report.compared) == ("local rules", (NO_MODEL,), (), ())
+    assert (report.method, report.notes, report.usage, report.comparisons) == ("local rules", (NO_MODEL,), (), ())
     assert report.ontology.types and not report.ontology.examples
     assert report.type_counts and "by rules" in report.file
     assert report.ontology.domain.startswith("Documents such as “On ")
@@ -256,7 +256,7 @@ async def test_where_no_reply_is_a_suggestion_rules_count(server: ServerHandle, 
     async with _engine(tmp_path, server) as kb:
         report = await kb.tune(*_documents(), n_compare=0)
     assert server.stats().by_kind[Kind.TUNE].n_completed == 2
-    assert report.by == "local rules"
+    assert report.method == "local rules"
     assert report.notes == ("The model's replies were no suggestion, so this was counted by rules.",)
     assert report.ontology.types and _read(tmp_path, report) == report.ontology
 
@@ -266,7 +266,7 @@ async def test_what_models_write_around_a_suggestion_does_no_harm(
     server: ServerHandle, tmp_path: Path, name: FaultName
 ) -> None:
     report = await _tuned(server, tmp_path, Script(faults=(Fault(name=name, kinds=(Kind.TUNE,)),)), n_compare=0)
-    assert report.by != "local rules" and report.notes == ()
+    assert report.method != "local rules" and report.notes == ()
 
 
 async def test_bad_parts_of_a_suggestion_are_dropped_with_a_note(server: ServerHandle, tmp_path: Path) -> None:
@@ -283,7 +283,7 @@ async def test_a_service_that_refuses_leaves_it_to_rules(server: ServerHandle, t
     report = await _tuned(
         server, tmp_path, Script(faults=(Fault(name=FaultName.BAD_REQUEST, kinds=(Kind.TUNE,)),)), n_compare=0
     )
-    assert report.by == "local rules" and "made no suggestion" in report.notes[0]
+    assert report.method == "local rules" and "made no suggestion" in report.notes[0]
 
 
 async def test_a_small_context_window_is_shown_less_of_each_passage(server: ServerHandle, tmp_path: Path) -> None:
@@ -294,7 +294,7 @@ async def test_a_small_context_window_is_shown_less_of_each_passage(server: Serv
     (asked,) = [each for each in server.stats().requests if each.kind is Kind.TUNE]  # others were refused unread
     assert any(each.status == 400 for each in server.stats().requests[: asked.n])
     assert asked.tokens.input < 4_096 < sum(each.n_tokens for each in report.sample) + 700
-    assert report.by != "local rules" and report.notes == ()
+    assert report.method != "local rules" and report.notes == ()
 
 
 async def test_a_budget_too_small_for_the_first_call_stops_before_anything_is_asked(
@@ -313,7 +313,7 @@ async def test_a_budget_that_is_spent_leaves_what_there_is(
     async with _engine(tmp_path, server, budget=f"{n_calls} calls") as kb:
         report = await kb.tune(*_documents())
     assert "is used up" in report.stopped
-    assert (len(report.ontology.examples), report.compared) == (n_examples, ())
+    assert (len(report.ontology.examples), report.comparisons) == (n_examples, ())
     assert _read(tmp_path, report) == report.ontology
 
 

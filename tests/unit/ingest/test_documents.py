@@ -105,7 +105,7 @@ def test_a_reader_under_another_name_is_the_same() -> None:
         description = "rules"
 
     renamed = replace(INGEST_CONFIG, extractor=Renamed())
-    assert indexed(config=renamed).reader == "rules"
+    assert indexed(config=renamed).extractor == "rules"
     assert change_status(indexed(config=renamed), source("a.txt"), INGEST_CONFIG) is ChangeStatus.UNCHANGED
 
 
@@ -114,7 +114,7 @@ def test_an_index_made_before_readers_were_noted_is_not_read_again() -> None:
     before = digest("reading/2", INGEST_CONFIG.extractor.identity, INGEST_CONFIG.tokenizer.identity)
     how = digest(before, INGEST_CONFIG.chunking.to_json(), "")
     document = indexed(content_hash=digest(how, digest_bytes(marco.data), marco.media_type, "", ""))
-    assert document.reader == ""
+    assert document.extractor == ""
     assert change_status(document, marco, INGEST_CONFIG) is ChangeStatus.UNCHANGED
 
 

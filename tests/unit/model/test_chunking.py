@@ -20,16 +20,16 @@ VALUES = (
 @pytest.mark.parametrize(
     ("values", "complaint", "remedy"),
     [
-        ({"method": "fixd"}, "no chunker 'fixd'", "structure, fixed, separator, semantic"),
+        ({"method": "fixd"}, "no chunking method 'fixd'", "structure, fixed, separator, semantic"),
         ({"max_tokens": 0}, "max_tokens = 0", "from 1 to 32,000"),
         ({"max_tokens": 32_001}, "max_tokens = 32001", "from 1 to 32,000"),
         ({"method": "fixed", "overlap": -1}, "overlap = -1", "from 0"),
-        ({"method": "fixed", "max_tokens": 64, "overlap": 64}, "overlap of 64 .* chunks of 64", "below"),
-        ({"method": "fixed", "overlap": 1_200}, "overlap of 1,200 .* chunks of 1,200", "below"),
-        ({"overlap": 10}, "'structure' takes no overlap \\(10\\)", "'fixed'"),
+        ({"method": "fixed", "max_tokens": 64, "overlap": 64}, "overlap of 64 .* chunks of 64", "smaller"),
+        ({"method": "fixed", "overlap": 1_200}, "overlap of 1,200 .* chunks of 1,200", "smaller"),
+        ({"overlap": 10}, "'structure' has no option overlap \\(10\\)", "'fixed'"),
         ({"method": "separator"}, "needs a separator", "Give the text"),
-        ({"method": "separator", "separator": ""}, "separator of 0 characters", "1 to 1,000"),
-        ({"method": "fixed", "separator": "x"}, "'fixed' takes no separator", "'separator'"),
+        ({"method": "separator", "separator": ""}, "separator has 0 characters", "1 to 1,000"),
+        ({"method": "fixed", "separator": "x"}, "'fixed' has no option separator", "'separator'"),
         ({"method": "semantic", "percentile": 100}, "percentile = 100", "from 1 to 99"),
     ],
 )

@@ -26,7 +26,7 @@ KEY = "sk-SECRET-0123456789"
     ],
 )
 def test_a_key_is_refused_without_being_shown(extra: dict[str, object]) -> None:
-    with pytest.raises(InvalidInput, match="a key is not a setting") as caught:
+    with pytest.raises(InvalidInput, match="a key must not be stored") as caught:
         parse_extra(json.dumps(extra))
     assert KEY not in f"{caught.value} {caught.value.remedy}"
 
@@ -48,7 +48,7 @@ def test_parameters_that_only_sound_like_one_are_taken(extra: dict[str, object])
 @pytest.mark.parametrize("name", ["api_base", "base_url", "aws_bedrock_runtime_endpoint"])
 def test_an_address_is_refused_where_the_library_would_send_keys_there(name: str) -> None:
     extra = json.dumps({"fallbacks": [{name: "http://elsewhere.example"}]})
-    with pytest.raises(InvalidInput, match=f"extra holds '{name}', an address"):
+    with pytest.raises(InvalidInput, match=f"extra contains '{name}', an address"):
         parse_extra(extra, may_redirect=False)
     assert parse_extra(extra)
 

@@ -7,7 +7,7 @@ import pytest
 from quipu.errors import InvalidInput
 from quipu.model.query import Condition, Filter
 
-_YEAR = Condition(field="year", comparison=">", value="1500")
+_YEAR = Condition(field="year", operator=">", value="1500")
 
 
 def test_parts_of_a_filter_may_be_lists() -> None:
@@ -40,4 +40,4 @@ def test_what_a_part_of_a_filter_cannot_hold_is_refused(given: dict[str, object]
 @pytest.mark.parametrize("value", [["Asia", "Europe"], 1500])
 def test_a_value_that_is_no_text_is_refused(value: object) -> None:
     with pytest.raises(InvalidInput, match=f"{re.escape(repr(value))}.*Write value="):
-        Condition(field="region", comparison="in", value=value)  # type: ignore[arg-type]
+        Condition(field="region", operator="in", value=value)  # type: ignore[arg-type]

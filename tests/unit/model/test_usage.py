@@ -35,7 +35,7 @@ FULL = replace(
     ],
 )
 def test_a_price_is_for_a_million_tokens_rounded_up_to_millionths(price: Price, tokens: TokenCount, cost: int) -> None:
-    assert price.of(tokens) == cost
+    assert price.cost(tokens) == cost
 
 
 @given(
@@ -48,7 +48,7 @@ def test_prices_of_two_digits_have_no_error(cents: int, given_: int, cached: int
     cached = min(cached, given_)
     price = Price(input=cents / 100, output=2 * cents / 100, cached=0.0)
     exact = cents * (given_ - cached) + 2 * cents * output
-    assert price.of(TokenCount(input=given_, cached=cached, output=output)) == -(-exact // 100)
+    assert price.cost(TokenCount(input=given_, cached=cached, output=output)) == -(-exact // 100)
 
 
 def test_rows_are_added_field_by_field() -> None:

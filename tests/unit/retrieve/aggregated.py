@@ -59,4 +59,4 @@ async def build(library: Library) -> None:
 def crossing(source: str, target: str, level: int, description: str = "", *, n: int = 1) -> ClusterRelation:
     """Return a relation between two aggregates."""
     said = description or f"{source} meets {target}."
-    return ClusterRelation(source=source, target=target, level=level, description=said, weight=float(n), n=n)
+    return ClusterRelation(source=source, target=target, level=level, description=said, weight=float(n), n_relations=n)

@@ -79,7 +79,9 @@ async def divide(library: Library, tree: Tree) -> None:
 
 async def report_on(library: Library, *reports: ClusterReport) -> None:
     """Keep reports, with their vectors."""
-    await library.commit(Delta(reports=reports, made=[DerivationRecord(name=REPORTS, identity="test/1", revision=1)]))
+    await library.commit(
+        Delta(reports=reports, derivations=[DerivationRecord(name=REPORTS, identity="test/1", revision=1)])
+    )
 
 
 def report(

@@ -109,7 +109,7 @@ async def dense(view: ReadView) -> Dense:
         for chunk, n in counts.items():
             appearances[place[key], at[chunk]] = n
     mentions, weights = np.zeros((len(keys), len(keys))), np.zeros((len(keys), len(keys)))
-    related = await view.incident(keys)
+    related = await view.incident_relations(keys)
     for each in related:
         one, other = place[each.source], place[each.target]
         mentions[one, other] = mentions[other, one] = each.n_mentions

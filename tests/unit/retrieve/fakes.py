@@ -106,7 +106,7 @@ class Library:
 
     async def open(self) -> None:
         await self._store.prepare()
-        await self._store.use_embedder(self.embedder.identity, self.embedder.dimension)
+        await self._store.set_embedder(self.embedder.identity, self.embedder.dimension)
 
     async def publish(self, *pages: DocumentFacts, is_embedded: bool = True) -> None:
         """Add pages, with their vectors unless told otherwise."""

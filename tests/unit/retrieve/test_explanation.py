@@ -38,7 +38,7 @@ async def test_the_shortest_way_from_a_seed_leads_over_relations_of_the_evidence
     evidence = Evidence(
         chunks=(Hit(id=chunk, score=0.7, reason="near"),),
         relations=_relations(POLO_VENICE, POLO_KHAN),
-        seeds=(Seed(text="Venezia", kind="name", found=(Scored(id="venice", score=0.9),)),),
+        seeds=(Seed(text="Venezia", kind="name", matches=(Scored(id="venice", score=0.9),)),),
     )
     (told,) = (await _explain(travels, evidence)).chunks
     steps = (
@@ -54,7 +54,7 @@ async def test_without_the_relation_in_the_evidence_there_is_no_way(travels: Lib
     evidence = Evidence(
         chunks=(Hit(id=chunk, score=0.7, reason="near"),),
         relations=_relations(POLO_VENICE),
-        seeds=(Seed(text="Venezia", kind="name", found=(Scored(id="venice", score=0.9),)),),
+        seeds=(Seed(text="Venezia", kind="name", matches=(Scored(id="venice", score=0.9),)),),
     )
     (told,) = (await _explain(travels, evidence)).chunks
     assert told.chains == ()
@@ -66,9 +66,9 @@ async def test_a_seed_that_found_the_chunk_itself_comes_first_then_the_shorter_w
         chunks=(Hit(id=chunk, score=0.7, reason="near"),),
         relations=_relations(POLO_KHAN),
         seeds=(
-            Seed(text="Polo", kind="name", found=(Scored(id="marco polo", score=1.0),)),
-            Seed(text="Khan", kind="name", found=(Scored(id="kublai khan", score=0.8),)),
-            Seed(text="ruled", kind="vector", found=(Scored(id=f"{chunk}#0", score=0.4),)),
+            Seed(text="Polo", kind="name", matches=(Scored(id="marco polo", score=1.0),)),
+            Seed(text="Khan", kind="name", matches=(Scored(id="kublai khan", score=0.8),)),
+            Seed(text="ruled", kind="vector", matches=(Scored(id=f"{chunk}#0", score=0.4),)),
         ),
     )
     (told,) = (await _explain(travels, evidence)).chunks
@@ -83,7 +83,7 @@ async def test_a_seed_that_found_a_relation_begins_at_its_ends(travels: Library)
     chunk = await _chunk(travels, "Venice")
     evidence = Evidence(
         chunks=(Hit(id=chunk, score=0.7, reason="near"),),
-        seeds=(Seed(text="birth", kind="vector", found=(Scored(id=POLO_VENICE, score=0.5),)),),
+        seeds=(Seed(text="birth", kind="vector", matches=(Scored(id=POLO_VENICE, score=0.5),)),),
     )
     explanation = await _explain(travels, evidence)
     (told,) = explanation.chunks
@@ -104,7 +104,7 @@ async def test_grounds_are_the_evidence_the_chunk_names_states_or_was_drawn_from
         points=(KeyPoint(text="He ruled.", score=60.0, chunks=(chunk,)), KeyPoint(text="He did not.", score=50.0)),
     )
     (told,) = (await _explain(travels, evidence)).chunks
-    assert [(each.kind, each.name, each.rank, each.how) for each in told.grounds] == [
+    assert [(each.kind, each.name, each.rank, each.connection) for each in told.supporting_hits] == [
         ("entity", "Dadu", 2, "named 1×"),
         ("relation", "Dadu – Kublai Khan", 2, "stated here"),
         ("point", "He ruled.", 1, "drawn from it"),
@@ -120,10 +120,10 @@ async def test_a_claim_of_the_evidence_leads_to_the_chunk_that_makes_it(travels:
     told = await _explain(travels, evidence)
     assert told.n_claims == 12
     first, second = told.chunks
-    assert [(each.kind, each.name, each.rank, each.how) for each in first.grounds] == [
+    assert [(each.kind, each.name, each.rank, each.connection) for each in first.supporting_hits] == [
         ("claim", f"Charge {11 - n}.", n + 1, "claimed here") for n in range(10)
     ]
-    assert second.grounds == ()
+    assert second.supporting_hits == ()
 
 
 async def test_chunks_are_chosen_by_rank_by_id_or_the_first_three(travels: Library) -> None:
@@ -138,7 +138,7 @@ async def test_chunks_are_chosen_by_rank_by_id_or_the_first_three(travels: Libra
 async def test_a_report_that_a_seed_found_has_its_title(travels: Library) -> None:
     await divide(travels, {"c0": ("", ("marco polo", "venice"))})
     await report_on(travels, report("c0", "He was born there."))
-    evidence = Evidence(seeds=(Seed(text="?", kind="vector", found=(Scored(id="c0", score=0.5),)),))
+    evidence = Evidence(seeds=(Seed(text="?", kind="vector", matches=(Scored(id="c0", score=0.5),)),))
     assert dict((await _explain(travels, evidence)).names)["c0"] == "On c0"
 
 
@@ -147,17 +147,17 @@ async def test_a_chunk_that_was_not_found_is_told_with_what_leads_to_it(travels:
     evidence = Evidence(entities=(Hit(id="venice", score=0.9, reason="a city"),))
     (told,) = (await _explain(travels, evidence, chunk=chunk)).chunks
     assert (told.rank, told.reason) == (0, "not among the evidence")
-    assert [each.name for each in told.grounds] == ["Venice"]
+    assert [each.name for each in told.supporting_hits] == ["Venice"]
 
 
 async def test_what_was_found_beside_passages_is_counted(travels: Library) -> None:
     evidence = Evidence(
         reports=(Hit(id="dead", score=1.0, reason=""),),
         points=(KeyPoint(text="He ruled.", score=60.0),),
-        looks_up=False,
+        searches_index=False,
     )
     told = await _explain(travels, evidence)
-    assert (told.n_chunks, told.n_reports, told.n_points, told.looks_up) == (0, 1, 1, False)
+    assert (told.n_chunks, told.n_reports, told.n_points, told.searches_index) == (0, 1, 1, False)
 
 
 async def test_where_no_passage_is_ranked_the_points_and_reports_are_told(travels: Library) -> None:
@@ -170,12 +170,12 @@ async def test_where_no_passage_is_ranked_the_points_and_reports_are_told(travel
     )
     told = await _explain(travels, evidence)
     assert not told.ranks_passages
-    assert [(each.kind, each.name, each.rank, each.score, each.reason) for each in told.beside] == [
+    assert [(each.kind, each.name, each.rank, each.score, each.reason) for each in told.other_evidence] == [
         ("point", "He ruled.", 1, 60.0, ""),
         ("report", "On c0", 1, 0.8, "rated 7 of 10"),
     ]
     ranked = await _explain(travels, replace(evidence, ranks_passages=True))
-    assert (ranked.ranks_passages, ranked.beside) == (True, ())
+    assert (ranked.ranks_passages, ranked.other_evidence) == (True, ())
 
 
 async def test_a_rank_of_a_strategy_that_ranks_no_passages_is_refused_with_what_to_do(travels: Library) -> None:
@@ -183,7 +183,7 @@ async def test_a_rank_of_a_strategy_that_ranks_no_passages_is_refused_with_what_
     with pytest.raises(NotFound, match=r"'mix' ranks no passages\. Leave out the rank to see what it found instead"):
         await _explain(travels, evidence, rank=1)
     with pytest.raises(NotFound, match=r"looks nothing up"):
-        await _explain(travels, replace(evidence, reports=(), looks_up=False), rank=1)
+        await _explain(travels, replace(evidence, reports=(), searches_index=False), rank=1)
 
 
 async def test_a_chunk_the_filter_leaves_out_is_not_said_not_to_exist(travels: Library) -> None:
@@ -208,10 +208,10 @@ async def test_what_a_filter_excludes_is_not_told(travels: Library) -> None:
     evidence = Evidence(
         chunks=(Hit(id=chunk, score=0.7, reason="near"),),
         relations=_relations(POLO_KHAN),
-        seeds=(Seed(text="Polo", kind="name", found=(Scored(id="marco polo", score=1.0),)),),
+        seeds=(Seed(text="Polo", kind="name", matches=(Scored(id="marco polo", score=1.0),)),),
     )
     (told,) = (await _explain(travels, evidence, allowed=Filter(exclude=("Marco Polo",)))).chunks
-    assert (told.chains, told.grounds) == ((), ())
+    assert (told.chains, told.supporting_hits) == ((), ())
 
 
 @pytest.mark.parametrize("strategy", ["naive", "lexical", "local", "global", "hybrid", "mix"])
@@ -221,5 +221,5 @@ async def test_every_passage_of_a_strategy_has_a_way_or_a_ground(travels: Librar
         evidence = await STRATEGIES[strategy].retrieve(query, view, travels.tools)
         explanation = await explain(query, evidence, view, ChunkChoice())
     assert explanation.chunks
-    assert all(each.chains or each.grounds for each in explanation.chunks)
+    assert all(each.chains or each.supporting_hits for each in explanation.chunks)
     assert explanation.n_chunks == len(evidence.chunks)

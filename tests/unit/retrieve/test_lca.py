@@ -128,7 +128,7 @@ async def test_it_may_begin_with_aggregates_too(tree: Library) -> None:
     found = await _ask(tree, "all khans", from_aggregates=True)
     assert found.reports[0].id == "khans"
     assert found.reports[0].reason.startswith("cosine ")
-    assert found.seeds[0].found[0].id == "khans"
+    assert found.seeds[0].matches[0].id == "khans"
     assert (await _ask(tree, "all khans")).reports == ()
     assert (await _titles(tree, found))[0] == "d"  # the passages of what is in it, though no entity is near
     joined = await _ask(tree, "all khans venice", from_aggregates=True)

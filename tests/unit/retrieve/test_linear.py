@@ -100,7 +100,7 @@ async def test_evidence_is_what_the_formulas_give_to_the_id(library: Library, se
     async with library.view() as view:
         found = await linear.retrieve(_QUERY, view, library.tools)
         assert len(library.embedder.calls) == 1
-        seeds = sorted(each.id for seed_ in found.seeds for each in seed_.found)
+        seeds = sorted(each.id for seed_ in found.seeds for each in seed_.matches)
         chunks, active = await _expected(view, library.tools, seeds)
     assert set(seeds) <= {"amber falk", "cedar guild", "birch"}
     assert {hit.id: hit.score for hit in found.entities} == active
@@ -145,7 +145,7 @@ async def test_an_unknown_spelling_leads_to_the_nearest_name(library: Library) -
     async with library.view() as view:
         found = await linear.retrieve(Query(text="Where did Old Amber Falk sit?"), view, library.tools)
     (seed,) = found.seeds
-    assert (seed.text, seed.kind, [each.id for each in seed.found]) == (
+    assert (seed.text, seed.kind, [each.id for each in seed.matches]) == (
         "Old Amber Falk",
         "vector",
         ["amber falk senior"],

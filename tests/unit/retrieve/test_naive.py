@@ -11,7 +11,7 @@ async def test_the_nearest_passages_come_first_with_their_cosine(travels: Librar
         assert await titles(view, evidence.chunks) == ["Venice", "Marco Polo"]
     assert evidence.chunks[0].score > evidence.chunks[1].score
     assert evidence.chunks[0].reason == f"cosine {evidence.chunks[0].score:.3f} to the question"
-    assert [scored.id for scored in evidence.seeds[0].found] == [hit.id for hit in evidence.chunks]
+    assert [scored.id for scored in evidence.seeds[0].matches] == [hit.id for hit in evidence.chunks]
 
 
 async def test_passages_below_the_similarity_are_left_out(travels: Library) -> None:

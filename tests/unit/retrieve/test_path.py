@@ -159,7 +159,7 @@ async def test_a_question_without_names_starts_from_names_like_its_words(library
     await derive(library)
     async with library.view() as view:
         found = await path.retrieve(Query(text="what fair was there?"), view, library.tools)
-    assert [(seed.text, [each.id for each in seed.found]) for seed in found.seeds[:1]] == [
+    assert [(seed.text, [each.id for each in seed.matches]) for seed in found.seeds[:1]] == [
         ("what fair was there?", ["elm fair"])
     ]
 

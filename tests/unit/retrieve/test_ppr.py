@@ -24,7 +24,7 @@ _QUERY = Query(text=QUESTION, chunk_top_k=5)
 
 async def _starts(found: Dense, query: Query, view: ReadView, tools: Tools) -> dict[str, float]:
     """Return the weights of entities the walk starts from: rows that sum to 1, put together by their maxima."""
-    rows = [dict.fromkeys((scored.id for scored in seed.found), 1.0) for seed in (await low_level(query, view)).names]
+    rows = [dict.fromkeys((scored.id for scored in seed.matches), 1.0) for seed in (await low_level(query, view)).names]
     for text, k, least in [
         *((name, 1, 0.4) for name in query.model_keywords.low_level if name not in found.keys),
         *((theme, 20, 0.0) for theme in query.model_keywords.high_level),
@@ -162,7 +162,7 @@ async def test_a_name_the_index_does_not_know_is_looked_for_by_its_vector(travel
     query = Query(text="Who?", low_level_keywords=("Khan of the Mongols Kublai",))
     async with travels.view() as view:
         found = await ppr.retrieve(query, view, travels.tools)
-    assert [(seed.kind, [scored.id for scored in seed.found]) for seed in found.seeds][:1] == [
+    assert [(seed.kind, [scored.id for scored in seed.matches]) for seed in found.seeds][:1] == [
         ("vector", ["kublai khan"])
     ]
 

@@ -28,8 +28,8 @@ def hold(database: Path) -> None:
 async def claim(database: Path) -> None:
     """Claim jobs and the turn to derive for an hour, and do nothing about them."""
     async with open_index(database, lease_s=3600.0) as store:
-        assert await store.begin_deriving()
-        _say([job.document_id for job in await store.claim(10)])
+        assert await store.acquire_derivation_lease()
+        _say([job.document_id for job in await store.claim_jobs(10)])
         await asyncio.to_thread(sys.stdin.readline)
 
 

@@ -49,6 +49,6 @@ async def open_index(
 
 async def fill(store: RelationalStore) -> None:
     """Give an empty index the example documents and all their vectors."""
-    await store.use_embedder(MODEL, DIMENSION)
+    await store.set_embedder(MODEL, DIMENSION)
     await store.commit(Delta(publish=EXAMPLE))
     await embed(store)

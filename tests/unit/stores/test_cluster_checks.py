@@ -40,7 +40,7 @@ async def test_damage_is_found(database: Path, damage: str, finding: str) -> Non
         report = ClusterReport(cluster="part", title="Towns", summary="Old.", inputs_hash="p", model="tests")
         partition = Partition(hierarchy=Hierarchy.COMMUNITIES, clusters=clusters, revision=10**6)
         made = DerivationRecord(name=REPORTS, identity="test/1", revision=1)
-        await store.commit(Delta(partition=partition, reports=[report], made=[made]))
+        await store.commit(Delta(partition=partition, reports=[report], derivations=[made]))
         assert not any("cluster" in each or "report" in each for each in await store.verify())
         engine = create_engine(f"sqlite:///{database}")
         with engine.begin() as connection:

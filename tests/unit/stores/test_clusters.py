@@ -44,7 +44,7 @@ def counting() -> Iterator[list[str]]:
     seen: list[str] = []
 
     def note(_connection: Connection, _cursor: object, statement: str, *_: Any) -> None:
-        if "n_unsettled" in statement:
+        if "n_pending" in statement:
             seen.append(statement)
 
     event.listen(Engine, "before_cursor_execute", note)

@@ -56,7 +56,7 @@ async def test_an_old_index_becomes_a_new_one(tmp_path: Path, file: Path) -> Non
     async with open_index(old) as store:
         assert await dump(store) == expected
         assert await store.verify() == []
-        assert await store.stale_texts(MODEL, 10) == {}
+        assert await store.texts_without_vector(MODEL, 10) == {}
     assert _schema_of(old) == _schema_of(new)
     assert _number_in(old) == _number_in(new) == SCHEMA
 
@@ -66,9 +66,9 @@ async def test_work_goes_on_in_an_old_index(tmp_path: Path, file: Path) -> None:
     database = tmp_path / "index.sqlite"
     _restore(file, database)
     async with open_index(database) as store:
-        await store.use_embedder(MODEL, DIMENSION)
+        await store.set_embedder(MODEL, DIMENSION)
         before = await dump(store)
-        (job,) = await store.claim(10)
+        (job,) = await store.claim_jobs(10)
         assert job.source == source("c.md", "Waiting.", title="Later", metadata={"n": 1})
         assert await store.replies(["h" * 32]) == {"h" * 32: "{}"}
         async with store.view() as view:
@@ -122,12 +122,12 @@ async def test_what_has_more_descriptions_than_are_shown_waits_for_a_summary_in_
     long = [passage(f"Long {n}.", entity("Long", description=f"{n}" * 700)) for n in range(2)]
     async with open_index(database) as store:
         await publish(store, document("a", *few, *many, *long))
-        waiting, state = await store.unsummarised(), await dump(store)
+        waiting, state = await store.summary_targets(), await dump(store)
     assert [owner.id for owner in waiting] == ["long", "many"]
     with closing(sqlite3.connect(database)) as connection:
         connection.executescript(_BACK_TO_3)
     async with open_index(database) as store:
-        assert (await store.unsummarised(), await dump(store), await store.verify()) == (waiting, state, [])
+        assert (await store.summary_targets(), await dump(store), await store.verify()) == (waiting, state, [])
 
 
 async def test_a_process_that_an_upgrade_overtakes_is_told_and_writes_nothing(tmp_path: Path) -> None:
@@ -139,8 +139,8 @@ async def test_a_process_that_an_upgrade_overtakes_is_told_and_writes_nothing(tm
         for call in (
             lambda: remove(store, "a.md"),
             lambda: dump(store),
-            lambda: store.claim(1),
-            lambda: store.spend([]),
+            lambda: store.claim_jobs(1),
+            lambda: store.add_usage([]),
             store.purge,
         ):
             with pytest.raises(Mismatch, match=f"{SCHEMA + 1}") as caught:

@@ -127,8 +127,8 @@ async def test_summaries_and_replies_are_kept_through_indexes(
         await publish(store, document("c.md", *said), document("d.md", *said[3:]))
         await summarise(store)
         for number, request in enumerate(requests):
-            await store.keep(f"{number}", "reply", request, [])
-            await store.find(f"{number}")
+            await store.save_reply(f"{number}", "reply", request, [])
+            await store.find_reply(f"{number}")
         await publish(store, document("d.md", said[4]))
         await publish(store, document("e.md", passage("Bern is new.", entity("Bern", description="New."))))
         await remove(store, "c.md")
@@ -170,9 +170,9 @@ async def test_reads_go_through_indexes(database: Path, backend: SqliteBackend, 
                 await view.document_chunks("a.md")
                 await view.entities(keys)
                 await view.relations(ids)
-                await view.incident(keys)
+                await view.incident_relations(keys)
                 await view.degrees(keys)
-                await view.named([*keys, "WHO"])
+                await view.keys_by_name([*keys, "WHO"])
                 await view.chunks_of_entities(keys, 10)
                 await view.strongest_relations(keys, 10)
                 await view.chunks_of_relations(ids)
@@ -189,7 +189,7 @@ async def test_reads_go_through_indexes(database: Path, backend: SqliteBackend, 
                 ):
                     rows = (await view.vectors_after(space, 0)).rows.tolist()
                     await view.vector_rows(space, wanted)
-                    await view.vectors_gone(space, 1)
+                    await view.deleted_vector_rows(space, 1)
                     if allowed.is_empty():
                         await view.vector_owners(space, rows)
     # A filter has to look at every document once.
@@ -206,7 +206,9 @@ async def test_a_few_clusters_are_read_without_looking_at_the_others(
     ]
     async with store.view() as view:
         partition = Partition(hierarchy=hierarchy, clusters=parts, revision=view.revision)
-    await store.commit(Delta(partition=partition, made=[DerivationRecord(name=REPORTS, identity="test/1", revision=1)]))
+    await store.commit(
+        Delta(partition=partition, derivations=[DerivationRecord(name=REPORTS, identity="test/1", revision=1)])
+    )
     await store.commit(Delta(reports=[ClusterReport(cluster="x", title="X", summary="It is.", inputs_hash="x")]))
     await embed(store)
     with _recorded(backend) as executed:
@@ -218,7 +220,7 @@ async def test_a_few_clusters_are_read_without_looking_at_the_others(
                 await view.cluster_reports(["all", "x"])
                 await view.cluster_reports(["all", "x"], with_text=False)
                 await view.cluster_relations(["all", "x"])
-                await view.vectors_allowed(VectorSpace.REPORT)
+                await view.allowed_vector_rows(VectorSpace.REPORT)
                 await view.vector_rows(VectorSpace.REPORT, ["x"])
     assert [step for step, _ in _steps(database, executed) if "cluster_hierarchy" in step] == []
     assert [step for step in _scans(database, executed) if "INSERT INTO allowed_document" not in step] == []
@@ -229,9 +231,9 @@ async def test_the_queues_are_read_through_indexes(
 ) -> None:
     await publish(store, document("c.md", "Three."))
     with _recorded(backend) as executed:
-        await store.stale_texts(MODEL, 10)
+        await store.texts_without_vector(MODEL, 10)
         await store.replies(["x"])
-        await store.unsummarised()
+        await store.summary_targets()
         await store.summary_tasks(
             [
                 SummaryTarget(SummaryTargetKind.ENTITY, "geneva"),
@@ -239,7 +241,7 @@ async def test_the_queues_are_read_through_indexes(
             ]
         )
         await store.commit(Delta(enqueue=[source("d.md")]))
-        await store.use_embedder(MODEL, DIMENSION)
+        await store.set_embedder(MODEL, DIMENSION)
     assert _scans(database, executed) == []
 
 

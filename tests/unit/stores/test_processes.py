@@ -59,7 +59,7 @@ async def test_a_writer_that_has_waited_long_enough_is_told_why(database: Path) 
             assert "0.05 s" in caught.value.message
             assert "busy_timeout_s" in caught.value.remedy
             with pytest.raises(Busy):
-                await store.claim(1)
+                await store.claim_jobs(1)
             assert await dump(store) == before
             await _let_go(writer)
             assert (await publish(store, document("c", "Three."))).revision == 2
@@ -103,9 +103,9 @@ async def test_what_a_killed_process_held_is_free_at_once(database: Path) -> Non
         await store.commit(Delta(enqueue=[source("a"), source("b")]))
         async with _child("claim", str(database)) as worker:
             assert await _hear(worker) == ["a", "b"]
-            assert await store.claim(10) == []
-            assert not await store.begin_deriving()
+            assert await store.claim_jobs(10) == []
+            assert not await store.acquire_derivation_lease()
             worker.kill()
             await worker.wait()
-            assert await store.begin_deriving()
-            assert [job.document_id for job in await store.claim(10)] == ["a", "b"]
+            assert await store.acquire_derivation_lease()
+            assert [job.document_id for job in await store.claim_jobs(10)] == ["a", "b"]

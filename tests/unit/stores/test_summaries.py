@@ -58,7 +58,7 @@ def backend(database: Path) -> Iterator[SqliteBackend]:
 async def store(backend: SqliteBackend) -> RelationalStore:
     store = RelationalStore(backend, lease_s=60.0)
     await store.prepare()
-    await store.use_embedder(MODEL, DIMENSION)
+    await store.set_embedder(MODEL, DIMENSION)
     await store.commit(_saying("a", *range(9)))
     return store
 
@@ -67,7 +67,7 @@ async def test_a_change_that_is_cut_short_at_any_statement_leaves_nothing_behind
     backend: SqliteBackend, store: RelationalStore
 ) -> None:
     await store.commit(_saying("b", 20))
-    tasks = await store.summary_tasks(await store.unsummarised())
+    tasks = await store.summary_tasks(await store.summary_targets())
     for step in (
         Delta(summaries=[summary_of(task) for task in tasks]),
         _saying("c", 30),

@@ -54,7 +54,7 @@ def n_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 async def test_what_is_followed_equals_what_is_read_anew(seed: int, tmp_path: Path) -> None:
     random, path = Random(seed), tmp_path / "index.sqlite"
     async with open_index(path) as store:
-        await store.use_embedder(MODEL, DIMENSION)
+        await store.set_embedder(MODEL, DIMENSION)
         for _ in range(12):
             name, what = random.choice("abcd"), random.randrange(6)
             if what < 3:
@@ -79,7 +79,7 @@ async def test_a_chunk_under_another_title_that_is_read_no_other_way_is_followed
         return replace(given, chunks=tuple(alike))
 
     async with open_index(tmp_path / "index.sqlite") as store:
-        await store.use_embedder(MODEL, DIMENSION)
+        await store.set_embedder(MODEL, DIMENSION)
         await publish(store, read_alike("a", ""), read_alike("b", "Bridges"))
         await embed(store)
         before = await chunk_vector_rows(store)
@@ -91,7 +91,7 @@ async def test_a_chunk_under_another_title_that_is_read_no_other_way_is_followed
 
 async def test_after_a_commit_only_what_changed_is_read(tmp_path: Path, n_read: list[int]) -> None:
     async with open_index(tmp_path / "index.sqlite") as store:
-        await store.use_embedder(MODEL, DIMENSION)
+        await store.set_embedder(MODEL, DIMENSION)
         await publish(store, a_document("a", [0, 1, 2]))
         await embed(store)
         assert len((await chunk_vector_rows(store))[0]) == 3
@@ -106,7 +106,7 @@ async def test_after_a_commit_only_what_changed_is_read(tmp_path: Path, n_read: 
 
 async def test_other_vectors_and_forgotten_changes_are_read_anew(tmp_path: Path, n_read: list[int]) -> None:
     async with open_index(tmp_path / "index.sqlite") as store:
-        await store.use_embedder(MODEL, DIMENSION)
+        await store.set_embedder(MODEL, DIMENSION)
         await publish(store, a_document("a", [0, 1]))
         await embed(store)
         before = await chunk_vector_rows(store)
@@ -127,7 +127,7 @@ async def test_a_restored_index_is_read_anew(
     tmp_path: Path, n_read: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_index(tmp_path / "index.sqlite") as store:
-        await store.use_embedder(MODEL, DIMENSION)
+        await store.set_embedder(MODEL, DIMENSION)
         await publish(store, a_document("a", [0, 1]))
         await embed(store)
         await chunk_vector_rows(store)
@@ -142,7 +142,7 @@ async def test_a_backup_of_the_same_revision_is_not_answered_from_what_was_read_
 ) -> None:
     path = tmp_path / "index.sqlite"
     async with open_index(path) as store:
-        await store.use_embedder(MODEL, DIMENSION)
+        await store.set_embedder(MODEL, DIMENSION)
         await publish(store, a_document("a", [0, 1]))
         with closing(sqlite3.connect(":memory:")) as backup:
             with closing(sqlite3.connect(path)) as index:

@@ -215,11 +215,11 @@ async def test_tampering_with_names_synonyms_and_sentences_is_found(database: Pa
     said = passage("Acre fell. It rose.", entity("Acre"), entity("Akko"))
     facts = document("a", said)
     async with open_index(database) as store:
-        await store.use_embedder(MODEL, DIMENSION)
+        await store.set_embedder(MODEL, DIMENSION)
         await publish(store, facts)
         await store.commit(
             Delta(
-                made=[
+                derivations=[
                     DerivationRecord(name=name, identity="test/1", revision=1)
                     for name in ("names", "synonyms", "sentences")
                 ]

@@ -95,12 +95,12 @@ async def test_many_views_may_be_open_at_once(database: Path) -> None:
 async def test_what_views_share_cannot_be_written_into(database: Path, allowed: Filter) -> None:
     store = RelationalStore(SqliteBackend(database, busy_timeout_s=5.0), lease_s=60.0)
     await store.prepare()
-    await store.use_embedder(MODEL, DIMENSION)
+    await store.set_embedder(MODEL, DIMENSION)
     await publish(store, document("a", passage("Ada met Bo.", entity("Ada", "person"), entity("Bo", "person"))))
     await embed(store)
     async with store.view(allowed) as view:
         types = await view.entity_types()
-        found = [await view.allowed_chunks(), *[await view.vectors_allowed(space) for space in VectorSpace]]
+        found = [await view.allowed_chunks(), *[await view.allowed_vector_rows(space) for space in VectorSpace]]
         shared = [each for each in found if each is not None] if not allowed.is_empty() else []
         for array in (types.numbers, types.codes, *await view.chunk_vector_rows(), *shared):
             with pytest.raises(ValueError, match="read-only"):
@@ -112,13 +112,13 @@ async def test_what_is_remembered_under_a_filter_ends_with_the_commit_of_another
     ours, theirs = (RelationalStore(SqliteBackend(database, busy_timeout_s=5.0), lease_s=60.0) for _ in range(2))
     some = Filter(documents=("a", "b"))
     await ours.prepare()
-    await ours.use_embedder(MODEL, DIMENSION)
+    await ours.set_embedder(MODEL, DIMENSION)
     await publish(ours, document("a", passage("Ada met Bo.", entity("Ada", "person"), entity("Bo", "person"))))
     await embed(ours)
 
     async def seen() -> tuple[list[str], int, int, tuple[str, ...]]:
         async with ours.view(some) as view:
-            types, rows = await view.entity_types(), await view.vectors_allowed(VectorSpace.ENTITY)
+            types, rows = await view.entity_types(), await view.allowed_vector_rows(VectorSpace.ENTITY)
             chunks = await view.allowed_chunks()
             assert rows is not None
             assert chunks is not None

@@ -18,7 +18,7 @@ async def told(view: ReadView, keys: list[str]) -> dict[str, Pairs]:
     documents = await view.documents()
     chunks = [[chunk.id for chunk in await view.document_chunks(document.id)] for document in documents]
     shown = [entity.key for entity in await view.entities(keys)]
-    relations = await view.incident(shown)
+    relations = await view.incident_relations(shown)
     named = await view.chunks_of_entities(shown, ALL)
     synonyms = await synonyms_of(view, shown)
     said = await view.entity_mentions([chunk for of_document in chunks for chunk in of_document])

@@ -95,9 +95,9 @@ async def _follow(folder: Path, history: list[DocumentFacts | str], allowed: Fil
                 await _apply(store, change)
             for only in (Filter(), allowed):
                 async with store.view(only) as view:
-                    assert await read(await topologies.of(view), view) == await told(view, KEYS)
+                    assert await read(await topologies.open(view), view) == await told(view, KEYS)
             async with store.view() as view:
-                await _check_rebuilt(await topologies.of(view), view)
+                await _check_rebuilt(await topologies.open(view), view)
 
 
 async def _apply(store: RelationalStore, change: DocumentFacts | str) -> None:

@@ -64,7 +64,7 @@ async def watched(store: RelationalStore, allowed: Filter | None = None) -> Asyn
 async def check(found: LocalTopologies, store: RelationalStore) -> list[str]:
     """Check that the topology is right, and return what was read for it."""
     async with watched(store) as (view, reads):
-        assert await read(await found.of(view), view) == await told(view, KEYS)
+        assert await read(await found.open(view), view) == await told(view, KEYS)
     return reads
 
 
@@ -191,7 +191,7 @@ async def test_a_view_older_than_what_is_known_is_answered_as_of_its_revision(
         await store.commit(Delta(publish=[SECOND]))
         await store.commit(Delta(remove=["a"]))
         await save(found, store)
-        assert await read(await found.of(old), old) == expected
+        assert await read(await found.open(old), old) == expected
         assert reads == ["all"]
     assert await check(found, store) == []
 
@@ -272,7 +272,7 @@ async def test_what_is_allowed_is_worked_out_once_a_filter(store: RelationalStor
     await store.commit(Delta(publish=[SECOND]))
     found, only = topologies(tmp_path), Filter(documents=("b",))
     async with store.view(only) as view, store.view(only) as again:
-        assert await found.of(view) is await found.of(again)
-        assert await read(await found.of(view), view) == await told(view, KEYS)
+        assert await found.open(view) is await found.open(again)
+        assert await read(await found.open(view), view) == await told(view, KEYS)
     async with store.view(Filter(documents=("a",))) as other:
-        assert await read(await found.of(other), other) == await told(other, KEYS)
+        assert await read(await found.open(other), other) == await told(other, KEYS)

@@ -245,7 +245,7 @@ async def test_a_budget_in_money_wants_a_price_for_every_model_before_anything_i
 @pytest.mark.usefixtures("no_keys")
 def test_a_key_in_extra_is_refused_with_the_table_it_is_in() -> None:
     with pytest.raises(
-        InvalidInput, match=r"extra holds 'api_key': a key is not a setting \(\[role.answer\]\)"
+        InvalidInput, match=r"extra contains 'api_key', but a key must not be stored in a setting. \(\[role.answer\]\)"
     ) as caught:
         chat_models(_settings(_role(Role.ANSWER, "openai/x", extra=f'{{"api_key": "{OWN_KEY}"}}')))
     assert OWN_KEY not in str(caught.value)
@@ -282,13 +282,13 @@ async def test_settings_that_cannot_work_leave_no_index_behind(
 class _NoReplies:
     """Keeps nothing."""
 
-    async def find(self, key: str) -> str | None:
+    async def find_reply(self, key: str) -> str | None:
         return None
 
-    async def keep(self, key: str, payload: str, request: ChatRequest, usage: Sequence[UsageRow]) -> None:
+    async def save_reply(self, key: str, payload: str, request: ChatRequest, usage: Sequence[UsageRow]) -> None:
         return None
 
-    async def spend(self, usage: Sequence[UsageRow]) -> None:
+    async def add_usage(self, usage: Sequence[UsageRow]) -> None:
         return None
 
     async def facts_revision(self) -> int:

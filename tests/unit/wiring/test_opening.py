@@ -155,7 +155,9 @@ async def test_a_grouping_whose_library_is_missing_stops_nothing_but_the_hierarc
         await kb.add_text("Captain Ann Lee met Clerk Bo Li in Delos.", id="a")
         await kb.refresh(["hierarchy", "reports"])
     async with await open_engine(Settings(index=tmp_path / "kb", hierarchy_grouping="mixture")) as kb:
-        hindered = {each.name: each.hindrance for each in (await kb.status()).derivations if each.hindrance}
+        hindered = {
+            each.name: each.unavailable_reason for each in (await kb.status()).derivations if each.unavailable_reason
+        }
         assert list(hindered) == ["hierarchy"]
         assert "quipu-rag[mixture]" in hindered["hierarchy"]
         added = await kb.add_text("Captain Ann Lee met Clerk Cy Fox in Corfu.", id="b")
@@ -169,6 +171,6 @@ async def test_a_grouping_whose_library_is_missing_stops_nothing_but_the_hierarc
         assert stale == f"not up to date: hierarchy (1 to do); {hindered['hierarchy']}"
         refreshed = await kb.refresh(["reports"])
         assert refreshed.derivations[-1] == left
-        assert refreshed.is_whole
+        assert refreshed.is_complete
         compared = await kb.compare("Whom did Ann Lee meet?", ["mix", "lca"])
-        assert [row.error for row in compared.compared] == ["", ""]
+        assert [row.error for row in compared.results] == ["", ""]

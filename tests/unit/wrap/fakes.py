@@ -136,20 +136,20 @@ class Shelf:
     requests: list[ChatRequest] = field(default_factory=list)
     revision: int = 0
 
-    async def find(self, input_hash: str) -> str | None:
+    async def find_reply(self, input_hash: str) -> str | None:
         """Return the payload."""
         self.n_found += 1
         await asyncio.sleep(0)
         return self.payloads.get(input_hash)
 
-    async def keep(self, input_hash: str, payload: str, request: ChatRequest, usage: Sequence[UsageRow]) -> None:
+    async def save_reply(self, input_hash: str, payload: str, request: ChatRequest, usage: Sequence[UsageRow]) -> None:
         """Keep payload and cost."""
         await self._begin()
         self.payloads.setdefault(input_hash, payload)
         self.requests.append(request)
         self.spent.extend(usage)
 
-    async def spend(self, usage: Sequence[UsageRow]) -> None:
+    async def add_usage(self, usage: Sequence[UsageRow]) -> None:
         """Keep cost."""
         await self._begin()
         self.spent.extend(usage)

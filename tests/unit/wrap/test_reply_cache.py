@@ -61,7 +61,9 @@ async def test_another_request_is_asked_for() -> None:
 
 async def test_reply_and_cost_are_kept_together() -> None:
     class Ledger(Shelf):
-        async def keep(self, input_hash: str, payload: str, request: ChatRequest, usage: Sequence[UsageRow]) -> None:
+        async def save_reply(
+            self, input_hash: str, payload: str, request: ChatRequest, usage: Sequence[UsageRow]
+        ) -> None:
             kept.append((input_hash, request, [(row.subject, row.n_calls, row.cost) for row in usage]))
 
     kept: list[tuple[str, ChatRequest, list[tuple[str, int, int]]]] = []

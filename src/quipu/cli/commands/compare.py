@@ -68,15 +68,15 @@ def command(
         raise click.UsageError("--strategies names no strategy; leave it out to ask all that can be run.")
     found = with_engine(lambda engine: engine.compare(query, names), settings)
     emit(_lean(found) if shared().as_json else found, render_comparison)
-    return 1 if any(row.error for row in found.compared) else 0
+    return 1 if any(row.error for row in found.results) else 0
 
 
 def _lean(found: Comparison) -> Comparison:
     """Return the comparison without contexts and prompts: they are long, and `quipu ask` prints them."""
     return replace(
         found,
-        compared=tuple(
+        results=tuple(
             replace(row, answer=replace(row.answer, context="", prompt="")) if row.answer else row
-            for row in found.compared
+            for row in found.results
         ),
     )

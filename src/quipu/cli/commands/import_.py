@@ -75,10 +75,10 @@ def _render(console: Console, report: ImportResult) -> None:
         names = ", ".join(report.unknown[:_SHOWN])
         more = f" and {len(report.unknown) - _SHOWN:,} more" if len(report.unknown) > _SHOWN else ""
         console.print(styled(f"Names in communities that no document has, left out: {names}{more}.", "yellow"))
-    for what in report.left_out[:_SHOWN]:
+    for what in report.omissions[:_SHOWN]:
         console.print(styled(f"Left out: {what}.", "yellow"))
-    if len(report.left_out) > _SHOWN:
-        console.print(styled(f"Left out besides: {len(report.left_out) - _SHOWN:,} more of the kind.", "yellow"))
+    if len(report.omissions) > _SHOWN:
+        console.print(styled(f"Left out besides: {len(report.omissions) - _SHOWN:,} more of the kind.", "yellow"))
     for document, why in report.failed[:_SHOWN]:
         console.print(styled(f"Failed: {named(document)}: {why}", "red"))
     render_refreshed(console, report.refreshed)

@@ -75,11 +75,11 @@ def command(
             lambda engine: engine.refresh(names, rebuild=is_rebuild, on_event=on_event), settings, repair=repair
         )
     emit(report, _render)
-    return 0 if report.is_whole else 1
+    return 0 if report.is_complete else 1
 
 
 def _render(console: Console, report: RefreshResult) -> None:
-    outcome = "Stopped" if report.stopped else "Up to date" if report.is_whole else "Not finished"
+    outcome = "Stopped" if report.stopped else "Up to date" if report.is_complete else "Not finished"
     console.print(f"{outcome}; {format_count(report.n_embedded, 'text')} embedded.")
     render_refreshed(console, report)
 
@@ -89,7 +89,7 @@ def _render_plan(console: Console, states: Sequence[DerivationState]) -> None:
         console.print("Everything that is kept is up to date.")
         return
     render_states(console, states)
-    if any(state.is_anew for state in states):
+    if any(state.is_rebuild for state in states):
         console.print(_ABOUT)
     console.print("Nothing was changed.")
 

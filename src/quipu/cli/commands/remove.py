@@ -45,7 +45,7 @@ def command(ids: tuple[str, ...], is_all: bool, yes: bool, has_no_model: bool, b
     settings = load_settings(has_no_model=has_no_model, budget=budget)
     report = with_engine(lambda engine: _remove(engine, ids, is_all=is_all, is_sure=yes), settings)
     emit(report, _render)
-    return 0 if report.refreshed.is_whole else 1
+    return 0 if report.refreshed.is_complete else 1
 
 
 async def _remove(engine: "Quipu", ids: Sequence[str], *, is_all: bool, is_sure: bool) -> RemoveResult:

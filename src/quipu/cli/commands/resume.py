@@ -31,5 +31,5 @@ def command(budget: str | None, is_quiet: bool) -> int:
 
 
 async def _resume(engine: "Quipu", on_event: Callable[[Event], None]) -> AddResult:
-    on_event(Progress(stage="publish", done=0, total=waiting(await engine.status())))
+    on_event(Progress(stage="publish", n_done=0, n_total=waiting(await engine.status())))
     return await engine.resume(on_event=on_event)

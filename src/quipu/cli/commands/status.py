@@ -36,7 +36,7 @@ def _render(console: Console, status: IndexStatus) -> None:
     if status.other_embedder:
         remedy = f"`{command_line('reembed')}` computes the vectors anew; until then only words are searched for"
         console.print(styled(f"  the embedder that is set is another, {status.other_embedder}: {remedy}", "yellow"))
-    console.print(styled(f"  {history(status.readers, status.extractor)}"))
+    console.print(styled(f"  {history(status.extractors, status.extractor)}"))
     console.print(f"  {format_count(status.n_replies, 'reply')} kept; schema {status.schema}")
     for models in _models(status):
         console.print(styled(f"  {models}"))

@@ -41,7 +41,7 @@ async def read_state(
         return DerivationState(
             name=NAME,
             freshness=Freshness.STALE,
-            holds=f"{holds}, made another way",
+            contents=f"{holds}, made another way",
             n_items=n,
             n_stale=n,
             n_bytes=n * _ROW_BYTES,
@@ -53,7 +53,7 @@ async def read_state(
     return DerivationState(
         name=NAME,
         freshness=Freshness.STALE if is_stale else Freshness.FRESH,
-        holds=holds,
+        contents=holds,
         n_items=n + n_cut,
         n_stale=len(waiting) + n_cut,
         n_bytes=n * _ROW_BYTES,
@@ -68,7 +68,7 @@ async def refresh(context: DerivationContext, rebuild: bool, grouping: Grouping 
     async with context.store.view() as view:
         now = await read_state(view, context, grouping)
     if now.freshness is Freshness.FRESH and not rebuild:
-        return DerivationResult(name=NAME, n_kept=now.n_items)
+        return DerivationResult(name=NAME, n_unchanged=now.n_items)
     for _ in range(MAX_TRIES):
         async with context.store.view() as view:
             plan = await make_plan(view, context, rebuild=rebuild, grouping=grouping)

@@ -189,7 +189,11 @@ class _Work:
         told = self._told.get(ends)
         if told is None or (self._has_model and told.model == CUT):
             return True
-        return (told.level, told.n, told.weight) != (crossing.level, crossing.n, thousandths_to_weight(crossing.weight))
+        return (told.level, told.n_relations, told.weight) != (
+            crossing.level,
+            crossing.n,
+            thousandths_to_weight(crossing.weight),
+        )
 
     def _cluster(self, node: int) -> Cluster:
         outline = self._outline
@@ -234,7 +238,7 @@ class _Work:
             level=crossing.level,
             description="",
             weight=thousandths_to_weight(crossing.weight),
-            n=crossing.n,
+            n_relations=crossing.n,
             inputs_hash=digest("between", VERSION, *told_from),
         )
         return Between(relation=relation, depth=depth, relations=relations)

@@ -56,7 +56,7 @@ async def read_graph(view: ReadView, topologies: TopologyIndex) -> EntityGraph:
     number_by_key = await view.numbers(NodeKind.ENTITY, sorted(place_by_key))
     keys = tuple(sorted(number_by_key))
     numbers = np.array([number_by_key[key] for key in keys], dtype=np.int64)
-    topology = await topologies.of(view)
+    topology = await topologies.open(view)
     relations = _relations(topology, numbers)
     ends = np.concatenate([relations.first, relations.second])
     return EntityGraph(

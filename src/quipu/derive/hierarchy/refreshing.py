@@ -61,9 +61,9 @@ class Refresh:
                 partition=plan.partition,
                 reports=[*reports, *self._readdressed({each.cluster.id for each in materials})],
                 cluster_relations=ClusterRelationUpdate(
-                    relations=relations, gone=plan.gone, revision=plan.partition.revision
+                    relations=relations, removed=plan.gone, revision=plan.partition.revision
                 ),
-                made=[made],
+                derivations=[made],
             )
         )
         self.told |= {each.cluster for each in reports}
@@ -81,8 +81,8 @@ class Refresh:
         )
         return DerivationResult(
             name=NAME,
-            n_made=n_made,
-            n_kept=len(self.plan.partition.clusters) - n_made - n_untold,
+            n_built=n_made,
+            n_unchanged=len(self.plan.partition.clusters) - n_made - n_untold,
             n_calls=calls.n_asked if calls else 0,
             n_reused=calls.n_reused if calls else 0,
             failed=tuple(sorted((_named(each.of), each.why) for each in self.failed)),
@@ -135,7 +135,7 @@ class Refresh:
             steps: _Steps = Work(read=self._read, write=_Writing(teller, llm.identity).write, keep=self._keep)
 
             def on_done(n: int, before: int = done) -> None:
-                self.context.on_event(Progress(stage="aggregate", done=before + n, total=total))
+                self.context.on_event(Progress(stage="aggregate", n_done=before + n, n_total=total))
 
             await write_all(layer, steps, n_at_once=2 * self.context.n_ahead, on_done=on_done)
             done += len(layer)

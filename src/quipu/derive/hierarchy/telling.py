@@ -46,7 +46,7 @@ def _notes_between(between: Between, tokenizer: Tokenizer) -> tuple[tuple[str, .
     costs = [tokenizer.count(f"{note}\n") for note in notes]
     allowance = (between.depth - between.relation.level + 1) * TOKENS_PER_LAYER
     n_fit = n_fitting(costs, allowance)
-    is_all = n_fit == len(notes) and between.relation.n == len(between.relations)
+    is_all = n_fit == len(notes) and between.relation.n_relations == len(between.relations)
     return notes[: max(n_fit, 1)], is_all
 
 

@@ -19,7 +19,7 @@ from quipu.ingest.documents import (
 from quipu.ingest.extraction import chunk_facts
 from quipu.ingest.graph_import.extractor import ImportedExtractor, identity_of
 from quipu.model.delta import Delta, DocumentFacts
-from quipu.model.derivation import ADOPTED
+from quipu.model.derivation import IMPORTED_GRAPH
 from quipu.model.document import SourceDocument
 from quipu.model.event import EventSink, Progress
 from quipu.model.imported_graph import ImportedGraph
@@ -66,15 +66,15 @@ async def import_documents(
             result.n_updated += is_update
             result.n_added += not is_update
         if facts:
-            await store.commit(Delta(publish=facts, drop=[ADOPTED] if graph.communities else []))
+            await store.commit(Delta(publish=facts, drop=[IMPORTED_GRAPH] if graph.communities else []))
         result.n_chunks += sum(len(document.chunks) for document in facts)
-        on_event(Progress(stage="import", done=start + len(batch), total=len(graph.documents)))
+        on_event(Progress(stage="import", n_done=start + len(batch), n_total=len(graph.documents)))
     return result
 
 
 def _config_for(source: SourceDocument, graph: ImportedGraph, config: IngestConfig) -> IngestConfig:
     """Return a configuration whose extractor knows this document only, so that other documents do not change it."""
-    recording = graph.recordings.get(source.id)
+    recording = graph.extractions.get(source.id)
     recordings = {source.id: recording} if recording else {}
     return replace(config, extractor=ImportedExtractor(recordings, identity_of(recording)))
 

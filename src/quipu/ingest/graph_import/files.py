@@ -86,7 +86,7 @@ class _GraphBuilder:
             _add_once(self.reports, str(line.community), line.imported(), where)
             self.place_of_report[str(line.community)] = where
         elif isinstance(line, CommunityLine):
-            _add_once(self.communities, str(line.community), replace(line.imported(), where=where), where)
+            _add_once(self.communities, str(line.community), replace(line.imported(), location=where), where)
         else:
             self._add_passage(where, line)
 
@@ -135,10 +135,10 @@ class _GraphBuilder:
         graph = ImportedGraph(
             identity=f"recorded/1 {digest('recorded', *sorted(self.line_digests))[:12]}",
             documents=tuple(self.documents.values()),
-            recordings=recordings,
+            extractions=recordings,
             communities=tuple(self.communities.values()),
             reports=tuple(self.reports.values()),
-            left_out=tuple(self.left_out),
+            omissions=tuple(self.left_out),
         )
         return _restore_case(graph)
 
@@ -148,13 +148,13 @@ class _GraphBuilder:
         parent = self.communities.get(community.parent)
         if parent is None:
             raise InvalidInput(
-                f"{community.where}: community {community.id} has the parent {community.parent}, which is missing.",
+                f"{community.location}: community {community.id} has the parent {community.parent}, which is missing.",
                 remedy="Give all communities, or leave `parent` out.",
             )
         if parent.level >= community.level:
             raise InvalidInput(
-                f"{community.where}: community {community.id} of level {community.level} has the parent {parent.id} "
-                f"of level {parent.level} ({parent.where}).",
+                f"{community.location}: community {community.id} of level {community.level} has the parent {parent.id} "
+                f"of level {parent.level} ({parent.location}).",
                 remedy="Level 0 is the coarsest: the parent of a community must have a lower level.",
             )
 
@@ -238,7 +238,7 @@ def _restore_case(graph: ImportedGraph) -> ImportedGraph:
     Otherwise they would be other entities than those the documents name. A name that no document contains gets a
     capital letter for each of its words.
     """
-    names = [name for recording in graph.recordings.values() for name in _names(recording)]
+    names = [name for recording in graph.extractions.values() for name in _names(recording)]
     if sum(name.isupper() for name in names) < MIN_CAPITALS_SHARE * len(names) or not names:
         return graph
     spelling_by_name = _spellings(graph)
@@ -248,7 +248,7 @@ def _restore_case(graph: ImportedGraph) -> ImportedGraph:
 
     return replace(
         graph,
-        recordings={name: _respelled(recording, spelling) for name, recording in graph.recordings.items()},
+        extractions={name: _respelled(recording, spelling) for name, recording in graph.extractions.items()},
         communities=tuple(
             replace(community, entities=tuple(map(spelling, community.entities))) for community in graph.communities
         ),
@@ -266,7 +266,7 @@ def _spellings(graph: ImportedGraph) -> dict[str, str]:
     """Return the spelling of each name in the first document with a record of it, preferring one not in capitals."""
     text_by_document = {source.id: source.data.decode() for source in graph.documents}
     spelling_by_name: dict[str, str] = {}
-    for document, recording in graph.recordings.items():
+    for document, recording in graph.extractions.items():
         for name in sorted(set(_names(recording))):
             if name.isupper() and spelling_by_name.get(name, name).isupper():
                 text = text_by_document.get(document, "")

@@ -53,7 +53,7 @@ def count(chunks: Sequence[Chunk]) -> Counted:
     return Counted(
         domain=_domain(chunks, [name for _, name in ranked]),
         types=tuple(
-            TypeCount(name=kind, n=n, such_as=_such_as(kind, [name for _, name in ranked]))
+            TypeCount(name=kind, n=n, examples=_such_as(kind, [name for _, name in ranked]))
             for kind, n in sorted(n_by_type.items(), key=lambda each: (-each[1], each[0]))
         ),
         glossary=tuple(name.term() for _, name in ranked if name.n >= LEAST_CHUNKS)[:MAX_TERMS],

@@ -88,7 +88,7 @@ async def pool_of_sources(sources: Iterable[FoundSource], ingest_config: IngestC
         else:
             (likeness,) = await sentence_similarities([drafted.sentences], ingest_config.embedder)
             pool.chunks += (await asyncio.to_thread(chunk_document, drafted, likeness, ingest_config)).chunks
-        on_event(Progress(stage="read", done=done, total=len(found)))
+        on_event(Progress(stage="read", n_done=done, n_total=len(found)))
     return pool
 
 
@@ -101,7 +101,7 @@ async def pool_of_index(view: ReadView, on_event: EventSink) -> Pool:
     pool = Pool([], len(documents), revision=view.revision)
     for done, document in enumerate(found, 1):
         pool.chunks += await view.document_chunks(document.id)
-        on_event(Progress(stage="read", done=done, total=len(found)))
+        on_event(Progress(stage="read", n_done=done, n_total=len(found)))
     return pool
 
 

@@ -57,10 +57,10 @@ async def work_out(work: Work, on_event: EventSink) -> TuningResult:
     return TuningResult(
         file=file_text(ontology, by=by, origin=work.origin, counts=counts, suggested=suggested),
         ontology=ontology,
-        by=by,
+        method=by,
         n_documents=work.origin.n_documents,
         prompt_diff=prompt_diff(render_system(now), render_system(tuned)),
-        compared=tuple(compared),
+        comparisons=tuple(compared),
         notes=tuple(notes),
         stopped=stopped,
         origin=work.origin,
@@ -95,6 +95,6 @@ def _steps(n_expected: int, on_event: EventSink) -> Callable[[], None]:
     def step() -> None:
         nonlocal n_done
         n_done += 1
-        on_event(Progress(stage="ask", done=n_done, total=max(n_done, n_expected)))
+        on_event(Progress(stage="ask", n_done=n_done, n_total=max(n_done, n_expected)))
 
     return step

@@ -86,7 +86,7 @@ def _count(count: TypeCount | None) -> str:
     """Return what is said of a type behind it."""
     if count is None:
         return ""
-    such_as = f", as {', '.join(map(_comment, count.such_as))}" if count.such_as else ""
+    such_as = f", as {', '.join(map(_comment, count.examples))}" if count.examples else ""
     return f"  # found {format_count(count.n, 'time')} by rules{such_as}"
 
 

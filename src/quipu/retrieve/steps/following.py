@@ -62,7 +62,7 @@ async def search_for(questions: Sequence[str], query: Query, view: ReadView, too
         reports = await reports_of([entity.id for entity in entities], query.community_level, view)
         found.append(
             Searched(
-                seed=Seed(text=question, kind="vector", found=entities),
+                seed=Seed(text=question, kind="vector", matches=entities),
                 chunks=await passages_of(around, vectors[question], view, tools),
                 reports=tuple(report.cluster for report, _ in reports),
             )

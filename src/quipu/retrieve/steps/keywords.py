@@ -74,7 +74,7 @@ async def _added(keywords: Sequence[str], linked: Sequence[_Named], view: ReadVi
 
 async def _looked_up(keywords: Sequence[str], view: ReadView) -> list[_Named]:
     keys = [entity_key(keyword) for keyword in keywords]
-    known = await view.named(sorted({key for key in keys if key}))
+    known = await view.keys_by_name(sorted({key for key in keys if key}))
     return [
         _Named(surface=keyword, keys=tuple(known.get(key, ()))) for keyword, key in zip(keywords, keys, strict=True)
     ]
@@ -92,4 +92,4 @@ async def _common(named: Sequence[_Named], n_readable: int, view: ReadView) -> f
 
 
 def _seed(surface: str, keys: Sequence[str]) -> Seed:
-    return Seed(text=surface, kind="name", found=tuple(Scored(id=key, score=1.0) for key in keys))
+    return Seed(text=surface, kind="name", matches=tuple(Scored(id=key, score=1.0) for key in keys))

@@ -48,7 +48,7 @@ async def link_names(text: str, view: ReadView) -> tuple[LinkedName, ...]:
     acronym must stand in capitals. So "Brand" is found in "the author of Brand" and not in "a brand of soap".
     """
     readings = _readings(text)
-    known = await view.named(sorted({reading.key for reading in readings}))
+    known = await view.keys_by_name(sorted({reading.key for reading in readings}))
     has_capitals = text != text.lower()
     names = [reading for reading in readings if known.get(reading.key) and _may_name(reading, has_capitals)]
     taken: list[_Reading] = []

@@ -31,7 +31,7 @@ async def nearest(
 async def nearest_passages(query: Query, vector: Vector, view: ReadView, tools: Tools) -> tuple[tuple[Hit, ...], Seed]:
     """Return the `chunk_top_k` chunks nearest to the question, whose vector is `vector`, and the search as a seed."""
     found = await nearest(VectorSpace.CHUNK, vector, query=query, k=query.chunk_top_k, view=view, tools=tools)
-    return near_hits(found), Seed(text=query.text, kind="vector", found=found)
+    return near_hits(found), Seed(text=query.text, kind="vector", matches=found)
 
 
 def near_hits(found: Iterable[Scored]) -> tuple[Hit, ...]:

@@ -168,12 +168,12 @@ def write_relations(connection: Connection, crossings: ClusterRelationUpdate) ->
     """Write relations between settled clusters in place of those with the same ends; return how many were outdated."""
     if crossings.revision < read_number(connection, _MADE_FROM + Hierarchy.AGGREGATES.value):
         return len(crossings.relations)
-    pairs = [*crossings.gone, *((relation.source, relation.target) for relation in crossings.relations)]
+    pairs = [*crossings.removed, *((relation.source, relation.target) for relation in crossings.relations)]
     ends = _CURRENT.rows(connection, sorted({end for pair in pairs for end in pair}))
     rid = {row.id: row.rid for row in ends}
     settled = {row.id for row in ends if row.inputs_hash}
     current = [relation for relation in crossings.relations if {relation.source, relation.target} <= settled]
-    pairs = [*crossings.gone, *((relation.source, relation.target) for relation in current)]
+    pairs = [*crossings.removed, *((relation.source, relation.target) for relation in current)]
     _DROP_RELATIONS.run(connection, sorted({(rid[a], rid[b]) for a, b in pairs if a in rid and b in rid}))
     first_rid = next_rid(connection, s.cluster_relation)
     rows = [
@@ -184,7 +184,7 @@ def write_relations(connection: Connection, crossings: ClusterRelationUpdate) ->
             "level": relation.level,
             "description": relation.description,
             "weight": weight_to_thousandths(relation.weight),
-            "n": relation.n,
+            "n": relation.n_relations,
             "inputs_hash": relation.inputs_hash,
             "model": relation.model,
         }

@@ -44,7 +44,7 @@ _COUNTS = (
         _k.level,
         func.count().label("n_clusters"),
         func.sum(_k.n_entities).label("n_entities"),
-        func.sum(case((_k.inputs_hash == "", 1), else_=0)).label("n_unsettled"),
+        func.sum(case((_k.inputs_hash == "", 1), else_=0)).label("n_pending"),
         func.count(_p.rid).label("n_reports"),
         func.sum(case((_is_outdated, 1), else_=0)).label("n_outdated"),
     )
@@ -237,7 +237,7 @@ def _relation(row: Row[*tuple[Any, ...]]) -> ClusterRelation:
         level=row.level,
         description=row.description,
         weight=thousandths_to_weight(row.weight),
-        n=row.n,
+        n_relations=row.n,
         inputs_hash=row.inputs_hash,
         model=row.model,
     )

@@ -140,7 +140,7 @@ def _close_jobs(
 def _write_summaries(connection: Connection, backend: Backend, written: Sequence[Summary], revision: int) -> int:
     """Replace joined descriptions by summaries; return how many are of descriptions that changed meanwhile."""
     vectors, n_outdated = summaries.write(connection, written)
-    cluster_writes.unsettle_summarised(connection, backend, [summary.owner for summary in written])
+    cluster_writes.unsettle_summarised(connection, backend, [summary.target for summary in written])
     vector_writes.retarget(connection, vectors, revision)
     return n_outdated
 
@@ -152,7 +152,7 @@ def _write_derivations(connection: Connection, backend: Backend, delta: Delta, r
     """
     vectors = VectorChanges()
     lonely = _drop_derivations(connection, delta.drop, revision, vectors) if delta.drop else frozenset()
-    change_log.write_derivation_records(connection, delta.made)
+    change_log.write_derivation_records(connection, delta.derivations)
     if delta.partition is not None:
         cluster_writes.drop_relations(connection, cluster_writes.write_partition(connection, delta.partition, vectors))
     n_outdated = cluster_writes.write_reports(connection, delta.reports, vectors) if delta.reports else 0
@@ -160,7 +160,7 @@ def _write_derivations(connection: Connection, backend: Backend, delta: Delta, r
         n_outdated += cluster_writes.write_relations(connection, delta.cluster_relations)
     vector_writes.retarget(connection, vectors, revision)
     synonyms.log_synonyms(connection, backend, revision, lonely)
-    if any(record.name == NAMES for record in delta.made):
+    if any(record.name == NAMES for record in delta.derivations):
         vector_writes.retarget(connection, synonyms.write_names(connection, revision), revision)
     if delta.sentences and change_log.is_derived(connection, SENTENCES):
         vector_writes.retarget(connection, chunks.write_sentences(connection, delta.sentences), revision)

@@ -171,26 +171,26 @@ def _matches(pattern: str) -> ColumnElement[bool]:
 def _meets(condition: Condition) -> ColumnElement[bool]:
     if not condition.field.strip():
         raise InvalidInput("A metadata condition has no field.", remedy='Write it as "field=value".')
-    if condition.comparison == "exists":
+    if condition.operator == "exists":
         return _any_value(condition.field)
-    if condition.comparison == "!=":
-        equal = Condition(field="value", comparison="=", value=condition.value)
+    if condition.operator == "!=":
+        equal = Condition(field="value", operator="=", value=condition.value)
         return ~_any_value(condition.field, _compares(equal))
     return _any_value(condition.field, _compares(condition))
 
 
 def _compares(condition: Condition) -> ColumnElement[bool]:
     v = s.metadata_value.c
-    if condition.comparison == "in":
+    if condition.operator == "in":
         parts = [part.strip() for part in condition.value.split(",")]
         numbers = [number for number in map(_number, parts) if number is not None]
         return or_(and_(v.number.is_(None), v.text.in_([part.casefold() for part in parts])), v.number.in_(numbers))
-    if condition.comparison == "contains":
+    if condition.operator == "contains":
         return v.text.contains(condition.value.casefold(), autoescape=True)
-    compare = _COMPARE.get(condition.comparison)
+    compare = _COMPARE.get(condition.operator)
     if compare is None:
         raise InvalidInput(
-            f"Unknown comparison {condition.comparison!r}.",
+            f"Unknown comparison {condition.operator!r}.",
             remedy=f"Use one of {', '.join([*_COMPARE, '!=', 'in', 'contains', 'exists'])}.",
         )
     number = _number(condition.value)

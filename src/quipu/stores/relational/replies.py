@@ -108,7 +108,7 @@ def keep(connection: Connection, backend: Backend, replies: Sequence[CallReply])
     """
     facts_revision = read_number(connection, FACTS)
     stands_since, version = _versions(connection, sorted({owner for reply in replies for owner in reply.owners}))
-    sources = sorted({source for reply in replies for source in reply.request.made_from})
+    sources = sorted({source for reply in replies for source in reply.request.source_replies})
     existing_sources = {row.input_hash for row in _EXISTING.rows(connection, sources)}
     use_rows: list[dict[str, Any]] = []
     source_rows: list[dict[str, Any]] = []
@@ -118,10 +118,10 @@ def keep(connection: Connection, backend: Backend, replies: Sequence[CallReply])
         owners = [owner for owner in reply.owners if owner in version]
         has_owners = reply.is_of_all(stands_since) if lifetime is ReplyLifetime.ALL_DOCUMENTS else bool(owners)
         is_valid = (has_owners or not reply.owners) and not reply.is_older_than(facts_revision)
-        if is_valid and existing_sources.issuperset(reply.request.made_from):
+        if is_valid and existing_sources.issuperset(reply.request.source_replies):
             payloads.setdefault(lifetime, {}).setdefault(input_hash, reply.payload)
             use_rows += [{"document": id_, "input_hash": input_hash, "version": version[id_]} for id_ in owners]
-            source_rows += [{"input_hash": input_hash, "source": source} for source in reply.request.made_from]
+            source_rows += [{"input_hash": input_hash, "source": source} for source in reply.request.source_replies]
     for lifetime, payload_by_hash in payloads.items():
         _put(connection, payload_by_hash, lifetime)
     _ADD_DOCUMENTS.run(connection, backend, use_rows)

@@ -132,14 +132,14 @@ class RelationalStore:
         finally:
             await finish_in_thread(lambda: context.__exit__(None, None, None))
 
-    async def claim(self, limit: int) -> list[Job]:
+    async def claim_jobs(self, limit: int) -> list[Job]:
         return await self._write(
             lambda connection: jobs.claim(
                 connection, limit, owner=self._owner, now_s=time.time(), lease_s=self._lease_s
             )
         )
 
-    async def advance(self, job_ids: Sequence[int], status: DocumentStatus) -> set[int]:
+    async def advance_jobs(self, job_ids: Sequence[int], status: DocumentStatus) -> set[int]:
         return await self._write(
             lambda connection: jobs.advance(
                 connection, job_ids, status, owner=self._owner, now_s=time.time(), lease_s=self._lease_s
@@ -154,23 +154,23 @@ class RelationalStore:
     def lease_s(self) -> float:
         return self._lease_s
 
-    async def renew(self) -> None:
+    async def renew_leases(self) -> None:
         await self._write(lambda connection: jobs.renew(connection, self._owner, time.time() + self._lease_s))
 
-    async def begin_deriving(self) -> bool:
+    async def acquire_derivation_lease(self) -> bool:
         return await self._write(
             lambda connection: jobs.acquire_derivation_lease(
                 connection, self._owner, now_s=time.time(), lease_s=self._lease_s
             )
         )
 
-    async def end_deriving(self) -> None:
+    async def release_derivation_lease(self) -> None:
         await self._write(lambda connection: jobs.release_derivation_lease(connection, self._owner))
 
-    async def release(self) -> None:
+    async def release_jobs(self) -> None:
         await self._write(lambda connection: jobs.release(connection, self._owner))
 
-    async def cancel(self, document_ids: Sequence[str]) -> list[str]:
+    async def cancel_jobs(self, document_ids: Sequence[str]) -> list[str]:
         def cancel(connection: Connection) -> list[str]:
             cancelled = jobs.cancel(connection, document_ids)
             replies.release(connection, cancelled)
@@ -178,20 +178,20 @@ class RelationalStore:
 
         return await self._write(cancel)
 
-    async def retry(self, document_ids: Sequence[str] | None = None) -> int:
+    async def retry_jobs(self, document_ids: Sequence[str] | None = None) -> int:
         return await self._write(lambda connection: jobs.retry(connection, document_ids))
 
     async def replies(self, input_hashes: Sequence[str]) -> dict[str, str]:
         return await self._read(lambda connection: replies.read(connection, input_hashes))
 
-    async def find(self, input_hash: str) -> str | None:
+    async def find_reply(self, input_hash: str) -> str | None:
         return await self._find_requests.submit(input_hash)
 
-    async def keep(self, input_hash: str, payload: str, request: ChatRequest, usage: Sequence[UsageRow]) -> None:
+    async def save_reply(self, input_hash: str, payload: str, request: ChatRequest, usage: Sequence[UsageRow]) -> None:
         reply = CallReply(input_hash=input_hash, payload=payload, request=request)
         await self._keep_requests.submit((reply, usage))
 
-    async def spend(self, usage: Sequence[UsageRow]) -> None:
+    async def add_usage(self, usage: Sequence[UsageRow]) -> None:
         await self._keep_requests.submit((None, usage))
 
     async def facts_revision(self) -> int:
@@ -200,16 +200,16 @@ class RelationalStore:
     async def usage(self, since: str = "", until: str = "") -> list[UsageRow]:
         return await self._read(lambda connection: replies.read_usage(connection, since, until))
 
-    async def unsummarised(self) -> list[SummaryTarget]:
+    async def summary_targets(self) -> list[SummaryTarget]:
         return await self._read(summaries.unsummarised)
 
     async def summary_tasks(self, owners: Sequence[SummaryTarget]) -> list[SummaryTask]:
         return await self._read(lambda connection: summaries.summary_tasks(connection, owners))
 
-    async def stale_texts(self, model: str, limit: int) -> dict[str, str]:
+    async def texts_without_vector(self, model: str, limit: int) -> dict[str, str]:
         return await self._read(lambda connection: text_index.stale_texts(connection, model, limit))
 
-    async def use_embedder(self, identity: str, dimension: int) -> None:
+    async def set_embedder(self, identity: str, dimension: int) -> None:
         if not await self._read(lambda connection: vector_writes.has_model(connection, identity, dimension)):
             await self._write(lambda connection: vector_writes.take_model(connection, identity, dimension))
         self._embedder = identity, dimension
@@ -254,12 +254,12 @@ class RelationalStore:
         await finish_in_thread(self._backend.empty_log)
         return n_dropped
 
-    async def wipe(self) -> None:
+    async def erase_deleted_text(self) -> None:
         if await self._read(text_index.is_wipe_due):
             await self._write(lambda connection: text_index.wipe(connection, self._backend))
             await finish_in_thread(self._backend.empty_log)
 
-    async def damage(self) -> list[str]:
+    async def check_integrity(self) -> list[str]:
         return await self._read(self._backend.damage)
 
     async def verify(self) -> list[str]:

@@ -128,7 +128,7 @@ def summary_tasks(connection: Connection, owners: Sequence[SummaryTarget]) -> li
             owner = SummaryTarget(kind, _id(kind, rows[rid]))
             descriptions = tuple(description for _, description in sorted(ranked, key=lambda pair: pair[0]))
             task_by_owner[owner] = SummaryTask(
-                owner=owner,
+                target=owner,
                 names=_names(kind, rows[rid]),
                 descriptions=descriptions,
                 inputs_hash=descriptions_hash(description.text for description in descriptions),
@@ -142,7 +142,7 @@ def write(connection: Connection, summaries: Sequence[Summary]) -> tuple[VectorC
     if any(not summary.text.strip() for summary in summaries):
         raise InvalidDelta("A summary without words.")
     vectors, n_written = VectorChanges(), 0
-    by_owner = {summary.owner: summary for summary in summaries}
+    by_owner = {summary.target: summary for summary in summaries}
     for kind in SummaryTargetKind:
         by_id = {owner.id: summary for owner, summary in by_owner.items() if owner.kind == kind}
         rows = [row for row in _rows(connection, kind, list(by_id)) if row.described_by != s.JOINED]

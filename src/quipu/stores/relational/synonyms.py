@@ -88,7 +88,7 @@ def name_counts(snapshot: Snapshot) -> DerivationCounts:
 
 def write_synonyms(connection: Connection, compared: SynonymUpdate, revision: int) -> frozenset[int]:
     """Write the pairs of a comparison, except for names that have changed since; return entities with new synonyms."""
-    changed = restart_synonyms(connection, revision) if compared.anew else frozenset()
+    changed = restart_synonyms(connection, revision) if compared.reset else frozenset()
     keys = {key for pair in compared.pairs for key in (pair.first, pair.second)}.union(compared.names)
     unchanged = _UNCHANGED_RIDS.rows(connection, sorted(keys), revision=compared.revision)
     rid_by_key: dict[str, int] = dict(map(tuple, unchanged))

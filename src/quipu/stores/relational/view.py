@@ -57,7 +57,7 @@ def _counts(snapshot: Snapshot) -> IndexCounts:
         jobs={row[0]: row[1] for row in snapshot.connection.execute(by_status)},
         stale_vectors=vector_reads.n_texts_without_vector(snapshot),
         n_unsummarised=summaries.n_unsummarised(snapshot.connection),
-        readers={row[0]: row[1] for row in snapshot.connection.execute(by_reader)},
+        extractors={row[0]: row[1] for row in snapshot.connection.execute(by_reader)},
     )
 
 
@@ -132,7 +132,7 @@ class RelationalView:
         return self._filter
 
     counts = _in_thread(_counts)
-    stale = _in_thread(_stale)
+    stale_notes = _in_thread(_stale)
 
     n_chunks = _in_thread(chunk_reads.n_chunks)
     documents = _in_thread(chunk_reads.documents)
@@ -146,14 +146,14 @@ class RelationalView:
 
     entities = _in_thread(entity_reads.entities)
     degrees = _in_thread(entity_reads.degrees)
-    named = _in_thread(entity_reads.named)
+    keys_by_name = _in_thread(entity_reads.named)
     search_entities = _in_thread(entity_reads.search_entities)
     entity_mentions = _in_thread(entity_reads.entity_mentions)
     alias_mentions = _in_thread(entity_reads.alias_mentions)
     entity_types = _in_thread(entity_reads.entity_types)
 
     relations = _in_thread(relation_reads.relations)
-    incident = _in_thread(relation_reads.incident)
+    incident_relations = _in_thread(relation_reads.incident)
     strongest_relations = _in_thread(relation_reads.strongest_relations)
     relation_mentions = _in_thread(relation_reads.relation_mentions)
     claims = _in_thread(relation_reads.claims)
@@ -168,8 +168,8 @@ class RelationalView:
 
     vector_dimension = _in_thread(vector_reads.vector_dimension)
     vectors_after = _in_thread(vector_reads.vectors_after)
-    vectors_gone = _in_thread(vector_reads.vectors_gone)
-    vectors_allowed = _in_thread(vector_reads.vectors_allowed)
+    deleted_vector_rows = _in_thread(vector_reads.vectors_gone)
+    allowed_vector_rows = _in_thread(vector_reads.vectors_allowed)
     vector_owners = _in_thread(vector_reads.vector_owners)
     vector_rows = _in_thread(vector_reads.vector_rows)
     chunk_vector_rows = _in_thread(vector_reads.chunk_vector_rows)

@@ -27,12 +27,12 @@ def _request(*documents: str, lifetime: ReplyLifetime = ReplyLifetime.DOCUMENTS)
 
 
 async def _keep(store: Store, name: str, *documents: str, lifetime: ReplyLifetime = ReplyLifetime.DOCUMENTS) -> None:
-    await store.keep(name, f"reply to {name}", _request(*documents, lifetime=lifetime), [])
+    await store.save_reply(name, f"reply to {name}", _request(*documents, lifetime=lifetime), [])
 
 
 async def _kept(store: Store, *names: str) -> list[str]:
     """Return which of these are kept."""
-    return [name for name in names if await store.find(name) is not None]
+    return [name for name in names if await store.find_reply(name) is not None]
 
 
 class Calls:
@@ -41,20 +41,20 @@ class Calls:
     async def test_a_reply_is_found_again_with_all_its_signs(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await publish(store, _ONE)
-            assert await store.find("hash") is None
-            await store.keep("hash", 'один "一" \ud800', _request("a"), [_COST])
-            assert await store.find("hash") == 'один "一" \ud800'
+            assert await store.find_reply("hash") is None
+            await store.save_reply("hash", 'один "一" \ud800', _request("a"), [_COST])
+            assert await store.find_reply("hash") == 'один "一" \ud800'
         async with open_store() as store:
-            assert await store.find("hash") == 'один "一" \ud800'
+            assert await store.find_reply("hash") == 'один "一" \ud800'
             assert await store.usage() == [_COST]
 
     async def test_keeping_finding_and_spending_leave_the_revision_as_it_is(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await publish(store, _ONE)
             before = await dump(store)
-            await store.keep("hash", "reply", _request("a"), [_COST])
-            await store.spend([_COST])
-            await store.find("hash")
+            await store.save_reply("hash", "reply", _request("a"), [_COST])
+            await store.add_usage([_COST])
+            await store.find_reply("hash")
             async with store.view() as view:
                 assert view.revision == 1
                 assert (await view.counts()).replies == 1
@@ -66,21 +66,21 @@ class Calls:
         async with open_store() as store, open_store() as other:
             await publish(store, _ONE)
             await asyncio.gather(
-                *(store.keep(name, name, _request("a"), [_COST]) for name in names),
-                *(store.find(name) for name in names),
-                *(store.spend([_COST]) for _ in range(50)),
+                *(store.save_reply(name, name, _request("a"), [_COST]) for name in names),
+                *(store.find_reply(name) for name in names),
+                *(store.add_usage([_COST]) for _ in range(50)),
                 publish(store, _TWO),
             )
-            assert await asyncio.gather(*(other.find(name) for name in names)) == names
+            assert await asyncio.gather(*(other.find_reply(name) for name in names)) == names
             (row,) = await other.usage()
             assert (row.n_calls, row.tokens.input) == (250, 1_250)
 
     async def test_the_first_reply_to_a_request_stays(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await publish(store, _ONE)
-            await asyncio.gather(*(store.keep("hash", f"{n}", _request("a"), []) for n in range(4)))
-            await store.keep("hash", "late", _request("a"), [])
-            assert await store.find("hash") == "0"
+            await asyncio.gather(*(store.save_reply("hash", f"{n}", _request("a"), []) for n in range(4)))
+            await store.save_reply("hash", "late", _request("a"), [])
+            assert await store.find_reply("hash") == "0"
 
     async def test_a_cancelled_caller_takes_nothing_back_from_the_others(self, open_store: OpenStore) -> None:
         async with open_store() as store:
@@ -143,13 +143,13 @@ class Calls:
                 ("and so on", ("of b alone", "of both")),
                 ("of what is not there", ("of a", "nowhere")),
             ):
-                await store.keep(name, name, replace(made, made_from=sources), [_COST])
+                await store.save_reply(name, name, replace(made, source_replies=sources), [_COST])
             names = ("of a", "of b", "of b alone", "of both", "and so on", "of what is not there")
             assert await _kept(store, *names) == list(names[:-1])
             assert await store.purge() == 0
             await remove(store, "a")
             assert await _kept(store, *names) == ["of b", "of b alone"]
-            await store.keep("late", "late", replace(made, made_from=("of a",)), [_COST])
+            await store.save_reply("late", "late", replace(made, source_replies=("of a",)), [_COST])
             assert await _kept(store, "late") == []
             await remove(store, "b")
             async with store.view() as view:
@@ -158,7 +158,7 @@ class Calls:
 
     async def test_a_reply_of_the_revision_goes_when_a_fact_changes(self, open_store: OpenStore) -> None:
         async with open_store() as store:
-            await store.use_embedder(MODEL, DIMENSION)
+            await store.set_embedder(MODEL, DIMENSION)
             await publish(store, _ONE)
             for change in (Delta(publish=[_TWO]), Delta(remove=["b"])):
                 await _keep(store, "now", "a", lifetime=ReplyLifetime.REVISION)
@@ -175,14 +175,14 @@ class Calls:
             asked = replace(_request("a", lifetime=ReplyLifetime.REVISION), revision=await store.facts_revision())
             for change, is_kept in ((Delta(enqueue=[source("c")]), True), (Delta(remove=["b"]), False)):
                 await store.commit(change)
-                await store.keep("now", "reply", asked, [_COST])
+                await store.save_reply("now", "reply", asked, [_COST])
                 assert await _kept(store, "now") == ["now"] * is_kept
             await publish(store, _TWO)
-            await store.keep("now", "reply", asked, [_COST])
+            await store.save_reply("now", "reply", asked, [_COST])
             assert await _kept(store, "now") == []
             async with store.view() as view:
                 assert await store.facts_revision() == view.revision
-                await store.keep("now", "reply", replace(asked, revision=view.revision), [])
+                await store.save_reply("now", "reply", replace(asked, revision=view.revision), [])
             assert await _kept(store, "now") == ["now"]
             assert (await store.usage())[0].n_calls == 3
 
@@ -204,13 +204,13 @@ class Calls:
                 asked = _request("a", "b", lifetime=ReplyLifetime.ALL_DOCUMENTS)
                 asked = replace(asked, revision=view.revision)
             await publish(store, document("a", "One.", "And more."), document("c", "Three."))
-            await store.keep("in time", "reply", asked, [])
+            await store.save_reply("in time", "reply", asked, [])
             assert await _kept(store, "in time") == ["in time"]
             for change in changes:
                 await store.commit(change)
-            await store.keep("late", "reply", asked, [_COST])
+            await store.save_reply("late", "reply", asked, [_COST])
             async with store.view() as view:
-                await store.keep("anew", "reply", replace(asked, revision=view.revision), [])
+                await store.save_reply("anew", "reply", replace(asked, revision=view.revision), [])
             assert await _kept(store, "in time", "late", "anew") == ["anew"]
             assert (await store.usage())[0].n_calls == 1
             assert await store.verify() == []
@@ -243,7 +243,7 @@ class Calls:
         async with open_store() as store:
             await store.commit(Delta(publish=[_ONE, document("gone", "Two.")], enqueue=[source("q")]))
             await store.commit(Delta(remove=["gone"], enqueue_removal=["r"]))
-            await store.keep("late", "reply", _request("gone"), [_COST])
+            await store.save_reply("late", "reply", _request("gone"), [_COST])
             await _keep(store, "one left", "gone", "a")
             await _keep(store, "one of all gone", "gone", "a", lifetime=ReplyLifetime.ALL_DOCUMENTS)
             await _keep(store, "to be removed", "r")
@@ -259,7 +259,7 @@ class Calls:
     ) -> None:
         async with open_store() as store:
             await store.commit(Delta(enqueue=[source("a")]))
-            (job,) = await store.claim(1)
+            (job,) = await store.claim_jobs(1)
             await _keep(store, "first", "a")
             await store.purge()
             await publish(store, document("a", "One.", job=job.id))
@@ -267,7 +267,7 @@ class Calls:
             await _keep(store, "joint", "a", "b", lifetime=ReplyLifetime.ALL_DOCUMENTS)
             assert await store.purge() == 0
             await store.commit(Delta(enqueue=[source("a")]))
-            (job,) = await store.claim(1)
+            (job,) = await store.claim_jobs(1)
             await _keep(store, "second", "a")
             assert await store.purge() == 0
             await publish(store, document("a", "One.", "More.", job=job.id))
@@ -283,7 +283,7 @@ class Calls:
             await publish(store, _ONE)
             await _keep(store, "first", "a")
             await store.commit(Delta(enqueue=[source("a")]))
-            (job,) = await store.claim(1)
+            (job,) = await store.claim_jobs(1)
             await _keep(store, "second", "a")
             await publish(store, document("a", passage("Two.", error="timed out"), job=job.id))
             await store.purge()

@@ -21,7 +21,7 @@ def _relation(source: str, target: str, said: str = "") -> ClusterRelation:
         level=1,
         description=said or f"{source} and {target}",
         weight=2.5,
-        n=2,
+        n_relations=2,
         inputs_hash="inputs",
         model="tests/relations",
     )
@@ -80,7 +80,7 @@ class ClusterRelations:
             await _fill(store)
             crossings = ClusterRelationUpdate(
                 relations=[_relation("left", "right", "New.")],
-                gone=[("left", "middle"), ("no", "where")],
+                removed=[("left", "middle"), ("no", "where")],
                 revision=await _revision(store),
             )
             assert (await store.commit(Delta(cluster_relations=crossings))).n_outdated == 0

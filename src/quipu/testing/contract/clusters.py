@@ -67,7 +67,7 @@ async def _divide(store: Store, *clusters: Cluster, hierarchy: Hierarchy = _COMM
         revision = view.revision
     partition = Partition(hierarchy=hierarchy, clusters=clusters, revision=revision)
     await store.commit(
-        Delta(partition=partition, made=[DerivationRecord(name=REPORTS, identity="test/1", revision=revision)])
+        Delta(partition=partition, derivations=[DerivationRecord(name=REPORTS, identity="test/1", revision=revision)])
     )
 
 
@@ -84,7 +84,7 @@ async def _reported(store: Store, allowed: Filter | None = None) -> list[str]:
 
 
 async def _fill(store: Store) -> None:
-    await store.use_embedder(MODEL, DIMENSION)
+    await store.set_embedder(MODEL, DIMENSION)
     await publish(store, _EAST, _WEST, _BOTH)
     await _divide(store, *_TREE)
     await store.commit(Delta(reports=[_report("all"), _report("left"), _report("right")]))
@@ -189,8 +189,8 @@ class Clusters:
             async with store.view() as view:
                 assert await view.pending(REPORTS) == ["left", "all"]
                 assert await view.cluster_counts(_COMMUNITIES) == [
-                    ClusterCount(level=0, n_clusters=1, n_entities=4, n_unsettled=1, n_reports=1, n_outdated=1),
-                    ClusterCount(level=1, n_clusters=2, n_entities=4, n_unsettled=1, n_reports=2, n_outdated=1),
+                    ClusterCount(level=0, n_clusters=1, n_entities=4, n_pending=1, n_reports=1, n_outdated=1),
+                    ClusterCount(level=1, n_clusters=2, n_entities=4, n_pending=1, n_reports=2, n_outdated=1),
                 ]
             committed = await store.commit(Delta(reports=[_report("left", "Ada sings.")]))
             assert committed.n_outdated == 1
@@ -315,7 +315,7 @@ class Clusters:
                 bare = [replace(each, members=()) for each in found.values()]
                 assert await view.clusters(_COMMUNITIES, with_members=False) == bare
                 assert await view.clusters_of(_COMMUNITIES, ["cy", "di"]) == {"cy": "right"}
-                rows = await view.vectors_allowed(VectorSpace.REPORT)
+                rows = await view.allowed_vector_rows(VectorSpace.REPORT)
                 assert rows is not None
                 assert await view.vector_owners(VectorSpace.REPORT, rows.tolist()) == {int(rows[0]): ("left",)}
                 assert set(await view.vector_rows(VectorSpace.REPORT, ["left", "right"])) == {"left"}
@@ -361,16 +361,16 @@ class Clusters:
         async with open_store() as store, open_store("second") as other:
             await _fill(store)
             await embed(store)
-            await other.use_embedder(MODEL, DIMENSION)
+            await other.set_embedder(MODEL, DIMENSION)
             await publish(other, _EAST, _WEST, _BOTH)
             await embed(other)
             assert await dump(store) == await dump(other)
 
     async def test_what_has_been_made_is_noted(self, open_store: OpenStore) -> None:
         async with open_store() as store:
-            await store.commit(Delta(made=[DerivationRecord(name="b", identity="1", revision=1)]))
-            await store.commit(Delta(made=[DerivationRecord(name="a", identity="1", revision=1)]))
-            await store.commit(Delta(made=[DerivationRecord(name="b", identity="2", revision=2)]))
+            await store.commit(Delta(derivations=[DerivationRecord(name="b", identity="1", revision=1)]))
+            await store.commit(Delta(derivations=[DerivationRecord(name="a", identity="1", revision=1)]))
+            await store.commit(Delta(derivations=[DerivationRecord(name="b", identity="2", revision=2)]))
             async with store.view() as view:
                 assert dict(await view.derivations()) == {
                     "a": DerivationRecord(name="a", identity="1", revision=1),

@@ -88,15 +88,15 @@ class Commits:
                 assert view.revision == 1
                 assert (await view.counts()).documents == 1
             assert await dump(store) == before
-            assert await store.claim(10) == []
+            assert await store.claim_jobs(10) == []
             assert await store.replies(["hash"]) == {}
             assert await store.verify() == []
 
     async def test_a_vector_of_the_wrong_length_leaves_nothing_behind(self, open_store: OpenStore) -> None:
         async with open_store() as store:
-            await store.use_embedder(MODEL, DIMENSION)
+            await store.set_embedder(MODEL, DIMENSION)
             await publish(store, document("a", "One."))
-            (text_hash,) = await store.stale_texts(MODEL, 10)
+            (text_hash,) = await store.texts_without_vector(MODEL, 10)
             with pytest.raises(InvalidDelta):
                 await store.commit(
                     Delta(publish=[_GOOD], vectors=[vector(text_hash, dimension=DIMENSION + 1)]),
@@ -114,7 +114,7 @@ class Commits:
     async def test_a_view_stays_as_it_was_while_commits_go_on(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await publish(store, _GOOD, document("old", passage("Acre falls.", entity("Acre", "Event"))))
-            await store.use_embedder(MODEL, DIMENSION)
+            await store.set_embedder(MODEL, DIMENSION)
             await embed(store)
             async with store.view() as view:
                 before = [line async for line in view.dump()]

@@ -138,8 +138,8 @@ class Documents:
             assert (found["new"].status, found["new"].title, found["new"].version) == (DocumentStatus.QUEUED, "New", 0)
             assert (found["live"].title, found["live"].n_chunks) == ("Old title", 1)
             assert found["gone"].status is DocumentStatus.REMOVING
-            jobs = await store.claim(10)
-            await store.advance([job.id for job in jobs if job.source], DocumentStatus.EXTRACTING)
+            jobs = await store.claim_jobs(10)
+            await store.advance_jobs([job.id for job in jobs if job.source], DocumentStatus.EXTRACTING)
             async with store.view() as view:
                 stages = {each.id: each.status for each in await view.documents()}
             assert stages == {
@@ -152,7 +152,7 @@ class Documents:
         async with open_store() as store:
             await publish(store, document("a", "One."))
             await store.commit(Delta(enqueue=[source("a")]))
-            (job,) = await store.claim(1)
+            (job,) = await store.claim_jobs(1)
             await store.commit(Delta(fail=[JobFailure(job=job.id, error="It is a picture.")]))
             async with store.view() as view:
                 (found,) = await view.documents()
@@ -163,11 +163,11 @@ class Documents:
         before, after = document("a", _POLO, _KHAN), document("a", _ROAD, _KHAN, _POLO)
         polo = before.chunks[0].chunk.id
         async with open_store() as store:
-            await store.use_embedder(MODEL, DIMENSION)
+            await store.set_embedder(MODEL, DIMENSION)
             await publish(store, before)
             await embed(store)
             await publish(store, after)
-            waiting = await store.stale_texts(MODEL, 10)
+            waiting = await store.texts_without_vector(MODEL, 10)
             async with store.view() as view:
                 assert await view.document_chunks("a") == [each.chunk for each in after.chunks]
                 assert await view.entity_mentions([polo]) == {polo: list(before.chunks[0].entities)}
@@ -219,7 +219,7 @@ class Documents:
 
     async def test_the_last_document_leaves_nothing(self, open_store: OpenStore) -> None:
         async with open_store() as store:
-            await store.use_embedder(MODEL, DIMENSION)
+            await store.set_embedder(MODEL, DIMENSION)
             await publish(store, document("a", _POLO, _KHAN, metadata={"year": 1271}))
             await embed(store)
             await remove(store, "a")
@@ -273,7 +273,7 @@ class Documents:
             # Mentions: four of entities, one of a relation. Links: names where they stand in capitals, so not "road".
             assert (counts.mentions, counts.links) == (5, 3)
             assert dict(counts.jobs) == {"queued": 2, "removing": 1}
-            assert dict(counts.readers) == {"": 2}
+            assert dict(counts.extractors) == {"": 2}
 
     async def test_counts_say_who_read_how_many_documents(self, open_store: OpenStore) -> None:
         by = {"a": "rules", "b": "a model", "c": "a model"}
@@ -282,5 +282,5 @@ class Documents:
             await publish(store, *(replace(document(each, _ROAD), content_hash=hashes[each]) for each in by))
             await remove(store, "c")
             async with store.view() as view:
-                assert dict((await view.counts()).readers) == {"a model": 1, "rules": 1}
-                assert [each.reader for each in await view.documents()] == ["rules", "a model"]
+                assert dict((await view.counts()).extractors) == {"a model": 1, "rules": 1}
+                assert [each.extractor for each in await view.documents()] == ["rules", "a model"]

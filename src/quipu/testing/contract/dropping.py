@@ -15,7 +15,9 @@ _SPACES = (VectorSpace.NAME, VectorSpace.SENTENCE, VectorSpace.REPORT)
 async def _make(store: Store) -> None:
     """Make a little of each derivation."""
     chunk = _FACTS.chunks[0].chunk.id
-    await store.commit(Delta(made=[DerivationRecord(name=name, identity="test/1", revision=1) for name in _MADE]))
+    await store.commit(
+        Delta(derivations=[DerivationRecord(name=name, identity="test/1", revision=1) for name in _MADE])
+    )
     async with store.view() as view:
         revision = view.revision
     for hierarchy, level in ((Hierarchy.COMMUNITIES, 0), (Hierarchy.AGGREGATES, 1)):
@@ -55,7 +57,7 @@ class Dropping:
         alone = {name: (name,) for name in ("synonyms", "sentences", "reports", "hierarchy")}
         together = {"names": ("names", "synonyms"), "communities": ("communities", "reports")}
         async with open_store() as store:
-            await store.use_embedder(MODEL, DIMENSION)
+            await store.set_embedder(MODEL, DIMENSION)
             await publish(store, _FACTS)
             await _make(store)
             whole, kept = await _held(store), await dump(store)
@@ -73,7 +75,7 @@ class Dropping:
 
     async def test_what_arrives_after_a_drop_is_not_kept(self, open_store: OpenStore) -> None:
         async with open_store() as store:
-            await store.use_embedder(MODEL, DIMENSION)
+            await store.set_embedder(MODEL, DIMENSION)
             await publish(store, _FACTS)
             await _make(store)
             pair = await pair_of(store, "ada", "ida")
@@ -92,7 +94,7 @@ class Dropping:
         self, open_store: OpenStore
     ) -> None:
         async with open_store() as store:
-            await store.use_embedder(MODEL, DIMENSION)
+            await store.set_embedder(MODEL, DIMENSION)
             await publish(store, _FACTS)
             await _make(store)
             await store.commit(Delta(drop=[REPORTS]))
@@ -102,12 +104,12 @@ class Dropping:
             held = await _held(store)
             assert (held[REPORTS], held["hierarchy"]) == (0, 2)
             noted = DerivationRecord(name=REPORTS, identity="test/2", revision=1)
-            assert (await store.commit(Delta(reports=late, made=[noted]))).n_outdated == 0
+            assert (await store.commit(Delta(reports=late, derivations=[noted]))).n_outdated == 0
             assert (await _held(store))[REPORTS] == 1
 
     async def test_synonyms_go_with_names(self, open_store: OpenStore) -> None:
         async with open_store() as store:
-            await store.use_embedder(MODEL, DIMENSION)
+            await store.set_embedder(MODEL, DIMENSION)
             await publish(store, _FACTS)
             await _make(store)
             await store.commit(Delta(drop=[NAMES]))
@@ -118,7 +120,7 @@ class Dropping:
 
     async def test_no_vector_stays_of_what_is_dropped(self, open_store: OpenStore) -> None:
         async with open_store() as store:
-            await store.use_embedder(MODEL, DIMENSION)
+            await store.set_embedder(MODEL, DIMENSION)
             await publish(store, _FACTS)
             await _make(store)
             await store.commit(Delta(drop=_MADE))

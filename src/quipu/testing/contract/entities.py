@@ -115,12 +115,12 @@ class Entities:
                 document("b", passage("z", entity(whisky), alias(whisky, "WHO"), alias(whisky, "WHO"))),
             )
             async with store.view() as view:
-                found = await view.named(["WHO", "who", "nowhere", whisky.lower()])
+                found = await view.keys_by_name(["WHO", "who", "nowhere", whisky.lower()])
             # Its own key first, then by how often the alias is stated.
             assert found == {"WHO": ("WHO", whisky.lower(), _WHO.lower()), whisky.lower(): (whisky.lower(),)}
             await remove(store, "a", "b")
             async with store.view() as view:
-                assert await view.named(["WHO"]) == {}
+                assert await view.keys_by_name(["WHO"]) == {}
 
     async def test_people_find_entities_by_how_names_begin_and_what_they_contain(self, open_store: OpenStore) -> None:
         names = ["Marco Polo", "Polo", "Polo", "Polo Bridge", "Maffeo Polo", "Acre"]

@@ -173,7 +173,7 @@ class Filters:
     ) -> None:
         async with open_store() as store:
             await publish(store, *_DATED)
-            allowed = Filter(where=(Condition(field=field, comparison=comparison, value=value),))
+            allowed = Filter(where=(Condition(field=field, operator=comparison, value=value),))
             assert set(await _seen(store, allowed)) == expected
 
     @pytest.mark.parametrize(("after", "before", "expected"), _DATES)
@@ -214,12 +214,12 @@ class Filters:
             (Filter(exclude=("letters/*",)), {_C}),
             (Filter(exclude=(_A, "notes/?")), {_B}),
             (Filter(documents=("letters/*",), exclude=("*/b",)), {_A}),
-            (Filter(documents=("letters/*",), where=(Condition(field="year", comparison=">", value="1300"),)), {_B}),
+            (Filter(documents=("letters/*",), where=(Condition(field="year", operator=">", value="1300"),)), {_B}),
             (
                 Filter(
                     where=(
-                        Condition(field="year", comparison="exists"),
-                        Condition(field="tags", comparison="=", value="silk"),
+                        Condition(field="year", operator="exists"),
+                        Condition(field="tags", operator="=", value="silk"),
                     )
                 ),
                 {_A},
@@ -246,8 +246,8 @@ class Filters:
     @pytest.mark.parametrize(
         "condition",
         [
-            Condition(field="year", comparison="~"),  # type: ignore[arg-type]
-            Condition(field=" ", comparison="=", value="1"),
+            Condition(field="year", operator="~"),  # type: ignore[arg-type]
+            Condition(field=" ", operator="=", value="1"),
         ],
     )
     async def test_a_filter_that_cannot_be_read_is_refused(self, open_store: OpenStore, condition: Condition) -> None:
@@ -259,7 +259,7 @@ class Filters:
             assert len(await _seen(store, Filter(documents=(_A,)))) == 1
 
     async def test_an_update_of_metadata_moves_a_document_in_and_out(self, open_store: OpenStore) -> None:
-        allowed = Filter(where=(Condition(field="region", comparison="=", value="asia"),))
+        allowed = Filter(where=(Condition(field="region", operator="=", value="asia"),))
         async with open_store() as store:
             await publish(store, document("a", "One.", metadata={"region": "Asia"}))
             assert await _seen(store, allowed) == ["a"]
@@ -324,15 +324,15 @@ class Filters:
 
     async def test_vectors_allowed_are_those_with_an_allowed_owner(self, open_store: OpenStore) -> None:
         async with open_store() as store:
-            await store.use_embedder(MODEL, DIMENSION)
+            await store.set_embedder(MODEL, DIMENSION)
             await publish(store, *_SPOKEN)
             await embed(store)
             async with store.view() as view:
-                assert [await view.vectors_allowed(space) for space in VectorSpace] == [None] * len(VectorSpace)
+                assert [await view.allowed_vector_rows(space) for space in VectorSpace] == [None] * len(VectorSpace)
                 rows = {space: (await view.vectors_after(space, -1)).rows.tolist() for space in VectorSpace}
             async with store.view(_OPEN) as view:
                 for space in VectorSpace:
-                    allowed = await view.vectors_allowed(space)
+                    allowed = await view.allowed_vector_rows(space)
                     assert allowed is not None
                     owners = await view.vector_owners(space, rows[space])
                     assert allowed.tolist() == sorted(owners)
@@ -343,7 +343,7 @@ class Filters:
                 between = await view.vector_rows(VectorSpace.RELATION, ["acre -- venice", "quisling -- venice"])
                 every_chunk = [each.id for name in ("open/a", "open/b") for each in await view.document_chunks(name)]
             async with store.view(Filter(documents=("nowhere",))) as view:
-                nothing = await view.vectors_allowed(VectorSpace.CHUNK)
+                nothing = await view.allowed_vector_rows(VectorSpace.CHUNK)
         assert sorted(owner for each in chunks.values() for owner in each) == sorted(every_chunk)
         assert sorted(entities.values()) == [("acre",), ("venice",), ("world health organization",)]
         assert sorted(relations.values()) == [("acre -- venice",), ("venice -- world health organization",)]
@@ -356,11 +356,11 @@ class Filters:
         documents = [document(name, "The same words.") for name in ("a", "b", "c")]
         ids = [each.chunks[0].chunk.id for each in documents]
         async with open_store() as store:
-            await store.use_embedder(MODEL, DIMENSION)
+            await store.set_embedder(MODEL, DIMENSION)
             await publish(store, *documents)
             await embed(store)
             async with store.view(Filter(exclude=("b",))) as view:
-                allowed = await view.vectors_allowed(VectorSpace.CHUNK)
+                allowed = await view.allowed_vector_rows(VectorSpace.CHUNK)
                 assert allowed is not None
                 assert await view.vector_owners(VectorSpace.CHUNK, allowed.tolist()) == {
                     int(allowed[0]): tuple(sorted((ids[0], ids[2])))

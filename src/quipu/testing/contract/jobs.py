@@ -21,11 +21,11 @@ async def _enqueue(store: Store, *ids: str, version: int = 0) -> None:
 
 
 async def _claim(store: Store, limit: int = 10) -> list[str]:
-    return [job.document_id for job in await store.claim(limit)]
+    return [job.document_id for job in await store.claim_jobs(limit)]
 
 
 async def _claim_one(store: Store) -> Job:
-    (job,) = await store.claim(10)
+    (job,) = await store.claim_jobs(10)
     return job
 
 
@@ -76,10 +76,10 @@ class Jobs:
             await _claim(store)
             await store.commit(Delta(enqueue=[replace(source("c", "C"), chunking=Chunking())]))
         async with open_store() as store:
-            jobs = await store.claim(10)
+            jobs = await store.claim_jobs(10)
             assert [job.source and job.source.chunking for job in jobs] == [chunking, None, Chunking()]
             await store.commit(Delta(fail=[JobFailure(job=jobs[0].id, error="no")]))
-            await store.retry()
+            await store.retry_jobs()
             assert (await _claim_one(store)).source == handed_in[0]
 
     async def test_an_empty_document_is_work_and_not_a_removal(self, open_store: OpenStore) -> None:
@@ -117,28 +117,28 @@ class Jobs:
         async with open_store(lease_s=_EXPIRED) as slow, open_store() as store:
             await _enqueue(store, "a")
             job = await _claim_one(slow)
-            await store.renew()
-            await store.advance([job.id], DocumentStatus.EXTRACTING)
+            await store.renew_leases()
+            await store.advance_jobs([job.id], DocumentStatus.EXTRACTING)
             assert await _status(store, "a") is DocumentStatus.PARSING
             assert await _claim(store) == ["a"]
-            await slow.advance([job.id], DocumentStatus.EXTRACTING)
-            await slow.renew()
+            await slow.advance_jobs([job.id], DocumentStatus.EXTRACTING)
+            await slow.renew_leases()
             assert await _status(store, "a") is DocumentStatus.PARSING
             assert await _claim(slow) == []
 
     async def test_who_records_a_stage_is_told_which_jobs_are_still_theirs(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await _enqueue(store, "a", "b", "c")
-            jobs = {job.document_id: job.id for job in await store.claim(10)}
-            await store.cancel(["a"])
+            jobs = {job.document_id: job.id for job in await store.claim_jobs(10)}
+            await store.cancel_jobs(["a"])
             await _enqueue(store, "b", version=1)
-            assert await store.advance(list(jobs.values()), DocumentStatus.EXTRACTING) == {jobs["c"]}
+            assert await store.advance_jobs(list(jobs.values()), DocumentStatus.EXTRACTING) == {jobs["c"]}
 
     async def test_who_keeps_a_reply_is_told_where_its_job_has_been_replaced(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await _enqueue(store, "a", "b")
-            jobs = {job.document_id: job.id for job in await store.claim(10)}
-            await store.cancel(["a"])
+            jobs = {job.document_id: job.id for job in await store.claim_jobs(10)}
+            await store.cancel_jobs(["a"])
             replies = [
                 ExtractionReply(input_hash=each, document_id=each, payload="{}", job=jobs[each]) for each in jobs
             ]
@@ -149,17 +149,17 @@ class Jobs:
             await publish(first, document("gone", "One."))
             await _enqueue(first, "a", "b")
             await first.commit(Delta(enqueue_removal=["gone"]))
-            jobs = await first.claim(10)
-            await first.advance([jobs[0].id], DocumentStatus.EXTRACTING)
-            await second.release()
+            jobs = await first.claim_jobs(10)
+            await first.advance_jobs([jobs[0].id], DocumentStatus.EXTRACTING)
+            await second.release_jobs()
             assert await _claim(second) == []
-            await first.release()
+            await first.release_jobs()
             assert [await _status(first, each) for each in ("a", "b", "gone")] == [
                 DocumentStatus.QUEUED,
                 DocumentStatus.QUEUED,
                 DocumentStatus.REMOVING,
             ]
-            assert await second.claim(10) == jobs
+            assert await second.claim_jobs(10) == jobs
 
     async def test_queued_work_outlives_the_store(self, open_store: OpenStore) -> None:
         async with open_store() as store:
@@ -177,7 +177,7 @@ class Jobs:
             assert await _claim(store) == []
             async with store.view() as view:
                 assert dict((await view.counts()).jobs) == {}
-                assert await view.stale() == ()
+                assert await view.stale_notes() == ()
 
     async def test_newer_work_replaces_older_whose_result_is_dropped(self, open_store: OpenStore) -> None:
         async with open_store() as store:
@@ -207,10 +207,12 @@ class Jobs:
         same = [replace(source("a", "A"), chunking=Chunking()), source("b", "B", metadata={"tags": ("x", "y")})]
         async with open_store() as first, open_store() as second:
             await first.commit(Delta(enqueue=same))
-            jobs = await first.claim(10) if is_claimed else []
+            jobs = await first.claim_jobs(10) if is_claimed else []
             await second.commit(Delta(enqueue=same))
             assert await _claim(second) == ([] if is_claimed else ["a", "b"])
-            assert await first.advance([job.id for job in jobs], DocumentStatus.EXTRACTING) == {job.id for job in jobs}
+            assert await first.advance_jobs([job.id for job in jobs], DocumentStatus.EXTRACTING) == {
+                job.id for job in jobs
+            }
             written = [document(job.document_id, "One.", job=job.id) for job in jobs]
             assert (await publish(first, *written)).superseded == ()
 
@@ -230,7 +232,7 @@ class Jobs:
             await store.commit(Delta(enqueue=[source("a", "A")]))
             old = await _claim_one(store)
             await store.commit(Delta(enqueue=[replace(source("a", "A"), **other)]))
-            assert await store.advance([old.id], DocumentStatus.EXTRACTING) == set()
+            assert await store.advance_jobs([old.id], DocumentStatus.EXTRACTING) == set()
             assert (await _claim_one(store)).source == replace(source("a", "A"), **other)
 
     @pytest.mark.parametrize("is_partial", [False, True])
@@ -251,7 +253,7 @@ class Jobs:
         async with open_store() as store:
             await _enqueue(store, "a", "b")
             await store.commit(Delta(enqueue=[source("a", "Newer.")]))
-            first, second = await store.claim(10)
+            first, second = await store.claim_jobs(10)
             assert (first.document_id, second.source) == ("b", source("a", "Newer."))
 
     async def test_the_last_of_several_versions_in_one_commit_counts(self, open_store: OpenStore) -> None:
@@ -264,7 +266,7 @@ class Jobs:
     async def test_a_removal_replaces_work_and_work_replaces_a_removal(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await _enqueue(store, "a", "b")
-            jobs = {job.document_id: job for job in await store.claim(10)}
+            jobs = {job.document_id: job for job in await store.claim_jobs(10)}
             await store.commit(Delta(enqueue_removal=["a"]))
             assert (await publish(store, document("a", "Late.", job=jobs["a"].id))).superseded == ("a",)
             await _enqueue(store, "a")
@@ -275,17 +277,17 @@ class Jobs:
     async def test_failed_work_waits_until_it_is_tried_again(self, open_store: OpenStore) -> None:
         async with open_store(lease_s=_EXPIRED) as store:
             await _enqueue(store, "a", "b", "c")
-            jobs = await store.claim(10)
+            jobs = await store.claim_jobs(10)
             await store.commit(Delta(fail=[JobFailure(job=job.id, error=f"No {job.document_id}.") for job in jobs[:2]]))
             async with store.view() as view:
                 failed = await view.documents(["a"])
-                assert not any("3" in note for note in await view.stale())
+                assert not any("3" in note for note in await view.stale_notes())
             assert (failed[0].status, failed[0].error) == (DocumentStatus.FAILED, "No a.")
             assert await _claim(store) == ["c"]
-            assert await store.retry(["b", "nowhere"]) == 1
+            assert await store.retry_jobs(["b", "nowhere"]) == 1
             assert await _status(store, "b") is DocumentStatus.QUEUED
-            assert await store.retry() == 1
-            assert await store.retry() == 0
+            assert await store.retry_jobs() == 1
+            assert await store.retry_jobs() == 0
             assert await _claim(store) == ["a", "b", "c"]
 
     async def test_a_failed_removal_is_tried_again_as_a_removal(self, open_store: OpenStore) -> None:
@@ -294,7 +296,7 @@ class Jobs:
             await store.commit(Delta(enqueue_removal=["a"]))
             job = await _claim_one(store)
             await store.commit(Delta(fail=[JobFailure(job=job.id, error="Disk full.")]))
-            assert await store.retry() == 1
+            assert await store.retry_jobs() == 1
             assert await _status(store, "a") is DocumentStatus.REMOVING
             assert (await _claim_one(store)).source is None
 
@@ -315,12 +317,12 @@ class Jobs:
             assert (await publish(store, partly)).superseded == ()
             assert await _status(store, "a") is DocumentStatus.PARTIAL
             assert await _claim(store) == []
-            assert await store.retry() == 1
+            assert await store.retry_jobs() == 1
             again = await _claim_one(store)
             assert again.source == source("a", "Text of a.")
             await publish(store, document("a", "One.", passage("Two.", entity("Two")), job=again.id))
             assert await _status(store, "a") is DocumentStatus.READY
-            assert await store.retry() == 0
+            assert await store.retry_jobs() == 0
 
     @pytest.mark.parametrize("stage", ["waiting", "running", "failed"])
     async def test_cancelled_work_is_dropped_and_the_live_version_stays(
@@ -329,10 +331,10 @@ class Jobs:
         async with open_store() as store:
             await publish(store, document("a", "Live."))
             await _enqueue(store, "a", "b")
-            jobs = await store.claim(1) if stage != "waiting" else []
+            jobs = await store.claim_jobs(1) if stage != "waiting" else []
             if stage == "failed":
                 await store.commit(Delta(fail=[JobFailure(job=jobs[0].id, error="No.")]))
-            assert await store.cancel(["nowhere", "a"]) == ["a"]
+            assert await store.cancel_jobs(["nowhere", "a"]) == ["a"]
             assert await _status(store, "a") is DocumentStatus.READY
             assert await _claim(store) == ["b"]
             for job in jobs:
@@ -345,5 +347,5 @@ class Jobs:
             await _enqueue(store, "a")
             job = await _claim_one(store)
             await publish(store, document("a", passage("Two.", error="timed out"), job=job.id))
-            assert await store.cancel(["a"]) == []
-            assert await store.retry(["a"]) == 1
+            assert await store.cancel_jobs(["a"]) == []
+            assert await store.retry_jobs(["a"]) == 1

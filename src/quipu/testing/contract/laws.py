@@ -128,7 +128,7 @@ class Laws:
         steps = list(history(random))
         live = survivors(steps)
         async with open_store("history") as store:
-            await store.use_embedder(MODEL, DIMENSION)
+            await store.set_embedder(MODEL, DIMENSION)
             for step in steps:
                 await store.commit(step)
                 if random.random() < 0.5:
@@ -141,7 +141,7 @@ class Laws:
             assert await store.verify() == []
             state, answers = await dump(store), await _answers(store)
         async with open_store("fresh") as store:
-            await store.use_embedder(MODEL, DIMENSION)
+            await store.set_embedder(MODEL, DIMENSION)
             await publish(store, *live.values())
             await summarise(store)
             await embed(store)
@@ -210,7 +210,7 @@ class Laws:
             async with store.view() as view:
                 expected = _described(await everything(view, asked))
             shared = [each for each in await summarise(store) if each.inputs_hash in everywhere]
-        assert filtered == expected | {each.owner.id: each.text for each in shared}
+        assert filtered == expected | {each.target.id: each.text for each in shared}
 
     @pytest.mark.parametrize("seed", range(6))
     async def test_whoever_follows_the_vectors_by_revision_knows_all_of_them(
@@ -221,7 +221,7 @@ class Laws:
         last = dict.fromkeys(VectorSpace, -1)
         revision = 0
         async with open_store() as store:
-            await store.use_embedder(MODEL, DIMENSION)
+            await store.set_embedder(MODEL, DIMENSION)
             for step in history(random):
                 await store.commit(step)
                 if random.random() < 0.7:
@@ -230,7 +230,7 @@ class Laws:
                     continue
                 async with store.view() as view:
                     for space in VectorSpace:
-                        gone = await view.vectors_gone(space, revision)
+                        gone = await view.deleted_vector_rows(space, revision)
                         assert gone is not None
                         later = (await view.vectors_after(space, last[space])).rows.tolist()
                         known[space] = (known[space] | set(later)) - set(gone.tolist())
@@ -240,7 +240,7 @@ class Laws:
 
     async def test_the_dump_is_ordered_json_of_what_is_said_and_not_of_how_it_came(self, open_store: OpenStore) -> None:
         async with open_store() as store:
-            await store.use_embedder(MODEL, DIMENSION)
+            await store.set_embedder(MODEL, DIMENSION)
             await publish(store, *(version(name, 1) for name in _NAMES))
             await summarise(store)
             await embed(store)

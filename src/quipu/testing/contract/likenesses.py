@@ -17,7 +17,9 @@ _PAIR = SynonymPair(first="acre", second="acres", similarity=0.9)
 
 
 async def _keep(store: Store, *names: str) -> None:
-    await store.commit(Delta(made=[DerivationRecord(name=name, identity="test/1", revision=0) for name in names]))
+    await store.commit(
+        Delta(derivations=[DerivationRecord(name=name, identity="test/1", revision=0) for name in names])
+    )
 
 
 async def _revision(store: Store) -> int:
@@ -38,7 +40,7 @@ class Likenesses:
 
     async def test_names_want_vectors_from_when_they_are_kept(self, open_store: OpenStore) -> None:
         async with open_store() as store:
-            await store.use_embedder(MODEL, DIMENSION)
+            await store.set_embedder(MODEL, DIMENSION)
             await publish(store, _A)
             await embed(store)
             await _keep(store, NAMES)
@@ -52,7 +54,7 @@ class Likenesses:
                 assert (await view.derivation_counts(NAMES)).n_items == 3
             async with store.view(Filter(documents=("b",))) as view:
                 assert set(await view.vector_rows(VectorSpace.NAME, ["acre", "acres", "venice"])) == {"acres", "venice"}
-                allowed = await view.vectors_allowed(VectorSpace.NAME)
+                allowed = await view.allowed_vector_rows(VectorSpace.NAME)
                 assert allowed is not None
                 assert allowed.tolist() == sorted([rows["acres"], rows["venice"]])
             await remove(store, "b")
@@ -62,7 +64,7 @@ class Likenesses:
 
     async def test_synonyms_go_with_either_name(self, open_store: OpenStore) -> None:
         async with open_store() as store:
-            await store.use_embedder(MODEL, DIMENSION)
+            await store.set_embedder(MODEL, DIMENSION)
             await publish(store, _A, _B)
             await _keep(store, NAMES, SYNONYMS)
             async with store.view() as view:
@@ -93,7 +95,7 @@ class Likenesses:
 
     async def test_a_comparison_of_before_a_name_was_there_does_not_count(self, open_store: OpenStore) -> None:
         async with open_store() as store:
-            await store.use_embedder(MODEL, DIMENSION)
+            await store.set_embedder(MODEL, DIMENSION)
             await publish(store, _A)
             await _keep(store, NAMES, SYNONYMS)
             revision = await _revision(store)
@@ -107,7 +109,7 @@ class Likenesses:
     async def test_sentences_are_read_back_and_go_with_their_chunk(self, open_store: OpenStore) -> None:
         first, second = _A.chunks[0].chunk.id, _B.chunks[0].chunk.id
         async with open_store() as store:
-            await store.use_embedder(MODEL, DIMENSION)
+            await store.set_embedder(MODEL, DIMENSION)
             await publish(store, _A, _B)
             await embed(store)
             await _keep(store, SENTENCES)
@@ -180,7 +182,7 @@ class Likenesses:
 
     async def test_the_rows_of_chunks_are_told_by_number(self, open_store: OpenStore) -> None:
         async with open_store() as store:
-            await store.use_embedder(MODEL, DIMENSION)
+            await store.set_embedder(MODEL, DIMENSION)
             await publish(store, _A, _B)
             await embed(store)
             async with store.view() as view:

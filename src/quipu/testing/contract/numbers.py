@@ -179,7 +179,9 @@ class Numbers:
             await publish(store, PAGES[0])
             async with store.view() as view:
                 old, revision = view.revision - 1, view.revision
-            await store.commit(Delta(made=[DerivationRecord(name="shelf", identity="shelf/1", revision=revision)]))
+            await store.commit(
+                Delta(derivations=[DerivationRecord(name="shelf", identity="shelf/1", revision=revision)])
+            )
             await publish(store, PAGES[1])
             async with store.view() as view:
                 before = await view.changes_since(revision)
@@ -196,7 +198,7 @@ class Numbers:
         async with open_store() as store:
             await publish(store, *PAGES)
             await store.purge()
-            await store.commit(Delta(made=[DerivationRecord(name="shelf", identity="shelf/1", revision=0)]))
+            await store.commit(Delta(derivations=[DerivationRecord(name="shelf", identity="shelf/1", revision=0)]))
             await store.purge()
             async with store.view() as view:
                 assert await view.changes_since(0) is None

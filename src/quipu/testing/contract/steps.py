@@ -69,7 +69,7 @@ def vector(text_hash: str, model: str = MODEL, dimension: int = DIMENSION) -> Ve
 async def embed(store: Store, model: str = MODEL, dimension: int = DIMENSION) -> list[str]:
     """Give every text that waits its vector; return the texts, sorted."""
     texts: list[str] = []
-    while waiting := await store.stale_texts(model, 7):
+    while waiting := await store.texts_without_vector(model, 7):
         await store.commit(Delta(vectors=[vector(each, model, dimension) for each in waiting]))
         texts += waiting.values()
     return sorted(texts)
@@ -90,12 +90,12 @@ def summary_of(task: SummaryTask) -> Summary:
     """Return a summary that depends on the names and the descriptions alone."""
     texts = [each.text for each in task.descriptions]
     text = f"{' and '.join(task.names)}: {len(texts)} notes, {digest(*texts)[:8]}."
-    return Summary(owner=task.owner, inputs_hash=task.inputs_hash, text=text, model="tests/summaries")
+    return Summary(target=task.target, inputs_hash=task.inputs_hash, text=text, model="tests/summaries")
 
 
 async def summarise(store: Store) -> list[Summary]:
     """Give everything that waits its summary; return them, ordered by what they are of."""
-    written = [summary_of(task) for task in await store.summary_tasks(await store.unsummarised())]
+    written = [summary_of(task) for task in await store.summary_tasks(await store.summary_targets())]
     await store.commit(Delta(summaries=written))
     return written
 
@@ -120,10 +120,10 @@ async def everything(view: ReadView, asked: Asked) -> dict[str, object]:
         "document chunks": [await view.document_chunks(each) for each in asked.documents],
         "entities": await view.entities(asked.keys),
         "relations": await view.relations(asked.relations),
-        "incident": await view.incident(asked.keys),
+        "incident": await view.incident_relations(asked.keys),
         "strongest relations": [await view.strongest_relations(asked.keys, k) for k in (1, 4, 1_000)],
         "degrees": list((await view.degrees(asked.keys)).items()),
-        "named": list((await view.named(asked.keys)).items()),
+        "named": list((await view.keys_by_name(asked.keys)).items()),
         "search": [await view.search_entities(word, 10) for word in asked.words],
         "chunks of entities": [
             (key, list(counts.items()))

@@ -63,23 +63,23 @@ class Summaries:
     async def test_what_has_more_descriptions_than_are_shown_waits_for_a_summary(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await publish(store, _saying("a", *_MANY[:-1]))
-            assert await store.unsummarised() == []
+            assert await store.summary_targets() == []
             await publish(store, _saying("b", *_MANY[-1:]))
-            assert await store.unsummarised() == [_ACRE, _BOTH]
+            assert await store.summary_targets() == [_ACRE, _BOTH]
             async with store.view() as view:
                 assert (await view.counts()).n_unsummarised == 2
-                assert await view.stale() == ()
+                assert await view.stale_notes() == ()
             await remove(store, "b")
-            assert await store.unsummarised() == []
+            assert await store.summary_targets() == []
 
     async def test_what_has_longer_descriptions_than_are_shown_waits_too(self, open_store: OpenStore) -> None:
         long = [f"{letter} " * (MAX_DESCRIPTION_CHARS // 3) for letter in "xyz"]
         said = [passage(each, entity("Acre", description=each)) for each in long]
         async with open_store() as store:
             await publish(store, document("a", said[0]))
-            assert await store.unsummarised() == []
+            assert await store.summary_targets() == []
             await publish(store, document("b", *said[1:]))
-            assert await store.unsummarised() == [_ACRE]
+            assert await store.summary_targets() == [_ACRE]
 
     async def test_a_task_holds_every_description_once_in_the_order_shown(self, open_store: OpenStore) -> None:
         again = document("z", *(passage(f"x {n}", entity("Acre", description=f"Acre is {n}.")) for n in _MANY))
@@ -93,7 +93,7 @@ class Summaries:
             (acre,) = await store.summary_tasks([_ACRE, *others])
             shown, _ = await _shown(store)
         texts = [each.text for each in acre.descriptions]
-        assert (acre.owner, acre.names, texts[0]) == (_ACRE, ("acre",), "Acre is a port.")
+        assert (acre.target, acre.names, texts[0]) == (_ACRE, ("acre",), "Acre is a port.")
         assert sorted(texts) == sorted(["Acre is a port.", *(f"Acre is {n}." for n in _MANY)])
         assert texts[:MAX_DESCRIPTIONS] == shown.split("\n")
         first = {each.text: each.document for each in acre.descriptions}
@@ -103,13 +103,13 @@ class Summaries:
         self, open_store: OpenStore
     ) -> None:
         async with open_store() as store:
-            await store.use_embedder(MODEL, DIMENSION)
+            await store.set_embedder(MODEL, DIMENSION)
             await publish(store, _saying("a", *_MANY))
             await embed(store)
             written = await summarise(store)
-            assert [each.owner for each in written] == [_ACRE, _BOTH]
+            assert [each.target for each in written] == [_ACRE, _BOTH]
             assert await _shown(store) == (written[0].text, written[1].text)
-            assert await store.unsummarised() == []
+            assert await store.summary_targets() == []
             assert await store.summary_tasks([_ACRE]) == []
             assert len(await _summaries(store)) == 2
             assert await embed(store) == [f"\nacre\nvenice\n{written[1].text}", f"Acre\n{written[0].text}"]
@@ -129,7 +129,7 @@ class Summaries:
         before = [_saying("a", *_MANY), _saying("b", 50)]
         async with open_store("summarised") as store, open_store("never") as never:
             for each in (store, never):
-                await each.use_embedder(MODEL, DIMENSION)
+                await each.set_embedder(MODEL, DIMENSION)
                 await publish(each, *before)
             written = await summarise(store)
             await embed(store)
@@ -141,12 +141,12 @@ class Summaries:
             assert await dump(store) == await dump(never)
             state = "\n".join(await dump(store))
             assert not [each for each in written if each.text in state]
-            assert await store.unsummarised() == [_ACRE, _BOTH]
+            assert await store.summary_targets() == [_ACRE, _BOTH]
 
     async def test_a_summary_stays_while_the_descriptions_are_the_same(self, open_store: OpenStore) -> None:
         unsaid = passage("A", entity("Genoa"), entity("Acre"), relation("Genoa", "Acre"))
         async with open_store() as store:
-            await store.use_embedder(MODEL, DIMENSION)
+            await store.set_embedder(MODEL, DIMENSION)
             await publish(store, _saying("a", *_MANY))
             await summarise(store)
             kept = await _summaries(store)
@@ -165,7 +165,7 @@ class Summaries:
     async def test_another_spelling_keeps_the_summary_under_the_new_name(self, open_store: OpenStore) -> None:
         spelled = document("b", *(passage(f"x{n}", replace(entity("Acre"), surface="acre")) for n in range(20)))
         async with open_store() as store:
-            await store.use_embedder(MODEL, DIMENSION)
+            await store.set_embedder(MODEL, DIMENSION)
             await publish(store, _saying("a", *_MANY))
             acre, _ = await summarise(store)
             await embed(store)
@@ -184,7 +184,7 @@ class Summaries:
             committed = await store.commit(Delta(summaries=[summary_of(task) for task in tasks]))
             assert committed.n_outdated == 1
             assert await _shown(store) == (shown[0], summary_of(tasks[1]).text)
-            assert await store.unsummarised() == [_ACRE]
+            assert await store.summary_targets() == [_ACRE]
             assert await store.verify() == []
 
     async def test_summaries_nobody_wants_are_dropped(self, open_store: OpenStore) -> None:
@@ -197,7 +197,7 @@ class Summaries:
                 SummaryTarget(SummaryTargetKind.ENTITY, "nowhere"),
                 SummaryTarget(SummaryTargetKind.RELATION, "odd"),
             )
-            unwanted = [Summary(owner=owner, inputs_hash="x", text="Text.", model="m") for owner in owners]
+            unwanted = [Summary(target=owner, inputs_hash="x", text="Text.", model="m") for owner in owners]
             assert (await store.commit(Delta(summaries=unwanted))).n_outdated == 4
             assert await store.summary_tasks(owners) == []
             assert await dump(store) == before
@@ -210,7 +210,7 @@ class Summaries:
                 assert task.revision == view.revision
             with pytest.raises(InvalidDelta):
                 await store.commit(Delta(summaries=[replace(summary_of(task), text=" \n")]))
-            assert await store.unsummarised() == [_ACRE, _BOTH]
+            assert await store.summary_targets() == [_ACRE, _BOTH]
 
     async def test_a_second_summary_of_the_same_takes_the_place_of_the_first(self, open_store: OpenStore) -> None:
         async with open_store() as store:
@@ -226,7 +226,7 @@ class Summaries:
             await summarise(store)
             await remove(store, "a")
             assert await _shown(store) == ("Acre is 50.", "They met at 50.")
-            assert await store.unsummarised() == []
+            assert await store.summary_targets() == []
             assert await _summaries(store) == []
             await remove(store, "b")
             assert await dump(store) == []
@@ -268,6 +268,6 @@ class Summaries:
             for store in (forth, back):
                 await publish(store, _saying("gone", 70))
                 await remove(store, "gone")
-            tasks = [await store.summary_tasks(await store.unsummarised()) for store in (forth, back)]
+            tasks = [await store.summary_tasks(await store.summary_targets()) for store in (forth, back)]
             assert tasks[0] == tasks[1]
             assert len({task.inputs_hash for task in tasks[0]}) == 2

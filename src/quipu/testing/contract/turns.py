@@ -15,32 +15,32 @@ class Turns:
 
     async def test_one_store_at_a_time_has_the_turn_to_derive(self, open_store: OpenStore) -> None:
         async with open_store() as first, open_store() as second:
-            assert await first.begin_deriving()
-            assert not await second.begin_deriving()
-            assert await first.begin_deriving()
-            await second.end_deriving()
-            assert not await second.begin_deriving()
-            await first.end_deriving()
-            assert await second.begin_deriving()
-            assert not await first.begin_deriving()
+            assert await first.acquire_derivation_lease()
+            assert not await second.acquire_derivation_lease()
+            assert await first.acquire_derivation_lease()
+            await second.release_derivation_lease()
+            assert not await second.acquire_derivation_lease()
+            await first.release_derivation_lease()
+            assert await second.acquire_derivation_lease()
+            assert not await first.acquire_derivation_lease()
 
     async def test_a_turn_whose_lease_has_ended_is_anybodys_until_it_is_renewed(self, open_store: OpenStore) -> None:
         async with open_store(lease_s=_EXPIRED) as slow, open_store() as store:
-            assert await slow.begin_deriving()
-            assert await store.begin_deriving()
-            await slow.renew()
-            await slow.end_deriving()
-            assert not await slow.begin_deriving()
-            await store.renew()
-            assert not await slow.begin_deriving()
+            assert await slow.acquire_derivation_lease()
+            assert await store.acquire_derivation_lease()
+            await slow.renew_leases()
+            await slow.release_derivation_lease()
+            assert not await slow.acquire_derivation_lease()
+            await store.renew_leases()
+            assert not await slow.acquire_derivation_lease()
 
     async def test_purge_leaves_a_second_set_of_vectors_alone_while_anybody_has_the_turn(
         self, open_store: OpenStore
     ) -> None:
         async with open_store() as first, open_store() as second:
-            await first.use_embedder(MODEL, DIMENSION)
+            await first.set_embedder(MODEL, DIMENSION)
             await publish(first, document("a", "One."))
-            assert await first.begin_deriving()
+            assert await first.acquire_derivation_lease()
             await first.begin_reembedding(_NEXT, DIMENSION)
             assert await embed(first, _NEXT) == ["One."]
             await second.purge()
@@ -49,9 +49,9 @@ class Turns:
 
     async def test_purge_drops_a_second_set_of_vectors_when_nobody_has_the_turn(self, open_store: OpenStore) -> None:
         async with open_store(lease_s=_EXPIRED) as first, open_store() as second:
-            await first.use_embedder(MODEL, DIMENSION)
+            await first.set_embedder(MODEL, DIMENSION)
             await publish(first, document("a", "One."))
-            assert await first.begin_deriving()
+            assert await first.acquire_derivation_lease()
             await first.begin_reembedding(_NEXT, DIMENSION)
             await embed(first, _NEXT)
             await second.purge()

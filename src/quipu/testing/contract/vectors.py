@@ -31,7 +31,7 @@ _CHUNK = _FACTS.chunks[0].chunk.id
 
 
 async def _embedded(store: Store, *documents: DocumentFacts) -> None:
-    await store.use_embedder(MODEL, DIMENSION)
+    await store.set_embedder(MODEL, DIMENSION)
     await publish(store, *documents)
     await embed(store)
 
@@ -42,7 +42,7 @@ async def _rows(view: ReadView, space: VectorSpace) -> list[int]:
 
 
 async def _gone(view: ReadView, space: VectorSpace, revision: int) -> list[int] | None:
-    gone = await view.vectors_gone(space, revision)
+    gone = await view.deleted_vector_rows(space, revision)
     return None if gone is None else [int(each) for each in gone]
 
 
@@ -59,9 +59,9 @@ class Vectors:
     async def test_without_an_embedder_nothing_waits(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await publish(store, _FACTS)
-            assert await store.stale_texts(MODEL, 10) == {}
+            assert await store.texts_without_vector(MODEL, 10) == {}
             async with store.view() as view:
-                assert await view.stale() == ()
+                assert await view.stale_notes() == ()
                 assert [await view.vector_dimension(space) for space in VectorSpace] == [0] * len(VectorSpace)
                 assert [await _rows(view, space) for space in VectorSpace] == [[]] * len(VectorSpace)
                 assert await view.vector_rows(VectorSpace.CHUNK, [_CHUNK]) == {}
@@ -69,25 +69,27 @@ class Vectors:
     async def test_every_text_waits_until_it_has_its_vector(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await publish(store, _FACTS)
-            await store.use_embedder(MODEL, DIMENSION)
+            await store.set_embedder(MODEL, DIMENSION)
             async with store.view() as view:
                 assert (await view.counts()).stale_vectors == 4
-                assert any("4" in note and "vector" in note for note in await view.stale())
-            assert len(await store.stale_texts(MODEL, 3)) == 3
-            assert await store.stale_texts("another model", 10) == {}
+                assert any("4" in note and "vector" in note for note in await view.stale_notes())
+            assert len(await store.texts_without_vector(MODEL, 3)) == 3
+            assert await store.texts_without_vector("another model", 10) == {}
             assert await embed(store) == _TEXTS
-            assert await store.stale_texts(MODEL, 10) == {}
+            assert await store.texts_without_vector(MODEL, 10) == {}
             async with store.view() as view:
                 counts = await view.counts()
                 assert (counts.vectors, counts.stale_vectors) == (4, 0)
-                assert await view.stale() == ()
+                assert await view.stale_notes() == ()
             assert await store.verify() == []
 
     async def test_vectors_are_read_back_as_they_were_written(self, open_store: OpenStore) -> None:
         async with open_store() as store:
-            await store.use_embedder(MODEL, DIMENSION)
+            await store.set_embedder(MODEL, DIMENSION)
             await publish(store, _FACTS)
-            hash_by_text = {text: text_hash for text_hash, text in (await store.stale_texts(MODEL, 10)).items()}
+            hash_by_text = {
+                text: text_hash for text_hash, text in (await store.texts_without_vector(MODEL, 10)).items()
+            }
             await embed(store)
             expected = {text: floats(vector(text_hash).data) for text, text_hash in hash_by_text.items()}
             async with store.view() as view:
@@ -144,7 +146,7 @@ class Vectors:
             async with store.view() as view:
                 assert await _rows(view, VectorSpace.CHUNK) == rows
             await publish(store, documents[0])
-            assert await store.stale_texts(MODEL, 10) == {}
+            assert await store.texts_without_vector(MODEL, 10) == {}
 
     async def test_equal_texts_of_different_kinds_have_rows_of_their_own(self, open_store: OpenStore) -> None:
         async with open_store() as store:
@@ -197,7 +199,7 @@ class Vectors:
                 start = view.revision
                 rows = await _rows(view, VectorSpace.ENTITY)
             await publish(store, document("b", passage("x", entity("Acre", description="A port."), entity("Venice"))))
-            assert sorted((await store.stale_texts(MODEL, 10)).values()) == ["Acre\nA port.", "x"]
+            assert sorted((await store.texts_without_vector(MODEL, 10)).values()) == ["Acre\nA port.", "x"]
             await embed(store)
             async with store.view() as view:
                 gone = await _gone(view, VectorSpace.ENTITY, start)
@@ -208,9 +210,9 @@ class Vectors:
 
     async def test_a_vector_nobody_waits_for_is_ignored(self, open_store: OpenStore) -> None:
         async with open_store() as store:
-            await store.use_embedder(MODEL, DIMENSION)
+            await store.set_embedder(MODEL, DIMENSION)
             await publish(store, document("a", "One."))
-            (wanted,) = await store.stale_texts(MODEL, 10)
+            (wanted,) = await store.texts_without_vector(MODEL, 10)
             await publish(store, document("a", "Two."))
             late = [vector(wanted), vector("0" * 32)]
             await store.commit(Delta(vectors=late))
@@ -228,37 +230,37 @@ class Vectors:
     async def test_another_embedder_is_refused_with_the_remedy(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             assert await store.embedder() is None
-            await store.use_embedder(MODEL, DIMENSION)
-            await store.use_embedder(MODEL, DIMENSION)
+            await store.set_embedder(MODEL, DIMENSION)
+            await store.set_embedder(MODEL, DIMENSION)
             await store.commit(Delta(enqueue=[source("a")]))
             for identity, dimension in ((_NEXT, DIMENSION), (MODEL, _NEXT_DIMENSION)):
                 with pytest.raises(Mismatch) as caught:
-                    await store.use_embedder(identity, dimension)
+                    await store.set_embedder(identity, dimension)
                 assert "quipu reembed" in caught.value.remedy
         async with open_store() as store:
             with pytest.raises(Mismatch):
-                await store.use_embedder(_NEXT, _NEXT_DIMENSION)
+                await store.set_embedder(_NEXT, _NEXT_DIMENSION)
             assert await store.embedder() == (MODEL, DIMENSION)
 
     async def test_an_index_that_holds_nothing_takes_any_embedder(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await _embedded(store, _FACTS)
             await remove(store, "a")
-            await store.use_embedder(MODEL, _NEXT_DIMENSION)
-            await store.use_embedder(_NEXT, _NEXT_DIMENSION)
+            await store.set_embedder(MODEL, _NEXT_DIMENSION)
+            await store.set_embedder(_NEXT, _NEXT_DIMENSION)
             await publish(store, _FACTS)
             assert await embed(store, _NEXT, _NEXT_DIMENSION) == _TEXTS
-            assert await store.stale_texts(MODEL, 10) == {}
+            assert await store.texts_without_vector(MODEL, 10) == {}
             assert await store.verify() == []
 
     async def test_of_two_embedders_that_come_at_once_the_first_to_add_something_stays(
         self, open_store: OpenStore
     ) -> None:
         async with open_store() as first, open_store() as second:
-            await asyncio.gather(first.use_embedder(MODEL, DIMENSION), second.use_embedder(_NEXT, _NEXT_DIMENSION))
+            await asyncio.gather(first.set_embedder(MODEL, DIMENSION), second.set_embedder(_NEXT, _NEXT_DIMENSION))
             outcomes = await asyncio.gather(publish(first, _FACTS), publish(second, _FACTS), return_exceptions=True)
             assert sorted(str(type(each).__name__) for each in outcomes) == ["CommitResult", "Mismatch"]
-            n_waiting = [len(await first.stale_texts(each, 100)) for each in (MODEL, _NEXT)]
+            n_waiting = [len(await first.texts_without_vector(each, 100)) for each in (MODEL, _NEXT)]
             assert sorted(n_waiting) == [0, len(_TEXTS)]
 
     async def test_a_second_set_is_built_beside_the_live_one(self, open_store: OpenStore) -> None:
@@ -287,9 +289,9 @@ class Vectors:
                 # Whoever followed the first set rebuilds once; two views of one revision never differ.
                 assert view.revision > start
                 assert await _gone(view, VectorSpace.CHUNK, view.revision) == []
-            await store.use_embedder(_NEXT, _NEXT_DIMENSION)
+            await store.set_embedder(_NEXT, _NEXT_DIMENSION)
             with pytest.raises(Mismatch):
-                await store.use_embedder(MODEL, DIMENSION)
+                await store.set_embedder(MODEL, DIMENSION)
             assert await store.verify() == []
 
     async def test_the_swap_gives_the_state_of_an_index_that_never_knew_another_model(
@@ -302,7 +304,7 @@ class Vectors:
             await store.finish_reembedding(_NEXT)
             swapped = await dump(store)
         async with open_store("new") as store:
-            await store.use_embedder(_NEXT, _NEXT_DIMENSION)
+            await store.set_embedder(_NEXT, _NEXT_DIMENSION)
             await publish(store, _FACTS)
             await embed(store, _NEXT, _NEXT_DIMENSION)
             assert await dump(store) == swapped
@@ -315,7 +317,7 @@ class Vectors:
             assert await embed(store) == ["One."]
             async with store.view() as view:
                 assert len(await _rows(view, VectorSpace.CHUNK)) == 2
-                assert ((await view.counts()).stale_vectors, await view.stale()) == (0, ())
+                assert ((await view.counts()).stale_vectors, await view.stale_notes()) == (0, ())
             await remove(store, "a")
             assert await embed(store, _NEXT, _NEXT_DIMENSION) == ["One."]
             await store.finish_reembedding(_NEXT)
@@ -327,7 +329,7 @@ class Vectors:
         async with open_store() as store:
             await _embedded(store, _FACTS)
             await store.begin_reembedding(_NEXT, _NEXT_DIMENSION)
-            some = await store.stale_texts(_NEXT, 2)
+            some = await store.texts_without_vector(_NEXT, 2)
             await store.commit(Delta(vectors=[vector(each, _NEXT, _NEXT_DIMENSION) for each in some]))
         async with open_store() as store:
             await store.begin_reembedding(_NEXT, _NEXT_DIMENSION)
@@ -340,7 +342,7 @@ class Vectors:
             await _embedded(store, _FACTS)
             await store.begin_reembedding("tests/unfinished", 3)
             await store.begin_reembedding(_NEXT, _NEXT_DIMENSION)
-            assert await store.stale_texts("tests/unfinished", 10) == {}
+            assert await store.texts_without_vector("tests/unfinished", 10) == {}
             await embed(store, _NEXT, _NEXT_DIMENSION)
             await store.finish_reembedding(_NEXT)
             assert await store.verify() == []
@@ -358,7 +360,7 @@ class Vectors:
             await _embedded(store, _FACTS)
             with pytest.raises(QuipuError):
                 await store.begin_reembedding(MODEL, DIMENSION + 1)
-            await store.use_embedder(MODEL, DIMENSION)
+            await store.set_embedder(MODEL, DIMENSION)
 
     async def test_what_was_never_begun_cannot_be_finished(self, open_store: OpenStore) -> None:
         async with open_store() as store:
@@ -382,4 +384,4 @@ class Vectors:
         async with open_store() as store:
             await store.commit(Delta(enqueue=[source("a"), source("b")]))
             async with store.view() as view:
-                assert any("2" in note and "document" in note for note in await view.stale())
+                assert any("2" in note and "document" in note for note in await view.stale_notes())

@@ -96,7 +96,7 @@ class LocalVectors:
         _check_dimension(len(query), scope.state.table.dimension)
         return await _in_thread_if(len(scope) > _THREAD_ROWS, lambda: score_all(scope, query))
 
-    async def alike(
+    async def similar_pairs(
         self, view: ReadView, space: VectorSpace, ids: Sequence[str], *, min_score: float
     ) -> list[SimilarPair]:
         """Return every pair of one of `ids` with any other id of the view whose cosine is at least `min_score`."""
@@ -129,7 +129,7 @@ class LocalVectors:
     async def _scope(self, view: ReadView, space: VectorSpace) -> SearchScope:
         async with self._locks[space]:
             state = await self._state_at(view, space)
-        rows = None if view.filter.is_empty() else await view.vectors_allowed(space)
+        rows = None if view.filter.is_empty() else await view.allowed_vector_rows(space)
         return SearchScope(state=state, allowed=state.table.locate(rows) if rows is not None else None)
 
     async def _state_at(self, view: ReadView, space: VectorSpace) -> SpaceState:
@@ -221,7 +221,7 @@ async def _advance(view: ReadView, space: VectorSpace, state: SpaceState) -> Spa
     The last newest row is read again with the new ones. If it is equal, the state belongs to this store and its current
     embedder.
     """
-    deleted = await view.vectors_gone(space, state.revision)
+    deleted = await view.deleted_vector_rows(space, state.revision)
     if deleted is None:
         return None
     remaining = state.without(deleted)

@@ -45,15 +45,15 @@ async def test_all_of_a_new_hierarchy_is_told_and_nothing_of_it_again(guilds: De
     assert before.cost.n_calls == 0 < before.cost.n_texts
     report = await refresh(guilds)
     found = await aggregates(guilds)
-    assert (report.n_made, report.n_kept, report.failed, report.stopped) == (len(found), 0, (), "")
+    assert (report.n_built, report.n_unchanged, report.failed, report.stopped) == (len(found), 0, (), "")
     state = await _state(guilds)
     assert (state.freshness, state.n_items, state.n_stale) == (Freshness.FRESH, len(found), 0)
-    assert state.holds == f"{len(found)} aggregates in 2 layers"
+    assert state.contents == f"{len(found)} aggregates in 2 layers"
     assert (await told(guilds)).keys() == found.keys()
     assert await guilds.store.verify() == []
     lines = await dump(guilds)
     again = await refresh(guilds)
-    assert (again.n_made, again.n_kept) == (0, len(found))
+    assert (again.n_built, again.n_unchanged) == (0, len(found))
     assert await dump(guilds) == lines
 
 
@@ -197,7 +197,7 @@ async def test_under_a_filter_only_what_is_told_of_allowed_documents_is_shown(gu
 async def test_few_entities_have_a_root_alone_and_one_has_nothing(context: DerivationContext) -> None:
     await publish(context, document("one", passage("Ada.", entity("Ada"))))
     report = await refresh(context)
-    assert (report.n_made, await aggregates(context)) == (0, {})
+    assert (report.n_built, await aggregates(context)) == (0, {})
     assert (await _state(context)).freshness is Freshness.FRESH
     await publish(
         context, document("two", passage("Bo met Cy.", entity("Bo"), entity("Cy"), relation("Bo", "Cy", "Met.")))
@@ -240,9 +240,9 @@ async def test_another_embedder_makes_the_hierarchy_stale(guilds: DerivationCont
     await refresh(guilds)
     async with guilds.store.view() as view:
         (made,) = (await view.derivations()).values()
-    await guilds.store.commit(Delta(made=[replace(made, identity="hierarchy/1 other")]))
+    await guilds.store.commit(Delta(derivations=[replace(made, identity="hierarchy/1 other")]))
     assert (await _state(guilds)).freshness is Freshness.STALE
-    assert (await refresh(guilds)).n_made == len(await aggregates(guilds))
+    assert (await refresh(guilds)).n_built == len(await aggregates(guilds))
 
 
 async def test_dropped_it_leaves_nothing(guilds: DerivationContext) -> None:

@@ -39,13 +39,13 @@ async def test_each_aggregate_costs_a_call_and_so_does_each_relation_over_its_al
     report = await refresh(with_model(guilds, llm))
     found = await aggregates(guilds)
     assert (len(llm.about_aggregates), len(llm.about_relations)) == (len(found), n_cut)
-    assert report.n_calls == report.n_made + n_cut == len(found) + n_cut
+    assert report.n_calls == report.n_built + n_cut == len(found) + n_cut
     assert n_cut > 0
     reports = await told(guilds)
     assert {each.model for each in reports.values()} == {"fake/narrator aggregate/1"}
     assert {each.model for each in await between(guilds)} == {"fake/narrator aggregate/1", EXTRACTIVE}
     assert (await refresh(with_model(guilds, llm))).n_calls == 0
-    assert (await refresh(guilds)).n_made == 0, "what a model wrote stands where there is none"
+    assert (await refresh(guilds)).n_built == 0, "what a model wrote stands where there is none"
     assert await guilds.store.verify() == []
 
 
@@ -83,8 +83,8 @@ async def test_only_what_changed_is_asked_again(guilds: DerivationContext) -> No
     report = await refresh(with_model(guilds, llm))
     after = await told(guilds)
     changed = {name for name, each in after.items() if each.title != getattr(before.get(name), "title", "")}
-    assert len(llm.about_aggregates) == len(changed) == report.n_made < len(after) / 2
-    assert report.n_kept == len(after) - len(changed)
+    assert len(llm.about_aggregates) == len(changed) == report.n_built < len(after) / 2
+    assert report.n_unchanged == len(after) - len(changed)
 
 
 async def test_equal_names_merge_nothing(guilds: DerivationContext) -> None:
@@ -104,13 +104,13 @@ async def test_where_no_call_is_made_any_more_the_rest_waits_and_is_made_up_for(
     llm = Narrator()
     llm.reply = lambda _: error if len(llm.requests) > 5 else None
     seen: list[int] = []
-    report = await refresh(replace(with_model(guilds, llm), on_event=lambda each: seen.append(each.done)))  # type: ignore[union-attr]
+    report = await refresh(replace(with_model(guilds, llm), on_event=lambda each: seen.append(each.n_done)))  # type: ignore[union-attr]
     assert report.stopped == str(error)
     assert seen[-1] == 5
-    assert (report.n_made, len(await told(guilds))) == (5, 5)
+    assert (report.n_built, len(await told(guilds))) == (5, 5)
     assert len(await between(guilds)) > 0
     healed = await refresh(with_model(guilds, Narrator()))
-    assert (healed.stopped, healed.n_made) == ("", len(await aggregates(guilds)) - 5)
+    assert (healed.stopped, healed.n_built) == ("", len(await aggregates(guilds)) - 5)
 
 
 async def test_relations_no_call_was_left_for_wait_and_are_made_up_for(guilds: DerivationContext) -> None:
@@ -134,7 +134,7 @@ async def test_a_relation_is_not_asked_for_before_both_its_ends_are_told(guilds:
     llm.reply = lambda _: Overloaded("Busy.") if len(llm.requests) == 1 else None
     report = await refresh(with_model(guilds, llm))
     assert "one of its ends could not be told" in {why for _, why in report.failed}
-    assert (report.n_made, report.n_kept) == (len(await told(guilds)), 0)
+    assert (report.n_built, report.n_unchanged) == (len(await told(guilds)), 0)
     assert all(material_of(each).count("- Guild ") >= 2 for each in llm.about_relations)
     await refresh(with_model(guilds, llm))
     assert all(material_of(each).count("- Guild ") >= 2 for each in llm.about_relations)
@@ -151,7 +151,7 @@ async def test_one_that_fails_leaves_those_above_it_untold_until_it_does_not(gui
     untold = found.keys() - (await told(guilds)).keys()
     assert {found[each].parent for each in untold} <= untold | {""}
     healed = await refresh(with_model(guilds, Narrator()))
-    assert (healed.failed, healed.n_made) == ((), len(untold))
+    assert (healed.failed, healed.n_built) == ((), len(untold))
 
 
 @pytest.mark.parametrize("reply", ["I cannot say.", '{"name": "", "description": "x"}', Refused("No.")])
@@ -242,14 +242,14 @@ async def test_made_anew_the_model_tells_of_everything_again(guilds: DerivationC
     first = await dump(guilds)
     llm = Narrator()
     report = await refresh(with_model(guilds, llm), rebuild=True)
-    assert report.n_calls == len(llm.requests) > report.n_made == len(await aggregates(guilds))
+    assert report.n_calls == len(llm.requests) > report.n_built == len(await aggregates(guilds))
     assert await dump(guilds) == first
 
 
 async def test_progress_counts_up_to_all_there_is(guilds: DerivationContext) -> None:
     seen: list[tuple[int, int]] = []
     llm = Narrator()
-    events = replace(with_model(guilds, llm), on_event=lambda each: seen.append((each.done, each.total)))  # type: ignore[union-attr]
+    events = replace(with_model(guilds, llm), on_event=lambda each: seen.append((each.n_done, each.n_total)))  # type: ignore[union-attr]
     await refresh(events)
     assert seen[-1] == (len(llm.requests), len(llm.requests))
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)

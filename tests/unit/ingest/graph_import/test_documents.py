@@ -35,7 +35,7 @@ def _graph(
         entities=(ExtractedEntity(name="Kober", type="Person", description="A classicist."),),
         relations=(ExtractedRelation(source="Kober", target="Linear B", description="studied", weight=weight),),
     )
-    return ImportedGraph(identity=identity, documents=(source,), recordings={"d1": recording})
+    return ImportedGraph(identity=identity, documents=(source,), extractions={"d1": recording})
 
 
 def _recipe() -> IngestConfig:
@@ -83,7 +83,7 @@ async def test_a_document_that_cannot_be_read_fails_alone(tmp_path: Path) -> Non
     store = await _open(tmp_path)
     empty = SourceDocument(id="d0", title="", data=b"", media_type="application/pdf", source="d0")
     graph = ImportedGraph(
-        identity="recorded/1 a", documents=(empty, *_graph().documents), recordings=_graph().recordings
+        identity="recorded/1 a", documents=(empty, *_graph().documents), extractions=_graph().extractions
     )
     done = await import_documents(graph, store, _recipe(), ignore_event)
     assert done.n_added == 1

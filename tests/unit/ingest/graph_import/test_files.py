@@ -47,11 +47,11 @@ def test_a_folder_is_read_with_texts_records_communities_and_reports(tmp_path: P
     assert [(source.id, source.title, source.data.decode()) for source in graph.documents] == [
         ("d1", "Scripts", TEXT["text"])
     ]
-    assert graph.recordings["d1"].entities == (
+    assert graph.extractions["d1"].entities == (
         ExtractedEntity(name="Alice Kober", type="Person", description="A classicist."),
         ExtractedEntity(name="Linear B", type="Other"),
     )
-    assert graph.recordings["d1"].relations == (
+    assert graph.extractions["d1"].relations == (
         ExtractedRelation(source="Alice Kober", target="Linear B", keywords=("study", "script"), weight=3.0),
         ExtractedRelation(
             source="Alice Kober",
@@ -69,7 +69,7 @@ def test_a_folder_is_read_with_texts_records_communities_and_reports(tmp_path: P
 
 def test_text_and_record_may_stand_in_one_line(tmp_path: Path) -> None:
     graph = read_graph([_write(tmp_path, "all.jsonl", {**RECORD, **TEXT})])
-    assert len(graph.documents) == len(graph.recordings) == 1
+    assert len(graph.documents) == len(graph.extractions) == 1
 
 
 def test_the_identity_follows_what_is_recorded_and_not_the_order_of_lines(tmp_path: Path) -> None:
@@ -88,15 +88,15 @@ def test_names_all_in_capitals_become_what_the_text_writes(tmp_path: Path) -> No
     text = {"id": "d1", "text": "Alice Kober read linear b. NASA did not."}
     communities = {"community": "c", "level": 0, "entities": ["ALICE KOBER", "SIGN GROUPS"]}
     graph = read_graph([_write(tmp_path, "all.jsonl", text, record, communities)])
-    assert [entity.name for entity in graph.recordings["d1"].entities] == ["Alice Kober", "NASA", "linear b"]
-    assert graph.recordings["d1"].relations[0].target == "Sign Groups"
+    assert [entity.name for entity in graph.extractions["d1"].entities] == ["Alice Kober", "NASA", "linear b"]
+    assert graph.extractions["d1"].relations[0].target == "Sign Groups"
     assert graph.communities[0].entities == ("Alice Kober", "Sign Groups")
 
 
 def test_names_in_mixed_case_stay_as_they_are(tmp_path: Path) -> None:
     record = {"id": "d1", "entities": ["Alice Kober", "LINEAR B"]}
     graph = read_graph([_write(tmp_path, "all.jsonl", {"id": "d1", "text": "linear b"}, record)])
-    assert [entity.name for entity in graph.recordings["d1"].entities] == ["Alice Kober", "LINEAR B"]
+    assert [entity.name for entity in graph.extractions["d1"].entities] == ["Alice Kober", "LINEAR B"]
 
 
 @pytest.mark.parametrize(
@@ -162,11 +162,11 @@ def test_triples_that_are_not_whole_are_left_out_and_told(tmp_path: Path) -> Non
     record = {**RECORD, "triples": [["Alice", "knew"], ["Alice", " ", "Bob"], ["Alice", "met", "Bob"]]}
     file = _write(tmp_path, "graph.jsonl", TEXT, record)
     graph = read_graph([file])
-    assert graph.left_out == (
+    assert graph.omissions == (
         f'{file}, line 2: ["Alice", "knew"] is no triple',
         f'{file}, line 2: ["Alice", "", "Bob"] is no triple',
     )
-    assert [each.target for each in graph.recordings["d1"].relations] == ["Linear B", "Bob"]
+    assert [each.target for each in graph.extractions["d1"].relations] == ["Linear B", "Bob"]
 
 
 def test_of_a_relation_with_itself_the_entity_stays_and_the_rest_is_told(tmp_path: Path) -> None:
@@ -174,12 +174,12 @@ def test_of_a_relation_with_itself_the_entity_stays_and_the_rest_is_told(tmp_pat
     record = {"id": "d1", "entities": ["Linear B"], "relations": relations}
     file = _write(tmp_path, "graph.jsonl", TEXT, record)
     graph = read_graph([file])
-    assert graph.recordings["d1"].entities == (
+    assert graph.extractions["d1"].entities == (
         ExtractedEntity(name="Linear B", type=OTHER_TYPE),
         ExtractedEntity(name="Knossos", type=UNKNOWN_TYPE),
     )
-    assert graph.recordings["d1"].relations == ()
-    assert graph.left_out == (
+    assert graph.extractions["d1"].relations == ()
+    assert graph.omissions == (
         f'{file}, line 2: "Linear B" is related to itself',
         f'{file}, line 2: "Knossos" is related to itself',
     )

@@ -47,7 +47,7 @@ def write(folder: Path, *lines: object) -> Path:
 
 def claims_of(folder: Path, *claims: object) -> tuple[ImportedClaim, ...]:
     """Return what is read of the claims of a passage."""
-    return read_graph([write(folder, {**TEXT, "claims": claims})]).recordings["p1"].claims
+    return read_graph([write(folder, {**TEXT, "claims": claims})]).extractions["p1"].claims
 
 
 def test_a_claim_is_read_with_all_that_is_said_of_it(tmp_path: Path) -> None:
@@ -79,9 +79,9 @@ def test_a_covariate_that_stands_alone_is_a_claim_of_its_passage(tmp_path: Path)
     listed = claims_of(tmp_path, COVARIATE, other)
     alone = write(tmp_path, TEXT, COVARIATE, other)
     graph = read_graph([alone])
-    assert graph.recordings == read_recordings(alone)
-    assert [each.claim.subject for each in graph.recordings["p1"].claims] == ["Genoa", "Venice"]
-    assert graph.recordings["p1"].claims == listed
+    assert graph.extractions == read_recordings(alone)
+    assert [each.claim.subject for each in graph.extractions["p1"].claims] == ["Genoa", "Venice"]
+    assert graph.extractions["p1"].claims == listed
     for broken, message in (
         ({**COVARIATE, "status": "maybe"}, "line 2: `status` should be '', 'true', 'false' or 'suspected'"),
         ({**COVARIATE, "text_unit_id": None}, "line 2: `text_unit_id` should be a text that is not empty"),
@@ -96,8 +96,8 @@ def test_lines_of_claims_add_up_and_the_same_claim_is_one(tmp_path: Path) -> Non
     one, other = {"id": "p1", "claims": [CLAIM, venice, CLAIM]}, {"id": "p1", "claims": [CLAIM]}
     for lines in ((other, {"id": "p1", "claims": [venice]}), (one,), (one, other)):
         file = write(tmp_path, TEXT, *lines)
-        assert read_graph([file]).recordings == read_recordings(file)
-        assert [each.claim.subject for each in read_graph([file]).recordings["p1"].claims] == ["Genoa", "Venice"]
+        assert read_graph([file]).extractions == read_recordings(file)
+        assert [each.claim.subject for each in read_graph([file]).extractions["p1"].claims] == ["Genoa", "Venice"]
 
 
 def test_claims_may_stand_in_a_line_of_their_own(tmp_path: Path) -> None:
@@ -107,8 +107,8 @@ def test_claims_may_stand_in_a_line_of_their_own(tmp_path: Path) -> None:
     )
     for lines in ((claims, record), (record, claims), ({**record, **claims},)):
         file = write(tmp_path, TEXT, *lines)
-        assert read_graph([file]).recordings == read_recordings(file) == {"p1": whole}
-    assert read_graph([write(tmp_path, TEXT, claims)]).recordings["p1"].claims == whole.claims
+        assert read_graph([file]).extractions == read_recordings(file) == {"p1": whole}
+    assert read_graph([write(tmp_path, TEXT, claims)]).extractions["p1"].claims == whole.claims
     for read in (read_recordings, lambda file: read_graph([file])):
         with pytest.raises(InvalidInput, match="line 3: 'p1' is recorded a second time"):
             read(write(tmp_path, TEXT, record, {**record, **claims}))
@@ -156,8 +156,8 @@ def test_a_claim_that_says_nothing_is_left_out_and_told(tmp_path: Path) -> None:
     broken = {"subject_id": "and then he said", "object_id": None, "type": None, "description": None, "status": None}
     file = write(tmp_path, {**TEXT, "claims": [broken, CLAIM]})
     graph = read_graph([file])
-    assert graph.recordings["p1"].claims == (ImportedClaim(claim=FOUND),)
-    assert graph.left_out == (f'{file}, line 1: a claim about "and then he said" has no description and no type',)
+    assert graph.extractions["p1"].claims == (ImportedClaim(claim=FOUND),)
+    assert graph.omissions == (f'{file}, line 1: a claim about "and then he said" has no description and no type',)
 
 
 @pytest.mark.parametrize("subject", ["NONE", "null", "-", None, " ", "..."])
@@ -165,8 +165,8 @@ def test_a_claim_that_names_nobody_is_left_out_and_told(tmp_path: Path, subject:
     row = {"id": "c1", "text_unit_id": "p1", "subject_id": subject, "type": "WAR CRIMES"}
     file = write(tmp_path, {**TEXT, "claims": [{**CLAIM, "subject": subject}, CLAIM]}, row)
     graph = read_graph([file])
-    assert graph.recordings["p1"].claims == (ImportedClaim(claim=FOUND),)
-    assert graph.left_out == (
+    assert graph.extractions["p1"].claims == (ImportedClaim(claim=FOUND),)
+    assert graph.omissions == (
         f'{file}, line 1: the claim "Genoa burned it." has no subject',
         f'{file}, line 2: the claim "WAR CRIMES" has no subject',
     )
@@ -174,7 +174,7 @@ def test_a_claim_that_names_nobody_is_left_out_and_told(tmp_path: Path, subject:
 
 def test_names_all_in_capitals_become_what_the_text_writes(tmp_path: Path) -> None:
     claim = {**CLAIM, "subject": "GENOA", "object": "TYRE"}
-    (recorded,) = read_graph([write(tmp_path, {**TEXT, "entities": ["ACRE"], "claims": [claim]})]).recordings.values()
+    (recorded,) = read_graph([write(tmp_path, {**TEXT, "entities": ["ACRE"], "claims": [claim]})]).extractions.values()
     assert [(each.claim.subject, each.claim.object) for each in recorded.claims] == [("Genoa", "Tyre")]
 
 

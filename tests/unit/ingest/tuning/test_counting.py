@@ -15,7 +15,7 @@ def test_types_are_counted_with_names_that_have_them() -> None:
     found = count(ENGLISH)
     by_name = {each.name: each for each in found.types}
     assert "Other" not in by_name
-    assert by_name["Location"].n >= 3 and "Venice" in by_name["Location"].such_as
+    assert by_name["Location"].n >= 3 and "Venice" in by_name["Location"].examples
     assert [each.n for each in found.types] == sorted((each.n for each in found.types), reverse=True)
 
 

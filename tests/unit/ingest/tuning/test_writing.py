@@ -81,7 +81,7 @@ def test_what_it_was_made_from_stands_at_its_head(tmp_path: Path) -> None:
 
 
 def test_counts_stand_beside_types(tmp_path: Path) -> None:
-    counts = (TypeCount(name="Ship", n=1, such_as=("Mari\ngold",)), TypeCount(name="null", n=1_234))
+    counts = (TypeCount(name="Ship", n=1, examples=("Mari\ngold",)), TypeCount(name="null", n=1_234))
     text = file_text(ONTOLOGY, by="rules", counts=counts)
     assert '  Ship: "what sails"  # found 1 time by rules, as Mari gold\n' in text
     assert "# found 1,234 times by rules\n" in text

@@ -9,7 +9,7 @@ async def test_the_names_in_the_question_are_the_low_level_keywords(travels: Lib
     async with travels.view() as view:
         found = await low_level(Query(text="Did Marco Polo return to Venice?"), view)
     assert found.text == "Marco Polo, Venice"
-    assert [(seed.kind, seed.text, [s.id for s in seed.found]) for seed in found.names] == [
+    assert [(seed.kind, seed.text, [s.id for s in seed.matches]) for seed in found.names] == [
         ("name", "Marco Polo", ["marco polo"]),
         ("name", "Venice", ["venice"]),
     ]

@@ -26,7 +26,7 @@ def scored(**scores: float) -> list[Scored]:
 
 async def test_relations_rank_by_what_counts_at_their_ends_then_by_the_others(travels: Library) -> None:
     async with travels.view() as view:
-        topology = await travels.tools.topology.of(view)
+        topology = await travels.tools.topology.open(view)
         ranks = await ranks_of({"kublai khan": 0.5, "dadu": 0.001, "marco polo": 0.002, "paper": 0.2}, topology, view)
         kept = scored(kublai_khan=0.5, paper=0.2)
         relations, isolated = await spread_to_relations(kept, ranks, 5, topology=topology, view=view)
@@ -40,7 +40,7 @@ async def test_relations_rank_by_what_counts_at_their_ends_then_by_the_others(tr
 @pytest.mark.parametrize("k", [0, 1, 2, 3])
 async def test_equal_relations_are_ordered_by_id_also_at_the_cut(travels: Library, k: int) -> None:
     async with travels.view() as view:
-        topology = await travels.tools.topology.of(view)
+        topology = await travels.tools.topology.open(view)
         ranks = np.full(topology.n_entities, 0.1)
         kept = [Scored(id=key, score=0.1) for key in EVERYONE]
         relations, _ = await spread_to_relations(kept, ranks, k, topology=topology, view=view)

@@ -36,7 +36,7 @@ async def _ways(
     Of all walks it is this share: the others are elsewhere. Bob's rank is told by this part of it too high.
     """
     async with library.view() as view:
-        topology = await LocalTopologies(folder / "topology").of(view)
+        topology = await LocalTopologies(folder / "topology").open(view)
         walk = walk_over(topology, Weights(facts=1.0, naming=Naming.ONE))
         reset = np.zeros(walk.n_nodes)
         for key, number in (await view.numbers(NodeKind.ENTITY, list(starts))).items():

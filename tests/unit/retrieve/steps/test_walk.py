@@ -41,7 +41,7 @@ async def test_links_weigh_what_was_asked_for(library: Library, weights: Weights
     await derive(library)
     async with library.view() as view:
         found = await dense(view)
-        topology = await library.tools.topology.of(view)
+        topology = await library.tools.topology.open(view)
         entities = await view.numbers(NodeKind.ENTITY, found.keys)
         chunks = await view.numbers(NodeKind.CHUNK, found.chunks)
     walk = walk_over(topology, weights)

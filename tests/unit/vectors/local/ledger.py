@@ -81,13 +81,13 @@ class LedgerView:
         data = np.stack([one.data for one in found.values()]) if found else np.empty((0, 0), dtype=np.float16)
         return VectorBlock(rows=np.array(list(found), dtype=np.int64), data=data)
 
-    async def vectors_gone(self, space: VectorSpace, revision: int) -> npt.NDArray[np.int64] | None:
+    async def deleted_vector_rows(self, space: VectorSpace, revision: int) -> npt.NDArray[np.int64] | None:
         if revision < self._ledger.gone_since:
             return None
         rows = self._ledger.rows.items() if space is VectorSpace.CHUNK else ()
         return np.array([number for number, row in rows if revision < row.died <= self.revision], dtype=np.int64)
 
-    async def vectors_allowed(self, space: VectorSpace) -> npt.NDArray[np.int64] | None:
+    async def allowed_vector_rows(self, space: VectorSpace) -> npt.NDArray[np.int64] | None:
         if self._allowed is None:
             return None
         return np.array([number for number, row in self.live().items() if self._seen(row)], dtype=np.int64)

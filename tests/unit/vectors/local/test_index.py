@@ -284,6 +284,6 @@ async def test_alike_are_all_pairs_of_some_ids_with_any_other(index: LocalVector
             for other in data
             if one != other and round(float(data[one] @ data[other]), 6) >= 0.6
         }
-        found = await index.alike(view.port(), VectorSpace.CHUNK, asked, min_score=0.6)
+        found = await index.similar_pairs(view.port(), VectorSpace.CHUNK, asked, min_score=0.6)
         assert [((each.first, each.second), each.score) for each in found] == sorted(expected.items())
         assert found
