@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from quipu.engine import Quipu as AsyncQuipu
+from quipu.engine import Quipu
 from quipu.errors import Unavailable
 from quipu.settings import Settings, SettingValue
 from quipu.wiring import open_engine
@@ -23,12 +23,12 @@ T = TypeVar("T")
 
 
 @contextmanager
-def open(index: str | Path | None = None, **settings: SettingValue) -> Iterator["Quipu"]:  # noqa: A001 - as quipu.open
+def open(index: str | Path | None = None, **settings: SettingValue) -> Iterator["BlockingQuipu"]:  # noqa: A001 - as quipu.open
     """Open the index in the directory `index` and close it at the end of the block; see `quipu.open`."""
     loop = _BackgroundLoop()
     try:
         engine = loop.run(open_engine(Settings(index=index, **settings)))
-        twin = Quipu(engine, loop)
+        twin = BlockingQuipu(engine, loop)
         try:
             yield twin
         finally:
@@ -79,24 +79,24 @@ async def _wait_for_others() -> None:
 
 
 def _blocking(
-    method: Callable[Concatenate[AsyncQuipu, P], Coroutine[Any, Any, T]],
-) -> Callable[Concatenate["Quipu", P], T]:
+    method: Callable[Concatenate[Quipu, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate["BlockingQuipu", P], T]:
     """Return the blocking twin of a method of the engine."""
 
     @wraps(method)
-    def twin(self: "Quipu", /, *args: P.args, **options: P.kwargs) -> T:
+    def twin(self: "BlockingQuipu", /, *args: P.args, **options: P.kwargs) -> T:
         return self._run(method(self._engine, *args, **options))
 
     return twin
 
 
 def _iterating(
-    method: Callable[Concatenate[AsyncQuipu, P], AsyncIterator[T]],
-) -> Callable[Concatenate["Quipu", P], Iterator[T]]:
+    method: Callable[Concatenate[Quipu, P], AsyncIterator[T]],
+) -> Callable[Concatenate["BlockingQuipu", P], Iterator[T]]:
     """Return the blocking twin of a method of the engine that yields; closing the index ends it."""
 
     @wraps(method)
-    def twin(self: "Quipu", /, *args: P.args, **options: P.kwargs) -> Iterator[T]:
+    def twin(self: "BlockingQuipu", /, *args: P.args, **options: P.kwargs) -> Iterator[T]:
         iterator = method(self._engine, *args, **options)
         assert isinstance(iterator, AsyncGenerator), "the engine yields from async generators only"
         self._iterators.add(iterator)
@@ -120,51 +120,51 @@ async def _close_all(iterators: set[AsyncGenerator[Any, None]]) -> None:
         await iterators.pop().aclose()
 
 
-class Quipu:
+class BlockingQuipu:
     """One knowledge base, with blocking methods; see `quipu.engine.Quipu`, which promises the same."""
 
-    def __init__(self, engine: AsyncQuipu, loop: _BackgroundLoop) -> None:
+    def __init__(self, engine: Quipu, loop: _BackgroundLoop) -> None:
         self._engine = engine
         self._run = loop.run
         self._iterators: set[AsyncGenerator[Any, None]] = set()  # that have not reached their end
 
     # ---- documents in
 
-    add = _blocking(AsyncQuipu.add)
-    estimate = _blocking(AsyncQuipu.estimate)
-    tune = _blocking(AsyncQuipu.tune)
-    add_text = _blocking(AsyncQuipu.add_text)
-    import_graph = _blocking(AsyncQuipu.import_graph)
-    resume = _blocking(AsyncQuipu.resume)
-    remove = _blocking(AsyncQuipu.remove)
-    cancel = _blocking(AsyncQuipu.cancel)
-    retry = _blocking(AsyncQuipu.retry)
-    refresh = _blocking(AsyncQuipu.refresh)
-    plan = _blocking(AsyncQuipu.plan)
-    drop = _blocking(AsyncQuipu.drop)
-    reembed = _blocking(AsyncQuipu.reembed)
-    purge = _blocking(AsyncQuipu.purge)
+    add = _blocking(Quipu.add)
+    estimate = _blocking(Quipu.estimate)
+    tune = _blocking(Quipu.tune)
+    add_text = _blocking(Quipu.add_text)
+    import_graph = _blocking(Quipu.import_graph)
+    resume = _blocking(Quipu.resume)
+    remove = _blocking(Quipu.remove)
+    cancel = _blocking(Quipu.cancel)
+    retry = _blocking(Quipu.retry)
+    refresh = _blocking(Quipu.refresh)
+    plan = _blocking(Quipu.plan)
+    drop = _blocking(Quipu.drop)
+    reembed = _blocking(Quipu.reembed)
+    purge = _blocking(Quipu.purge)
 
     # ---- answers out
 
-    query = _blocking(AsyncQuipu.query)
-    stream = _iterating(AsyncQuipu.stream)
-    retrieve = _blocking(AsyncQuipu.retrieve)
-    compare = _blocking(AsyncQuipu.compare)
-    explain = _blocking(AsyncQuipu.explain)
-    usage = _blocking(AsyncQuipu.usage)
-    prepare = _blocking(AsyncQuipu.prepare)
+    query = _blocking(Quipu.query)
+    stream = _iterating(Quipu.stream)
+    retrieve = _blocking(Quipu.retrieve)
+    compare = _blocking(Quipu.compare)
+    explain = _blocking(Quipu.explain)
+    usage = _blocking(Quipu.usage)
+    prepare = _blocking(Quipu.prepare)
 
     # ---- looking around
 
-    search = _blocking(AsyncQuipu.search)
-    documents = _blocking(AsyncQuipu.documents)
-    document = _blocking(AsyncQuipu.document)
-    chunk = _blocking(AsyncQuipu.chunk)
-    entity = _blocking(AsyncQuipu.entity)
-    relation = _blocking(AsyncQuipu.relation)
-    report = _blocking(AsyncQuipu.report)
-    status = _blocking(AsyncQuipu.status)
-    verify = _blocking(AsyncQuipu.verify)
-    damage = _blocking(AsyncQuipu.damage)
-    dump = _iterating(AsyncQuipu.dump)
+    search = _blocking(Quipu.search)
+    documents = _blocking(Quipu.documents)
+    document = _blocking(Quipu.document)
+    chunk = _blocking(Quipu.chunk)
+    entity = _blocking(Quipu.entity)
+    relation = _blocking(Quipu.relation)
+    report = _blocking(Quipu.report)
+    status = _blocking(Quipu.status)
+    verify = _blocking(Quipu.verify)
+    damage = _blocking(Quipu.damage)
+    dump = _iterating(Quipu.dump)

@@ -24,6 +24,7 @@ OPTIONAL_IMPORTS = {
 
 # What takes time to import and only some settings need.
 SELDOM_NEEDED = {
+    ("engine", "quipu.engine.estimation"),
     ("engine", "quipu.engine.tuning"),
     ("ingest.local", "quipu.ingest.local.extraction"),
     ("ingest.local.script_rules", "quipu.ingest.local.chinese_names"),

@@ -19,12 +19,12 @@ NAMES = [name for name in vars(engine.Quipu) if not name.startswith("_") and nam
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_method_of_the_engine_has_its_twin(name: str) -> None:
-    twin = inspect.signature(getattr(sync.Quipu, name)).parameters
+    twin = inspect.signature(getattr(sync.BlockingQuipu, name)).parameters
     assert list(twin) == list(inspect.signature(getattr(engine.Quipu, name)).parameters)
 
 
 def test_the_twin_has_nothing_of_its_own() -> None:
-    assert {name for name in vars(sync.Quipu) if not name.startswith("_")} == set(NAMES)
+    assert {name for name in vars(sync.BlockingQuipu) if not name.startswith("_")} == set(NAMES)
 
 
 def test_documents_are_added_and_asked_without_async(tmp_path: Path) -> None:

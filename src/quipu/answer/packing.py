@@ -40,23 +40,25 @@ async def pack_evidence(query: Query, evidence: Evidence, view: ReadView, tokeni
     passages, points and reports may take all of the total. Each section ends at the first text that does not fit, so
     nothing is shown before something that was ranked above it.
     """
-    left = query.budget.total - tokenizer.count(_empty_prompt(query, evidence))
-    budget = min(query.budget.reports, left) if evidence.chunks else left
+    remaining = query.budget.total - tokenizer.count(_empty_prompt(query, evidence))
+    budget = min(query.budget.reports, remaining) if evidence.chunks else remaining
     points, n_point_tokens, dropped_points = await _pack_points(evidence.points, view, budget, tokenizer)
     reports = await _pack_reports(
         evidence.reports, view, budget - n_point_tokens, tokenizer, first_number=1 + len(points)
     )
-    left -= n_point_tokens + reports.n_tokens
-    entities = await _fill(_entity_section(view), evidence.entities, min(query.budget.entities, left), tokenizer)
-    left -= entities.n_tokens
-    relations = await _fill(_relation_section(view), evidence.relations, min(query.budget.relations, left), tokenizer)
-    left -= relations.n_tokens
+    remaining -= n_point_tokens + reports.n_tokens
+    entities = await _fill(_entity_section(view), evidence.entities, min(query.budget.entities, remaining), tokenizer)
+    remaining -= entities.n_tokens
+    relations = await _fill(
+        _relation_section(view), evidence.relations, min(query.budget.relations, remaining), tokenizer
+    )
+    remaining -= relations.n_tokens
     number = 1 + len(points) + len(reports.rows)
-    claim_budget = min(query.budget.relations - relations.n_tokens, left)
+    claim_budget = min(query.budget.relations - relations.n_tokens, remaining)
     claims = await _fill(_claim_section(view), evidence.claims, claim_budget, tokenizer, first_number=number)
-    left -= claims.n_tokens
+    remaining -= claims.n_tokens
     first = number + len(claims.rows)
-    chunks = await _fill(_passage_section(view), evidence.chunks, left, tokenizer, first_number=first)
+    chunks = await _fill(_passage_section(view), evidence.chunks, remaining, tokenizer, first_number=first)
     dropped = [dropped_points, *(part.dropped for part in (reports, entities, relations, claims, chunks))]
     return PackedEvidence(
         points=points,

@@ -132,8 +132,8 @@ class ThoughtFilter:
         self._is_thought = _THOUGHT_START.fullmatch(self._held) is not None
         if self._is_thought or (self._held[0] in "<[◁" and len(self._held) <= _MAX_TAG):
             return ""
-        held, self._held, self._is_over = self._held, "", True
-        return held
+        text, self._held, self._is_over = self._held, "", True
+        return text
 
 
 class SourceListFilter:
@@ -182,9 +182,9 @@ class SourceListFilter:
         return "" if self._may_belong(self._line) else self._out(self._let_go())
 
     def _let_go(self) -> str:
-        held = "".join((*self._block, self._line))
+        text = "".join((*self._block, self._line))
         self._block, self._line, self._has_heading = [], "", False
-        return held
+        return text
 
     def _out(self, text: str) -> str:
         self._is_text = not text.endswith("\n")
@@ -279,9 +279,9 @@ class CitationMarks:
         if not self._held and self._has_gap_within:
             self._space_before_gap = self._space_needed() if self._is_gap else self._space
             self._space, self._is_gap = "", True
-        held, self._held, self._has_gap_within = self._held, "", False
+        text, self._held, self._has_gap_within = self._held, "", False
         self._open.clear()
-        return self._out(held)
+        return self._out(text)
 
     def _close(self, start: int) -> None:
         """Replace the held text from `start` on by its valid numbers, if it is a mark."""

@@ -184,8 +184,8 @@ class WeightedQuestion:
     def share(self, terms: Container[str], *, unless: Container[str] = ()) -> float:
         """Return the share of the total weight that belongs to words in `terms` and not in `unless`, 0 to 1."""
         total = sum(self.weights.values())
-        held = sum(weight for term, weight in self.weights.items() if term in terms and term not in unless)
-        return held / total if total else 0.0
+        matching = sum(weight for term, weight in self.weights.items() if term in terms and term not in unless)
+        return matching / total if total else 0.0
 
     def is_offered_by(self, sentence: QuotableSentence) -> bool:
         """Say whether a sentence holds an answer of the expected kind that the question does not name itself.

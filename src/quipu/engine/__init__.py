@@ -18,8 +18,14 @@ from quipu.engine import lookups
 from quipu.engine.answering import answer_question, find_evidence, search, stream_answer
 from quipu.engine.comparison import compare_strategies
 from quipu.engine.components import Components
-from quipu.engine.estimation import ReadingOptions, estimate_add
-from quipu.engine.ingestion import IngestRun, ModelCheck, collect_sources, ingest_imported_graph, work_until_finished
+from quipu.engine.ingestion import (
+    IngestRun,
+    ModelCheck,
+    ReadingOptions,
+    collect_sources,
+    ingest_imported_graph,
+    work_until_finished,
+)
 from quipu.engine.refresh import RefreshScope, derivation_lease, drop_derivations, refresh_index
 from quipu.engine.status import derivation_states, plan_refresh, read_status
 from quipu.ingest.queue import EnqueueResult, enqueue_documents
@@ -120,6 +126,8 @@ class Quipu:
         Documents are read and cut, but nothing is added. With `n_sample`, the model first reads that many chunks, which
         is paid for; the replies are cached. `options` are `chunking` and `reread`, as in `add`.
         """
+        from quipu.engine.estimation import estimate_add  # noqa: PLC0415 - takes time, and is rarely needed
+
         components = self._components.metered_by(self._components.models.meter.child())
         documents = collect_sources(sources, self._components, root, metadata)
         return await estimate_add(documents, n_sample, components=components, on_event=on_event, **options)
@@ -184,8 +192,7 @@ class Quipu:
             await self._store.commit(Delta(enqueue_removal=ids))  # `resume` completes an interrupted removal
         for start in range(0, len(ids), REMOVE_BATCH):
             await self._store.commit(Delta(remove=ids[start : start + REMOVE_BATCH]))
-            n_removed = min(start + REMOVE_BATCH, len(ids))
-            on_event(Progress(stage="remove", n_done=n_removed, n_total=len(ids)))
+            on_event(Progress(stage="remove", n_done=min(start + REMOVE_BATCH, len(ids)), n_total=len(ids)))
         return RemoveResult(removed=ids, refreshed=await self.refresh(on_event=on_event))
 
     async def cancel(self, ids: Sequence[str]) -> int:
@@ -270,8 +277,8 @@ class Quipu:
 
         A strategy that fails is listed with its error. Raises NotFound for an unknown strategy.
         """
-        names = lookups.unique_ids(strategies)
-        return await compare_strategies(self._query(query, options), names, self.query, self._components, self._states)
+        query, names = self._query(query, options), lookups.unique_ids(strategies)
+        return await compare_strategies(query, names, self.query, self._components, self._states)
 
     async def explain(
         self, /, query: str | Query, *, chunk: str = "", rank: int | None = None, **options: Any
@@ -302,10 +309,10 @@ class Quipu:
         return await answer_question(query, self._components, self._states, on_text)
 
     async def _prepared_query(self, query: str | Query, options: Mapping[str, Any]) -> Query:
-        built = self._query(query, options)
-        if built.auto_refresh:
-            await self.prepare(built)
-        return built
+        prepared = self._query(query, options)
+        if prepared.auto_refresh:
+            await self.prepare(prepared)
+        return prepared
 
     def _query(self, query: str | Query, options: Mapping[str, Any]) -> Query:
         return build_query(self._components.make_query, query, options)
@@ -375,8 +382,7 @@ class Quipu:
         config = components.ingest_config
         await self._model_check.check_if_waiting(self._store, components.models, config.extractor)
         work = await work_until_finished(own_ids, self._store, config, self._working, on_event)
-        scope = RefreshScope(with_derivations=work.stopped is None)
-        refreshed = await self._refresh(components, on_event, scope)
+        refreshed = await self._refresh(components, on_event, RefreshScope(with_derivations=work.stopped is None))
         async with self._store.view() as view:
             finished = await view.documents(sorted(own_ids | work.status_by_document.keys()))
             counts = await view.counts()

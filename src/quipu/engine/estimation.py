@@ -4,7 +4,6 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -30,13 +29,6 @@ from quipu.ports.store import Store
 from quipu.text.formatting import format_count
 
 MAX_DOCUMENTS = 100  # of those read before, from which an estimate is made
-
-
-class ReadingOptions(TypedDict, total=False):
-    """How documents are to be read, as in `add`."""
-
-    chunking: Chunking | None
-    reread: bool
 
 
 async def estimate_add(

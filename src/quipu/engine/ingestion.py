@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from quipu.engine.components import Components, Models
 from quipu.errors import InvalidInput, OverBudget
@@ -15,6 +15,7 @@ from quipu.ingest.documents import IngestConfig
 from quipu.ingest.pipeline import PipelineResult, process_queue
 from quipu.ingest.queue import EnqueueResult
 from quipu.ingest.sources import FoundSource, checked_metadata, find_sources
+from quipu.model.chunking import Chunking
 from quipu.model.document import Document, DocumentStatus, Metadata, SourceDocument
 from quipu.model.event import EventSink
 from quipu.model.results import AddResult, ImportResult, RefreshResult
@@ -34,6 +35,13 @@ _WAITING = (
 _UNFINISHED = (*_WAITING, DocumentStatus.REMOVING)
 
 Source = str | Path | SourceDocument
+
+
+class ReadingOptions(TypedDict, total=False):
+    """How documents are to be read, as in `add`."""
+
+    chunking: Chunking | None
+    reread: bool
 
 
 def collect_sources(
