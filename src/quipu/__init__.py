@@ -110,7 +110,7 @@ _MODULE_BY_NAME = {name: module for module, names in _LAZY.items() for name in n
 
 
 def __getattr__(name: str) -> object:
-    """Import what takes time when it is first used, so that `import quipu` stays quick."""
+    """Import slow modules on first use, so that `import quipu` stays fast."""
     if name == "sync":
         return import_module("quipu.sync")
     if name in _MODULE_BY_NAME:
@@ -122,10 +122,10 @@ def __getattr__(name: str) -> object:
 async def open(  # noqa: A001 -- `quipu.open` is the name users look for
     index: "str | Path | None" = None, **settings: "SettingValue"
 ) -> AsyncIterator["Quipu"]:
-    """Open the index in the directory `index` (made on first use) and close it at the end of the block.
+    """Open the index in the directory `index`, which is created if it does not exist; close it after the block.
 
-    `settings` are fields of Settings; what is not given comes from the environment, quipu.toml or the defaults.
-    Raises InvalidInput for a setting out of range, Mismatch where the index was made with another model.
+    `settings` are fields of Settings. Fields that are not given come from the environment, quipu.toml or the defaults.
+    Raises InvalidInput for an invalid setting, and Mismatch if the index was built with another embedder or schema.
     """
     from quipu.settings import Settings
     from quipu.wiring import open_engine

@@ -1,4 +1,4 @@
-"""Durable: files that take their place complete and on disk, or not at all."""
+"""Atomic files: a file is replaced completely and durably, or not at all."""
 
 import contextlib
 import os
@@ -10,7 +10,10 @@ from typing import BinaryIO
 
 @contextlib.contextmanager
 def replace_atomically(path: Path, unfinished: Path) -> Iterator[BinaryIO]:
-    """Write a file that takes the place of `path` when the block ends well; until then it stands beside it."""
+    """Open `unfinished` for writing; if the block succeeds, flush it to disk and move it to `path`.
+
+    Both paths must be in the same file system. If the block fails, `unfinished` stays and `path` is not changed.
+    """
     with unfinished.open("wb") as file:
         yield file
         file.flush()
@@ -19,13 +22,13 @@ def replace_atomically(path: Path, unfinished: Path) -> Iterator[BinaryIO]:
     if sys.platform != "win32":
         descriptor = os.open(path.parent, os.O_RDONLY)
         try:
-            os.fsync(descriptor)  # makes the new name last through a power failure
+            os.fsync(descriptor)  # makes the new directory entry durable
         finally:
             os.close(descriptor)
 
 
 def remove_files(paths: Iterable[Path]) -> None:
-    """Remove files, as far as the system lets go of them."""
+    """Remove files that exist. A file that Windows refuses to remove because it is mapped is skipped."""
     for path in paths:
-        with contextlib.suppress(PermissionError):  # Windows keeps a mapped file; the next writer removes it
+        with contextlib.suppress(PermissionError):  # the next writer removes it
             path.unlink(missing_ok=True)

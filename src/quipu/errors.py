@@ -1,10 +1,10 @@
-"""The errors callers can act on: one root, one class for each thing a caller can do about it."""
+"""The errors that Quipu raises: one root class, and one class for each reaction of the caller."""
 
 
 class QuipuError(Exception):
-    """Root of every error Quipu raises on purpose.
+    """Root of all errors that Quipu raises on purpose.
 
-    `message` says what is wrong and names the value; `remedy` says what to do about it.
+    `message` says what is wrong and contains the value; `remedy` says how to fix it.
     """
 
     def __init__(self, message: str, *, remedy: str = "") -> None:
@@ -17,11 +17,11 @@ class QuipuError(Exception):
 
 
 class InvalidInput(QuipuError):
-    """A value given by the caller cannot be used: change the value."""
+    """The caller passed an invalid value. Reaction: change the value."""
 
 
 class InvalidDocument(InvalidInput):
-    """One document cannot be read (empty, binary, wrong encoding): mend or leave out the document."""
+    """A document cannot be read: it is empty, binary or damaged. Reaction: repair or exclude the document."""
 
 
 class NotFound(QuipuError):
@@ -29,11 +29,14 @@ class NotFound(QuipuError):
 
 
 class Mismatch(QuipuError):
-    """The index was built with another model, tokenizer or schema: rebuild or open with the old one."""
+    """The index was built with another model, tokenizer or schema. Reaction: rebuild it, or use the former one."""
 
 
 class Stale(QuipuError):
-    """A derivation a query needs is missing: run the command the remedy names. `missing` are their names."""
+    """A derivation that a query needs is missing. Reaction: run the command that the remedy names.
+
+    `missing` are the names of the missing derivations.
+    """
 
     def __init__(self, message: str, *, remedy: str = "", missing: tuple[str, ...] = ()) -> None:
         super().__init__(message, remedy=remedy)
@@ -41,26 +44,26 @@ class Stale(QuipuError):
 
 
 class Busy(QuipuError):
-    """Another process holds the index for writing: wait, or stop that process."""
+    """Another process keeps the index locked for writing. Reaction: wait, or stop that process."""
 
 
 class Unavailable(QuipuError):
-    """An optional library or a service is not there: install or start it."""
+    """An optional library or a service is missing. Reaction: install or start it."""
 
 
 class Corrupt(QuipuError):
-    """The index on disk is damaged or not a Quipu index."""
+    """The index on disk is damaged, or the directory does not contain a Quipu index."""
 
 
 class InvalidDelta(QuipuError):
-    """A change breaks an invariant of the data model; a bug in the code that built it."""
+    """A Delta violates the data model. This is a bug in the code that built it."""
 
 
 class Overloaded(QuipuError):
-    """A service could not answer just now (too many requests, a fault of its own, no reply in time): try again later.
+    """A service failed temporarily (rate limit, server error, timeout). Reaction: try again later.
 
-    `retry_after_s` is how long it asks to be left alone, None where it does not say. `may_cost` is set where the
-    request may have been worked on before (time ran out, the connection broke): it may have to be paid for.
+    `retry_after_s` is the waiting time that the service asked for, None if it did not. `may_cost` is set if the
+    service may have processed the request before the failure (timeout, broken connection) and may charge for it.
     """
 
     def __init__(
@@ -72,13 +75,13 @@ class Overloaded(QuipuError):
 
 
 class TooLong(QuipuError):
-    """A request does not fit the model's context window: send less, or use a model with a larger one."""
+    """A request does not fit the model's context window. Reaction: send less, or use a model with a larger one."""
 
 
 class Refused(QuipuError):
-    """A service will never answer this one request (a filter, a parameter it rejects); others it may.
+    """A service permanently rejects this request (content filter, rejected parameter). Other requests may succeed.
 
-    `may_cost` is set where it came to this only after work that has to be paid for, as with a reply that was withheld.
+    `may_cost` is set if the service rejected it after charged work, for example when it withheld a finished reply.
     """
 
     def __init__(self, message: str, *, remedy: str = "", may_cost: bool = False) -> None:
@@ -87,4 +90,4 @@ class Refused(QuipuError):
 
 
 class OverBudget(QuipuError):
-    """The next call would go over the budget: everything paid for is kept; raise the budget and go on."""
+    """The next call would exceed the budget. Everything paid for is kept. Reaction: raise the budget and continue."""

@@ -1,4 +1,4 @@
-"""Chat: requests, and what makes two of them the same."""
+"""Chat: which fields of a request determine the key of its reply."""
 
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ REQUEST = ChatRequest(
         replace(REQUEST, attempt=1),
     ],
 )
-def test_what_changes_the_reply_changes_the_key(other: ChatRequest) -> None:
+def test_every_field_that_is_sent_changes_the_key(other: ChatRequest) -> None:
     assert other.hash("m") != REQUEST.hash("m")
 
 
@@ -37,11 +37,11 @@ def test_what_changes_the_reply_changes_the_key(other: ChatRequest) -> None:
         replace(REQUEST, subject="Who?"),
     ],
 )
-def test_what_is_never_sent_does_not(other: ChatRequest) -> None:
+def test_fields_that_are_never_sent_do_not_change_the_key(other: ChatRequest) -> None:
     assert other.hash("m") == REQUEST.hash("m")
 
 
-def test_another_model_gives_another_reply() -> None:
+def test_another_model_changes_the_key() -> None:
     assert REQUEST.hash("m") != REQUEST.hash("n")
 
 

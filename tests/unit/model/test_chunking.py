@@ -1,4 +1,4 @@
-"""Tests of the value that says how to cut: what it refuses, its canonical text, rules by pattern."""
+"""Chunking: invalid options are refused, JSON restores the value, rules match by pattern."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ VALUES = (
         ({"method": "semantic", "percentile": 100}, "percentile = 100", "from 1 to 99"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_with_the_value_and_a_remedy(
+def test_an_invalid_option_is_refused_with_the_value_and_a_remedy(
     values: dict[str, Any], complaint: str, remedy: str
 ) -> None:
     with pytest.raises(InvalidInput, match=complaint) as raised:
@@ -42,18 +42,18 @@ def test_what_cannot_be_meant_is_refused_with_the_value_and_a_remedy(
 
 
 @pytest.mark.parametrize("chunking", VALUES)
-def test_the_canonical_text_gives_the_value_back(chunking: Chunking) -> None:
+def test_a_chunking_is_restored_from_its_json(chunking: Chunking) -> None:
     assert chunking_from_json(chunking.to_json()) == chunking
 
 
-def test_the_canonical_text_says_what_is_not_automatic_in_one_order() -> None:
+def test_the_json_contains_only_set_options_with_sorted_keys() -> None:
     fixed = Chunking(method="fixed", overlap=64, max_tokens=512)
     assert fixed.to_json() == '{"max_tokens": 512, "method": "fixed", "overlap": 64}'
-    assert len({each.to_json() for each in VALUES}) == len(VALUES)
+    assert len({chunking.to_json() for chunking in VALUES}) == len(VALUES)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"method": "none"}', '{"size": 3}'])
-def test_a_text_that_is_none_is_damage(text: str) -> None:
+def test_any_other_text_is_reported_as_corrupt(text: str) -> None:
     with pytest.raises(Corrupt, match="cannot be read"):
         chunking_from_json(text)
 

@@ -1,4 +1,4 @@
-"""Tests of the fold: what mentions amount to, in any order."""
+"""The fold: the same mentions give the same result in any order."""
 
 from collections import Counter
 
@@ -33,13 +33,15 @@ from quipu.model.fold import (
         ({"x": 1}, "x"),
     ],
 )
-def test_the_most_frequent_surface_is_the_name_and_ties_go_by_text(surfaces: dict[str, int], name: str) -> None:
+def test_the_most_frequent_spelling_is_the_name_and_ties_are_ordered_by_text(
+    surfaces: dict[str, int], name: str
+) -> None:
     assert display_name(surfaces) == name
     assert display_name(dict(reversed(surfaces.items()))) == name
 
 
 @pytest.mark.parametrize(
-    ("types", "voted"),
+    ("types", "most_common"),
     [
         ({"Unknown": 9}, "Unknown"),
         ({"Unknown": 9, "Other": 1}, "Other"),
@@ -49,12 +51,12 @@ def test_the_most_frequent_surface_is_the_name_and_ties_go_by_text(surfaces: dic
         ({"Other": 9, "Unknown": 9, "Gene": 1}, "Gene"),
     ],
 )
-def test_the_type_most_mentions_give_wins_unless_it_says_nothing(types: dict[str, int], voted: str) -> None:
-    assert most_common_type(types) == voted
-    assert most_common_type(dict(reversed(types.items()))) == voted
+def test_the_most_common_specific_type_wins(types: dict[str, int], most_common: str) -> None:
+    assert most_common_type(types) == most_common
+    assert most_common_type(dict(reversed(types.items()))) == most_common
 
 
-def test_definitions_rank_before_all_else_and_nothing_has_no_rank() -> None:
+def test_definitions_rank_first_and_an_empty_description_has_no_rank() -> None:
     ranks = [description_rank(f"text {n}") for n in range(50)]
     definitions = [description_rank(f"text {n}", is_definition=True) for n in range(50)]
     assert max(definitions) < min(ranks)
@@ -65,20 +67,20 @@ def test_definitions_rank_before_all_else_and_nothing_has_no_rank() -> None:
 
 @settings(derandomize=True, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["", "a", "b", "c", "d", "e", "f", "g", "h"]), st.booleans())), st.randoms())
-def test_descriptions_depend_on_no_order(said: list[tuple[str, bool]], random: object) -> None:
-    ranked = [(description_rank(text, is_definition=first), text) for text, first in said]
+def test_the_join_does_not_depend_on_the_order(described: list[tuple[str, bool]], random: object) -> None:
+    ranked = [(description_rank(text, is_definition=first), text) for text, first in described]
     lines = join_descriptions(distinct_descriptions(ranked)).split("\n")
     assert join_descriptions(distinct_descriptions(ranked[::-1])).split("\n") == lines
     assert join_descriptions(distinct_descriptions(ranked * 2)).split("\n") == lines
     assert len(lines) == len(set(lines)) <= MAX_DESCRIPTIONS
 
 
-def test_a_description_that_is_also_a_definition_is_shown_once() -> None:
+def test_a_description_that_is_also_a_definition_is_joined_once() -> None:
     ranked = [(description_rank("x", is_definition=first), "x") for first in (True, False)]
     assert join_descriptions(distinct_descriptions(ranked)) == "x"
 
 
-def test_descriptions_stop_before_they_grow_too_long_but_one_is_always_shown() -> None:
+def test_the_join_stops_at_the_length_limit_but_contains_at_least_one_description() -> None:
     long = "x" * (MAX_DESCRIPTION_CHARS + 1)
     half = "y" * (MAX_DESCRIPTION_CHARS // 2)
     assert join_descriptions([long, "short"]) == long
@@ -86,7 +88,7 @@ def test_descriptions_stop_before_they_grow_too_long_but_one_is_always_shown() -
     assert join_descriptions([]) == ""
 
 
-def test_the_most_frequent_keywords_are_kept_and_ties_go_by_text() -> None:
+def test_the_most_frequent_keywords_are_returned_and_ties_are_ordered_by_text() -> None:
     many = Counter({f"k{n:02}": 1 for n in range(MAX_KEYWORDS + 2)})
     assert top_keywords({**many, "zz": 2}) == ("zz", *(f"k{n:02}" for n in range(MAX_KEYWORDS - 1)))
     assert top_keywords({}) == ()
@@ -113,18 +115,18 @@ def test_sums_of_weights_are_exact_in_any_order(weights: list[float]) -> None:
         (["x", "y" * (MAX_DESCRIPTION_CHARS - 1)], False),
     ],
 )
-def test_a_join_leaves_out_what_is_one_too_many_or_too_long(ordered: list[str], expected: bool) -> None:
+def test_a_summary_is_needed_if_there_are_too_many_or_too_long_descriptions(ordered: list[str], expected: bool) -> None:
     assert needs_summary(ordered) == expected
 
 
 @settings(deadline=None, derandomize=True)
 @given(st.lists(st.text("ab ", min_size=1, max_size=700), max_size=12, unique=True))
-def test_whether_a_join_leaves_something_out_is_known_from_the_first_few(ordered: list[str]) -> None:
+def test_the_first_descriptions_decide_whether_a_summary_is_needed(ordered: list[str]) -> None:
     assert needs_summary(ordered) == needs_summary(ordered[: MAX_DESCRIPTIONS + 1])
     assert needs_summary(ordered) == (join_descriptions(ordered) != "\n".join(ordered))
 
 
-def test_descriptions_are_known_by_their_words_and_their_order() -> None:
-    hashes = {descriptions_hash(each) for each in (["x", "y"], ["y", "x"], ["xy"], ["x"], ["x", "y", ""])}
+def test_the_hash_depends_on_the_words_and_their_order() -> None:
+    hashes = {descriptions_hash(texts) for texts in (["x", "y"], ["y", "x"], ["xy"], ["x"], ["x", "y", ""])}
     assert len(hashes) == 5
     assert descriptions_hash(["x", "y"]) == descriptions_hash(iter(("x", "y")))

@@ -1,4 +1,4 @@
-"""Tests of questions: a filter takes what people write, and says what it cannot take."""
+"""Queries: a filter accepts lists, and names invalid values."""
 
 import re
 
@@ -10,7 +10,7 @@ from quipu.model.query import Condition, Filter
 _YEAR = Condition(field="year", operator=">", value="1500")
 
 
-def test_parts_of_a_filter_may_be_lists() -> None:
+def test_a_filter_accepts_lists() -> None:
     listed = Filter(documents=["a", "b"], exclude=["c"], where=[_YEAR])  # type: ignore[arg-type]
     same = Filter(documents=("a", "b"), exclude=("c",), where=(_YEAR,))
     assert listed == same
@@ -19,7 +19,7 @@ def test_parts_of_a_filter_may_be_lists() -> None:
 
 
 @pytest.mark.parametrize(
-    "given",
+    "parts",
     [
         {"documents": "letters/1"},
         {"exclude": "letters/1"},
@@ -31,13 +31,13 @@ def test_parts_of_a_filter_may_be_lists() -> None:
         {"where": [{"field": "year"}]},
     ],
 )
-def test_what_a_part_of_a_filter_cannot_hold_is_refused(given: dict[str, object]) -> None:
-    ((part, value),) = given.items()
-    with pytest.raises(InvalidInput, match=f"`{part}`.*{re.escape(repr(value))}.*Write {part}="):
-        Filter(**given)  # type: ignore[arg-type]
+def test_a_filter_part_of_the_wrong_type_is_refused(parts: dict[str, object]) -> None:
+    ((name, value),) = parts.items()
+    with pytest.raises(InvalidInput, match=f"`{name}`.*{re.escape(repr(value))}.*Write {name}="):
+        Filter(**parts)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("value", [["Asia", "Europe"], 1500])
-def test_a_value_that_is_no_text_is_refused(value: object) -> None:
+def test_a_condition_value_that_is_not_a_string_is_refused(value: object) -> None:
     with pytest.raises(InvalidInput, match=f"{re.escape(repr(value))}.*Write value="):
         Condition(field="region", operator="in", value=value)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Usage: what models were asked and what it cost."""
+"""Usage: prices and sums of costs."""
 
 from dataclasses import replace
 
@@ -44,7 +44,7 @@ def test_a_price_is_for_a_million_tokens_rounded_up_to_millionths(price: Price, 
     cached=st.integers(0, 10**6),
     output=st.integers(0, 10**6),
 )
-def test_prices_of_two_digits_have_no_error(cents: int, given_: int, cached: int, output: int) -> None:
+def test_prices_with_two_decimals_are_exact(cents: int, given_: int, cached: int, output: int) -> None:
     cached = min(cached, given_)
     price = Price(input=cents / 100, output=2 * cents / 100, cached=0.0)
     exact = cents * (given_ - cached) + 2 * cents * output
@@ -68,7 +68,7 @@ def test_rows_are_added_field_by_field() -> None:
     assert ROW + FULL == FULL
 
 
-def test_a_total_is_of_all() -> None:
+def test_the_total_is_the_sum_of_all_rows() -> None:
     assert total([FULL, replace(FULL, subject="b.md"), FULL]) == FULL + FULL + FULL
 
 
