@@ -1,1 +1,1 @@
-"""Strings in, strings out: names, words, sentences."""
+"""Text: pure functions on strings for words, names, sentences, questions and the replies of models."""

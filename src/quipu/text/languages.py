@@ -1,4 +1,4 @@
-"""Languages: whether two texts are in different ones, by their scripts and most frequent words; no model."""
+"""Languages: whether two texts are in different languages, by their scripts and most frequent words."""
 
 import unicodedata
 from collections import Counter
@@ -6,12 +6,12 @@ from functools import lru_cache
 
 from quipu.text.words import split_words
 
-SAMPLE = 5_000  # characters of a text that are looked at
-MIN_SHARE = 0.1  # of all words, those frequent in a language, for it to be that one
-KANA_SHARE = 0.05  # of all letters, for Chinese characters to be Japanese
+MAX_SAMPLE_CHARS = 5_000  # the rest of a text is ignored
+MIN_SHARE = 0.1  # least share of a language's frequent words among all words
+KANA_SHARE = 0.05  # a text with a larger share of kana among its letters is Japanese
 
-# The words that tell a language best among those that share its script.
-_FREQUENT = {
+# For each language, the frequent words that distinguish it best from others in the same script.
+_FREQUENT_WORDS = {
     language: frozenset(words.split())
     for language, words in {
         "English": "the of and to is was that for on with as by at from it are were his her not or which has this",
@@ -28,16 +28,17 @@ _FREQUENT = {
 
 
 def languages_differ(first: str, second: str) -> bool:
-    """Say whether two texts are in different languages; no where it cannot be told."""
-    one, other = _tongue(first[:SAMPLE]), _tongue(second[:SAMPLE])
-    if not one[0] or not other[0]:
+    """Return whether two texts are in different languages; False if the language of one is unknown."""
+    script, language = _script_and_language(first[:MAX_SAMPLE_CHARS])
+    other_script, other_language = _script_and_language(second[:MAX_SAMPLE_CHARS])
+    if not script or not other_script:
         return False
-    return one[0] != other[0] or ("" not in (one[1], other[1]) and one[1] != other[1])
+    return script != other_script or ("" not in (language, other_language) and language != other_language)
 
 
 @lru_cache(maxsize=256)
-def _tongue(text: str) -> tuple[str, str]:
-    """Return the script of a text and, of a Latin one, its language, "" where they cannot be told."""
+def _script_and_language(text: str) -> tuple[str, str]:
+    """Return the most frequent script of a text, and its language if the script is Latin; "" for unknown."""
     scripts = Counter(unicodedata.name(letter, "").partition(" ")[0] for letter in text if letter.isalpha())
     if not scripts:
         return "", ""
@@ -49,7 +50,7 @@ def _tongue(text: str) -> tuple[str, str]:
 
 def _latin_language(text: str) -> str:
     forms = split_words(text).forms
-    hits = {language: sum(form in words for form in forms) for language, words in _FREQUENT.items()}
+    hits = {language: sum(form in words for form in forms) for language, words in _FREQUENT_WORDS.items()}
     best = max(sorted(hits), key=lambda language: hits[language])
     is_clear = hits[best] >= MIN_SHARE * len(forms) and list(hits.values()).count(hits[best]) == 1
     return best if is_clear else ""

@@ -1,4 +1,4 @@
-"""Metadata: the values YAML and JSON give, made into the flat values a document carries."""
+"""Metadata: nested values from YAML and JSON as the flat metadata of a document."""
 
 import json
 import math
@@ -7,13 +7,14 @@ from datetime import date
 
 from quipu.model.document import MetadataValue
 
-_MAX_INTEGER = 2**63 - 1  # what databases compare as numbers
+_MAX_INTEGER = 2**63 - 1  # databases cannot compare larger numbers
 
 
 def flatten_metadata(values: Mapping[object, object]) -> dict[str, MetadataValue]:
-    """Return `values` as metadata: dates in ISO form, lists of scalars as tuples of text, nested keys as "a.b".
+    """Return `values` as flat metadata.
 
-    A list that holds lists or mappings becomes its JSON text. Raises RecursionError for absurdly deep values.
+    Dates become text in ISO form, lists of scalars become tuples of text, and nested keys become "a.b". A list that
+    holds lists or mappings becomes JSON text. Raises RecursionError for values nested too deeply.
     """
     return dict(_flatten("", values))
 
@@ -36,23 +37,23 @@ def _value(value: object) -> MetadataValue:
         return value if math.isfinite(value) else str(value)
     if not isinstance(value, list | tuple | set):
         return _text(value)
-    items = sorted(value, key=_text) if isinstance(value, set) else value
-    if any(isinstance(item, Mapping | list | tuple | set) for item in items):
+    elements = sorted(value, key=_text) if isinstance(value, set) else value
+    if any(isinstance(element, Mapping | list | tuple | set) for element in elements):
         return json.dumps(_plain(value), ensure_ascii=False)
-    return tuple(_text(item) for item in items)
+    return tuple(_text(element) for element in elements)
 
 
 def _plain(value: object) -> object:
-    """Return `value` with mappings and lists as JSON has them, and everything else as text."""
+    """Return `value` with mappings and lists as in JSON, and other scalars than integers, booleans and null as text."""
     if isinstance(value, Mapping):
-        return {_text(key): _plain(item) for key, item in value.items()}
+        return {_text(key): _plain(child) for key, child in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [_plain(element) for element in value]
     return value if value is None or isinstance(value, bool | int) else _text(value)
 
 
 def _text(value: object) -> str:
-    """Return a scalar as text any store can keep: no NUL, no half of a surrogate pair."""
+    """Return a scalar as text that every store accepts: without NUL and lone surrogates."""
     if isinstance(value, bool) or value is None:
         return json.dumps(value)
     text = value.isoformat() if isinstance(value, date) else str(value)

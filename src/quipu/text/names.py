@@ -101,10 +101,14 @@ def anchor(forms: Sequence[str]) -> str:
 def find_name_starts(words: Words) -> NameStarts:
     """Return where names may start.
 
-    A name of one word may start at capitalised words, a longer one at every word; the anchor is "" where none can.
+    A name of one word may start at capitalised words, a longer one at every word. The anchor is "" if no name can
+    start there.
     """
     capitals = [position for position, kind in enumerate(words.kinds) if kind]
-    pairs = words.pairs
+    pairs = [
+        f"{form} {following}" if is_joined else ""
+        for form, following, is_joined in zip(words.forms, words.forms[1:], words.is_joined[1:], strict=False)
+    ]
     return NameStarts([*capitals, *range(len(pairs))], [*(words.forms[position] for position in capitals), *pairs])
 
 

@@ -1,8 +1,8 @@
-"""Sentences: where each sentence of a text begins and ends, by rules, for any script."""
+"""Sentences: a rule-based sentence splitter for any script."""
 
 import re
 
-# How far back and ahead a decision may look: it keeps the work linear and every decision local.
+# How many characters a decision may look back and ahead. This keeps the work linear and every decision local.
 _LOOK_BEHIND = 32
 _LOOK_AHEAD = 200
 _SHORT_LINE = 40
@@ -11,12 +11,12 @@ _SHORT_LINE_CJK = 20
 _OPENERS = "\"'“‘„«‹([{「『【《〈（"
 _CLOSERS = r"[\"'”’»›)\]}」』】》〉）*_]"
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"
-# Either a run of terminal marks with what closes after it (and footnote marks), or a line break with the space after
-# it. Both always match where they start and never give back, so that no input makes the scan quadratic.
+# Either a run of terminal marks, closing marks and footnote marks, or a line break and the space after it. The
+# quantifiers are possessive (they never backtrack), so that no input makes the scan quadratic.
 _BREAK = re.compile(rf"(?P<marks>[.!?…。！？｡؟۔।॥]++)(?:{_CLOSERS}|\[\d{{1,3}}\])*|\n\s*+")
 _CJK_CHARACTER = re.compile(f"[{_CJK}]")
 _WORD = re.compile(r"[^\W\d_][\w'’-]{0,30}")
-_STARTER_END = re.compile(r"[\s,]")
+_AFTER_STARTER = re.compile(r"[\s,]")
 _LIST_ITEM = re.compile(
     r"[ \t]*(?:[-*+•‣◦▪–—]\s|\d{1,3}[.)]\s|\(?[a-zа-я\d]{1,2}\)\s|\[\d|#{1,6}\s|>|\|)", re.IGNORECASE
 )
@@ -28,17 +28,17 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_NEVER_LAST = _words(
+_NEVER_SENTENCE_END = _words(
     "mr mrs ms messrs dr prof rev hon gen maj capt cmdr lt sgt cpl gov sen pres supt mt e.g i.e viz cf vs ca approx "
     "no nos nr vol vols pp fig figs eq eqs sec eds mme mlle mgr sra srta bzw d.h z.b "
     "т.е т.к см ср напр тов акад проф гр гл рис табл ул просп обл оз им св"
 )
-_SOMETIMES_LAST = _words(
+_SOMETIMES_SENTENCE_END = _words(
     "etc inc co ltd corp bros jr sr esq ph.d al st ft mm hr fr ed ch p b usw u.a "
     "jan feb mar apr jun jul aug sep sept oct nov dec "
     "др пр т.н т.д т.п гг вв тыс млн млрд руб стр род ум"
 )
-_STARTERS = _words(
+_SENTENCE_STARTERS = _words(
     "the a an he she it they we you i his her its their our my this that these those there here in on at by for from "
     "with as if but and or so when while after before since during until although though however also then thus "
     "what who why how where which one some many most all both each no not now today later "
@@ -49,11 +49,12 @@ _STARTERS = _words(
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
-    """Return the [start, end) span of each sentence of `text` in order; together they hold every non-space character.
+    """Return the [start, end) span of each sentence of `text` in order. The spans cover all characters but spaces.
 
-    A sentence ends at terminal punctuation that is not an abbreviation, initial or decimal, at a blank line, and at a
-    line break before a list item, a heading or a speaker's name or after a line too short to have been wrapped.
-    Every decision looks at a bounded stretch of text, so the work is linear and an edit moves only spans beside it.
+    A sentence ends at terminal punctuation that does not belong to an abbreviation, initial or decimal number. It also
+    ends at a blank line, at a line break before a list item, a heading or a speaker's name, and after a line that is
+    too short to be wrapped prose. Every decision looks at a bounded part of the text. So the work is linear, and an
+    edit changes only the spans near it.
     """
     spans: list[tuple[int, int]] = []
     start = 0
@@ -76,7 +77,7 @@ def _append(spans: list[tuple[int, int]], text: str, start: int, end: int) -> No
 
 
 def _ends_at_marks(text: str, match: re.Match[str]) -> bool:
-    """Say whether the terminal marks of `match` end a sentence."""
+    """Return whether the terminal marks of `match` end a sentence."""
     end, marks = match.end(), match["marks"]
     if end == len(text):
         return True
@@ -90,9 +91,10 @@ def _ends_at_marks(text: str, match: re.Match[str]) -> bool:
 
 
 def _ends_without_space(text: str, match: re.Match[str]) -> bool:
-    """Say whether marks with a character right behind them end a sentence.
+    """Return whether terminal marks without a space after them end a sentence.
 
-    Full-width ones do, ? and ! before CJK do, and so does any mark where the space was lost, as in "the end.Then it".
+    Full-width marks do, and so do "?" and "!" before a CJK character. Any mark does if the space was probably lost, as
+    in "the end.Then it".
     """
     start, end, marks = match.start(), match.end(), match["marks"]
     if any(mark in "。！？｡؟۔।॥" for mark in marks):
@@ -105,7 +107,7 @@ def _ends_without_space(text: str, match: re.Match[str]) -> bool:
 
 
 def _first_after_space(text: str, start: int) -> int:
-    """Return where the next visible character is, behind opening quotes; gives up after a bounded stretch."""
+    """Return the position after spaces and opening quotes, at most `_LOOK_AHEAD` characters ahead."""
     limit = min(len(text), start + _LOOK_AHEAD)
     while start < limit and (text[start].isspace() or text[start] in _OPENERS):
         start += 1
@@ -113,7 +115,7 @@ def _first_after_space(text: str, start: int) -> int:
 
 
 def _is_abbreviation(text: str, stop: int, following: int) -> bool:
-    """Say whether the full stop at `stop` belongs to the word before it and ends nothing."""
+    """Return whether the full stop at `stop` belongs to the word before it and does not end a sentence."""
     before = text[max(0, stop - _LOOK_BEHIND) : stop]
     words = before.split()
     if not words or before[-1].isspace():
@@ -122,15 +124,15 @@ def _is_abbreviation(text: str, stop: int, following: int) -> bool:
     if word.isdigit():
         return _is_list_number(text, stop - len(word))
     key = word.casefold()
-    if key in _NEVER_LAST:
+    if key in _NEVER_SENTENCE_END:
         return key != "no" or text[following : following + 1].isdigit()
-    if key in _SOMETIMES_LAST or (word[-1:].isalpha() and (len(word) == 1 or _is_dotted(word))):
+    if key in _SOMETIMES_SENTENCE_END or (word[-1:].isalpha() and (len(word) == 1 or _is_dotted(word))):
         return not _CJK_CHARACTER.match(word) and not _starts_like_a_sentence(text, following)
     return False
 
 
 def _is_dotted(word: str) -> bool:
-    """Say whether `word` is letters with full stops between them, as in U.S or т.е."""
+    """Return whether `word` consists of letters with full stops between them, as in U.S or т.е."""
     return "." in word and all(len(part) == 1 and part.isalpha() for part in word.split("."))
 
 
@@ -141,17 +143,17 @@ def _is_list_number(text: str, start: int) -> bool:
 
 
 def _starts_like_a_sentence(text: str, start: int) -> bool:
-    """Say whether the word at `start` is one that sentences begin with and names do not."""
+    """Return whether the word at `start` often begins a sentence but never a name."""
     word = _WORD.match(text, start)
     return (
         word is not None
-        and word.group().casefold() in _STARTERS
-        and (word.end() == len(text) or _STARTER_END.match(text, word.end()) is not None)
+        and word.group().casefold() in _SENTENCE_STARTERS
+        and (word.end() == len(text) or _AFTER_STARTER.match(text, word.end()) is not None)
     )
 
 
 def _ends_at_line_break(text: str, match: re.Match[str]) -> bool:
-    """Say whether the line break of `match` ends a sentence that no mark has ended."""
+    """Return whether the line break of `match` ends a sentence that has no terminal mark."""
     if "\n" in match.group()[1:]:
         return True
     following = match.start() + 1
@@ -169,7 +171,7 @@ def _line_from(text: str, start: int) -> str:
 
 
 def _stands_alone(line: str, following: str) -> bool:
-    """Say whether `line` ends with its line break: a heading, a label, or too short to be wrapped prose."""
+    """Return whether a sentence ends with `line`: it is a heading, a label, or too short to be wrapped prose."""
     if _HEADING.match(line) or line.endswith((":", "：")) or " | " in line:
         return True
     width = _SHORT_LINE_CJK if _CJK_CHARACTER.match(line[-1:]) else _SHORT_LINE

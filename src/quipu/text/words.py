@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple, overload
 
@@ -84,14 +84,6 @@ class Words(Sequence[Word]):
             )
         kind, start, end = self.kinds[index], self.starts[index], self.ends[index]
         return Word(self.forms[index], start, end, kind > 0, kind == ACRONYM, self.is_joined[index])
-
-    @cached_property
-    def pairs(self) -> list[str]:
-        """Each word and the next, "" where they are not joined; the list is one shorter than the words."""
-        return [
-            f"{form} {following}" if is_joined else ""
-            for form, following, is_joined in zip(self.forms, self.forms[1:], self.is_joined[1:], strict=False)
-        ]
 
 
 def split_words(text: str) -> Words:

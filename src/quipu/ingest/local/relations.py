@@ -151,7 +151,7 @@ def _relation(
         target=candidates[best.right].name,
         keywords=_keywords(best, sentences),
         description=sentences.quote(best.sentence),
-        weight=round(float(len({pair.sentence for pair in group})), 3),
+        weight=float(len({pair.sentence for pair in group})),
     )
 
 
