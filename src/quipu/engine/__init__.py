@@ -146,10 +146,10 @@ class Quipu:
         other chunks on which readings are compared (2). With `dry_run=True` no model is asked, and the result holds
         the cost.
         """
-        from quipu.engine.tuning import Sizes, tune  # noqa: PLC0415 - takes time, and is rarely needed
+        from quipu.engine.tuning import SampleSizes, tune  # noqa: PLC0415 - takes time, and is rarely needed
 
         documents = collect_sources(sources, self._components, root, None) if sources else None
-        return await tune(documents, Sizes.of(sizes), self._components, on_event)
+        return await tune(documents, SampleSizes.of(sizes), self._components, on_event)
 
     async def add_text(
         self,

@@ -11,7 +11,7 @@ from quipu.engine import Quipu
 from quipu.errors import InvalidInput, OverBudget, Unavailable
 from quipu.ingest.llm import LlmExtractor
 from quipu.ingest.llm.ontology_file import load_ontology
-from quipu.ingest.tuning.working import NO_MODEL
+from quipu.ingest.tuning.tuner import NO_MODEL
 from quipu.model.document import SourceDocument
 from quipu.model.extraction import Ontology
 from quipu.model.tuning import TuningResult
@@ -169,7 +169,7 @@ async def test_the_file_tells_of_which_revision_and_by_which_settings_it_was_mad
         "1",
         '{"max_tokens": 800, "method": "structure"}',
     )
-    assert "# Made from 4 documents that were named, sample " in named.file
+    assert "# Made from 4 documents in the given paths, sample " in named.file
     assert (
         f"# Made from 4 documents of the index at revision {revision}, sample {indexed.origin.sample}." in indexed.file
     )
@@ -257,7 +257,7 @@ async def test_where_no_reply_is_a_suggestion_rules_count(server: ServerHandle, 
         report = await kb.tune(*_documents(), n_compare=0)
     assert server.stats().by_kind[Kind.TUNE].n_completed == 2
     assert report.method == "local rules"
-    assert report.notes == ("The model's replies were no suggestion, so this was counted by rules.",)
+    assert report.notes == ("The model's replies contained no suggestion, so rules counted the names.",)
     assert report.ontology.types and _read(tmp_path, report) == report.ontology
 
 

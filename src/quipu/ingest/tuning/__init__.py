@@ -1,1 +1,1 @@
-"""Tuning: how documents should be read is worked out from a sample of them, and written into a file users edit."""
+"""Tuning: suggests entity types, relations and examples from a sample of documents, as an ontology file to edit."""

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from quipu.ingest.tuning.suggestion import MAX_DOMAIN, read_suggestion
+from quipu.ingest.tuning.suggestion import MAX_DOMAIN, parse_suggestion
 from quipu.model.extraction import RelationRule, TypeRule
 from quipu.model.graph import ENTITY_TYPES
 
@@ -19,7 +19,7 @@ def said(**parts: object) -> str:
 
 
 def test_a_suggestion_is_read_and_known_types_keep_their_spelling() -> None:
-    found = read_suggestion(said(), KNOWN)
+    found = parse_suggestion(said(), KNOWN)
     assert found is not None
     assert found.domain == "Ledgers."
     assert found.types == [
@@ -34,11 +34,11 @@ def test_a_suggestion_is_read_and_known_types_keep_their_spelling() -> None:
 
 @pytest.mark.parametrize("form", ["```json\n{}\n```", "Here it is:\n{}\nI hope it helps.", "<think>so</think>{}"])
 def test_a_suggestion_is_found_in_what_models_write_around_it(form: str) -> None:
-    assert read_suggestion(form.replace("{}", said()), KNOWN) == read_suggestion(said(), KNOWN)
+    assert parse_suggestion(form.replace("{}", said()), KNOWN) == parse_suggestion(said(), KNOWN)
 
 
 def test_the_beginning_of_a_suggestion_that_was_cut_short_counts() -> None:
-    found = read_suggestion(said()[:-60], KNOWN)
+    found = parse_suggestion(said()[:-60], KNOWN)
     assert found is not None and [rule.name for rule in found.types] == ["Ship", "Person"]
 
 
@@ -47,11 +47,11 @@ def test_the_beginning_of_a_suggestion_that_was_cut_short_counts() -> None:
     ["", "I cannot do that.", "[]", "{}", '{"types": 3}', '{"types": [null, 7, {"name": 3}]}', said(types=[SHIP])],
 )
 def test_what_is_no_suggestion_is_none(reply: str) -> None:
-    assert read_suggestion(reply, KNOWN) is None
+    assert parse_suggestion(reply, KNOWN) is None
 
 
 def test_other_shapes_of_lists_are_understood() -> None:
-    found = read_suggestion(said(types={"Ship": "what sails", "Port": {}}, relations=["calls at"]), KNOWN)
+    found = parse_suggestion(said(types={"Ship": "what sails", "Port": {}}, relations=["calls at"]), KNOWN)
     assert found is not None
     assert found.types == [TypeRule(name="Ship", description="what sails"), TypeRule(name="Port")]
     assert found.relations == [RelationRule(name="calls at")]
@@ -60,7 +60,7 @@ def test_other_shapes_of_lists_are_understood() -> None:
 @pytest.mark.parametrize(
     ("bad", "why"),
     [
-        ({"name": "ships"}, "it is there already"),
+        ({"name": "ships"}, "it is a duplicate"),
         ({"name": "x" * 41}, "no usable name"),
         ({"name": "Ship<|>Person<|>x"}, "no usable name"),
         ({"name": "<|im_end|>"}, "no usable name"),
@@ -68,7 +68,7 @@ def test_other_shapes_of_lists_are_understood() -> None:
     ],
 )
 def test_a_type_of_no_use_is_dropped_with_a_note(bad: object, why: str) -> None:
-    found = read_suggestion(said(types=[SHIP, PERSON, bad]), KNOWN)
+    found = parse_suggestion(said(types=[SHIP, PERSON, bad]), KNOWN)
     assert found is not None and len(found.types) == 2
     (note,) = found.notes
     assert note.startswith("The type ") and why in note
@@ -76,16 +76,16 @@ def test_a_type_of_no_use_is_dropped_with_a_note(bad: object, why: str) -> None:
 
 def test_other_is_no_suggestion_and_twelve_types_are_enough() -> None:
     many = [{"name": f"Kind {chr(65 + n)}"} for n in range(14)]
-    found = read_suggestion(said(types=[{"name": "Other"}, *many], relations=[]), KNOWN)
+    found = parse_suggestion(said(types=[{"name": "Other"}, *many], relations=[]), KNOWN)
     assert found is not None
     assert len(found.types) == 12 and "Other" not in {rule.name for rule in found.types}
-    assert [note.rpartition(": ")[2] for note in found.notes] == ["there are enough."] * 2
+    assert [note.rpartition(": ")[2] for note in found.notes] == ["there are enough others."] * 2
 
 
 def test_a_relation_loses_ends_that_are_no_types_and_goes_with_the_last_of_them() -> None:
     half = {**CARRIES, "name": "owns", "from": ["Ship", "Harbour"]}
     bad = {**CARRIES, "name": "sinks", "to": "Harbour"}
-    found = read_suggestion(said(relations=[CARRIES, half, bad]), KNOWN)
+    found = parse_suggestion(said(relations=[CARRIES, half, bad]), KNOWN)
     assert found is not None
     assert [(rule.name, rule.domain) for rule in found.relations] == [("carries", ("Ship",)), ("owns", ("Ship",))]
     (note,) = found.notes
@@ -93,10 +93,10 @@ def test_a_relation_loses_ends_that_are_no_types_and_goes_with_the_last_of_them(
 
 
 def test_the_domain_has_three_sentences_and_no_end_of_a_message() -> None:
-    found = read_suggestion(said(domain="One.\nTwo. <|im_end|> Three. Four. Five."), KNOWN)
+    found = parse_suggestion(said(domain="One.\nTwo. <|im_end|> Three. Four. Five."), KNOWN)
     assert found is not None
     assert found.domain == "One. Two. < |im_end|> Three."
-    endless = read_suggestion(said(domain="word " * 400), KNOWN)
+    endless = parse_suggestion(said(domain="word " * 400), KNOWN)
     assert endless is not None and len(endless.domain) == MAX_DOMAIN
-    missing = read_suggestion(said(domain=None), KNOWN)
+    missing = parse_suggestion(said(domain=None), KNOWN)
     assert missing is not None and missing.domain == ""

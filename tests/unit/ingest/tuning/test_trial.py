@@ -1,9 +1,13 @@
-"""Excerpts for a prompt, and short texts that can be examples."""
+"""Tests of the trial: short texts, examples, and what two readings of a chunk have in common."""
 
 import pytest
 
-from quipu.ingest.tuning.passages import LEAST, MOST, example_of, excerpts, short_texts
+from quipu.ingest.tuning.suggestion import excerpts
+from quipu.ingest.tuning.trial import MAX_LENGTH, MIN_LENGTH, compare_results, example_of, short_texts
+from quipu.ingest.tuning.tuner import diff_prompts
 from quipu.model.extraction import ExtractedEntity, ExtractedRelation, Extraction
+from quipu.model.tuning import TypedName
+from quipu.ports.ingest import ExtractionResult
 from quipu.providers.local import ByteTokenizer
 from tests.unit.ingest.tuning.world import chunk
 
@@ -40,7 +44,7 @@ def test_a_sentence_longer_than_the_room_is_cut() -> None:
 @pytest.mark.parametrize("text", [POLO, RUSSIAN, CHINESE])
 def test_a_text_full_of_names_is_found_in_any_script(text: str) -> None:
     (found,) = short_texts([chunk(text)], 2)
-    assert found.text in text and len(found.text) <= MOST
+    assert found.text in text and len(found.text) <= MAX_LENGTH
 
 
 def test_the_best_of_each_document_comes_first_and_texts_without_names_never() -> None:
@@ -48,7 +52,7 @@ def test_the_best_of_each_document_comes_first_and_texts_without_names_never() -
     found = short_texts([chunk(others, "b.md"), chunk(POLO, "a.md"), chunk(DULL, "c.md")], 3)
     assert {each.chunk.document_id for each in found[:2]} == {"a.md", "b.md"}
     assert found[2].chunk.document_id == "b.md"
-    assert all(LEAST <= len(each.text) <= MOST for each in found)
+    assert all(MIN_LENGTH <= len(each.text) <= MAX_LENGTH for each in found)
     assert short_texts([chunk(DULL)], 2) == []
 
 
@@ -101,3 +105,34 @@ def test_an_example_is_short() -> None:
     )
     assert found is not None
     assert (len(found.entities), len(found.relations)) == (6, 5)
+
+
+def outcome(**types: str) -> ExtractionResult:
+    entities = tuple(ExtractedEntity(name=name.replace("_", " "), type=kind) for name, kind in types.items())
+    return ExtractionResult(index=0, extraction=Extraction(entities=entities))
+
+
+def test_names_of_one_reading_alone_and_other_types_are_told() -> None:
+    found = compare_results(
+        chunk("Text.", "a.md", title="T"),
+        outcome(Marco_Polo="Person", Venice="Location", Silk="Other"),
+        outcome(marco_polo="Traveller", Venice="Location", Persia="Location"),
+    )
+    assert (found.document_id, found.title) == ("a.md", "T")
+    assert (found.only_before, found.only_after, found.retyped) == (("Silk",), ("Persia",), ("marco polo",))
+    assert found.before.entities[0] == TypedName(name="Marco Polo", type="Person")
+
+
+def test_relations_are_counted_and_a_reading_that_failed_says_why() -> None:
+    related = ExtractedRelation(source="A", target="B")
+    before = ExtractionResult(index=0, extraction=Extraction(relations=(related,)))
+    found = compare_results(chunk("Text."), before, ExtractionResult(index=0, extraction=None, error="too long"))
+    assert (found.before.n_relations, found.after.n_relations) == (1, 0)
+    assert (found.before.error, found.after.error) == ("", "too long")
+
+
+def test_the_difference_of_prompts_is_a_unified_diff() -> None:
+    assert diff_prompts("a\nb\nc\nd", "a\nb\nx\nd") == (
+        "--- prompt before\n+++ prompt tuned\n@@ -2,3 +2,3 @@\n b\n-c\n+x\n d"
+    )
+    assert diff_prompts("same", "same") == ""

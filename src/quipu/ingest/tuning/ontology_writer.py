@@ -1,4 +1,4 @@
-"""Writing: an ontology as a file a user can edit, in YAML, with comments that say what each part does."""
+"""Ontology writer: an ontology as a YAML file for users to edit, with comments that explain each part."""
 
 import json
 import re
@@ -9,38 +9,38 @@ from quipu.model.tuning import TuningOrigin, TypeCount
 from quipu.text.formatting import format_count
 
 _PLAIN = re.compile(r"[^\W\d_](?:[\w '’/&().-]*[\w).])?")
-_WORDS_OF_YAML = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
+_YAML_WORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
 _UNPRINTABLE = re.compile("[^\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]|[\u2028\u2029\x85]")
 
 _HEAD = """\
-# How documents like these are to be read, worked out by {by}.
-# Read it, change what you like, and name it in quipu.toml, as in: ontology = "ontology.yaml"
-# What each part may hold is told in docs/extraction.md, "Ontology" and "Tuning"."""
+# Ontology for documents like these, suggested by {by}.
+# Read it, edit it, and set it in quipu.toml: ontology = "ontology.yaml"
+# docs/extraction.md, "Ontology" and "Tuning", explains what each part may contain."""
 _DOMAIN = """\
-# What the documents are about, and what matters in them: one to three sentences, told to the model with every text."""
+# What the documents are about, and what matters in them, in one to three sentences. Every prompt contains it."""
 _TYPES = """\
-# The types an entity may have. The words behind a type are told to the model. With ontology_mode = "strict", what has
-# another type is left out; else it is kept as Other."""
+# The entity types. Every prompt contains them with their descriptions. With ontology_mode = "strict", entities of other
+# types are dropped; otherwise they are kept with the type Other."""
 _RELATIONS = """\
-# Relations to prefer, by name: `from` and `to` are the types of their ends, any where they are not said."""
+# Preferred relations, by name. `from` and `to` are the types of their ends; without them, any type is allowed."""
 _NO_RELATIONS = """\
-# Relations to prefer, by name, may stand here, as in
+# Preferred relations, by name, can be added here, for example:
 # relations:
 #   works for: {from: Person, to: Organization, description: is paid by}"""
 _EXAMPLES = """\
-# Short texts and what is to be written down of them, told to the model with every text: they quote your documents.
-# Each name must stand in the text, and each type above. Strength is from 1, mentioned in passing, to 10."""
+# Short texts and what to extract from them. Every prompt contains them: they quote your documents.
+# Each name must occur in the text, and each type above. Strength ranges from 1, mentioned in passing, to 10."""
 _NO_EXAMPLES = """\
-# Up to three examples of a short text, and what is to be written down of it, may stand here: docs/extraction.md."""
+# Up to three examples, each a short text and what to extract from it, can be added here: see docs/extraction.md."""
 _GLOSSARY = """\
-# Names that are known: told to the model where a text has them, and used for them."""
+# Known names. If a text contains one, the prompt contains it too, and its name and type are used."""
 _SUGGESTED = """\
-# Names that are frequent. Those you take out of the comment, and that line too, are told to the model where a text has
-# them, and their names and types are used for them.
+# Frequent names. To use some as a glossary, remove the "# " before them and before the line "glossary:". If a text
+# contains one, the prompt contains it too, and its name and type are used.
 # glossary:"""
 
 
-def file_text(
+def ontology_file(
     ontology: Ontology,
     *,
     by: str,
@@ -48,7 +48,7 @@ def file_text(
     counts: Sequence[TypeCount] = (),
     suggested: Sequence[GlossaryTerm] = (),
 ) -> str:
-    """Return the file; `counts` stand beside the types they are of, `suggested` names in a comment at its end."""
+    """Return the text of the file, with `counts` beside their types and `suggested` terms in a comment at its end."""
     parts = [
         [_HEAD.format(by=_comment(by))],
         *([list(_origin_lines(origin))] if origin else []),
@@ -65,7 +65,7 @@ def file_text(
 
 
 def _origin_lines(origin: TuningOrigin) -> Iterator[str]:
-    where = "that were named" if origin.revision is None else f"of the index at revision {origin.revision}"
+    where = "in the given paths" if origin.revision is None else f"of the index at revision {origin.revision}"
     yield f"# Made from {format_count(origin.n_documents, 'document')} {where}, sample {origin.sample}."
     yield from (f"# {name} = {_comment(value)}" for name, value in origin.settings)
 
@@ -83,10 +83,10 @@ def _type_lines(types: Iterable[TypeRule], counts: Iterable[TypeCount]) -> Itera
 
 
 def _count(count: TypeCount | None) -> str:
-    """Return what is said of a type behind it."""
+    """Return the comment behind a type."""
     if count is None:
         return ""
-    such_as = f", as {', '.join(map(_comment, count.examples))}" if count.examples else ""
+    such_as = f", such as {', '.join(map(_comment, count.examples))}" if count.examples else ""
     return f"  # found {format_count(count.n, 'time')} by rules{such_as}"
 
 
@@ -131,19 +131,19 @@ def _list(names: Iterable[str]) -> str:
 
 
 def _key(name: str) -> str:
-    """Return a name as it is where YAML takes it for nothing else, quoted where it might."""
-    return name if _PLAIN.fullmatch(name) and name.casefold() not in _WORDS_OF_YAML else _quoted(name)
+    """Return a name as a YAML key, quoted if YAML might take it for something else."""
+    return name if _PLAIN.fullmatch(name) and name.casefold() not in _YAML_WORDS else _quoted(name)
 
 
 def _quoted(text: str) -> str:
-    """Return a text in double quotes: a string of JSON is one of YAML, where all it cannot show is escaped."""
+    """Return a text in double quotes: a JSON string is a YAML string if unprintable characters are escaped."""
     return _UNPRINTABLE.sub(_escaped, json.dumps(text, ensure_ascii=False))
 
 
 def _escaped(match: re.Match[str]) -> str:
-    return "".join(f"\\u{ord(each):04x}" for each in match[0])
+    return "".join(f"\\u{ord(char):04x}" for char in match[0])
 
 
 def _comment(text: str) -> str:
-    """Return a text that fits on the line of a comment."""
+    """Return a text that fits on one line of a comment."""
     return _UNPRINTABLE.sub(" ", " ".join(text.split()))[:80]
