@@ -10,8 +10,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from quipu.cli.amounts import spent
-from quipu.cli.output import one_line, styled, table
+from quipu.cli.output import one_line, spent, styled, table
 from quipu.cli.terminal import clean
 from quipu.model.answer import Answer, Citation
 from quipu.model.evidence import Evidence, Hit, Trace

@@ -57,6 +57,14 @@ COMMANDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
 )
 
 
+_SHARED_MODULES = {
+    **dict.fromkeys(("verify", "dump", "reembed", "purge"), "maintenance"),
+    **dict.fromkeys(("resume", "retry", "cancel"), "jobs"),
+    "docs": "status",
+    "status": "status",
+}
+
+
 class _LazyGroup(QuipuGroup):
     """Imports a command's module only when the command is used, so that `quipu --help` stays quick."""
 
@@ -68,7 +76,7 @@ class _LazyGroup(QuipuGroup):
         """Return the command of that name from its module."""
         if cmd_name not in self.list_commands(ctx):
             return None
-        return cast(click.Command, import_module(f"quipu.cli.commands.{_module(cmd_name)}").command)
+        return load_command(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the table of commands without importing them."""
@@ -77,9 +85,12 @@ class _LazyGroup(QuipuGroup):
                 formatter.write_dl(list(section.items()))
 
 
-def _module(command: str) -> str:
-    """Return the module of a command; no module can be named by a word of the language."""
-    return f"{command}_" if iskeyword(command) else command
+def load_command(name: str) -> click.Command:
+    """Import the module of a command and return the command."""
+    if name in _SHARED_MODULES:
+        return cast(click.Command, getattr(import_module(f"quipu.cli.commands.{_SHARED_MODULES[name]}"), name))
+    module = f"{name}_" if iskeyword(name) else name  # a keyword cannot name a module
+    return cast(click.Command, import_module(f"quipu.cli.commands.{module}").command)
 
 
 @click.group(

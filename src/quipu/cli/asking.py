@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from quipu.cli.metadata import parse_condition, parse_date
+from quipu.cli.inputs import parse_condition, parse_date
 from quipu.cli.progress import progress
 from quipu.model.query import Filter, Query
 

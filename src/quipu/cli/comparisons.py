@@ -1,17 +1,20 @@
-"""How a comparison looks: figures of each strategy, what they share, what each found, what each said."""
+"""Prints a comparison of strategies: figures, answers side by side, and one table of their evidence."""
 
-from collections.abc import Callable
+import re
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 
+from rich.cells import cell_len
 from rich.console import Console
+from rich.panel import Panel
 from rich.text import Text
 
-from quipu.cli.amounts import money
-from quipu.cli.compared_answers import render_answers
-from quipu.cli.compared_evidence import render_evidence
-from quipu.cli.output import styled
-from quipu.cli.wide import Column, print_wide
-from quipu.model.answer import Comparison, StrategyResult
+from quipu.cli.answers import panel_of, render_panels
+from quipu.cli.output import Column, money, one_line, print_wide, styled, table
+from quipu.cli.terminal import clean_name
+from quipu.model.answer import Answer, Citation, Comparison, RankedChunk, StrategyResult
+from quipu.text.formatting import format_count
 
 _ALWAYS = ("passages", "tokens")  # the others are left out where there are none for any strategy
 _COUNTS: dict[str, Callable[[StrategyResult], int]] = {
@@ -88,3 +91,134 @@ def _overlaps(found: Comparison) -> tuple[list[str], list[Column]]:
         Column(second, tuple(Text(jaccard.get((first, second), "")) for first in names[:-1])) for second in names[1:]
     ]
     return names[:-1], columns
+
+
+_MARK = r"\[\d+(?:[,; ]+\d+)*\]"  # of passages, which each strategy counts in its own order
+_MARKS = rf"(?P<marks>\s*{_MARK}(?:\s*{_MARK})*)"
+_FRAME = 8  # cells of a panel beside its title
+
+
+def render_answers(console: Console, rows: Sequence[StrategyResult]) -> None:
+    """Draw what strategies said."""
+    grouped: dict[Hashable, list[tuple[str, Answer]]] = {}
+    for row in rows:
+        if row.answer is not None:
+            grouped.setdefault(_said(row.answer), []).append((row.strategy, row.answer))
+    if not grouped:
+        return
+    console.print()
+    width = console.width - _FRAME
+    render_panels(console, [_panel([name for name, _ in group], group[0][1], width) for group in grouped.values()])
+
+
+def _said(answer: Answer) -> Hashable:
+    """Return what makes an answer another one: its words, what it rests on, and what is to be known about it."""
+    sources = frozenset(map(_source, answer.citations))
+    return tuple(_words(answer)), sources, answer.generator, answer.is_supported, answer.notes, answer.trace.stale
+
+
+def _source(citation: Citation) -> Hashable:
+    return citation.document_id, citation.start, citation.end
+
+
+def _words(answer: Answer) -> Iterator[Hashable]:
+    """Yield the text of an answer in pieces, what is cited in place of its numbers; quotes are left as they are."""
+    sources: dict[int, set[Hashable]] = defaultdict(set)
+    for each in answer.citations:
+        sources[each.number].add(_source(each))
+    quotes = sorted({each.quote for each in answer.citations if each.quote}, key=len, reverse=True)
+    end = 0
+    for match in re.finditer("|".join((*map(re.escape, quotes), _MARKS)), answer.text):
+        if match["marks"]:
+            yield answer.text[end : match.start()]
+            yield from _cited(match["marks"], sources)
+            end = match.end()
+    yield answer.text[end:]
+
+
+def _cited(marks: str, sources: Mapping[int, set[Hashable]]) -> Iterator[Hashable]:
+    """Yield the marks that cite nothing as they are, then all that the others cite, in whatever order."""
+    cited: set[Hashable] = set()
+    for mark in re.findall(_MARK, marks):
+        numbers = {int(each) for each in re.findall(r"\d+", mark)}
+        if numbers <= sources.keys():
+            cited.update(*(sources[number] for number in numbers))
+        else:
+            yield mark
+    yield frozenset(cited)
+
+
+def _panel(names: Sequence[str], answer: Answer, width: int) -> Panel:
+    title = f"{', '.join(names)} · {answer.generator}"
+    if cell_len(title) <= width:
+        return panel_of(answer, title, has_usage=len(names) == 1)
+    title = f"{format_count(len(names), 'strategy')} · {answer.generator}"
+    return panel_of(answer, title, heading=", ".join(names), has_usage=False)
+
+
+_SHOWN, _REPORTS = 5, 3  # passages and entities of each strategy; reports
+_MAX_ROWS = 20
+_TITLE_CELLS, _REPORT_CELLS = 32, 48
+_ID_LETTERS = 8  # of a report: enough to show it by
+_NOT_FOUND = "·"
+
+
+def render_evidence(console: Console, rows: Sequence[StrategyResult]) -> None:
+    """Draw a table of ranks, then first entities and reports; strategies that found the same share a line."""
+    _print_ranks(console, [row for row in rows if row.chunks])
+    _print_firsts(console, "first entities", rows, lambda row: ", ".join(row.entities[:_SHOWN]))
+    _print_firsts(console, "first reports", rows, lambda row: "; ".join(map(_report, row.reports[:_REPORTS])))
+
+
+def _print_ranks(console: Console, rows: Sequence[StrategyResult]) -> None:
+    """Print the passages that are among the first of any strategy, those most strategies found before the others."""
+    ranks = {row.strategy: {chunk.id: rank for rank, chunk in enumerate(row.chunks, 1)} for row in rows}
+    chunks = {chunk.id: chunk for row in rows for chunk in row.chunks[:_SHOWN]}
+
+    def order(chunk: str) -> tuple[int, int, str]:
+        found = [ranked[chunk] for ranked in ranks.values() if chunk in ranked]
+        return -len(found), sum(found), chunk
+
+    ordered = sorted(chunks, key=order)
+    shown = ordered[:_MAX_ROWS]
+    if not shown:
+        return
+    console.print()
+    console.print(styled("Passages found first, with the rank each strategy gives them", "italic"))
+    ids = Column("chunk", tuple(styled(chunk, "dim") for chunk in shown), is_right=False)
+    columns = [Column(name, tuple(_rank(ranked.get(chunk)) for chunk in shown)) for name, ranked in ranks.items()]
+    print_wide(console, [_title(chunks[chunk]) for chunk in shown], [ids, *columns], heading="passage")
+    if len(ordered) > _MAX_ROWS:
+        console.print(
+            styled(f"… and {format_count(len(ordered) - _MAX_ROWS, 'more passage')}; --json shows all.", "dim")
+        )
+
+
+def _rank(rank: int | None) -> Text:
+    return Text(_NOT_FOUND, style="dim") if rank is None else Text(str(rank), style="bold" if rank == 1 else "")
+
+
+def _title(chunk: RankedChunk) -> str:
+    return one_line(clean_name(chunk.title or chunk.document_id), _TITLE_CELLS)
+
+
+def _report(report: tuple[str, str]) -> str:
+    identifier, title = report
+    return f"{one_line(title, _REPORT_CELLS)} ({identifier[:_ID_LETTERS]})"
+
+
+def _print_firsts(
+    console: Console, heading: str, rows: Sequence[StrategyResult], told: Callable[[StrategyResult], str]
+) -> None:
+    """Print a line for each text that `told` gives, with the strategies it is given for; "" has none."""
+    names_by_text: dict[str, list[str]] = {}
+    for row in rows:
+        if text := told(row):
+            names_by_text.setdefault(text, []).append(row.strategy)
+    if not names_by_text:
+        return
+    console.print()
+    listing = table("strategy", heading)
+    for text, names in names_by_text.items():
+        listing.add_row(styled(", ".join(names)), styled(text))
+    console.print(listing)

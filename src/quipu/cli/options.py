@@ -1,4 +1,4 @@
-"""The options every command takes, before or after its name, and the look of help pages."""
+"""The options of every command, and the look of help pages."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -121,3 +121,12 @@ def _write_examples(examples: tuple[str, ...], formatter: click.HelpFormatter) -
         with formatter.section("Examples"):
             for line in examples:
                 formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
+
+
+budget_option = click.option(
+    "--budget",
+    metavar="AMOUNT",
+    help='Most to spend on models: money, tokens or calls, as in 5.00, "2M tokens" or "300 calls".',
+)
+
+no_model_option = click.option("--no-model", "has_no_model", is_flag=True, help="Ask no language model, set or not.")

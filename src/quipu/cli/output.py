@@ -3,19 +3,23 @@
 import json
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TypeVar
 
 import click
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from quipu.cli.options import shared
 from quipu.cli.terminal import clean, clean_json, clean_name
+from quipu.model.chat import Role
+from quipu.model.usage import MICRO, UsageRow, total
+from quipu.text.formatting import format_count
 
 Value = TypeVar("Value")
 
@@ -86,3 +90,96 @@ def _jsonable(value: object) -> object:
     if isinstance(value, Path):
         return str(value)
     raise TypeError(f"{type(value).__name__} has no form in JSON")
+
+
+_GAP = 3  # cells between two columns
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its heading and its cells, as many as there are rows; `is_right` where they are numbers."""
+
+    heading: str
+    cells: tuple[Text, ...]
+    is_right: bool = True
+
+    @property
+    def width(self) -> int:
+        """How many cells of a terminal it takes."""
+        return max(cell_len(self.heading), *(cell.cell_len for cell in self.cells), 0)
+
+
+def print_wide(console: Console, rows: Sequence[str], columns: Sequence[Column], heading: str = "") -> None:
+    """Print rows by name, in as many tables below each other as their columns need; empty rows are left out."""
+    names = Column(heading, tuple(map(styled, rows)), is_right=False)
+    for n, part in enumerate(_parts(columns, console.width - names.width)):
+        if n:
+            console.print()
+        _print_part(console, names, part)
+
+
+def _print_part(console: Console, names: Column, part: Sequence[Column]) -> None:
+    shown = (names, *part)
+    listing = table(*(each.heading for each in shown), right=[each.heading for each in part if each.is_right])
+    fits = sum(each.width + _GAP for each in shown) - _GAP <= console.width
+    for column in listing.columns:
+        column.no_wrap = fits
+    for cells in zip(*(each.cells for each in shown), strict=True):
+        if any(cell.plain for cell in cells[1:]):
+            listing.add_row(*cells)
+    console.print(listing)
+
+
+def _parts(columns: Sequence[Column], room: int) -> Iterator[list[Column]]:
+    """Yield columns that together take up to `room` cells; one that is wider stands alone, and wraps."""
+    part: list[Column] = []
+    left = room
+    for column in columns:
+        if part and column.width + _GAP > left:
+            yield part
+            part, left = [], room
+        part.append(column)
+        left -= column.width + _GAP
+    if part:
+        yield part
+
+
+def money(micro: int) -> str:
+    """Return millionths of a unit as money: cents, or as many digits as a small sum needs."""
+    value = micro / MICRO
+    return f"{value:,.2f}" if value >= 1 or not value else f"{value:.4f}"
+
+
+def tokens(n: int) -> str:
+    """Return a number of tokens, from a million on with three digits."""
+    return f"{n:,}" if n < MICRO else f"{n / MICRO:,.2f}M"
+
+
+def duration(seconds: float) -> str:
+    """Return seconds as the two largest units that matter."""
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes = seconds / 60
+    return f"{minutes:.0f} min" if minutes < 120 else f"{minutes / 60:.1f} h"
+
+
+def spent(rows: Sequence[UsageRow]) -> str:
+    """Return what models were asked, as in "2 calls: 3,210 tokens in, 120 out, 0.0012"."""
+    sums = total(rows)
+    parts = [f"{tokens(sums.tokens.input)} tokens in", f"{tokens(sums.tokens.output)} out"]
+    if sums.tokens.cached:
+        parts.insert(1, f"{tokens(sums.tokens.cached)} of them cached")
+    if sums.n_unpriced < sums.n_calls:
+        parts.append(money(sums.cost) + (f" ({sums.n_unpriced:,} without a price)" if sums.n_unpriced else ""))
+    broken = f"; {sums.n_interrupted:,} broke off, at most {money(sums.interrupted_cost)} more"
+    return f"{format_count(sums.n_calls, 'call')}: {', '.join(parts)}{broken if sums.n_interrupted else ''}"
+
+
+ALL_WORK = "all work"
+
+
+def work_in_words(work: Sequence[str]) -> str:
+    """Return the names of pieces of work with commas between, or that it is all a language model is used for."""
+    if set(work) >= {role.value for role in Role}:
+        return ", ".join([ALL_WORK, *(each for each in work if each not in list(Role))])
+    return ", ".join(work)

@@ -1,4 +1,4 @@
-"""Terminal: text of documents, and names of files, made safe to print: they must not steer it."""
+"""Makes text of documents and names of files safe to print: control characters must not reach the terminal."""
 
 import json
 import unicodedata
@@ -9,18 +9,18 @@ _MAX_NAME = 1_000  # characters
 
 
 def clean(text: str) -> str:
-    """Return `text` with control characters made visible, but for line ends and tabs."""
+    """Return `text` with control characters replaced, except line ends and tabs."""
     return "".join(_REPLACEMENT if _is_control(character) else character for character in text)
 
 
 def clean_name(name: str) -> str:
-    """Return the name of a document or file on one line, a very long one cut: it must not pass for lines of ours."""
-    shown = clean(name.replace("\n", _REPLACEMENT).replace("\t", _REPLACEMENT))
-    return shown if len(shown) <= _MAX_NAME else f"{shown[:_MAX_NAME]}…"
+    """Return the name of a document or file on one line, cut if very long, so that it cannot imitate our output."""
+    line = clean(name.replace("\n", _REPLACEMENT).replace("\t", _REPLACEMENT))
+    return line if len(line) <= _MAX_NAME else f"{line[:_MAX_NAME]}…"
 
 
 def clean_json(text: str) -> str:
-    """Return JSON with control characters escaped; it stands for the same values."""
+    """Return JSON with control characters escaped; its values stay the same."""
     return "".join(json.dumps(character)[1:-1] if _is_control(character) else character for character in text)
 
 

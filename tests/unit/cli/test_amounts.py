@@ -2,7 +2,7 @@
 
 import pytest
 
-from quipu.cli.amounts import duration, money, spent, tokens
+from quipu.cli.output import duration, money, spent, tokens
 from tests.unit.cli.conftest import ASKED, READ
 
 

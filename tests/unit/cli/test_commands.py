@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from quipu.cli.metadata import parse_condition, parse_metadata
+from quipu.cli.inputs import parse_condition, parse_metadata
 from quipu.errors import Unavailable
 from quipu.model.chunking import Chunking
 from quipu.model.document import Document, DocumentStatus, SourceDocument

@@ -6,7 +6,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from quipu.cli.compared_answers import render_answers
+from quipu.cli.comparisons import render_answers
 from quipu.model.answer import Answer, Citation, StrategyResult
 from quipu.model.evidence import Evidence, Trace
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from quipu.cli.readers import history
+from quipu.cli.results import history
 from quipu.model.results import AddResult
 from tests.unit.cli.conftest import ESTIMATE, Cli, FakeEngine
 

@@ -4,7 +4,7 @@ import io
 
 from rich.console import Console
 
-from quipu.cli.watching import watching
+from quipu.cli.progress import watching
 
 
 def _terminal(height: int = 24) -> Console:

@@ -1,24 +1,22 @@
-"""`quipu add`: files, folders, standard input or text into the index."""
+"""`quipu add`: add files, folders or text to the index."""
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from quipu.cli.added import finish
-from quipu.cli.budget import budget_option, no_model_option
-from quipu.cli.chunking import chunking_options, parse_chunking
-from quipu.cli.estimates import render_estimate
-from quipu.cli.metadata import parse_metadata
-from quipu.cli.options import QuipuCommand
+from quipu.cli.inputs import parse_metadata
+from quipu.cli.options import QuipuCommand, budget_option, no_model_option
 from quipu.cli.output import emit
 from quipu.cli.progress import progress
+from quipu.cli.results import finish, render_estimate
 from quipu.cli.session import load_settings, with_engine
 from quipu.errors import InvalidDocument
-from quipu.model.chunking import Chunking
+from quipu.model.chunking import TAKES, Chunking
 from quipu.model.document import Metadata, SourceDocument
 from quipu.model.event import Event
 from quipu.model.results import AddResult
@@ -44,6 +42,37 @@ class _Request:
     root: Path | None
     chunking: Chunking | None
     reread: bool
+
+
+_ESCAPES = {"\\n": "\n", "\\t": "\t", "\\f": "\f", "\\\\": "\\"}
+_OPTIONS = (
+    click.option("--chunker", "method", type=click.Choice(list(TAKES)), help="How to cut these documents."),
+    click.option("--chunk-tokens", "max_tokens", type=int, metavar="N", help="Most tokens a chunk."),
+    click.option("--chunk-overlap", "overlap", type=int, metavar="N", help="Tokens repeated of the chunk before."),
+    click.option("--chunk-separator", "separator", metavar="TEXT", help=r"Text to cut at; \n ends a line, \f a page."),
+    click.option("--chunk-percentile", "percentile", type=int, metavar="N", help="Percentage of places not to cut at."),
+)
+
+
+def chunking_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of `parse_chunking`."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def parse_chunking(**options: str | int | None) -> Chunking | None:
+    """Return what the options say, or None where they say nothing.
+
+    A chunker that is named is taken with its defaults; without one, the options change the one in the settings. Raises
+    InvalidInput for what cannot be meant.
+    """
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    if "separator" in given:
+        given["separator"] = re.sub(r"\\[ntf\\]", lambda found: _ESCAPES[found[0]], given["separator"])
+    if not given:
+        return None
+    return Chunking(**given) if "method" in given else replace(load_settings().default_chunking, **given)
 
 
 @click.command(

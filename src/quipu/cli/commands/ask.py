@@ -18,13 +18,11 @@ from quipu.cli.asking import (
     prepared,
     search_options,
 )
-from quipu.cli.budget import budget_option, no_model_option
-from quipu.cli.conversation import read_history
-from quipu.cli.options import QuipuCommand, shared
+from quipu.cli.inputs import read_history, text_or_file
+from quipu.cli.options import QuipuCommand, budget_option, no_model_option, shared
 from quipu.cli.output import stdout, write_json
+from quipu.cli.progress import Watcher, watching
 from quipu.cli.session import load_settings, with_engine
-from quipu.cli.texts import text_or_file
-from quipu.cli.watching import Watcher, watching
 from quipu.model.answer import Answer
 from quipu.model.chat import Role
 from quipu.model.query import Filter, Query

@@ -11,9 +11,8 @@ from quipu.cli.asking import (
     parse_query,
     search_options,
 )
-from quipu.cli.budget import budget_option, no_model_option
 from quipu.cli.comparisons import render_comparison
-from quipu.cli.options import QuipuCommand, shared
+from quipu.cli.options import QuipuCommand, budget_option, no_model_option, shared
 from quipu.cli.output import emit
 from quipu.cli.session import load_settings, with_engine
 from quipu.model.answer import Comparison

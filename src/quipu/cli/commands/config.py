@@ -9,9 +9,8 @@ from rich.console import Console
 from rich.table import Table
 
 from quipu.cli.options import QuipuCommand
-from quipu.cli.output import emit, styled, table
+from quipu.cli.output import emit, styled, table, work_in_words
 from quipu.cli.session import load_settings
-from quipu.cli.work import work_in_words
 from quipu.errors import QuipuError
 
 if TYPE_CHECKING:

@@ -1,17 +1,20 @@
-"""`quipu explain`: why a passage is among the evidence."""
+"""`quipu explain`: show why a passage is among the evidence."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
+from rich.console import Console
+from rich.text import Text
+from rich.tree import Tree
 
 from quipu.cli.asking import filter_options, keyword_options, parse_query, prepared, search_options
-from quipu.cli.budget import budget_option, no_model_option
-from quipu.cli.explanations import render_explanation
-from quipu.cli.options import QuipuCommand
-from quipu.cli.output import emit
+from quipu.cli.options import QuipuCommand, budget_option, no_model_option
+from quipu.cli.output import emit, one_line, styled
 from quipu.cli.session import load_settings, with_engine
-from quipu.model.evidence import Explanation
+from quipu.model.evidence import Chain, ExplainedChunk, Explanation, Seed, SupportingHit
 from quipu.model.query import Filter, Query
+from quipu.text.formatting import format_count
 
 if TYPE_CHECKING:
     from quipu.engine import Quipu
@@ -61,3 +64,99 @@ def command(
 
 async def _explain(engine: "Quipu", query: Query, chunk: str, rank: int | None) -> Explanation:
     return await engine.explain(await prepared(engine, query), chunk=chunk, rank=rank)
+
+
+_MAX_FOUND = 5
+_TEXT_CELLS = 200
+_DESCRIPTION_CELLS = 100
+_NO_GROUND = "no entity, relation, claim or report of the evidence leads to it: it was found as said above"
+
+
+def render_explanation(console: Console, explanation: Explanation) -> None:
+    """Draw where the search began, then a tree for each passage, then what the trace notes."""
+    console.print(styled(explanation.question, "bold"))
+    console.print(styled(f"{explanation.strategy}, revision {explanation.revision:,}: {_found(explanation)}", "dim"))
+    console.print(_seeds(explanation))
+    for chunk in explanation.chunks:
+        console.print()
+        console.print(_tree(chunk))
+    if not (explanation.ranks_passages or explanation.chunks):
+        console.print()
+        console.print(_beside(explanation))
+    for note in explanation.notes:
+        console.print(styled(f"note: {note}", "dim"))
+
+
+def _found(explanation: Explanation) -> str:
+    beside = {"claim": explanation.n_claims, "report": explanation.n_reports, "point": explanation.n_points}
+    passages = [format_count(explanation.n_chunks, "passage")] if explanation.ranks_passages else []
+    return ", ".join([*passages, *(format_count(n, noun) for noun, n in beside.items() if n)]) or "nothing"
+
+
+def _beside(explanation: Explanation) -> Tree:
+    """Return the first points and reports of a strategy that ranks no passages."""
+    if explanation.other_evidence:
+        tree = Tree(styled(f"{explanation.strategy} ranks no passages; what it found instead"))
+        _add_grounds(tree, explanation.other_evidence, "{}s")
+        return tree
+    why = (
+        "ranks no passages, and found nothing else"
+        if explanation.searches_index
+        else "looks nothing up: there is no evidence"
+    )
+    return Tree(styled(f"{explanation.strategy} {why}"))
+
+
+def _seeds(explanation: Explanation) -> Tree:
+    names = dict(explanation.names)
+    tree = Tree("Where the search began")
+    for seed in explanation.seeds:
+        tree.add(_seed(seed, names))
+    if not explanation.seeds:
+        began = "with no entity or passage" if explanation.searches_index else "nowhere: nothing was looked up"
+        tree.add(styled(began, "dim"))
+    return tree
+
+
+def _seed(seed: Seed, names: dict[str, str]) -> Text:
+    found = ", ".join(f"{names.get(each.id, each.id)} {each.score:.3f}" for each in seed.matches[:_MAX_FOUND])
+    more = f" and {len(seed.matches) - _MAX_FOUND:,} more" if len(seed.matches) > _MAX_FOUND else ""
+    return styled(f"{seed.text} (by {seed.kind})", "cyan").append(f" → {found or 'nothing'}{more}")
+
+
+def _tree(chunk: ExplainedChunk) -> Tree:
+    rank = f"#{chunk.rank}" if chunk.rank else "not found"
+    head = styled(f"{rank} {chunk.title or chunk.document_id}", "bold")
+    tree = Tree(head.append(f"  {chunk.document_id}, chunk {chunk.id}", style="dim"))
+    tree.add(styled(f"{chunk.score:.4f}: {chunk.reason}" if chunk.rank else chunk.reason))
+    tree.add(styled(one_line(chunk.text, _TEXT_CELLS), "dim"))
+    for chain in chunk.chains:
+        _add_chain(tree, chain)
+    _add_grounds(tree, chunk.supporting_hits)
+    if not (chunk.chains or chunk.supporting_hits):
+        tree.add(styled(_NO_GROUND if chunk.rank else "no evidence of this strategy leads to it", "yellow"))
+    return tree
+
+
+def _add_grounds(tree: Tree, grounds: Sequence[SupportingHit], heading: str = "by {}") -> None:
+    by_kind: dict[str, Tree] = {}
+    for ground in grounds:
+        if ground.kind not in by_kind:
+            by_kind[ground.kind] = tree.add(heading.format(ground.kind))
+        name = one_line(ground.name, _DESCRIPTION_CELLS)
+        told = f"#{ground.rank} {name}{f' [{ground.id}]' if ground.kind == 'report' else ''}, {ground.connection}"
+        reason = f" ({ground.reason})" if ground.reason else ""
+        by_kind[ground.kind].add(styled(f"{told}; score {ground.score:.4f}{reason}"))
+
+
+def _add_chain(tree: Tree, chain: Chain) -> None:
+    begun = styled(f"{chain.seed} (by {chain.kind}, {chain.score:.3f})", "cyan")
+    if not chain.start:
+        tree.add(begun.append(" → found it itself"))
+        return
+    branch = tree.add(begun.append(f" → {chain.start}{'' if chain.steps else ', which it tells of'}"))
+    for step in chain.steps:
+        said = f": {one_line(step.description, _DESCRIPTION_CELLS)}" if step.description else ""
+        branch = branch.add(styled(f"{step.source} → {step.target}{said}"))
+    if chain.steps:
+        branch.add(styled("which it tells of"))

@@ -6,12 +6,10 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from quipu.cli.amounts import spent
-from quipu.cli.budget import budget_option, no_model_option
-from quipu.cli.options import QuipuCommand
-from quipu.cli.output import emit, named, styled
+from quipu.cli.options import QuipuCommand, budget_option, no_model_option
+from quipu.cli.output import emit, named, spent, styled
 from quipu.cli.progress import progress
-from quipu.cli.refreshed import render_refreshed
+from quipu.cli.results import render_refreshed
 from quipu.cli.session import load_settings, with_engine
 from quipu.errors import InvalidInput
 from quipu.model.results import ImportResult

@@ -5,12 +5,10 @@ from collections.abc import Sequence
 import click
 from rich.console import Console
 
-from quipu.cli.budget import budget_option, no_model_option
-from quipu.cli.derivations import render_states
-from quipu.cli.options import QuipuCommand
+from quipu.cli.options import QuipuCommand, budget_option, no_model_option
 from quipu.cli.output import emit, styled
 from quipu.cli.progress import progress
-from quipu.cli.refreshed import render_refreshed
+from quipu.cli.results import render_refreshed, render_states
 from quipu.cli.session import load_settings, with_engine
 from quipu.model.derivation import DerivationState
 from quipu.model.results import RefreshResult

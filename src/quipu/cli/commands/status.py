@@ -1,31 +1,29 @@
-"""`quipu status`: what the index holds, what waits, what is stale."""
+"""What is in an index: `quipu status` and `quipu docs`."""
 
 from collections.abc import Iterator
 
 import click
 from rich.console import Console
 
-from quipu.cli.derivations import render_states
 from quipu.cli.options import QuipuCommand
-from quipu.cli.output import emit, styled
-from quipu.cli.readers import history
+from quipu.cli.output import emit, named, styled, table, work_in_words
+from quipu.cli.results import history, render_states
 from quipu.cli.session import command_line, with_engine
-from quipu.cli.work import work_in_words
-from quipu.model.document import DocumentStatus
+from quipu.model.document import Document, DocumentStatus
 from quipu.model.results import IndexStatus
 from quipu.text.formatting import format_count
 
 
 @click.command("status", cls=QuipuCommand, examples=("quipu status", "quipu --index ./kb status --json"))
-def command() -> None:
+def status() -> None:
     """Show what the index holds and what waits.
 
     The table is of what is derived: what every index keeps, and what is made on demand, by `quipu refresh NAME`.
     """
-    emit(with_engine(lambda engine: engine.status()), _render)
+    emit(with_engine(lambda engine: engine.status()), _render_status)
 
 
-def _render(console: Console, status: IndexStatus) -> None:
+def _render_status(console: Console, status: IndexStatus) -> None:
     console.print(styled(f"Index {status.path}, revision {status.revision:,}, {status.n_bytes / 1e6:,.1f} MB", "bold"))
     console.print(f"  {format_count(status.n_documents, 'document')} in {format_count(status.n_chunks, 'chunk')}")
     console.print(
@@ -60,3 +58,39 @@ def _models(status: IndexStatus) -> Iterator[str]:
         roles_by_model.setdefault(model, []).append(role)
     for model, roles in roles_by_model.items():
         yield f"language model {model} for {work_in_words(roles)}"
+
+
+_STYLE_BY_STATUS = {DocumentStatus.READY: "green", DocumentStatus.FAILED: "red", DocumentStatus.PARTIAL: "yellow"}
+
+
+@click.command("docs", cls=QuipuCommand, examples=("quipu docs", "quipu docs --status failed"))
+@click.option(
+    "--status",
+    "statuses",
+    multiple=True,
+    type=click.Choice([str(status) for status in DocumentStatus]),
+    help="Only these.",
+)
+def docs(statuses: tuple[str, ...]) -> None:
+    """List the documents of the index."""
+    documents = with_engine(lambda engine: engine.documents())
+    emit([document for document in documents if not statuses or document.status in statuses], _render_docs)
+
+
+def _render_docs(console: Console, documents: list[Document]) -> None:
+    listing = table("id", "title", "status", "chunks", "updated", right=["chunks"])
+    for document in documents:
+        listing.add_row(
+            named(document.id),
+            named(document.title),
+            styled(document.status, _STYLE_BY_STATUS.get(document.status, "cyan")),
+            f"{document.n_chunks:,}",
+            styled(document.updated_at[:19].replace("T", " ")),
+        )
+    if documents:
+        console.print(listing)
+    console.print(format_count(len(documents), "document"))
+    for document in documents:
+        if document.error:
+            name = "" if document.id in document.error else f"{document.id}: "
+            console.print(named(f"{name}{document.error}", "red"))

@@ -7,10 +7,9 @@ from types import MappingProxyType
 import click
 from rich.console import Console
 
-from quipu.cli.amounts import money, tokens
-from quipu.cli.metadata import parse_date
+from quipu.cli.inputs import parse_date
 from quipu.cli.options import QuipuCommand
-from quipu.cli.output import emit, one_line, styled, table
+from quipu.cli.output import emit, money, one_line, styled, table, tokens
 from quipu.cli.session import with_engine
 from quipu.model.usage import UsageRow, total
 from quipu.text.formatting import format_count

@@ -1,0 +1,79 @@
+"""Unfinished work: `quipu resume`, `retry` and `cancel`."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+
+from quipu.cli.options import QuipuCommand, budget_option
+from quipu.cli.output import emit
+from quipu.cli.progress import progress
+from quipu.cli.results import finish_queue
+from quipu.cli.session import load_settings, waiting, with_engine
+from quipu.model.document import DocumentStatus
+from quipu.model.event import Event, Progress
+from quipu.model.results import AddResult
+from quipu.text.formatting import format_count
+
+if TYPE_CHECKING:
+    from quipu.engine import Quipu
+
+
+@click.command("resume", cls=QuipuCommand, examples=("quipu resume", "quipu --index ./kb resume"))
+@budget_option
+@click.option("-q", "--quiet", "is_quiet", is_flag=True, help="No progress, no summary.")
+def resume(budget: str | None, is_quiet: bool) -> int:
+    """Finish what was stopped or killed.
+
+    What was already read is not read again.
+    """
+    with progress(is_quiet=is_quiet) as on_event:
+        report = with_engine(lambda engine: _resume(engine, on_event), load_settings(budget=budget))
+    return finish_queue(report, is_quiet=is_quiet)
+
+
+async def _resume(engine: "Quipu", on_event: Callable[[Event], None]) -> AddResult:
+    on_event(Progress(stage="publish", n_done=0, n_total=waiting(await engine.status())))
+    return await engine.resume(on_event=on_event)
+
+
+@click.command("retry", cls=QuipuCommand, examples=("quipu retry", "quipu retry notes/a.md"))
+@click.argument("ids", nargs=-1)
+@budget_option
+@click.option("-q", "--quiet", "is_quiet", is_flag=True, help="No progress, no summary.")
+def retry(ids: tuple[str, ...], budget: str | None, is_quiet: bool) -> int:
+    """Try failed documents again.
+
+    IDS name them; without any, all are tried.
+    """
+    with progress(is_quiet=is_quiet) as on_event:
+        report = with_engine(lambda engine: _retry(engine, ids, on_event), load_settings(budget=budget))
+    return finish_queue(report, is_quiet=is_quiet)
+
+
+async def _retry(engine: "Quipu", ids: Sequence[str], on_event: Callable[[Event], None]) -> AddResult:
+    await engine.retry(ids or None)
+    return await engine.resume(on_event=on_event)
+
+
+_SETTLED = (DocumentStatus.READY, DocumentStatus.PARTIAL)
+
+
+@click.command("cancel", cls=QuipuCommand, examples=("quipu cancel notes/a.md", "quipu cancel --all"))
+@click.argument("ids", nargs=-1)
+@click.option("--all", "is_all", is_flag=True, help="Every document that waits or failed.")
+def cancel(ids: tuple[str, ...], is_all: bool) -> None:
+    """Drop waiting work; live documents stay."""
+    if bool(ids) == is_all:
+        raise click.UsageError("Name documents, or say --all.")
+    emit({"cancelled": with_engine(lambda engine: _cancel(engine, ids))}, _render_cancel)
+
+
+async def _cancel(engine: "Quipu", ids: Sequence[str]) -> int:
+    chosen = ids or [each.id for each in await engine.documents() if each.status not in _SETTLED]
+    return await engine.cancel(chosen)
+
+
+def _render_cancel(console: Console, result: dict[str, int]) -> None:
+    console.print(f"Work on {format_count(result['cancelled'], 'document')} dropped.")

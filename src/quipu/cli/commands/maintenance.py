@@ -1,0 +1,89 @@
+"""Maintenance of an index: `quipu verify`, `dump`, `reembed` and `purge`."""
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+
+from quipu.cli.options import QuipuCommand, budget_option
+from quipu.cli.output import emit, styled
+from quipu.cli.progress import progress
+from quipu.cli.session import load_settings, with_engine
+from quipu.cli.terminal import clean_json
+from quipu.text.formatting import format_count
+
+if TYPE_CHECKING:
+    from quipu.engine import Quipu
+
+
+@click.command("verify", cls=QuipuCommand, examples=("quipu verify", "quipu verify --json"))
+def verify() -> int:
+    """Recompute every derivation and compare.
+
+    No model is called. The exit code is 1 if anything differs.
+    """
+    differences = with_engine(lambda engine: engine.verify())
+    emit(differences, _render_verify)
+    return 1 if differences else 0
+
+
+def _render_verify(console: Console, differences: list[str]) -> None:
+    for difference in differences:
+        console.print(styled(difference, "red"))
+    if differences:
+        console.print(
+            f"{format_count(len(differences), 'difference')}. "
+            f"`quipu refresh --rebuild` builds full text and links again."
+        )
+    else:
+        console.print("Sound: every derivation is what the facts say.", style="green")
+
+
+@click.command("dump", cls=QuipuCommand, examples=("quipu dump > before.jsonl", "quipu dump | sha256sum"))
+def dump() -> None:
+    """Print the canonical state as JSON lines.
+
+    Two indexes of the same documents print the same bytes, however and in whatever order they were made.
+    """
+    with_engine(_print_lines)
+
+
+async def _print_lines(engine: "Quipu") -> None:
+    is_terminal = sys.stdout.isatty()
+    async for line in engine.dump():
+        click.echo(clean_json(line) if is_terminal else line)
+
+
+@click.command("reembed", cls=QuipuCommand, examples=("quipu reembed",))
+@budget_option
+def reembed(budget: str | None) -> None:
+    """Compute every vector again, beside the old.
+
+    The old vectors answer until the new are complete. Nothing is read again. What was computed when a budget ends the
+    work is kept, and the next time goes on.
+    """
+    settings = load_settings(budget=budget)
+    with progress() as on_event:
+        n_embedded = with_engine(lambda engine: engine.reembed(on_event=on_event), settings, repair=True)
+    emit({"embedded": n_embedded}, _render_reembed)
+
+
+def _render_reembed(console: Console, result: dict[str, int]) -> None:
+    if result["embedded"]:
+        console.print(f"{format_count(result['embedded'], 'text')} embedded; the new vectors answer from now on.")
+    else:
+        console.print("Every text has its vector of the embedder that is set: there was nothing to do.")
+
+
+@click.command("purge", cls=QuipuCommand, examples=("quipu purge",))
+def purge() -> None:
+    """Drop replies nothing needs, and what a re-embedding left.
+
+    The replies to earlier versions of documents make going back to them free; this gives their space up.
+    """
+    emit({"dropped": with_engine(lambda engine: engine.purge())}, _render_purge)
+
+
+def _render_purge(console: Console, result: dict[str, int]) -> None:
+    console.print(f"{format_count(result['dropped'], 'row')} dropped.")
