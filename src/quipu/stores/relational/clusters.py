@@ -129,13 +129,13 @@ def cluster_documents(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, tuple
 
 def cluster_reports(snapshot: Snapshot, ids: Sequence[str], *, with_text: bool = True) -> list[ClusterReport]:
     """Return the visible reports of these clusters in the given order, or only their ratings and origins."""
-    wanted = sorted(set(ids))
+    cluster_ids = sorted(set(ids))
     if with_text:
-        report_by_rid = {row.rid: _report(row) for row in _REPORTS.rows(snapshot.connection, wanted)}
+        report_by_rid = {row.rid: _report(row) for row in _REPORTS.rows(snapshot.connection, cluster_ids)}
     else:
         report_by_rid = {
             rid: ClusterReport(cluster=cluster, title="", summary="", rating=rating, inputs_hash=inputs, model=model)
-            for rid, cluster, rating, inputs, model in _REPORTS_WITHOUT_TEXT.tuples(snapshot.connection, wanted)
+            for rid, cluster, rating, inputs, model in _REPORTS_WITHOUT_TEXT.tuples(snapshot.connection, cluster_ids)
         }
     visible = visible_reports(snapshot, report_by_rid)
     report_by_cluster = {report.cluster: report for rid, report in report_by_rid.items() if rid in visible}

@@ -104,9 +104,9 @@ def degrees(snapshot: Snapshot, keys: Sequence[str]) -> dict[str, int]:
 
 def named(snapshot: Snapshot, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Return the keys of the entities each name stands for: its own key, then those it is an alias of."""
-    wanted = sorted(set(names))
-    keys_by_name: dict[str, list[str]] = {key: [key] for key in entity_rids(snapshot, wanted)}
-    times: Counter[tuple[str, str]] = Counter(map(tuple, _BY_ALIAS.rows(snapshot, wanted)))
+    distinct_names = sorted(set(names))
+    keys_by_name: dict[str, list[str]] = {key: [key] for key in entity_rids(snapshot, distinct_names)}
+    times: Counter[tuple[str, str]] = Counter(map(tuple, _BY_ALIAS.rows(snapshot, distinct_names)))
     for alias, key in sorted(times, key=lambda pair: (pair[0], -times[pair], pair[1])):
         if key not in keys_by_name.setdefault(alias, []):
             keys_by_name[alias].append(key)

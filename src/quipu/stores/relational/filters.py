@@ -139,12 +139,12 @@ def visible_reports(snapshot: Snapshot, rids: Collection[int]) -> frozenset[int]
     return _among(rids, allowed_clusters(snapshot).fully_allowed) if snapshot.is_filtered else frozenset(rids)
 
 
-def find_sorted(values: Ints, wanted: Ints) -> tuple[Ints, "np.ndarray[Any, np.dtype[np.bool_]]"]:
-    """Return the position of each of `wanted` in the rising `values`, and whether it is present there."""
-    positions = np.searchsorted(values, wanted)
+def find_sorted(values: Ints, queries: Ints) -> tuple[Ints, "np.ndarray[Any, np.dtype[np.bool_]]"]:
+    """Return the position of each of `queries` in the rising `values`, and whether it is present there."""
+    positions = np.searchsorted(values, queries)
     if not len(values):
-        return positions, np.zeros(len(wanted), dtype=bool)
-    return positions, values.take(positions, mode="clip") == wanted
+        return positions, np.zeros(len(queries), dtype=bool)
+    return positions, values.take(positions, mode="clip") == queries
 
 
 def _check_date(text: str) -> None:
@@ -259,8 +259,8 @@ def _sum_by_rid(rids: Ints, counts: Ints) -> tuple[Ints, Ints]:
 
 
 def _among(rids: Collection[int], visible: Ints) -> frozenset[int]:
-    wanted = np.array(list(rids), dtype=np.int64)
-    return frozenset(wanted[find_sorted(visible, wanted)[1]].tolist())
+    candidates = np.array(list(rids), dtype=np.int64)
+    return frozenset(candidates[find_sorted(visible, candidates)[1]].tolist())
 
 
 def _read(snapshot: Snapshot, query: Select[Any], n_columns: int) -> tuple[Ints, ...]:

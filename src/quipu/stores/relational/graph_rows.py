@@ -181,7 +181,7 @@ def _most_frequent(chunks: Ints, counts: Ints, k: int) -> _Candidates:
 
 def _candidate_ids(snapshot: Snapshot, candidates: Sequence[_Candidates], k: int) -> dict[int, str]:
     """Return the ids, by row id, of chunks that include the first `k` of all candidates."""
-    wanted = {chunk for candidate in candidates for chunk in candidate.chunks.tolist()}
+    needed = {chunk for candidate in candidates for chunk in candidate.chunks.tolist()}
     first = _first_chunks(snapshot, max((len(candidate.tied) for candidate in candidates), default=0), k)
     rids = np.fromiter((rid for rid, _ in first), np.int64, len(first))
     ids: dict[int, str] = {}
@@ -191,8 +191,8 @@ def _candidate_ids(snapshot: Snapshot, candidates: Sequence[_Candidates], k: int
             positions = np.flatnonzero(np.isin(rids, candidate.tied))[:k]
         ids.update(first[position] for position in positions.tolist())
         if len(positions) < k:
-            wanted.update(candidate.tied.tolist())
-    return ids | chunk_ids(snapshot, wanted)
+            needed.update(candidate.tied.tolist())
+    return ids | chunk_ids(snapshot, needed)
 
 
 def _first_chunks(snapshot: Snapshot, n_tied: int, k: int) -> list[tuple[int, str]]:

@@ -144,9 +144,9 @@ def relation_rids(snapshot: Snapshot, ids: Iterable[str]) -> dict[int, str]:
 
 def claims(snapshot: Snapshot, ids: Sequence[str]) -> list[Claim]:
     """Return these claims in the given order; a text that is no claim id is left out."""
-    wanted = set(ids)
-    rows = _CHUNK_CLAIMS.records(snapshot, sorted({claim.rpartition(":")[0] for claim in wanted}))
-    claim_by_id = {claim.id: claim for claim in _claims(snapshot, [row for row in rows if _claim_id(row) in wanted])}
+    claim_ids = set(ids)
+    rows = _CHUNK_CLAIMS.records(snapshot, sorted({claim.rpartition(":")[0] for claim in claim_ids}))
+    claim_by_id = {claim.id: claim for claim in _claims(snapshot, [row for row in rows if _claim_id(row) in claim_ids])}
     return [claim_by_id[claim] for claim in ids if claim in claim_by_id]
 
 

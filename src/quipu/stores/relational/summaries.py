@@ -155,8 +155,8 @@ def write(connection: Connection, summaries: Sequence[Summary]) -> tuple[VectorC
                 continue
             text_hash = _vector_hash(kind, row, summary.text)
             vectors.moved(VectorSpace(kind), row.vector_hash, text_hash)
-            shown = {"description": summary.text, "described_by": s.SUMMARISED, "vector_hash": text_hash}
-            described.append({"row": row.rid, **shown})
+            columns = {"description": summary.text, "described_by": s.SUMMARISED, "vector_hash": text_hash}
+            described.append({"row": row.rid, **columns})
             content = {"inputs_hash": summary.inputs_hash, "text": summary.text, "model": summary.model}
             written.append({"kind": kind, "owner": row.rid, **content})
         execute_rows(connection, _DESCRIBE[kind], described)

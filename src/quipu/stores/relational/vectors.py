@@ -113,15 +113,18 @@ def vectors_after(snapshot: Snapshot, space: VectorSpace, row: int) -> VectorBlo
     """Return the vectors of a space with a row above `row`."""
     where = {"space": space, "row": row}
     n = snapshot.connection.scalar(_N_AFTER, where) or 0
-    rows, data = np.empty(n, dtype=np.int64), np.empty((n, vector_dimension(snapshot, space) if n else 0), dtype="<f2")
+    rows, matrix = (
+        np.empty(n, dtype=np.int64),
+        np.empty((n, vector_dimension(snapshot, space) if n else 0), dtype="<f2"),
+    )
     result = snapshot.connection.execute(_AFTER, where)
     start = 0
     while block := result.fetchmany(_BLOCK_ROWS):  # into arrays at once: row objects would take as much memory again
         end = start + len(block)
         rows[start:end] = [rid for rid, _ in block]
-        data[start:end] = np.frombuffer(b"".join([vector for _, vector in block]), "<f2").reshape(len(block), -1)
+        matrix[start:end] = np.frombuffer(b"".join([vector for _, vector in block]), "<f2").reshape(len(block), -1)
         start = end
-    return VectorBlock(rows=rows, data=data)
+    return VectorBlock(rows=rows, data=matrix)
 
 
 def vectors_gone(snapshot: Snapshot, space: VectorSpace, revision: int) -> Ints | None:
@@ -208,10 +211,10 @@ def n_vectors(snapshot: Snapshot) -> int:
 def _owned_by(snapshot: Snapshot, space: VectorSpace, ids: Sequence[str]) -> list[tuple[int, int, str]]:
     """Return (vector row, row id, id) of each of these owners that has a vector."""
     if space is VectorSpace.SENTENCE:
-        wanted = frozenset(ids)
-        rows = _OF_SENTENCES.rows(snapshot, sorted({sentence.partition("#")[0] for sentence in wanted}))
+        sentence_ids = frozenset(ids)
+        rows = _OF_SENTENCES.rows(snapshot, sorted({sentence.partition("#")[0] for sentence in sentence_ids}))
         owned = [(row, rid, sentence_id(chunk, ordinal)) for row, rid, chunk, ordinal in rows]
-        return [(row, rid, sentence) for row, rid, sentence in owned if sentence in wanted]
+        return [(row, rid, sentence) for row, rid, sentence in owned if sentence in sentence_ids]
     if space is VectorSpace.RELATION:
         id_by_rid = relation_rids(snapshot, ids)
         return [(row, rid, id_by_rid[rid]) for row, rid in _BY_RELATION.rows(snapshot, sorted(id_by_rid))]
