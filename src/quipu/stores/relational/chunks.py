@@ -159,9 +159,8 @@ def sentence_texts(connection: Connection, rids: Sequence[int]) -> Mapping[int, 
 
 def write_sentences(connection: Connection, split_chunks: Sequence[ChunkSentences]) -> VectorChanges:
     """Replace the sentences of these chunks and return the changed vectors. Chunks that no longer exist are skipped."""
-    vectors = VectorChanges()
     chunk_by_id = {row.id: row for row in _CHUNKS_BY_ID.rows(connection, [split.chunk for split in split_chunks])}
-    drop_sentences(connection, [chunk.rid for chunk in chunk_by_id.values()], vectors)
+    vectors = _drop_sentences(connection, [chunk.rid for chunk in chunk_by_id.values()])
     first_rid = next_rid(connection, s.sentence)
     rows: list[dict[str, Any]] = []
     for split in split_chunks:
@@ -177,20 +176,23 @@ def write_sentences(connection: Connection, split_chunks: Sequence[ChunkSentence
     return vectors
 
 
-def drop_sentences(connection: Connection, chunks: Sequence[int], vectors: VectorChanges) -> None:
-    """Drop the sentences of these chunks, given by row id."""
-    for (text_hash,) in _HASHES.rows(connection, chunks):
-        vectors.moved(VectorSpace.SENTENCE, text_hash, "")
-    _DROP.run(connection, chunks)
-
-
-def drop_sentences_of_removed(connection: Connection, chunks: Sequence[int], vectors: VectorChanges) -> None:
+def drop_sentences_of_removed(connection: Connection, chunks: Sequence[int]) -> VectorChanges:
     """Drop the sentences of removed chunks. Later chunks may reuse row ids behind the last chunk."""
+    vectors = _drop_sentences(connection, chunks)
     if chunks:
-        drop_sentences(connection, chunks, vectors)
         split_to = read_number(connection, _SPLIT_TO)
         if split_to and (last := _last_chunk(connection)) < split_to:
             write_meta(connection, _SPLIT_TO, last)
+    return vectors
+
+
+def _drop_sentences(connection: Connection, chunks: Sequence[int]) -> VectorChanges:
+    """Drop the sentences of these chunks, given by row id."""
+    vectors = VectorChanges()
+    for (text_hash,) in _HASHES.rows(connection, chunks):
+        vectors.moved(VectorSpace.SENTENCE, text_hash, "")
+    _DROP.run(connection, chunks)
+    return vectors
 
 
 def restart_sentences(connection: Connection) -> None:

@@ -54,6 +54,7 @@ class Touched:
 
     unsettled: set[int] = field(default_factory=set)
     robbed: set[int] = field(default_factory=set)
+    vectors: VectorChanges = field(default_factory=VectorChanges)  # of the dropped reports
 
 
 def follow_mentions(
@@ -62,7 +63,6 @@ def follow_mentions(
     changed: Collection[int],
     forgotten: Collection[int],
     gone: Collection[int],
-    vectors: VectorChanges,
 ) -> Touched:
     """Update clusters after a commit: drop the reports that may quote removed facts, and remove gone entities.
 
@@ -79,14 +79,12 @@ def follow_mentions(
         return Touched()
     change_log.log_mention_changes(connection, backend, revision, clusters_by_entity)
     robbed = set().union(*(clusters_by_entity.get(entity, ()) for entity in forgotten))
-    touched = Touched(
-        unsettled=_with_ancestors(connection, set().union(*clusters_by_entity.values())),
-        robbed=_with_ancestors(connection, robbed),
-    )
-    _UNSETTLE.run(connection, sorted(touched.unsettled))
-    drop_reports(connection, touched.robbed, vectors)
+    unsettled = _with_ancestors(connection, set().union(*clusters_by_entity.values()))
+    robbed = _with_ancestors(connection, robbed)
+    _UNSETTLE.run(connection, sorted(unsettled))
+    vectors = drop_reports(connection, robbed)
     _remove_members(connection, sorted((entity, c) for entity in gone for c in clusters_by_entity.get(entity, ())))
-    return touched
+    return Touched(unsettled, robbed, vectors)
 
 
 def unsettle_summarised(connection: Connection, backend: Backend, owners: Sequence[SummaryTarget]) -> None:
@@ -95,11 +93,11 @@ def unsettle_summarised(connection: Connection, backend: Backend, owners: Sequen
     for owner in owners:
         keys.update(owner.id.split(" -- ") if owner.kind is SummaryTargetKind.RELATION else [owner.id])
     rids = [rid for _, rid in _ENTITIES.rows(connection, sorted(keys))]
-    follow_mentions(connection, backend, rids, (), (), VectorChanges())
+    follow_mentions(connection, backend, rids, (), ())
 
 
-def write_partition(connection: Connection, partition: Partition, vectors: VectorChanges) -> set[int]:
-    """Replace all clusters of a hierarchy; return the row ids of the clusters whose reports were dropped.
+def write_partition(connection: Connection, partition: Partition) -> tuple[set[int], VectorChanges]:
+    """Replace all clusters of a hierarchy; return the clusters whose reports were dropped, and the changed vectors.
 
     A report stays with its cluster unless an entity has left the cluster. Clusters that contain an entity whose facts
     have changed since the partition was computed become unsettled.
@@ -118,18 +116,18 @@ def write_partition(connection: Connection, partition: Partition, vectors: Vecto
     parents_before = {row.rid: row.parent for row in before.values()}
     robbed = _robbed(members_before, members, parents_before, {row["rid"]: row["parent"] for row in after.values()})
     gone = {row.rid for cluster_id, row in before.items() if cluster_id not in after}
-    drop_reports(connection, robbed | gone, vectors)
+    vectors = drop_reports(connection, robbed | gone)
     _replace(connection, before, after, gone)
     _LEAVE.run(connection, sorted(members_before.items() - members.items()))
     new_members = sorted(members.items() - members_before.items())
     insert_rows(connection, s.membership, [{"entity": entity, "cluster": cluster} for entity, cluster in new_members])
     write_meta(connection, _MADE_FROM + partition.hierarchy.value, partition.revision)
     write_meta(connection, _WRITTEN_AT + partition.hierarchy.value, read_number(connection, "revision"))
-    return robbed | gone
+    return robbed | gone, vectors
 
 
-def write_reports(connection: Connection, reports: Sequence[ClusterReport], vectors: VectorChanges) -> int:
-    """Write the reports whose inputs are still current; return how many were left out as outdated.
+def write_reports(connection: Connection, reports: Sequence[ClusterReport]) -> tuple[VectorChanges, int]:
+    """Write the reports whose inputs are still current; return the changed vectors and the number of outdated reports.
 
     Reports of communities are left out too if reports are no longer derived.
     """
@@ -150,18 +148,21 @@ def write_reports(connection: Connection, reports: Sequence[ClusterReport], vect
     hash_before = dict(map(tuple, _REPORT_HASHES.rows(connection, sorted(current))))
     _DROP_REPORTS.run(connection, sorted(current))
     new_rows = [_report_row(rid, report) for rid, report in sorted(current.items())]
+    vectors = VectorChanges()
     for row in new_rows:
         vectors.moved(VectorSpace.REPORT, hash_before.get(row["rid"], ""), row["vector_hash"])
     insert_rows(connection, s.report, new_rows)
-    return len(reports) - len(new_rows)
+    return vectors, len(reports) - len(new_rows)
 
 
-def drop_reports(connection: Connection, rids: Iterable[int], vectors: VectorChanges) -> None:
-    """Drop the reports of these clusters, given by row id."""
+def drop_reports(connection: Connection, rids: Iterable[int]) -> VectorChanges:
+    """Drop the reports of these clusters, given by row id; return the changed vectors."""
+    vectors = VectorChanges()
     rows = _REPORT_HASHES.rows(connection, sorted(rids))
     for _, text_hash in rows:
         vectors.moved(VectorSpace.REPORT, text_hash, "")
     _DROP_REPORTS.run(connection, [rid for rid, _ in rows])
+    return vectors
 
 
 def write_relations(connection: Connection, crossings: ClusterRelationUpdate) -> int:

@@ -80,22 +80,17 @@ def apply(
     jobs.enqueue(connection, delta.enqueue, delta.enqueue_removal, now=now)
     publish, superseded = jobs.split_superseded(connection, delta.publish, delta.replies)
 
-    chunk_changes = documents.write(connection, publish, removals, revision=revision, now=now)
-    mention_changes = mentions.write(connection, chunk_changes.retracted_chunks, chunk_changes.stated)
-    facts = FactChanges(chunk_changes, mention_changes, fold.refold(connection, backend, mention_changes))
-    text_index.update(connection, backend, analyzer, bloom, chunk_changes, facts.name_uses())
-    text_index.note_removed(
-        connection, len(chunk_changes.removed) + len(chunk_changes.reworded), at_once=bool(removals)
-    )
-    change_log.log_changes(
-        connection, backend, revision, chunks=chunk_changes.rids(), entities=facts.renamed_entities()
-    )
+    facts = _write_facts(connection, backend, publish, removals, revision, now)
+    text_index.update(connection, backend, analyzer, bloom, facts.chunks, facts.name_uses())
+    text_index.note_removed(connection, facts.chunks.n_unindexed, at_once=bool(removals))
+    entities = facts.renamed_entities()
+    change_log.log_changes(connection, backend, revision, chunks=facts.chunks.rids(), entities=entities)
     derived_vectors = _follow_facts(connection, backend, facts, revision)
-    vector_writes.retarget(connection, chunk_changes.vectors | facts.fold.vectors | derived_vectors, revision)
+    vector_writes.retarget(connection, facts.chunks.vectors | facts.fold.vectors | derived_vectors, revision)
 
     replies.record(connection, backend, delta.replies)
     _close_jobs(connection, backend, publish, removals, revision)
-    replies.drop_joint(connection, chunk_changes.retracting_documents)
+    replies.drop_joint(connection, facts.chunks.retracting_documents)
     jobs.fail(connection, delta.fail)
     n_outdated = _write_summaries(connection, backend, delta.summaries, revision) if delta.summaries else 0
     n_outdated += _write_derivations(connection, backend, delta, revision)
@@ -104,22 +99,29 @@ def apply(
     return CommitResult(revision=revision, superseded=superseded, n_outdated=n_outdated)
 
 
+def _write_facts(
+    connection: Connection,
+    backend: Backend,
+    publish: Sequence[DocumentFacts],
+    removals: Sequence[str],
+    revision: int,
+    now: str,
+) -> FactChanges:
+    """Write documents with their chunks, then the mentions in these, and fold them into entities and relations."""
+    chunk_changes = documents.write(connection, publish, removals, revision=revision, now=now)
+    mention_changes = mentions.write(connection, chunk_changes.retracted_chunks, chunk_changes.stated)
+    return FactChanges(chunk_changes, mention_changes, fold.refold(connection, backend, mention_changes))
+
+
 def _follow_facts(connection: Connection, backend: Backend, facts: FactChanges, revision: int) -> VectorChanges:
     """Adapt names, sentences, synonyms and clusters to changed facts; return which of their texts changed."""
-    vectors, folded = VectorChanges(), facts.fold
-    renamed = synonyms.follow_names(connection, folded.name_by_rid, folded.gone_rids, vectors, revision)
-    chunks.drop_sentences_of_removed(connection, [chunk.rid for chunk in facts.chunks.removed], vectors)
+    renamed, names = synonyms.follow_names(connection, facts.fold.name_by_rid, facts.fold.gone_rids, revision)
+    sentences = chunks.drop_sentences_of_removed(connection, [chunk.rid for chunk in facts.chunks.removed])
     synonyms.log_synonyms(connection, backend, revision, synonyms.drop_synonyms(connection, renamed))
-    touched = cluster_writes.follow_mentions(
-        connection,
-        backend,
-        facts.mentions.entity_mentions,
-        facts.mentions.entity_forgotten,
-        folded.gone_rids,
-        vectors,
-    )
+    mentioned, forgotten = facts.mentions.entity_mentions, facts.mentions.entity_forgotten
+    touched = cluster_writes.follow_mentions(connection, backend, mentioned, forgotten, facts.fold.gone_rids)
     cluster_writes.drop_relations(connection, touched.robbed)
-    return vectors
+    return names | sentences | touched.vectors
 
 
 def _close_jobs(
@@ -150,15 +152,16 @@ def _write_derivations(connection: Connection, backend: Backend, delta: Delta, r
 
     Sentences and synonyms are ignored unless their derivation is kept up to date.
     """
-    vectors = VectorChanges()
-    lonely = _drop_derivations(connection, delta.drop, revision, vectors) if delta.drop else frozenset()
+    lonely, vectors = _drop_derivations(connection, delta.drop, revision)
     change_log.write_derivation_records(connection, delta.derivations)
     if delta.partition is not None:
-        cluster_writes.drop_relations(connection, cluster_writes.write_partition(connection, delta.partition, vectors))
-    n_outdated = cluster_writes.write_reports(connection, delta.reports, vectors) if delta.reports else 0
+        robbed, dropped = cluster_writes.write_partition(connection, delta.partition)
+        cluster_writes.drop_relations(connection, robbed)
+        vectors |= dropped
+    written, n_outdated = cluster_writes.write_reports(connection, delta.reports) if delta.reports else (vectors, 0)
     if delta.cluster_relations is not None:
         n_outdated += cluster_writes.write_relations(connection, delta.cluster_relations)
-    vector_writes.retarget(connection, vectors, revision)
+    vector_writes.retarget(connection, vectors | written, revision)
     synonyms.log_synonyms(connection, backend, revision, lonely)
     if any(record.name == NAMES for record in delta.derivations):
         vector_writes.retarget(connection, synonyms.write_names(connection, revision), revision)
@@ -171,28 +174,34 @@ def _write_derivations(connection: Connection, backend: Backend, delta: Delta, r
 
 
 def _drop_derivations(
-    connection: Connection, names: Sequence[str], revision: int, vectors: VectorChanges
-) -> frozenset[int]:
-    """Drop derivations with all their rows; return the entities that lost synonyms, which are dropped with names."""
+    connection: Connection, names: Sequence[str], revision: int
+) -> tuple[frozenset[int], VectorChanges]:
+    """Drop derivations with all their rows; return the entities that lost synonyms, and which texts are gone.
+
+    Synonyms are dropped together with names.
+    """
+    vectors = VectorChanges()
+    if not names:
+        return frozenset(), vectors
     names = [*names, SYNONYMS] if NAMES in names else names
     connection.execute(delete(s.derivation).where(s.derivation.c.name.in_(names)))
     for name in names:
         if name == REPORTS:  # of communities
             communities = select(_k.rid).where(_k.hierarchy == Hierarchy.COMMUNITIES.value)
-            cluster_writes.drop_reports(connection, connection.execute(communities).scalars().all(), vectors)
+            vectors |= cluster_writes.drop_reports(connection, connection.execute(communities).scalars().all())
         elif name in _HIERARCHIES:
-            partition = Partition(hierarchy=_HIERARCHIES[name], clusters=(), revision=revision)
-            cluster_writes.write_partition(connection, partition, vectors)
+            empty = Partition(hierarchy=_HIERARCHIES[name], clusters=(), revision=revision)
+            vectors |= cluster_writes.write_partition(connection, empty)[1]
             relation = s.cluster_relation
             connection.execute(delete(relation).where(relation.c.source.not_in(select(_k.rid))))
         elif name in _EMBEDDED:
-            _drop_embedded(connection, *_EMBEDDED[name], vectors)
+            vectors |= _drop_embedded(connection, *_EMBEDDED[name])
     if SENTENCES in names:
         chunks.restart_sentences(connection)
-    return synonyms.restart_synonyms(connection, revision) if SYNONYMS in names else frozenset()
+    return synonyms.restart_synonyms(connection, revision) if SYNONYMS in names else frozenset(), vectors
 
 
-def _drop_embedded(connection: Connection, space: VectorSpace, owner: Table, vectors: VectorChanges) -> None:
-    for text_hash in connection.execute(select(owner.c.vector_hash).distinct()).scalars().all():
-        vectors.moved(space, text_hash, "")
+def _drop_embedded(connection: Connection, space: VectorSpace, owner: Table) -> VectorChanges:
+    hashes = connection.execute(select(owner.c.vector_hash).distinct()).scalars().all()
     connection.execute(delete(owner))
+    return VectorChanges(before={(space, text_hash) for text_hash in hashes})

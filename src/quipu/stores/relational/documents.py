@@ -49,6 +49,11 @@ class ChunkChanges:
     retracting_documents: list[str] = field(default_factory=list)  # published ones with retracted chunks
     vectors: VectorChanges = field(default_factory=VectorChanges)
 
+    @property
+    def n_unindexed(self) -> int:
+        """How many chunks had their words removed from full text."""
+        return len(self.removed) + len(self.reworded)
+
     def rids(self) -> set[int]:
         """Return the rows of all chunks that changed in any way."""
         words = (*self.added, *self.removed, *(after for _, after in self.reworded))

@@ -133,14 +133,15 @@ def log_synonyms(connection: Connection, backend: Backend, revision: int, rids: 
 
 
 def follow_names(
-    connection: Connection, names: Mapping[int, str], gone: Collection[int], vectors: VectorChanges, revision: int
-) -> frozenset[int]:
+    connection: Connection, names: Mapping[int, str], gone: Collection[int], revision: int
+) -> tuple[frozenset[int], VectorChanges]:
     """Update the name rows of these entities, given by row id, if names are kept.
 
-    Returns the entities that had a different name row before.
+    Returns the entities that had a different name row before, and the changed vectors.
     """
+    vectors = VectorChanges()
     if not change_log.is_derived(connection, NAMES):
-        return frozenset()
+        return frozenset(), vectors
     new_hashes = {rid: vector_hash(VectorSpace.NAME, name) for rid, name in names.items()}
     old_hashes: dict[int, str] = dict(map(tuple, _NAME_HASHES.rows(connection, [*names, *gone])))
     changed = frozenset(rid for rid, text_hash in old_hashes.items() if new_hashes.get(rid) != text_hash)
@@ -150,15 +151,14 @@ def follow_names(
     _DROP_NAMES.run(connection, sorted(changed))
     rows = [{"rid": rid, "vector_hash": new_hashes[rid], "revision": revision, "is_compared": 0} for rid in new]
     insert_rows(connection, s.entity_name, rows)
-    return changed
+    return changed, vectors
 
 
 def write_names(connection: Connection, revision: int) -> VectorChanges:
     """Give every entity a name row, when names begin to be kept or are derived again; return the changed vectors."""
-    vectors = VectorChanges()
     names: dict[int, str] = dict(map(tuple, connection.execute(select(_e.rid, _e.name))))
     rids = connection.execute(select(_n.rid)).scalars().all()
-    follow_names(connection, names, [rid for rid in rids if rid not in names], vectors, revision)
+    _, vectors = follow_names(connection, names, [rid for rid in rids if rid not in names], revision)
     return vectors
 
 
