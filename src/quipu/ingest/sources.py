@@ -98,14 +98,14 @@ def text_source(
         )
     checked_metadata(metadata)
     try:
-        data = text.encode("utf-8")
+        content = text.encode("utf-8")
     except UnicodeEncodeError as error:
         raise InvalidDocument(
             f"The text holds a lone surrogate at character {error.start}.",
             remedy="Decode it from its bytes again, with errors='replace'.",
         ) from error
-    name = checked_id(id) if id is not None else f"text:{digest_bytes(data)[:12]}"
-    return SourceDocument(id=name, data=data, title=title, metadata=dict(metadata or {}), media_type=media_type)
+    name = checked_id(id) if id is not None else f"text:{digest_bytes(content)[:12]}"
+    return SourceDocument(id=name, data=content, title=title, metadata=dict(metadata or {}), media_type=media_type)
 
 
 def checked_id(name: str) -> str:

@@ -75,12 +75,12 @@ def cut_points_of(document: ChunkableText, starts: Sequence[tuple[int, int]] | N
                 *_word_cuts(document.text, start, end, max(1, document.max_tokens // (2 * _LONG_SHARE))),
                 end,
             ]
-        for left, right in pairwise(pieces):
-            header = document.header_at(left)
+        for piece_start, piece_end in pairwise(pieces):
+            header = document.header_at(piece_start)
             n_header = count(with_header(header, "")) if header else 0
-            point_level = level if left == start else WORD
-            points.append(CutPoint(left, point_level, _rank(document.text, left), n_before, n_header))
-            n_before += count(document.text[left:right])
+            point_level = level if piece_start == start else WORD
+            points.append(CutPoint(piece_start, point_level, _rank(document.text, piece_start), n_before, n_header))
+            n_before += count(document.text[piece_start:piece_end])
     return [*points, CutPoint(len(document.text), 0, b"", n_before, 0)]
 
 

@@ -108,8 +108,8 @@ class LlmExtractor:
                     self._start_waiting(waiting, running)
                 if not running:
                     break
-                done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-                for task in done:
+                finished, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                for task in finished:
                     running.remove(task)
                     try:
                         outcome = task.result()
