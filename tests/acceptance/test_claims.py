@@ -11,7 +11,7 @@ from quipu.model.document import SourceDocument
 from quipu.model.query import Filter
 from quipu.prompts.extraction import DONE
 from quipu.settings import Settings
-from quipu.wiring.extraction import make_llm_extractor
+from quipu.wiring.models import make_llm_extractor
 from tests.laws.world import engine
 from tests.unit.ingest.llm.fakes import SpokenLLM
 

@@ -35,7 +35,6 @@ SELDOM_NEEDED = {
     ("wiring", "quipu.providers.jieba"),
     ("wiring", "quipu.providers.minilm.embedder"),
     ("wiring", "quipu.providers.pretrained"),
-    ("wiring", "quipu.wiring.extraction"),
     ("wiring", "quipu.wiring.models"),
 }
 

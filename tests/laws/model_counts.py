@@ -10,7 +10,7 @@ from quipu.model.usage import Stage, UsageRow
 from quipu.testing.scripted.fault import MIDWAY, FaultName
 from quipu.testing.scripted.kind import Kind
 from quipu.testing.server.ledger import Served
-from quipu.wiring.checking import CHECKED_TEXT
+from quipu.wiring.preflight import PROBE_TEXT
 
 # The check before work, which asks whether the model answers at all, is of no kind and counted with extraction.
 KINDS_BY_STAGE: Mapping[Stage, tuple[Kind, ...]] = {
@@ -75,7 +75,7 @@ def completed(served: Sequence[Served], *kinds: Kind) -> list[Served]:
 def _is_kept(served: Served) -> bool:
     """Say whether a reply is kept: not one to a check, nor a reranker's, nor (to any use) a mere thought."""
     is_thought = served.fault == FaultName.THINKING_UNCLOSED and served.kind in (Kind.SUMMARISE, Kind.ANSWER)
-    is_check = served.kind is Kind.OTHER or served.text_hash == digest(CHECKED_TEXT)
+    is_check = served.kind is Kind.OTHER or served.text_hash == digest(PROBE_TEXT)
     is_unkept = served.kind is Kind.RERANK or served.fault in UNKEPT | UNUSABLE
     return not (is_thought or is_check or is_unkept)
 

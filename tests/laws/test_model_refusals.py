@@ -146,6 +146,6 @@ def test_what_cannot_work_is_refused_before_any_document_is_touched(
 def test_the_law_fails_where_nothing_is_checked_first(
     server: ServerHandle, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(models, "all_of", lambda _checks: check_nothing)
+    monkeypatch.setattr(models, "combine_checks", lambda _checks: check_nothing)
     monkeypatch.setattr(LlmExtractor, "check", lambda _extractor: check_nothing(Meter()))
     assert refusal(REFUSALS["wrong key"], server, monkeypatch, capsys)

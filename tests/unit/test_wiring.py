@@ -12,7 +12,7 @@ from quipu.model.graph import ClaimMention
 from quipu.model.ids import claim_id
 from quipu.settings import Settings
 from quipu.wiring import EMBEDDERS, open_embedder, open_engine
-from quipu.wiring.extraction import make_llm_extractor
+from quipu.wiring.models import make_llm_extractor
 from tests.laws.world import engine
 from tests.unit.ingest.llm.fakes import ACME, ANN, SpokenLLM, reply
 from tests.unit.ingest.llm.fakes import TEXT as STORY
@@ -30,7 +30,7 @@ def test_every_embedder_of_the_settings_can_be_built() -> None:
 
 
 async def test_a_model_nothing_would_read_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="means nothing to the embedder 'wordllama'"):
+    with pytest.raises(InvalidInput, match="has no effect on the embedder 'wordllama'"):
         await open_embedder(Settings(embedder_model="some/model"))
 
 

@@ -30,7 +30,7 @@ def widen(vectors: npt.NDArray[np.float16], buffer: npt.NDArray[np.int32] | None
 
 def unit_vectors(vectors: npt.NDArray[np.floating]) -> npt.NDArray[np.float64]:
     """Return the rows of `vectors` [n, d] scaled to length one, in float64; zero rows stay zero."""
-    wide = vectors.astype(np.float64)
+    wide = vectors.astype(np.float64, copy=False)
     norms = np.sqrt((wide * wide).sum(axis=1, keepdims=True))
     units: npt.NDArray[np.float64] = wide / np.where(norms > 0, norms, 1)
     return units

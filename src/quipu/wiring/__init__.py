@@ -1,4 +1,4 @@
-"""Wiring: settings in, engine out; the only module that knows every concrete class."""
+"""Wiring: builds an engine from settings. Only this package knows every concrete class."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -62,7 +62,7 @@ EMBEDDERS: Mapping[str, Callable[[str], Embedder]] = {
     "sentence-transformers": _open_sentence_transformers,
     "fastembed": _open_fastembed,
 }
-# Each with what raises Unavailable where its library is not installed.
+# Each with a function that raises Unavailable if its library is not installed.
 GROUPINGS: Mapping[str, tuple[Grouping, Callable[[], None]]] = {
     "nearest": (nearest_centres, lambda: None),
     "mixture": (gaussian_mixture, check_gaussian_mixture),
@@ -77,12 +77,12 @@ async def open_engine(
     extractor: Extractor | None = None,
     retry: "RetryPolicy | None" = None,
 ) -> Quipu:
-    """Open the index the settings name; make an empty one where there is none and `create` is set.
+    """Open the index that the settings name; if there is none and `create` is set, create an empty one.
 
-    Raises NotFound where there is no index and none is to be made, Mismatch where it was built with another tokenizer.
-    `repair` opens it all the same, for the commands that rebuild. One with the vectors of another embedder is opened:
-    only what embeds, as questions by vectors and adding do, raises Mismatch. `extractor` takes the place of the one the
-    settings name; `retry` says how patient calls of models are, where not as they are by default.
+    Raises NotFound if there is no index and `create` is not set, and Mismatch if it was built with another tokenizer;
+    with `repair`, for commands that rebuild, it is opened anyway. An index with the vectors of another embedder can be
+    opened; only operations that embed, such as adding documents or searching by vectors, then raise Mismatch.
+    `extractor` replaces the one of the settings, and `retry` the default retry policy of model calls.
     """
     path = settings.index.absolute()
     database = path / INDEX_FILE
@@ -99,14 +99,14 @@ async def open_engine(
             _make_folder(settings)
             await store.prepare(any_tokenizer=repair)
         if not repair:
-            with suppress(Mismatch):  # what needs the vectors says so when it comes to that
+            with suppress(Mismatch):  # operations that need the vectors raise it themselves
                 await store.set_embedder(embedder.identity, embedder.dimension)
         models = _open_models(settings, store, embedder, retry)
-        reader = extractor or make_extractor(settings, models)
         if extractor is None:
-            models = with_reader(models, reader)
+            extractor = make_extractor(settings, models)
+            models = _with_metered_extractor(models, extractor)
         return Quipu(
-            _components(settings, store, models, embedder=models.embedder(embedder, models.meter), reader=reader)
+            _components(settings, store, models, embedder=models.embedder(embedder, models.meter), extractor=extractor)
         )
     except BaseException:
         await store.close()
@@ -114,13 +114,13 @@ async def open_engine(
 
 
 def _components(
-    settings: Settings, store: RelationalStore, models: Models, *, embedder: Embedder, reader: Extractor
+    settings: Settings, store: RelationalStore, models: Models, *, embedder: Embedder, extractor: Extractor
 ) -> Components:
     path = settings.index.absolute()
     ingest_config = IngestConfig(
         parse=parse,
         media_types=MEDIA_TYPE_BY_SUFFIX,
-        extractor=reader,
+        extractor=extractor,
         tokenizer=ByteTokenizer(),
         embedder=embedder,
         chunking=settings.default_chunking,
@@ -142,23 +142,21 @@ def _components(
 
 
 def _check(settings: Settings) -> None:
-    """Raise InvalidInput where the settings name models that cannot be: it must leave no empty index behind."""
+    """Raise InvalidInput if the settings name impossible models, before an empty index is created."""
     if settings.extractor == "llm" and settings.model_of(Role.EXTRACT) is None:
         raise InvalidInput(
             "extractor = 'llm' needs a language model.", remedy='Set llm, as in QUIPU_LLM="ollama/qwen3:8b".'
         )
     if settings.names_model or settings.embedder == "openai":
-        from quipu.wiring.models import check_settings  # noqa: PLC0415 - see _open_models
+        from quipu.wiring.models import check_settings, extraction_options  # noqa: PLC0415 - see _open_models
 
         check_settings(settings)
-    if settings.extractor != "local" and settings.model_of(Role.EXTRACT) is not None:
-        from quipu.wiring.extraction import extraction_options  # noqa: PLC0415 - see _open_models
-
-        extraction_options(settings)
+        if settings.extractor != "local" and settings.model_of(Role.EXTRACT) is not None:
+            extraction_options(settings)
 
 
 def _open_models(settings: Settings, store: RelationalStore, embedder: Embedder, retry: "RetryPolicy | None") -> Models:
-    """Return the models the settings name; what asks them is imported only where there are any, as that takes time."""
+    """Return the models of the settings. Their modules are imported only if there are any, because that takes time."""
     if not settings.names_model and settings.embedder != "openai":
         return Models()
     from quipu.wiring.models import open_models  # noqa: PLC0415 - see above
@@ -167,35 +165,35 @@ def _open_models(settings: Settings, store: RelationalStore, embedder: Embedder,
 
 
 def make_extractor(settings: Settings, models: Models) -> Extractor:
-    """Return what reads chunks."""
+    """Return the extractor: the model of the settings, or local rules."""
     llm = models.llm(Role.EXTRACT)
     if settings.extractor == "local" or llm is None:
         return LocalExtractor()
-    from quipu.wiring.extraction import make_llm_extractor  # noqa: PLC0415 - see _open_models
+    from quipu.wiring.models import make_llm_extractor  # noqa: PLC0415 - see _open_models
 
     return make_llm_extractor(llm, settings, models.reading.concurrency)
 
 
-def with_reader(models: Models, reader: Extractor) -> Models:
-    """Return the models with what reads chunks, so that each run can count it; rules have nothing to count."""
-    if isinstance(reader, LocalExtractor):
+def _with_metered_extractor(models: Models, extractor: Extractor) -> Models:
+    """Return the models with a way to count the extractor per run. Local rules have nothing to count."""
+    if isinstance(extractor, LocalExtractor):
         return models
-    from quipu.wiring.extraction import counted_reader  # noqa: PLC0415 - see _open_models
+    from quipu.wiring.models import metered_extractor  # noqa: PLC0415 - see _open_models
 
-    return replace(models, reader=counted_reader(reader, models))
+    return replace(models, reader=metered_extractor(extractor, models))
 
 
 def open_store(settings: Settings) -> RelationalStore:
-    """Return the store of the index the settings name; nothing is read yet."""
+    """Return the store of the index that the settings name; nothing is read yet."""
     backend = SqliteBackend(settings.index.absolute() / INDEX_FILE, busy_timeout_s=settings.busy_timeout_s)
     return RelationalStore(backend, lease_s=settings.lease_s, analyzer=make_analyzer(settings))
 
 
 async def open_embedder(settings: Settings, measured: tuple[str, int] | None = None) -> Embedder:
-    """Return the embedder the settings name; in a thread, since some load their model, which takes seconds.
+    """Return the embedder that the settings name. It is opened in a thread, because some load their model for seconds.
 
-    `measured` are identity and dimension of the embedder an index was made with, so that a remote one is not asked.
-    Raises Unavailable naming what is not installed, InvalidInput where a model is named that nothing would read.
+    `measured` is identity and dimension of the embedder an index was built with, so that a remote one needs no call.
+    Raises Unavailable naming what is not installed, InvalidInput if embedder_model is set but would be ignored.
     """
     if settings.embedder == "openai":
         from quipu.wiring.models import open_remote_embedder  # noqa: PLC0415 - see _open_models
@@ -204,14 +202,14 @@ async def open_embedder(settings: Settings, measured: tuple[str, int] | None = N
     model = settings.embedder_model or ""
     if model and settings.embedder == "wordllama":
         raise InvalidInput(
-            f"embedder_model = {model!r} means nothing to the embedder 'wordllama'.",
-            remedy="Set embedder to minilm, sentence-transformers or fastembed, or take embedder_model out.",
+            f"embedder_model = {model!r} has no effect on the embedder 'wordllama'.",
+            remedy="Set embedder to minilm, sentence-transformers or fastembed, or remove embedder_model.",
         )
     return await asyncio.to_thread(EMBEDDERS[settings.embedder], model)
 
 
 def make_analyzer(settings: Settings) -> Analyzer:
-    """Return what makes the terms of full text."""
+    """Return the analyzer that splits text into terms for full-text search."""
     if settings.segmenter == "pairs":
         return Analyzer()
     from quipu.providers.jieba import JiebaSegmenter  # noqa: PLC0415 - see _open_models
@@ -225,5 +223,6 @@ def _make_folder(settings: Settings) -> None:
         settings.index.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidInput(
-            f"The index folder {settings.index} cannot be made ({error.strerror}).", remedy="Name another: --index DIR"
+            f"The index folder {settings.index} cannot be created ({error.strerror}).",
+            remedy="Name another: --index DIR",
         ) from error

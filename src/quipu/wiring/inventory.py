@@ -1,22 +1,37 @@
-"""Wiring of an inventory: which models the settings name, for which work, where they are and whose key they get."""
+"""Inventory: which models the settings name, for which work, at which host, with whose key; and a probe of each."""
 
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from quipu.errors import QuipuError
 from quipu.model.usage import Price
 from quipu.providers.litellm import LiteLlm
 from quipu.providers.openai.chat import OpenAIChat
+from quipu.providers.openai.probe import ProbeResult, probe_chat, probe_embedder, probe_reranker
 from quipu.settings import Settings
-from quipu.wiring.services import Chat, ChatModel, Service, chat_models, embedder_service, reranker_service
+from quipu.wiring.models import open_remote_embedder, open_reranker
+from quipu.wiring.preflight import PING
+from quipu.wiring.services import (
+    ChatModel,
+    ChatProvider,
+    ModelService,
+    chat_models,
+    embedder_service,
+    reranker_service,
+)
 from quipu.wrap.prices import PriceTable
+from quipu.wrap.recording import ReplayedLLM
+
+PROBE_TIMEOUT_S = 120.0  # a server on a laptop may have to load its model first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedModel:
-    """A model the settings name, and the work it is for.
+    """A model that the settings name, and the work it is for.
 
-    `key` is where its key was found, "" where there is none; `needs_key` says that one is missing. `price` is None
-    where it is not known.
+    `key` says where its key was found, "" if there is none; `needs_key` that a required key is missing. `price` is None
+    if it is not known.
     """
 
     work: tuple[str, ...]
@@ -30,43 +45,43 @@ class NamedModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inventory:
-    """Every model the settings name: chat models with what asks them, embedder, reranker."""
+    """Every model that the settings name: chat models with their providers, the embedder and the reranker."""
 
-    chats: tuple[tuple[NamedModel, Chat], ...] = ()
+    chats: tuple[tuple[NamedModel, ChatProvider], ...] = ()
     embedder: NamedModel | None = None
     reranker: NamedModel | None = None
 
     def models(self) -> tuple[NamedModel, ...]:
-        """Return the models without what asks them."""
-        others = (each for each in (self.embedder, self.reranker) if each is not None)
-        return (*(named for named, _ in self.chats), *others)
+        """Return all models, without their providers."""
+        others = (model for model in (self.embedder, self.reranker) if model is not None)
+        return (*(model for model, _ in self.chats), *others)
 
 
 def take_inventory(settings: Settings) -> Inventory:
-    """Return the models of the settings; nothing is asked. Raises InvalidInput as opening an index would."""
-    prices = PriceTable({each.model: each.price for each in settings.price})
+    """Return the models of the settings without a call. Raises InvalidInput as opening an index would."""
+    prices = PriceTable({entry.model: entry.price for entry in settings.price})
     embedder = embedder_service(settings) if settings.embedder == "openai" else None
     reranker = reranker_service(settings)
     return Inventory(
         chats=tuple(_chats(settings, prices)),
-        embedder=_of_service(embedder, "embedder", settings.embedder_model or "", prices) if embedder else None,
-        reranker=_of_service(reranker, "reranker", settings.reranker or "", prices) if reranker else None,
+        embedder=_from_service(embedder, "embedder", settings.embedder_model or "", prices) if embedder else None,
+        reranker=_from_service(reranker, "reranker", settings.reranker or "", prices) if reranker else None,
     )
 
 
-def _chats(settings: Settings, prices: PriceTable) -> Iterator[tuple[NamedModel, Chat]]:
-    """Yield each chat model once, with all it is for: roles that ask it in the same way share it."""
-    grouped: dict[tuple[str, str, str, int], list[tuple[str, ChatModel]]] = {}
+def _chats(settings: Settings, prices: PriceTable) -> Iterator[tuple[NamedModel, ChatProvider]]:
+    """Yield each chat model once, with all its work: roles that call it in the same way share one entry."""
+    groups: dict[tuple[str, str, str, int], list[tuple[str, ChatModel]]] = {}
     for role, models in chat_models(settings).items():
         for model, work in zip(models, (role.value, f"{role.value} (fallback)"), strict=False):
             key = (model.chat.identity, _host(model.chat), model.key_origin, model.concurrency)
-            grouped.setdefault(key, []).append((work, model))
-    for members in grouped.values():
+            groups.setdefault(key, []).append((work, model))
+    for members in groups.values():
         first = members[0][1]
-        yield _of_chat(first, tuple(work for work, _ in members), prices), first.chat
+        yield _from_chat_model(first, tuple(work for work, _ in members), prices), first.chat
 
 
-def _of_chat(model: ChatModel, work: tuple[str, ...], prices: PriceTable) -> NamedModel:
+def _from_chat_model(model: ChatModel, work: tuple[str, ...], prices: PriceTable) -> NamedModel:
     endpoint = model.chat.target.endpoint if isinstance(model.chat, OpenAIChat) else None
     return NamedModel(
         work=work,
@@ -79,7 +94,7 @@ def _of_chat(model: ChatModel, work: tuple[str, ...], prices: PriceTable) -> Nam
     )
 
 
-def _of_service(service: Service, work: str, name: str, prices: PriceTable) -> NamedModel:
+def _from_service(service: ModelService, work: str, name: str, prices: PriceTable) -> NamedModel:
     return NamedModel(
         work=(work,),
         name=name,
@@ -91,7 +106,62 @@ def _of_service(service: Service, work: str, name: str, prices: PriceTable) -> N
     )
 
 
-def _host(chat: Chat) -> str:
+def _host(chat: ChatProvider) -> str:
     if isinstance(chat, OpenAIChat):
         return chat.target.endpoint.host
     return "LiteLLM" if isinstance(chat, LiteLlm) else "recording"
+
+
+async def probe_models(settings: Settings) -> list[tuple[NamedModel, ProbeResult]]:
+    """Call each model of the settings once, one after the other, for at most PROBE_TIMEOUT_S each."""
+    settings = _with_short_timeouts(settings)
+    inventory = take_inventory(settings)
+    probes = [(model, await _probe_chat(chat)) for model, chat in inventory.chats]
+    if inventory.embedder:
+        probes.append((inventory.embedder, await _probe_embedder(settings, inventory.embedder)))
+    if inventory.reranker and (reranker := open_reranker(settings)):
+        try:
+            probes.append((inventory.reranker, await probe_reranker(reranker)))
+        finally:
+            await reranker.aclose()
+    return probes
+
+
+def _with_short_timeouts(settings: Settings) -> Settings:
+    """Return the settings with timeouts of at most PROBE_TIMEOUT_S."""
+    roles = tuple(
+        replace(role, timeout_s=min(role.timeout_s, PROBE_TIMEOUT_S) if role.timeout_s else None)
+        for role in settings.role
+    )
+    return settings.model_copy(update={"llm_timeout_s": min(settings.llm_timeout_s, PROBE_TIMEOUT_S), "role": roles})
+
+
+async def _probe_chat(chat: ChatProvider) -> ProbeResult:
+    if isinstance(chat, ReplayedLLM):
+        return ProbeResult(name=chat.identity, host="recording")
+    try:
+        return await (probe_chat(chat) if isinstance(chat, OpenAIChat) else _probe_litellm(chat))
+    finally:
+        await chat.aclose()
+
+
+async def _probe_litellm(chat: LiteLlm) -> ProbeResult:
+    result = ProbeResult(name=chat.identity, host="LiteLLM")
+    start = time.perf_counter()
+    try:
+        await chat.complete(PING)
+    except QuipuError as error:
+        return replace(result, problem=error.message, remedy=error.remedy)
+    return replace(result, took_s=time.perf_counter() - start)
+
+
+async def _probe_embedder(settings: Settings, model: NamedModel) -> ProbeResult:
+    """Probe the embedder. If its dimension is unknown, opening it already needs a call, which may fail."""
+    try:
+        embedder = await open_remote_embedder(settings)
+    except QuipuError as error:
+        return ProbeResult(name=model.name, host=model.host, problem=error.message, remedy=error.remedy)
+    try:
+        return await probe_embedder(embedder)
+    finally:
+        await embedder.aclose()

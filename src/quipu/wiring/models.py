@@ -1,21 +1,25 @@
-"""Wiring of models: the services of the settings within their wrappers; made when an index is opened, asked later."""
+"""Builds the models that the settings name, inside their wrappers. Only a new embedder may be called at once."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from quipu.engine.components import ExtractionModel, Models
 from quipu.errors import InvalidInput
+from quipu.ingest.llm import ExtractionOptions, LlmExtractor
+from quipu.ingest.llm.ontology_file import load_ontology
 from quipu.model.chat import Role
-from quipu.ports.providers import Embedder
+from quipu.model.chunking import AUTO_TOKENS
+from quipu.ports.ingest import Extractor
+from quipu.ports.providers import LLM, Embedder
 from quipu.ports.reply_cache import ReplyCache
+from quipu.prompts.extraction import render_system
 from quipu.providers.openai.chat import OpenAIChat
 from quipu.providers.openai.embeddings import EmbeddingParameters, OpenAIEmbedder
-from quipu.providers.openai.embeddings import open_embedder as open_remote
+from quipu.providers.openai.embeddings import open_embedder as open_openai_embedder
 from quipu.providers.openai.rerank import HttpReranker
 from quipu.settings import Settings
-from quipu.wiring.checking import all_of, embedding, fitting, pinging
-from quipu.wiring.extraction import tokens_needed
-from quipu.wiring.services import COUNT, Chat, ChatModel, chat_models, embedder_service, reranker_service
+from quipu.wiring.preflight import PreflightCheck, combine_checks, context_window_check, embedder_check, ping_check
+from quipu.wiring.services import TOKENIZER, ChatModel, ChatProvider, chat_models, embedder_service, reranker_service
 from quipu.wrap.chain import EmbedderChain, LLMChain, ModelLink, RerankerChain
 from quipu.wrap.concurrency import AdaptiveLimit, ConcurrencyLimiter
 from quipu.wrap.guard import Guard
@@ -24,11 +28,13 @@ from quipu.wrap.prices import PriceTable
 from quipu.wrap.recording import RecordedLLM, ReplayedLLM
 from quipu.wrap.retry import Retry, RetryPolicy
 
+MIN_REPLY_TOKENS = 512  # of an extraction
+
 
 def check_settings(settings: Settings) -> None:
-    """Raise InvalidInput where the settings name what is no model, has no address or no price to keep a budget by.
+    """Raise InvalidInput for an unknown model, a missing address, or a missing price if there is a budget in money.
 
-    A model whose price is missing would stop the work when it is first asked, after others have been paid for.
+    Without this check a missing price would stop the work at the first call, after other calls were paid for.
     """
     names = [model.name for models in chat_models(settings).values() for model in models]
     if reranker_service(settings):
@@ -36,7 +42,7 @@ def check_settings(settings: Settings) -> None:
     if settings.embedder == "openai":
         embedder_service(settings)
         names.append(settings.embedder_model or "")
-    prices = _prices(settings)
+    prices = _price_table(settings)
     unpriced = dict.fromkeys(name for name in names if prices.find(name) is None)
     if unpriced and settings.spending.cost is not None:
         raise InvalidInput(
@@ -50,49 +56,139 @@ def check_settings(settings: Settings) -> None:
 def open_models(
     settings: Settings, replies: ReplyCache, embedder: Embedder, retry: RetryPolicy | None = None
 ) -> Models:
-    """Return the models of the settings within their wrappers; `embedder` is wrapped, too, where it is a remote one."""
-    by_role = chat_models(settings)
-    prices = _prices(settings)
-    meter = Meter(budget=SpendingBudget(settings.spending) if settings.budget else None)
-    guards = _Guards(retry)
-    links = {
-        role: [_link(model, guards, prices, settings.record) for model in models] for role, models in by_role.items()
-    }
-    chains = {role: LLMChain(each, replies) for role, each in links.items()}
-    reranker = open_reranker(settings)
+    """Return the models of the settings inside their wrappers. A remote `embedder` is wrapped too."""
+    models_by_role = chat_models(settings)
+    builder = _ChainBuilder(settings, replies, retry)
+    links_by_role = {role: [builder.link(model) for model in models] for role, models in models_by_role.items()}
     remote = embedder if isinstance(embedder, OpenAIEmbedder) else None
-    readers = by_role.get(Role.EXTRACT, [])
-    closing: list[Callable[[], Awaitable[None]]] = [
-        each.chat.aclose for models in by_role.values() for each in models if isinstance(each.chat, OpenAIChat)
-    ]
-    embedder_chain = _embedder_chain(remote, settings, replies, guards, prices) if remote else None
-    places = {
-        role: [(_service(each.chat), link) for each, link in zip(by_role[role], links[role], strict=True)]
-        for role in _needed(settings, by_role)
-    }
-    checks = [pinging(places, replies)] if places else []
-    if readers and settings.extractor != "local" and isinstance(readers[0].chat, OpenAIChat):
-        checks.append(fitting(readers[0].chat, tokens_needed(settings)))
-    checks += [embedding(embedder_chain)] if embedder_chain else []
+    embedder_chain = builder.embedder_chain(remote) if remote else None
+    reranker = open_reranker(settings)
+    checks = _chat_checks(settings, models_by_role, links_by_role, replies)
+    if embedder_chain:
+        checks.append(embedder_check(embedder_chain))
+    extraction_model = next(iter(models_by_role.get(Role.EXTRACT, [])), None)
+    writers = [models_by_role[role][0] for role in (Role.SUMMARISE, Role.REPORT) if role in models_by_role]
+    chats = [model.chat for models in models_by_role.values() for model in models]
     return Models(
-        meter=meter,
-        chains=chains,
+        meter=Meter(budget=SpendingBudget(settings.spending) if settings.budget else None),
+        chains={role: LLMChain(links, replies) for role, links in links_by_role.items()},
         embedder_chain=embedder_chain,
-        reranker_chain=RerankerChain(
-            provider=reranker,
-            pricing=_pricing(settings.reranker or reranker.identity, prices),
-            save_usage=replies.add_usage,
-            guards=guards.of(reranker.identity, reranker.target.endpoint.provider.concurrency),
-        )
-        if reranker
-        else None,
-        reading=_reading(readers[0], prices) if readers else ExtractionModel(),
-        check=all_of(checks),
-        n_ahead=max(
-            (by_role[role][0].concurrency for role in (Role.SUMMARISE, Role.REPORT) if role in by_role), default=1
+        reranker_chain=builder.reranker_chain(reranker) if reranker else None,
+        reading=builder.extraction_model(extraction_model) if extraction_model else ExtractionModel(),
+        check=combine_checks(checks),
+        n_ahead=max((model.concurrency for model in writers), default=1),
+        closing=(
+            *(chat.aclose for chat in chats if isinstance(chat, OpenAIChat)),
+            *(provider.aclose for provider in (remote, reranker) if provider),
         ),
-        closing=(*closing, *(each.aclose for each in (remote, reranker) if each)),
     )
+
+
+def _chat_checks(
+    settings: Settings,
+    models_by_role: Mapping[Role, Sequence[ChatModel]],
+    links_by_role: Mapping[Role, Sequence[ModelLink]],
+    replies: ReplyCache,
+) -> list[PreflightCheck]:
+    """Return the checks of the chat models that documents need."""
+    extraction_roles = () if settings.extractor == "local" else (Role.EXTRACT,)
+    labelled_links = {
+        role: [
+            (_label(model.chat), link) for model, link in zip(models_by_role[role], links_by_role[role], strict=True)
+        ]
+        for role in (*extraction_roles, Role.SUMMARISE)
+        if role in models_by_role
+    }
+    checks = [ping_check(labelled_links, replies)] if labelled_links else []
+    if Role.EXTRACT in labelled_links:
+        chat = models_by_role[Role.EXTRACT][0].chat
+        if isinstance(chat, OpenAIChat):
+            checks.append(context_window_check(chat, tokens_needed(settings)))
+    return checks
+
+
+async def open_remote_embedder(settings: Settings, measured: tuple[str, int] | None = None) -> OpenAIEmbedder:
+    """Return the embedder of an OpenAI-compatible server. If its dimension is unknown, a call measures it.
+
+    `measured` is identity and dimension of the embedder the index was built with, so that the same embedder needs no
+    call. Raises InvalidInput if no model is named, Unavailable if the server does not answer.
+    """
+    service = embedder_service(settings)
+    return await open_openai_embedder(
+        service.endpoint,
+        service.model,
+        count_tokens=TOKENIZER.count,
+        parameters=EmbeddingParameters(dimension=settings.embedder_dimension),
+        measured=measured,
+    )
+
+
+def open_reranker(settings: Settings) -> HttpReranker | None:
+    """Return the reranker of the settings; None if there is none."""
+    service = reranker_service(settings)
+    return HttpReranker(service.endpoint, service.model, count_tokens=TOKENIZER.count) if service else None
+
+
+class _ChainBuilder:
+    """Puts models into chains. All work that calls the same service shares its guards."""
+
+    def __init__(self, settings: Settings, replies: ReplyCache, retry: RetryPolicy | None) -> None:
+        self._settings = settings
+        self._save_usage = replies.add_usage
+        self._retry = retry
+        self._prices = _price_table(settings)
+        self._guards: dict[tuple[str, str], tuple[Guard, ...]] = {}
+
+    def link(self, model: ChatModel) -> ModelLink:
+        """Return a chat model with its guards; it is recorded if the settings say so."""
+        own = "" if model.is_shared else model.role.value
+        llm: LLM = model.chat
+        if self._settings.record is not None and not isinstance(llm, ReplayedLLM):
+            llm = RecordedLLM(llm, self._settings.record)
+        guards = self._guards_of(_label(model.chat), model.concurrency, own)
+        return ModelLink(llm=llm, pricing=self._pricing(model.name), guards=guards)
+
+    def embedder_chain(self, embedder: OpenAIEmbedder) -> EmbedderChain:
+        """Return the chain of a remote embedder."""
+        name = embedder.target.name
+        return EmbedderChain(
+            provider=embedder,
+            pricing=self._pricing(self._settings.embedder_model or name),
+            save_usage=self._save_usage,
+            guards=self._guards_of(name, embedder.target.endpoint.provider.concurrency),
+        )
+
+    def reranker_chain(self, reranker: HttpReranker) -> RerankerChain:
+        """Return the chain of a reranker."""
+        return RerankerChain(
+            provider=reranker,
+            pricing=self._pricing(self._settings.reranker or reranker.identity),
+            save_usage=self._save_usage,
+            guards=self._guards_of(reranker.identity, reranker.target.endpoint.provider.concurrency),
+        )
+
+    def extraction_model(self, model: ChatModel) -> ExtractionModel:
+        """Return name, price and concurrency of the model that reads documents."""
+        return ExtractionModel(model=model.name, price=self._prices.find(model.name), concurrency=model.concurrency)
+
+    def _guards_of(self, service: str, concurrency: int, own: str = "") -> tuple[Guard, ...]:
+        """Return the guards of a service. With a role in `own` they are shared with no other role."""
+        if (service, own) not in self._guards:
+            limiter = ConcurrencyLimiter(AdaptiveLimit(concurrency))
+            self._guards[service, own] = (Retry(service, self._retry), limiter)
+        return self._guards[service, own]
+
+    def _pricing(self, model: str) -> ModelPricing:
+        return ModelPricing(model=model, price=self._prices.find(model), count_tokens=TOKENIZER.count)
+
+
+def _label(chat: ChatProvider) -> str:
+    """Return a name for the model and its address. Calls with the same label go to the same service."""
+    return chat.target.label if isinstance(chat, OpenAIChat) else chat.identity
+
+
+def _price_table(settings: Settings) -> PriceTable:
+    return PriceTable({entry.model: entry.price for entry in settings.price})
 
 
 def _make_folder(record: Path) -> None:
@@ -100,83 +196,39 @@ def _make_folder(record: Path) -> None:
         record.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidInput(
-            f"record = {str(record)!r} cannot be made ({error.strerror}).", remedy="Name another folder."
+            f"The folder record = {str(record)!r} cannot be created ({error.strerror}).", remedy="Name another folder."
         ) from None
 
 
-def _prices(settings: Settings) -> PriceTable:
-    return PriceTable({each.model: each.price for each in settings.price})
+def make_llm_extractor(llm: LLM, settings: Settings, concurrency: int) -> LlmExtractor:
+    """Return the extractor that reads chunks with `llm`, with `concurrency` calls at the same time."""
+    return LlmExtractor(llm, TOKENIZER, extraction_options(settings), concurrency=concurrency)
 
 
-def _needed(settings: Settings, by_role: Mapping[Role, Sequence[ChatModel]]) -> list[Role]:
-    """Return the roles whose models documents need."""
-    readers = () if settings.extractor == "local" else (Role.EXTRACT,)
-    return [role for role in (*readers, Role.SUMMARISE) if role in by_role]
+def metered_extractor(extractor: Extractor, models: Models) -> Callable[[Meter], Extractor] | None:
+    """Return a function from a meter to the extractor counted by it; None if the extractor calls none of the models."""
+    chain = models.chains.get(Role.EXTRACT)
+    if chain is None or not isinstance(extractor, LlmExtractor):
+        return None
+    return lambda meter: extractor.with_llm(chain.llm(meter))
 
 
-def _embedder_chain(
-    remote: OpenAIEmbedder, settings: Settings, replies: ReplyCache, guards: "_Guards", prices: PriceTable
-) -> EmbedderChain:
-    return EmbedderChain(
-        provider=remote,
-        pricing=_pricing(settings.embedder_model or remote.target.name, prices),
-        save_usage=replies.add_usage,
-        guards=guards.of(remote.target.name, remote.target.endpoint.provider.concurrency),
+def tokens_needed(settings: Settings) -> int:
+    """Return the smallest context window, in tokens, for extraction: instructions, the largest chunk, a usual reply."""
+    chunkings = (settings.default_chunking, *(rule.chunking for rule in settings.chunking))
+    n_chunk = max(chunking.max_tokens or AUTO_TOKENS for chunking in chunkings)
+    instructions = render_system(extraction_options(settings).guidance)
+    return TOKENIZER.count(instructions) + n_chunk + max(n_chunk // 2, MIN_REPLY_TOKENS)
+
+
+def extraction_options(settings: Settings) -> ExtractionOptions:
+    """Return the options of extraction by a model. Raises InvalidInput naming a wrong line or field of a file."""
+    ontology = load_ontology(settings.ontology, settings.glossary, is_strict=settings.ontology_mode == "strict")
+    return ExtractionOptions(
+        format=settings.extraction_format,
+        language=settings.language or "",
+        max_gleaning=settings.max_gleaning,
+        always_glean=settings.always_glean,
+        with_claims=settings.claims,
+        ontology=ontology,
     )
-
-
-async def open_remote_embedder(settings: Settings, measured: tuple[str, int] | None = None) -> OpenAIEmbedder:
-    """Return the embedder of an OpenAI-compatible server; one of unknown dimension is asked for a vector.
-
-    It need not be where the index knows it: `measured` are identity and dimension of the embedder it was made with.
-
-    Raises InvalidInput where no model is named, Unavailable where the server does not answer.
-    """
-    service = embedder_service(settings)
-    return await open_remote(
-        service.endpoint,
-        service.model,
-        count_tokens=COUNT,
-        parameters=EmbeddingParameters(dimension=settings.embedder_dimension),
-        measured=measured,
-    )
-
-
-def open_reranker(settings: Settings) -> HttpReranker | None:
-    """Return the reranker of the settings, None where there is none."""
-    service = reranker_service(settings)
-    return HttpReranker(service.endpoint, service.model, count_tokens=COUNT) if service else None
-
-
-class _Guards:
-    """What stands around the calls of a service: one set for each, however many pieces of work ask it."""
-
-    def __init__(self, retry: RetryPolicy | None = None) -> None:
-        self._retry = retry
-        self._by_name: dict[tuple[str, str], tuple[Guard, ...]] = {}
-
-    def of(self, service: str, concurrency: int, own: str = "") -> tuple[Guard, ...]:
-        """Return the guards of a service; with `own` a set that is not shared."""
-        if (service, own) not in self._by_name:
-            self._by_name[service, own] = (Retry(service, self._retry), ConcurrencyLimiter(AdaptiveLimit(concurrency)))
-        return self._by_name[service, own]
-
-
-def _link(model: ChatModel, guards: _Guards, prices: PriceTable, record: Path | None) -> ModelLink:
-    service = _service(model.chat)
-    own = "" if model.is_shared else model.role.value
-    llm = model.chat if record is None or isinstance(model.chat, ReplayedLLM) else RecordedLLM(model.chat, record)
-    return ModelLink(llm=llm, pricing=_pricing(model.name, prices), guards=guards.of(service, model.concurrency, own))
-
-
-def _service(chat: Chat) -> str:
-    """Return what calls of a model have in common: the model, and where it is."""
-    return chat.target.label if isinstance(chat, OpenAIChat) else chat.identity
-
-
-def _pricing(model: str, prices: PriceTable) -> ModelPricing:
-    return ModelPricing(model=model, price=prices.find(model), count_tokens=COUNT)
-
-
-def _reading(model: ChatModel, prices: PriceTable) -> ExtractionModel:
-    return ExtractionModel(model=model.name, price=prices.find(model.name), concurrency=model.concurrency)

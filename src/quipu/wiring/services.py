@@ -1,4 +1,4 @@
-"""Wiring of services: which model does which work, where it is and with which key; nothing is asked here."""
+"""Services named in the settings: which model does which work, at which address, with which key. Nothing is called."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,32 +19,33 @@ from quipu.settings.tables import saying_where
 from quipu.wrap.recording import ReplayedLLM
 
 LLM_KEY, EMBEDDER_KEY, RERANKER_KEY = "QUIPU_LLM_KEY", "QUIPU_EMBEDDER_KEY", "QUIPU_RERANKER_KEY"
-REPLAY = "replay/"  # and the folder of a recording
+REPLAY = "replay/"  # followed by the folder of a recording
 LITELLM_CONCURRENCY = REPLAY_CONCURRENCY = 8
-SILENCE_S = 180.0  # longest wait for the next piece of a reply
-COUNT = ByteTokenizer().count
+SILENCE_S = 180.0  # longest wait for the next part of a streamed reply
+TOKENIZER = ByteTokenizer()
 
-Chat = OpenAIChat | LiteLlm | ReplayedLLM
+ChatProvider = OpenAIChat | LiteLlm | ReplayedLLM
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatModel:
-    """A chat model for one piece of work, as the settings have it, without wrappers.
+    """A chat model for one role, as the settings define it, without wrappers.
 
-    `key_origin` is where its key was found, "" where there is none.
+    `is_shared`: all roles that name the model share its concurrency limit. `key_origin` says where its key was found,
+    "" if there is none.
     """
 
     role: Role
-    name: str  # as it is written in settings
-    chat: Chat
+    name: str  # as written in the settings
+    chat: ChatProvider
     concurrency: int
-    is_shared: bool  # whether its limit of calls is that of all roles that name it
+    is_shared: bool
     key_origin: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Service:
-    """A service of vectors or scores: its address with the key, its model, and where the key was found."""
+class ModelService:
+    """A service for vectors or scores: its endpoint with the key, its model, and where the key was found."""
 
     endpoint: Endpoint
     model: str
@@ -52,32 +53,33 @@ class Service:
 
 
 def chat_models(settings: Settings) -> dict[Role, list[ChatModel]]:
-    """Return, for each role that has one, the model and after it its fallback. Nothing is asked yet.
+    """Return for each role the model, followed by its fallback; roles without a model are left out.
 
-    Raises InvalidInput for a name that is no model, and where a server's address is missing, NotFound for a recording
-    that is not there.
+    Raises InvalidInput for an unknown model name or a missing address, NotFound for a missing recording.
     """
-    own = {each.role: each for each in settings.role}
+    table_by_role = {table.role: table for table in settings.role}
     recordings: dict[str, ReplayedLLM] = {}
-    found: dict[Role, list[ChatModel]] = {}
+    models_by_role: dict[Role, list[ChatModel]] = {}
     for role in Role:
-        table = own.get(role) or RoleSettings(role=role)
+        table = table_by_role.get(role) or RoleSettings(role=role)
         if name := table.llm or settings.llm:
-            bare = RoleSettings(
-                role=role, timeout_s=table.timeout_s, llm_base_url=_shared_address(settings, table, name)
-            )
-            asked = [(table, name), *([(bare, table.fallback)] if table.fallback else [])]
-            found[role] = [
-                _replayed(each, name, recordings) if name.startswith(REPLAY) else _chat_model(settings, each, name)
-                for each, name in asked
+            named = [(table, name)]
+            if table.fallback:
+                base_url = _fallback_address(settings, table, name)
+                named.append(
+                    (RoleSettings(role=role, timeout_s=table.timeout_s, llm_base_url=base_url), table.fallback)
+                )
+            models_by_role[role] = [
+                _replayed(table, name, recordings) if name.startswith(REPLAY) else _chat_model(settings, table, name)
+                for table, name in named
             ]
-    return found
+    return models_by_role
 
 
-def _shared_address(settings: Settings, table: RoleSettings, name: str) -> str | None:
-    """Return the address of a role's model where its fallback, of the same provider, has none of its own.
+def _fallback_address(settings: Settings, table: RoleSettings, name: str) -> str | None:
+    """Return the address of a role's model for its fallback, if that has the same provider and no default address.
 
-    Raises InvalidInput where it has none and can be given none.
+    Raises InvalidInput if the fallback has no default address and another provider.
     """
     provider = (table.fallback or "").partition("/")[0]
     if table.fallback == settings.llm or provider not in PROVIDERS or PROVIDERS[provider].base_url:
@@ -91,15 +93,15 @@ def _shared_address(settings: Settings, table: RoleSettings, name: str) -> str |
 
 
 def _replayed(table: RoleSettings, name: str, recordings: dict[str, ReplayedLLM]) -> ChatModel:
-    """Return a recording as a model; each is read once. Raises NotFound where there is none."""
+    """Return a recording as a model; each recording is read once. Raises NotFound if there is none."""
     if name not in recordings:
         recordings[name] = ReplayedLLM(Path(name.removeprefix(REPLAY)).expanduser())
     concurrency = table.concurrency or REPLAY_CONCURRENCY
     return ChatModel(role=table.role, name=name, chat=recordings[name], concurrency=concurrency, is_shared=True)
 
 
-def embedder_service(settings: Settings) -> Service:
-    """Return where the embedder 'openai' is. Raises InvalidInput where its model or its address is missing."""
+def embedder_service(settings: Settings) -> ModelService:
+    """Return the service of the embedder 'openai'. Raises InvalidInput if its model or its address is missing."""
     if not settings.embedder_model:
         raise InvalidInput(
             "The embedder 'openai' needs a model.",
@@ -108,26 +110,26 @@ def embedder_service(settings: Settings) -> Service:
     return _service(settings, settings.embedder_model, settings.embedder_base_url, EMBEDDER_KEY)
 
 
-def reranker_service(settings: Settings) -> Service | None:
-    """Return where the reranker is, None where there is none."""
+def reranker_service(settings: Settings) -> ModelService | None:
+    """Return the service of the reranker; None if there is none."""
     if not settings.reranker:
         return None
     return _service(settings, settings.reranker, settings.reranker_base_url, RERANKER_KEY)
 
 
-def _service(settings: Settings, name: str, base_url: str | None, own_key: str) -> Service:
+def _service(settings: Settings, name: str, base_url: str | None, own_key: str) -> ModelService:
     provider, model = parse_model_name(name)
     if provider not in PROVIDERS:
         raise InvalidInput(
-            f"{name!r} is no embedder and no reranker: {provider} is asked for chat only.",
+            f"{name!r} cannot be an embedder or a reranker: {provider} is used for chat only.",
             remedy="Name a model of an OpenAI-compatible server: docs/providers.",
         )
-    endpoint, found = _endpoint(settings, PROVIDERS[provider], base_url or "", (own_key,))
-    return Service(endpoint=endpoint, model=model, key_origin=found.origin if found else "")
+    endpoint, key = _endpoint(settings, PROVIDERS[provider], base_url or "", (own_key,))
+    return ModelService(endpoint=endpoint, model=model, key_origin=key.origin if key else "")
 
 
 def _chat_model(settings: Settings, table: RoleSettings, name: str) -> ChatModel:
-    """Return the model of that name; what the settings say of `llm` holds for it where it is that one."""
+    """Return the model with this name. The settings beside `llm` apply to it if it is the default model."""
     provider, model = parse_model_name(name)
     saying_where(lambda: parse_extra(table.extra), f"[role.{table.role}]")
     is_default = name == settings.llm
@@ -137,9 +139,9 @@ def _chat_model(settings: Settings, table: RoleSettings, name: str) -> ChatModel
         llm_api_version=table.llm_api_version or (settings.llm_api_version if is_default else None),
         timeout_s=table.timeout_s or settings.llm_timeout_s,
     )
-    own_key = (LLM_KEY,) if _place(name, table.llm_base_url) == _owner(settings) else ()
-    usual = PROVIDERS[provider].concurrency if provider in PROVIDERS else LITELLM_CONCURRENCY
-    chat, found = (
+    own_key = (LLM_KEY,) if _key_scope(name, table.llm_base_url) == _scope_of_llm_key(settings) else ()
+    default_concurrency = PROVIDERS[provider].concurrency if provider in PROVIDERS else LITELLM_CONCURRENCY
+    chat, key = (
         _litellm(settings, table, model, own_key)
         if provider == LITELLM
         else _openai(settings, table, PROVIDERS[provider], model, own_key)
@@ -148,16 +150,16 @@ def _chat_model(settings: Settings, table: RoleSettings, name: str) -> ChatModel
         role=table.role,
         name=name,
         chat=chat,
-        concurrency=table.concurrency or (settings.llm_concurrency if is_default else None) or usual,
+        concurrency=table.concurrency or (settings.llm_concurrency if is_default else None) or default_concurrency,
         is_shared=table.concurrency is None,
-        key_origin=found.origin if found else "",
+        key_origin=key.origin if key else "",
     )
 
 
 def _openai(
     settings: Settings, table: RoleSettings, provider: Provider, model: str, own_key: tuple[str, ...]
 ) -> tuple[OpenAIChat, FoundKey | None]:
-    endpoint, found = _endpoint(settings, provider, table.llm_base_url or "", own_key)
+    endpoint, key = _endpoint(settings, provider, table.llm_base_url or "", own_key)
     endpoint = replace(
         endpoint,
         api_version=table.llm_api_version or "",
@@ -166,64 +168,64 @@ def _openai(
     parameters = ChatParameters(
         extra=table.extra, temperature=table.temperature, max_output_tokens=table.max_output_tokens
     )
-    return OpenAIChat(endpoint, model, count_tokens=COUNT, parameters=parameters), found
+    return OpenAIChat(endpoint, model, count_tokens=TOKENIZER.count, parameters=parameters), key
 
 
 def _litellm(
     settings: Settings, table: RoleSettings, model: str, own_key: tuple[str, ...]
 ) -> tuple[LiteLlm, FoundKey | None]:
     service, host = model.partition("/")[0], _host_of(table.llm_base_url or "")
-    lines = (host,) if host else (f"{LITELLM}/{service}", *own_key)
-    found = find_key(own_key, lines, find_secrets(settings.secrets, settings.index))
-    if host and found is None:
+    entries = (host,) if host else (f"{LITELLM}/{service}", *own_key)
+    key = find_key(own_key, entries, find_secrets(settings.secrets, settings.index))
+    if host and key is None:
         raise InvalidInput(
             f"{LITELLM}/{model} is at {host}, and no key for that host is set: "
-            "the library would send it those of the service.",
-            remedy=f'Set QUIPU_LLM_KEY, or give it in secrets.toml, as "{host}" = … (any text where it wants none).',
+            "the library would send it the keys of the service.",
+            remedy=f'Set QUIPU_LLM_KEY, or give it in secrets.toml, as "{host}" = … (any text if it needs none).',
         )
     parameters = LiteLlmParameters(
-        key=Secret(found.value if found else ""),
+        key=Secret(key.value if key else ""),
         base_url=table.llm_base_url or "",
         timeout_s=table.timeout_s or settings.llm_timeout_s,
         temperature=table.temperature,
         max_output_tokens=table.max_output_tokens,
         extra=table.extra,
     )
-    return LiteLlm(model, count_tokens=COUNT, parameters=parameters), found
+    return LiteLlm(model, count_tokens=TOKENIZER.count, parameters=parameters), key
 
 
 def _endpoint(
     settings: Settings, provider: Provider, base_url: str, own_key: tuple[str, ...]
 ) -> tuple[Endpoint, FoundKey | None]:
-    """Return a service with its key; elsewhere than at its own address that is not the provider's.
+    """Return an endpoint with its key. The provider's own keys are used only at the provider's own addresses.
 
-    Settings may be a stranger's, and name a server of theirs: it gets only a key that is given for it.
+    Settings may come from a stranger and name the stranger's server: it gets only a key that was set for it.
     """
     endpoint = Endpoint(provider=provider, base_url=base_url, timeouts=_timeouts(settings.llm_timeout_s))
-    names, lines = own_key, [endpoint.host]
+    names, entries = own_key, [endpoint.host]
     if endpoint.is_official:
         names = tuple(name for name in (*own_key, provider.key_variable) if name)
-        lines += [provider.name, *names]
-    found = find_key(names, lines, find_secrets(settings.secrets, settings.index))
-    return replace(endpoint, key=Secret(found.value if found else ""), key_names=names), found
+        entries += [provider.name, *names]
+    key = find_key(names, entries, find_secrets(settings.secrets, settings.index))
+    return replace(endpoint, key=Secret(key.value if key else ""), key_names=names), key
 
 
 def _timeouts(total_s: float) -> Timeouts:
     return Timeouts(total_s=total_s, silence_s=min(total_s, SILENCE_S))
 
 
-def _owner(settings: Settings) -> tuple[str, str] | None:
-    """Return whose the key is that names no provider: that of `llm`, or of the one place all roles are asked at."""
+def _scope_of_llm_key(settings: Settings) -> tuple[str, str] | None:
+    """Return where QUIPU_LLM_KEY may be sent: to the default model, or to the only place that all roles use."""
     if settings.llm:
-        return _place(settings.llm, settings.llm_base_url)
-    places = {_place(each.llm, each.llm_base_url) for each in settings.role if each.llm}
-    return places.pop() if len(places) == 1 else None
+        return _key_scope(settings.llm, settings.llm_base_url)
+    scopes = {_key_scope(table.llm, table.llm_base_url) for table in settings.role if table.llm}
+    return scopes.pop() if len(scopes) == 1 else None
 
 
-def _place(name: str, base_url: str | None) -> tuple[str, str]:
-    """Return a model's provider and where it is: a key for one host is no other's business. LiteLLM's name the service.
+def _key_scope(name: str, base_url: str | None) -> tuple[str, str]:
+    """Return provider, scheme and host of a model. A key for one of them is sent to no other.
 
-    The same host without encryption is another place.
+    For LiteLLM the provider includes the service. The same host without encryption is another scope.
     """
     provider, _, model = name.partition("/")
     if provider == LITELLM:

@@ -262,5 +262,5 @@ async def test_a_model_that_cannot_be_asked_is_told_of_though_its_fallback_answe
         report = await kb.add(await _texts(tmp_path), root=tmp_path)
         assert report.n_added == 3
         (note,) = report.notes
-        assert note.startswith("ollama/gone cannot be asked, its fallback stands in: Nothing answers at 127.0.0.1:9")
+        assert note.startswith("ollama/gone cannot be used, so its fallback replaces it: Nothing answers at 127.0.0.1")
     assert server.stats().total(Kind.OTHER).n_completed == 1

@@ -266,7 +266,7 @@ def test_a_model_whose_key_no_variable_may_hold_is_told_of_the_file() -> None:
         ({"llm": "gpt-4o"}, r"'gpt-4o' is not a model.*Did you mean openai/gpt-4o\?"),
         ({"llm": "custom/own"}, "custom has no default address"),
         ({"reranker": "jina"}, "'jina' is not a model"),
-        ({"reranker": "litellm/x"}, "litellm is asked for chat only"),
+        ({"reranker": "litellm/x"}, "litellm is used for chat only"),
         ({"embedder": "openai"}, "The embedder 'openai' needs a model"),
         ({"extractor": "llm"}, "needs a language model"),
     ],

@@ -9,9 +9,8 @@ from quipu.settings import Settings
 from quipu.testing.scripted.script import Script
 from quipu.testing.server import serving
 from quipu.wiring import open_engine
-from quipu.wiring.inventory import take_inventory
+from quipu.wiring.inventory import probe_models, take_inventory
 from quipu.wiring.models import check_settings
-from quipu.wiring.probing import probe_models
 
 KEY = "sk-SENTINEL-0123456789"
 TEXT = "Alice Kober taught classics at Brooklyn College and studied Linear B."
@@ -71,7 +70,7 @@ def test_a_folder_without_a_recording_is_refused_when_it_is_named() -> None:
 
 def test_a_folder_that_cannot_be_written_to_is_refused_before_anything_is_asked() -> None:
     Path("file").touch()
-    with pytest.raises(InvalidInput, match=r"record = .*file.*cannot be made"):
+    with pytest.raises(InvalidInput, match=r"record = .*file.*cannot be created"):
         check_settings(Settings(llm="ollama/m", record=Path("file")))
 
 

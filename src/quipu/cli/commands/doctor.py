@@ -202,7 +202,7 @@ def model_checks(settings: "Settings") -> list[Check]:
     is_remote = settings.embedder == "openai"
     if not settings.names_model and not is_remote:
         return [Check(name="language model", outcome="ok", detail=_NONE, remedy=_HOW)]
-    from quipu.wiring.probing import probe_models
+    from quipu.wiring.inventory import probe_models
 
     try:
         probed = asyncio.run(probe_models(settings))

@@ -13,7 +13,7 @@ from quipu.testing.scripted.kind import Kind
 from quipu.testing.scripted.script import Script, Service
 from quipu.testing.server import ServerHandle
 from quipu.wiring import open_engine
-from quipu.wiring.extraction import tokens_needed
+from quipu.wiring.models import tokens_needed
 from quipu.wrap.retry import RetryPolicy
 
 TEXT = "Alice Kober taught classics at Brooklyn College and studied Linear B."
