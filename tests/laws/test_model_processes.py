@@ -65,7 +65,7 @@ async def test_the_law_fails_where_the_same_replaces_work_under_way(
     def nothing(*_: object) -> list[str]:
         return []
 
-    monkeypatch.setattr(jobs, "_under_way", nothing)
+    monkeypatch.setattr(jobs, "_same_as_queued", nothing)
     llm = Held()
     llm.deriving.set()
     asked = await asked_by_both(tmp_path / "kb", llm, DOCUMENTS, DOCUMENTS, waits=False)

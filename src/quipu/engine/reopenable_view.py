@@ -22,6 +22,9 @@ MAX_WASTED_ROUNDS = 2  # batches whose replies may be lost because documents cha
 MAX_EMBED_CALLS = 12  # calls of a remote embedder with the view released: more than any method needs
 
 
+_LIMIT_NOTE = f"a model was asked {MAX_ROUNDS} times, the limit of one question: later replies are empty"
+
+
 class RevisionMoved(Exception):
     """The index changed while a view was released, so what a strategy has read is out of date: run it again."""
 
@@ -159,7 +162,7 @@ class QuestionReplies:
     async def _ask(self, request: ChatRequest) -> str:
         llm = self.llm(request.role)
         if llm is None:
-            self.problems[f"no model is set for the work '{request.role}'"] += 1
+            self.problems[f"no model is set for the role '{request.role}'"] += 1
             return ""
         try:
             completion = await llm.complete(request)
@@ -189,7 +192,9 @@ class QuestionModel:
         replies = self.replies
         if any(_key(request) not in replies.text_by_key for request in requests):
             if replies.n_rounds >= MAX_ROUNDS:
-                replies.problems[f"a model was asked {MAX_ROUNDS} times in a row, and then no more"] = 1
+                replies.problems[
+                    f"a model was asked {MAX_ROUNDS} times, the limit of one question: later replies are empty"
+                ] = 1
             else:
                 quoting = [_quoting(self.view.reads.revision, request) for request in requests]
                 is_released = replies.n_rounds - self.n_answered < MAX_WASTED_ROUNDS

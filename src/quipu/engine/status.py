@@ -74,7 +74,7 @@ class DerivationStates:
             return None
         result = await refresh([state.name for state in missing])
         if result.stopped and (still_missing := await self.missing(strategy)):
-            message = f"What the strategy '{strategy.name}' needs could not be made."
+            message = f"The derivations that the strategy '{strategy.name}' needs could not be made."
             raise Stale(message, remedy=result.stopped, missing=tuple(state.name for state in still_missing))
         return result
 
@@ -87,7 +87,7 @@ class DerivationStates:
         hindrances = dict.fromkeys(state.unavailable_reason for state in missing if state.unavailable_reason)
         command = f"un `quipu refresh {arguments}` ({format_cost(cost)}), or ask with --auto-refresh."
         return Stale(
-            f"The strategy '{strategy.name}' needs what has not been made: {', '.join(names)}.",
+            f"The strategy '{strategy.name}' needs derivations that are missing: {', '.join(names)}.",
             remedy=f"{' '.join(hindrances)} Then r{command}" if hindrances else f"R{command}",
             missing=names,
         )
@@ -199,8 +199,8 @@ async def plan_refresh(
     embedder = await components.store.embedder() or (components.embedder.identity, components.embedder.dimension)
     always = await asyncio.to_thread(_always_derived, components, counts, embedder)
     text = (_full_text(counts),) if scope.rebuild and not scope.names else ()
-    planned = (*text, *always, *state_by_name.values())
-    return tuple(state for state in planned if state.is_anew or state.freshness is not Freshness.FRESH)
+    planned: list[DerivationState] = [*text, *always, *state_by_name.values()]
+    return tuple(state for state in planned if state.is_rebuild or state.freshness is not Freshness.FRESH)
 
 
 def folder_size(folder: Path) -> int:

@@ -1,4 +1,4 @@
-"""Tuning: a sample of documents, or of the index, is handed to what makes suggestions of it; nothing is added."""
+"""Tuning: suggestions for reading, made from a sample of documents or of the index; nothing is added."""
 
 import asyncio
 from collections.abc import Iterable
@@ -33,26 +33,27 @@ SUBJECT = "tuning"  # under which its cost is counted
 
 
 async def tune(
-    sources: Iterable[FoundSource] | None, sizes: SampleSizes, parts: Components, on_event: EventSink
+    sources: Iterable[FoundSource] | None, sizes: SampleSizes, components: Components, on_event: EventSink
 ) -> TuningResult:
-    """Return how documents like these, or like those of the index, should be read, and what that would change.
+    """Return a suggestion how documents like these, or like those of the index, should be read, and what would change.
 
-    Raises InvalidInput where there is nothing to take a sample of, and what the model's first call raises.
+    Raises InvalidInput where there is no text to take a sample of, and what the first call of the model raises.
     """
-    pool = await _pool(sources, parts, on_event)
-    parts = parts.metered_by(parts.models.meter.child(SUBJECT))
-    asks_model = isinstance(parts.ingest_config.extractor, LlmExtractor) and parts.models.llm(Role.EXTRACT) is not None
+    pool = await _sample_pool(sources, components, on_event)
+    components = components.metered_by(components.models.meter.child(SUBJECT))
+    models, config = components.models, components.ingest_config
+    asks_model = isinstance(config.extractor, LlmExtractor) and models.llm(Role.EXTRACT) is not None
     sample = await asyncio.to_thread(choose_sample, pool.chunks, sizes.n_sample, sizes.n_compare if asks_model else 0)
     if not sample.learned:
         raise InvalidInput(
             "There is no text to take a sample of.", remedy="Name files or folders with text, or add documents first."
         )
     counts = await asyncio.to_thread(count_names, sample.counted)
-    context = await _context(sample, parts) if asks_model else TuningContext(ingest_config=parts.ingest_config)
+    context = await _model_context(sample, components) if asks_model else TuningContext(ingest_config=config)
     task = TuningTask(sample=sample, counts=counts, context=context, origin=origin_of(sample, pool, sizes, context))
-    report = await (_costed if sizes.dry_run else _worked_out)(task, parts, on_event)
+    result = await (_estimated(task) if sizes.dry_run else _tuned(task, components, on_event))
     return replace(
-        report,
+        result,
         n_unreadable=pool.n_unreadable,
         n_chunks=len(pool.chunks),
         sample=sample.summary(),
@@ -61,50 +62,51 @@ async def tune(
     )
 
 
-async def _pool(sources: Iterable[FoundSource] | None, parts: Components, on_event: EventSink) -> SamplePool:
-    """Return what there is to take a sample of; a service that compares sentences is not asked for it."""
+async def _sample_pool(
+    sources: Iterable[FoundSource] | None, components: Components, on_event: EventSink
+) -> SamplePool:
+    """Return the chunks from which a sample is taken; they are cut without asking a remote embedder."""
     if sources is None:
-        async with parts.store.view() as view:
+        async with components.store.view() as view:
             return await pool_of_index(view, on_event)
-    ingest_config = parts.ingest_config
-    if parts.models.embedder_chain is not None:
-        ingest_config = replace(
-            ingest_config, embedder=UnaskedEmbedder(ingest_config.embedder, ingest_config.tokenizer)
-        )
-    return await pool_of_sources(sources, ingest_config, on_event)
+    config = components.ingest_config
+    if components.models.embedder_chain is not None:
+        config = replace(config, embedder=UnaskedEmbedder(config.embedder, config.tokenizer))
+    return await pool_of_sources(sources, config, on_event)
 
 
-async def _context(sample: TuningSample, parts: Components) -> TuningContext:
-    """Return what a model works with."""
+async def _model_context(sample: TuningSample, components: Components) -> TuningContext:
+    """Return the context for tuning by a model, with the documents of the sample that the index has read."""
     ids = sorted({chunk.document_id for chunk in (*sample.learned, *sample.compared)})
-    async with parts.store.view() as view:
-        found = await view.documents(ids)
-    reading = parts.models.reading
+    async with components.store.view() as view:
+        documents = await view.documents(ids)
+    extraction = components.models.reading
+    readable = (DocumentStatus.READY, DocumentStatus.PARTIAL)
     return TuningContext(
-        ingest_config=parts.ingest_config,
-        llm=parts.models.llm(Role.EXTRACT),
-        model=reading.model,
-        price=reading.price,
-        concurrency=reading.concurrency,
-        indexed=frozenset(each.id for each in found if each.status in (DocumentStatus.READY, DocumentStatus.PARTIAL)),
+        ingest_config=components.ingest_config,
+        llm=components.models.llm(Role.EXTRACT),
+        model=extraction.model,
+        price=extraction.price,
+        concurrency=extraction.concurrency,
+        indexed=frozenset(document.id for document in documents if document.status in readable),
     )
 
 
-async def _costed(task: TuningTask, _parts: Components, _on_event: EventSink) -> TuningResult:
-    cost = await estimate_tuning(task.sample, task.context)
+async def _estimated(task: TuningTask) -> TuningResult:
+    """Return what tuning would cost; no model is asked."""
     return TuningResult(
         file="",
         ontology=Ontology(),
         method=task.context.author,
         n_documents=task.origin.n_documents,
-        cost=cost,
+        cost=await estimate_tuning(task.sample, task.context),
         origin=task.origin,
     )
 
 
-async def _worked_out(task: TuningTask, parts: Components, on_event: EventSink) -> TuningResult:
-    """Ask whether the model is there before anything is asked of it, and count what it takes."""
-    meter = parts.models.meter
-    notes = await parts.models.check(meter) if task.context.llm else ()
-    report = await tune_ontology(task, on_event)
-    return replace(report, notes=(*notes, *report.notes), usage=meter.rows())
+async def _tuned(task: TuningTask, components: Components, on_event: EventSink) -> TuningResult:
+    """Check the model before it is asked, and return its suggestion with what it cost."""
+    meter = components.models.meter
+    notes = await components.models.check(meter) if task.context.llm else ()
+    result = await tune_ontology(task, on_event)
+    return replace(result, notes=(*notes, *result.notes), usage=meter.rows())

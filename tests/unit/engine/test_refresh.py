@@ -74,7 +74,7 @@ async def test_it_is_renewed_meanwhile_and_given_back_after_an_error(
             await renew()
             renewed.set()
 
-        monkeypatch.setattr(one, "renew", noted)
+        monkeypatch.setattr(one, "renew_leases", noted)
         with pytest.raises(ZeroDivisionError):
             async with asyncio.timeout(PATIENCE_S), derivation_lease(one, models(one)):
                 await renewed.wait()

@@ -211,7 +211,7 @@ async def test_work_nobody_is_set_for_is_an_empty_text_and_a_note(kb: Quipu, mon
     told = add_strategy(monkeypatch, lambda replies: [] if replies else [asking("x", role=Role.REPORT)])
     evidence = await kb.retrieve("Who?", strategy="talkative")
     assert told == [[[""]]]
-    assert "no model is set for the work 'report'" in evidence.notes
+    assert "no model is set for the role 'report'" in evidence.notes
 
 
 async def test_a_strategy_that_never_has_enough_is_answered_no_more(
@@ -224,7 +224,7 @@ async def test_a_strategy_that_never_has_enough_is_answered_no_more(
     evidence = await kb.retrieve("Who?", strategy="talkative")
     assert len(llm.asked) == MAX_ROUNDS
     assert len(told[0]) == MAX_ROUNDS + 1
-    assert f"a model was asked {MAX_ROUNDS} times in a row, and then no more" in evidence.notes
+    assert f"a model was asked {MAX_ROUNDS} times, the limit of one question: later replies are empty" in evidence.notes
 
 
 async def test_though_documents_change_whenever_the_model_is_asked_little_is_paid_in_vain_and_the_last_reply_is_used(

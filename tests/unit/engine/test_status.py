@@ -217,7 +217,7 @@ async def test_a_question_that_lacks_something_says_how_to_make_it_and_asks_noth
     with pytest.raises(Stale) as raised:
         await kb.query("Who?", strategy="talkative")
     error = raised.value
-    assert error.message == "The strategy 'talkative' needs what has not been made: ground, tower."
+    assert error.message == "The strategy 'talkative' needs derivations that are missing: ground, tower."
     calls = "about 2 calls of a model (2,000 tokens in, 20 out)"
     assert error.remedy == f"Run `quipu refresh tower` ({calls}), or ask with --auto-refresh."
     assert error.missing == ("ground", "tower")
@@ -239,7 +239,9 @@ async def test_a_question_with_auto_refresh_makes_what_it_lacks_once(
 async def test_what_cannot_be_made_is_told_with_the_reason(kb: Quipu, monkeypatch: pytest.MonkeyPatch) -> None:
     shelve(kb, Shelf("shed", error=Overloaded("Too busy.")))
     add_strategy(monkeypatch, lambda _: [], needs=("shed",))
-    with pytest.raises(Stale, match=r"What the strategy 'talkative' needs could not be made. Too busy.") as raised:
+    with pytest.raises(
+        Stale, match=r"The derivations that the strategy 'talkative' needs could not be made. Too busy."
+    ) as raised:
         await kb.query("Who?", strategy="talkative", auto_refresh=True)
     assert raised.value.missing == ("shed",)
 

@@ -142,7 +142,7 @@ async def test_a_renewal_that_fails_is_followed_by_others(
             has_gone_on.set()
 
         has_gone_on = asyncio.Event()
-        monkeypatch.setattr(store, "renew", renew)
+        monkeypatch.setattr(store, "renew_leases", renew)
         async with lease_heartbeat(store), asyncio.timeout(10):
             await has_gone_on.wait()
     assert outcomes.get_nowait() is error

@@ -139,7 +139,7 @@ async def test_a_grouping_whose_library_is_missing_is_told_before_anything_is_as
                 await refreshed
             assert "pip install 'quipu-rag[mixture]'" in caught.value.remedy
             assert "hierarchy_grouping" in caught.value.remedy
-        with pytest.raises(Stale, match="needs what has not been made: hierarchy") as stale:
+        with pytest.raises(Stale, match="needs derivations that are missing: hierarchy") as stale:
             await kb.query("Who?", strategy="lca")
         assert stale.value.remedy.startswith("scikit-learn is not installed")
         assert "Then run `quipu refresh hierarchy`" in stale.value.remedy
