@@ -245,7 +245,7 @@ async def test_a_budget_in_money_wants_a_price_for_every_model_before_anything_i
 @pytest.mark.usefixtures("no_keys")
 def test_a_key_in_extra_is_refused_with_the_table_it_is_in() -> None:
     with pytest.raises(
-        InvalidInput, match=r"extra contains 'api_key', but a key must not be stored in a setting. \(\[role.answer\]\)"
+        InvalidInput, match=r"extra contains 'api_key', but a key must not be stored in a setting \(\[role.answer\]\)\."
     ) as caught:
         chat_models(_settings(_role(Role.ANSWER, "openai/x", extra=f'{{"api_key": "{OWN_KEY}"}}')))
     assert OWN_KEY not in str(caught.value)

@@ -113,17 +113,17 @@ class OpenAIEmbedder:
         count_tokens: Callable[[str], int],
         parameters: EmbeddingParameters = _DEFAULTS,
     ) -> None:
-        known, provider = known_embedding_model(target.model), target.endpoint.provider
+        model, provider = known_embedding_model(target.model), target.endpoint.provider
         self.target = target
         self.session = HttpSession(target)
         self._dimension = dimension
         self._count_tokens = count_tokens
-        self._query_prefix = known.query_prefix if parameters.query_prefix is None else parameters.query_prefix
-        self._passage_prefix = known.passage_prefix if parameters.passage_prefix is None else parameters.passage_prefix
+        self._query_prefix = model.query_prefix if parameters.query_prefix is None else parameters.query_prefix
+        self._passage_prefix = model.passage_prefix if parameters.passage_prefix is None else parameters.passage_prefix
         self._input_type = provider.input_type if target.endpoint.is_default else InputType()
-        self._max_tokens = parameters.max_tokens or known.max_tokens
+        self._max_tokens = parameters.max_tokens or model.max_tokens
         self._max_texts = parameters.batch_texts or provider.batch_texts
-        requested = parameters.dimension if parameters.dimension != known.dimension else None
+        requested = parameters.dimension if parameters.dimension != model.dimension else None
         self._capabilities = EmbeddingCapabilities(dimension=requested)
 
     @property

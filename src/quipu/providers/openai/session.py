@@ -154,8 +154,8 @@ async def find_context_window(session: HttpSession) -> int | None:
 async def _ollama_num_ctx(session: HttpSession) -> int | None:
     """Return num_ctx of the model's Modelfile."""
     body = json.dumps({"model": session.target.model}).encode()
-    shown = await _request_or_none(session, session.target.endpoint.url_outside_api("/api/show"), body)
-    for line in text_at(shown, "parameters").splitlines():
+    details = await _request_or_none(session, session.target.endpoint.url_outside_api("/api/show"), body)
+    for line in text_at(details, "parameters").splitlines():
         words = line.split()
         if words[:1] == ["num_ctx"] and words[1:2] and words[1].isdigit():
             return int(words[1])
