@@ -1,4 +1,4 @@
-"""Prints what work on documents did: adding, resuming, refreshing, and what adding would cost."""
+"""Prints what work on documents did (add, resume, refresh), the state of derivations, and what adding would cost."""
 
 from collections.abc import Callable, Sequence
 
@@ -15,161 +15,155 @@ from quipu.model.usage import Estimate, Range
 from quipu.text.formatting import format_cost, format_count
 
 _MAX_FAILURES = 5
+_STYLES = {Freshness.FRESH: "green", Freshness.STALE: "yellow", Freshness.MISSING: "dim"}
+_UNKNOWN_EXTRACTOR = "a version of Quipu that did not note its extractor"
 
 
-def finish(report: AddResult, *, is_quiet: bool = False) -> int:
-    """Print the report of documents handed in and return the exit code: 0 if all went well, or most.
+def finish_adding(result: AddResult, *, is_quiet: bool = False) -> int:
+    """Print the result of adding documents and return the exit code.
 
-    It is 1 if a document failed, work stopped, or not one chunk could be read.
+    The code is 1 if a document failed, the work stopped, or no chunk could be read; otherwise 0.
     """
-    return _finish(report, _headline(report), is_quiet=is_quiet)
+    counts = [f"{format_count(result.n_added, 'document')} added", f"{result.n_updated:,} updated"]
+    counts.append(f"{result.n_unchanged:,} unchanged")
+    if result.n_resumed:
+        counts.append(f"{result.n_resumed:,} from the queue")
+    if result.failed:
+        counts.append(f"{len(result.failed):,} failed")
+    return _finish(result, f"{', '.join(counts)}.", is_quiet=is_quiet)
 
 
-def finish_queue(report: AddResult, *, is_quiet: bool = False) -> int:
-    """Print the report of work that was waiting and return the exit code, as `finish`."""
-    n_made = report.n_embedded + report.n_summarised + sum(each.n_built for each in report.derivations)
-    is_idle = not (report.n_resumed or report.n_removed or n_made or report.failed or report.stopped)
-    failed = f", {len(report.failed):,} failed" if report.failed else ""
-    removed = f"{format_count(report.n_removed, 'removal')} finished" if report.n_removed else ""
-    read = f"{format_count(report.n_resumed, 'document')} finished{failed}"
-    done = ", ".join(filter(None, (read if report.n_resumed or failed or not removed else "", removed)))
-    return _finish(report, "Nothing was waiting." if is_idle else f"{done}.", is_quiet=is_quiet)
+def finish_queue(result: AddResult, *, is_quiet: bool = False) -> int:
+    """Print the result of working through the queue and return the exit code, as `finish_adding` does."""
+    n_built = result.n_embedded + result.n_summarised + sum(derivation.n_built for derivation in result.derivations)
+    is_idle = not (result.n_resumed or result.n_removed or n_built or result.failed or result.stopped)
+    failed = f", {len(result.failed):,} failed" if result.failed else ""
+    removed = f"{format_count(result.n_removed, 'removal')} finished" if result.n_removed else ""
+    finished = f"{format_count(result.n_resumed, 'document')} finished{failed}"
+    parts = filter(None, (finished if result.n_resumed or failed or not removed else "", removed))
+    return _finish(result, "The queue was empty." if is_idle else f"{', '.join(parts)}.", is_quiet=is_quiet)
 
 
-def _finish(report: AddResult, headline: str, *, is_quiet: bool) -> int:
-    is_whole = not (report.failed or report.stopped or _is_unread(report))
-    if not is_quiet or not is_whole:
-        emit(report, lambda console, report: _render(console, report, headline))
-    return 0 if is_whole else 1
+def _finish(result: AddResult, headline: str, *, is_quiet: bool) -> int:
+    is_complete = not (result.failed or result.stopped or _has_only_failed_chunks(result))
+    if not is_quiet or not is_complete:
+        emit(result, lambda console, result: _render_result(console, result, headline))
+    return 0 if is_complete else 1
 
 
-def _is_unread(report: AddResult) -> bool:
-    """Say whether all that was to be read failed: then what reads is at fault, not a chunk here or there."""
-    return bool(report.partial) and not report.n_extracted and not report.n_reused
+def _has_only_failed_chunks(result: AddResult) -> bool:
+    """Say whether every chunk failed. Then the extractor is at fault, not single chunks."""
+    return bool(result.partial) and not result.n_extracted and not result.n_reused
 
 
-def _headline(report: AddResult) -> str:
-    counts = [f"{format_count(report.n_added, 'document')} added", f"{report.n_updated:,} updated"]
-    counts.append(f"{report.n_unchanged:,} unchanged")
-    if report.n_resumed:
-        counts.append(f"{report.n_resumed:,} that had been waiting")
-    if report.failed:
-        counts.append(f"{len(report.failed):,} failed")
-    return ", ".join(counts) + "."
-
-
-def _render(console: Console, report: AddResult, headline: str) -> None:
+def _render_result(console: Console, result: AddResult, headline: str) -> None:
     console.print(headline)
-    if report.n_other_extractor:
-        note = left_as_read(report.n_other_extractor, report.other_extractors, report.extractor)
+    if result.n_other_extractor:
+        note = other_extractors_note(result.n_other_extractor, result.other_extractors, result.extractor)
         console.print(styled(note, "yellow"))
-    _render_work(console, report)
-    if report.skipped:
-        kinds = ", ".join(f"{n:,} {suffix or 'without suffix'}" for suffix, n in report.skipped)
-        console.print(styled(f"Skipped, no documents Quipu reads: {kinds}.", "yellow"))
-    _render_troubles(console, "Failed", report.failed)
-    _render_troubles(console, "In part", report.partial)
-    if report.failed:
-        console.print("Mend them and add them again; all others are in the index.")
-    if _is_unread(report):
-        console.print(f"Not one chunk could be read. `{command_line('doctor')}` looks at what reads them.", style="red")
-    if report.partial:
+    _render_work(console, result)
+    if result.skipped:
+        kinds = ", ".join(f"{n:,} {suffix or 'without suffix'}" for suffix, n in result.skipped)
+        console.print(styled(f"Skipped, because Quipu does not read this format: {kinds}.", "yellow"))
+    _render_errors(console, "Failed", result.failed)
+    _render_errors(console, "Partly read", result.partial)
+    if result.failed:
+        console.print("Fix these documents and add them again; all others are in the index.")
+    if _has_only_failed_chunks(result):
+        console.print(f"No chunk could be read. `{command_line('doctor')}` checks what reads them.", style="red")
+    if result.partial:
         console.print(f"`{command_line('retry')}` tries the failed chunks again.")
-    render_unfinished(console, report.stopped, report.summary_failures)
-    if report.stopped and report.n_waiting:
-        waiting = "waits" if report.n_waiting == 1 else "wait"
-        console.print(f"{format_count(report.n_waiting, 'document')} {waiting}; `{command_line('resume')}` goes on.")
+    render_unfinished(console, result.stopped, result.summary_failures)
+    if result.stopped and result.n_waiting:
+        n_waiting = format_count(result.n_waiting, "document")
+        console.print(f"{n_waiting} in the queue; `{command_line('resume')}` continues.")
 
 
-def _render_work(console: Console, report: AddResult) -> None:
-    """Say what was read, written and paid for."""
-    if report.n_chunks:
-        rate = f" in {report.seconds:,.1f} s ({report.n_chunks / report.seconds:,.0f}/s)" if report.seconds else ""
+def _render_work(console: Console, result: AddResult) -> None:
+    """Print what was read, written and paid for."""
+    if result.n_chunks:
+        rate = f" in {result.seconds:,.1f} s ({result.n_chunks / result.seconds:,.0f}/s)" if result.seconds else ""
         console.print(
-            f"{format_count(report.n_chunks, 'chunk')}{rate}: {report.n_extracted:,} read, "
-            f"{report.n_reused:,} known before;"
-            f" {format_count(report.n_embedded, 'text')} embedded."
+            f"{format_count(result.n_chunks, 'chunk')}{rate}: {result.n_extracted:,} read, "
+            f"{result.n_reused:,} cached; {format_count(result.n_embedded, 'text')} embedded."
         )
-        console.print(styled(f"Read by: {report.extractor}{others_here(report.extractors, report.extractor)}."))
-    if report.n_dropped:
-        console.print(f"{format_count(report.n_dropped, 'record')} of the model left out: not borne out by the text.")
-    if report.n_summarised:
-        console.print(f"{format_count(report.n_summarised, 'summary')} written.")
-    changed = [each for each in report.derivations if each.n_built or each.failed or each.stopped or each.notes]
-    render_derivations(console, changed)
-    if report.usage:
-        console.print(f"{spent(report.usage)}.")
-    for note in report.notes:
+        console.print(styled(f"Read by: {result.extractor}{other_extractors(result.extractors, result.extractor)}."))
+    if result.n_dropped:
+        records = format_count(result.n_dropped, "record")
+        console.print(f"{records} of the model left out, because the text does not support them.")
+    if result.n_summarised:
+        console.print(f"{format_count(result.n_summarised, 'summary')} written.")
+    render_derivations(console, result.derivations)
+    if result.usage:
+        console.print(f"{spent(result.usage)}.")
+    for note in result.notes:
         console.print(styled(note, "yellow"))
 
 
-def render_unfinished(console: Console, stopped: str, unsummarised: Sequence[SummaryFailure]) -> None:
-    """Say what stopped the work, and which descriptions could not be summed up."""
-    for failure in unsummarised[:_MAX_FAILURES]:
-        console.print(styled(f"No summary of {failure.target.id}: {failure.error}", "yellow"))
-    if len(unsummarised) > _MAX_FAILURES:
-        console.print(f"… and of {len(unsummarised) - _MAX_FAILURES:,} more.", style="yellow")
-    if unsummarised:
-        console.print(f"Their first descriptions stand in; `{command_line('refresh')}` tries again.")
-    if stopped:
-        console.print(styled(f"Stopped: {stopped}", "red"))
-
-
-def _render_troubles(console: Console, label: str, documents: tuple[Document, ...]) -> None:
+def _render_errors(console: Console, label: str, documents: Sequence[Document]) -> None:
     for document in documents:
         name = "" if document.id in document.error else f"{document.id}: "
         console.print(named(f"{label}: {name}{document.error}", "red"))
 
 
-def render_refreshed(console: Console, report: RefreshResult) -> None:
-    """Print what was brought up to date, where anything was, and what is left to do."""
-    if report.n_summarised:
-        console.print(f"{format_count(report.n_summarised, 'summary')} written.")
-    render_derivations(console, report.derivations)
-    if report.usage:
-        console.print(f"{spent(report.usage)}.")
-    render_unfinished(console, report.stopped, report.summary_failures)
+def render_refresh(console: Console, result: RefreshResult) -> None:
+    """Print what was brought up to date, and what is still to do."""
+    if result.n_summarised:
+        console.print(f"{format_count(result.n_summarised, 'summary')} written.")
+    render_derivations(console, result.derivations)
+    if result.usage:
+        console.print(f"{spent(result.usage)}.")
+    render_unfinished(console, result.stopped, result.summary_failures)
 
 
-_STYLES = {Freshness.FRESH: "green", Freshness.STALE: "yellow", Freshness.MISSING: "dim"}
+def render_unfinished(console: Console, stopped: str, summary_failures: Sequence[SummaryFailure]) -> None:
+    """Print what stopped the work, and which summaries failed."""
+    for failure in summary_failures[:_MAX_FAILURES]:
+        console.print(styled(f"No summary of {failure.target.id}: {failure.error}", "yellow"))
+    if len(summary_failures) > _MAX_FAILURES:
+        console.print(f"… and of {len(summary_failures) - _MAX_FAILURES:,} more.", style="yellow")
+    if summary_failures:
+        console.print(f"Their first descriptions are used instead; `{command_line('refresh')}` tries again.")
+    if stopped:
+        console.print(styled(f"Stopped: {stopped}", "red"))
 
 
-def render_derivations(console: Console, reports: Sequence[DerivationResult]) -> None:
-    """Print a line for each derivation with anything to tell, and what failed.
+def render_derivations(console: Console, results: Sequence[DerivationResult]) -> None:
+    """Print a line for each derivation that changed or has a note, and its failures.
 
-    Why the work stopped is told once, of all: what was not begun for it has nothing to tell.
+    The reason why the work stopped is not repeated here, because `render_unfinished` prints it once.
     """
-    for report in reports:
-        if not (report.n_built or report.n_unchanged or report.failed or report.notes):
+    for result in results:
+        if not (result.n_built or result.n_unchanged or result.failed or result.notes):
             continue
-        calls = [format_count(report.n_calls, "call")] if report.n_calls else []
-        calls += [f"{format_count(report.n_reused, 'reply')} known before"] if report.n_reused else []
-        told = f"{report.name}: {report.n_built:,} made, {report.n_unchanged:,} as they were"
-        told += f" ({', '.join(calls)})" if calls else ""
-        console.print(styled(f"{told}{'; stopped' if report.stopped else ''}."))
-        for note in report.notes:
+        calls = [format_count(result.n_calls, "call")] if result.n_calls else []
+        calls += [f"{format_count(result.n_reused, 'reply')} cached"] if result.n_reused else []
+        line = f"{result.name}: {result.n_built:,} built, {result.n_unchanged:,} unchanged"
+        line += f" ({', '.join(calls)})" if calls else ""
+        console.print(styled(f"{line}{'; stopped' if result.stopped else ''}."))
+        for note in result.notes:
             console.print(styled(f"  {note}"))
-        for what, why in report.failed[:_MAX_FAILURES]:
-            console.print(styled(f"  {what}: {why}", "yellow"))
-        if len(report.failed) > _MAX_FAILURES:
-            console.print(f"  … and {len(report.failed) - _MAX_FAILURES:,} more.", style="yellow")
+        for name, reason in result.failed[:_MAX_FAILURES]:
+            console.print(styled(f"  {name}: {reason}", "yellow"))
+        if len(result.failed) > _MAX_FAILURES:
+            console.print(f"  … and {len(result.failed) - _MAX_FAILURES:,} more.", style="yellow")
 
 
 def render_states(console: Console, states: Sequence[DerivationState]) -> None:
-    """Print a table of derivations: whether each is fresh, what it holds, and what bringing it up to date costs."""
-    listing = table("derivation", "state", "holds", "size", "to refresh", right=["size"], title="Derivations")
+    """Print a table of derivations: whether each is fresh, what it contains, and what a refresh would cost."""
+    listing = table("derivation", "state", "contains", "size", "to refresh", right=["size"], title="Derivations")
     for state in states:
         listing.add_row(
             state.name,
             Text(_freshness(state), style=_STYLES[state.freshness]),
             styled(state.contents),
             _size(state.n_bytes),
-            _to_refresh(state),
+            _refresh_cost(state),
         )
     console.print(listing)
 
 
-def _to_refresh(state: DerivationState) -> Text:
+def _refresh_cost(state: DerivationState) -> Text:
     if state.unavailable_reason:
         return styled(state.unavailable_reason, "yellow")
     return styled(format_cost(state.cost) if state.is_rebuild or state.freshness is not Freshness.FRESH else "")
@@ -177,9 +171,9 @@ def _to_refresh(state: DerivationState) -> Text:
 
 def _freshness(state: DerivationState) -> str:
     if state.is_rebuild:
-        return f"{state.freshness}, made anew"
-    behind = f", {state.n_stale:,} to do" if state.n_stale and state.freshness is Freshness.STALE else ""
-    return f"{state.freshness}{behind}"
+        return f"{state.freshness}, to be rebuilt"
+    pending = f", {state.n_stale:,} to do" if state.n_stale and state.freshness is Freshness.STALE else ""
+    return f"{state.freshness}{pending}"
 
 
 def _size(n_bytes: int) -> str:
@@ -187,53 +181,57 @@ def _size(n_bytes: int) -> str:
 
 
 def render_estimate(console: Console, estimate: Estimate) -> None:
-    """Print an estimate: what was counted, then what it takes and on which grounds."""
+    """Print an estimate: what was counted, a range for each figure, and what the figures are based on."""
     console.print(
         f"{format_count(estimate.n_documents, 'document')} to read, {estimate.n_unchanged:,} unchanged"
         + (f", {estimate.n_unreadable:,} that cannot be read" if estimate.n_unreadable else "")
         + f". {format_count(estimate.n_chunks, 'chunk')}: "
-        + f"{estimate.n_cached:,} known before, {estimate.n_to_read:,} to read."
+        + f"{estimate.n_cached:,} cached, {estimate.n_to_read:,} to read."
     )
     if estimate.n_other_extractor:
-        note = left_as_read(estimate.n_other_extractor, estimate.other_extractors, estimate.extractor)
+        note = other_extractors_note(estimate.n_other_extractor, estimate.other_extractors, estimate.extractor)
         console.print(styled(note, "yellow"))
     if not estimate.n_to_read:
         console.print("No model would be asked.")
         return
     if not estimate.model and not estimate.embedder:
-        console.print("They are read by local rules: no model is asked, nothing is spent.")
+        console.print("Local rules read them. No model is asked, and nothing is spent.")
         return
-    whole: Callable[[float], str] = lambda value: tokens(round(value))  # noqa: E731
-    paid: Callable[[float], str] = lambda value: money(round(value))  # noqa: E731
-    listing = table(estimate.model, "likely", "at least", "at most", right=["likely", "at least", "at most"])
+    _render_ranges(console, estimate)
     if estimate.model:
-        listing.add_row("calls", *_cells(estimate.calls, whole))
-        listing.add_row("tokens in", *_cells(estimate.input_tokens, whole))
-        listing.add_row("tokens out", *_cells(estimate.output_tokens, whole))
-        if estimate.cost is not None:
-            listing.add_row("money", *_cells(estimate.cost, paid))
-        listing.add_row("time", *_cells(estimate.seconds, duration))
-    if estimate.embedded_tokens is not None:
-        listing.add_row(f"tokens of vectors, {estimate.embedder}", *_cells(estimate.embedded_tokens, whole))
-    if estimate.embedding_cost is not None:
-        listing.add_row("money for vectors", *_cells(estimate.embedding_cost, paid))
-    if listing.row_count:
-        console.print(listing)
-    if estimate.model:
-        _render_grounds(console, estimate)
+        _render_basis(console, estimate)
     console.print("Nothing was added. `--budget` stops the work before it costs more than you say.")
 
 
-def _render_grounds(console: Console, estimate: Estimate) -> None:
-    console.print(styled(f"From {estimate.basis}.", "dim"))
-    console.print("This is reading; summaries of names with very many descriptions come on top.")
+def _render_ranges(console: Console, estimate: Estimate) -> None:
+    count: Callable[[float], str] = lambda value: tokens(round(value))  # noqa: E731
+    price: Callable[[float], str] = lambda value: money(round(value))  # noqa: E731
+    listing = table(estimate.model, "likely", "at least", "at most", right=["likely", "at least", "at most"])
+    if estimate.model:
+        listing.add_row("calls", *_range_cells(estimate.calls, count))
+        listing.add_row("tokens in", *_range_cells(estimate.input_tokens, count))
+        listing.add_row("tokens out", *_range_cells(estimate.output_tokens, count))
+        if estimate.cost is not None:
+            listing.add_row("money", *_range_cells(estimate.cost, price))
+        listing.add_row("time", *_range_cells(estimate.seconds, duration))
+    if estimate.embedded_tokens is not None:
+        listing.add_row(f"tokens of vectors, {estimate.embedder}", *_range_cells(estimate.embedded_tokens, count))
+    if estimate.embedding_cost is not None:
+        listing.add_row("money for vectors", *_range_cells(estimate.embedding_cost, price))
+    if listing.row_count:
+        console.print(listing)
+
+
+def _render_basis(console: Console, estimate: Estimate) -> None:
+    console.print(styled(f"Based on {estimate.basis}.", "dim"))
+    console.print("This is the cost of reading. Summaries of entities with very many descriptions cost extra.")
     if estimate.cost is None:
         console.print("The model has no price: give one in a [[price]] table of quipu.toml.", style="yellow")
     if estimate.sample_calls:
         console.print(
             f"The sample took {format_count(estimate.sample_calls, 'call')}"
             + (f" and {money(estimate.sample_cost)}" if estimate.cost is not None else "")
-            + "; its replies are kept, and count as known."
+            + ". Its replies are kept and count as cached."
         )
     if estimate.n_sample_failed:
         console.print(
@@ -245,38 +243,37 @@ def _render_grounds(console: Console, estimate: Estimate) -> None:
         )
 
 
-def _cells(figure: Range, show: Callable[[float], str]) -> tuple[str, str, str]:
-    return show(figure.likely), show(figure.low), show(figure.high)
+def _range_cells(figure: Range, render: Callable[[float], str]) -> tuple[str, str, str]:
+    return render(figure.likely), render(figure.low), render(figure.high)
 
 
-_UNNOTED = "a version of Quipu that did not note by what"
-_REREAD = "--reread"
-
-
-def left_as_read(n: int, readers: Sequence[str], now: str) -> str:
-    """Say that n unchanged documents were read by others than what is set `now`, and how to read them again."""
+def other_extractors_note(n: int, extractors: Sequence[str], current: str) -> str:
+    """Say that other extractors than the current one read n unchanged documents, and how to read them again."""
     were, them = ("was", "it") if n == 1 else ("were", "them")
-    names = _enumerated([f"{now} with other settings" if name == now else name for name in readers])
-    again = f"`{command_line('add', _REREAD)}` reads {them} again by what is set now: {now}."
-    return f"{n:,} of them {were} read by {names}; {again}"
+    names = _enumerated([f"{current} with other settings" if name == current else name for name in extractors])
+    remedy = f"`{command_line('add', '--reread')}` reads {them} again with the current settings: {current}."
+    return f"{n:,} of them {were} read by {names}; {remedy}"
 
 
-def others_here(readers: Sequence[tuple[str, int]], now: str) -> str:
-    """Name the others who read documents of the index, in brackets; "" where there are none."""
-    others = [name for name, _ in readers if name not in ("", now)]
-    return f" (others here were read by {_enumerated(others)})" if others else ""
+def other_extractors(extractors: Sequence[tuple[str, int]], current: str) -> str:
+    """Return, in brackets, which other extractors read documents of the index; "" if there are none."""
+    others = [name for name, _ in extractors if name not in ("", current)]
+    return f" (others in this index were read by {_enumerated(others)})" if others else ""
 
 
-def history(readers: Sequence[tuple[str, int]], now: str) -> str:
-    """Tell who read the documents of the index, with how many each where they are several, and who would now."""
-    if not readers:
-        return f"to be read by {now}"
-    most_first = sorted(readers, key=lambda each: (-each[1], each[0]))
-    names = [name or _UNNOTED for name, _ in most_first]
-    if len(readers) > 1:
-        names = [f"{name} ({n:,})" for name, (_, n) in zip(names, most_first, strict=True)]
-    is_now = len(readers) == 1 and f"({readers[0][0]})" in now
-    return f"read by {_enumerated(names)}" + ("" if is_now else f"; set now: {now}")
+def extractor_history(extractors: Sequence[tuple[str, int]], current: str) -> str:
+    """Say which extractors read the documents of the index, and which one would read them now.
+
+    Where there are several, each comes with its number of documents.
+    """
+    if not extractors:
+        return f"to be read by {current}"
+    by_count = sorted(extractors, key=lambda pair: (-pair[1], pair[0]))
+    names = [name or _UNKNOWN_EXTRACTOR for name, _ in by_count]
+    if len(extractors) > 1:
+        names = [f"{name} ({n:,})" for name, (_, n) in zip(names, by_count, strict=True)]
+    is_current = len(extractors) == 1 and f"({extractors[0][0]})" in current
+    return f"read by {_enumerated(names)}" + ("" if is_current else f"; current setting: {current}")
 
 
 def _enumerated(names: Sequence[str]) -> str:

@@ -37,7 +37,7 @@ def test_one_file_takes_the_id_and_title_given_for_it(cli: Cli, engine: FakeEngi
 def test_add_says_what_was_read_by_what_and_what_was_reused(cli: Cli, engine: FakeEngine) -> None:
     out = cli("add", "--text", "Hello").out
     assert "2 documents added, 0 updated, 0 unchanged." in out
-    assert "4 chunks in 2.0 s (2/s): 3 read, 1 known before" in out
+    assert "4 chunks in 2.0 s (2/s): 3 read, 1 cached" in out
     assert "Read by: local rules." in out
 
 
@@ -48,7 +48,7 @@ def test_add_lists_failures_with_reasons_and_ends_with_1(cli: Cli, engine: FakeE
     assert ran.code == 1
     assert "Failed: b.bin: It is not text. Leave it out." in ran.out
     assert "3 .png, 1 without suffix" in ran.out
-    assert "Mend them and add them again" in ran.out
+    assert "Fix these documents and add them again" in ran.out
 
 
 def test_quiet_add_prints_nothing(cli: Cli) -> None:
@@ -336,7 +336,7 @@ def test_cancel_all_leaves_live_documents_alone(cli: Cli, engine: FakeEngine) ->
 
 def test_nothing_waiting_is_said_in_words(cli: Cli, engine: FakeEngine) -> None:
     engine.added = AddResult()
-    assert cli("resume").out == "Nothing was waiting.\n"
+    assert cli("resume").out == "The queue was empty.\n"
     engine.added = AddResult(n_removed=72)
     assert cli("resume").out.startswith("72 removals finished.\n")
 

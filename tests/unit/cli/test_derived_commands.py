@@ -54,7 +54,7 @@ def test_refresh_tells_of_each_derivation_and_fails_where_something_is_left(cli:
     engine.refreshed = RefreshResult(derivations=(MADE, DerivationResult(name="idle")), usage=(READ,))
     ran = cli("refresh", "reports")
     assert ran.code == 1
-    assert "reports: 3 made, 38 as they were (3 calls, 2 replies known before)." in ran.out
+    assert "reports: 3 built, 38 unchanged (3 calls, 2 replies cached)." in ran.out
     assert "  extractive\n" in ran.out
     assert ran.out.count("ab: too\ufffd long") == 5
     assert "… and 2 more." in ran.out
@@ -101,8 +101,8 @@ def test_a_plan_to_rebuild_says_what_is_made_anew_and_that_known_replies_cost_no
 ) -> None:
     engine.planned = (replace(STATES[0], is_rebuild=True), replace(STATES[1], is_rebuild=True))
     out = " ".join(cli("refresh", "--rebuild", "--dry-run").out.split())
-    assert "vectors fresh, made anew" in out
-    assert "reports stale, made anew" in out
+    assert "vectors fresh, to be rebuilt" in out
+    assert "reports stale, to be rebuilt" in out
     assert "about this: replies that are known from before, and vectors of texts that stay, cost nothing again" in out
     assert "communities that come out otherwise, and facts that have changed, may take more" in out
     assert "at most" not in out
@@ -117,12 +117,12 @@ def test_what_is_dropped_is_told(cli: Cli) -> None:
 
 def test_adding_and_removing_tell_what_they_brought_up_to_date(cli: Cli, engine: FakeEngine) -> None:
     engine.added = AddResult(n_added=1, derivations=(MADE,))
-    assert "reports: 3 made, 38 as they were" in cli("add", "--text", "x").out
+    assert "reports: 3 built, 38 unchanged" in cli("add", "--text", "x").out
     engine.refreshed = RefreshResult(n_summarised=2, derivations=(MADE,), usage=(READ,), stopped="All is spent.")
     out = cli("remove", "kober.md").out
     assert "1 document removed, with everything it said." in out
     assert "2 summaries written." in out
-    assert "reports: 3 made, 38 as they were" in out
+    assert "reports: 3 built, 38 unchanged" in out
     assert "3 calls: 3,000 tokens in" in out
     assert "Stopped: All is spent." in out
     told = cli("remove", "kober.md", "--json").json

@@ -47,12 +47,12 @@ def test_a_dry_run_of_a_model_without_a_price_says_how_to_give_one(cli: Cli, eng
     out = cli("add", "--text", "Hello", "--dry-run").out
     assert "money" not in out
     assert "give one in a [[price]] table" in out
-    assert "The sample took 3 calls; its replies are kept" in out
+    assert "The sample took 3 calls. Its replies are kept" in out
 
 
 def test_a_dry_run_without_a_model_says_that_nothing_is_spent(cli: Cli, engine: FakeEngine) -> None:
     engine.estimated = replace(ESTIMATE, model="")
-    assert "no model is asked, nothing is spent" in cli("add", "--text", "Hello", "--dry-run").out
+    assert "No model is asked, and nothing is spent" in cli("add", "--text", "Hello", "--dry-run").out
 
 
 def test_a_dry_run_tells_what_vectors_of_a_service_take(cli: Cli, engine: FakeEngine) -> None:
@@ -123,14 +123,14 @@ def test_work_that_was_stopped_says_why_what_waits_and_how_to_go_on(cli: Cli, en
     ran = cli("--index", "kb", "add", "--text", "x")
     assert ran.code == 1
     assert "Stopped: The budget of 3 calls is used up." in ran.out
-    assert "4 documents wait; `quipu --index kb resume` goes on." in ran.out
+    assert "4 documents in the queue; `quipu --index kb resume` continues." in ran.out
     assert "3 calls: 3,000 tokens in, 1,000 of them cached, 900 out, 0.0023." in ran.out
 
 
 def test_what_was_left_out_and_what_wants_a_look_is_told(cli: Cli, engine: FakeEngine) -> None:
     engine.added = AddResult(n_added=1, n_dropped=1_200, notes=("openai/x cannot be asked.",))
     out = cli("add", "--text", "x").out
-    assert "1,200 records of the model left out: not borne out by the text." in out
+    assert "1,200 records of the model left out, because the text does not support them." in out
     assert "openai/x cannot be asked." in out
 
 
@@ -141,7 +141,7 @@ def test_a_document_read_in_part_names_the_command_that_tries_again(cli: Cli, en
     engine.added = AddResult(partial=IN_PART, n_chunks=3, n_extracted=1)
     ran = cli("add", "--text", "x")
     assert ran.code == 0
-    assert "In part: kober.md: 2 chunks failed." in ran.out
+    assert "Partly read: kober.md: 2 chunks failed." in ran.out
     assert "`quipu retry` tries the failed chunks again." in ran.out
     assert "doctor" not in ran.out
 
@@ -153,7 +153,7 @@ def test_where_not_one_chunk_could_be_read_the_command_fails_and_says_where_to_l
     engine.added = AddResult(partial=IN_PART, n_chunks=2, n_resumed=1)
     ran = cli(*words)
     assert ran.code == 1
-    assert "Not one chunk could be read. `quipu doctor` looks at what reads them." in ran.out
+    assert "No chunk could be read. `quipu doctor` checks what reads them." in ran.out
     assert "`quipu retry` tries the failed chunks again." in ran.out
 
 

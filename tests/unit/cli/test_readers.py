@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from quipu.cli.results import history
+from quipu.cli.results import extractor_history
 from quipu.model.results import AddResult
 from tests.unit.cli.conftest import ESTIMATE, Cli, FakeEngine
 
@@ -21,7 +21,7 @@ def test_add_says_what_was_left_as_it_was_read(cli: Cli, engine: FakeEngine) -> 
     said = _said(cli("--index", "kb", "add", "--text", "x").out)
     assert "0 documents added, 0 updated, 60 unchanged." in said
     assert f"60 of them were read by {MODEL}; `quipu --index kb add --reread` reads them again by" in said
-    assert f"what is set now: {RULES}." in said
+    assert f"what is current setting: {RULES}." in said
     told = cli("add", "--text", "x", "--json").json
     assert (told["n_other_extractor"], told["other_extractors"]) == (60, [MODEL])
 
@@ -49,7 +49,7 @@ def test_who_read_the_others_stands_beside_who_read_these(cli: Cli, engine: Fake
     engine.added = AddResult(
         n_updated=1, n_chunks=1, n_extracted=1, extractor=RULES, extractors=((MODEL, 2), (RULES, 1))
     )
-    assert f"Read by: {RULES} (others here were read by {MODEL})." in _said(cli("add", "--text", "x").out)
+    assert f"Read by: {RULES} (others in this index were read by {MODEL})." in _said(cli("add", "--text", "x").out)
 
 
 @pytest.mark.parametrize(
@@ -57,16 +57,16 @@ def test_who_read_the_others_stands_beside_who_read_these(cli: Cli, engine: Fake
     [
         ((), f"to be read by {NOW}"),
         (((RULES, 3),), f"read by {RULES}"),
-        (((MODEL, 3),), f"read by {MODEL}; set now: {NOW}"),
-        (((MODEL, 1), (RULES, 2)), f"read by {RULES} (2) and {MODEL} (1); set now: {NOW}"),
-        ((("", 3),), f"read by a version of Quipu that did not note by what; set now: {NOW}"),
+        (((MODEL, 3),), f"read by {MODEL}; current setting: {NOW}"),
+        (((MODEL, 1), (RULES, 2)), f"read by {RULES} (2) and {MODEL} (1); current setting: {NOW}"),
+        ((("", 3),), f"read by a version of Quipu that did not note its extractor; current setting: {NOW}"),
     ],
 )
 def test_a_history_names_those_who_read_and_who_would_now(readers: tuple[tuple[str, int], ...], told: str) -> None:
-    assert history(readers, NOW) == told
+    assert extractor_history(readers, NOW) == told
 
 
 def test_status_tells_the_history(cli: Cli, engine: FakeEngine) -> None:
     engine.readers = ((MODEL, 2),)
-    assert f"read by {MODEL}; set now: {NOW}" in _said(cli("status").out)
+    assert f"read by {MODEL}; current setting: {NOW}" in _said(cli("status").out)
     assert cli("status", "--json").json["extractors"] == [[MODEL, 2]]

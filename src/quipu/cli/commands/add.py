@@ -13,7 +13,7 @@ from quipu.cli.inputs import parse_metadata
 from quipu.cli.options import QuipuCommand, budget_option, no_model_option
 from quipu.cli.output import emit
 from quipu.cli.progress import progress
-from quipu.cli.results import finish, render_estimate
+from quipu.cli.results import finish_adding, render_estimate
 from quipu.cli.session import load_settings, with_engine
 from quipu.errors import InvalidDocument
 from quipu.model.chunking import TAKES, Chunking
@@ -157,7 +157,7 @@ def command(
         return _tell(request, n_sample or 0, settings, is_quiet=is_quiet)
     with progress(is_quiet=is_quiet) as on_event:
         report = with_engine(lambda engine: _add(engine, request, on_event), settings, create=True)
-    return finish(report, is_quiet=is_quiet)
+    return finish_adding(report, is_quiet=is_quiet)
 
 
 def _tell(request: _Request, n_sample: int, settings: "Settings", *, is_quiet: bool) -> int:

@@ -9,7 +9,7 @@ from rich.console import Console
 from quipu.cli.options import QuipuCommand, budget_option, no_model_option
 from quipu.cli.output import emit, named, spent, styled
 from quipu.cli.progress import progress
-from quipu.cli.results import render_refreshed
+from quipu.cli.results import render_refresh
 from quipu.cli.session import load_settings, with_engine
 from quipu.errors import InvalidInput
 from quipu.model.results import ImportResult
@@ -79,6 +79,6 @@ def _render(console: Console, report: ImportResult) -> None:
         console.print(styled(f"Left out besides: {len(report.omissions) - _SHOWN:,} more of the kind.", "yellow"))
     for document, why in report.failed[:_SHOWN]:
         console.print(styled(f"Failed: {named(document)}: {why}", "red"))
-    render_refreshed(console, report.refreshed)
+    render_refresh(console, report.refreshed)
     if report.usage:
         console.print(f"{spent(report.usage)}.")

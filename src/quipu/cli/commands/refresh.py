@@ -8,7 +8,7 @@ from rich.console import Console
 from quipu.cli.options import QuipuCommand, budget_option, no_model_option
 from quipu.cli.output import emit, styled
 from quipu.cli.progress import progress
-from quipu.cli.results import render_refreshed, render_states
+from quipu.cli.results import render_refresh, render_states
 from quipu.cli.session import load_settings, with_engine
 from quipu.model.derivation import DerivationState
 from quipu.model.results import RefreshResult
@@ -79,7 +79,7 @@ def command(
 def _render(console: Console, report: RefreshResult) -> None:
     outcome = "Stopped" if report.stopped else "Up to date" if report.is_complete else "Not finished"
     console.print(f"{outcome}; {format_count(report.n_embedded, 'text')} embedded.")
-    render_refreshed(console, report)
+    render_refresh(console, report)
 
 
 def _render_plan(console: Console, states: Sequence[DerivationState]) -> None:

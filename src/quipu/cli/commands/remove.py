@@ -11,7 +11,7 @@ from rich.console import Console
 from quipu.cli.options import QuipuCommand, budget_option, no_model_option
 from quipu.cli.output import emit, named, stderr
 from quipu.cli.progress import progress
-from quipu.cli.results import render_refreshed
+from quipu.cli.results import render_refresh
 from quipu.cli.session import load_settings, with_engine
 from quipu.model.results import RemoveResult
 from quipu.text.formatting import format_count
@@ -88,4 +88,4 @@ def _render(console: Console, report: RemoveResult) -> None:
         console.print(named(f"removed {each}"))
     who = "it" if len(report.removed) == 1 else "they"
     console.print(f"{format_count(len(report.removed), 'document')} removed, with everything {who} said.")
-    render_refreshed(console, report.refreshed)
+    render_refresh(console, report.refreshed)

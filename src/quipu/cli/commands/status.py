@@ -7,7 +7,7 @@ from rich.console import Console
 
 from quipu.cli.options import QuipuCommand
 from quipu.cli.output import emit, named, styled, table, work_in_words
-from quipu.cli.results import history, render_states
+from quipu.cli.results import extractor_history, render_states
 from quipu.cli.session import command_line, with_engine
 from quipu.model.document import Document, DocumentStatus
 from quipu.model.results import IndexStatus
@@ -34,7 +34,7 @@ def _render_status(console: Console, status: IndexStatus) -> None:
     if status.other_embedder:
         remedy = f"`{command_line('reembed')}` computes the vectors anew; until then only words are searched for"
         console.print(styled(f"  the embedder that is set is another, {status.other_embedder}: {remedy}", "yellow"))
-    console.print(styled(f"  {history(status.extractors, status.extractor)}"))
+    console.print(styled(f"  {extractor_history(status.extractors, status.extractor)}"))
     console.print(f"  {format_count(status.n_replies, 'reply')} kept; schema {status.schema}")
     for models in _models(status):
         console.print(styled(f"  {models}"))
