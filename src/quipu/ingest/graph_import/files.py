@@ -10,7 +10,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from quipu.errors import InvalidInput, NotFound
-from quipu.ingest.graph_import.lines import CommunityLine, CovariateLine, Line, PassageLine, ReportLine, line_kind
+from quipu.ingest.graph_import.lines import CommunityLine, CovariateLine, GraphLine, PassageLine, ReportLine, line_kind
 from quipu.model.document import SourceDocument
 from quipu.model.ids import digest
 from quipu.model.imported_graph import (
@@ -79,7 +79,7 @@ class _GraphBuilder:
     line_digests: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
 
-    def add(self, where: str, line: Line) -> None:
+    def add(self, where: str, line: GraphLine) -> None:
         """Add a line. Raises InvalidInput if it repeats something other than a claim."""
         self.line_digests.append(line.model_dump_json())
         if isinstance(line, ReportLine):
@@ -179,7 +179,7 @@ def _files(paths: Iterable[Path]) -> Iterator[tuple[Path, bool]]:
             raise NotFound(f"There is no file or folder {path}.", remedy="Check the path.")
 
 
-def _lines(file: Path, *, is_given: bool) -> Iterator[tuple[str, Line]]:
+def _lines(file: Path, *, is_given: bool) -> Iterator[tuple[str, GraphLine]]:
     """Yield the lines of a known kind, each with its place."""
     with file.open(encoding="utf-8-sig", errors="surrogateescape") as text:
         for number, line_text in enumerate(text, 1):
@@ -210,7 +210,7 @@ def _value(where: str, line_text: str) -> object:
     raise InvalidInput(f"{where} is no JSON object ({fault}).", remedy="Correct the line.")
 
 
-def _line(where: str, fields: dict[str, object]) -> Line | None:
+def _line(where: str, fields: dict[str, object]) -> GraphLine | None:
     """Return the line with these fields, None if its kind is unknown. Raises InvalidInput for an invalid field."""
     kind = line_kind(fields)
     try:

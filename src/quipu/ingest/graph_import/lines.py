@@ -237,10 +237,10 @@ class ReportLine(_Line):
         )
 
 
-Line = PassageLine | CommunityLine | ReportLine
+GraphLine = PassageLine | CommunityLine | ReportLine
 
 
-def line_kind(fields: dict[str, object]) -> type[Line | CovariateLine] | None:
+def line_kind(fields: dict[str, object]) -> type[GraphLine | CovariateLine] | None:
     """Return the kind of a line with these fields, None if it is of no known kind."""
     if "community" in fields:
         return ReportLine if "summary" in fields else CommunityLine if "entities" in fields else None
