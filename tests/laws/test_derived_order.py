@@ -8,8 +8,7 @@ import pytest
 
 from quipu.engine import Quipu
 from quipu.model.cluster import Hierarchy
-from quipu.stores.relational import chunks, cluster_writes
-from quipu.stores.relational import synonyms as synonym_rows
+from quipu.stores.relational import chunks, cluster_writes, entities
 from quipu.stores.relational.cluster_writes import Touched
 from quipu.stores.relational.vector_writes import VectorChanges
 from quipu.testing.llm import ScriptedLLM
@@ -79,7 +78,7 @@ async def test_so_it_does_where_a_model_tells(laws_scale: int, tmp_path: Path) -
 
 # What is broken, and the history in which it shows soonest.
 FAULTS: Mapping[str, tuple[int, Callable[[pytest.MonkeyPatch], None]]] = {
-    "synonyms stay": (2, lambda patch: patch.setattr(synonym_rows, "drop_synonyms", lambda *_: frozenset())),
+    "synonyms stay": (2, lambda patch: patch.setattr(entities, "drop_synonyms", lambda *_: frozenset())),
     "sentences stay": (2, lambda patch: patch.setattr(chunks, "_drop_sentences", lambda *_: VectorChanges())),
     "changes unsettle nothing": (
         1,

@@ -17,12 +17,12 @@ from quipu.stores.relational import (
     chunks,
     cluster_writes,
     documents,
+    entities,
     fold,
     jobs,
     mentions,
     replies,
     summaries,
-    synonyms,
     text_index,
     vector_writes,
 )
@@ -83,8 +83,8 @@ def apply(
     facts = _write_facts(connection, backend, publish, removals, revision, now)
     text_index.update(connection, backend, analyzer, bloom, facts.chunks, facts.name_uses())
     text_index.note_removed(connection, facts.chunks.n_unindexed, at_once=bool(removals))
-    entities = facts.renamed_entities()
-    change_log.log_changes(connection, backend, revision, chunks=facts.chunks.rids(), entities=entities)
+    renamed = facts.renamed_entities()
+    change_log.log_changes(connection, backend, revision, chunks=facts.chunks.rids(), entities=renamed)
     derived_vectors = _follow_facts(connection, backend, facts, revision)
     vector_writes.retarget(connection, facts.chunks.vectors | facts.fold.vectors | derived_vectors, revision)
 
@@ -115,9 +115,9 @@ def _write_facts(
 
 def _follow_facts(connection: Connection, backend: Backend, facts: FactChanges, revision: int) -> VectorChanges:
     """Adapt names, sentences, synonyms and clusters to changed facts; return which of their texts changed."""
-    renamed, names = synonyms.follow_names(connection, facts.fold.name_by_rid, facts.fold.gone_rids, revision)
+    renamed, names = entities.follow_names(connection, facts.fold.name_by_rid, facts.fold.gone_rids, revision)
     sentences = chunks.drop_sentences_of_removed(connection, [chunk.rid for chunk in facts.chunks.removed])
-    synonyms.log_synonyms(connection, backend, revision, synonyms.drop_synonyms(connection, renamed))
+    entities.log_synonyms(connection, backend, revision, entities.drop_synonyms(connection, renamed))
     mentioned, forgotten = facts.mentions.entity_mentions, facts.mentions.entity_forgotten
     touched = cluster_writes.follow_mentions(connection, backend, mentioned, forgotten, facts.fold.gone_rids)
     cluster_writes.drop_relations(connection, touched.robbed)
@@ -162,14 +162,14 @@ def _write_derivations(connection: Connection, backend: Backend, delta: Delta, r
     if delta.cluster_relations is not None:
         n_outdated += cluster_writes.write_relations(connection, delta.cluster_relations)
     vector_writes.retarget(connection, vectors | written, revision)
-    synonyms.log_synonyms(connection, backend, revision, lonely)
+    entities.log_synonyms(connection, backend, revision, lonely)
     if any(record.name == NAMES for record in delta.derivations):
-        vector_writes.retarget(connection, synonyms.write_names(connection, revision), revision)
+        vector_writes.retarget(connection, entities.write_names(connection, revision), revision)
     if delta.sentences and change_log.is_derived(connection, SENTENCES):
         vector_writes.retarget(connection, chunks.write_sentences(connection, delta.sentences), revision)
     if delta.synonyms is not None and change_log.is_derived(connection, SYNONYMS):
-        changed = synonyms.write_synonyms(connection, delta.synonyms, revision)
-        synonyms.log_synonyms(connection, backend, revision, changed)
+        changed = entities.write_synonyms(connection, delta.synonyms, revision)
+        entities.log_synonyms(connection, backend, revision, changed)
     return n_outdated
 
 
@@ -198,7 +198,7 @@ def _drop_derivations(
             vectors |= _drop_embedded(connection, *_EMBEDDED[name])
     if SENTENCES in names:
         chunks.restart_sentences(connection)
-    return synonyms.restart_synonyms(connection, revision) if SYNONYMS in names else frozenset(), vectors
+    return entities.restart_synonyms(connection, revision) if SYNONYMS in names else frozenset(), vectors
 
 
 def _drop_embedded(connection: Connection, space: VectorSpace, owner: Table) -> VectorChanges:

@@ -1,7 +1,9 @@
-"""Entities: read by key, name or row id, with their aliases, types, display names, and mentions in chunks.
+"""Entities: read by key, name or row id, with their aliases and types; the vectors of their names, and their synonyms.
 
 Without a filter the stored folds are read. Under a filter entities are folded again from the allowed mentions alone,
 so that nothing a hidden document states can show.
+
+While the derivation "names" is kept, each name has a row for its vector. Entities with similar names are synonyms.
 """
 
 from collections import Counter
@@ -9,21 +11,19 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Row, func, or_, select
+from sqlalchemy import Connection, Row, bindparam, func, literal_column, or_, select
 
+from quipu.model.delta import SynonymUpdate
+from quipu.model.derivation import NAMES, SYNONYMS
 from quipu.model.evidence import Scored
-from quipu.model.fold import (
-    descriptions_hash,
-    display_name,
-    distinct_descriptions,
-    join_descriptions,
-    most_common_type,
-)
-from quipu.model.graph import AliasMention, Entity, EntityMention
+from quipu.model.fold import descriptions_hash, display_name, distinct_descriptions, join_descriptions, most_common_type
+from quipu.model.graph import Entity
 from quipu.model.summary import SummaryTargetKind
-from quipu.ports.derivation_view import EntityTypes
+from quipu.ports.derivation_view import DerivationCounts, EntityTypes, SynonymRows
+from quipu.ports.store import VectorSpace
+from quipu.stores.relational import change_log, summaries
 from quipu.stores.relational import schema as s
-from quipu.stores.relational import summaries
+from quipu.stores.relational.backend import Backend
 from quipu.stores.relational.filters import visible_entities
 from quipu.stores.relational.snapshot import (
     ALLOWED_CHUNK,
@@ -34,9 +34,12 @@ from quipu.stores.relational.snapshot import (
     is_allowed,
     read_only,
 )
-from quipu.stores.relational.sql import as_texts, driver_rows, from_texts
+from quipu.stores.relational.sql import ByValues, Ints, as_texts, driver_rows, from_texts, insert_rows
+from quipu.stores.relational.vector_writes import LIVE, VectorChanges, n_waiting, vector_hash
 
-_e, _r, _c = s.entity.c, s.relation.c, s.chunk.c
+_MILLIONTHS = 1_000_000
+
+_e, _r = s.entity.c, s.relation.c
 _m, _rm, _a = s.entity_mention.c, s.relation_mention.c, s.alias_mention.c
 _RIDS = Lookup(select(_e.key, _e.rid), _e.key)
 _KEYS = Lookup(select(_e.rid, _e.key), _e.rid)
@@ -53,31 +56,42 @@ _VISIBLE = Lookup(
     _e.key,
 )
 _MENTIONS = Lookup(select(s.entity_mention), _m.entity, stated_in=_m.chunk)
-_MENTIONED = Lookup(select(_m.entity).distinct(), _m.entity, stated_in=_m.chunk)
 _is_stated = select(1).where(_rm.relation == _r.rid, is_allowed(_rm.chunk)).correlate(s.relation).exists()
 _ALLOWED_DEGREES = [
     Lookup(select(end, func.count()).where(_is_stated).group_by(end), end) for end in (_r.source, _r.target)
 ]
-_CHUNK_MENTIONS = Lookup(
-    select(s.entity_mention, _c.id.label("chunk_id"), _e.key)
-    .join_from(s.entity_mention, s.chunk, _m.chunk == _c.rid)
-    .join(s.entity, _m.entity == _e.rid),
-    _c.id,
-    stated_in=_m.chunk,
-)
-_CHUNK_ALIASES = Lookup(
-    select(_c.id, _a.ordinal, _e.key, _a.alias, _a.surface)
-    .join_from(s.alias_mention, s.chunk, _a.chunk == _c.rid)
-    .join(s.entity, _a.entity == _e.rid),
-    _c.id,
-    stated_in=_a.chunk,
-)
 _ALL = select(_e.rid).order_by(_e.key)
 # One row for each type: one row for each entity takes three times as long.
 _BY_TYPE = as_texts(select(_e.rid)).add_columns(_e.type).group_by(_e.type)
 _in_allowed_chunk = _m.chunk.in_(select(ALLOWED_CHUNK.c.rid))
 _ALL_ALLOWED = _ALL.where(_e.rid.in_(select(_m.entity).where(_in_allowed_chunk)))
 _ALLOWED_TYPES = select(_m.entity, _m.type, func.count()).where(_in_allowed_chunk).group_by(_m.entity, _m.type)
+
+_p, _n, _v = s.synonym.c, s.entity_name.c, s.vector.c
+_PAIR_ENDS = [(_p.first, _p.second), (_p.second, _p.first)]
+_PAIRS = as_texts(select(_p.first, _p.second, _p.similarity))
+_PAIRS_OF = [Lookup(select(end, other, _p.similarity), end) for end, other in _PAIR_ENDS]
+_is_uncompared = _n.is_compared == literal_column("0")  # a literal: for a parameter the partial index is not used
+_UNCOMPARED = (
+    select(_e.key)
+    .join_from(s.entity_name, s.entity, _e.rid == _n.rid)
+    .join(s.vector, (_v.text_hash == _n.vector_hash) & (_v.model == LIVE))
+    .where(_is_uncompared)
+    .order_by(_n.rid)  # the order of the index, so nothing is sorted; results do not depend on it
+)
+_UNCHANGED_RIDS = ByValues(
+    select(_e.key, _e.rid)
+    .join_from(s.entity, s.entity_name, _n.rid == _e.rid)
+    .where(_n.revision <= bindparam("revision")),
+    _e.key,
+)
+_PARTNERS = [ByValues(select(other), end) for end, other in _PAIR_ENDS]
+_DELETE_PAIRS = [ByValues(s.synonym.delete(), end) for end, _ in _PAIR_ENDS]
+_EXISTING_PAIRS = ByValues(select(_p.first, _p.second), _p.first)
+_MARK_COMPARED = ByValues(s.entity_name.update().values(is_compared=1), _n.rid)
+_NAME_HASHES = ByValues(select(_n.rid, _n.vector_hash), _n.rid)
+_DELETE_NAMES = ByValues(s.entity_name.delete(), _n.rid)
+_N_NAMES = select(func.count()).select_from(s.entity_name)
 
 
 def entities(snapshot: Snapshot, keys: Sequence[str]) -> list[Entity]:
@@ -96,9 +110,9 @@ def degrees(snapshot: Snapshot, keys: Sequence[str]) -> dict[str, int]:
     rows = _DEGREES.rows(snapshot, sorted(set(keys)))
     degree_by_key = {key: degree for key, _, degree in rows}
     if snapshot.is_filtered:
-        visible = {rid for (rid,) in _MENTIONED.rows(snapshot, sorted(rid for _, rid, _ in rows))}
-        counts = _allowed_degrees(snapshot, sorted(visible))
-        degree_by_key = {key: counts[rid] for key, rid, _ in rows if rid in visible}
+        visible = {key for (key,) in _VISIBLE.rows(snapshot, sorted(degree_by_key))}
+        counts = _allowed_degrees(snapshot, sorted(rid for key, rid, _ in rows if key in visible))
+        degree_by_key = {key: counts[rid] for key, rid, _ in rows if key in visible}
     return in_order(degree_by_key, keys)
 
 
@@ -129,32 +143,6 @@ def search_entities(snapshot: Snapshot, text: str, k: int) -> list[Scored]:
     is_prefix = {row.key: bool(row.starts) for row in snapshot.connection.execute(ranked)}
     matches = sorted(entities(snapshot, list(is_prefix)), key=lambda e: (not is_prefix[e.key], -e.n_mentions, e.key))
     return [Scored(id=entity.key, score=float(entity.n_mentions)) for entity in matches[:k]]
-
-
-def entity_mentions(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str, list[EntityMention]]:
-    """Return what each chunk states about entities, in order."""
-    mentions: dict[str, list[EntityMention]] = {}
-    rows = _CHUNK_MENTIONS.records(snapshot, sorted(set(chunk_ids)))
-    for row in sorted(rows, key=lambda row: row.ordinal):
-        mention = EntityMention(
-            key=row.key,
-            surface=row.surface,
-            type=row.type,
-            description=row.description,
-            start=row.start_char,
-            end=row.end_char,
-            is_definition=bool(row.is_definition),
-        )
-        mentions.setdefault(row.chunk_id, []).append(mention)
-    return in_order(mentions, chunk_ids)
-
-
-def alias_mentions(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str, list[AliasMention]]:
-    """Return the aliases each chunk states, in order."""
-    mentions: dict[str, list[AliasMention]] = {}
-    for chunk_id, _, key, alias, surface in sorted(_CHUNK_ALIASES.rows(snapshot, sorted(set(chunk_ids)))):
-        mentions.setdefault(chunk_id, []).append(AliasMention(key=key, alias=alias, surface=surface))
-    return in_order(mentions, chunk_ids)
 
 
 def entity_types(snapshot: Snapshot) -> EntityTypes:
@@ -210,6 +198,119 @@ def summaries_of(snapshot: Snapshot, kind: SummaryTargetKind, rows: Sequence[Row
     """Return the summaries of those of these entity or relation rows that have one, by row id."""
     summarised = [row.rid for row in rows if row.described_by == s.SUMMARISED]
     return summaries.read(snapshot.connection, kind, summarised)
+
+
+def synonym_rows(snapshot: Snapshot, entities: Ints | None = None) -> SynonymRows:
+    """Return all pairs once, or those with an end among these entities, whatever the filter."""
+    if entities is None:
+        firsts, seconds, similarities = from_texts(snapshot.connection.execute(_PAIRS).all(), 3)
+    else:
+        (firsts, seconds, similarities), (ends, others, same) = (
+            lookup.ints(snapshot, entities.tolist()) for lookup in _PAIRS_OF
+        )
+        is_new = ~np.isin(others, entities)  # otherwise it was read from its first end
+        firsts = np.concatenate([firsts, others[is_new]])
+        seconds = np.concatenate([seconds, ends[is_new]])
+        similarities = np.concatenate([similarities, same[is_new]])
+    return SynonymRows(firsts=firsts, seconds=seconds, similarities=similarities / _MILLIONTHS)
+
+
+def uncompared_names(snapshot: Snapshot, limit: int | None) -> list[str]:
+    """Return the keys of up to `limit` entities whose names have a vector and are not compared with others yet."""
+    return list(snapshot.connection.execute(_UNCOMPARED.limit(limit)).scalars())
+
+
+def synonym_counts(snapshot: Snapshot) -> DerivationCounts:
+    """Count the pairs, and the names that are not compared yet."""
+    n_pairs = snapshot.connection.scalar(select(func.count()).select_from(s.synonym)) or 0
+    is_kept = change_log.is_derived(snapshot.connection, SYNONYMS)
+    n_uncompared = snapshot.connection.scalar(_N_NAMES.where(_is_uncompared) if is_kept else _N_NAMES) or 0
+    return DerivationCounts(n_items=n_pairs, n_stale=n_uncompared)
+
+
+def name_counts(snapshot: Snapshot) -> DerivationCounts:
+    """Count the entities with a name row, and the names without a vector."""
+    if not change_log.is_derived(snapshot.connection, NAMES):
+        n_entities = snapshot.connection.scalar(select(func.count()).select_from(s.entity)) or 0
+        return DerivationCounts(n_items=0, n_stale=n_entities, n_texts=n_entities)
+    n_texts = n_waiting(snapshot.connection, VectorSpace.NAME)
+    return DerivationCounts(n_items=snapshot.connection.scalar(_N_NAMES) or 0, n_stale=n_texts, n_texts=n_texts)
+
+
+def write_synonyms(connection: Connection, compared: SynonymUpdate, revision: int) -> frozenset[int]:
+    """Write the pairs of a comparison, except for names that have changed since; return entities with new synonyms."""
+    changed = restart_synonyms(connection, revision) if compared.reset else frozenset()
+    keys = {key for pair in compared.pairs for key in (pair.first, pair.second)}.union(compared.names)
+    unchanged = _UNCHANGED_RIDS.rows(connection, sorted(keys), revision=compared.revision)
+    rid_by_key: dict[str, int] = dict(map(tuple, unchanged))
+    similarity_by_pair = {
+        _ordered(rid_by_key[pair.first], rid_by_key[pair.second]): round(pair.similarity * _MILLIONTHS)
+        for pair in compared.pairs
+        if pair.first in rid_by_key and pair.second in rid_by_key
+    }
+    firsts = sorted({first for first, _ in similarity_by_pair})
+    existing = {(first, second) for first, second in _EXISTING_PAIRS.rows(connection, firsts)}
+    new = [
+        {"first": first, "second": second, "similarity": similarity}
+        for (first, second), similarity in sorted(similarity_by_pair.items())
+        if (first, second) not in existing
+    ]
+    insert_rows(connection, s.synonym, new)
+    _MARK_COMPARED.run(connection, sorted(rid_by_key[key] for key in compared.names if key in rid_by_key))
+    return changed | {rid for row in new for rid in (row["first"], row["second"])}
+
+
+def drop_synonyms(connection: Connection, rids: Collection[int]) -> frozenset[int]:
+    """Drop the pairs of gone or renamed entities; return these and their former synonyms, or nothing without pairs."""
+    ordered = sorted(rids)
+    partners = {rid for query in _PARTNERS for (rid,) in query.rows(connection, ordered)}
+    for statement in _DELETE_PAIRS:
+        statement.run(connection, ordered)
+    return frozenset(partners | set(rids)) if partners else frozenset()
+
+
+def restart_synonyms(connection: Connection, revision: int) -> frozenset[int]:
+    """Drop every pair, so that all names are compared again; return the entities that had synonyms."""
+    pairs = connection.execute(select(_p.first, _p.second)).all()
+    connection.execute(s.synonym.delete())
+    connection.execute(s.entity_name.update().values(is_compared=0, revision=revision))
+    return frozenset(rid for pair in pairs for rid in pair)
+
+
+def log_synonyms(connection: Connection, backend: Backend, revision: int, rids: Collection[int]) -> None:
+    """Record in the change log that these entities have other synonyms."""
+    if rids:
+        change_log.log_changes(connection, backend, revision, entities=rids)
+
+
+def follow_names(
+    connection: Connection, names: Mapping[int, str], gone: Collection[int], revision: int
+) -> tuple[frozenset[int], VectorChanges]:
+    """Update the name rows of these entities, given by row id, if names are kept.
+
+    Returns the entities that had a different name row before, and the changed vectors.
+    """
+    vectors = VectorChanges()
+    if not change_log.is_derived(connection, NAMES):
+        return frozenset(), vectors
+    new_hashes = {rid: vector_hash(VectorSpace.NAME, name) for rid, name in names.items()}
+    old_hashes: dict[int, str] = dict(map(tuple, _NAME_HASHES.rows(connection, [*names, *gone])))
+    changed = frozenset(rid for rid, text_hash in old_hashes.items() if new_hashes.get(rid) != text_hash)
+    new = sorted(rid for rid, text_hash in new_hashes.items() if old_hashes.get(rid) != text_hash)
+    for rid in {*changed, *new}:
+        vectors.moved(VectorSpace.NAME, old_hashes.get(rid, ""), new_hashes.get(rid, ""))
+    _DELETE_NAMES.run(connection, sorted(changed))
+    rows = [{"rid": rid, "vector_hash": new_hashes[rid], "revision": revision, "is_compared": 0} for rid in new]
+    insert_rows(connection, s.entity_name, rows)
+    return changed, vectors
+
+
+def write_names(connection: Connection, revision: int) -> VectorChanges:
+    """Give every entity a name row, when names begin to be kept or are derived again; return the changed vectors."""
+    names: dict[int, str] = dict(map(tuple, connection.execute(select(_e.rid, _e.name))))
+    rids = connection.execute(select(_n.rid)).scalars().all()
+    _, vectors = follow_names(connection, names, [rid for rid in rids if rid not in names], revision)
+    return vectors
 
 
 def _aliases(snapshot: Snapshot, rids: Sequence[int]) -> dict[int, tuple[str, ...]]:
@@ -290,3 +391,7 @@ def _allowed_types(snapshot: Snapshot) -> EntityTypes:
         types=tuple(types),
         codes=np.array([code_by_type[type_by_rid[rid]] for rid in rids], dtype=np.int64),
     )
+
+
+def _ordered(first: int, second: int) -> tuple[int, int]:
+    return (first, second) if first < second else (second, first)

@@ -9,8 +9,10 @@ from sqlalchemy import Connection, select, tuple_
 
 from quipu.errors import InvalidDelta
 from quipu.model.delta import ChunkFacts
-from quipu.model.fold import description_rank, weight_to_thousandths
+from quipu.model.fold import description_rank, thousandths_to_weight, weight_to_thousandths
+from quipu.model.graph import AliasMention, ClaimMention, EntityMention, RelationMention
 from quipu.stores.relational import schema as s
+from quipu.stores.relational.snapshot import Lookup, Snapshot, in_order
 from quipu.stores.relational.sql import ByValues, insert_rows, next_rid, texts_from_json, to_json
 
 _m, _r, _a = s.entity_mention.c, s.relation_mention.c, s.alias_mention.c
@@ -22,6 +24,45 @@ _DELETE = [ByValues(table.delete(), table.c.chunk) for table in _TABLES]
 _ENTITIES = ByValues(select(s.entity.c.key, s.entity.c.rid), s.entity.c.key)
 _ends = s.relation.c.source, s.relation.c.target
 _RELATIONS = ByValues(select(*_ends, s.relation.c.rid), tuple_(*_ends))
+
+_c, _e, _k = s.chunk.c, s.entity.c, s.claim_mention.c
+_SOURCE, _TARGET = s.entity.alias("source"), s.entity.alias("target")
+_SUBJECT, _OBJECT = s.entity.alias("subject"), s.entity.alias("object")
+_ENTITIES_OF_CHUNK = Lookup(
+    select(s.entity_mention, _c.id.label("chunk_id"), _e.key)
+    .join_from(s.entity_mention, s.chunk, _m.chunk == _c.rid)
+    .join(s.entity, _m.entity == _e.rid),
+    _c.id,
+    stated_in=_m.chunk,
+)
+_ALIASES_OF_CHUNK = Lookup(
+    select(_c.id, _a.ordinal, _e.key, _a.alias, _a.surface)
+    .join_from(s.alias_mention, s.chunk, _a.chunk == _c.rid)
+    .join(s.entity, _a.entity == _e.rid),
+    _c.id,
+    stated_in=_a.chunk,
+)
+_RELATIONS_OF_CHUNK = Lookup(
+    select(
+        s.relation_mention,
+        _c.id.label("chunk_id"),
+        _SOURCE.c.key.label("source_key"),
+        _TARGET.c.key.label("target_key"),
+    )
+    .join_from(s.relation_mention, s.chunk, _r.chunk == _c.rid)
+    .join(s.relation, _r.relation == s.relation.c.rid)
+    .join(_SOURCE, _SOURCE.c.rid == s.relation.c.source)
+    .join(_TARGET, _TARGET.c.rid == s.relation.c.target),
+    _c.id,
+    stated_in=_r.chunk,
+)
+CLAIM = (
+    select(s.claim_mention, _c.id, _SUBJECT.c.key.label("subject_key"), _OBJECT.c.key.label("object_key"))
+    .join_from(s.claim_mention, s.chunk, _k.chunk == _c.rid)
+    .join(_SUBJECT, _k.entity == _SUBJECT.c.rid)
+    .outerjoin(_OBJECT, _k.object == _OBJECT.c.rid)
+)
+CLAIMS_OF_CHUNK = Lookup(CLAIM, _c.id, stated_in=_k.chunk)
 
 StatedChunk = tuple[int, ChunkFacts]  # the row number of a chunk and what it states
 
@@ -119,6 +160,67 @@ def write(connection: Connection, retracted: Sequence[int], stated: Sequence[Sta
     for table, table_rows in zip(_TABLES, rows, strict=True):
         insert_rows(connection, table, table_rows)
     return changes
+
+
+def entity_mentions(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str, list[EntityMention]]:
+    """Return what each chunk states about entities, in order."""
+    mentions: dict[str, list[EntityMention]] = {}
+    rows = _ENTITIES_OF_CHUNK.records(snapshot, sorted(set(chunk_ids)))
+    for row in sorted(rows, key=lambda row: row.ordinal):
+        mention = EntityMention(
+            key=row.key,
+            surface=row.surface,
+            type=row.type,
+            description=row.description,
+            start=row.start_char,
+            end=row.end_char,
+            is_definition=bool(row.is_definition),
+        )
+        mentions.setdefault(row.chunk_id, []).append(mention)
+    return in_order(mentions, chunk_ids)
+
+
+def relation_mentions(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str, list[RelationMention]]:
+    """Return what each chunk states about pairs of entities, in order, each in the stated direction."""
+    mentions: dict[str, list[RelationMention]] = {}
+    rows = _RELATIONS_OF_CHUNK.records(snapshot, sorted(set(chunk_ids)))
+    for row in sorted(rows, key=lambda row: row.ordinal):
+        ends = (row.source_key, row.target_key)
+        source, target = reversed(ends) if row.is_reversed else ends
+        mention = RelationMention(
+            source=source,
+            target=target,
+            keywords=texts_from_json(row.keywords),
+            description=row.description,
+            weight=thousandths_to_weight(row.weight),
+        )
+        mentions.setdefault(row.chunk_id, []).append(mention)
+    return in_order(mentions, chunk_ids)
+
+
+def alias_mentions(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str, list[AliasMention]]:
+    """Return the aliases each chunk states, in order."""
+    mentions: dict[str, list[AliasMention]] = {}
+    for chunk_id, _, key, alias, surface in sorted(_ALIASES_OF_CHUNK.rows(snapshot, sorted(set(chunk_ids)))):
+        mentions.setdefault(chunk_id, []).append(AliasMention(key=key, alias=alias, surface=surface))
+    return in_order(mentions, chunk_ids)
+
+
+def claim_mentions(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str, list[ClaimMention]]:
+    """Return what each chunk claims, in order."""
+    mentions: dict[str, list[ClaimMention]] = {}
+    rows = CLAIMS_OF_CHUNK.records(snapshot, sorted(set(chunk_ids)))
+    for row in sorted(rows, key=lambda row: row.ordinal):
+        mention = ClaimMention(
+            subject=row.subject_key,
+            object=row.object_key or "",
+            type=row.type,
+            status=row.status,
+            dates=row.dates,
+            description=row.description,
+        )
+        mentions.setdefault(row.id, []).append(mention)
+    return in_order(mentions, chunk_ids)
 
 
 def _delete(connection: Connection, chunks: Sequence[int], changes: MentionChanges) -> None:

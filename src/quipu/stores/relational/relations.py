@@ -12,7 +12,7 @@ import numpy as np
 from sqlalchemy import Row, select, tuple_
 
 from quipu.model.fold import thousandths_to_weight, top_keywords
-from quipu.model.graph import Claim, ClaimMention, IncidentRelation, Relation, RelationMention
+from quipu.model.graph import Claim, IncidentRelation, Relation
 from quipu.model.ids import claim_id, relation_ends, relation_id
 from quipu.model.summary import SummaryTargetKind
 from quipu.stores.relational import schema as s
@@ -24,6 +24,7 @@ from quipu.stores.relational.entities import (
     visible_description,
 )
 from quipu.stores.relational.filters import allowed_degrees, allowed_relations, find_sorted
+from quipu.stores.relational.mentions import CLAIM, CLAIMS_OF_CHUNK
 from quipu.stores.relational.snapshot import Lookup, Snapshot, in_order
 from quipu.stores.relational.sql import Ints, texts_from_json
 
@@ -39,27 +40,11 @@ _RIDS = Lookup(select(_r.rid, _r.source, _r.target), tuple_(_r.source, _r.target
 _RELATIONS = Lookup(_RELATION, _r.rid)
 _WITH_END = [Lookup(_RELATION, end) for end in (_r.source, _r.target)]
 _MENTIONS = Lookup(select(s.relation_mention), _m.relation, stated_in=_m.chunk)
-_CHUNK_MENTIONS = Lookup(
-    select(s.relation_mention, _c.id.label("chunk_id"), *_ENDS)
-    .join_from(s.relation_mention, s.chunk, _m.chunk == _c.rid)
-    .join(s.relation, _m.relation == _r.rid)
-    .join(_SOURCE, _SOURCE.c.rid == _r.source)
-    .join(_TARGET, _TARGET.c.rid == _r.target),
-    _c.id,
-    stated_in=_m.chunk,
-)
 _INCIDENT = [Lookup(select(_r.rid, _r.source, _r.target, _r.weight), end) for end in (_r.source, _r.target)]
 _DEGREES = Lookup(select(_e.rid, _e.degree), _e.rid)
 
 _SUBJECT, _OBJECT = s.entity.alias("subject"), s.entity.alias("object")
-_CLAIM = (
-    select(s.claim_mention, _c.id, _SUBJECT.c.key.label("subject_key"), _OBJECT.c.key.label("object_key"))
-    .join_from(s.claim_mention, s.chunk, _k.chunk == _c.rid)
-    .join(_SUBJECT, _k.entity == _SUBJECT.c.rid)
-    .outerjoin(_OBJECT, _k.object == _OBJECT.c.rid)
-)
-_CHUNK_CLAIMS = Lookup(_CLAIM, _c.id, stated_in=_k.chunk)
-_CLAIMS_AT = Lookup(_CLAIM, tuple_(_k.chunk, _k.ordinal))
+_CLAIMS_AT = Lookup(CLAIM, tuple_(_k.chunk, _k.ordinal))
 _CLAIM_PLACES = Lookup(
     select(_k.entity, _c.id, _k.ordinal, _k.chunk).join_from(s.claim_mention, s.chunk, _k.chunk == _c.rid),
     _k.entity,
@@ -115,24 +100,6 @@ def strongest_relations(snapshot: Snapshot, keys: Sequence[str], k: int) -> tupl
     return ranked[:k], len(sums)
 
 
-def relation_mentions(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str, list[RelationMention]]:
-    """Return what each chunk states about pairs of entities, in order, each in the stated direction."""
-    mentions: dict[str, list[RelationMention]] = {}
-    rows = _CHUNK_MENTIONS.records(snapshot, sorted(set(chunk_ids)))
-    for row in sorted(rows, key=lambda row: row.ordinal):
-        ends = (row.source_key, row.target_key)
-        source, target = reversed(ends) if row.is_reversed else ends
-        mention = RelationMention(
-            source=source,
-            target=target,
-            keywords=texts_from_json(row.keywords),
-            description=row.description,
-            weight=thousandths_to_weight(row.weight),
-        )
-        mentions.setdefault(row.chunk_id, []).append(mention)
-    return in_order(mentions, chunk_ids)
-
-
 def relation_rids(snapshot: Snapshot, ids: Iterable[str]) -> dict[int, str]:
     """Return the id of each of these relations that exists, by row id; a text that is no relation id is left out."""
     ends = {relation_ends(relation_id_) for relation_id_ in ids if relation_id_.count(" -- ") == 1}
@@ -145,7 +112,7 @@ def relation_rids(snapshot: Snapshot, ids: Iterable[str]) -> dict[int, str]:
 def claims(snapshot: Snapshot, ids: Sequence[str]) -> list[Claim]:
     """Return these claims in the given order; a text that is no claim id is left out."""
     claim_ids = set(ids)
-    rows = _CHUNK_CLAIMS.records(snapshot, sorted({claim.rpartition(":")[0] for claim in claim_ids}))
+    rows = CLAIMS_OF_CHUNK.records(snapshot, sorted({claim.rpartition(":")[0] for claim in claim_ids}))
     claim_by_id = {claim.id: claim for claim in _claims(snapshot, [row for row in rows if _claim_id(row) in claim_ids])}
     return [claim_by_id[claim] for claim in ids if claim in claim_by_id]
 
@@ -163,23 +130,6 @@ def claims_of_entities(snapshot: Snapshot, keys: Sequence[str], k: int) -> dict[
         key: [claim_by_place[place] for place in places[rid]] for key, rid in rid_by_key.items() if rid in places
     }
     return in_order(claims_by_key, keys)
-
-
-def claim_mentions(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str, list[ClaimMention]]:
-    """Return what each chunk claims, in order."""
-    mentions: dict[str, list[ClaimMention]] = {}
-    rows = _CHUNK_CLAIMS.records(snapshot, sorted(set(chunk_ids)))
-    for row in sorted(rows, key=lambda row: row.ordinal):
-        mention = ClaimMention(
-            subject=row.subject_key,
-            object=row.object_key or "",
-            type=row.type,
-            status=row.status,
-            dates=row.dates,
-            description=row.description,
-        )
-        mentions.setdefault(row.id, []).append(mention)
-    return in_order(mentions, chunk_ids)
 
 
 def _relations(snapshot: Snapshot, rows: Sequence[Row[Any]]) -> list[Relation]:

@@ -20,12 +20,12 @@ from quipu.ports.store import ReadView
 from quipu.stores.relational import (
     change_log,
     commit,
+    entities,
     filters,
     jobs,
     migrations,
     replies,
     summaries,
-    synonyms,
     text_index,
     vector_writes,
     verify,
@@ -224,8 +224,8 @@ class RelationalStore:
         def finish(connection: Connection) -> None:
             if vector_writes.finish_model(connection, identity):
                 revision = read_number(connection, "revision")
-                restarted = synonyms.restart_synonyms(connection, revision)
-                synonyms.log_synonyms(connection, self._backend, revision, restarted)
+                restarted = entities.restart_synonyms(connection, revision)
+                entities.log_synonyms(connection, self._backend, revision, restarted)
 
         await self._write(finish)
         self._embedder = None

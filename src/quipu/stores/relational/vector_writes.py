@@ -29,6 +29,8 @@ OWNERS = {
 }
 
 _m, _v, _t = s.model.c, s.vector.c, s.vector_todo.c
+# The model whose vectors are searched, while vectors of another may be computed beside them.
+LIVE = select(s.model.c.rid).where(s.model.c.state == "live").scalar_subquery()
 _MODELS = select(_m.rid)
 _OWNED = {
     space: ByValues(select(owner.c.vector_hash).distinct(), owner.c.vector_hash) for space, owner in OWNERS.items()

@@ -26,9 +26,9 @@ from quipu.stores.relational.snapshot import (
     read_only,
 )
 from quipu.stores.relational.sql import Ints, as_texts, from_texts, read_number, read_numbers
+from quipu.stores.relational.vector_writes import LIVE
 
-LIVE = select(s.model.c.rid).where(s.model.c.state == "live").scalar_subquery()
-# Nearly all vectors are of it: "+ 0" keeps the planner from starting with them.
+# Nearly all vectors are of the live model: "+ 0" keeps the planner from starting with them.
 _is_live = (s.vector.c.model + 0) == LIVE
 
 _BLOCK_ROWS = 1_024

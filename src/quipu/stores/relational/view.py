@@ -16,14 +16,13 @@ from quipu.model.document import EXTRACTOR_NAME_OFFSET, DocumentStatus
 from quipu.model.query import Filter
 from quipu.ports.derivation_view import ChangeSet, DerivationCounts, NodeKind
 from quipu.ports.store import IndexCounts
-from quipu.stores.relational import change_log, dump, filters, summaries
+from quipu.stores.relational import change_log, dump, filters, mentions, summaries
 from quipu.stores.relational import chunks as chunk_reads
 from quipu.stores.relational import clusters as cluster_reads
 from quipu.stores.relational import entities as entity_reads
 from quipu.stores.relational import graph_rows as graph_reads
 from quipu.stores.relational import relations as relation_reads
 from quipu.stores.relational import schema as s
-from quipu.stores.relational import synonyms as synonym_reads
 from quipu.stores.relational import vectors as vector_reads
 from quipu.stores.relational.snapshot import Snapshot
 from quipu.stores.relational.sql import finish_in_thread
@@ -35,8 +34,8 @@ R = TypeVar("R")
 _DUMP_LINES = 1_000
 _REPORTED = {REPORTS: Hierarchy.COMMUNITIES, "hierarchy": Hierarchy.AGGREGATES}
 _DERIVATION_COUNTS = {
-    NAMES: synonym_reads.name_counts,
-    SYNONYMS: synonym_reads.synonym_counts,
+    NAMES: entity_reads.name_counts,
+    SYNONYMS: entity_reads.synonym_counts,
     SENTENCES: chunk_reads.sentence_counts,
 }
 
@@ -97,7 +96,7 @@ def _derivation_counts(snapshot: Snapshot, derivation: str) -> DerivationCounts:
 
 def _pending(snapshot: Snapshot, derivation: str, limit: int | None = None, *, not_by: str = "") -> list[str]:
     if derivation == SYNONYMS:
-        return synonym_reads.uncompared_names(snapshot, limit)
+        return entity_reads.uncompared_names(snapshot, limit)
     if derivation == SENTENCES:
         return chunk_reads.unsplit_chunks(snapshot, limit)
     return cluster_reads.unreported(snapshot, _REPORTED[derivation], not_by)[:limit]
@@ -148,17 +147,17 @@ class RelationalView:
     degrees = _in_thread(entity_reads.degrees)
     keys_by_name = _in_thread(entity_reads.named)
     search_entities = _in_thread(entity_reads.search_entities)
-    entity_mentions = _in_thread(entity_reads.entity_mentions)
-    alias_mentions = _in_thread(entity_reads.alias_mentions)
+    entity_mentions = _in_thread(mentions.entity_mentions)
+    alias_mentions = _in_thread(mentions.alias_mentions)
     entity_types = _in_thread(entity_reads.entity_types)
 
     relations = _in_thread(relation_reads.relations)
     incident_relations = _in_thread(relation_reads.incident)
     strongest_relations = _in_thread(relation_reads.strongest_relations)
-    relation_mentions = _in_thread(relation_reads.relation_mentions)
+    relation_mentions = _in_thread(mentions.relation_mentions)
     claims = _in_thread(relation_reads.claims)
     claims_of_entities = _in_thread(relation_reads.claims_of_entities)
-    claim_mentions = _in_thread(relation_reads.claim_mentions)
+    claim_mentions = _in_thread(mentions.claim_mentions)
 
     chunks_of_entities = _in_thread(graph_reads.chunks_of_entities)
     chunks_mentioning = _in_thread(graph_reads.chunks_mentioning)
@@ -181,7 +180,7 @@ class RelationalView:
     cluster_reports = _in_thread(cluster_reads.cluster_reports)
     cluster_relations = _in_thread(cluster_reads.cluster_relations)
 
-    synonym_rows = _in_thread(synonym_reads.synonym_rows)
+    synonym_rows = _in_thread(entity_reads.synonym_rows)
 
     changes_since = _in_thread(_changes_since)
     derivations = _in_thread(_derivation_records)
