@@ -52,7 +52,7 @@ from quipu.topology import LocalTopologies
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # so that it runs as a file, too
 
-from benchmarks.hierarchy import graph_of, outlined, partition_of
+from benchmarks.hierarchy import aggregate_graph, graph_of, partition_of
 
 T = TypeVar("T")
 
@@ -196,15 +196,15 @@ async def divisions(world: World) -> AsyncIterator[Figure]:
 async def hierarchies(world: World) -> AsyncIterator[Figure]:
     """Aggregates over entities in groups of about fifteen, and the paths between ten of them."""
     graph = graph_of(world.n_entities, world.sources, world.targets)
-    took, (outline, n_related) = _once(lambda: outlined(graph))
-    n = len(outline.aggregates)
+    took, (aggregation, n_related) = _once(lambda: aggregate_graph(graph))
+    n = len(aggregation.aggregates)
     yield Figure("hierarchy, shape and what is in it", "quipu", took, f"{n:,} aggregates, {n_related:,} pairs related")
-    took = _median(lambda: Forest(outline.layers.parents))
+    took = _median(lambda: Forest(aggregation.layers.parents))
     yield Figure("hierarchy, ancestors of all", "quipu", took)
-    forest, first = Forest(outline.layers.parents), np.arange(45) * (world.n_entities // 45)
+    forest, first = Forest(aggregation.layers.parents), np.arange(45) * (world.n_entities // 45)
     yield Figure("hierarchy, 45 lowest common ancestors", "quipu", _median(lambda: forest.lca(first, first[::-1])))
     async with _store(world) as store:
-        await store.commit(Delta(partition=partition_of(outline, [f"e{n + 1}" for n in range(world.n_entities)])))
+        await store.commit(Delta(partition=partition_of(aggregation, [f"e{n + 1}" for n in range(world.n_entities)])))
         asked = [await _taken(lambda: _walked(store, n)) for n in range(REPEATS)]  # noqa: B023
     yield Figure("lca, paths between ten entities in a store", "quipu", _middle(asked))
 

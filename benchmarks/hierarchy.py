@@ -22,8 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quipu.algo.vector_clusters import CLUSTER_SIZE, gaussian_mixture, nearest_centres, to_grid
-from quipu.derive.hierarchy.outline import Outline
-from quipu.derive.hierarchy.reading import EntityGraph, Mentions, RelationPairs
+from quipu.derive.aggregation import Aggregation, EntityGraph, MentionArrays, RelationArrays
 from quipu.model.cluster import Cluster, Hierarchy, Partition
 from quipu.providers.local import WordLlamaEmbedder
 from quipu.text.names import entity_key
@@ -45,7 +44,7 @@ def graph_of(n: int, sources: Ints, targets: Ints) -> EntityGraph:
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     first, second = np.minimum(sources, targets) - 1, np.maximum(sources, targets) - 1
     degrees = np.bincount(np.concatenate([first, second]), minlength=n)
-    seen = Mentions(
+    seen = MentionArrays(
         entities=np.repeat(np.arange(n), 4),
         chunks=chance.integers(0, n, 4 * n),
         counts=np.ones(4 * n, dtype=np.int64),
@@ -56,30 +55,30 @@ def graph_of(n: int, sources: Ints, targets: Ints) -> EntityGraph:
         keys=tuple(f"e{i:07}" for i in range(n)),
         vectors=vectors.astype(np.float16),
         degrees=degrees.astype(np.int64),
-        relations=RelationPairs(first=first, second=second, weights=np.full(len(first), 1_000)),
+        relations=RelationArrays(first=first, second=second, weights=np.full(len(first), 1_000)),
         mentions=seen,
     )
 
 
-def outlined(graph: EntityGraph) -> tuple[Outline, int]:
-    """Return the outline of a graph with all that is worked out for a plan, and how many aggregates are related."""
-    outline = Outline(graph)
-    _ = outline.tops, outline.chunks, outline.relations
-    return outline, sum(1 for _ in outline.crossings())
+def aggregate_graph(graph: EntityGraph) -> tuple[Aggregation, int]:
+    """Return the aggregation of a graph with all that is worked out for a plan, and how many aggregates are related."""
+    aggregation = Aggregation(graph)
+    _ = aggregation.top_entities, aggregation.chunks, aggregation.relations
+    return aggregation, sum(1 for _ in aggregation.inter_cluster_relations())
 
 
-def partition_of(outline: Outline, keys: Sequence[str]) -> Partition:
-    """Return the shape of an outline as a store keeps it, over entities of these keys."""
-    parents, n = outline.layers.parents.tolist(), outline.n
+def partition_of(aggregation: Aggregation, keys: Sequence[str]) -> Partition:
+    """Return the shape of an aggregation as a store keeps it, over entities of these keys."""
+    parents, n = aggregation.layers.parents.tolist(), aggregation.n_entities
     clusters = [
         Cluster(
-            id=outline.ids[node],
+            id=aggregation.ids[node],
             hierarchy=Hierarchy.AGGREGATES,
-            level=int(outline.layers.levels[node]),
-            parent=outline.ids[parents[node]] if parents[node] >= 0 else "",
-            members=tuple(keys[child] for child in outline.children[node] if child < n),
+            level=int(aggregation.layers.levels[node]),
+            parent=aggregation.ids[parents[node]] if parents[node] >= 0 else "",
+            members=tuple(keys[child] for child in aggregation.children[node] if child < n),
         )
-        for node in outline.aggregates
+        for node in aggregation.aggregates
     ]
     return Partition(hierarchy=Hierarchy.AGGREGATES, clusters=clusters, revision=0)
 
@@ -154,11 +153,11 @@ def _ids(keys: Sequence[str], vectors: Vectors, rows: Ints) -> set[str]:
         keys=tuple(keys[row] for row in rows.tolist()),
         vectors=vectors[rows],
         degrees=np.zeros(len(rows), dtype=np.int64),
-        relations=RelationPairs(first=nothing, second=nothing, weights=nothing),
-        mentions=Mentions(entities=nothing, chunks=nothing, counts=nothing, ids=()),
+        relations=RelationArrays(first=nothing, second=nothing, weights=nothing),
+        mentions=MentionArrays(entities=nothing, chunks=nothing, counts=nothing, ids=()),
     )
-    outline = Outline(graph)
-    return {outline.ids[node] for node in outline.aggregates}
+    aggregation = Aggregation(graph)
+    return {aggregation.ids[node] for node in aggregation.aggregates}
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 import quipu
 from quipu.derive.catalog import CATALOG
-from quipu.derive.imported import RECORDED
+from quipu.derive.report_writer import IMPORTED_MODEL
 from quipu.model.cluster import Cluster, ClusterReport, Hierarchy
 from quipu.retrieve import STRATEGIES
 
@@ -26,7 +26,7 @@ async def test_a_recorded_run_is_imported_whole_and_every_strategy_works_on_it(t
         async with kb._store.view() as view:
             clusters = await view.clusters(Hierarchy.COMMUNITIES)
             reports = await view.cluster_reports([each.id for each in clusters])
-        assert len([each for each in reports if each.model == RECORDED]) == 10
+        assert len([each for each in reports if each.model == IMPORTED_MODEL]) == 10
         assert sum(len(each.members) for each in clusters) == (await kb.status()).n_entities
         assert all(each.chunks for each in reports)
         await kb.refresh([each.name for each in CATALOG])
@@ -44,7 +44,7 @@ async def test_a_rebuild_leaves_a_recorded_run_byte_for_byte(tmp_path: Path) -> 
     async with quipu.open(tmp_path / "k") as kb:
         await kb.import_graph(FOLDER)
         whole = await _told(kb)
-        assert [each.model for each in whole[1]].count(RECORDED) == 10
+        assert [each.model for each in whole[1]].count(IMPORTED_MODEL) == 10
         await kb.refresh(rebuild=True)
         assert await _told(kb) == whole
 

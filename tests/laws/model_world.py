@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from quipu.derive.summarising import SummaryOptions
+from quipu.derive.summaries import SummaryOptions
 from quipu.engine import Components, Quipu
 from quipu.engine.components import Models
 from quipu.ingest.documents import IngestConfig

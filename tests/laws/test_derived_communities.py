@@ -9,7 +9,7 @@ import pytest
 from quipu.algo.edge_list import EdgeList
 from quipu.derive import communities
 from quipu.derive.derivation import DerivationContext
-from quipu.derive.pair_graph import read_pair_graph
+from quipu.derive.leiden_partition import read_community_graph
 from quipu.model.cluster import Cluster, Hierarchy
 from quipu.model.delta import Delta, DocumentFacts
 from quipu.testing.facts import document, entity, passage, relation
@@ -64,10 +64,10 @@ async def quality(context: DerivationContext) -> float:
     """Return the modularity of the coarsest communities: Σ w_in / m − (Σ degree / 2m)² (Newman and Girvan, 2004)."""
     clusters = await clusters_of(context)
     async with context.store.view() as view:
-        graph = await read_pair_graph(view, await context.topology.open(view))
+        graph = await read_community_graph(view, await context.topology.open(view))
     held = inside(clusters)
     community = {key: name for name, each in clusters.items() if not each.parent for key in held[name]}
-    return modularity(graph.tied, [community[key] for key in graph.keys])
+    return modularity(graph.edges, [community[key] for key in graph.keys])
 
 
 def modularity(pairs: EdgeList, names: list[str]) -> float:

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from quipu.algo.batches import Batch
-from quipu.derive import summarising
+from quipu.derive import summaries
 from quipu.engine import Quipu
 from quipu.model.document import SourceDocument
 from quipu.model.fold import MAX_DESCRIPTIONS
@@ -132,7 +132,7 @@ async def test_the_law_fails_where_batches_are_counted_off(tmp_path: Path, monke
         leaves = tuple(Batch(start, min(start + 3, len(weights))) for start in range(0, len(weights), 3))
         return Batch(0, len(weights), leaves)
 
-    monkeypatch.setattr(summarising, "batch_tree", counted_off)
+    monkeypatch.setattr(summaries, "batch_tree", counted_off)
     assert await asks_much(tmp_path / "kb")
 
 

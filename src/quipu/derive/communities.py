@@ -1,155 +1,111 @@
 """Communities: groups of entities that are related to each other more than to the rest, level by level.
 
-Hierarchical Leiden as in D. Edge et al., From Local to Global: A Graph RAG Approach (2024), on every component. This is
-the one derivation with a memory: what changed is moved to where it belongs now, and all else stays as it was, so that a
-community keeps its identity, and its report, while documents come and go. Made anew it depends on the documents alone.
+Source: hierarchical Leiden as in D. Edge et al., "From Local to Global: A Graph RAG Approach" (2024). Deviation: after
+a change, only entities of changed communities may move, so that the other communities keep their ids and their reports.
+Thus communities depend on the history of the index; a rebuild depends on the documents alone. Imported communities stay
+as they were imported, and the algorithm runs on all other entities.
 """
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
-from importlib.metadata import version
 
-import numpy as np
-
-from quipu.algo.edge_list import Ints, induced_subgraphs
-from quipu.algo.leiden import VERSION, Community, PreviousPartition, hierarchical_leiden
-from quipu.derive.community_hashes import Plan, plan_clusters
 from quipu.derive.derivation import Derivation, DerivationContext, RebuildEstimate
-from quipu.derive.imported import are_kept, behind, find_communities, standing_reports
-from quipu.derive.pair_graph import PairGraph, read_pair_graph
+from quipu.derive.imported_communities import has_imported_communities, load_communities, read_imported_reports
+from quipu.derive.leiden_partition import partition_graph, partition_identity, read_community_graph
 from quipu.model.cluster import Cluster, ClusterReport, Hierarchy, Partition
 from quipu.model.delta import Delta
-from quipu.model.derivation import REPORTS, DerivationRecord, DerivationResult, DerivationState, Freshness
+from quipu.model.derivation import (
+    COMMUNITIES,
+    REPORTS,
+    DerivationRecord,
+    DerivationResult,
+    DerivationState,
+    Freshness,
+)
 from quipu.ports.store import ReadView
 from quipu.text.formatting import format_count
 
-NAME = "communities"
-MAX_SIZE = 10  # entities: larger communities are divided again, as in Microsoft GraphRAG
 _ROW_BYTES = 60  # of a cluster, or of an entity in one
 
 
-def identity() -> str:
-    """Return what communities are made by: another version of the library finds others."""
-    return f"communities/1 {VERSION} {version('graspologic-native')} size {MAX_SIZE}"
-
-
 async def read_state(view: ReadView, _context: DerivationContext) -> DerivationState:
-    """Return how many communities there are, and how many hold something that changed."""
-    made, counts = (await view.derivations()).get(NAME), await view.cluster_counts(Hierarchy.COMMUNITIES)
-    n, n_levels = sum(each.n_clusters for each in counts), len(counts)
-    if made is None:
+    """Return how many communities there are, and how many contain a change."""
+    record, counts = (await view.derivations()).get(COMMUNITIES), await view.cluster_counts(Hierarchy.COMMUNITIES)
+    n, n_levels = sum(count.n_clusters for count in counts), len(counts)
+    if record is None:
         freshness = Freshness.MISSING
     else:
-        freshness = Freshness.STALE if await _is_stale(view, made) else Freshness.FRESH
+        freshness = Freshness.STALE if await _is_stale(view, record) else Freshness.FRESH
     return DerivationState(
-        name=NAME,
+        name=COMMUNITIES,
         freshness=freshness,
-        contents=f"{format_count(n, 'community')} in {format_count(n_levels, 'level')}" if made is not None else "",
+        contents=f"{format_count(n, 'community')} in {format_count(n_levels, 'level')}" if record is not None else "",
         n_items=n,
-        n_stale=sum(each.n_pending for each in counts),
+        n_stale=sum(count.n_pending for count in counts),
         n_bytes=_ROW_BYTES * (n + counts[0].n_entities) if counts else 0,
     )
 
 
 async def refresh(context: DerivationContext, rebuild: bool) -> DerivationResult:
-    """Bring communities up to date, or find all of them anew."""
+    """Bring communities up to date, or find all of them anew; imported communities are kept either way."""
     async with context.store.view() as view:
-        made = (await view.derivations()).get(NAME)
+        record = (await view.derivations()).get(COMMUNITIES)
         stored = await view.clusters(Hierarchy.COMMUNITIES)
-        is_anew = rebuild or made is None or made.identity != identity()
-        if not is_anew and made is not None and not await _is_stale(view, made):
-            return DerivationResult(name=NAME, n_unchanged=len(stored))
-        graph = await read_pair_graph(view, await context.topology.open(view))
-        came = await find_communities(graph.keys, view, context.store) if is_anew else []
-        plan = await asyncio.to_thread(_divided, graph, [] if is_anew else stored, came, is_anew=is_anew)
-        clusters = await asyncio.to_thread(plan.clusters, await plan.read(view))
-        reports = await _imported_reports(view, stored) if is_anew else []
+        is_rebuild = rebuild or record is None or record.identity != partition_identity()
+        if not is_rebuild and record is not None and not await _is_stale(view, record):
+            return DerivationResult(name=COMMUNITIES, n_unchanged=len(stored))
+        graph = await read_community_graph(view, await context.topology.open(view))
+        imported = await load_communities(graph.keys, view, context.store) if is_rebuild else []
+        plan = await asyncio.to_thread(partition_graph, graph, [] if is_rebuild else stored, imported)
+        clusters = await asyncio.to_thread(plan.clusters, await plan.read_hashes(view))
+        reports = await _current_imported_reports(view, stored) if is_rebuild else []
         revision = view.revision
     partition = Partition(hierarchy=Hierarchy.COMMUNITIES, clusters=clusters, revision=revision)
-    await context.store.commit(
-        Delta(partition=partition, derivations=[DerivationRecord(name=NAME, identity=identity(), revision=revision)])
+    new_record = DerivationRecord(name=COMMUNITIES, identity=partition_identity(), revision=revision)
+    await context.store.commit(Delta(partition=partition, derivations=[new_record]))
+    old_states = {(cluster.id, cluster.inputs_hash) for cluster in stored}
+    n_kept = len(old_states & {(cluster.id, cluster.inputs_hash) for cluster in clusters})
+    n_lost = len({report.inputs_hash for report in reports} - {cluster.inputs_hash for cluster in clusters})
+    kept_note = f"{format_count(len(imported), 'imported community')} kept" if imported else ""
+    return DerivationResult(
+        name=COMMUNITIES,
+        n_built=len(clusters) - n_kept,
+        n_unchanged=n_kept,
+        notes=tuple(filter(None, (kept_note, _lost_note(n_lost)))),
     )
-    n_kept = len({(each.id, each.inputs_hash) for each in stored} & {(each.id, each.inputs_hash) for each in clusters})
-    n_lost = len({each.inputs_hash for each in reports} - {each.inputs_hash for each in clusters})
-    notes = _notes(len(came), n_lost)
-    return DerivationResult(name=NAME, n_built=len(clusters) - n_kept, n_unchanged=n_kept, notes=notes)
 
 
 async def estimate_rebuild(view: ReadView, context: DerivationContext) -> RebuildEstimate:
-    """Return what becomes of imported communities where all are found anew, which asks no model."""
-    if await are_kept(view, context.store):
-        return RebuildEstimate(note="imported ones stay")
-    lost = await _imported_reports(view, await view.clusters(Hierarchy.COMMUNITIES, with_members=False))
-    return RebuildEstimate(note=_given_up(len(lost)))
+    """Return whether a rebuild keeps the imported communities; it needs no model and so costs nothing."""
+    if await has_imported_communities(view, context.store):
+        return RebuildEstimate(note="imported communities are kept")
+    lost = await _current_imported_reports(view, await view.clusters(Hierarchy.COMMUNITIES, with_members=False))
+    return RebuildEstimate(note=_lost_note(len(lost)))
 
 
-async def _imported_reports(view: ReadView, stored: Sequence[Cluster]) -> list[ClusterReport]:
-    """Return the imported reports that stand, where reports are kept."""
-    return await standing_reports(view, stored) if REPORTS in await view.derivations() else []
-
-
-def _notes(n_came: int, n_lost: int) -> tuple[str, ...]:
-    stay = f"{n_came:,} imported stay as they came" if n_came else ""
-    return tuple(filter(None, (stay, _given_up(n_lost))))
-
-
-def _given_up(n: int) -> str:
-    return f"given up: {format_count(n, 'imported report')} on communities not known any more as they came" if n else ""
-
-
-async def _is_stale(view: ReadView, made: DerivationRecord) -> bool:
+async def _is_stale(view: ReadView, record: DerivationRecord) -> bool:
     counts = await view.cluster_counts(Hierarchy.COMMUNITIES)
-    if made.identity != identity() or any(each.n_pending for each in counts):
+    if record.identity != partition_identity() or any(count.n_pending for count in counts):
         return True
-    changed = await view.changes_since(made.revision)
-    return changed is None or len(changed.chunks) > 0
+    changes = await view.changes_since(record.revision)
+    return changes is None or len(changes.chunks) > 0
 
 
-def divide_rest(graph: PairGraph, found: Sequence[Community], stored: Sequence[Cluster]) -> list[Community]:
-    """Return communities, and behind them those of all that is in none, from those it was in before."""
-    is_rest = np.ones(len(graph.keys), dtype=np.bool_)
-    for each in found:
-        is_rest[each.nodes] = False
-    return [*found, *behind(len(found), _divided_rest(graph, np.flatnonzero(is_rest), stored))]
+async def _current_imported_reports(view: ReadView, stored: Sequence[Cluster]) -> list[ClusterReport]:
+    return await read_imported_reports(view, stored) if REPORTS in await view.derivations() else []
 
 
-def _divided_rest(graph: PairGraph, rest: Ints, stored: Sequence[Cluster]) -> list[Community]:
-    (within,) = induced_subgraphs(graph.tied, [rest])
-    before = _before(stored, [graph.keys[place] for place in rest.tolist()])
-    found = hierarchical_leiden(within, max_size=MAX_SIZE, previous=before)
-    return [replace(each, nodes=rest[each.nodes]) for each in found]
-
-
-def _divided(graph: PairGraph, stored: Sequence[Cluster], came: Sequence[Community], *, is_anew: bool) -> Plan:
-    if came:
-        found = divide_rest(graph, came, stored)
-    else:
-        found = hierarchical_leiden(
-            graph.tied, max_size=MAX_SIZE, previous=None if is_anew else _before(stored, graph.keys)
-        )
-    return plan_clusters(graph.keys, graph.relations, found, stored)
-
-
-def _before(stored: Sequence[Cluster], keys: Sequence[str]) -> PreviousPartition:
-    """Return how the entities were divided; those of finest clusters in which something changed may move."""
-    place = {key: at for at, key in enumerate(keys)}
-    number = {each.id: at for at, each in enumerate(stored)}
-    levels = [np.full(len(keys), -1, dtype=np.int64) for _ in range(max((c.level for c in stored), default=-1) + 1)]
-    free = np.ones(len(keys), dtype=np.bool_)
-    for each in stored:
-        nodes = np.array([place[key] for key in each.members if key in place], dtype=np.int64)
-        free[nodes] = not each.inputs_hash
-        at: Cluster | None = each
-        while at is not None and len(nodes):
-            levels[at.level][nodes] = number[at.id]
-            at = stored[number[at.parent]] if at.parent else None
-    return PreviousPartition(levels, free)
+def _lost_note(n_reports: int) -> str:
+    if not n_reports:
+        return ""
+    return (
+        f"lost: {format_count(n_reports, 'imported report')}, because their imported communities are no longer recorded"
+    )
 
 
 DERIVATION = Derivation(
-    name=NAME,
-    summary="groups of entities that are related to each other more than to the rest",
+    name=COMMUNITIES,
+    summary="groups of entities that are related to each other more than to the rest (Leiden)",
     read_state=read_state,
     refresh=refresh,
     estimate_rebuild=estimate_rebuild,

@@ -1,23 +1,27 @@
-"""Derivation: what every derivation that is made on demand is, and what it is made with."""
+"""Derivation: the interface of every derivation that is made on demand, its inputs, and its record in the store."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from quipu.errors import Unavailable
-from quipu.model.derivation import DerivationResult, DerivationState, RefreshCost
+from quipu.model.delta import Delta, SynonymUpdate
+from quipu.model.derivation import DerivationRecord, DerivationResult, DerivationState, Freshness, RefreshCost
 from quipu.model.event import EventSink, ignore_event
+from quipu.ports.derivation_view import DerivationCounts
 from quipu.ports.providers import LLM, Embedder, Tokenizer
 from quipu.ports.store import ReadView, Store
 from quipu.ports.topology import TopologyIndex
 from quipu.ports.vector_index import VectorIndex
+from quipu.text.formatting import format_count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DerivationContext:
-    """What derivations are made with. `llm` is None where there is no model: then rules and quotes stand in.
+    """What derivations may use. Without a model (`llm` is None) texts are written from sentences of the documents.
 
-    `llm` keeps its replies, so that what was asked before costs nothing. `language` "" is that of the texts. `n_ahead`
-    is how many calls should be waiting for a reply at any time. `on_embedded` is told of vectors that are kept.
+    `llm` must cache its replies, so that a repeated request costs nothing. With `language` "" texts are in the language
+    of the documents. `n_ahead` is how many requests should be waiting for a reply at any time. `on_embedded` receives
+    the number of vectors in each commit of vectors.
     """
 
     store: Store
@@ -34,7 +38,7 @@ class DerivationContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebuildEstimate:
-    """What making all of a derivation anew would cost, about, and in words what is not made anew, or given up."""
+    """The approximate cost of a rebuild; `note` says in words what the rebuild keeps or loses."""
 
     cost: RefreshCost = field(default_factory=RefreshCost)
     note: str = ""
@@ -42,13 +46,13 @@ class RebuildEstimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Derivation:
-    """Something made of the facts when it is first asked for, and kept up to date from then on.
+    """Something computed from the facts when it is first needed, and kept up to date from then on.
 
-    `refresh` brings it up to date, or with True makes all of it anew; what it has made is committed as it comes, and
-    what stands in the way of the rest is reported. `state` compares it with the view, without a model. `needs` are the
-    names of derivations to be refreshed before. `anew` tells about what making all of it anew would cost; without it
-    that is what bringing it up to date costs, as vectors of texts that stay are kept. `check` raises Unavailable where
-    something it takes is not installed.
+    `read_state` compares it with a view, without a model. `refresh` brings it up to date, or rebuilds all of it if its
+    second argument is True. It commits results as they are made, and reports what it could not make. `needs` are the
+    names of derivations to refresh first. `estimate_rebuild` returns the cost of a rebuild; without it a rebuild costs
+    as much as a refresh, because vectors of unchanged texts are kept. `check_installed` raises Unavailable if an
+    optional library is missing.
     """
 
     name: str
@@ -61,9 +65,49 @@ class Derivation:
     check_installed: Callable[[], None] = lambda: None
 
     def unavailable_reason(self) -> str:
-        """Return why it cannot be refreshed as things stand, with the remedy; "" where it can."""
+        """Return why it cannot be refreshed on this system, with the remedy; "" if it can."""
         try:
             self.check_installed()
         except Unavailable as error:
             return str(error)
         return ""
+
+
+async def read_row_state(
+    view: ReadView, name: str, identity: str, *, noun: str, bytes_per_item: int = 0
+) -> DerivationState:
+    """Return the state of a derivation whose items the store counts; `noun` names one of them, as in "sentence"."""
+    record, counts = (await view.derivations()).get(name), await view.derivation_counts(name)
+    is_stale = counts.n_stale > 0 or (record is not None and record.identity != identity)
+    return DerivationState(
+        name=name,
+        freshness=Freshness.MISSING if record is None else Freshness.STALE if is_stale else Freshness.FRESH,
+        contents=format_count(counts.n_items, noun) if record is not None else "",
+        n_items=counts.n_items,
+        n_stale=counts.n_stale,
+        n_bytes=counts.n_items * bytes_per_item,
+        cost=RefreshCost(n_texts=counts.n_texts),
+    )
+
+
+async def read_counts(store: Store, name: str) -> DerivationCounts:
+    """Return how many items a derivation has now, and how many of them are stale."""
+    async with store.view() as view:
+        return await view.derivation_counts(name)
+
+
+async def read_identity(store: Store, name: str) -> str:
+    """Return the identity (algorithm, version, parameters) a derivation was made with, "" if it was never made."""
+    async with store.view() as view:
+        record = (await view.derivations()).get(name)
+    return record.identity if record is not None else ""
+
+
+async def record_derivation(
+    store: Store, name: str, identity: str, *, synonym_update: SynonymUpdate | None = None
+) -> None:
+    """Record that a derivation is kept with this identity; a synonym update is part of the same commit."""
+    async with store.view() as view:
+        revision = view.revision
+    record = DerivationRecord(name=name, identity=identity, revision=revision)
+    await store.commit(Delta(derivations=[record], synonyms=synonym_update))

@@ -1,4 +1,4 @@
-"""Vectors: every text that wants one gets one, in batches; equal texts share it."""
+"""Embedding: every stored text that needs a vector gets one, in batches; equal texts share it."""
 
 from collections.abc import Callable, Mapping
 
@@ -10,45 +10,45 @@ from quipu.model.event import EventSink, Progress
 from quipu.ports.providers import Embedder
 from quipu.ports.store import Store
 
-BATCH = 1_024  # texts committed together
-AT_ONCE = 128  # texts embedded between two reports of progress
+TEXTS_PER_COMMIT = 1_024
+TEXTS_PER_CALL = 128  # also the step of progress events
 
 
 async def embed_stale(
-    store: Store, embedder: Embedder, on_event: EventSink, on_kept: Callable[[int], None] = lambda _: None
+    store: Store, embedder: Embedder, on_event: EventSink, on_embedded: Callable[[int], None] = lambda _: None
 ) -> int:
-    """Compute the missing vectors of this embedder's model and commit them batch by batch; return how many.
+    """Compute the missing vectors of this embedder and commit them batch by batch; return how many.
 
-    Where the embedder fails, or the work is interrupted, what it has computed by then is committed first; `on_kept` is
-    told of every commit.
+    If the embedder fails or the task is cancelled, the vectors computed by then are committed first. `on_embedded`
+    receives the number of vectors in each commit. Raises Unavailable if a vector has the wrong shape.
     """
-    done = 0
-    while texts := await store.texts_without_vector(embedder.identity, BATCH):
-        ordered = sorted(texts.items(), key=lambda item: (len(item[1]), item[0]))  # models batch texts of one length
-        total = done + len(texts) + (len(texts) == BATCH)  # a full batch may not be the last
+    n_done = 0
+    while text_by_hash := await store.texts_without_vector(embedder.identity, TEXTS_PER_COMMIT):
+        # Texts of similar length go together, because models pad a batch to its longest text.
+        ordered = sorted(text_by_hash.items(), key=lambda pair: (len(pair[1]), pair[0]))
+        is_full = len(ordered) == TEXTS_PER_COMMIT  # then this may not be the last batch
         rows: list[VectorRow] = []
         try:
-            for start in range(0, len(ordered), AT_ONCE):
-                rows += await _embed(dict(ordered[start : start + AT_ONCE]), embedder)
-                on_event(Progress(stage="embed", n_done=done + len(rows), n_total=total))
+            for start in range(0, len(ordered), TEXTS_PER_CALL):
+                rows += await _embed(dict(ordered[start : start + TEXTS_PER_CALL]), embedder)
+                on_event(Progress(stage="embed", n_done=n_done + len(rows), n_total=n_done + len(ordered) + is_full))
         finally:
             if rows:
                 await store.commit(Delta(vectors=sorted(rows, key=lambda row: row.text_hash)))
-                on_kept(len(rows))
-        done += len(rows)
-    return done
+                on_embedded(len(rows))
+        n_done += len(rows)
+    return n_done
 
 
-async def _embed(texts: Mapping[str, str], embedder: Embedder) -> list[VectorRow]:
-    """Return the vectors of texts by hash. Raises Unavailable where they are not of the shape the embedder says."""
-    vectors = await embedder.embed(list(texts.values()))
-    if vectors.shape != (len(texts), embedder.dimension):
+async def _embed(text_by_hash: Mapping[str, str], embedder: Embedder) -> list[VectorRow]:
+    vectors = await embedder.embed(list(text_by_hash.values()))
+    if vectors.shape != (len(text_by_hash), embedder.dimension):
         raise Unavailable(
-            f"The embedder {embedder.identity} returned vectors of shape {vectors.shape} for {len(texts)} texts "
+            f"The embedder {embedder.identity} returned vectors of shape {vectors.shape} for {len(text_by_hash)} texts "
             f"of dimension {embedder.dimension}.",
             remedy="Check the model behind it.",
         )
     return [
         VectorRow(model=embedder.identity, text_hash=text_hash, data=vector.astype(np.float16))
-        for text_hash, vector in zip(texts, vectors, strict=True)
+        for text_hash, vector in zip(text_by_hash, vectors, strict=True)
     ]

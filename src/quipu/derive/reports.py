@@ -1,208 +1,233 @@
-"""Reports: what each community is about, in a few paragraphs; written by a model, or quoted where there is none.
+"""Reports: what each community is about, in a few paragraphs, by a model or from sentences of the documents.
 
-From the finest communities up, so that the reports on parts can stand in for them. One is written again only where
-something in its community changed.
+Source: D. Edge et al., "From Local to Global: A Graph RAG Approach" (2024). Reports are written from the finest
+communities up, so that reports on sub-communities can replace their notes. A report is written again only if facts
+about its community changed.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from quipu.derive.communities import NAME as COMMUNITIES
 from quipu.derive.derivation import Derivation, DerivationContext, RebuildEstimate
-from quipu.derive.imported import find_reports, standing_reports
-from quipu.derive.quoting import QUOTED, QUOTED_ALONE, quoted
-from quipu.derive.report_material import Material, Tree, read_material
-from quipu.derive.report_notes import MAX_TOKENS
-from quipu.derive.reporting import MAX_OUTPUT_TOKENS, Written, write_report
-from quipu.derive.writing import Calls, Work, write_all
+from quipu.derive.generation import GenerationSteps, ModelCalls, generate_all
+from quipu.derive.imported_communities import load_reports, read_imported_reports
+from quipu.derive.report_inputs import MAX_NOTE_TOKENS, CommunityTree, ReportInputs, read_report_inputs
+from quipu.derive.report_writer import (
+    EXTRACTIVE_REPORT,
+    EXTRACTIVE_SINGLE_ENTITY,
+    MAX_OUTPUT_TOKENS,
+    REPORTS_IDENTITY,
+    WrittenReport,
+    extract_report,
+    write_report,
+)
 from quipu.errors import OverBudget, QuipuError, Unavailable
-from quipu.model.cluster import Cluster, ClusterReport, Hierarchy
+from quipu.model.cluster import ClusterReport, Hierarchy
 from quipu.model.delta import Delta
-from quipu.model.derivation import DerivationRecord, DerivationResult, DerivationState, Freshness, RefreshCost
+from quipu.model.derivation import (
+    COMMUNITIES,
+    REPORTS,
+    DerivationRecord,
+    DerivationResult,
+    DerivationState,
+    Freshness,
+    RefreshCost,
+)
 from quipu.model.event import Progress
 from quipu.ports.store import ReadView
-from quipu.prompts.report import VERSION
 from quipu.text.formatting import format_count
 
-NAME = "reports"
-IDENTITY = f"reports/1 prompt {VERSION} {QUOTED}"
-
-# For estimates: what a request has beside its notes, and notes for each entity, in tokens; the share of communities.
-_RULES_TOKENS, _ENTITY_TOKENS = 600, 150
-_ENTITIES_EACH = 3  # with communities of all levels: 608 entities came to 176 reports, 128 to 48
+# For estimates.
+_RULES_TOKENS, _ENTITY_TOKENS = 600, 150  # of a request: its rules, and the notes on each entity
+_ENTITIES_PER_REPORT = 3  # measured with all levels: 608 entities gave 176 reports, 128 gave 48
 _REPORT_BYTES = 2_000
 
 
-@dataclass(frozen=True, slots=True)
-class _Failed:
-    """A report that could not be written, and why; it will be tried again."""
-
-    cluster: str
-    error: str
-
-
 async def read_state(view: ReadView, context: DerivationContext) -> DerivationState:
-    """Return how many reports there are, how many are missing or outdated, and what writing them would cost."""
-    made, counts = (await view.derivations()).get(NAME), await view.cluster_counts(Hierarchy.COMMUNITIES)
-    is_anew = made is not None and made.identity != IDENTITY
-    waiting = await _to_write_anew(view) if is_anew else await _unreported(view, context)
-    clusters = await view.clusters(Hierarchy.COMMUNITIES, waiting)
-    sizes = [each.n_entities for each in clusters if each.n_entities > 1]
+    """Return how many reports there are, how many are missing or outdated, and what it would cost to write these."""
+    record, counts = (await view.derivations()).get(REPORTS), await view.cluster_counts(Hierarchy.COMMUNITIES)
+    is_rebuild = record is not None and record.identity != REPORTS_IDENTITY
+    stale_ids = await _not_imported(view) if is_rebuild else await _unreported(view, context)
+    stale = await view.clusters(Hierarchy.COMMUNITIES, stale_ids)
+    sizes = [cluster.n_entities for cluster in stale if cluster.n_entities > 1]
     if not counts:  # no communities yet
-        sizes = [_ENTITIES_EACH] * ((await view.counts()).entities // _ENTITIES_EACH)
-    freshness = Freshness.STALE if clusters else Freshness.FRESH
-    n_reports = sum(each.n_reports for each in counts)
+        sizes = [_ENTITIES_PER_REPORT] * ((await view.counts()).entities // _ENTITIES_PER_REPORT)
+    freshness = Freshness.STALE if stale else Freshness.FRESH
+    n_reports = sum(count.n_reports for count in counts)
     return DerivationState(
-        name=NAME,
-        freshness=Freshness.MISSING if made is None else freshness,
-        contents=format_count(n_reports, "report") if made is not None else "",
+        name=REPORTS,
+        freshness=Freshness.MISSING if record is None else freshness,
+        contents=format_count(n_reports, "report") if record is not None else "",
         n_items=n_reports,
-        n_stale=len(clusters),
+        n_stale=len(stale),
         n_bytes=_REPORT_BYTES * n_reports,
-        cost=_cost(sizes, len(clusters) or len(sizes), is_asking=context.llm is not None),
+        cost=_cost(sizes, len(stale) or len(sizes), has_model=context.llm is not None),
     )
 
 
 async def estimate_rebuild(view: ReadView, context: DerivationContext) -> RebuildEstimate:
-    """Return about what writing all reports would cost: on the communities there are, before these are made anew.
-
-    Replies that are known from before cost nothing.
-    """
+    """Return the approximate cost of all reports on the present communities; cached replies make it cheaper."""
     clusters = await view.clusters(Hierarchy.COMMUNITIES, with_members=False)
-    stay = {each.cluster for each in await standing_reports(view, clusters)}
-    sizes = [each.n_entities for each in clusters if each.id not in stay]
-    cost = _cost([size for size in sizes if size > 1], len(sizes), is_asking=context.llm is not None)
-    return RebuildEstimate(cost=cost, note=f"{len(stay):,} imported stay" if stay else "")
+    imported_ids = {report.cluster for report in await read_imported_reports(view, clusters)}
+    sizes = [cluster.n_entities for cluster in clusters if cluster.id not in imported_ids]
+    cost = _cost([size for size in sizes if size > 1], len(sizes), has_model=context.llm is not None)
+    return RebuildEstimate(
+        cost=cost, note=f"{format_count(len(imported_ids), 'imported report')} kept" if imported_ids else ""
+    )
 
 
-def _cost(sizes: Sequence[int], n_texts: int, *, is_asking: bool) -> RefreshCost:
-    if not is_asking:
+def _cost(sizes: Sequence[int], n_texts: int, *, has_model: bool) -> RefreshCost:
+    if not has_model:
         return RefreshCost(n_texts=n_texts)
     return RefreshCost(
         n_calls=len(sizes),
-        input_tokens=sum(_RULES_TOKENS + min(MAX_TOKENS, _ENTITY_TOKENS * size) for size in sizes),
+        input_tokens=sum(_RULES_TOKENS + min(MAX_NOTE_TOKENS, _ENTITY_TOKENS * size) for size in sizes),
         output_tokens=len(sizes) * MAX_OUTPUT_TOKENS // 2,
         n_texts=n_texts,
     )
 
 
 async def refresh(context: DerivationContext, rebuild: bool) -> DerivationResult:
-    """Write the reports that are missing or outdated, or all, and commit them as they come."""
+    """Write the reports that are missing or outdated, or all but imported ones, and commit them as they are written."""
     async with context.store.view() as view:
-        made, revision = (await view.derivations()).get(NAME), view.revision
-        tree = Tree(await view.clusters(Hierarchy.COMMUNITIES))
-        is_anew = rebuild or (made is not None and made.identity != IDENTITY)
-        wanted = await _to_write_anew(view) if is_anew else await _unreported(view, context)
-    note = Delta(derivations=[DerivationRecord(name=NAME, identity=IDENTITY, revision=revision)])
-    if made is None:
-        await context.store.commit(note)
-    imported = await find_reports([tree.by_id[each] for each in wanted], context.store)
-    run = _Run(context, tree, len(wanted), Calls(context.llm, 2 * context.n_ahead) if context.llm else None, imported)
-    for level in sorted({tree.by_id[each].level for each in wanted}, reverse=True):
-        await run.write_level([each for each in wanted if tree.by_id[each].level == level])
-    if made is not None and made.identity != IDENTITY and not run.missing:
-        await context.store.commit(note)
-    n_kept = len(tree.by_id) - len(wanted)
-    return run.report(n_kept=n_kept, n_imported=n_kept if is_anew else 0)
+        old_record, revision = (await view.derivations()).get(REPORTS), view.revision
+        tree = CommunityTree(await view.clusters(Hierarchy.COMMUNITIES))
+        is_other_identity = old_record is not None and old_record.identity != REPORTS_IDENTITY
+        is_rebuild = rebuild or is_other_identity
+        stale_ids = await _not_imported(view) if is_rebuild else await _unreported(view, context)
+    record = Delta(derivations=[DerivationRecord(name=REPORTS, identity=REPORTS_IDENTITY, revision=revision)])
+    if old_record is None:
+        await context.store.commit(record)
+    run = _ReportRun(
+        context=context,
+        tree=tree,
+        n_total=len(stale_ids),
+        calls=ModelCalls(context.llm, 2 * context.n_ahead) if context.llm else None,
+        imported_by_hash=await load_reports([tree.by_id[cluster_id] for cluster_id in stale_ids], context.store),
+    )
+    for level in sorted({tree.by_id[cluster_id].level for cluster_id in stale_ids}, reverse=True):
+        await run.write_level([cluster_id for cluster_id in stale_ids if tree.by_id[cluster_id].level == level])
+    if is_other_identity and not run.unreported:
+        await context.store.commit(record)
+    n_kept = len(tree.by_id) - len(stale_ids)
+    return run.result(n_kept=n_kept, n_imported=n_kept if is_rebuild else 0)
 
 
 async def _unreported(view: ReadView, context: DerivationContext) -> list[str]:
-    """Return what waits for a report; where there is a model, also what was quoted for want of one."""
-    return await view.pending(NAME, not_by=QUOTED if context.llm is not None else "")
+    """Return the communities without a current report; an extractive one does not count if there is a model."""
+    return await view.pending(REPORTS, not_by=EXTRACTIVE_REPORT if context.llm is not None else "")
 
 
-async def _to_write_anew(view: ReadView) -> list[str]:
-    """Return what a report is written on where all are: not those that were imported, while nothing of them changes."""
+async def _not_imported(view: ReadView) -> list[str]:
+    """Return the communities whose reports a rebuild writes: all without a current imported report."""
     clusters = await view.clusters(Hierarchy.COMMUNITIES, with_members=False)
-    stay = {each.cluster for each in await standing_reports(view, clusters)}
-    return sorted(each.id for each in clusters if each.id not in stay)
+    imported_ids = {report.cluster for report in await read_imported_reports(view, clusters)}
+    return sorted(cluster.id for cluster in clusters if cluster.id not in imported_ids)
 
 
-@dataclass(slots=True)
-class _Run:
-    """One pass over all that waits. `missing` are those without a report at its end: none above them can be written."""
+@dataclass(frozen=True, slots=True)
+class _FailedReport:
+    """A report that could not be written, and why; the next refresh tries again."""
+
+    cluster: str
+    error: str
+
+
+@dataclass(slots=True, kw_only=True)
+class _ReportRun:
+    """One refresh. `unreported` are communities without a report so far; a parent of one is not attempted."""
 
     context: DerivationContext
-    tree: Tree
-    total: int
-    calls: Calls | None
-    imported: Mapping[str, ClusterReport] = field(default_factory=dict)  # by the hash of what each is on
-    missing: set[str] = field(default_factory=set)
+    tree: CommunityTree
+    n_total: int
+    calls: ModelCalls | None
+    imported_by_hash: Mapping[str, ClusterReport]
+    unreported: set[str] = field(default_factory=set)
     failed: list[tuple[str, str]] = field(default_factory=list)
-    done: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
 
     async def write_level(self, ids: Sequence[str]) -> None:
-        """Write the reports of communities of one level, of which none holds another."""
-        ready = [each for each in ids if not self.missing.intersection(self.tree.below(each))]
-        self.missing.update(ids)
-        before = self.done["reported"]
+        """Write the reports on communities of one level."""
+        ready = [cluster_id for cluster_id in ids if not self.unreported.intersection(self.tree.children(cluster_id))]
+        self.unreported.update(ids)
+        n_before = self.counts["done"]
 
-        def on_done(n: int) -> None:
-            self.done["reported"] = before + n
-            self.context.on_event(Progress(stage=NAME, n_done=before + n, n_total=self.total))
+        def on_done(n_done: int) -> None:
+            self.counts["done"] = n_before + n_done
+            self.context.on_event(Progress(stage=REPORTS, n_done=n_before + n_done, n_total=self.n_total))
 
-        work: Work[str, Material, Written | _Failed] = Work(read=self._read, write=self._write, keep=self._keep)
-        await write_all(ready, work, n_at_once=2 * self.context.n_ahead, on_done=on_done)
+        steps: GenerationSteps[str, ReportInputs, WrittenReport | _FailedReport] = GenerationSteps(
+            read=self._read, write=self._write, store=self._commit
+        )
+        await generate_all(ready, steps, n_concurrent=2 * self.context.n_ahead, on_done=on_done)
 
-    def report(self, *, n_kept: int, n_imported: int) -> DerivationResult:
-        """Return what was done."""
-        calls = self.calls
-        stay = f"{n_imported:,} imported stay as they came" if n_imported else ""
-        back = f"{self.done['back']:,} imported fit again, and are back" if self.done["back"] else ""
-        notes = () if calls else ("written without a language model: names and sentences of the documents",)
+    def result(self, *, n_kept: int, n_imported: int) -> DerivationResult:
+        """Return what the run did."""
+        calls, n_made, n_restored = self.calls, self.counts["made"], self.counts["restored"]
+        notes = [
+            f"{format_count(n_imported, 'imported report')} kept" if n_imported else "",
+            f"{format_count(n_restored, 'imported report')} restored: facts are as they were at the import"
+            if n_restored
+            else "",
+        ]
+        if calls is None and n_made > n_restored:
+            notes.append("written without a language model: names and sentences of the documents")
         return DerivationResult(
-            name=NAME,
-            n_built=self.done["made"],
+            name=REPORTS,
+            n_built=n_made,
             n_unchanged=n_kept,
-            n_calls=calls.n_asked if calls else 0,
+            n_calls=calls.n_calls if calls else 0,
             n_reused=calls.n_reused if calls else 0,
             failed=tuple(sorted(self.failed)),
-            stopped=str(calls.end) if calls and calls.end else "",
-            notes=(*filter(None, (stay, back)), *(notes if self.done["made"] > self.done["back"] else ())),
+            stopped=str(calls.stop_error) if calls and calls.stop_error else "",
+            notes=tuple(filter(None, notes)),
         )
 
-    async def _read(self, ids: Sequence[str]) -> Sequence[Material] | None:
-        """Return what some reports are made from; what has changed meanwhile would be outdated when it is written."""
-        if self.calls is not None and self.calls.end is not None:
+    async def _read(self, ids: Sequence[str]) -> Sequence[ReportInputs] | None:
+        """Return the inputs of reports; communities that changed since the run began are left to the next refresh."""
+        if self.calls is not None and self.calls.stop_error is not None:
             return None
         async with self.context.store.view() as view:
-            now = {each.id: each.inputs_hash for each in await view.clusters(Hierarchy.COMMUNITIES, ids)}
-            same = [each for each in ids if now.get(each) and now[each] == self.tree.by_id[each].inputs_hash]
+            clusters = await view.clusters(Hierarchy.COMMUNITIES, ids)
+            hash_by_id = {cluster.id: cluster.inputs_hash for cluster in clusters if cluster.inputs_hash}
+            unchanged = [
+                cluster_id
+                for cluster_id in ids
+                if cluster_id in hash_by_id and hash_by_id[cluster_id] == self.tree.by_id[cluster_id].inputs_hash
+            ]
             topology = await self.context.topology.open(view)
-            return await read_material(same, self.tree, view, topology, self.context.tokenizer)
+            return await read_report_inputs(unchanged, self.tree, view, topology, self.context.tokenizer)
 
-    async def _write(self, material: Material) -> Written | _Failed | None:
-        if came := self.imported.get(material.cluster.inputs_hash):
-            return Written(report=replace(came, cluster=material.cluster.id))
-        if self.calls is None or _is_alone(material.cluster):
-            return Written(report=quoted(material, QUOTED_ALONE if _is_alone(material.cluster) else QUOTED))
+    async def _write(self, inputs: ReportInputs) -> WrittenReport | _FailedReport | None:
+        if imported := self.imported_by_hash.get(inputs.cluster.inputs_hash):
+            return WrittenReport(report=replace(imported, cluster=inputs.cluster.id))
+        if inputs.cluster.n_entities == 1:
+            return WrittenReport(report=extract_report(inputs, EXTRACTIVE_SINGLE_ENTITY))
+        if self.calls is None:
+            return WrittenReport(report=extract_report(inputs))
         try:
-            return await write_report(material, self.calls.ask, self.context.language)
+            return await write_report(inputs, self.calls.ask, self.context.language)
         except (Unavailable, OverBudget):
             return None
         except QuipuError as error:
-            return _Failed(material.cluster.id, str(error))
+            return _FailedReport(inputs.cluster.id, str(error))
 
-    async def _keep(self, arrived: Sequence[Written | _Failed]) -> None:
-        written = [each for each in arrived if isinstance(each, Written)]
-        self.failed += [(each.cluster, each.error) for each in arrived if isinstance(each, _Failed)]
-        self.failed += [(each.report.cluster, each.failure) for each in written if each.failure]
+    async def _commit(self, outcomes: Sequence[WrittenReport | _FailedReport]) -> None:
+        written = [outcome for outcome in outcomes if isinstance(outcome, WrittenReport)]
+        self.failed += [(outcome.cluster, outcome.error) for outcome in outcomes if isinstance(outcome, _FailedReport)]
+        self.failed += [(outcome.report.cluster, outcome.failure) for outcome in written if outcome.failure]
         if not written:
             return
-        committed = await self.context.store.commit(Delta(reports=[each.report for each in written]))
-        self.done["made"] += len(written) - committed.n_outdated
-        self.done["back"] += sum(each.report.inputs_hash in self.imported for each in written)
-        self.missing.difference_update(each.report.cluster for each in written)
-
-
-def _is_alone(cluster: Cluster) -> bool:
-    return cluster.n_entities == 1
+        commit = await self.context.store.commit(Delta(reports=[outcome.report for outcome in written]))
+        self.counts["made"] += len(written) - commit.n_outdated
+        self.counts["restored"] += sum(outcome.report.inputs_hash in self.imported_by_hash for outcome in written)
+        self.unreported.difference_update(outcome.report.cluster for outcome in written)
 
 
 DERIVATION = Derivation(
-    name=NAME,
-    summary="what each community is about, by a language model, or in sentences of the documents",
+    name=REPORTS,
+    summary="a report on each community, by a language model or from sentences of the documents",
     read_state=read_state,
     refresh=refresh,
     needs=(COMMUNITIES,),

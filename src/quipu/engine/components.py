@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from quipu.derive.catalog import CATALOG
 from quipu.derive.derivation import Derivation, DerivationContext
-from quipu.derive.summarising import SummaryOptions
+from quipu.derive.summaries import SummaryOptions
 from quipu.ingest.documents import IngestConfig
 from quipu.model.chat import ChatRequest, Completion, Role
 from quipu.model.event import EventSink, ignore_event

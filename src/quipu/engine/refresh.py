@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from quipu.derive.catalog import get_derivation, resolve_needs
-from quipu.derive.communities import NAME as COMMUNITIES
 from quipu.derive.derivation import Derivation
 from quipu.derive.embedding import embed_stale
 from quipu.derive.summaries import summarise_stale
@@ -16,7 +15,7 @@ from quipu.errors import Busy, Mismatch, OverBudget, Overloaded, Refused, TooLon
 from quipu.ingest.workers import lease_heartbeat
 from quipu.model.chat import Role
 from quipu.model.delta import Delta
-from quipu.model.derivation import IMPORTED_COMMUNITIES, IMPORTED_GRAPH, DerivationResult
+from quipu.model.derivation import COMMUNITIES, IMPORTED_COMMUNITIES, IMPORTED_GRAPH, DerivationResult
 from quipu.model.event import EventSink, Progress
 from quipu.model.results import RefreshResult
 from quipu.ports.store import ReadView, Store

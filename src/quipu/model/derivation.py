@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-# The store updates these derivations in every commit, so it knows their names.
-NAMES, SYNONYMS, SENTENCES, REPORTS = "names", "synonyms", "sentences", "reports"
+# The derivations that are made on demand.
+NAMES, SYNONYMS, SENTENCES = "names", "synonyms", "sentences"
+COMMUNITIES, REPORTS, HIERARCHY = "communities", "reports", "hierarchy"
 # Not derivations, but stored with them: which imported graph the communities come from,
 IMPORTED_GRAPH = "adopted"
 # and the location of all communities that were ever imported, for a rebuild.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from quipu.algo.vector_clusters import Grouping, check_gaussian_mixture, gaussian_mixture, nearest_centres
 from quipu.derive.catalog import make_catalog
-from quipu.derive.summarising import SummaryOptions
+from quipu.derive.summaries import SummaryOptions
 from quipu.engine import Components, Quipu
 from quipu.engine.components import Models
 from quipu.errors import InvalidInput, Mismatch, NotFound

@@ -7,6 +7,7 @@ import pytest
 
 from quipu.derive import communities as derivation
 from quipu.derive.derivation import DerivationContext
+from quipu.derive.leiden_partition import MAX_SIZE
 from quipu.model.cluster import Cluster
 from quipu.model.delta import CommitResult, Delta, DocumentFacts
 from quipu.model.derivation import DerivationResult, Freshness
@@ -52,7 +53,7 @@ async def test_every_entity_is_in_one_community_and_people_of_a_town_are_togethe
         assert "hermit" in members
         for each in found.values():
             assert len({key.split()[0] for key in each.members}) <= 1
-            assert len(each.members) <= derivation.MAX_SIZE
+            assert len(each.members) <= MAX_SIZE
             assert each.inputs_hash
         assert await _freshness(context) is Freshness.FRESH
         assert await context.store.verify() == []

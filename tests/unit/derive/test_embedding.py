@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from quipu.derive.embedding import AT_ONCE, embed_stale
+from quipu.derive.embedding import TEXTS_PER_CALL, embed_stale
 from quipu.errors import Overloaded
 from quipu.model.delta import Delta
 from quipu.model.event import ignore_event
@@ -17,7 +17,7 @@ from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.testing.facts import document, entity, passage
 from tests.unit.wrap.fakes import FakeEmbedder
 
-N = 2 * AT_ONCE
+N = 2 * TEXTS_PER_CALL
 
 
 class Ending(FakeEmbedder):
@@ -45,7 +45,7 @@ async def test_what_was_embedded_before_a_failure_is_kept(tmp_path: Path, error:
     n_stale = len(await store.texts_without_vector(embedder.identity, 10 * N))
     with pytest.raises(type(error)):
         await embed_stale(store, embedder, ignore_event)
-    assert len(await store.texts_without_vector(embedder.identity, 10 * N)) == n_stale - AT_ONCE
+    assert len(await store.texts_without_vector(embedder.identity, 10 * N)) == n_stale - TEXTS_PER_CALL
     embedder.n_calls = -1
-    assert await embed_stale(store, embedder, ignore_event) == n_stale - AT_ONCE
+    assert await embed_stale(store, embedder, ignore_event) == n_stale - TEXTS_PER_CALL
     await store.close()

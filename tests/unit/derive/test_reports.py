@@ -10,10 +10,10 @@ from random import Random
 import pytest
 
 from quipu.derive import communities as partition
-from quipu.derive import report_notes
+from quipu.derive import report_inputs
 from quipu.derive import reports as derivation
 from quipu.derive.derivation import DerivationContext
-from quipu.derive.quoting import QUOTED, QUOTED_AFTER_FAILURE, QUOTED_ALONE
+from quipu.derive.report_writer import EXTRACTIVE_AFTER_FAILURE, EXTRACTIVE_REPORT, EXTRACTIVE_SINGLE_ENTITY
 from quipu.errors import OverBudget, Overloaded, QuipuError, Refused, Unavailable
 from quipu.model.chat import ChatRequest, Completion
 from quipu.model.cluster import ClusterReport, Hierarchy, Partition, report_text
@@ -71,7 +71,7 @@ async def test_without_a_model_every_community_is_quoted(tmp_path: Path) -> None
         assert (report.n_built, report.n_calls, report.failed, report.stopped) == (len(found), 0, (), "")
         assert report.notes
         for each in reports.values():
-            assert each.model == QUOTED
+            assert each.model == EXTRACTIVE_REPORT
             town = each.title.split()[0]
             assert all(part.split()[0] == town for part in each.title.split(", "))
             assert "met" in each.summary
@@ -99,7 +99,7 @@ async def test_a_model_is_asked_once_for_each_and_never_again_where_nothing_chan
 
 
 async def test_reports_on_parts_stand_in_for_what_is_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report_notes, "MAX_TOKENS", 400)  # instead of documents as long as books
+    monkeypatch.setattr(report_inputs, "MAX_NOTE_TOKENS", 400)  # instead of documents as long as books
     async with open_bench(tmp_path / "a") as context:
         writer = _writer()
         await publish(context, *shelf())
@@ -172,7 +172,7 @@ async def test_one_entity_alone_is_quoted_without_a_call_and_once(tmp_path: Path
         await publish(context, document("d", passage("Hermit prays. He eats.", entity("Hermit", "Person"))))
         await _refresh(_asking(context, writer))
         (report,) = (await written(context)).values()
-        assert (report.title, report.summary, report.model) == ("Hermit", "Hermit prays.", QUOTED_ALONE)
+        assert (report.title, report.summary, report.model) == ("Hermit", "Hermit prays.", EXTRACTIVE_SINGLE_ENTITY)
         assert (await _refresh(_asking(context, writer))).n_built == 0
         assert writer.asked == []
 
@@ -185,7 +185,7 @@ async def test_a_spoiled_reply_is_quoted_told_of_and_not_asked_for_again(tmp_pat
         await publish(context, *shelf(4))
         report = await _refresh(_asking(context, writer))
         reports = await written(context)
-        quoted = {name for name, each in reports.items() if each.model == QUOTED_AFTER_FAILURE}
+        quoted = {name for name, each in reports.items() if each.model == EXTRACTIVE_AFTER_FAILURE}
         assert quoted == {name for name, each in reports.items() if "Acre" in each.title}
         assert {what for what, _ in report.failed} == quoted
         assert report.n_built == len(reports) == len(await communities(context))
@@ -255,7 +255,7 @@ async def test_reports_by_an_older_prompt_are_written_again(tmp_path: Path, monk
     async with open_bench(tmp_path / "a") as context:
         await publish(context, *shelf(4))
         n = (await _refresh(context)).n_built
-        monkeypatch.setattr(derivation, "IDENTITY", "another")
+        monkeypatch.setattr(derivation, "REPORTS_IDENTITY", "another")
         assert (await _state(context)).n_stale == n
         assert (await _refresh(context)).n_built == n
         assert (await _state(context)).freshness is Freshness.FRESH
@@ -382,5 +382,5 @@ async def test_a_refused_community_is_quoted(tmp_path: Path) -> None:
         await publish(context, *shelf(2))
         report = await _refresh(_asking(context, Writer(reply=lambda _: Refused("Not this."))))
         reports = await written(context)
-        assert {each.model for each in reports.values()} == {QUOTED_AFTER_FAILURE}
+        assert {each.model for each in reports.values()} == {EXTRACTIVE_AFTER_FAILURE}
         assert len(report.failed) == len(reports)

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import quipu
-from quipu.derive.imported import RECORDED
-from quipu.derive.imported_communities import MAX_TRIES, import_communities, is_imported
+from quipu.derive.imported_communities import MAX_ATTEMPTS, import_communities, is_imported
+from quipu.derive.report_writer import IMPORTED_MODEL
 from quipu.engine import Quipu
 from quipu.errors import Busy, InvalidInput
 from quipu.ingest.graph_import import read_graph
@@ -71,7 +71,7 @@ async def test_an_import_brings_documents_entities_communities_and_reports(tmp_p
         async with kb._store.view() as view:
             clusters = await view.clusters(Hierarchy.COMMUNITIES)
             reports = {each.title: each for each in await view.cluster_reports([c.id for c in clusters])}
-        assert reports["Alice Kober"].model == RECORDED
+        assert reports["Alice Kober"].model == IMPORTED_MODEL
         assert reports["Alice Kober"].rating == 8.0
         assert reports["Alice Kober"].chunks
         members = {key for cluster in clusters for key in cluster.members}
@@ -113,7 +113,7 @@ async def test_what_is_added_later_finds_its_place_and_imported_reports_stay(tmp
         async with kb._store.view() as view:
             clusters = await view.clusters(Hierarchy.COMMUNITIES)
             reports = {each.title: each for each in await view.cluster_reports([c.id for c in clusters])}
-        assert reports["Alice Kober"].model == reports["Readers of Linear B"].model == RECORDED
+        assert reports["Alice Kober"].model == reports["Readers of Linear B"].model == IMPORTED_MODEL
         assert any("emmett bennett" in cluster.members for cluster in clusters)
 
 
@@ -127,7 +127,10 @@ async def test_documents_that_were_there_are_in_communities_at_once(tmp_path: Pa
         clusters, reports, _ = await told(kb)
         keys = [key for cluster in clusters for key in cluster.members]
         assert len(keys) == len(set(keys)) == (await kb.status()).n_entities
-        assert {each.title for each in reports if each.model == RECORDED} == {"Alice Kober", "Readers of Linear B"}
+        assert {each.title for each in reports if each.model == IMPORTED_MODEL} == {
+            "Alice Kober",
+            "Readers of Linear B",
+        }
         states = {state.name: state for state in (await kb.status()).derivations}
         assert states["communities"].freshness is states["reports"].freshness is Freshness.FRESH
         answer = await kb.query("Who was at Yale with Emmett Bennett?", strategy="community_global")
@@ -301,7 +304,7 @@ async def test_where_others_never_stop_the_reports_are_not_taken_for_adopted(tmp
             return await kb.add_text(f"Alice Kober wrote of Linear B to John Myres in 19{next(numbers)}.", id="later")
 
         with pytest.raises(Busy) as caught:
-            await import_communities(replace(context, store=Meanwhile(context.store, add, MAX_TRIES)), graph)
+            await import_communities(replace(context, store=Meanwhile(context.store, add, MAX_ATTEMPTS)), graph)
         assert caught.value.remedy
         assert not await is_imported(graph, context.store)
         assert (await import_communities(context, graph)).n_reports == 2

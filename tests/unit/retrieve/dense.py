@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from quipu.derive import names, sentences, synonyms
+from quipu.derive import names, sentences
 from quipu.derive.derivation import DerivationContext
 from quipu.model.chat import ChatRequest
 from quipu.model.delta import Delta, DocumentFacts
@@ -72,8 +72,8 @@ async def derive(library: Library) -> None:
         topology=library.tools.topology,
         tokenizer=library.tools.tokenizer,
     )
-    for module in (names, synonyms, sentences):
-        await module.refresh(context, False)
+    for derivation in (names.NAME_VECTORS, names.SYNONYM_PAIRS, sentences.DERIVATION):
+        await derivation.refresh(context, False)
     library.embedder.calls.clear()
 
 

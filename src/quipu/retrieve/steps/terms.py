@@ -38,7 +38,7 @@ async def find_terms(query: Query, types: Sequence[str], view: ReadView, model: 
         subject=query.text,
     )
     (reply,) = await model.ask([request])
-    names, said = read_texts(reply, "names"), read_texts(reply, "answer_entity_types")
+    names, said = read_texts(reply, "names"), read_texts(reply, "answer_types")
     if not names and not said:
         note = "the model's reply holds no names: the words of the question tell"
         return await _by_rules(query, types, view, (note,))

@@ -69,7 +69,7 @@ def _write_terms(asked: Asked, _lot: Lot) -> str:
     listed = re.search(rf"^{re.escape(asked.boundary)}Types\n(.*)$", asked.text, re.MULTILINE)
     types = listed[1].split(", ") if listed else []
     names = list(dict.fromkeys(names_in(asked.question)))
-    return _json({"answer_entity_types": list(answer_entity_types(asked.question, types)), "names": names})
+    return _json({"answer_types": list(answer_entity_types(asked.question, types)), "names": names})
 
 
 def _blocks(asked: Asked) -> list[_Block]:

@@ -2,26 +2,28 @@
 
 import json
 
-from quipu.derive.hierarchy.replying import Reply, read_reply
+from quipu.derive.aggregate_writer import AggregateReply, parse_aggregate_reply
 from quipu.model.cluster import Finding
 from quipu.prompts.aggregate import SCHEMA
 
 
 def test_a_reply_is_read_whole() -> None:
     said = {"name": "Ports", "description": "They\ntrade.", "findings": [{"summary": "One.", "explanation": "So."}]}
-    expected = Reply(name="Ports", description="They trade.", findings=(Finding(summary="One.", explanation="So."),))
-    assert read_reply(json.dumps(said)) == expected
-    assert read_reply(f"Here it is:\n```json\n{json.dumps(said)}\n```") == expected
+    expected = AggregateReply(
+        name="Ports", description="They trade.", findings=(Finding(summary="One.", explanation="So."),)
+    )
+    assert parse_aggregate_reply(json.dumps(said)) == expected
+    assert parse_aggregate_reply(f"Here it is:\n```json\n{json.dumps(said)}\n```") == expected
     assert json.loads(SCHEMA)["required"] == list(said)
 
 
 def test_what_is_malformed_in_a_reply_is_left_out() -> None:
     findings = ["One.", {"explanation": "Two."}, {"summary": " "}, 3, None, {"summary": "Four.", "explanation": 4}]
-    reply = read_reply(json.dumps({"name": "Ports", "description": "They trade.", "findings": findings}))
+    reply = parse_aggregate_reply(json.dumps({"name": "Ports", "description": "They trade.", "findings": findings}))
     assert reply is not None
     assert reply.findings == (Finding(summary="One."), Finding(summary="Two."), Finding(summary="Four."))
     many = json.dumps({"name": "a", "description": "b", "findings": ["x"] * 40})
-    assert len(getattr(read_reply(many), "findings", ())) == 10
+    assert len(getattr(parse_aggregate_reply(many), "findings", ())) == 10
     for text in (
         "",
         "no",
@@ -31,4 +33,4 @@ def test_what_is_malformed_in_a_reply_is_left_out() -> None:
         '{"name": "", "description": "b"}',
         '{"name": 1, "description": 2}',
     ):
-        assert read_reply(text) is None
+        assert parse_aggregate_reply(text) is None

@@ -1,16 +1,22 @@
-"""One report by a model: what is asked, what is made of replies however they are spoiled."""
+"""Tests of the report writer: requests, replies of a model, and extractive reports."""
 
 import json
 from dataclasses import replace
 
 import pytest
 
-from quipu.derive.asking import MORE_OUTPUT
-from quipu.derive.quoting import QUOTED_AFTER_FAILURE
-from quipu.derive.report_material import Material
-from quipu.derive.report_notes import Notes
-from quipu.derive.reporting import MAX_FINDINGS, MAX_OUTPUT_TOKENS, Written, write_report
-from quipu.derive.writing import Calls
+from quipu.derive.generation import LENGTH_FACTOR, ModelCalls
+from quipu.derive.report_inputs import ReportInputs, ReportNotes
+from quipu.derive.report_writer import (
+    EXTRACTIVE_AFTER_FAILURE,
+    EXTRACTIVE_REPORT,
+    MAX_FINDINGS,
+    MAX_OUTPUT_TOKENS,
+    WrittenReport,
+    extract_report,
+    rate_by_size,
+    write_report,
+)
 from quipu.errors import OverBudget, Overloaded, QuipuError, Refused, TooLong
 from quipu.model.chat import ChatRequest, Completion, FinishReason, ReplyLifetime, Role
 from quipu.model.cluster import Cluster, Finding, Hierarchy
@@ -21,9 +27,9 @@ from tests.unit.derive.writer import Writer, completion, notes_of
 _CHUNK = Chunk(
     id="c", document_id="d", title="", ordinal=0, text="Ada met Bo.", start=0, end=11, n_tokens=3, text_hash=""
 )
-MATERIAL = Material(
+MATERIAL = ReportInputs(
     cluster=Cluster(id="k", hierarchy=Hierarchy.COMMUNITIES, level=0, n_entities=2, inputs_hash="h"),
-    notes=Notes(reports=(), subjects=("Ada (Person)", "Bo (Person)"), connections=("Ada | Bo: They met.",)),
+    notes=ReportNotes(reports=(), subjects=("Ada (Person)", "Bo (Person)"), connections=("Ada | Bo: They met.",)),
     names=("Ada", "Bo"),
     pairs=(("Ada", "Bo"),),
     chunks=(_CHUNK,),
@@ -38,10 +44,10 @@ _WHOLE = {
 }
 
 
-async def _write(*replies: Completion | QuipuError) -> tuple[Written, Writer]:
+async def _write(*replies: Completion | QuipuError) -> tuple[WrittenReport, Writer]:
     said = iter(replies)
     writer = Writer(reply=lambda _: next(said))
-    return await write_report(MATERIAL, Calls(writer, 2).ask, ""), writer
+    return await write_report(MATERIAL, ModelCalls(writer, 2).ask, ""), writer
 
 
 def _says(**changes: object) -> Completion:
@@ -101,7 +107,7 @@ async def test_what_cannot_be_read_is_asked_for_once_more() -> None:
 async def test_what_cannot_be_read_twice_is_quoted_and_told(reply: str) -> None:
     written, writer = await _write(completion(reply), completion(reply))
     assert written.report.summary == "Ada met Bo."
-    assert written.report.model == QUOTED_AFTER_FAILURE
+    assert written.report.model == EXTRACTIVE_AFTER_FAILURE
     assert "not a report" in written.failure
     assert len(writer.asked) == 2
 
@@ -109,7 +115,7 @@ async def test_what_cannot_be_read_twice_is_quoted_and_told(reply: str) -> None:
 @pytest.mark.parametrize("error", [Refused("Not this."), TooLong("Too much.")])
 async def test_what_a_provider_will_not_answer_is_quoted(error: QuipuError) -> None:
     written, _ = await _write(error)
-    assert (written.report.model, written.failure) == (QUOTED_AFTER_FAILURE, str(error))
+    assert (written.report.model, written.failure) == (EXTRACTIVE_AFTER_FAILURE, str(error))
 
 
 @pytest.mark.parametrize("error", [Overloaded("Later."), OverBudget("Spent.")])
@@ -126,7 +132,7 @@ async def test_a_report_that_broke_off_may_come_whole_later(text: str) -> None:
 
 async def test_a_report_of_which_the_rest_is_withheld_is_quoted() -> None:
     written, writer = await _write(completion('{"title": "T", "summary": "Half of', FinishReason.FILTERED))
-    assert written.report.model == QUOTED_AFTER_FAILURE
+    assert written.report.model == EXTRACTIVE_AFTER_FAILURE
     assert "withheld" in written.failure
     assert len(writer.asked) == 1
 
@@ -137,7 +143,7 @@ async def test_a_reply_that_is_cut_short_gets_more_room_once() -> None:
     assert written.report.summary == "They met."
     assert [request.max_output_tokens for request in writer.asked] == [
         MAX_OUTPUT_TOKENS,
-        MORE_OUTPUT * MAX_OUTPUT_TOKENS,
+        LENGTH_FACTOR * MAX_OUTPUT_TOKENS,
     ]
     cut = completion('{"title": "T", "summary": "All of it.", "findings": [{"summary": "Half of', FinishReason.LENGTH)
     written, _ = await _write(cut, cut)
@@ -148,7 +154,90 @@ async def test_the_language_is_passed_on_and_is_part_of_what_is_asked() -> None:
     asked: list[ChatRequest] = []
     for language in ("", "Русский"):
         writer = Writer(reply=lambda _: _says())
-        await write_report(replace(MATERIAL), Calls(writer, 1).ask, language)
+        await write_report(replace(MATERIAL), ModelCalls(writer, 1).ask, language)
         asked += writer.asked
     assert "Write in Русский" in asked[1].messages[0].text
     assert asked[0].hash("m") != asked[1].hash("m")
+
+
+_NO_NOTES = ReportNotes(reports=(), subjects=(), connections=())
+
+
+def _chunk(number: int, text: str) -> Chunk:
+    return Chunk(
+        id=f"c{number}",
+        document_id="d",
+        title="",
+        ordinal=number,
+        text=text,
+        start=0,
+        end=len(text),
+        n_tokens=1,
+        text_hash="",
+    )
+
+
+def _material(names: tuple[str, ...], pairs: tuple[tuple[str, str], ...], *texts: str, n: int = 3) -> ReportInputs:
+    cluster = Cluster(id="k", hierarchy=Hierarchy.COMMUNITIES, level=0, n_entities=n, inputs_hash="h")
+    chunks = tuple(_chunk(number, text) for number, text in enumerate(texts))
+    return ReportInputs(cluster=cluster, notes=_NO_NOTES, names=names, pairs=pairs, chunks=chunks, documents=("d",))
+
+
+def test_the_title_names_the_chief_entities_and_the_summary_quotes_the_most_telling_sentence_of_each_chunk() -> None:
+    texts = (
+        "It rained. Ada met Bo in Acre. Ada left.",
+        "Bo slept. Cy woke. Cy hit Bo.",
+        "Nobody came.",
+        "Ada sang. She ate.",
+    )
+    report = extract_report(_material(("Ada", "Bo", "Cy", "Di"), (("Ada", "Bo"), ("Bo", "Cy")), *texts))
+    assert report.title == "Ada, Bo, Cy"
+    assert report.summary == "Ada met Bo in Acre. Cy hit Bo. Nobody came."
+    assert report.findings == (Finding(summary="Ada sang."),)
+    assert report.chunks == ("c0", "c1", "c2", "c3")
+    assert (report.cluster, report.inputs_hash, report.model, report.rating) == ("k", "h", EXTRACTIVE_REPORT, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("names", "text", "sentence"),
+    [
+        (("马可·波罗", "忽必烈"), "天气很好。马可·波罗见到了忽必烈。他走了。", "马可·波罗见到了忽必烈。"),
+        (("Иван", "Марфа"), "Шёл дождь. Иван и Марфа ушли домой. Стало темно.", "Иван и Марфа ушли домой."),
+    ],
+)
+def test_sentences_are_found_in_any_script(names: tuple[str, ...], text: str, sentence: str) -> None:
+    report = extract_report(_material(names, ((names[0], names[1]),), text))
+    assert (report.title, report.summary) == (", ".join(names), sentence)
+
+
+@pytest.mark.parametrize(
+    ("names", "text", "sentence"),
+    [
+        (("US", "IT"), "Customers must visit Austrian custom houses. The US left IT.", "The US left IT."),
+        (("US", "IT"), "Let us see it. IT grew in the US.", "IT grew in the US."),
+        (("Ann", "Ada"), "The announcer read Adagio to Joan. Ada's dog bit Ann.", "Ada's dog bit Ann."),
+        (("paper", "St. Ives"), "Newspapers came to ives. They made paper at St Ives.", "They made paper at St Ives."),
+        (("Ося", "Аня"), "Косяки у Вани. Ося и Аня.", "Ося и Аня."),
+    ],
+)
+def test_a_name_within_other_words_names_nobody(names: tuple[str, str], text: str, sentence: str) -> None:
+    assert extract_report(_material(names, (names,), text)).summary == sentence
+
+
+def test_a_sentence_is_quoted_once_and_a_chunk_without_any_is_left_out() -> None:
+    report = extract_report(_material(("Ada",), (), "Ada sang.", "Ada sang.", " "))
+    assert (report.summary, report.findings) == ("Ada sang.", ())
+
+
+def test_a_heading_is_quoted_only_where_there_is_nothing_else() -> None:
+    assert extract_report(_material(("Ada",), (), "# Ada and Ada\n\nAda sang.")).summary == "Ada sang."
+    assert extract_report(_material(("Ada",), (), "# Ada")).summary == "# Ada"
+
+
+def test_there_is_a_title_even_where_there_is_nothing_to_say() -> None:
+    report = extract_report(_material((), ()))
+    assert (report.title, report.summary, report.chunks) == ("k", "", ())
+
+
+def test_a_community_matters_by_its_size() -> None:
+    assert [rate_by_size(n) for n in (1, 3, 10, 1_023, 10**6)] == [1.0, 2.0, 3.5, 10.0, 10.0]

@@ -1,4 +1,4 @@
-"""Tests of names and synonyms: a pair hangs on its two names alone, whatever came when."""
+"""Tests of names and synonyms: a pair depends on its two names alone, not on the order of documents."""
 
 import json
 from itertools import combinations
@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from quipu.derive import names, synonyms
+from quipu.derive import names
 from quipu.derive.derivation import DerivationContext
 from quipu.errors import Unavailable
 from quipu.model.delta import CommitResult, Delta, DocumentFacts, SynonymPair, SynonymUpdate, VectorRow
@@ -27,8 +27,8 @@ def _named(document_id: str, *surfaces: str) -> DocumentFacts:
 
 
 async def _refresh(context: DerivationContext, *, rebuild: bool = False) -> None:
-    await names.refresh(context, rebuild)
-    await synonyms.refresh(context, rebuild)
+    await names.refresh_names(context, rebuild)
+    await names.refresh_synonyms(context, rebuild)
 
 
 async def _pairs(context: DerivationContext) -> dict[tuple[str, str], int]:
@@ -66,7 +66,7 @@ async def test_pairs_are_those_of_the_definition(tmp_path: Path) -> None:
 async def test_any_history_gives_the_pairs_of_its_survivors(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(synonyms, "AT_ONCE", 3)
+    monkeypatch.setattr(names, "NAMES_PER_COMMIT", 3)
     random = Random(seed)
     live: dict[str, DocumentFacts] = {}
     async with open_bench(tmp_path / "history") as context:
@@ -149,7 +149,7 @@ async def test_only_new_names_are_compared(tmp_path: Path) -> None:
         await context.store.commit(Delta(publish=[_named("b", "Royal Old Port", "Sea of Names")]))
         async with context.store.view() as view:
             assert await view.pending(SYNONYMS, 100) == []  # not embedded, so not to be compared yet
-        await names.refresh(context, False)
+        await names.refresh_names(context, False)
         async with context.store.view() as view:
             assert await view.pending(SYNONYMS, 100) == ["royal old port", "sea of names"]
 
@@ -181,11 +181,11 @@ async def test_names_are_missing_until_they_are_asked_for(tmp_path: Path) -> Non
     async with open_bench(tmp_path) as context:
         await publish(context, _named("a", "Old Port", "Sea"))
         assert await _state(context) == {NAMES: (Freshness.MISSING, 2), SYNONYMS: (Freshness.MISSING, 0)}
-        report = await names.refresh(context, False)
+        report = await names.refresh_names(context, False)
         assert (report.n_built, report.n_unchanged) == (2, 0)
         await context.store.commit(Delta(publish=[_named("b", "West")]))
         assert (await _state(context))[NAMES] == (Freshness.STALE, 1)
-        report = await names.refresh(context, False)
+        report = await names.refresh_names(context, False)
         assert (report.n_built, report.n_unchanged) == (1, 2)
         assert (await _state(context))[NAMES] == (Freshness.FRESH, 0)
         async with context.store.view() as view:
@@ -198,7 +198,7 @@ async def test_names_are_missing_until_they_are_asked_for(tmp_path: Path) -> Non
 
 async def _state(context: DerivationContext) -> dict[str, tuple[Freshness, int]]:
     async with context.store.view() as view:
-        states = [await names.read_state(view, context), await synonyms.read_state(view, context)]
+        states = [await names.read_names_state(view, context), await names.read_synonyms_state(view, context)]
     return {each.name: (each.freshness, each.n_stale) for each in states}
 
 
@@ -209,8 +209,8 @@ async def test_by_another_cosine_all_names_are_compared_anew_even_where_that_is_
         await publish(context, _named("a", "Royal North Sea Company", "Royal North Sea Trading Company"))
         await _refresh(context)
         assert len(await _pairs(context)) == 1
-        monkeypatch.setattr(synonyms, "_IDENTITY", "synonyms/next")
-        monkeypatch.setattr(synonyms, "MIN_COSINE", 0.999)
+        monkeypatch.setattr(names, "_SYNONYMS_IDENTITY", "synonyms/next")
+        monkeypatch.setattr(names, "MIN_COSINE", 0.999)
         commit = context.store.commit
 
         async def cut_short(delta: Delta) -> CommitResult:
@@ -222,6 +222,6 @@ async def test_by_another_cosine_all_names_are_compared_anew_even_where_that_is_
         with monkeypatch.context() as patched:
             patched.setattr(context.store, "commit", cut_short)
             with pytest.raises(Unavailable):
-                await synonyms.refresh(context, False)
-        await synonyms.refresh(context, False)
+                await names.refresh_synonyms(context, False)
+        await names.refresh_synonyms(context, False)
         assert await _pairs(context) == {}

@@ -8,7 +8,8 @@ import pytest
 
 import quipu
 from quipu.derive import reports
-from quipu.derive.imported import RECORDED, find_reports
+from quipu.derive.imported_communities import load_reports
+from quipu.derive.report_writer import IMPORTED_MODEL
 from quipu.engine import Quipu
 from quipu.model.cluster import Cluster
 from quipu.model.delta import Delta
@@ -24,7 +25,7 @@ async def _imported(kb: Quipu) -> set[str]:
     """Return the titles of the imported reports that stand."""
     clusters, reports, _ = await told(kb)
     hashes = {each.id: each.inputs_hash for each in clusters}
-    return {each.title for each in reports if each.model == RECORDED and each.inputs_hash == hashes[each.cluster]}
+    return {each.title for each in reports if each.model == IMPORTED_MODEL and each.inputs_hash == hashes[each.cluster]}
 
 
 def _groups(clusters: list[Cluster]) -> set[tuple[int, tuple[str, ...]]]:
@@ -90,13 +91,13 @@ async def test_a_removal_takes_the_reports_on_what_it_spoke_of_and_leaves_the_ot
     async with quipu.open(tmp_path / "k") as kb:
         await kb.import_graph(write_run(tmp_path / "run"))
         before, _, _ = await told(kb)
-        assert {each.title for each in (await find_reports(before, kb._store)).values()} == IMPORTED
+        assert {each.title for each in (await load_reports(before, kb._store)).values()} == IMPORTED
         await kb.remove(["p1"])
-        assert {each.title for each in (await find_reports(before, kb._store)).values()} == {"Readers of Linear B"}
+        assert {each.title for each in (await load_reports(before, kb._store)).values()} == {"Readers of Linear B"}
         assert "Alice Kober" not in await _imported(kb)
         await kb.refresh(rebuild=True)
         clusters, reports, _ = await told(kb)
-        assert {each.title for each in reports if each.model == RECORDED} == {"Readers of Linear B"}
+        assert {each.title for each in reports if each.model == IMPORTED_MODEL} == {"Readers of Linear B"}
         assert {members for _, members in _groups(clusters)} == {
             ("linear b",),
             ("john chadwick", "michael ventris"),
@@ -159,12 +160,12 @@ async def test_the_plan_says_that_imported_communities_and_reports_stay(tmp_path
     async with quipu.open(tmp_path / "k") as kb:
         await kb.import_graph(write_run(tmp_path / "run"))
         holds = {each.name: each.contents for each in await kb.plan(rebuild=True)}
-        assert holds["communities"].endswith("; imported ones stay")
-        assert holds["reports"].endswith("; 2 imported stay")
+        assert holds["communities"].endswith("; imported communities are kept")
+        assert holds["reports"].endswith("; 2 imported reports kept")
         report = await kb.refresh(rebuild=True)
         notes = {each.name: each.notes for each in report.derivations}
-        assert "4 imported stay as they came" in notes["communities"]
-        assert "2 imported stay as they came" in notes["reports"]
+        assert "4 imported communities kept" in notes["communities"]
+        assert "2 imported reports kept" in notes["reports"]
 
 
 async def test_where_it_is_no_longer_known_what_was_imported_the_plan_says_what_is_given_up(
@@ -178,10 +179,10 @@ async def test_where_it_is_no_longer_known_what_was_imported_the_plan_says_what_
 
         monkeypatch.setattr(type(kb._store), "find", find_nothing)
         holds = {each.name: each.contents for each in await kb.plan(["communities"], rebuild=True)}
-        assert "given up: 2 imported reports" in holds["communities"]
+        assert "lost: 2 imported reports" in holds["communities"]
         report = await kb.refresh(["communities"], rebuild=True)
         (notes,) = [each.notes for each in report.derivations if each.name == "communities"]
-        assert any(each.startswith("given up: ") for each in notes)
+        assert any(each.startswith("lost: ") for each in notes)
 
 
 async def test_a_report_that_fits_again_is_put_back_and_no_model_is_asked(tmp_path: Path) -> None:
@@ -190,7 +191,7 @@ async def test_a_report_that_fits_again_is_put_back_and_no_model_is_asked(tmp_pa
         clusters, _, _ = await told(kb)
         ((inputs_hash, came),) = [
             (inputs_hash, each)
-            for inputs_hash, each in (await find_reports(clusters, kb._store)).items()
+            for inputs_hash, each in (await load_reports(clusters, kb._store)).items()
             if each.title == "Alice Kober"
         ]
         (cluster,) = [each.id for each in clusters if each.inputs_hash == inputs_hash]
@@ -199,5 +200,8 @@ async def test_a_report_that_fits_again_is_put_back_and_no_model_is_asked(tmp_pa
         assert await _imported(kb) == {"Readers of Linear B"}
         made = await reports.refresh(replace(kb._components.derivation_context(), llm=Writer()), True)
         assert await _imported(kb) == IMPORTED
-        assert made.notes == ("1 imported stay as they came", "1 imported fit again, and are back")
-        assert not any("Kober" in each.title for each in (await told(kb))[1] if each.model != RECORDED)
+        assert made.notes == (
+            "1 imported report kept",
+            "1 imported report restored: facts are as they were at the import",
+        )
+        assert not any("Kober" in each.title for each in (await told(kb))[1] if each.model != IMPORTED_MODEL)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from quipu.derive.derivation import DerivationContext
-from tests.unit.derive.hierarchy.guilds import shelf
+from tests.unit.derive.guilds import shelf
 from tests.unit.derive.workshop import open_bench, publish
 
 

@@ -1,12 +1,18 @@
-"""Tests of the outline of a hierarchy, against plain loops over everything."""
+"""Tests of the aggregation of a hierarchy, against plain loops over everything."""
 
 from collections import defaultdict
 
 import numpy as np
 import pytest
 
-from quipu.derive.hierarchy.outline import MAX_CHUNKS, MAX_TOPS, Outline
-from quipu.derive.hierarchy.reading import EntityGraph, Mentions, RelationPairs
+from quipu.derive.aggregation import (
+    MAX_CHUNKS,
+    MAX_TOP_ENTITIES,
+    Aggregation,
+    EntityGraph,
+    MentionArrays,
+    RelationArrays,
+)
 
 
 def _graph(n: int, n_relations: int, seed: int = 0) -> EntityGraph:
@@ -21,8 +27,8 @@ def _graph(n: int, n_relations: int, seed: int = 0) -> EntityGraph:
         keys=tuple(f"entity {i:04}" for i in range(n)),
         vectors=vectors.astype(np.float16),
         degrees=np.bincount(ends.ravel(), minlength=n).astype(np.int64),
-        relations=RelationPairs(first=ends[:, 0], second=ends[:, 1], weights=chance.integers(1, 4, len(ends)) * 500),
-        mentions=Mentions(
+        relations=RelationArrays(first=ends[:, 0], second=ends[:, 1], weights=chance.integers(1, 4, len(ends)) * 500),
+        mentions=MentionArrays(
             entities=seen[:, 0],
             chunks=seen[:, 1],
             counts=chance.integers(1, 4, len(seen)),
@@ -31,53 +37,55 @@ def _graph(n: int, n_relations: int, seed: int = 0) -> EntityGraph:
     )
 
 
-def _chain(outline: Outline, node: int) -> list[int]:
-    parent = int(outline.layers.parents[node])
-    return [node, *(_chain(outline, parent) if parent >= 0 else ())]
+def _chain(aggregation: Aggregation, node: int) -> list[int]:
+    parent = int(aggregation.layers.parents[node])
+    return [node, *(_chain(aggregation, parent) if parent >= 0 else ())]
 
 
 @pytest.fixture(scope="module")
-def outline() -> Outline:
+def aggregation() -> Aggregation:
     """Five hundred entities and two thousand relations."""
-    return Outline(_graph(500, 2_000))
+    return Aggregation(_graph(500, 2_000))
 
 
-def test_tops_and_chunks_are_those_of_all_that_is_in_an_aggregate(outline: Outline) -> None:
-    graph = outline.graph
+def test_tops_and_chunks_are_those_of_all_that_is_in_an_aggregate(aggregation: Aggregation) -> None:
+    graph = aggregation.graph
     inside: dict[int, list[int]] = defaultdict(list)
     for entity in range(500):
-        for node in _chain(outline, entity)[1:]:
+        for node in _chain(aggregation, entity)[1:]:
             inside[node].append(entity)
-    assert sorted(inside) == list(outline.aggregates)
+    assert sorted(inside) == list(aggregation.aggregates)
     for node, entities in inside.items():
         ranked = sorted(entities, key=lambda each: (-graph.degrees[each], each))
-        assert outline.tops[node] == ranked[:MAX_TOPS]
+        assert aggregation.top_entities[node] == ranked[:MAX_TOP_ENTITIES]
         counts: dict[int, int] = defaultdict(int)
         seen = graph.mentions
         for entity, chunk, n in zip(seen.entities.tolist(), seen.chunks.tolist(), seen.counts.tolist(), strict=True):
             if entity in entities:
                 counts[chunk] += n
-        assert outline.chunks[node] == sorted(counts, key=lambda each: (-counts[each], each))[:MAX_CHUNKS]
+        assert aggregation.chunks[node] == sorted(counts, key=lambda each: (-counts[each], each))[:MAX_CHUNKS]
 
 
-def test_relations_are_of_the_lowest_aggregate_that_holds_both_ends(outline: Outline) -> None:
-    pairs = outline.graph.relations
+def test_relations_are_of_the_lowest_aggregate_that_holds_both_ends(aggregation: Aggregation) -> None:
+    pairs = aggregation.graph.relations
     expected: dict[int, list[int]] = defaultdict(list)
     for row, (one, other) in enumerate(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)):
-        above = _chain(outline, other)
-        expected[next(node for node in _chain(outline, one) if node in above)].append(row)
+        above = _chain(aggregation, other)
+        expected[next(node for node in _chain(aggregation, one) if node in above)].append(row)
     for node, rows in expected.items():
         ranked = sorted(rows, key=lambda row: (-pairs.weights[row], pairs.first[row], pairs.second[row]))
-        assert outline.relations[node] == ranked[:64]
-    assert outline.relations.keys() == expected.keys()
+        assert aggregation.relations[node] == ranked[:64]
+    assert aggregation.relations.keys() == expected.keys()
 
 
-def test_crossings_are_all_pairs_that_stand_side_by_side_and_are_related(outline: Outline) -> None:
+def test_crossings_are_all_pairs_that_stand_side_by_side_and_are_related(aggregation: Aggregation) -> None:
     """The pair loop of the original: for every two aggregates of a layer, all relations are looked through."""
-    pairs, levels, ids = outline.graph.relations, outline.layers.levels, outline.ids
+    pairs, levels, ids = aggregation.graph.relations, aggregation.layers.levels, aggregation.ids
     expected: dict[tuple[str, str], tuple[int, int, int]] = {}
     for level in range(1, int(levels.max()) + 1):
-        at = [max((n for n in _chain(outline, e) if levels[n] <= level), key=lambda n: levels[n]) for e in range(500)]
+        at = [
+            max((n for n in _chain(aggregation, e) if levels[n] <= level), key=lambda n: levels[n]) for e in range(500)
+        ]
         for row in range(len(pairs.first)):
             one, other = at[int(pairs.first[row])], at[int(pairs.second[row])]
             if one == other or min(one, other) < 500 or max(levels[one], levels[other]) < level:
@@ -85,7 +93,7 @@ def test_crossings_are_all_pairs_that_stand_side_by_side_and_are_related(outline
             ends = min(ids[one], ids[other]), max(ids[one], ids[other])
             _, n, weight = expected.get(ends, (0, 0, 0))
             expected[ends] = level, n + 1, weight + int(pairs.weights[row])
-    found = list(outline.crossings())
+    found = list(aggregation.inter_cluster_relations())
     assert {(ids[c.source], ids[c.target]): (c.level, c.n, c.weight) for c in found} == expected
     assert len(found) == len(expected) > 20
     for crossing in found:
@@ -97,14 +105,14 @@ def test_crossings_are_all_pairs_that_stand_side_by_side_and_are_related(outline
 def test_each_relation_is_looked_at_once_in_each_layer() -> None:
     """Twice the relations take twice the work: the original looks through all of them for every pair of aggregates."""
     for n_relations in (1_000, 2_000, 4_000):
-        outline = Outline(_graph(400, n_relations))
-        n_looked_at = sum(crossing.n for crossing in outline.crossings())
-        assert n_looked_at <= len(outline.graph.relations.first) * int(outline.layers.levels.max())
+        aggregation = Aggregation(_graph(400, n_relations))
+        n_looked_at = sum(crossing.n for crossing in aggregation.inter_cluster_relations())
+        assert n_looked_at <= len(aggregation.graph.relations.first) * int(aggregation.layers.levels.max())
 
 
 def test_ids_are_of_what_is_inside_and_of_nothing_else() -> None:
     graph = _graph(500, 2_000)
-    first, again = Outline(graph), Outline(_graph(500, 4_000))
+    first, again = Aggregation(graph), Aggregation(_graph(500, 4_000))
     assert len(set(first.ids)) == len(first.ids)
     same_vectors = EntityGraph(
         revision=9,
@@ -114,12 +122,18 @@ def test_ids_are_of_what_is_inside_and_of_nothing_else() -> None:
         relations=again.graph.relations,
         mentions=graph.mentions,
     )
-    assert Outline(same_vectors).ids == first.ids
+    assert Aggregation(same_vectors).ids == first.ids
 
 
 def test_an_empty_graph_has_an_empty_outline() -> None:
-    outline = Outline(_nothing())
-    assert (list(outline.aggregates), list(outline.crossings()), outline.tops, outline.chunks, outline.relations) == (
+    aggregation = Aggregation(_nothing())
+    assert (
+        list(aggregation.aggregates),
+        list(aggregation.inter_cluster_relations()),
+        aggregation.top_entities,
+        aggregation.chunks,
+        aggregation.relations,
+    ) == (
         [],
         [],
         {},
@@ -135,6 +149,6 @@ def _nothing() -> EntityGraph:
         keys=(),
         vectors=np.empty((0, 4), dtype=np.float16),
         degrees=empty,
-        relations=RelationPairs(first=empty, second=empty, weights=empty),
-        mentions=Mentions(entities=empty, chunks=empty, counts=empty, ids=()),
+        relations=RelationArrays(first=empty, second=empty, weights=empty),
+        mentions=MentionArrays(entities=empty, chunks=empty, counts=empty, ids=()),
     )

@@ -1,0 +1,211 @@
+"""Aggregate writer: reports on aggregates and relations between them, by a model or from names and sentences.
+
+Source: Y. Zhang et al., "LeanRAG" (2025), generation of aggregated entities and of aggregated relations.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from quipu.algo.ranking import n_fitting
+from quipu.derive.aggregate_inputs import (
+    EXTRACTIVE,
+    EXTRACTIVE_CUT,
+    AggregateInputs,
+    ClusterRelationInputs,
+    relation_note,
+)
+from quipu.derive.generation import Ask, ask_until_valid
+from quipu.model.chat import ChatRequest, Message, ReplyLifetime, Role
+from quipu.model.cluster import ClusterRelation, ClusterReport, Finding
+from quipu.model.graph import Entity, Relation
+from quipu.ports.providers import Tokenizer
+from quipu.prompts import aggregate as prompt
+from quipu.text.lenient_json import parse_lenient_json
+from quipu.text.sentences import sentence_spans
+from quipu.text.thinking import strip_thinking
+
+MEMBER_TOKENS, RELATION_TOKENS = 6_000, 6_000  # of a request (LeanRAG)
+MAX_OUTPUT_TOKENS = 2_048
+WORDS_PER_LAYER = 30  # of a relation between aggregates; LeanRAG asks for (layer + 1) · 40 tokens
+MAX_RELATION_CHARS = 4_000
+MAX_FINDINGS = 10  # of a model; LeanRAG asks for five to ten
+
+# Without a model.
+N_TITLE_NAMES = 3
+MAX_SENTENCES = 5
+MAX_EXTRACTIVE_FINDINGS = 5
+TOKENS_PER_LAYER = 80  # LeanRAG: the most a relation in the highest layer may have
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LowerReports:
+    """The reports a text builds on: of child aggregates, or of both ends; `documents` are those the text may quote."""
+
+    reports: Sequence[ClusterReport]
+    documents: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AggregateWriter:
+    """Writes texts with a model, as of a `revision`; `ask` must name the model in each completion."""
+
+    ask: Ask
+    tokenizer: Tokenizer
+    revision: int | None = None
+    language: str = ""
+
+    async def write_report(self, inputs: AggregateInputs, lower: LowerReports) -> ClusterReport:
+        """Return the report on an aggregate.
+
+        Raises Refused if no reply is valid, Overloaded if a reply was interrupted, and whatever `ask` raises.
+        """
+        entities, relations = _most_related_first(inputs)
+        members = [(report.title, report.summary) for report in lower.reports]
+        members += [(entity.name, entity.description) for entity in entities]
+        members = members[: self._n_fitting([f"{name}: {text}\n" for name, text in members], MEMBER_TOKENS)]
+        notes = self._fitting_notes([relation_note(relation) for relation in relations])
+        messages = prompt.render(members, notes, language=self.language)
+        request = self._request(messages, lower, schema=prompt.SCHEMA)
+        completion = await ask_until_valid("a report on an aggregate", request, self.ask, _is_report)
+        reply = parse_aggregate_reply(completion.text)
+        assert reply is not None
+        return ClusterReport(
+            cluster=inputs.cluster.id,
+            title=reply.name,
+            summary=reply.description,
+            findings=reply.findings,
+            chunks=inputs.chunks,
+            inputs_hash=inputs.cluster.inputs_hash,
+            model=f"{completion.model} aggregate/{prompt.VERSION}",
+        )
+
+    async def write_relation(self, inputs: ClusterRelationInputs, lower: LowerReports) -> ClusterRelation:
+        """Return the relation between two aggregates. Raises the same errors as `write_report`."""
+        groups = [(report.title, report.summary) for report in lower.reports]
+        notes = list(dict.fromkeys(map(relation_note, inputs.relations)))
+        max_words = WORDS_PER_LAYER * inputs.relation.level
+        messages = prompt.render_relation(
+            groups, self._fitting_notes(notes), language=self.language, max_words=max_words
+        )
+        request = self._request(messages, lower)
+        completion = await ask_until_valid("a text on two aggregates", request, self.ask, _has_words)
+        description = " ".join(strip_thinking(completion.text).split())[:MAX_RELATION_CHARS]
+        return replace(inputs.relation, description=description, model=f"{completion.model} aggregate/{prompt.VERSION}")
+
+    def _fitting_notes(self, notes: list[str]) -> list[str]:
+        return notes[: self._n_fitting([f"{note}: \n" for note in notes], RELATION_TOKENS)]
+
+    def _n_fitting(self, lines: Sequence[str], budget: int) -> int:
+        """Return how many of the first lines fit into a budget of tokens, at least 1."""
+        return max(n_fitting(map(self.tokenizer.count, lines), budget), 1)
+
+    def _request(self, messages: tuple[Message, ...], lower: LowerReports, schema: str = "") -> ChatRequest:
+        return ChatRequest(
+            messages=messages,
+            role=Role.REPORT,
+            max_output_tokens=MAX_OUTPUT_TOKENS,
+            schema=schema,
+            documents=tuple(lower.documents),
+            lifetime=ReplyLifetime.ALL_DOCUMENTS,
+            revision=self.revision,
+        )
+
+
+def _most_related_first(inputs: AggregateInputs) -> tuple[list[Entity], list[Relation]]:
+    """Return entities and relations, ordered by the number of relations of the entities.
+
+    The order depends on nothing outside the input hash: equal hashes give equal requests.
+    """
+    degree = Counter(end for relation in inputs.relations for end in (relation.source, relation.target))
+    entities = sorted(inputs.entities, key=lambda entity: (-degree[entity.key], entity.key))
+    return entities, sorted(inputs.relations, key=lambda r: (-degree[r.source] - degree[r.target], r.id))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AggregateReply:
+    """A model's reply about an aggregate."""
+
+    name: str
+    description: str
+    findings: tuple[Finding, ...] = ()
+
+
+def parse_aggregate_reply(text: str) -> AggregateReply | None:
+    """Return the content of a reply, None if it has no name or no description; malformed findings are left out."""
+    reply = parse_lenient_json(text)
+    if not isinstance(reply, dict):
+        return None
+    name, description = _clean_text(reply.get("name")), _clean_text(reply.get("description"))
+    if not name or not description:
+        return None
+    values = reply.get("findings")
+    findings = list(filter(None, map(_parse_finding, values))) if isinstance(values, list) else []
+    return AggregateReply(name=name, description=description, findings=tuple(findings[:MAX_FINDINGS]))
+
+
+def _parse_finding(value: object) -> Finding | None:
+    if isinstance(value, str):
+        return Finding(summary=_clean_text(value)) if _clean_text(value) else None
+    if not isinstance(value, dict):
+        return None
+    summary, explanation = _clean_text(value.get("summary")), _clean_text(value.get("explanation"))
+    if not summary:
+        return Finding(summary=explanation) if explanation else None
+    return Finding(summary=summary, explanation=explanation)
+
+
+def _clean_text(value: object) -> str:
+    return " ".join(value.split()) if isinstance(value, str) else ""
+
+
+def _is_report(text: str) -> bool:
+    return parse_aggregate_reply(text) is not None
+
+
+def _has_words(text: str) -> bool:
+    return bool(strip_thinking(text).strip())
+
+
+def extract_aggregate_report(inputs: AggregateInputs) -> ClusterReport:
+    """Return the report on an aggregate without a model.
+
+    The title lists the entities with most relations, the summary the first sentence of each of their descriptions. The
+    findings are the strongest relations that no child aggregate contains.
+    """
+    names = list(dict.fromkeys(entity.name for entity in inputs.top_entities))
+    title = ", ".join(names[:N_TITLE_NAMES]) + (" …" if len(names) > N_TITLE_NAMES else "")
+    sentences = list(dict.fromkeys(_first_sentences(inputs)))[:MAX_SENTENCES]
+    notes = dict.fromkeys(map(relation_note, inputs.relations))
+    findings = [note for note in notes if note not in sentences][:MAX_EXTRACTIVE_FINDINGS]
+    return ClusterReport(
+        cluster=inputs.cluster.id,
+        title=title,
+        summary=" ".join(sentences) or ", ".join(names),
+        findings=tuple(Finding(summary=note) for note in findings),
+        chunks=inputs.chunks,
+        inputs_hash=inputs.cluster.inputs_hash,
+        model=EXTRACTIVE,
+    )
+
+
+def _first_sentences(inputs: AggregateInputs) -> Iterator[str]:
+    for entity in inputs.top_entities:
+        spans = sentence_spans(entity.description)
+        if spans:
+            start, end = spans[0]
+            yield " ".join(entity.description[start:end].split())
+
+
+def extract_cluster_relation(inputs: ClusterRelationInputs, tokenizer: Tokenizer) -> ClusterRelation:
+    """Return the relation between two aggregates without a model: as many notes as fit, the strongest first.
+
+    LeanRAG allows (depth - layer) · 80 tokens, with layers counted from 0: less text in higher layers. If a note does
+    not fit, the relation's model is EXTRACTIVE_CUT.
+    """
+    notes = tuple(dict.fromkeys(map(relation_note, inputs.relations)))
+    budget = (inputs.depth - inputs.relation.level + 1) * TOKENS_PER_LAYER
+    n_fit = n_fitting([tokenizer.count(f"{note}\n") for note in notes], budget)
+    is_complete = n_fit == len(notes) and inputs.relation.n_relations == len(inputs.relations)
+    description = "\n".join(notes[: max(n_fit, 1)])
+    return replace(inputs.relation, description=description, model=EXTRACTIVE if is_complete else EXTRACTIVE_CUT)

@@ -1,0 +1,313 @@
+"""Leiden partition: the graph that communities are found in, the communities, their ids and their input hashes.
+
+The input hash of a community identifies what its report is made from. For a finest community that is all facts about
+its entities and the relations between them; for any other it is the hashes of its sub-communities and the relations
+between these. So each relation counts once, and a change affects only the communities that contain it.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+
+import numpy as np
+
+from quipu.algo.edge_list import EdgeList, Floats, Ints, connected_components, edge_list, induced_subgraphs
+from quipu.algo.leiden import VERSION, Community, PreviousPartition, hierarchical_leiden
+from quipu.model.cluster import Cluster, Hierarchy
+from quipu.model.graph import Entity, Relation
+from quipu.model.ids import digest, relation_id
+from quipu.ports.derivation_view import NodeKind
+from quipu.ports.store import ReadView
+from quipu.ports.topology import AdjacencyMatrix, EdgeWeight, Topology
+
+MAX_SIZE = 10  # entities: larger communities are divided again, as in Microsoft GraphRAG
+MIN_COMPONENT = 5  # entities: smaller components of the relation graph get co-occurrence edges
+_FIXED_POINT = 1_000_000_000  # co-occurrence weights are summed as whole numbers, so that the order has no effect
+_ROWS_PER_READ = 5_000  # entities or relations
+
+
+def partition_identity() -> str:
+    """Return what communities are made with; another version of the Leiden library finds other communities."""
+    return f"communities/1 {VERSION} {version('graspologic-native')} size {MAX_SIZE}"
+
+
+@dataclass(frozen=True, slots=True)
+class CommunityGraph:
+    """Entities in the order of their keys, their relations, and `edges`: the relations with co-occurrence edges."""
+
+    keys: list[str]
+    relations: EdgeList
+    edges: EdgeList
+
+
+async def read_community_graph(view: ReadView, topology: Topology) -> CommunityGraph:
+    """Return the graph of all entities. It depends on the documents alone, never on the numbers of rows."""
+    key_by_number = await view.ids(NodeKind.ENTITY, range(topology.n_entities))
+    return await asyncio.to_thread(_community_graph, key_by_number, topology)
+
+
+def _community_graph(key_by_number: Mapping[int, str], topology: Topology) -> CommunityGraph:
+    numbers = np.array(sorted(key_by_number, key=key_by_number.__getitem__), dtype=np.int64)
+    place_by_number = np.full(topology.n_entities, -1, dtype=np.int64)
+    place_by_number[numbers] = np.arange(len(numbers))
+    neighbours = topology.relations(EdgeWeight.WEIGHT).neighbours(numbers)
+    targets = place_by_number[neighbours.columns]
+    is_first = neighbours.positions < targets
+    relations = edge_list(len(numbers), neighbours.positions[is_first], targets[is_first], neighbours.weights[is_first])
+    edges = _with_cooccurrence_edges(relations, topology, numbers, place_by_number)
+    return CommunityGraph([key_by_number[number] for number in numbers.tolist()], relations, edges)
+
+
+def _with_cooccurrence_edges(relations: EdgeList, topology: Topology, numbers: Ints, place_by_number: Ints) -> EdgeList:
+    """Add edges from each entity of a small component to the entities that its chunks name.
+
+    Each chunk distributes a weight of 1 over the other entities it names. Without these edges, two entities that are
+    related to nothing else would be a community with a report of its own.
+    """
+    component = connected_components(relations)
+    isolated = np.flatnonzero(np.bincount(component, minlength=relations.n)[component] < MIN_COMPONENT)
+    if not len(isolated):
+        return relations
+    occurrences = topology.occurrences().neighbours(numbers[isolated])
+    chunks, chunk_place = np.unique(occurrences.columns, return_inverse=True)
+    first, second, weights = _cooccurrences(
+        topology.occurrences_by_chunk(), chunks, isolated[occurrences.positions], chunk_place, place_by_number
+    )
+    edges = edge_list(
+        relations.n,
+        np.concatenate([relations.sources, first]),
+        np.concatenate([relations.targets, second]),
+        np.concatenate([np.rint(relations.weights * _FIXED_POINT), weights]),
+    )
+    return replace(edges, weights=edges.weights / _FIXED_POINT)
+
+
+def _cooccurrences(
+    namings: AdjacencyMatrix, chunks: Ints, entities: Ints, chunk_place: Ints, place_by_number: Ints
+) -> tuple[Ints, Ints, Floats]:
+    """Return edges as (entity, other entity, weight), each [m].
+
+    `entities[i]` occurs in `chunks[chunk_place[i]]`. The edges lead to all entities that this chunk names.
+    """
+    named = namings.neighbours(chunks)
+    places = place_by_number[named.columns]
+    of, others = named.positions[places >= 0], places[places >= 0]
+    starts = np.searchsorted(of, np.arange(len(chunks) + 1))
+    sizes = (starts[1:] - starts[:-1])[chunk_place]
+    first = np.repeat(entities, sizes)
+    offsets = np.arange(len(first)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    second = others[np.repeat(starts[:-1][chunk_place], sizes) + offsets]
+    weights = np.rint(_FIXED_POINT / np.maximum(np.repeat(sizes, sizes) - 1, 1))
+    return first, second, weights
+
+
+def partition_graph(
+    graph: CommunityGraph, stored: Sequence[Cluster], imported: Sequence[Community] = ()
+) -> "CommunityPlan":
+    """Return the communities of a graph: the imported ones as they are, then those of all other entities.
+
+    The others start from the `stored` communities: only what changed moves. Without stored ones all are found anew.
+    """
+    is_free = np.ones(len(graph.keys), dtype=np.bool_)
+    for community in imported:
+        is_free[community.nodes] = False
+    free = np.flatnonzero(is_free)
+    (edges,) = induced_subgraphs(graph.edges, [free])
+    previous = _stored_partition(stored, [graph.keys[node] for node in free.tolist()])
+    others = [
+        replace(community, nodes=free[community.nodes])
+        for community in hierarchical_leiden(edges, max_size=MAX_SIZE, previous=previous)
+    ]
+    return plan_communities(graph, [*imported, *offset_parents(others, len(imported))], stored)
+
+
+def offset_parents(communities: Sequence[Community], n: int) -> list[Community]:
+    """Return communities with their parents' places increased by `n`, to be appended to `n` others."""
+    return [
+        replace(community, parent=community.parent + n) if community.parent >= 0 else community
+        for community in communities
+    ]
+
+
+def _stored_partition(stored: Sequence[Cluster], keys: Sequence[str]) -> PreviousPartition:
+    """Return the stored communities of these entities; entities of changed finest communities are free to move."""
+    place_by_key = {key: place for place, key in enumerate(keys)}
+    number_by_id = {cluster.id: number for number, cluster in enumerate(stored)}
+    n_levels = max((cluster.level for cluster in stored), default=-1) + 1
+    levels = [np.full(len(keys), -1, dtype=np.int64) for _ in range(n_levels)]
+    is_free = np.ones(len(keys), dtype=np.bool_)
+    for cluster in stored:
+        nodes = np.array([place_by_key[key] for key in cluster.members if key in place_by_key], dtype=np.int64)
+        is_free[nodes] = not cluster.inputs_hash
+        ancestor: Cluster | None = cluster
+        while ancestor is not None and len(nodes):
+            levels[ancestor.level][nodes] = number_by_id[ancestor.id]
+            ancestor = stored[number_by_id[ancestor.parent]] if ancestor.parent else None
+    return PreviousPartition(levels, is_free)
+
+
+@dataclass(frozen=True, slots=True)
+class FactHashes:
+    """Hashes of the facts about entities and relations; `isolated` are for entities without relations.
+
+    The hash of an isolated entity includes the number of its mentions.
+    """
+
+    entities: Mapping[str, str]
+    isolated: Mapping[str, str]
+    relations: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommunityPlan:
+    """Communities, coarsest first, with what their hashes are made from. All mappings go by the place of a community.
+
+    `members` are the entity keys of finest communities. `unchanged` holds the stored hashes of communities in which
+    nothing changed; `relations` the ids of relations that are in a changed community and in none of its children.
+    """
+
+    communities: Sequence[Community]
+    ids: Sequence[str]
+    members: Sequence[tuple[str, ...]]
+    children: Mapping[int, Sequence[int]]
+    unchanged: Mapping[int, str]
+    relations: Mapping[int, Sequence[str]]
+
+    async def read_hashes(self, view: ReadView) -> FactHashes:
+        """Return the hashes of the facts in changed communities."""
+        changed = [place for place in range(len(self.communities)) if place not in self.unchanged]
+        keys = [key for place in changed for key in self.members[place]]
+        entities: dict[str, str] = {}
+        isolated: dict[str, str] = {}
+        for start in range(0, len(keys), _ROWS_PER_READ):
+            for entity in await view.entities(keys[start : start + _ROWS_PER_READ]):
+                entities[entity.key] = _entity_hash(entity)
+                isolated[entity.key] = digest("lonely", entities[entity.key], str(entity.n_mentions))
+        ids = [identifier for community in self.relations.values() for identifier in community]
+        relations: dict[str, str] = {}
+        for start in range(0, len(ids), _ROWS_PER_READ):
+            for relation in await view.relations(ids[start : start + _ROWS_PER_READ]):
+                relations[relation.id] = _relation_hash(relation)
+        return FactHashes(entities, isolated, relations)
+
+    def clusters(self, fact_hashes: FactHashes) -> list[Cluster]:
+        """Return the communities as clusters with their input hashes."""
+        hash_by_place = dict(self.unchanged)
+        for place in reversed(range(len(self.communities))):  # children come after their parents
+            if place not in hash_by_place:
+                hash_by_place[place] = self._inputs_hash(place, fact_hashes, hash_by_place)
+        return [
+            Cluster(
+                id=self.ids[place],
+                hierarchy=Hierarchy.COMMUNITIES,
+                level=community.level,
+                parent=self.ids[community.parent] if community.parent >= 0 else "",
+                members=self.members[place],
+                n_entities=len(community.nodes),
+                inputs_hash=hash_by_place[place],
+            )
+            for place, community in enumerate(self.communities)
+        ]
+
+    def _inputs_hash(self, place: int, fact_hashes: FactHashes, hash_by_place: Mapping[int, str]) -> str:
+        ids = self.relations.get(place, ())
+        relations = [fact_hashes.relations[identifier] for identifier in ids if identifier in fact_hashes.relations]
+        entity_hashes = fact_hashes.entities if relations else fact_hashes.isolated
+        contents = [hash_by_place[child] for child in self.children.get(place, ())]
+        contents += [entity_hashes[key] for key in self.members[place] if key in entity_hashes]
+        return digest("community", *sorted(contents), *relations)
+
+
+def plan_communities(
+    graph: CommunityGraph, communities: Sequence[Community], stored: Sequence[Cluster]
+) -> CommunityPlan:
+    """Return the plan for communities of this graph; their `previous` are places in `stored`."""
+    children: dict[int, list[int]] = {}
+    for place, community in enumerate(communities):
+        if community.parent >= 0:
+            children.setdefault(community.parent, []).append(place)
+    plan = CommunityPlan(
+        communities=communities,
+        ids=_community_ids(graph.keys, communities, stored),
+        members=[
+            tuple(graph.keys[node] for node in community.nodes.tolist()) if community.is_finest else ()
+            for community in communities
+        ],
+        children=children,
+        unchanged={},
+        relations={},
+    )
+    unchanged = _unchanged_hashes(plan, stored)
+    changed = [place for place in range(len(communities)) if place not in unchanged]
+    return replace(plan, unchanged=unchanged, relations=_own_relations(graph, communities, changed))
+
+
+def _community_ids(keys: Sequence[str], communities: Sequence[Community], stored: Sequence[Cluster]) -> list[str]:
+    """Return the stored id of each kept community; the id of a new one is a digest of its entities."""
+    kept_ids = {stored[community.previous].id for community in communities if community.previous >= 0}
+    ids: list[str] = []
+    for community in communities:
+        if community.previous >= 0:
+            ids.append(stored[community.previous].id)
+            continue
+        members = [keys[node] for node in community.nodes.tolist()]
+        salt, new_id = 0, ""
+        while not new_id or new_id in kept_ids:  # a kept community may have started with the same entities
+            new_id = digest("communities", str(community.level), str(salt), *members)[:16]
+            salt += 1
+        ids.append(new_id)
+    return ids
+
+
+def _unchanged_hashes(plan: CommunityPlan, stored: Sequence[Cluster]) -> dict[int, str]:
+    """Return the stored hashes of communities with the same members or children, in which nothing changed."""
+    stored_by_id = {cluster.id: cluster for cluster in stored}
+    n_children_by_id = Counter(cluster.parent for cluster in stored)
+    unchanged: dict[int, str] = {}
+    for place in reversed(range(len(plan.communities))):
+        old, children = stored_by_id.get(plan.ids[place]), plan.children.get(place, ())
+        if old is None or not old.inputs_hash or old.members != plan.members[place]:
+            continue
+        if n_children_by_id[old.id] != len(children):
+            continue
+        if all(child in unchanged and stored_by_id[plan.ids[child]].parent == old.id for child in children):
+            unchanged[place] = old.inputs_hash
+    return unchanged
+
+
+def _own_relations(
+    graph: CommunityGraph, communities: Sequence[Community], places: Collection[int]
+) -> dict[int, list[str]]:
+    """Return the relations of these communities that are in none of their children, ordered by both ends."""
+    relations = graph.relations
+    finest = np.full(len(relations.weights), -1, dtype=np.int64)  # the finest community that holds both ends
+    for place_by_node in _place_by_node(communities, len(graph.keys)):
+        source_place = place_by_node[relations.sources]
+        is_inside = (source_place >= 0) & (source_place == place_by_node[relations.targets])
+        finest[is_inside] = source_place[is_inside]
+    is_selected = np.isin(finest, list(places))
+    columns = (column[is_selected].tolist() for column in (finest, relations.sources, relations.targets))
+    own: dict[int, list[str]] = {}
+    for place, first, second in zip(*columns, strict=True):
+        own.setdefault(place, []).append(relation_id(graph.keys[first], graph.keys[second]))
+    return own
+
+
+def _place_by_node(communities: Sequence[Community], n_nodes: int) -> list[Ints]:
+    """Return for each level the place of each node's community, [n_nodes]; -1 for none."""
+    n_levels = max((community.level for community in communities), default=-1) + 1
+    levels = [np.full(n_nodes, -1, dtype=np.int64) for _ in range(n_levels)]
+    for place, community in enumerate(communities):
+        levels[community.level][community.nodes] = place
+    return levels
+
+
+def _entity_hash(entity: Entity) -> str:
+    return digest("entity", entity.key, entity.name, entity.type, entity.description)
+
+
+def _relation_hash(relation: Relation) -> str:
+    counts = str(relation.weight), str(relation.n_mentions)
+    return digest("relation", relation.id, relation.description, *counts, *relation.keywords)
