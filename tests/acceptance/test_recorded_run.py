@@ -32,7 +32,7 @@ async def test_a_recorded_run_is_imported_whole_and_every_strategy_works_on_it(t
         await kb.refresh([each.name for each in CATALOG])
         for name, strategy in STRATEGIES.items():
             answer = await kb.query("Who leads the Paranormal Military Squad at the Dulce base?", strategy=name)
-            if strategy.looks_up:
+            if strategy.searches_index:
                 assert answer.trace.evidence.chunks or answer.trace.evidence.reports, name
         told = await kb.query("What threatens Dulce base?", strategy="community_global")
         assert {each.id for each in told.trace.evidence.reports} <= {each.id for each in clusters}

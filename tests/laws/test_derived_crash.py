@@ -100,6 +100,6 @@ async def test_the_law_fails_where_kept_replies_are_not_looked_for(
     whole, _ = undisturbed
     server.configure(script())
     await kill_and_finish(tmp_path / "sound", server, mortal, ONE_KEPT, whole)
-    monkeypatch.setattr(RelationalStore, "find", find)
+    monkeypatch.setattr(RelationalStore, "find_reply", find)
     with pytest.raises(AssertionError, match="asked for again"):
         await kill_and_finish(tmp_path / "broken", server, mortal, ONE_KEPT, whole)

@@ -153,7 +153,7 @@ async def test_the_law_fails_where_kept_replies_are_not_looked_for(
     async def find(_store: RelationalStore, _input_hash: str) -> None:
         return None
 
-    monkeypatch.setattr(RelationalStore, "find", find)
+    monkeypatch.setattr(RelationalStore, "find_reply", find)
     with pytest.raises(AssertionError, match="asked for again"):
         await kill_and_finish(tmp_path / "broken", server, mortal, ONE_KEPT, undisturbed)
 

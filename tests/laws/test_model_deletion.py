@@ -158,7 +158,7 @@ async def test_the_law_fails_where_replies_are_not_looked_for(tmp_path: Path, mo
     async def find(_store: RelationalStore, _input_hash: str) -> None:
         return None
 
-    monkeypatch.setattr(RelationalStore, "find", find)
+    monkeypatch.setattr(RelationalStore, "find_reply", find)
     assert await n_calls_to_take_back(tmp_path / "kb") > 0
 
 

@@ -58,7 +58,7 @@ async def _why_not_runnable(
     strategy: Strategy, components: Components, states: DerivationStates, *, may_make: bool
 ) -> str:
     """Return why a strategy cannot run, "" where it can; with `may_make`, what it lacks can be made first."""
-    if not strategy.looks_up and components.models.llm(Role.ANSWER) is None:
+    if not strategy.searches_index and components.models.llm(Role.ANSWER) is None:
         return "It looks nothing up, and there is no language model to answer."
     missing = () if may_make else await states.missing(strategy)
     return str(states.missing_error(strategy, missing)) if missing else ""

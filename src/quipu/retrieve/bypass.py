@@ -19,5 +19,5 @@ STRATEGY = Strategy(
     after="LightRAG (bypass)",
     when="to see what an answer owes to the index; without a language model it answers nothing",
     ranks_passages=False,
-    looks_up=False,
+    searches_index=False,
 )

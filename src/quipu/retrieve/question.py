@@ -81,7 +81,7 @@ async def understand_question(query: Query, llm: LLM | None) -> UnderstoodQuesti
     without it and a note says why.
     """
     strategy = strategy_named(query.strategy)
-    if llm is None or not strategy.looks_up:
+    if llm is None or not strategy.searches_index:
         return UnderstoodQuestion(query=query)
     rewritten = await _rewrite(query, llm)
     if not strategy.wants_keywords or query.low_level_keywords or query.high_level_keywords:

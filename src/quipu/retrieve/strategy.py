@@ -63,7 +63,7 @@ class Strategy:
     before the answer, with default options; `model_calls` says so in words where that number alone would mislead.
 
     `ranks_passages` is False where the evidence has no order of passages. `wants_keywords` says that it searches for
-    keywords of the question, which a model finds better than rules. `looks_up` is False where nothing is searched.
+    keywords of the question, which a model finds better than rules. `searches_index` is False if nothing is searched.
     """
 
     name: str
@@ -77,4 +77,4 @@ class Strategy:
     model_calls: str = ""
     ranks_passages: bool = True
     wants_keywords: bool = False
-    looks_up: bool = True
+    searches_index: bool = True

@@ -40,13 +40,13 @@ def mentions(type_by_name: Mapping[str, str]) -> list[EntityMention]:
     return [EntityMention(key=entity_key(name), surface=name, type=kind) for name, kind in type_by_name.items()]
 
 
-def material(text_by_title: Mapping[str, str], *, looks_up: bool = True) -> AnswerInput:
+def material(text_by_title: Mapping[str, str], *, searches_index: bool = True) -> AnswerInput:
     """Return what an answer over these passages is made of."""
     found = tuple(passages(text_by_title))
     return AnswerInput(
         packed=PackedEvidence(passages=found),
         mentions=(),
         source_by_document={passage.chunk.document_id: f"/{passage.chunk.document_id}" for passage in found},
-        evidence=Evidence(searches_index=looks_up),
+        evidence=Evidence(searches_index=searches_index),
         revision=7,
     )

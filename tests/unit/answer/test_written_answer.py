@@ -135,7 +135,7 @@ async def test_a_thought_that_no_tag_opened_is_left_out_of_the_answer() -> None:
 
 async def test_where_nothing_was_looked_up_the_model_is_asked_without_evidence() -> None:
     llm = Talker("She taught in New York [1].")
-    written = await write_answer(QUERY, material({}, looks_up=False), llm, ignore_text)
+    written = await write_answer(QUERY, material({}, searches_index=False), llm, ignore_text)
     assert (written.text, written.is_supported) == ("She taught in New York.", False)
     assert (written.notes, written.statements, written.citations) == ((UNSOURCED,), (), ())
     (request,) = llm.requests
@@ -145,7 +145,7 @@ async def test_where_nothing_was_looked_up_the_model_is_asked_without_evidence()
 
 async def test_what_earlier_answers_quoted_goes_with_the_facts_also_where_nothing_is_looked_up() -> None:
     llm, turns = Talker("She did."), (Turn(role="assistant", text="She taught in Brooklyn."),)
-    await write_answer(replace(QUERY, history=turns), material({}, looks_up=False), llm, ignore_text)
+    await write_answer(replace(QUERY, history=turns), material({}, searches_index=False), llm, ignore_text)
     assert llm.requests[0].lifetime == ReplyLifetime.REVISION
 
 

@@ -177,7 +177,7 @@ async def test_where_it_is_no_longer_known_what_was_imported_the_plan_says_what_
         async def find_nothing(_: ReplyCache, input_hash: str) -> str | None:
             return None
 
-        monkeypatch.setattr(type(kb._store), "find", find_nothing)
+        monkeypatch.setattr(type(kb._store), "find_reply", find_nothing)
         holds = {each.name: each.contents for each in await kb.plan(["communities"], rebuild=True)}
         assert "lost: 2 imported reports" in holds["communities"]
         report = await kb.refresh(["communities"], rebuild=True)

@@ -181,7 +181,7 @@ async def test_every_strategy_runs_on_an_imported_graph(tmp_path: Path) -> None:
         for name, strategy in STRATEGIES.items():
             answer = await kb.query("Who studied Linear B at Brooklyn College?", strategy=name)
             evidence = answer.trace.evidence
-            if strategy.looks_up:
+            if strategy.searches_index:
                 assert evidence.chunks or evidence.reports, name
 
 

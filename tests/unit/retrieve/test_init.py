@@ -33,7 +33,7 @@ def test_the_strategies_that_search_the_graph_want_keywords() -> None:
 
 
 def test_only_bypass_looks_nothing_up_and_only_one_more_ranks_no_passages() -> None:
-    assert [s.name for s in STRATEGIES.values() if not s.looks_up] == ["bypass"]
+    assert [s.name for s in STRATEGIES.values() if not s.searches_index] == ["bypass"]
     assert [s.name for s in STRATEGIES.values() if not s.ranks_passages] == ["bypass", "community_global"]
 
 
