@@ -283,7 +283,7 @@ class Seeded:
         ),
         Seeded(Meter, "_count_interrupted", lambda *_: NOTHING, BROKEN_REPLY),
         Seeded(ReplyAssembler, "finish", FinishReason.STOP, BROKEN_REPLY),
-        Seeded(RelationalStore, "retry", lambda *_: asyncio.sleep(0), LOST_GLEANING),
+        Seeded(RelationalStore, "retry_jobs", lambda *_: asyncio.sleep(0), LOST_GLEANING),
     ],
     ids=["replies are not kept", "tokens", "broken calls", "a broken reply is taken for a whole one", "retry"],
 )
