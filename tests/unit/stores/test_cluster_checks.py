@@ -14,13 +14,13 @@ from tests.unit.stores.opening import fill, open_index
 @pytest.mark.parametrize(
     ("damage", "finding"),
     [
-        ("UPDATE cluster SET n_entities = 5 WHERE id = 'part'", "cluster part: kept 5 entities, but there are 2"),
-        ("UPDATE cluster SET parent = 99 WHERE id = 'part'", "cluster part: what holds it is not there"),
-        ("DELETE FROM entity WHERE key = 'geneva'", "one of them is not there"),
+        ("UPDATE cluster SET n_entities = 5 WHERE id = 'part'", "cluster part: stored 5 entities, but there are 2"),
+        ("UPDATE cluster SET parent = 99 WHERE id = 'part'", "cluster part: its parent does not exist"),
+        ("DELETE FROM entity WHERE key = 'geneva'", "one of them does not exist"),
         ("INSERT INTO membership SELECT entity, 2 FROM membership LIMIT 1", "it is in two communities clusters"),
-        ("UPDATE report SET rid = 77", "report 77: its cluster is not there"),
-        ("UPDATE report SET chunks = '[\"gone\"]'", "the chunk gone it rests on is not there"),
-        ("UPDATE report SET summary = 'Another.'", "its vector is that of another text"),
+        ("UPDATE report SET rid = 77", "report 77: its cluster does not exist"),
+        ("UPDATE report SET chunks = '[\"gone\"]'", "its source chunk gone does not exist"),
+        ("UPDATE report SET summary = 'Another.'", "its vector is for another text"),
     ],
 )
 async def test_damage_is_found(database: Path, damage: str, finding: str) -> None:

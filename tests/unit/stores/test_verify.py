@@ -43,7 +43,7 @@ _FAULTS: dict[str, tuple[str, str]] = {
     "a counted keyword": ("UPDATE relation_keyword SET n = 5 WHERE keyword = 'town'", "relation_keyword 'town'"),
     "a link's count": ("UPDATE link SET n = n + 1 WHERE chunk = (SELECT max(rid) FROM chunk)", "links"),
     "a link gone": ("DELETE FROM link WHERE chunk = (SELECT max(rid) FROM chunk)", "links"),
-    "a link of no chunk": ("INSERT INTO link SELECT min(rid), 99, 1 FROM name", "no such chunk"),
+    "a link of no chunk": ("INSERT INTO link SELECT min(rid), 99, 1 FROM name", "the chunk does not exist"),
     "a name's uses": ("UPDATE name SET n = n + 1 WHERE key = 'WHO'", "name 'WHO'"),
     "a name's anchor": ("UPDATE name SET anchor = 'bern' WHERE key = 'geneva'", "name 'geneva'"),
     "a name gone": ("DELETE FROM name WHERE key = 'geneva'", "name 'geneva'"),
@@ -131,14 +131,14 @@ async def test_a_claim_about_an_entity_that_is_not_there_is_found(database: Path
     with closing(sqlite3.connect(database)) as connection, connection:
         connection.execute(f"UPDATE claim_mention SET {column} = 99")
     async with open_index(database) as store:
-        assert await store.verify() == ["claim 0 of chunk row 1: an entity of its is not there"]
+        assert await store.verify() == ["claim 0 of chunk row 1: one of its entities does not exist"]
 
 
 @pytest.mark.parametrize(
     ("statement", "words"),
     [
         ("INSERT INTO reply_document VALUES ('gone', 'x', 0)", "reply x: it is kept for the document 'gone'"),
-        ("INSERT INTO reply_source VALUES ('x', 'y')", "reply x: it was made from a reply that is not there"),
+        ("INSERT INTO reply_source VALUES ('x', 'y')", "reply x: it was made from a reply that does not exist"),
     ],
 )
 async def test_a_reply_that_nothing_needs_is_found(database: Path, statement: str, words: str) -> None:
@@ -196,16 +196,16 @@ async def test_building_full_text_anew_cures_full_text_names_and_links(database:
 
 _LIKENESS_FAULTS = {
     "a name gone": ("DELETE FROM entity_name WHERE rid = 1", "entity row 1: it has no row for its name"),
-    "a name too many": ("INSERT INTO entity_name VALUES (99, 'x', 0, 0)", "name of entity row 99: nobody"),
-    "names nobody keeps": ("DELETE FROM derivation WHERE name = 'names'", "nobody has or keeps it"),
-    "a cosine": ("UPDATE synonym SET similarity = similarity + 1", "synonyms of rows 1 and 2: kept"),
+    "a name too many": ("INSERT INTO entity_name VALUES (99, 'x', 0, 0)", "name of entity row 99: it should not"),
+    "names nobody keeps": ("DELETE FROM derivation WHERE name = 'names'", "it should not exist"),
+    "a cosine": ("UPDATE synonym SET similarity = similarity + 1", "synonyms of rows 1 and 2: stored"),
     "a synonym of nothing": ("UPDATE synonym SET second = 99", "has no vector"),
-    "a sentence of no chunk": ("UPDATE sentence SET chunk = 99 WHERE ordinal = 1", "its chunk is not there"),
-    "synonyms nobody keeps": ("DELETE FROM derivation WHERE name = 'synonyms'", "synonyms: there are some"),
-    "sentences nobody keeps": ("DELETE FROM derivation WHERE name = 'sentences'", "sentences: there are some"),
-    "a chunk's sentences": ("DELETE FROM sentence", "it is taken for divided"),
+    "a sentence of no chunk": ("UPDATE sentence SET chunk = 99 WHERE ordinal = 1", "its chunk does not exist"),
+    "synonyms nobody keeps": ("DELETE FROM derivation WHERE name = 'synonyms'", "synonyms: some exist"),
+    "sentences nobody keeps": ("DELETE FROM derivation WHERE name = 'sentences'", "sentences: some exist"),
+    "a chunk's sentences": ("DELETE FROM sentence", "it counts as split"),
     "a sentence gone": ("DELETE FROM sentence WHERE ordinal = 0", "sentence 1 of chunk row"),
-    "a sentence over another": ("UPDATE sentence SET start_char = 0 WHERE ordinal = 1", "its place is not behind"),
+    "a sentence over another": ("UPDATE sentence SET start_char = 0 WHERE ordinal = 1", "its place is not after"),
 }
 
 

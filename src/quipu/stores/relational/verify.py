@@ -1,11 +1,13 @@
-"""Verify: compute every fold, link and index again from the facts, by the plainest means, and compare."""
+"""Verification: every fold, link and index is computed again from the facts, by the simplest means, and compared."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
 from sqlalchemy import Connection, func, select
 
+from quipu.model.derivation import NAMES, SENTENCES, SYNONYMS
 from quipu.model.document import DocumentStatus
 from quipu.model.fold import (
     descriptions_hash,
@@ -18,7 +20,7 @@ from quipu.model.fold import (
 )
 from quipu.model.summary import SummaryTargetKind
 from quipu.ports.store import VectorSpace
-from quipu.stores.relational import cluster_checks, cluster_writes, likeness_checks, replies, summaries
+from quipu.stores.relational import change_log, chunks, cluster_writes, replies, summaries
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.backend import Backend
 from quipu.stores.relational.documents import metadata_rows
@@ -31,21 +33,22 @@ from quipu.text.names import anchor, capital_terms, count_occurrences, is_linkab
 from quipu.text.words import Analyzer, split_words
 
 MAX_EXAMPLES = 20
+_MILLIONTHS = 1_000_000
 
 
 def differences(connection: Connection, backend: Backend, analyzer: Analyzer) -> list[str]:
-    """Return what differs from a computation from the facts, in words; at most MAX_EXAMPLES of each kind."""
-    found = backend.damage(connection)
-    folds = (_entities, _relations, _summaries, _counts)
-    derived = (cluster_checks.differences, cluster_writes.relation_differences, likeness_checks.differences)
-    for check in (*folds, _chunks, _mentions, _metadata, _vectors, _names, _replies, *derived):
-        found += _first(check(connection))
-    found += _first(_text(connection, backend, analyzer))
-    return found
+    """Return the differences from a computation from the facts as messages, at most MAX_EXAMPLES of each kind."""
+    messages = backend.damage(connection)
+    folds = (_entities, _relations, _summaries, _value_counts)
+    facts = (_chunks, _mentions, _metadata, _vectors, _names, _replies)
+    derivations = (_clusters, _reports, cluster_writes.relation_differences, _entity_names, _synonyms, _sentences)
+    for check in (*folds, *facts, *derivations):
+        messages += _first(check(connection))
+    return messages + _first(_text(connection, backend, analyzer))
 
 
-def _first(differences: Iterator[str]) -> list[str]:
-    listed = list(differences)
+def _first(messages: Iterator[str]) -> list[str]:
+    listed = list(messages)
     extra = [f"… and {len(listed) - MAX_EXAMPLES} more of this kind"] if len(listed) > MAX_EXAMPLES else []
     return listed[:MAX_EXAMPLES] + extra
 
@@ -55,32 +58,32 @@ def _entities(connection: Connection) -> Iterator[str]:
     for row in connection.execute(select(s.entity_mention)):
         mentions.setdefault(row.entity, []).append(row)
     degree = Counter[int]()
-    for source, target in connection.execute(select(s.relation.c.source, s.relation.c.target)):
-        degree.update((source, target))
-    kept_summaries = _summaries_of(connection, SummaryTargetKind.ENTITY)
-    expected = {rid: _folded_entity(said, degree[rid], kept_summaries.get(rid)) for rid, said in mentions.items()}
-    kept: dict[int, tuple[object, ...]] = {}
+    for ends in connection.execute(select(s.relation.c.source, s.relation.c.target)):
+        degree.update(ends)
+    summary = _summary_by_owner(connection, SummaryTargetKind.ENTITY)
+    expected = {rid: _fold_entity(rows, degree[rid], summary.get(rid)) for rid, rows in mentions.items()}
+    stored: dict[int, tuple[object, ...]] = {}
     keys: dict[int, str] = {}
     for row in connection.execute(select(s.entity)):
         keys[row.rid] = row.key
         described = row.description, row.described_by
-        kept[row.rid] = (row.name, row.type, *described, row.n_mentions, row.n_chunks, row.degree)
-    yield from _compare("entity", keys, expected, kept)
+        stored[row.rid] = (row.name, row.type, *described, row.n_mentions, row.n_chunks, row.degree)
+    yield from _compare("entity", keys, expected, stored)
 
 
-def _folded_entity(mentions: list[Any], degree: int, summary: tuple[str, str] | None) -> tuple[object, ...]:
+def _fold_entity(mentions: list[Any], degree: int, summary: tuple[str, str] | None) -> tuple[object, ...]:
     return (
         display_name(Counter(m.surface for m in mentions)),
         most_common_type(Counter(m.type for m in mentions)),
-        *_described(mentions, summary),
+        *_describe(mentions, summary),
         len(mentions),
         len({m.chunk for m in mentions}),
         degree,
     )
 
 
-def _described(mentions: list[Any], summary: tuple[str, str] | None) -> tuple[str, int]:
-    """Return the description these mentions give, with their summary where it is of all they say, and what it is."""
+def _describe(mentions: list[Any], summary: tuple[str, str] | None) -> tuple[str, int]:
+    """Return the description that these mentions give, or their summary if it is current, and where it comes from."""
     ordered = distinct_descriptions([(m.description_order, m.description) for m in mentions])
     inputs_hash, text = summary or ("", "")
     if needs_summary(ordered) and inputs_hash == descriptions_hash(ordered):
@@ -88,96 +91,51 @@ def _described(mentions: list[Any], summary: tuple[str, str] | None) -> tuple[st
     return join_descriptions(ordered), s.WAITING if needs_summary(ordered) else s.JOINED
 
 
-def _summaries_of(connection: Connection, kind: SummaryTargetKind) -> dict[int, tuple[str, str]]:
+def _summary_by_owner(connection: Connection, kind: SummaryTargetKind) -> dict[int, tuple[str, str]]:
     rows = connection.execute(select(s.summary).where(s.summary.c.kind == kind.value))
     return {row.owner: (row.inputs_hash, row.text) for row in rows}
-
-
-def _summaries(connection: Connection) -> Iterator[str]:
-    """Look for summaries of descriptions that are others now, or of what is not there."""
-    for kind in SummaryTargetKind:
-        kept = _summaries_of(connection, kind)
-        hashes = summaries.input_hashes(connection, kind, sorted(kept))
-        for rid, (inputs_hash, _) in sorted(kept.items()):
-            if rid not in hashes:
-                yield f"summary of {kind} row {rid}: nothing is described"
-            elif hashes[rid] != inputs_hash:
-                yield f"summary of {kind} row {rid}: it was made of other descriptions"
 
 
 def _relations(connection: Connection) -> Iterator[str]:
     mentions: dict[int, list[Any]] = {}
     for row in connection.execute(select(s.relation_mention)):
         mentions.setdefault(row.relation, []).append(row)
+    summary = _summary_by_owner(connection, SummaryTargetKind.RELATION)
     expected: dict[int, tuple[object, ...]] = {}
-    kept_summaries = _summaries_of(connection, SummaryTargetKind.RELATION)
-    for rid, said in mentions.items():
-        keywords = Counter(word for m in said for word in texts_from_json(m.keywords))
-        expected[rid] = (
-            top_keywords(keywords),
-            *_described(said, kept_summaries.get(rid)),
-            sum(m.weight for m in said),
-            len(said),
-            len({m.chunk for m in said}),
-        )
-    kept = {
-        row.rid: (
-            texts_from_json(row.keywords),
-            row.description,
-            row.described_by,
-            row.weight,
-            row.n_mentions,
-            row.n_chunks,
-        )
-        for row in connection.execute(select(s.relation))
-    }
-    yield from _compare("relation", {rid: str(rid) for rid in kept}, expected, kept)
+    for rid, rows in mentions.items():
+        keywords = top_keywords(Counter(word for m in rows for word in texts_from_json(m.keywords)))
+        counts = sum(m.weight for m in rows), len(rows), len({m.chunk for m in rows})
+        expected[rid] = (keywords, *_describe(rows, summary.get(rid)), *counts)
+    stored: dict[int, tuple[object, ...]] = {}
+    for row in connection.execute(select(s.relation)):
+        described = texts_from_json(row.keywords), row.description, row.described_by
+        stored[row.rid] = (*described, row.weight, row.n_mentions, row.n_chunks)
+    yield from _compare("relation", {rid: str(rid) for rid in stored}, expected, stored)
 
 
 def _compare(
-    kind: str, names: Mapping[int, str], expected: Mapping[int, object], kept: Mapping[int, object]
+    kind: str, names: Mapping[int, str], expected: Mapping[int, object], stored: Mapping[int, object]
 ) -> Iterator[str]:
-    for rid in sorted(expected.keys() | kept.keys()):
-        if expected.get(rid) != kept.get(rid):
-            yield f"{kind} {names.get(rid, rid)!r}: kept {kept.get(rid)}, but the mentions give {expected.get(rid)}"
+    for rid in sorted(expected.keys() | stored.keys()):
+        if expected.get(rid) != stored.get(rid):
+            name = names.get(rid, rid)
+            yield f"{kind} {name!r}: stored {stored.get(rid)}, but the mentions give {expected.get(rid)}"
 
 
-def _chunks(connection: Connection) -> Iterator[str]:
-    """Compare each document's status, and its chunks' places and spans, with the chunks themselves."""
-    c = s.chunk.c
-    chunks: dict[int, list[Any]] = {}
-    for row in connection.execute(select(c.id, c.document, c.ordinal, c.text, c.start_char, c.end_char, c.error)):
-        chunks.setdefault(row.document, []).append(row)
-        if row.end_char - row.start_char != len(row.text):
-            span = format_count(row.end_char - row.start_char, "character")
-            yield f"chunk {row.id}: its span has {span}, its text {len(row.text)}"
-    for document in connection.execute(select(s.document.c.rid, s.document.c.id, s.document.c.status)):
-        of_document = chunks.pop(document.rid, [])
-        if sorted(row.ordinal for row in of_document) != list(range(len(of_document))):
-            yield f"document {document.id!r}: the ordinals of its chunks do not count from 0"
-        status = DocumentStatus.PARTIAL if any(row.error for row in of_document) else DocumentStatus.READY
-        if document.status != status:
-            yield f"document {document.id!r}: its status is {document.status}, but its chunks make it {status}"
-    yield from (f"chunk {row.id}: its document is not live" for rows in chunks.values() for row in rows)
+def _summaries(connection: Connection) -> Iterator[str]:
+    """Find summaries of changed descriptions, and of entities and relations that do not exist."""
+    for kind in SummaryTargetKind:
+        summary = _summary_by_owner(connection, kind)
+        hashes = summaries.input_hashes(connection, kind, sorted(summary))
+        for rid, (inputs_hash, _) in sorted(summary.items()):
+            if rid not in hashes:
+                yield f"summary of {kind} row {rid}: nothing is described"
+            elif hashes[rid] != inputs_hash:
+                yield f"summary of {kind} row {rid}: it was made from other descriptions"
 
 
-def _mentions(connection: Connection) -> Iterator[str]:
-    """Look for mentions outside their chunk's text, and for aliases and claims of entities that are not there."""
-    m, c, a, k = s.entity_mention.c, s.chunk.c, s.alias_mention.c, s.claim_mention.c
-    outside = select(c.id, m.ordinal).join(s.chunk, c.rid == m.chunk)
-    outside = outside.where((m.start_char < 0) | (m.end_char < m.start_char) | (m.end_char > func.length(c.text)))
-    for row in connection.execute(outside.order_by(c.id, m.ordinal)):
-        yield f"chunk {row.id}: the span of mention {row.ordinal} is outside its text"
-    known = select(s.entity.c.rid)
-    lost = select(a.alias).where(a.entity.not_in(known)).order_by(a.alias)
-    yield from (f"alias {alias!r}: its entity is not there" for alias in connection.execute(lost).scalars())
-    claimed = select(k.chunk, k.ordinal).where(k.entity.not_in(known) | k.object.not_in(known))
-    for row in connection.execute(claimed.order_by(k.chunk, k.ordinal)):
-        yield f"claim {row.ordinal} of chunk row {row.chunk}: an entity of its is not there"
-
-
-def _counts(connection: Connection) -> Iterator[str]:
-    """Compare the format_count surfaces, types and keywords, which the next fold will build on."""
+def _value_counts(connection: Connection) -> Iterator[str]:
+    """Compare the counts of surfaces, types and keywords, on which the next fold builds."""
     m, r = s.entity_mention.c, s.relation_mention.c
     mentions = connection.execute(select(m.entity, m.surface, m.type)).all()
     keywords: Counter[tuple[int, str]] = Counter()
@@ -188,76 +146,90 @@ def _counts(connection: Connection) -> Iterator[str]:
         (s.entity_type, Counter((row.entity, row.type) for row in mentions)),
         (s.relation_keyword, keywords),
     ):
-        kept = {(row[0], row[1]): row[2] for row in connection.execute(select(table))}
-        for owner, value in sorted(expected.keys() | kept.keys()):
-            if expected[owner, value] != kept.get((owner, value), 0):
-                yield (
-                    f"{table.name} {value!r} of row {owner}: kept {kept.get((owner, value), 0)}, "
-                    f"but the mentions give {expected[owner, value]}"
-                )
+        stored = Counter({(row[0], row[1]): row[2] for row in connection.execute(select(table))})
+        for key in sorted(expected.keys() | stored.keys()):
+            if expected[key] != stored[key]:
+                label = f"{table.name} {key[1]!r} of row {key[0]}"
+                yield f"{label}: stored {stored[key]}, but the mentions give {expected[key]}"
+
+
+def _chunks(connection: Connection) -> Iterator[str]:
+    """Compare each document's status, and its chunks' places and spans, with the chunks themselves."""
+    c, d = s.chunk.c, s.document.c
+    by_document: dict[int, list[Any]] = {}
+    for row in connection.execute(select(c.id, c.document, c.ordinal, c.text, c.start_char, c.end_char, c.error)):
+        by_document.setdefault(row.document, []).append(row)
+        if row.end_char - row.start_char != len(row.text):
+            span = format_count(row.end_char - row.start_char, "character")
+            yield f"chunk {row.id}: its span has {span}, its text {len(row.text)}"
+    for document in connection.execute(select(d.rid, d.id, d.status)):
+        rows = by_document.pop(document.rid, [])
+        if sorted(row.ordinal for row in rows) != list(range(len(rows))):
+            yield f"document {document.id!r}: the ordinals of its chunks do not count from 0"
+        status = DocumentStatus.PARTIAL if any(row.error for row in rows) else DocumentStatus.READY
+        if document.status != status:
+            yield f"document {document.id!r}: its status is {document.status}, but its chunks make it {status}"
+    yield from (f"chunk {row.id}: its document is not live" for rows in by_document.values() for row in rows)
+
+
+def _mentions(connection: Connection) -> Iterator[str]:
+    """Find mentions outside the text of their chunk, and aliases and claims of entities that do not exist."""
+    m, c, a, k = s.entity_mention.c, s.chunk.c, s.alias_mention.c, s.claim_mention.c
+    outside = select(c.id, m.ordinal).join(s.chunk, c.rid == m.chunk)
+    outside = outside.where((m.start_char < 0) | (m.end_char < m.start_char) | (m.end_char > func.length(c.text)))
+    for row in connection.execute(outside.order_by(c.id, m.ordinal)):
+        yield f"chunk {row.id}: the span of mention {row.ordinal} is outside its text"
+    entities = select(s.entity.c.rid)
+    aliases = select(a.alias).where(a.entity.not_in(entities)).order_by(a.alias)
+    yield from (f"alias {alias!r}: its entity does not exist" for alias in connection.execute(aliases).scalars())
+    claims = select(k.chunk, k.ordinal).where(k.entity.not_in(entities) | k.object.not_in(entities))
+    for row in connection.execute(claims.order_by(k.chunk, k.ordinal)):
+        yield f"claim {row.ordinal} of chunk row {row.chunk}: one of its entities does not exist"
 
 
 def _metadata(connection: Connection) -> Iterator[str]:
-    kept: dict[int, list[tuple[object, ...]]] = {}
+    stored: dict[int, list[tuple[object, ...]]] = {}
     for row in connection.execute(select(s.metadata_value)):
-        kept.setdefault(row.document, []).append((row.field, row.ordinal, row.text, row.number))
+        stored.setdefault(row.document, []).append((row.field, row.ordinal, row.text, row.number))
     for row in connection.execute(select(s.document.c.rid, s.document.c.id, s.document.c.metadata)):
-        expected = metadata_rows(row.rid, metadata_from_json(row.metadata))
-        values = sorted((each["field"], each["ordinal"], each["text"], each["number"]) for each in expected)
-        if sorted(kept.pop(row.rid, [])) != values:
-            yield f"document {row.id!r}: the metadata that filters compare are not its metadata"
-    yield from (f"metadata of document row {rid}: there is no such document" for rid in sorted(kept))
+        rows = metadata_rows(row.rid, metadata_from_json(row.metadata))
+        expected = sorted((value["field"], value["ordinal"], value["text"], value["number"]) for value in rows)
+        if sorted(stored.pop(row.rid, [])) != expected:
+            yield f"document {row.id!r}: the metadata that filters compare differ from its metadata"
+    yield from (f"metadata of document row {rid}: the document does not exist" for rid in sorted(stored))
 
 
 def _vectors(connection: Connection) -> Iterator[str]:
-    owned: dict[str, VectorSpace] = {}
+    space_by_hash: dict[str, VectorSpace] = {}
     for space, table in OWNERS.items():
-        rids = connection.execute(select(table.c.rid)).scalars().all()
-        texts = dict(owner_hashes(connection, space, rids))
+        hashes = owner_hashes(connection, space, connection.execute(select(table.c.rid)).scalars().all())
         for rid, text_hash in connection.execute(select(table.c.rid, table.c.vector_hash)):
-            owned[text_hash] = space
-            if text_hash != texts.get(rid):
-                yield f"{space} row {rid}: its vector is that of another text"
+            space_by_hash[text_hash] = space
+            if text_hash != hashes.get(rid):
+                yield f"{space} row {rid}: its vector is for another text"
     v, t = s.vector.c, s.vector_todo.c
+    owned = space_by_hash.keys()
     for model in connection.execute(select(s.model)).all():
-        kept = set(connection.execute(select(v.text_hash).where(v.model == model.rid)).scalars())
-        waiting = set(connection.execute(select(t.text_hash).where(t.model == model.rid)).scalars())
-        yield from (
-            f"vector {text_hash}: nothing has this text" for text_hash in sorted((kept | waiting) - owned.keys())
-        )
-        yield from (
-            f"vector {text_hash}: missing and not queued" for text_hash in sorted(owned.keys() - kept - waiting)
-        )
-        yield from (f"vector {text_hash}: there, yet queued" for text_hash in sorted(kept & waiting))
+        stored = set(connection.execute(select(v.text_hash).where(v.model == model.rid)).scalars())
+        queued = set(connection.execute(select(t.text_hash).where(t.model == model.rid)).scalars())
+        yield from (f"vector {text_hash}: nothing has this text" for text_hash in sorted((stored | queued) - owned))
+        yield from (f"vector {text_hash}: missing and not queued" for text_hash in sorted(owned - stored - queued))
+        yield from (f"vector {text_hash}: it exists, but is queued" for text_hash in sorted(stored & queued))
         for text_hash, space in connection.execute(select(v.text_hash, v.space).where(v.model == model.rid)):
-            if owned.get(text_hash, space) != space:
-                yield f"vector {text_hash}: it is kept in the space {space}, but its text is of {owned[text_hash]}"
+            if (expected := space_by_hash.get(text_hash, space)) != space:
+                yield f"vector {text_hash}: it is in the space {space}, but its text is in {expected}"
         n_bytes = 2 * model.dimension
         damaged = select(v.text_hash).where(v.model == model.rid, func.length(v.data) != n_bytes)
         for text_hash in connection.execute(damaged.order_by(v.text_hash)).scalars():
             yield f"vector {text_hash}: it does not have {n_bytes} bytes"
 
 
-def _replies(connection: Connection) -> Iterator[str]:
-    hashes = connection.execute(select(s.reply.c.input_hash).order_by(s.reply.c.input_hash)).scalars().all()
-    for block in blocks(hashes):
-        readable = replies.read(connection, block)
-        yield from (f"reply {input_hash}: it cannot be read" for input_hash in block if input_hash not in readable)
-    u, f = s.reply_document.c, s.reply_source.c
-    known = select(s.document.c.id).union(select(s.job.c.document))
-    for row in connection.execute(select(u.document, u.input_hash).where(u.document.not_in(known)).order_by(*u)):
-        yield f"reply {row.input_hash}: it is kept for the document {row.document!r}, which is not there"
-    made = select(f.input_hash).where(f.source.not_in(select(s.reply.c.input_hash))).order_by(f.input_hash)
-    for input_hash in connection.execute(made).scalars():
-        yield f"reply {input_hash}: it was made from a reply that is not there"
-
-
 def _names(connection: Connection) -> Iterator[str]:
     expected = {key: (n, anchor(name_forms(key))) for key, n in _name_uses(connection).items()}
-    kept = {row.key: (row.n, row.anchor) for row in connection.execute(select(s.name))}
-    for key in sorted(expected.keys() | kept.keys()):
-        if expected.get(key) != kept.get(key):
-            yield f"name {key!r}: kept {kept.get(key)}, but entities and aliases give {expected.get(key)}"
+    stored = {row.key: (row.n, row.anchor) for row in connection.execute(select(s.name))}
+    for key in sorted(expected.keys() | stored.keys()):
+        if expected.get(key) != stored.get(key):
+            yield f"name {key!r}: stored {stored.get(key)}, but entities and aliases give {expected.get(key)}"
 
 
 def _name_uses(connection: Connection) -> dict[str, int]:
@@ -266,15 +238,29 @@ def _name_uses(connection: Connection) -> dict[str, int]:
     return {key: n for key, n in uses.items() if is_linkable(key)}
 
 
+def _replies(connection: Connection) -> Iterator[str]:
+    hashes = connection.execute(select(s.reply.c.input_hash).order_by(s.reply.c.input_hash)).scalars().all()
+    for block in blocks(hashes):
+        readable = replies.read(connection, block)
+        yield from (f"reply {input_hash}: it cannot be read" for input_hash in block if input_hash not in readable)
+    d, f = s.reply_document.c, s.reply_source.c
+    documents = select(s.document.c.id).union(select(s.job.c.document))
+    for row in connection.execute(select(d.document, d.input_hash).where(d.document.not_in(documents)).order_by(*d)):
+        yield f"reply {row.input_hash}: it is kept for the document {row.document!r}, which does not exist"
+    lost = select(f.input_hash).where(f.source.not_in(select(s.reply.c.input_hash))).order_by(f.input_hash)
+    for input_hash in connection.execute(lost).scalars():
+        yield f"reply {input_hash}: it was made from a reply that does not exist"
+
+
 def _text(connection: Connection, backend: Backend, analyzer: Analyzer) -> Iterator[str]:
-    """Compare links and full text with what the chunks' words give."""
-    by_anchor: dict[str, list[str]] = {}
+    """Compare links and full text with the words of the chunks."""
+    keys_by_anchor: dict[str, list[str]] = {}
     for key in sorted(_name_uses(connection)):
-        by_anchor.setdefault(anchor(name_forms(key)), []).append(key)
-    kept_links: dict[int, dict[str, int]] = {}
+        keys_by_anchor.setdefault(anchor(name_forms(key)), []).append(key)
+    stored_links: dict[int, dict[str, int]] = {}
     n, k = s.name.c, s.link.c
     for row in connection.execute(select(k.chunk, n.key, k.n).join_from(s.link, s.name, k.name == n.rid)):
-        kept_links.setdefault(row.chunk, {})[row.key] = row.n
+        stored_links.setdefault(row.chunk, {})[row.key] = row.n
     terms, capitals = Counter[str](), Counter[str]()
     id_by_rid = {row.rid: row.id for row in connection.execute(select(s.chunk.c.rid, s.chunk.c.id))}
     for rids in blocks(sorted(id_by_rid)):
@@ -282,13 +268,92 @@ def _text(connection: Connection, backend: Backend, analyzer: Analyzer) -> Itera
             words = split_words(chunk.text)
             terms.update(set(index_terms(chunk, words, analyzer)))
             capitals.update(set(capital_terms(words)))
-            if count_occurrences(words, by_anchor) != kept_links.pop(chunk.rid, {}):
-                yield f"chunk {id_by_rid[chunk.rid]}: its links are not what its words give"
-    yield from (f"links of chunk row {rid}: there is no such chunk" for rid in sorted(kept_links))
-    for kind, expected, kept in zip(
-        ("term", "capital"), (terms, capitals), backend.check_text(connection), strict=True
-    ):
-        for term in sorted(expected.keys() | kept.keys()):
-            if expected[term] != kept.get(term, 0):
-                chunks = format_count(expected[term], "chunk")
-                yield f"full text: {kind} {term!r} is in {chunks}, indexed in {kept.get(term, 0):,}"
+            if count_occurrences(words, keys_by_anchor) != stored_links.pop(chunk.rid, {}):
+                yield f"chunk {id_by_rid[chunk.rid]}: its links differ from the names in its words"
+    yield from (f"links of chunk row {rid}: the chunk does not exist" for rid in sorted(stored_links))
+    indexed_terms, indexed_capitals = backend.check_text(connection)
+    for kind, expected, indexed in (("term", terms, indexed_terms), ("capital", capitals, indexed_capitals)):
+        for term in sorted(expected.keys() | indexed.keys()):
+            if expected[term] != indexed.get(term, 0):
+                n_chunks = format_count(expected[term], "chunk")
+                yield f"full text: {kind} {term!r} is in {n_chunks}, indexed in {indexed.get(term, 0):,}"
+
+
+def _clusters(connection: Connection) -> Iterator[str]:
+    """Check that members and parents of clusters exist, and that entities are counted right."""
+    clusters = {row.rid: row for row in connection.execute(select(s.cluster).order_by(s.cluster.c.rid))}
+    entities = set(connection.execute(select(s.entity.c.rid)).scalars())
+    sizes, members = Counter[int](), set[tuple[int, str]]()
+    for entity, rid in connection.execute(select(s.membership).order_by(*s.membership.c)):
+        if rid not in clusters or entity not in entities:
+            yield f"membership of entity row {entity} in cluster row {rid}: one of them does not exist"
+            continue
+        hierarchy = clusters[rid].hierarchy
+        if (entity, hierarchy) in members:
+            yield f"entity row {entity}: it is in two {hierarchy} clusters"
+        members.add((entity, hierarchy))
+        ancestor = rid
+        while ancestor in clusters:
+            sizes[ancestor] += 1
+            ancestor = clusters[ancestor].parent
+    for rid, row in clusters.items():
+        parent = clusters.get(row.parent)
+        if row.parent is not None and (parent is None or parent.hierarchy != row.hierarchy):
+            yield f"cluster {row.id}: its parent does not exist"
+        if row.n_entities != sizes[rid]:
+            yield f"cluster {row.id}: stored {format_count(row.n_entities, 'entity')}, but there are {sizes[rid]}"
+
+
+def _reports(connection: Connection) -> Iterator[str]:
+    clusters = set(connection.execute(select(s.cluster.c.rid)).scalars())
+    chunk_ids = set(connection.execute(select(s.chunk.c.id)).scalars())
+    for row in connection.execute(select(s.report.c.rid, s.report.c.chunks).order_by(s.report.c.rid)):
+        if row.rid not in clusters:
+            yield f"report {row.rid}: its cluster does not exist"
+        for missing in sorted(set(texts_from_json(row.chunks)) - chunk_ids):
+            yield f"report {row.rid}: its source chunk {missing} does not exist"
+
+
+def _entity_names(connection: Connection) -> Iterator[str]:
+    """Check that each entity has a row for its name exactly while names are kept."""
+    expected = set(connection.execute(select(s.entity.c.rid)).scalars())
+    if not change_log.is_derived(connection, NAMES):
+        expected = set()
+    stored = set(connection.execute(select(s.entity_name.c.rid)).scalars())
+    yield from (f"entity row {rid}: it has no row for its name" for rid in sorted(expected - stored))
+    yield from (f"name of entity row {rid}: it should not exist" for rid in sorted(stored - expected))
+
+
+def _synonyms(connection: Connection) -> Iterator[str]:
+    """Compare the stored cosines with those of the vectors of both names."""
+    if not change_log.is_derived(connection, SYNONYMS) and connection.execute(select(s.synonym).limit(1)).first():
+        yield "synonyms: some exist, but they are not kept"
+    p, n, v, m = s.synonym.c, s.entity_name.c, s.vector.c, s.model.c
+    live = select(m.rid).where(m.state == "live").scalar_subquery()
+    query = select(n.rid, v.data).join_from(s.entity_name, s.vector, (v.text_hash == n.vector_hash) & (v.model == live))
+    vectors = {rid: np.frombuffer(packed, "<f2").astype(np.float64) for rid, packed in connection.execute(query)}
+    for first, second, stored in connection.execute(select(s.synonym).order_by(p.first, p.second)):
+        if first not in vectors or second not in vectors:
+            yield f"synonyms of rows {first} and {second}: the name of one of them has no vector"
+            continue
+        cosine = min(round(float(vectors[first] @ vectors[second]) * _MILLIONTHS), _MILLIONTHS)
+        if cosine != stored:
+            yield f"synonyms of rows {first} and {second}: stored {stored}, but their names give {cosine}"
+
+
+def _sentences(connection: Connection) -> Iterator[str]:
+    if not change_log.is_derived(connection, SENTENCES) and connection.execute(select(s.sentence).limit(1)).first():
+        yield "sentences: some exist, but they are not kept"
+    yield from (f"chunk row {rid}: it counts as split, but is not" for rid in chunks.wrongly_split(connection))
+    e, c = s.sentence.c, s.chunk.c
+    text_by_chunk: dict[int, str] = dict(map(tuple, connection.execute(select(c.rid, c.text))))
+    chunk, ordinal, end = -1, -1, 0
+    for row in connection.execute(select(s.sentence).order_by(e.chunk, e.ordinal)):
+        if row.chunk not in text_by_chunk:
+            yield f"sentence row {row.rid}: its chunk does not exist"
+            continue
+        ordinal, end = (ordinal + 1, end) if row.chunk == chunk else (0, 0)
+        chunk = row.chunk
+        if row.ordinal != ordinal or not end <= row.start_char < row.end_char <= len(text_by_chunk[chunk]):
+            yield f"sentence {row.ordinal} of chunk row {row.chunk}: its place is not after the previous sentence"
+        end = row.end_char
