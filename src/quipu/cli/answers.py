@@ -24,19 +24,19 @@ _UNSUPPORTED = "†"  # behind a sentence that no passage it cites supports
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class AnsweredQuestion:
     """A question and an answer for each strategy."""
 
     question: str
     answers: tuple[Answer, ...]
 
 
-def render_answers(console: Console, asked: Asked, *, has_trace: bool = False) -> None:
+def render_answers(console: Console, question: AnsweredQuestion, *, has_trace: bool = False) -> None:
     """Draw the answers, side by side where the terminal is wide enough, then the trace of each if asked."""
-    console.print(styled(asked.question, "bold"))
-    render_panels(console, [panel_of(answer, _title(answer)) for answer in asked.answers])
+    console.print(styled(question.question, "bold"))
+    render_panels(console, [panel_of(answer, _title(answer)) for answer in question.answers])
     if has_trace:
-        for answer in asked.answers:
+        for answer in question.answers:
             _render_trace(console, answer.trace)
             _render_costs(console, answer.usage)
 
@@ -54,10 +54,10 @@ def render_panels(console: Console, panels: Sequence[Panel]) -> None:
             console.print(panel)
 
 
-def render_raw(console: Console, asked: Asked, *, is_prompt: bool) -> None:
+def render_raw(console: Console, question: AnsweredQuestion, *, is_prompt: bool) -> None:
     """Print contexts or prompts as they are, for pipes; several are told apart by a heading."""
-    for answer in asked.answers:
-        if len(asked.answers) > 1:
+    for answer in question.answers:
+        if len(question.answers) > 1:
             console.print(styled(f"# {answer.trace.strategy}", "bold"))
         console.print(styled(answer.prompt if is_prompt else answer.context), soft_wrap=True)
 
@@ -132,9 +132,9 @@ def _render_trace(console: Console, trace: Trace) -> None:
     for section in ("chunks", "entities", "relations", "claims", "reports"):
         _render_hits(console, section, getattr(trace.evidence, section))
     for dropped in trace.dropped:
-        shown = ", ".join(clean(each) for each in dropped.ids[:_MAX_HITS])
+        ids = ", ".join(clean(hit_id) for hit_id in dropped.ids[:_MAX_HITS])
         what = format_count(len(dropped.ids), _noun(dropped.section))
-        console.print(f"dropped {what} over the budget of {format_count(dropped.budget, 'token')}: {shown}")
+        console.print(f"dropped {what} over the budget of {format_count(dropped.budget, 'token')}: {ids}")
     for note in (*trace.evidence.notes, *trace.notes):
         console.print(styled(f"note: {note}"))
     for stale in trace.stale:
@@ -155,8 +155,8 @@ def _render_seeds(console: Console, evidence: Evidence) -> None:
         return
     seeds = table("seed", "by", "led to", title="Seeds")
     for seed in evidence.seeds:
-        found = ", ".join(f"{clean(each.id)} {each.score:.3f}" for each in seed.matches[:_MAX_HITS])
-        seeds.add_row(styled(seed.text), seed.kind, styled(found or "nothing"))
+        matches = ", ".join(f"{clean(match.id)} {match.score:.3f}" for match in seed.matches[:_MAX_HITS])
+        seeds.add_row(styled(seed.text), seed.kind, styled(matches or "nothing"))
     console.print(seeds)
 
 

@@ -1,4 +1,4 @@
-"""The command line itself: which commands there are, and what becomes of errors."""
+"""The command line: its commands, and how errors are reported."""
 
 import gc
 import io
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn, cast
 
 import click
 
-from quipu.cli.errors import report
+from quipu.cli.errors import report_error
 from quipu.cli.options import QuipuGroup
 
 if TYPE_CHECKING:
@@ -23,34 +23,34 @@ COMMANDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
         "Everyday": {
             "add": "Add files, folders or text to the index.",
-            "import": "Add documents with a graph another system made.",
+            "import": "Add documents with a graph that another system extracted.",
             "ask": "Answer a question, with citations.",
-            "compare": "Ask the same by several strategies, side by side.",
-            "explain": "Show why a passage is there: the way from the question to it.",
+            "compare": "Ask several strategies the same question, side by side.",
+            "explain": "Show why a passage is among the evidence for a question.",
             "search": "Find passages and entities by their words.",
             "show": "Show a document, chunk, entity, relation or report.",
             "docs": "List the documents of the index.",
-            "remove": "Remove documents and all they said.",
-            "status": "Show what the index holds and what waits.",
-            "usage": "Show what models were asked, and what it cost.",
+            "remove": "Remove documents and everything that only they said.",
+            "status": "Show what the index contains, what is queued and what is stale.",
+            "usage": "Show the calls, tokens and cost of models.",
         },
         "Unfinished work": {
-            "resume": "Finish what was stopped or killed.",
+            "resume": "Finish work that was stopped or killed.",
             "retry": "Try failed documents again.",
-            "cancel": "Drop waiting work; live documents stay.",
+            "cancel": "Drop queued work; live documents stay.",
         },
         "The index": {
-            "verify": "Recompute every derivation and compare.",
+            "verify": "Recompute every derivation and compare it with the index.",
             "dump": "Print the canonical state as JSON lines.",
-            "refresh": "Bring up to date what is derived, or make more of it.",
-            "reembed": "Compute every vector again, beside the old.",
-            "tune": "Work out from a sample how your documents should be read.",
-            "purge": "Drop replies nothing needs, and what a re-embedding left.",
+            "refresh": "Bring derivations up to date, or compute one on demand.",
+            "reembed": "Compute every vector again with the current embedder.",
+            "tune": "Suggest an ontology for your documents from a sample.",
+            "purge": "Drop cached replies and vectors that nothing needs.",
         },
         "About Quipu": {
             "demo": "Index a small corpus and ask six questions.",
-            "strategies": "List the ways to retrieve.",
-            "config": "Show each setting and where it came from.",
+            "strategies": "List the retrieval strategies.",
+            "config": "Show each setting and its origin.",
             "doctor": "Check that everything works here.",
         },
     }
@@ -100,7 +100,7 @@ def load_command(name: str) -> click.Command:
 )
 def cli() -> None:
     """Quipu reads documents once, keeps what they say as a graph with the proof of every fact, and answers
-    questions over it with citations. It needs no key, no server and no download."""
+    questions with citations. It needs no key, no server and no download."""
 
 
 def run(arguments: Sequence[str], opener: "Opener | None" = None) -> int:
@@ -111,23 +111,25 @@ def run(arguments: Sequence[str], opener: "Opener | None" = None) -> int:
     try:
         code = cli.main(list(arguments), prog_name="quipu", standalone_mode=False, obj=opener)
     except Exception as error:
-        return report(error, as_json=as_json, is_verbose=is_verbose)
+        return report_error(error, as_json=as_json, is_verbose=is_verbose)
     return code if isinstance(code, int) else 0
 
 
 def main() -> NoReturn:
     """Run the command line of this process.
 
-    Until the engine is there, only modules are made, and no garbage: looking for some takes a tenth of the start.
+    Garbage collection is off until the engine is open: start-up creates no garbage, and looking for it takes a tenth
+    of the time.
     """
     gc.disable()
     sys.exit(run(sys.argv[1:]))
 
 
 def _prepare_streams(as_json: bool) -> None:
-    """Make sure that no character of a document can stop the output: what the terminal cannot show is escaped.
+    """Escape the characters that the terminal cannot show, so that no document can stop the output.
 
-    A stream that the caller has closed leads nowhere, instead of into the next file that is opened.
+    A stream that the caller has closed is replaced by the null device; otherwise output would go into the next file
+    that is opened.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:

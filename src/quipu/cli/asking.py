@@ -1,4 +1,4 @@
-"""The options of every command that asks the index a question, and the query they make."""
+"""The options of every command that asks a question, and the query they make."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,11 +19,11 @@ Command = Callable[..., int | None]
 Option = Callable[[Command], Command]
 
 
-def options(*given: Option) -> Option:
-    """Return decorators as one, in the order of the help page."""
+def options(*decorators: Option) -> Option:
+    """Combine decorators, in the order of the help page."""
 
     def decorate(function: Command) -> Command:
-        for option in reversed(given):
+        for option in reversed(decorators):
             function = option(function)
         return function
 
@@ -31,49 +31,51 @@ def options(*given: Option) -> Option:
 
 
 search_options = options(
-    click.option("--top-k", metavar="N", help="Most entities or relations searched; many strategies take fewer."),
-    click.option("--chunk-top-k", metavar="N", help="Passages kept."),
-    click.option("--min-similarity", metavar="X", help="Least cosine of a vector hit."),
+    click.option("--top-k", metavar="N", help="Maximum entities or relations searched; many strategies take fewer."),
+    click.option("--chunk-top-k", metavar="N", help="Maximum passages."),
+    click.option("--min-similarity", metavar="X", help="Minimum cosine of a vector match."),
     click.option(
         "--related-chunks",
         metavar="N",
-        help="Passages that local, global, hybrid and mix take for each entity or relation.",
+        help="Passages for each entity or relation, in local, global, hybrid and mix.",
     ),
-    click.option("--community-level", metavar="N", help="Finest level of communities whose reports are read."),
+    click.option("--community-level", metavar="N", help="Finest community level whose reports are read."),
     click.option(
-        "--dynamic-selection", is_flag=True, default=None, help="Let a model choose the reports of community_global."
+        "--dynamic-selection", is_flag=True, default=None, help="Let a model select the reports of community_global."
     ),
-    click.option("--drift-follow-ups", metavar="N", help="Most questions that a round of drift follows up."),
-    click.option("--from-aggregates", is_flag=True, default=None, help="Let lca begin with aggregates, too."),
-    click.option("--entity-weight", metavar="X", help="Weight in mix of what entities lead to; 0 leaves it out."),
-    click.option("--relation-weight", metavar="X", help="Weight in mix of what relations lead to."),
-    click.option("--vector-weight", metavar="X", help="Weight in mix of the nearest passages."),
-    click.option("--auto-refresh", is_flag=True, default=None, help="Make first what a strategy needs and lacks."),
+    click.option("--drift-follow-ups", metavar="N", help="Maximum follow-up questions in a round of drift."),
+    click.option("--from-aggregates", is_flag=True, default=None, help="Let lca use aggregates as seeds, too."),
+    click.option("--entity-weight", metavar="X", help="Weight of entities in mix; 0 leaves them out."),
+    click.option("--relation-weight", metavar="X", help="Weight of relations in mix."),
+    click.option("--vector-weight", metavar="X", help="Weight of the nearest passages by vector in mix."),
+    click.option(
+        "--auto-refresh", is_flag=True, default=None, help="First compute the derivations that the strategy needs."
+    ),
 )
 
 context_options = options(
-    click.option("--entity-tokens", metavar="N", help="Most tokens of entities in the context."),
-    click.option("--relation-tokens", metavar="N", help="Most tokens of relations and claims in the context."),
-    click.option("--report-tokens", metavar="N", help="Most tokens of reports, where passages stand beside them."),
-    click.option("--total-tokens", metavar="N", help="Most tokens of prompt and context together."),
+    click.option("--entity-tokens", metavar="N", help="Maximum tokens of entities in the context."),
+    click.option("--relation-tokens", metavar="N", help="Maximum tokens of relations and claims in the context."),
+    click.option("--report-tokens", metavar="N", help="Maximum tokens of reports beside passages."),
+    click.option("--total-tokens", metavar="N", help="Maximum tokens of prompt and context together."),
 )
 
 keyword_options = options(
-    click.option("--keyword", "keywords", multiple=True, help="A thing the question is about; replaces those found."),
-    click.option("--theme", "themes", multiple=True, help="A theme of the question; replaces those found in it."),
+    click.option("--keyword", "keywords", multiple=True, help="A name in the question; replaces the detected ones."),
+    click.option("--theme", "themes", multiple=True, help="A theme of the question; replaces the detected ones."),
 )
 
 _filter_options = options(
     click.option("--doc", "documents", multiple=True, metavar="ID", help="Only these documents; ids or patterns."),
     click.option("--exclude", multiple=True, metavar="ID", help="Not these documents; ids or patterns."),
     click.option("--where", "conditions", multiple=True, metavar="COND", help='On metadata, as in "year >= 1500".'),
-    click.option("--after", default="", metavar="DATE", help="Only documents with this date or a later one."),
-    click.option("--before", default="", metavar="DATE", help="Only documents with this date or an earlier one."),
+    click.option("--after", default="", metavar="DATE", help="Only documents of this date or later."),
+    click.option("--before", default="", metavar="DATE", help="Only documents of this date or earlier."),
 )
 
 
 def filter_options(function: Command) -> Command:
-    """Give a command the options of a filter, and what they make of it as `allowed`."""
+    """Add the options of a filter to a command, which gets the filter as `allowed`."""
 
     @wraps(function)
     def filtered(
@@ -95,12 +97,12 @@ def filter_options(function: Command) -> Command:
 def parse_query(
     settings: "Settings", question: str, *, keywords: tuple[str, ...], themes: tuple[str, ...], allowed: Filter
 ) -> Query:
-    """Return the query that settings and options make of a question."""
+    """Return the query for a question, from the settings and the options."""
     return replace(settings.query(question), filter=allowed, low_level_keywords=keywords, high_level_keywords=themes)
 
 
 async def prepared(engine: "Quipu", query: Query) -> Query:
-    """Return the query when what its strategy needs is there: where that may be made first, its progress is shown."""
+    """Return the query once the strategy's derivations exist; with auto_refresh, compute them and show the progress."""
     if query.auto_refresh:
         with progress() as on_event:
             await engine.prepare(query, on_event)

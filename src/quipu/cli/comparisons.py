@@ -28,45 +28,45 @@ _COUNTS: dict[str, Callable[[StrategyResult], int]] = {
 }
 
 
-def render_comparison(console: Console, found: Comparison) -> None:
+def render_comparison(console: Console, comparison: Comparison) -> None:
     """Draw the figures, the overlap, what was found first, and the answers, equal ones once."""
-    console.print(styled(found.question, "bold"))
+    console.print(styled(comparison.question, "bold"))
     console.print()
-    print_wide(console, [row.strategy for row in found.results], _figures(found), heading="strategy")
-    if not any(row.n_calls for row in found.results):
+    print_wide(console, [row.strategy for row in comparison.results], _figures(comparison), heading="strategy")
+    if not any(row.n_calls for row in comparison.results):
         console.print(styled("No language model was asked.", "dim"))
-    for row in found.results:
+    for row in comparison.results:
         if row.error:
             console.print(styled(f"{row.strategy}: {row.error}", "yellow"))
-    for name, why in found.skipped:
+    for name, why in comparison.skipped:
         console.print(styled(f"not asked: {name}. {why}", "dim"))
-    if found.overlaps:
+    if comparison.overlaps:
         console.print()
         console.print(styled("Passages shared, of those either found (1.00: the same)", "italic"))
-        print_wide(console, *_overlaps(found))
-    answered = [row for row in found.results if row.answer is not None]
+        print_wide(console, *_overlaps(comparison))
+    answered = [row for row in comparison.results if row.answer is not None]
     render_evidence(console, answered)
     render_answers(console, answered)
 
 
-def _figures(found: Comparison) -> list[Column]:
-    rows = found.results
+def _figures(comparison: Comparison) -> list[Column]:
+    rows = comparison.results
     columns = [
-        _numbers(name, found, partial(_number, of))
+        _numbers(name, comparison, partial(_number, of))
         for name, of in _COUNTS.items()
         if name in _ALWAYS or any(map(of, rows))
     ]
     if any(map(_cost, rows)):
-        columns.append(_numbers("money", found, lambda row: money(_cost(row))))
-    columns.append(_numbers("ms", found, lambda row: f"{row.ms:,.0f}"))
+        columns.append(_numbers("money", comparison, lambda row: money(_cost(row))))
+    columns.append(_numbers("ms", comparison, lambda row: f"{row.ms:,.0f}"))
     generators = tuple(map(_generator, rows))
-    if len({each.plain for each in generators}) > 1:
+    if len({cell.plain for cell in generators}) > 1:
         columns.append(Column("answer by", generators, is_right=False))
     return columns
 
 
-def _numbers(heading: str, found: Comparison, cell: Callable[[StrategyResult], str]) -> Column:
-    return Column(heading, tuple(Text(cell(row) if row.answer else "–") for row in found.results))
+def _numbers(heading: str, comparison: Comparison, cell: Callable[[StrategyResult], str]) -> Column:
+    return Column(heading, tuple(Text(cell(row) if row.answer else "–") for row in comparison.results))
 
 
 def _number(of: Callable[[StrategyResult], int], row: StrategyResult) -> str:
@@ -74,7 +74,7 @@ def _number(of: Callable[[StrategyResult], int], row: StrategyResult) -> str:
 
 
 def _cost(row: StrategyResult) -> int:
-    return sum(each.cost for each in row.answer.usage) if row.answer else 0
+    return sum(usage.cost for usage in row.answer.usage) if row.answer else 0
 
 
 def _generator(row: StrategyResult) -> Text:
@@ -83,10 +83,10 @@ def _generator(row: StrategyResult) -> Text:
     return styled(f"{row.answer.generator}{'' if row.answer.is_supported else ', unsupported'}")
 
 
-def _overlaps(found: Comparison) -> tuple[list[str], list[Column]]:
+def _overlaps(comparison: Comparison) -> tuple[list[str], list[Column]]:
     """Return the rows and columns of what two strategies share: passages in both of those in either."""
-    names = list(dict.fromkeys(name for each in found.overlaps for name in (each.first, each.second)))
-    jaccard = {(each.first, each.second): f"{each.jaccard:.2f}" for each in found.overlaps}
+    names = list(dict.fromkeys(name for overlap in comparison.overlaps for name in (overlap.first, overlap.second)))
+    jaccard = {(overlap.first, overlap.second): f"{overlap.jaccard:.2f}" for overlap in comparison.overlaps}
     columns = [
         Column(second, tuple(Text(jaccard.get((first, second), "")) for first in names[:-1])) for second in names[1:]
     ]
@@ -124,9 +124,9 @@ def _source(citation: Citation) -> Hashable:
 def _words(answer: Answer) -> Iterator[Hashable]:
     """Yield the text of an answer in pieces, what is cited in place of its numbers; quotes are left as they are."""
     sources: dict[int, set[Hashable]] = defaultdict(set)
-    for each in answer.citations:
-        sources[each.number].add(_source(each))
-    quotes = sorted({each.quote for each in answer.citations if each.quote}, key=len, reverse=True)
+    for citation in answer.citations:
+        sources[citation.number].add(_source(citation))
+    quotes = sorted({citation.quote for citation in answer.citations if citation.quote}, key=len, reverse=True)
     end = 0
     for match in re.finditer("|".join((*map(re.escape, quotes), _MARKS)), answer.text):
         if match["marks"]:
@@ -140,7 +140,7 @@ def _cited(marks: str, sources: Mapping[int, set[Hashable]]) -> Iterator[Hashabl
     """Yield the marks that cite nothing as they are, then all that the others cite, in whatever order."""
     cited: set[Hashable] = set()
     for mark in re.findall(_MARK, marks):
-        numbers = {int(each) for each in re.findall(r"\d+", mark)}
+        numbers = {int(digits) for digits in re.findall(r"\d+", mark)}
         if numbers <= sources.keys():
             cited.update(*(sources[number] for number in numbers))
         else:
@@ -176,18 +176,18 @@ def _print_ranks(console: Console, rows: Sequence[StrategyResult]) -> None:
     chunks = {chunk.id: chunk for row in rows for chunk in row.chunks[:_SHOWN]}
 
     def order(chunk: str) -> tuple[int, int, str]:
-        found = [ranked[chunk] for ranked in ranks.values() if chunk in ranked]
-        return -len(found), sum(found), chunk
+        ranked_chunks = [ranked[chunk] for ranked in ranks.values() if chunk in ranked]
+        return -len(ranked_chunks), sum(ranked_chunks), chunk
 
     ordered = sorted(chunks, key=order)
-    shown = ordered[:_MAX_ROWS]
-    if not shown:
+    first = ordered[:_MAX_ROWS]
+    if not first:
         return
     console.print()
     console.print(styled("Passages found first, with the rank each strategy gives them", "italic"))
-    ids = Column("chunk", tuple(styled(chunk, "dim") for chunk in shown), is_right=False)
-    columns = [Column(name, tuple(_rank(ranked.get(chunk)) for chunk in shown)) for name, ranked in ranks.items()]
-    print_wide(console, [_title(chunks[chunk]) for chunk in shown], [ids, *columns], heading="passage")
+    ids = Column("chunk", tuple(styled(chunk, "dim") for chunk in first), is_right=False)
+    columns = [Column(name, tuple(_rank(ranked.get(chunk)) for chunk in first)) for name, ranked in ranks.items()]
+    print_wide(console, [_title(chunks[chunk]) for chunk in first], [ids, *columns], heading="passage")
     if len(ordered) > _MAX_ROWS:
         console.print(
             styled(f"… and {format_count(len(ordered) - _MAX_ROWS, 'more passage')}; --json shows all.", "dim")
@@ -208,12 +208,12 @@ def _report(report: tuple[str, str]) -> str:
 
 
 def _print_firsts(
-    console: Console, heading: str, rows: Sequence[StrategyResult], told: Callable[[StrategyResult], str]
+    console: Console, heading: str, rows: Sequence[StrategyResult], render: Callable[[StrategyResult], str]
 ) -> None:
     """Print a line for each text that `told` gives, with the strategies it is given for; "" has none."""
     names_by_text: dict[str, list[str]] = {}
     for row in rows:
-        if text := told(row):
+        if text := render(row):
             names_by_text.setdefault(text, []).append(row.strategy)
     if not names_by_text:
         return

@@ -38,14 +38,14 @@ def parse_metadata(pairs: tuple[str, ...]) -> Metadata:
 
 def parse_condition(text: str) -> Condition:
     """Return the condition written as `region=Asia`, `year >= 1500`, `topic ~ road`, `language in en,ru`."""
-    found = _CONDITION.fullmatch(text)
-    word = found and (found["sign"] or found["word"])
-    if not found or not word or not (found["value"] or word == "exists"):
+    match = _CONDITION.fullmatch(text)
+    word = match and (match["sign"] or match["word"])
+    if not match or not word or not (match["value"] or word == "exists"):
         raise click.UsageError(
             f"--where {text!r} is not a condition: write field, comparison, value, as in region=Asia."
             " Comparisons: = != < <= > >= ~ (contains) in exists."
         )
-    return Condition(field=found["field"], operator=_COMPARISONS[word], value=found["value"])
+    return Condition(field=match["field"], operator=_COMPARISONS[word], value=match["value"])
 
 
 def parse_date(text: str) -> str:
@@ -90,11 +90,11 @@ def text_or_file(ctx: click.Context, parameter: click.Parameter, value: str) -> 
 def read_text(file: Path) -> str:
     """Return the text of a file. Raises OSError; ValueError with the reason where it is too long or no text."""
     with file.open("rb") as opened:
-        data = opened.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
+        content = opened.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
         raise ValueError(f"it holds more than {MAX_BYTES:,} bytes")
     try:
-        return data.decode()
+        return content.decode()
     except UnicodeDecodeError:
         raise ValueError("it is not UTF-8 text") from None
 

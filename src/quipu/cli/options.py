@@ -22,8 +22,8 @@ class Shared:
 
 def shared() -> Shared:
     """Return the shared options of the command that is running."""
-    given = click.get_current_context().meta
-    return Shared(index=given.get(_META + "index"), as_json=given.get(_META + "json", False))
+    meta = click.get_current_context().meta
+    return Shared(index=meta.get(_META + "index"), as_json=meta.get(_META + "json", False))
 
 
 class QuipuCommand(click.Command):

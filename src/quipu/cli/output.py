@@ -70,10 +70,10 @@ def named(name: str, style: str = "") -> Text:
 
 def table(*columns: str, right: Iterable[str] = (), title: str = "") -> Table:
     """Return an empty table; the columns named in `right` hold numbers. Cells wrap, so that ids can be copied whole."""
-    made = Table(box=SIMPLE_HEAD, title=title or None, title_justify="left", pad_edge=False, show_edge=False)
+    listing = Table(box=SIMPLE_HEAD, title=title or None, title_justify="left", pad_edge=False, show_edge=False)
     for name in columns:
-        made.add_column(name, justify="right" if name in right else "left", overflow="fold")
-    return made
+        listing.add_column(name, justify="right" if name in right else "left", overflow="fold")
+    return listing
 
 
 def _console(*, is_stderr: bool) -> Console:
@@ -119,12 +119,13 @@ def print_wide(console: Console, rows: Sequence[str], columns: Sequence[Column],
 
 
 def _print_part(console: Console, names: Column, part: Sequence[Column]) -> None:
-    shown = (names, *part)
-    listing = table(*(each.heading for each in shown), right=[each.heading for each in part if each.is_right])
-    fits = sum(each.width + _GAP for each in shown) - _GAP <= console.width
-    for column in listing.columns:
-        column.no_wrap = fits
-    for cells in zip(*(each.cells for each in shown), strict=True):
+    columns = (names, *part)
+    right = [column.heading for column in part if column.is_right]
+    listing = table(*(column.heading for column in columns), right=right)
+    fits = sum(column.width + _GAP for column in columns) - _GAP <= console.width
+    for table_column in listing.columns:
+        table_column.no_wrap = fits
+    for cells in zip(*(column.cells for column in columns), strict=True):
         if any(cell.plain for cell in cells[1:]):
             listing.add_row(*cells)
     console.print(listing)
@@ -181,5 +182,5 @@ ALL_WORK = "all work"
 def work_in_words(work: Sequence[str]) -> str:
     """Return the names of pieces of work with commas between, or that it is all a language model is used for."""
     if set(work) >= {role.value for role in Role}:
-        return ", ".join([ALL_WORK, *(each for each in work if each not in list(Role))])
+        return ", ".join([ALL_WORK, *(name for name in work if name not in list(Role))])
     return ", ".join(work)

@@ -30,7 +30,7 @@ _MAX_DETAIL_CELLS = 40
 
 
 class _RateColumn(ProgressColumn):
-    """Units finished a second."""
+    """Units finished per second."""
 
     def render(self, task: Task) -> Text:
         """Draw the rate of one stage."""
@@ -40,7 +40,7 @@ class _RateColumn(ProgressColumn):
 
 @contextmanager
 def progress(*, is_quiet: bool = False) -> Iterator[Callable[[event.Event], None]]:
-    """Yield a sink for events that draws a bar for each stage; it draws nothing in a pipe, with --json or if quiet."""
+    """Yield an event sink that draws a bar for each stage; in a pipe, with --json or if quiet, it draws nothing."""
     console = stderr()
     if is_quiet or shared().as_json or not console.is_terminal:
         yield lambda _event: None
@@ -60,10 +60,10 @@ def progress(*, is_quiet: bool = False) -> Iterator[Callable[[event.Event], None
 
 
 class _Bars:
-    """One bar a stage, added when the stage is first heard of.
+    """One bar for each stage, added at the first event of the stage.
 
-    Documents that are done make a bar of their own, with as many as were read or are waiting for its total: the one
-    that tells how long the whole work will take.
+    Finished documents have a bar of their own. Its total is the number of documents read or queued, so it shows how
+    long the whole work will take.
     """
 
     def __init__(self, bars: Progress) -> None:
@@ -71,16 +71,19 @@ class _Bars:
         self._task_by_stage: dict[str, TaskID] = {}
         self._n_documents: int | None = None
 
-    def update(self, told: event.Event) -> None:
-        """Draw what an event tells."""
-        if isinstance(told, event.DocumentDone):
+    def update(self, progress_event: event.Event) -> None:
+        """Draw an event."""
+        if isinstance(progress_event, event.DocumentDone):
             self._bars.advance(self._task(_DOCUMENTS, self._n_documents))
             return
-        if told.stage == _READ:
-            self._n_documents = told.n_total
-        detail = one_line(told.detail, _MAX_DETAIL_CELLS)
+        if progress_event.stage == _READ:
+            self._n_documents = progress_event.n_total
+        detail = one_line(progress_event.detail, _MAX_DETAIL_CELLS)
         self._bars.update(
-            self._task(told.stage, told.n_total), completed=told.n_done, total=told.n_total, detail=detail
+            self._task(progress_event.stage, progress_event.n_total),
+            completed=progress_event.n_done,
+            total=progress_event.n_total,
+            detail=detail,
         )
 
     def _task(self, stage: str, total: int | None) -> TaskID:
@@ -92,40 +95,40 @@ class _Bars:
 Watcher = Callable[[str, str], None]
 
 _FRAME = 4  # columns of a panel that are not text
-_BESIDE = 6  # lines of the screen that are left free
+_FREE_LINES = 6  # of the screen
 _MIN_LINES = 3
 _PER_SECOND = 8
 
 
 @contextmanager
 def watching(console: Console, clock: Callable[[], float] = time.monotonic) -> Iterator[Watcher | None]:
-    """Yield what is told the strategy and the next piece of its answer; None where there is no terminal to show it on.
+    """Yield a function that takes the strategy and the next piece of its answer; None where there is no terminal.
 
-    What was shown is taken away at the end: the whole answer is printed in its place.
+    The text is removed at the end, because the whole answer is printed in its place.
     """
     if not console.is_terminal or console.is_dumb_terminal:
         yield None
         return
-    draft = _Draft(clock)
+    draft = _LiveAnswer(clock)
     with Live(draft, console=console, transient=True, refresh_per_second=_PER_SECOND):
         yield draft.add
 
 
-class _Draft:
-    """As much of the end of an answer as fits on the screen, and how long it has taken."""
+class _LiveAnswer:
+    """The last lines of an answer that fit on the screen, and the time it has taken."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._strategy, self._text = "", ""
-        self._clock, self._begun = clock, clock()
+        self._clock, self._started = clock, clock()
 
     def add(self, strategy: str, text: str) -> None:
-        """Take the next piece; with another strategy a new answer begins."""
+        """Add the next piece; another strategy starts a new answer."""
         if strategy != self._strategy:
-            self._strategy, self._text, self._begun = strategy, "", self._clock()
+            self._strategy, self._text, self._started = strategy, "", self._clock()
         self._text += text
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         lines = styled(self._text or "…").wrap(console, max(options.max_width - _FRAME, 1))
-        shown = Text("\n").join(lines[-max(console.height - _BESIDE, _MIN_LINES) :])
-        title = f"{self._strategy} · {self._clock() - self._begun:.0f} s".removeprefix(" · ")
-        yield Panel(shown, title=styled(title, "dim"), title_align="left", box=ROUNDED, border_style="dim")
+        last_lines = Text("\n").join(lines[-max(console.height - _FREE_LINES, _MIN_LINES) :])
+        title = f"{self._strategy} · {self._clock() - self._started:.0f} s".removeprefix(" · ")
+        yield Panel(last_lines, title=styled(title, "dim"), title_align="left", box=ROUNDED, border_style="dim")

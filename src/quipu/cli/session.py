@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import click
 
-from quipu.cli.errors import Stopped
+from quipu.cli.errors import WorkStopped
 from quipu.cli.options import shared
 from quipu.text.formatting import format_count
 
@@ -80,16 +80,16 @@ def _opener() -> Opener:
     return open_engine
 
 
-async def _stopped(engine: "Quipu") -> Stopped:
+async def _stopped(engine: "Quipu") -> WorkStopped:
     """Say what is saved and how to go on."""
     status = await engine.status()
     n_waiting = waiting(status)
     message = f"Stopped. {format_count(status.n_documents, 'document')} in the index, {n_waiting:,} waiting."
     if n_waiting:
-        return Stopped(message, remedy=f"Continue with `{command_line('resume')}`.")
+        return WorkStopped(message, remedy=f"Continue with `{command_line('resume')}`.")
     if status.stale:
-        return Stopped(message, remedy=f"What was made is kept. Continue with `{command_line('refresh')}`.")
-    return Stopped(message, remedy="Nothing is lost.")
+        return WorkStopped(message, remedy=f"What was made is kept. Continue with `{command_line('refresh')}`.")
+    return WorkStopped(message, remedy="Nothing is lost.")
 
 
 def waiting(status: "IndexStatus") -> int:

@@ -5,7 +5,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from quipu.cli.answers import Asked, render_answers
+from quipu.cli.answers import AnsweredQuestion, render_answers
 from quipu.model.answer import Answer, Citation, Statement
 from quipu.model.chat import TokenCount
 from quipu.model.evidence import Evidence, Trace
@@ -29,7 +29,7 @@ ROW = UsageRow(day="2026-01-02", stage=Stage.ANSWER, model="m", n_calls=1, token
 def _drawn(answer: Answer, *, is_styled: bool = False) -> str:
     out = StringIO()
     console = Console(file=out, width=120, force_terminal=is_styled, color_system="standard" if is_styled else None)
-    render_answers(console, Asked(question="Who?", answers=(answer,)))
+    render_answers(console, AnsweredQuestion(question="Who?", answers=(answer,)))
     return out.getvalue()
 
 

@@ -104,11 +104,11 @@ def test_standard_input_that_is_not_utf8_is_refused_with_a_remedy(cli: Cli, monk
     [
         ((), "Say what to add"),
         (("none.md",), "There is no file or folder 'none.md'"),
-        (("-", "a.md"), "added alone"),
+        (("-", "a.md"), "cannot be combined with other paths"),
         (("--text", " "), "The text is empty"),
         (("a.md", "--root", "none"), "'none' does not exist"),
         (("a.md", "--text", "x"), "Say what to add"),
-        ((".", "--id", "x"), "name one document"),
+        ((".", "--id", "x"), "are for one document"),
         (("--text", "x", "--meta", "novalue"), "not key=value"),
     ],
 )
@@ -326,7 +326,7 @@ def test_a_pattern_that_matches_nothing_is_told_with_the_nearest_ids(cli: Cli, e
 def test_names_or_all_but_not_both(cli: Cli, words: tuple[str, ...]) -> None:
     ran = cli(*words)
     assert ran.code == 2
-    assert "Name documents, or say --all." in ran.err
+    assert "Name documents, or use --all." in ran.err
 
 
 def test_cancel_all_leaves_live_documents_alone(cli: Cli, engine: FakeEngine) -> None:

@@ -88,7 +88,7 @@ def test_of_what_was_not_begun_only_the_cause_is_told(cli: Cli, engine: FakeEngi
 
 
 def test_a_plan_is_a_table_of_costs(cli: Cli, engine: FakeEngine) -> None:
-    assert cli("refresh", "--dry-run").out == "Everything that is kept is up to date.\n"
+    assert cli("refresh", "--dry-run").out == "Everything is up to date.\n"
     engine.planned = STATES[1:]
     out = " ".join(cli("refresh", "--dry-run").out.split())
     assert "stale, 3 to do" in out
@@ -103,7 +103,7 @@ def test_a_plan_to_rebuild_says_what_is_made_anew_and_that_known_replies_cost_no
     out = " ".join(cli("refresh", "--rebuild", "--dry-run").out.split())
     assert "vectors fresh, to be rebuilt" in out
     assert "reports stale, to be rebuilt" in out
-    assert "about this: replies that are known from before, and vectors of texts that stay, cost nothing again" in out
+    assert "about this much. Cached replies, and vectors of unchanged texts, cost nothing again" in out
     assert "communities that come out otherwise, and facts that have changed, may take more" in out
     assert "at most" not in out
     assert "Nothing was changed." in out
@@ -111,7 +111,7 @@ def test_a_plan_to_rebuild_says_what_is_made_anew_and_that_known_replies_cost_no
 
 
 def test_what_is_dropped_is_told(cli: Cli) -> None:
-    assert cli("refresh", "--drop", "reports").out == "reports: kept no longer.\n"
+    assert cli("refresh", "--drop", "reports").out == "reports: dropped.\n"
     assert cli("refresh", "--drop", "reports", "--json").json == {"dropped": ["reports"]}
 
 

@@ -89,7 +89,7 @@ def test_a_sample_is_handed_over_and_goes_with_a_dry_run_only(cli: Cli, engine: 
     assert engine.calls[0][2] == 7
     ran = cli("add", "--text", "Hello", "--sample", "7")
     assert ran.code == 2
-    assert "--sample goes with --dry-run" in ran.err
+    assert "--sample needs --dry-run" in ran.err
 
 
 WITH_WORDS = (("add", "--text", "x"), ("ask", "Who?"), ("remove", "a"), ("compare", "Who?"), ("explain", "Who?"))

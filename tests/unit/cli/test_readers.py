@@ -20,8 +20,8 @@ def test_add_says_what_was_left_as_it_was_read(cli: Cli, engine: FakeEngine) -> 
     engine.added = AddResult(n_unchanged=60, n_other_extractor=60, other_extractors=(MODEL,), extractor=RULES)
     said = _said(cli("--index", "kb", "add", "--text", "x").out)
     assert "0 documents added, 0 updated, 60 unchanged." in said
-    assert f"60 of them were read by {MODEL}; `quipu --index kb add --reread` reads them again by" in said
-    assert f"what is current setting: {RULES}." in said
+    assert f"60 of them were read by {MODEL}; `quipu --index kb add --reread` reads them again with" in said
+    assert f"the current settings: {RULES}." in said
     told = cli("add", "--text", "x", "--json").json
     assert (told["n_other_extractor"], told["other_extractors"]) == (60, [MODEL])
 

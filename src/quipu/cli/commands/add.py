@@ -47,10 +47,16 @@ class _Request:
 _ESCAPES = {"\\n": "\n", "\\t": "\t", "\\f": "\f", "\\\\": "\\"}
 _OPTIONS = (
     click.option("--chunker", "method", type=click.Choice(list(TAKES)), help="How to cut these documents."),
-    click.option("--chunk-tokens", "max_tokens", type=int, metavar="N", help="Most tokens a chunk."),
-    click.option("--chunk-overlap", "overlap", type=int, metavar="N", help="Tokens repeated of the chunk before."),
-    click.option("--chunk-separator", "separator", metavar="TEXT", help=r"Text to cut at; \n ends a line, \f a page."),
-    click.option("--chunk-percentile", "percentile", type=int, metavar="N", help="Percentage of places not to cut at."),
+    click.option("--chunk-tokens", "max_tokens", type=int, metavar="N", help="Maximum tokens of a chunk."),
+    click.option("--chunk-overlap", "overlap", type=int, metavar="N", help="Tokens repeated from the previous chunk."),
+    click.option("--chunk-separator", "separator", metavar="TEXT", help=r"Text to cut at; \f ends a page."),
+    click.option(
+        "--chunk-percentile",
+        "percentile",
+        type=int,
+        metavar="N",
+        help="Percentage of boundaries without a cut.",
+    ),
 )
 
 
@@ -62,17 +68,17 @@ def chunking_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def parse_chunking(**options: str | int | None) -> Chunking | None:
-    """Return what the options say, or None where they say nothing.
+    """Return the chunking that the options describe, or None if there are none.
 
-    A chunker that is named is taken with its defaults; without one, the options change the one in the settings. Raises
-    InvalidInput for what cannot be meant.
+    --chunker starts from that chunker's defaults; without it, the options change the chunker of the settings. Raises
+    InvalidInput for options that do not fit together.
     """
-    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    if "separator" in given:
-        given["separator"] = re.sub(r"\\[ntf\\]", lambda found: _ESCAPES[found[0]], given["separator"])
-    if not given:
+    values: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    if "separator" in values:
+        values["separator"] = re.sub(r"\\[ntf\\]", lambda match: _ESCAPES[match[0]], values["separator"])
+    if not values:
         return None
-    return Chunking(**given) if "method" in given else replace(load_settings().default_chunking, **given)
+    return Chunking(**values) if "method" in values else replace(load_settings().default_chunking, **values)
 
 
 @click.command(
@@ -101,7 +107,7 @@ def parse_chunking(**options: str | int | None) -> Chunking | None:
 )
 @chunking_options
 @click.option(
-    "--reread", is_flag=True, help="Read unchanged documents again that another model or other settings have read."
+    "--reread", is_flag=True, help="Also read unchanged documents again if another model or other settings read them."
 )
 @no_model_option
 @budget_option
@@ -128,18 +134,18 @@ def command(
 ) -> int:
     """Add files, folders or text to the index.
 
-    PATH is a file, a folder, or - for standard input. A file added again is an update that costs only what changed;
-    unchanged, it stays as it was read, by whatever model, ontology and glossary were set then, unless --reread asks for
-    what is set now. How they are cut is a setting, a rule for some of them in quipu.toml, or said here for all of them.
-    With a language model, --dry-run says what it would cost and --budget ends the work cleanly before it costs more;
-    --no-model reads by local rules. The exit code is 1 if a document failed, the work stopped or not one chunk (of a
-    sample, too) could be read; what is done is in the index all the same.
+    PATH is a file, a folder, or - for standard input. A file added again is an update: only changed chunks are read. An
+    unchanged file is not read again, even if the model, ontology or glossary changed since; --reread reads it with the
+    current settings. Chunking comes from the settings, from a rule in quipu.toml, or from the options here. With a
+    language model, --dry-run estimates the cost, --budget stops the work before it costs more, and --no-model uses
+    local rules instead. The exit code is 1 if a document failed, the work stopped, or no chunk could be read; finished
+    documents stay in the index.
     """
     if n_sample and not is_dry:
-        raise click.UsageError("--sample goes with --dry-run.")
+        raise click.UsageError("--sample needs --dry-run.")
     if _STDIN in paths:
         if len(paths) > 1 or text is not None:
-            raise click.UsageError("Standard input (-) is added alone.")
+            raise click.UsageError("Standard input (-) cannot be combined with other paths or --text.")
         paths, text = (), _read_stdin()
     request = _Request(
         paths=tuple(map(Path, paths)),
@@ -154,22 +160,22 @@ def command(
     _check(request)
     settings = load_settings(has_no_model=has_no_model, budget=budget)
     if is_dry:
-        return _tell(request, n_sample or 0, settings, is_quiet=is_quiet)
+        return _print_estimate(request, n_sample or 0, settings, is_quiet=is_quiet)
     with progress(is_quiet=is_quiet) as on_event:
         report = with_engine(lambda engine: _add(engine, request, on_event), settings, create=True)
     return finish_adding(report, is_quiet=is_quiet)
 
 
-def _tell(request: _Request, n_sample: int, settings: "Settings", *, is_quiet: bool) -> int:
-    """Print what adding would take, and return the exit code."""
+def _print_estimate(request: _Request, n_sample: int, settings: "Settings", *, is_quiet: bool) -> int:
+    """Print what adding would cost, and return the exit code."""
     with progress(is_quiet=is_quiet) as on_event:
-        told = with_engine(lambda engine: _estimate(engine, request, n_sample, on_event), settings, create=True)
-    emit(told, render_estimate)
-    return int(0 < told.n_sampled == told.n_sample_failed)
+        estimate = with_engine(lambda engine: _estimate(engine, request, n_sample, on_event), settings, create=True)
+    emit(estimate, render_estimate)
+    return int(0 < estimate.n_sampled == estimate.n_sample_failed)
 
 
 def _check(request: _Request) -> None:
-    """Refuse what cannot be meant before anything is opened."""
+    """Check the request before anything is opened. Raises UsageError."""
     if bool(request.paths) == (request.text is not None):
         raise click.UsageError("Say what to add: a PATH, - for standard input, or --text.")
     if request.text is not None and not request.text.strip():
@@ -183,7 +189,7 @@ def _check(request: _Request) -> None:
         raise click.UsageError(f"There is no file or folder {str(missing[0])!r}.")
     names_one = request.text is not None or (len(request.paths) == 1 and request.paths[0].is_file())
     if (request.identifier or request.title) and not names_one:
-        raise click.UsageError("--id and --title name one document: add one file or text.")
+        raise click.UsageError("--id and --title are for one document: add one file or text.")
 
 
 async def _add(engine: "Quipu", request: _Request, on_event: Callable[[Event], None]) -> AddResult:
@@ -224,22 +230,22 @@ def _renamed(request: _Request) -> SourceDocument:
     from quipu.parse import MEDIA_TYPE_BY_SUFFIX
 
     root = request.root or load_settings().index.absolute().parent
-    found = next(find_sources(request.paths, root=root, media_types=MEDIA_TYPE_BY_SUFFIX))
-    if isinstance(found, UnreadableSource):
-        raise found.error
-    if not isinstance(found, SourceDocument):
+    source = next(find_sources(request.paths, root=root, media_types=MEDIA_TYPE_BY_SUFFIX))
+    if isinstance(source, UnreadableSource):
+        raise source.error
+    if not isinstance(source, SourceDocument):
         raise InvalidDocument(f"{request.paths[0]} cannot be read.", remedy="Name a single file.")
-    return replace(found, id=request.identifier or found.id, title=request.title or found.title)
+    return replace(source, id=request.identifier or source.id, title=request.title or source.title)
 
 
 def _read_stdin() -> str:
     from quipu.ingest.sources import MAX_BYTES
 
-    data = sys.stdin.buffer.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
+    content = sys.stdin.buffer.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
         raise InvalidDocument(f"Standard input holds more than {MAX_BYTES:,} bytes.", remedy="Split it into files.")
     try:
-        return data.decode("utf-8-sig")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InvalidDocument(
             f"Standard input is not UTF-8 text (byte {error.start}).",

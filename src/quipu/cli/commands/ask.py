@@ -1,4 +1,4 @@
-"""`quipu ask`: a question answered from the index, with citations."""
+"""`quipu ask`: answer a question from the index, with citations."""
 
 from contextlib import aclosing, nullcontext
 from dataclasses import replace
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from quipu.cli.answers import Asked, render_answers, render_raw
+from quipu.cli.answers import AnsweredQuestion, render_answers, render_raw
 from quipu.cli.asking import (
     Option,
     context_options,
@@ -36,9 +36,9 @@ def _prompt_option(name: str, description: str) -> Option:
 
 
 _ANSWER = options(
-    click.option("--response-type", help='Form of the answer asked of a model, as in "Bullet Points".'),
+    click.option("--response-type", help='Form of a model\'s answer, as in "Bullet Points".'),
     click.option("--language", help="Language of a model's answer; else that of the question."),
-    click.option("--answer-tokens", metavar="N", help="Most tokens of a model's answer."),
+    click.option("--answer-tokens", metavar="N", help="Maximum tokens of a model's answer."),
 )
 
 
@@ -62,21 +62,25 @@ _ANSWER = options(
     "strategies",
     multiple=True,
     metavar="NAME",
-    help="How to retrieve; several are shown side by side.",
+    help="Retrieval strategy; several are shown side by side.",
 )
 @search_options
 @context_options
 @_ANSWER
 @keyword_options
 @filter_options
-@_prompt_option("--system-prompt", "Role and style of a model that answers.")
-@_prompt_option("--user-prompt", "Further wishes to a model that answers.")
-@click.option("--history", type=click.Path(path_type=Path), help="Earlier turns: JSON with role and text of each.")
+@_prompt_option("--system-prompt", "Role and style of the model that answers.")
+@_prompt_option("--user-prompt", "Further instructions for the model that answers.")
+@click.option(
+    "--history",
+    type=click.Path(path_type=Path),
+    help="Earlier turns: a JSON list with role and text.",
+)
 @no_model_option
 @budget_option
-@click.option("--context", "output", flag_value="context", help="Print the packed context, no answer.")
-@click.option("--prompt", "output", flag_value="prompt", help="Print the whole prompt a model would be sent.")
-@click.option("--trace", "has_trace", is_flag=True, help="Show seeds, scores, reasons, what was dropped, timings.")
+@click.option("--context", "output", flag_value="context", help="Print the packed context instead of an answer.")
+@click.option("--prompt", "output", flag_value="prompt", help="Print the prompt that a model would get.")
+@click.option("--trace", "has_trace", is_flag=True, help="Show seeds, scores, reasons, dropped evidence and timings.")
 def command(
     *,
     question: str,
@@ -90,15 +94,16 @@ def command(
     output: str | None,
     has_trace: bool,
     allowed: Filter,
-    **given: str | None,
+    **setting_options: str | None,
 ) -> None:
     """Answer a question, with citations.
 
-    A language model, where one is set, writes the answer; on a terminal it is shown as it comes. A sentence that no
-    passage it cites supports is marked. Without a model, or with --no-model, the answer is extractive: the sentences of
-    your documents that answer, quoted. The prompts are texts, or @FILE; the rules about evidence and citations stay.
+    If a language model is set, it writes the answer, and a terminal shows the text while it is written. A sentence that
+    no cited passage supports is marked. Without a model, or with --no-model, the answer is extractive: it quotes
+    sentences of your documents. A prompt is a text or @FILE; it does not replace the rules about evidence and
+    citations.
     """
-    settings = load_settings(has_no_model=has_no_model, **given)
+    settings = load_settings(has_no_model=has_no_model, **setting_options)
     query = replace(
         parse_query(settings, question, keywords=keywords, themes=themes, allowed=allowed),
         system_prompt=system_prompt,
@@ -110,7 +115,7 @@ def command(
     is_whole = bool(output) or shared().as_json or not settings.model_of(Role.ANSWER)
     with nullcontext() if is_whole else watching(stdout()) as watcher:
         answers = with_engine(lambda engine: _ask(engine, queries, watcher), settings)
-    _print(Asked(question=question, answers=tuple(answers)), output, has_trace=has_trace)
+    _print(AnsweredQuestion(question=question, answers=tuple(answers)), output, has_trace=has_trace)
 
 
 def _checked(strategies: tuple[str, ...]) -> tuple[str, ...]:
@@ -139,13 +144,13 @@ async def _watched(engine: "Quipu", query: Query, watcher: Watcher) -> Answer:
     return answers[-1]
 
 
-def _print(asked: Asked, output: str | None, *, has_trace: bool) -> None:
+def _print(question: AnsweredQuestion, output: str | None, *, has_trace: bool) -> None:
     if shared().as_json:
-        write_json(replace(asked, answers=tuple(_lean(answer, output) for answer in asked.answers)))
+        write_json(replace(question, answers=tuple(_lean(answer, output) for answer in question.answers)))
     elif output:
-        render_raw(stdout(), asked, is_prompt=output == "prompt")
+        render_raw(stdout(), question, is_prompt=output == "prompt")
     else:
-        render_answers(stdout(), asked, has_trace=has_trace)
+        render_answers(stdout(), question, has_trace=has_trace)
 
 
 def _lean(answer: Answer, output: str | None) -> Answer:

@@ -52,30 +52,30 @@ def command(
     themes: tuple[str, ...],
     has_no_model: bool,
     allowed: Filter,
-    **given: str | None,
+    **setting_options: str | None,
 ) -> int:
-    """Ask the same by several strategies, side by side.
+    """Ask several strategies the same question, side by side.
 
     Shows what each found, how much of it two of them share, the tokens of its context, calls of a language model, time
     and answer. One that needs what has not been made is told of with the command that makes it. The exit code is 1 if
     one that was named failed.
     """
-    settings = load_settings(has_no_model=has_no_model, **given)
+    settings = load_settings(has_no_model=has_no_model, **setting_options)
     query = parse_query(settings, question, keywords=keywords, themes=themes, allowed=allowed)
-    names = [name.strip() for each in listed for name in each.split(",") if name.strip()]
+    names = [name.strip() for names_text in listed for name in names_text.split(",") if name.strip()]
     if listed and not names:
         raise click.UsageError("--strategies names no strategy; leave it out to ask all that can be run.")
-    found = with_engine(lambda engine: engine.compare(query, names), settings)
-    emit(_lean(found) if shared().as_json else found, render_comparison)
-    return 1 if any(row.error for row in found.results) else 0
+    comparison = with_engine(lambda engine: engine.compare(query, names), settings)
+    emit(_lean(comparison) if shared().as_json else comparison, render_comparison)
+    return 1 if any(row.error for row in comparison.results) else 0
 
 
-def _lean(found: Comparison) -> Comparison:
+def _lean(comparison: Comparison) -> Comparison:
     """Return the comparison without contexts and prompts: they are long, and `quipu ask` prints them."""
     return replace(
-        found,
+        comparison,
         results=tuple(
             replace(row, answer=replace(row.answer, context="", prompt="")) if row.answer else row
-            for row in found.results
+            for row in comparison.results
         ),
     )

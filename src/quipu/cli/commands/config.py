@@ -28,7 +28,7 @@ class _Config:
 
 @click.command("config", cls=QuipuCommand, examples=("quipu config", "QUIPU_TOP_K=20 quipu config"))
 def command() -> None:
-    """Show each setting and where it came from.
+    """Show each setting and its origin.
 
     Arguments win over the environment (QUIPU_TOP_K), that over quipu.toml, that over the defaults. Of each model it
     tells what it is for and where its key was found; a key is never shown.
@@ -37,14 +37,15 @@ def command() -> None:
 
     settings = load_settings()
     models, problem = _models(settings)
-    emit(_Config(settings=tuple(map(_as_shown, effective(settings))), models=models), _render)
+    emit(_Config(settings=tuple(map(_for_display, effective(settings))), models=models), _render)
     if problem:
         raise problem
 
 
-def _as_shown(each: "EffectiveSetting") -> "EffectiveSetting":
-    value = "auto" if each.value is None and "auto" in each.allowed else each.value
-    return replace(each, value=value, origin=f"argument --{each.name}" if each.origin == "argument" else each.origin)
+def _for_display(setting: "EffectiveSetting") -> "EffectiveSetting":
+    value = "auto" if setting.value is None and "auto" in setting.allowed else setting.value
+    origin = f"argument --{setting.name}" if setting.origin == "argument" else setting.origin
+    return replace(setting, value=value, origin=origin)
 
 
 def _models(settings: "Settings") -> "tuple[tuple[NamedModel, ...], QuipuError | None]":
@@ -59,25 +60,30 @@ def _models(settings: "Settings") -> "tuple[tuple[NamedModel, ...], QuipuError |
         return (), error
 
 
-def _render(console: Console, shown: _Config) -> None:
+def _render(console: Console, config: _Config) -> None:
     listing = table("setting", "value", "from", "what it is")
-    for each in shown.settings:
-        value = "" if each.value is None else str(each.value)
-        style = "" if each.origin == "default" else "bold"
-        listing.add_row(styled(each.name, style), styled(value, style), styled(each.origin), each.description)
+    for setting in config.settings:
+        value = "" if setting.value is None else str(setting.value)
+        style = "" if setting.origin == "default" else "bold"
+        listing.add_row(styled(setting.name, style), styled(value, style), styled(setting.origin), setting.description)
     console.print(listing)
-    if shown.models:
-        console.print(_models_table(shown.models))
+    if config.models:
+        console.print(_models_table(config.models))
 
 
 def _models_table(models: Sequence["NamedModel"]) -> Table:
     listing = table(
         "work", "model", "at", "key", "calls at a time", "price of a million tokens", right=["calls at a time"]
     )
-    for each in models:
-        key = styled("missing", "red") if each.needs_key else styled(each.key or "none")
-        price = f"{each.price.input:g} in, {each.price.output:g} out" if each.price else "not known"
+    for model in models:
+        key = styled("missing", "red") if model.needs_key else styled(model.key or "none")
+        price = f"{model.price.input:g} in, {model.price.output:g} out" if model.price else "not known"
         listing.add_row(
-            work_in_words(each.work), styled(each.name), styled(each.host), key, f"{each.concurrency:,}", styled(price)
+            work_in_words(model.work),
+            styled(model.name),
+            styled(model.host),
+            key,
+            f"{model.concurrency:,}",
+            styled(price),
         )
     return listing

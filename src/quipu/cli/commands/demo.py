@@ -41,8 +41,8 @@ def command(has_model: bool) -> int:
 
 
 def _questions(file: Path) -> list[str]:
-    asked = json.loads(file.read_text(encoding="utf-8"))
-    return [each["question"] for each in asked]
+    entries = json.loads(file.read_text(encoding="utf-8"))
+    return [entry["question"] for entry in entries]
 
 
 def _say_and_run(*words: str) -> int:

@@ -105,17 +105,17 @@ def _self_test() -> Check:
         settings = load_settings().without_models()
         local = {"embedder": "wordllama", "embedder_model": None} if settings.embedder == "openai" else {}
         settings = settings.model_copy(update={"index": Path(folder) / "index", **local})
-        found = with_engine(lambda engine: _add_and_ask(engine, settings), settings, create=True)
-    if not found:
+        check = with_engine(lambda engine: _add_and_ask(engine, settings), settings, create=True)
+    if not check:
         return Check(name="self-test", outcome="failed", detail="A sentence just added was not found again.")
     return Check(name="self-test", outcome="ok", detail="a sentence was indexed, embedded, found and cited")
 
 
 async def _add_and_ask(engine: "Quipu", settings: "Settings") -> bool:
     await engine.add_text("Alice Kober taught classics at Brooklyn College.", id="self-test")
-    found = await engine.search("Brooklyn College", k=1)
+    results = await engine.search("Brooklyn College", k=1)
     answer = await engine.query(settings.query("Where did Alice Kober teach?"))
-    return bool(found.chunks and answer.citations)
+    return bool(results.chunks and answer.citations)
 
 
 def _grouping_checks(settings: "Settings") -> Iterator[Check]:
@@ -134,8 +134,8 @@ def _mixture() -> Check:
 def _settings_checks() -> Iterator[Check]:
     from quipu.settings import effective, unknown_variables
 
-    given = [each for each in effective(load_settings()) if each.origin != "default"]
-    detail = ", ".join(f"{each.name} from {each.origin}" for each in given) or "all at their defaults"
+    changed = [setting for setting in effective(load_settings()) if setting.origin != "default"]
+    detail = ", ".join(f"{setting.name} from {setting.origin}" for setting in changed) or "all at their defaults"
     yield Check(name="settings", outcome="ok", detail=detail)
     for name, closest in unknown_variables():
         remedy = f"Did you mean {closest}?" if closest else "`quipu config` lists every setting."
@@ -143,7 +143,7 @@ def _settings_checks() -> Iterator[Check]:
 
 
 def _space(index: Path) -> Check:
-    folder = next(each for each in (index, *index.absolute().parents) if each.exists())
+    folder = next(path for path in (index, *index.absolute().parents) if path.exists())
     if not os.access(folder, os.W_OK):
         return Check(
             name="space", outcome="failed", detail=f"{folder} cannot be written to", remedy="Choose another --index."
@@ -161,21 +161,21 @@ def _index(settings: "Settings") -> Check:
         return Check(name="index", outcome="ok", detail=f"none at {settings.index} yet", remedy="quipu add PATH")
     status = with_engine(lambda engine: engine.status(), settings)
     detail = f"{status.path}: {format_count(status.n_documents, 'document')}, schema {status.schema}, {status.embedder}"
-    found = Check(name="index", outcome="ok", detail=detail)
+    check = Check(name="index", outcome="ok", detail=detail)
     if damage := with_engine(lambda engine: engine.damage(), settings):
         remedy = "Restore it from a copy, or delete the folder and add the documents again."
-        return replace(found, outcome="failed", detail="; ".join(damage[:3]), remedy=remedy)
+        return replace(check, outcome="failed", detail="; ".join(damage[:3]), remedy=remedy)
     if status.other_embedder:
         other = f"{detail}, but {status.other_embedder} is set"
         remedy = "quipu reembed, or set the embedder back"
-        return replace(found, outcome="warning", detail=other, remedy=remedy)
+        return replace(check, outcome="warning", detail=other, remedy=remedy)
     if status.jobs:
         listed = ", ".join(f"{n:,} {name}" for name, n in status.jobs)
         remedy = "quipu resume" if waiting(status) else "quipu retry"
-        return replace(found, outcome="warning", detail=f"{detail}; {listed}", remedy=remedy)
+        return replace(check, outcome="warning", detail=f"{detail}; {listed}", remedy=remedy)
     if status.stale:
-        return replace(found, outcome="warning", detail=f"{detail}; {'; '.join(status.stale)}", remedy="quipu resume")
-    return found
+        return replace(check, outcome="warning", detail=f"{detail}; {'; '.join(status.stale)}", remedy="quipu resume")
+    return check
 
 
 def _extras() -> Iterator[Check]:
@@ -208,7 +208,7 @@ def model_checks(settings: "Settings") -> list[Check]:
         probed = asyncio.run(probe_models(settings))
     except QuipuError as error:
         return [Check(name="language model", outcome="failed", detail=error.message, remedy=error.remedy)]
-    return [_check(named, found, settings) for named, found in probed]
+    return [_check(named, probe, settings) for named, probe in probed]
 
 
 def secrets_checks(settings: "Settings") -> Iterator[Check]:
@@ -226,34 +226,34 @@ def secrets_checks(settings: "Settings") -> Iterator[Check]:
         yield Check(name="secrets", outcome="ok", detail=str(file))
 
 
-def _check(named: "NamedModel", found: "ProbeResult", settings: "Settings") -> Check:
+def _check(named: "NamedModel", probe: "ProbeResult", settings: "Settings") -> Check:
     name = work_in_words(named.work)
-    if found.problem:
-        remedy = found.remedy or "Check its name and address."
-        return Check(name=name, outcome="failed", detail=f"{named.name}: {found.problem}", remedy=remedy)
-    advice = [*found.advice, *_further_advice(named, found, settings)]
-    detail = f"{named.name} at {named.host}: {', '.join(_facts(named, found))}"
+    if probe.problem:
+        remedy = probe.remedy or "Check its name and address."
+        return Check(name=name, outcome="failed", detail=f"{named.name}: {probe.problem}", remedy=remedy)
+    advice = [*probe.advice, *_further_advice(named, probe, settings)]
+    detail = f"{named.name} at {named.host}: {', '.join(_facts(named, probe))}"
     return Check(name=name, outcome="warning" if advice else "ok", detail=detail, remedy=" ".join(advice))
 
 
-def _facts(named: "NamedModel", found: "ProbeResult") -> Iterator[str]:
+def _facts(named: "NamedModel", probe: "ProbeResult") -> Iterator[str]:
     """Yield what is known, in the order a reader wants it."""
-    if found.took_s is not None:
-        first = f" (begins after {found.first_token_s:.1f} s)" if found.first_token_s is not None else ""
-        yield f"answered in {found.took_s:.1f} s{first}"
-    if found.tokens_per_s is not None:
-        yield f"{found.tokens_per_s:,.0f} tokens a second"
-    if found.json is not None:
-        yield {"schema": "JSON by a schema", "object": "JSON without a schema"}.get(found.json, "no JSON of its own")
-    if found.context_window is not None:
-        yield f"a context window of {found.context_window:,} tokens"
-    if found.dimension is not None:
-        yield f"{found.dimension:,} numbers a vector"
+    if probe.took_s is not None:
+        first = f" (begins after {probe.first_token_s:.1f} s)" if probe.first_token_s is not None else ""
+        yield f"answered in {probe.took_s:.1f} s{first}"
+    if probe.tokens_per_s is not None:
+        yield f"{probe.tokens_per_s:,.0f} tokens a second"
+    if probe.json is not None:
+        yield {"schema": "JSON by a schema", "object": "JSON without a schema"}.get(probe.json, "no JSON of its own")
+    if probe.context_window is not None:
+        yield f"a context window of {probe.context_window:,} tokens"
+    if probe.dimension is not None:
+        yield f"{probe.dimension:,} numbers a vector"
     yield f"key {'from ' if named.key else ''}{named.key or 'none'}"
 
 
-def _further_advice(named: "NamedModel", found: "ProbeResult", settings: "Settings") -> Iterator[str]:
-    if found.is_listed is False:
+def _further_advice(named: "NamedModel", probe: "ProbeResult", settings: "Settings") -> Iterator[str]:
+    if probe.is_listed is False:
         yield "The server answers for it, but does not list it among its models: check the name."
     if named.price is None and settings.spending.cost is not None:
         yield "No price is known for it, so that a budget in money cannot be kept: add a [[price]] table to quipu.toml."

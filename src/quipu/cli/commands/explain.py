@@ -47,19 +47,19 @@ def command(
     themes: tuple[str, ...],
     has_no_model: bool,
     allowed: Filter,
-    **given: str | None,
+    **setting_options: str | None,
 ) -> None:
-    """Show why a passage is there: the way from the question to it.
+    """Show why a passage is among the evidence for a question.
 
     Of the passage of that id or rank, else of the first three: where the search began, which entities and relations of
     the evidence lead to it, with their scores, and the shortest way over relations. No answer is asked for.
     """
     if chunk and rank is not None:
         raise click.UsageError("Say --chunk or --rank, not both.")
-    settings = load_settings(has_no_model=has_no_model, **given)
+    settings = load_settings(has_no_model=has_no_model, **setting_options)
     query = parse_query(settings, question, keywords=keywords, themes=themes, allowed=allowed)
-    found = with_engine(lambda engine: _explain(engine, query, chunk, rank), settings)
-    emit(found, render_explanation)
+    explanation = with_engine(lambda engine: _explain(engine, query, chunk, rank), settings)
+    emit(explanation, render_explanation)
 
 
 async def _explain(engine: "Quipu", query: Query, chunk: str, rank: int | None) -> Explanation:
@@ -119,9 +119,9 @@ def _seeds(explanation: Explanation) -> Tree:
 
 
 def _seed(seed: Seed, names: dict[str, str]) -> Text:
-    found = ", ".join(f"{names.get(each.id, each.id)} {each.score:.3f}" for each in seed.matches[:_MAX_FOUND])
+    matches = ", ".join(f"{names.get(match.id, match.id)} {match.score:.3f}" for match in seed.matches[:_MAX_FOUND])
     more = f" and {len(seed.matches) - _MAX_FOUND:,} more" if len(seed.matches) > _MAX_FOUND else ""
-    return styled(f"{seed.text} (by {seed.kind})", "cyan").append(f" → {found or 'nothing'}{more}")
+    return styled(f"{seed.text} (by {seed.kind})", "cyan").append(f" → {matches or 'nothing'}{more}")
 
 
 def _tree(chunk: ExplainedChunk) -> Tree:
@@ -144,9 +144,9 @@ def _add_grounds(tree: Tree, grounds: Sequence[SupportingHit], heading: str = "b
         if ground.kind not in by_kind:
             by_kind[ground.kind] = tree.add(heading.format(ground.kind))
         name = one_line(ground.name, _DESCRIPTION_CELLS)
-        told = f"#{ground.rank} {name}{f' [{ground.id}]' if ground.kind == 'report' else ''}, {ground.connection}"
+        line = f"#{ground.rank} {name}{f' [{ground.id}]' if ground.kind == 'report' else ''}, {ground.connection}"
         reason = f" ({ground.reason})" if ground.reason else ""
-        by_kind[ground.kind].add(styled(f"{told}; score {ground.score:.4f}{reason}"))
+        by_kind[ground.kind].add(styled(f"{line}; score {ground.score:.4f}{reason}"))
 
 
 def _add_chain(tree: Tree, chain: Chain) -> None:
@@ -156,7 +156,7 @@ def _add_chain(tree: Tree, chain: Chain) -> None:
         return
     branch = tree.add(begun.append(f" → {chain.start}{'' if chain.steps else ', which it tells of'}"))
     for step in chain.steps:
-        said = f": {one_line(step.description, _DESCRIPTION_CELLS)}" if step.description else ""
-        branch = branch.add(styled(f"{step.source} → {step.target}{said}"))
+        description = f": {one_line(step.description, _DESCRIPTION_CELLS)}" if step.description else ""
+        branch = branch.add(styled(f"{step.source} → {step.target}{description}"))
     if chain.steps:
         branch.add(styled("which it tells of"))

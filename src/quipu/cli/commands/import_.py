@@ -31,7 +31,7 @@ _SHOWN = 5
 @no_model_option
 @budget_option
 def command(paths: tuple[Path, ...], has_no_model: bool, budget: str | None) -> int:
-    """Add documents with a graph another system made.
+    """Add documents with a graph that another system extracted.
 
     PATH is a file of JSON lines, or a folder of such files: texts, what is recorded of each, communities and reports on
     them (docs/importing.md). No model reads the documents again; one that is set writes what is derived, unless

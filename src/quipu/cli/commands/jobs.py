@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 @budget_option
 @click.option("-q", "--quiet", "is_quiet", is_flag=True, help="No progress, no summary.")
 def resume(budget: str | None, is_quiet: bool) -> int:
-    """Finish what was stopped or killed.
+    """Finish work that was stopped or killed.
 
-    What was already read is not read again.
+    Chunks that were already read are not read again.
     """
     with progress(is_quiet=is_quiet) as on_event:
         report = with_engine(lambda engine: _resume(engine, on_event), load_settings(budget=budget))
@@ -62,16 +62,16 @@ _SETTLED = (DocumentStatus.READY, DocumentStatus.PARTIAL)
 
 @click.command("cancel", cls=QuipuCommand, examples=("quipu cancel notes/a.md", "quipu cancel --all"))
 @click.argument("ids", nargs=-1)
-@click.option("--all", "is_all", is_flag=True, help="Every document that waits or failed.")
+@click.option("--all", "is_all", is_flag=True, help="Every queued or failed document.")
 def cancel(ids: tuple[str, ...], is_all: bool) -> None:
-    """Drop waiting work; live documents stay."""
+    """Drop queued work; live documents stay."""
     if bool(ids) == is_all:
-        raise click.UsageError("Name documents, or say --all.")
+        raise click.UsageError("Name documents, or use --all.")
     emit({"cancelled": with_engine(lambda engine: _cancel(engine, ids))}, _render_cancel)
 
 
 async def _cancel(engine: "Quipu", ids: Sequence[str]) -> int:
-    chosen = ids or [each.id for each in await engine.documents() if each.status not in _SETTLED]
+    chosen = ids or [document.id for document in await engine.documents() if document.status not in _SETTLED]
     return await engine.cancel(chosen)
 
 

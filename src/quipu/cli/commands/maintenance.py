@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.command("verify", cls=QuipuCommand, examples=("quipu verify", "quipu verify --json"))
 def verify() -> int:
-    """Recompute every derivation and compare.
+    """Recompute every derivation and compare it with the index.
 
     No model is called. The exit code is 1 if anything differs.
     """
@@ -33,18 +33,17 @@ def _render_verify(console: Console, differences: list[str]) -> None:
         console.print(styled(difference, "red"))
     if differences:
         console.print(
-            f"{format_count(len(differences), 'difference')}. "
-            f"`quipu refresh --rebuild` builds full text and links again."
+            f"{format_count(len(differences), 'difference')}. `quipu refresh --rebuild` rebuilds full text and links."
         )
     else:
-        console.print("Sound: every derivation is what the facts say.", style="green")
+        console.print("Sound: every derivation equals what the facts give.", style="green")
 
 
 @click.command("dump", cls=QuipuCommand, examples=("quipu dump > before.jsonl", "quipu dump | sha256sum"))
 def dump() -> None:
     """Print the canonical state as JSON lines.
 
-    Two indexes of the same documents print the same bytes, however and in whatever order they were made.
+    Two indexes of the same documents print the same bytes, whatever their history.
     """
     with_engine(_print_lines)
 
@@ -58,10 +57,10 @@ async def _print_lines(engine: "Quipu") -> None:
 @click.command("reembed", cls=QuipuCommand, examples=("quipu reembed",))
 @budget_option
 def reembed(budget: str | None) -> None:
-    """Compute every vector again, beside the old.
+    """Compute every vector again with the current embedder.
 
-    The old vectors answer until the new are complete. Nothing is read again. What was computed when a budget ends the
-    work is kept, and the next time goes on.
+    Searches use the old vectors until the new ones are complete. No chunk is read again. If a budget ends the work,
+    finished vectors are kept, and the next call continues.
     """
     settings = load_settings(budget=budget)
     with progress() as on_event:
@@ -71,16 +70,16 @@ def reembed(budget: str | None) -> None:
 
 def _render_reembed(console: Console, result: dict[str, int]) -> None:
     if result["embedded"]:
-        console.print(f"{format_count(result['embedded'], 'text')} embedded; the new vectors answer from now on.")
+        console.print(f"{format_count(result['embedded'], 'text')} embedded; searches use the new vectors from now on.")
     else:
-        console.print("Every text has its vector of the embedder that is set: there was nothing to do.")
+        console.print("Every text already has a vector of the current embedder. There was nothing to do.")
 
 
 @click.command("purge", cls=QuipuCommand, examples=("quipu purge",))
 def purge() -> None:
-    """Drop replies nothing needs, and what a re-embedding left.
+    """Drop cached replies and vectors that nothing needs.
 
-    The replies to earlier versions of documents make going back to them free; this gives their space up.
+    Replies to earlier versions of a document make it free to go back to them; this gives up that space.
     """
     emit({"dropped": with_engine(lambda engine: engine.purge())}, _render_purge)
 

@@ -1,4 +1,4 @@
-"""`quipu refresh`: bring up to date what is derived, make more of it, or keep less."""
+"""`quipu refresh`: bring derivations up to date, compute one on demand, or drop one."""
 
 from collections.abc import Sequence
 
@@ -15,8 +15,8 @@ from quipu.model.results import RefreshResult
 from quipu.text.formatting import format_count
 
 _ABOUT = (
-    "What is made anew costs about this: replies that are known from before, and vectors of texts that stay, cost"
-    " nothing again; communities that come out otherwise, and facts that have changed, may take more."
+    "A rebuild costs about this much. Cached replies, and vectors of unchanged texts, cost nothing again. Different"
+    " communities and changed facts may cost more."
 )
 
 
@@ -36,10 +36,13 @@ _ABOUT = (
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option(
-    "--rebuild", "is_rebuild", is_flag=True, help="Make these anew; without a NAME all, full text and links with it."
+    "--rebuild",
+    "is_rebuild",
+    is_flag=True,
+    help="Rebuild these; without NAME, everything including full text and links.",
 )
-@click.option("--drop", "dropped", multiple=True, metavar="NAME", help="Keep this no longer, nor what needs it.")
-@click.option("--dry-run", "is_dry", is_flag=True, help="Only say what would be made, and what it costs.")
+@click.option("--drop", "dropped", multiple=True, metavar="NAME", help="Drop this derivation and those that need it.")
+@click.option("--dry-run", "is_dry", is_flag=True, help="Only print what would be computed, and its cost.")
 @no_model_option
 @budget_option
 def command(
@@ -51,14 +54,14 @@ def command(
     has_no_model: bool,
     budget: str | None,
 ) -> int:
-    """Bring up to date what is derived, or make more of it.
+    """Bring derivations up to date, or compute one on demand.
 
-    NAME is a derivation made on demand, as `quipu status` lists them: it is made, with all it needs, and kept from then
-    on. Every command that changes documents brings what is kept up to date at its end; only a killed process, or a
-    budget that was spent, leaves something to refresh. The exit code is 1 if something is left.
+    NAME is a derivation on demand; `quipu status` lists them. It is computed with everything it needs, and later
+    commands that change documents keep it up to date. So there is something to refresh only after a killed process or a
+    spent budget. The exit code is 1 if something is still stale.
     """
     if dropped and (names or is_rebuild or is_dry):
-        raise click.UsageError("--drop goes alone.")
+        raise click.UsageError("--drop cannot be combined with a NAME, --rebuild or --dry-run.")
     settings = load_settings(has_no_model=has_no_model, budget=budget)
     if dropped:
         emit({"dropped": with_engine(lambda engine: engine.drop(dropped), settings)}, _render_dropped)
@@ -84,7 +87,7 @@ def _render(console: Console, report: RefreshResult) -> None:
 
 def _render_plan(console: Console, states: Sequence[DerivationState]) -> None:
     if not states:
-        console.print("Everything that is kept is up to date.")
+        console.print("Everything is up to date.")
         return
     render_states(console, states)
     if any(state.is_rebuild for state in states):
@@ -94,6 +97,6 @@ def _render_plan(console: Console, states: Sequence[DerivationState]) -> None:
 
 def _render_dropped(console: Console, result: dict[str, tuple[str, ...]]) -> None:
     for name in result["dropped"]:
-        console.print(styled(f"{name}: kept no longer."))
+        console.print(styled(f"{name}: dropped."))
     if not result["dropped"]:
-        console.print("None of it was kept.")
+        console.print("None of these was in the index.")

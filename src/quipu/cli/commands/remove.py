@@ -33,7 +33,7 @@ _SHOWN = 10
 @no_model_option
 @budget_option
 def command(ids: tuple[str, ...], is_all: bool, yes: bool, has_no_model: bool, budget: str | None) -> int:
-    """Remove documents and all they said.
+    """Remove documents and everything that only they said.
 
     IDS are document ids or shell patterns; a pattern or --all asks before it removes. Summaries they had a part in are
     dropped; a language model, where one is set, writes them anew, unless --no-model leaves that for later. So it is
@@ -64,11 +64,11 @@ def _expand(ids: Sequence[str], known: Sequence[str]) -> list[str]:
     from quipu.engine.lookups import unmatched_pattern
 
     chosen: dict[str, None] = {}
-    for each in ids:
-        matches = [each] if each in known else [name for name in known if fnmatchcase(name, each)]
-        if not matches and set(each) & set("*?["):
-            raise unmatched_pattern(each, known)
-        chosen.update(dict.fromkeys(matches or [each]))
+    for pattern in ids:
+        matches = [pattern] if pattern in known else [name for name in known if fnmatchcase(name, pattern)]
+        if not matches and set(pattern) & set("*?["):
+            raise unmatched_pattern(pattern, known)
+        chosen.update(dict.fromkeys(matches or [pattern]))
     return list(chosen)
 
 
@@ -76,16 +76,16 @@ def _confirm(chosen: Sequence[str]) -> None:
     if not sys.stdin.isatty():
         raise click.UsageError(f"This removes {format_count(len(chosen), 'document')}: say --yes.")
     console = stderr()
-    for each in chosen[:_SHOWN]:
-        console.print(named(f"  {each}"))
+    for document_id in chosen[:_SHOWN]:
+        console.print(named(f"  {document_id}"))
     if len(chosen) > _SHOWN:
         console.print(f"  … and {len(chosen) - _SHOWN:,} more")
     click.confirm(f"Remove {format_count(len(chosen), 'document')}?", abort=True, err=True)
 
 
 def _render(console: Console, report: RemoveResult) -> None:
-    for each in report.removed[:_SHOWN]:
-        console.print(named(f"removed {each}"))
+    for document_id in report.removed[:_SHOWN]:
+        console.print(named(f"removed {document_id}"))
     who = "it" if len(report.removed) == 1 else "they"
     console.print(f"{format_count(len(report.removed), 'document')} removed, with everything {who} said.")
     render_refresh(console, report.refreshed)

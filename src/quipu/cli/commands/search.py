@@ -24,22 +24,22 @@ def command(query: str, n_results: int) -> None:
     """
     if not query.strip():
         raise click.UsageError("Say what to search for.")
-    found = with_engine(lambda engine: engine.search(query, k=n_results))
-    emit(found, lambda console, found: _render(console, found, query.split()))
+    results = with_engine(lambda engine: engine.search(query, k=n_results))
+    emit(results, lambda console, results: _render(console, results, query.split()))
 
 
-def _render(console: Console, found: SearchResult, words: list[str]) -> None:
-    if not found.chunks and not found.entities:
+def _render(console: Console, results: SearchResult, words: list[str]) -> None:
+    if not results.chunks and not results.entities:
         console.print("Nothing found.")
-    if found.chunks:
-        console.print(_passages(found, words))
-    if found.entities:
-        console.print(_entities(found))
+    if results.chunks:
+        console.print(_passages(results, words))
+    if results.entities:
+        console.print(_entities(results))
 
 
-def _passages(found: SearchResult, words: list[str]) -> Table:
+def _passages(results: SearchResult, words: list[str]) -> Table:
     passages = table("score", "document", "passage", right=["score"], title="Passages")
-    for scored, chunk in found.chunks:
+    for scored, chunk in results.chunks:
         place = "\n".join([chunk.document_id, *chunk.headings[-1:], f"chunk {chunk.id}"])
         passages.add_row(f"{scored.score:.2f}", styled(place), _excerpt(chunk.text, words))
     return passages
@@ -54,8 +54,8 @@ def _excerpt(text: str, words: list[str]) -> Text:
     return excerpt
 
 
-def _entities(found: SearchResult) -> Table:
+def _entities(results: SearchResult) -> Table:
     entities = table("entity", "type", "mentions", "relations", right=["mentions", "relations"], title="Entities")
-    for entity in found.entities:
+    for entity in results.entities:
         entities.add_row(styled(entity.name), entity.type, f"{entity.n_mentions:,}", f"{entity.degree:,}")
     return entities

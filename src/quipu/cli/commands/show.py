@@ -73,8 +73,8 @@ def report(identifier: str) -> None:
     emit(with_engine(lambda engine: engine.report(identifier)), render_report)
 
 
-def _render_document(console: Console, found: DocumentDetails) -> None:
-    document = found.document
+def _render_document(console: Console, details: DocumentDetails) -> None:
+    document = details.document
     console.print(styled(document.title or document.id, "bold"))
     facts = {"id": document.id, "source": document.source, "type": document.media_type, "status": document.status}
     facts |= {name: str(value) for name, value in sorted(document.metadata.items())}
@@ -83,13 +83,13 @@ def _render_document(console: Console, found: DocumentDetails) -> None:
         if value:
             console.print(styled(f"  {name}: {value}"))
     listing = table("chunk", "chars", "tokens", "heading", "text", right=["tokens"])
-    for each in found.chunks:
+    for chunk_facts in details.chunks:
         listing.add_row(
-            each.id,
-            f"{each.start}-{each.end}",
-            f"{each.n_tokens:,}",
-            styled(" > ".join(each.headings)),
-            styled(one_line(each.text, _EXCERPT_CELLS)),
+            chunk_facts.id,
+            f"{chunk_facts.start}-{chunk_facts.end}",
+            f"{chunk_facts.n_tokens:,}",
+            styled(" > ".join(chunk_facts.headings)),
+            styled(one_line(chunk_facts.text, _EXCERPT_CELLS)),
         )
     console.print(listing)
 
@@ -103,12 +103,12 @@ def _render_chunk(console: Console, facts: ChunkFacts) -> None:
     for mention in facts.entities:
         entities.add_row(styled(mention.surface), mention.type, styled(one_line(mention.description, _EXCERPT_CELLS)))
     relations = table("source", "target", "keywords", "said of them", title="Relations")
-    for said in facts.relations:
+    for relation in facts.relations:
         relations.add_row(
-            styled(said.source),
-            styled(said.target),
-            styled(", ".join(said.keywords)),
-            styled(one_line(said.description, _EXCERPT_CELLS)),
+            styled(relation.source),
+            styled(relation.target),
+            styled(", ".join(relation.keywords)),
+            styled(one_line(relation.description, _EXCERPT_CELLS)),
         )
     for listing in (entities, relations):
         if listing.row_count:
@@ -118,24 +118,24 @@ def _render_chunk(console: Console, facts: ChunkFacts) -> None:
         console.print(styled(f"{alias.surface} also names {alias.key}."))
 
 
-def _render_entity(console: Console, found: EntityDetails) -> None:
-    entity = found.entity
+def _render_entity(console: Console, details: EntityDetails) -> None:
+    entity = details.entity
     console.print(styled(f"{entity.name} ({entity.type})", "bold"))
     if entity.aliases:
         console.print(styled(f"also: {', '.join(entity.aliases)}"))
     if entity.description:
         console.print(styled(entity.description))
     console.print(
-        f"{format_count(entity.n_mentions, 'mention')}, {format_count(len(found.chunks), 'chunk')},"
+        f"{format_count(entity.n_mentions, 'mention')}, {format_count(len(details.chunks), 'chunk')},"
         f" {format_count(entity.degree, 'relation')}"
     )
-    _print_relations(console, found.relations, entity.key)
-    _print_claims(console, "chunk", [(claim.chunk_id, claim) for claim in found.claims])
+    _print_relations(console, details.relations, entity.key)
+    _print_claims(console, "chunk", [(claim.chunk_id, claim) for claim in details.claims])
     passages = table("times", "document", "chunk", "text", right=["times"], title="Named in")
-    for chunk, count in found.chunks[:_MAX_ROWS]:
+    for chunk, count in details.chunks[:_MAX_ROWS]:
         passages.add_row(str(count), styled(chunk.document_id), chunk.id, styled(one_line(chunk.text, _EXCERPT_CELLS)))
     console.print(passages)
-    _print_rest(console, len(found.chunks), "chunk")
+    _print_rest(console, len(details.chunks), "chunk")
 
 
 def _print_relations(console: Console, relations: tuple[Relation, ...], key: str) -> None:
@@ -167,19 +167,19 @@ def _print_claims(console: Console, first: str, claims: Sequence[tuple[str, Clai
     _print_rest(console, len(claims), "claim")
 
 
-def _render_relation(console: Console, found: RelationDetails) -> None:
-    relation = found.relation
+def _render_relation(console: Console, details: RelationDetails) -> None:
+    relation = details.relation
     console.print(styled(f"{relation.source_name} and {relation.target_name}", "bold"))
     if relation.keywords:
         console.print(styled(", ".join(relation.keywords)))
     if relation.description:
         console.print(styled(relation.description))
     console.print(f"weight {relation.weight:g}, {format_count(relation.n_mentions, 'mention')}")
-    for facts in found.chunks[:_MAX_ROWS]:
+    for facts in details.chunks[:_MAX_ROWS]:
         console.print()
         _print_chunk_head(console, facts.chunk)
         console.print(styled(facts.chunk.text))
-    _print_rest(console, len(found.chunks), "chunk")
+    _print_rest(console, len(details.chunks), "chunk")
 
 
 def _print_chunk_head(console: Console, chunk: Chunk) -> None:
@@ -198,25 +198,25 @@ _REPORT_EXCERPT_CELLS = 120
 _NO_TITLE = "(nothing written yet)"
 
 
-def render_report(console: Console, found: ReportDetails) -> None:
+def render_report(console: Console, details: ReportDetails) -> None:
     """Draw what is written of a group of entities, then who is in it, what it rests on, and what is around it."""
-    report = found.report
-    console.print(styled(report.title if report and report.title else found.cluster.id, "bold"))
-    console.print(styled(_place(found), "dim"))
+    report = details.report
+    console.print(styled(report.title if report and report.title else details.cluster.id, "bold"))
+    console.print(styled(_place(details), "dim"))
     if report:
         _print_text(console, report)
-    if not found.is_current:
-        console.print(styled(_why_not_current(found), "yellow"))
-    _print_entities(console, found)
-    _print_chunks(console, found)
-    _print_groups(console, "Part of", found.ancestors)
-    _print_groups(console, "Divided into", found.children)
-    _print_beside(console, found)
+    if not details.is_current:
+        console.print(styled(_why_not_current(details), "yellow"))
+    _print_entities(console, details)
+    _print_chunks(console, details)
+    _print_groups(console, "Part of", details.ancestors)
+    _print_groups(console, "Divided into", details.children)
+    _print_beside(console, details)
 
 
-def _place(found: ReportDetails) -> str:
+def _place(details: ReportDetails) -> str:
     """Return what it is a report on, how it is called for, and who wrote it."""
-    cluster, report = found.cluster, found.report
+    cluster, report = details.cluster, details.report
     if cluster.hierarchy is Hierarchy.COMMUNITIES:
         where = f"community {cluster.id}, level {cluster.level} (0 is the coarsest)"
     else:
@@ -227,14 +227,14 @@ def _place(found: ReportDetails) -> str:
     return ", ".join(parts)
 
 
-def _why_not_current(found: ReportDetails) -> str:
-    name = "reports" if found.cluster.hierarchy is Hierarchy.COMMUNITIES else "hierarchy"
-    why = "This is of what was in it before" if found.report else "Nothing is written of it yet, or no longer"
+def _why_not_current(details: ReportDetails) -> str:
+    name = "reports" if details.cluster.hierarchy is Hierarchy.COMMUNITIES else "hierarchy"
+    why = "This is of what was in it before" if details.report else "Nothing is written of it yet, or no longer"
     return f"{why}: `{command_line('refresh', name)}` writes it."
 
 
 def _print_text(console: Console, report: ClusterReport) -> None:
-    for paragraph in (report.summary, *(_finding(each.summary, each.explanation) for each in report.findings)):
+    for paragraph in (report.summary, *(_finding(finding.summary, finding.explanation) for finding in report.findings)):
         if paragraph:
             console.print()
             console.print(styled(paragraph))
@@ -245,23 +245,23 @@ def _finding(summary: str, explanation: str) -> str:
     return f"• {summary}\n{explanation}" if explanation else f"• {summary}"
 
 
-def _print_entities(console: Console, found: ReportDetails) -> None:
+def _print_entities(console: Console, details: ReportDetails) -> None:
     listing = table("entity", "type", "relations", "description", right=["relations"], title="Key entities")
-    for entity in found.entities[:_MAX_ROWS]:
+    for entity in details.entities[:_MAX_ROWS]:
         description = styled(one_line(entity.description, _REPORT_EXCERPT_CELLS))
         listing.add_row(styled(entity.name), styled(entity.type), f"{entity.degree:,}", description)
     console.print(listing)
-    _print_rest(console, found.cluster.n_entities, "entity")
+    _print_rest(console, details.cluster.n_entities, "entity")
 
 
-def _print_chunks(console: Console, found: ReportDetails) -> None:
-    if not found.chunks:
+def _print_chunks(console: Console, details: ReportDetails) -> None:
+    if not details.chunks:
         return
     listing = table("document", "chunk", "text", title="Rests on")
-    for chunk in found.chunks[:_MAX_ROWS]:
+    for chunk in details.chunks[:_MAX_ROWS]:
         listing.add_row(named(chunk.document_id), chunk.id, styled(one_line(chunk.text, _REPORT_EXCERPT_CELLS)))
     console.print(listing)
-    _print_rest(console, len(found.chunks), "chunk")
+    _print_rest(console, len(details.chunks), "chunk")
 
 
 def _print_groups(console: Console, heading: str, groups: Sequence[tuple[str, str]]) -> None:
@@ -274,12 +274,12 @@ def _print_groups(console: Console, heading: str, groups: Sequence[tuple[str, st
     _print_rest(console, len(groups), "report")
 
 
-def _print_beside(console: Console, found: ReportDetails) -> None:
-    if not found.neighbours:
+def _print_beside(console: Console, details: ReportDetails) -> None:
+    if not details.neighbours:
         return
     listing = table("report", "title", "what connects them", title="Connected with")
-    for group, title, description in found.neighbours[:_MAX_ROWS]:
-        told = styled(one_line(description, _REPORT_EXCERPT_CELLS))
-        listing.add_row(group, styled(title or _NO_TITLE), told)
+    for group, title, description in details.neighbours[:_MAX_ROWS]:
+        excerpt = styled(one_line(description, _REPORT_EXCERPT_CELLS))
+        listing.add_row(group, styled(title or _NO_TITLE), excerpt)
     console.print(listing)
-    _print_rest(console, len(found.neighbours), "report")
+    _print_rest(console, len(details.neighbours), "report")

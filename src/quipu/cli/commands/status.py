@@ -16,9 +16,9 @@ from quipu.text.formatting import format_count
 
 @click.command("status", cls=QuipuCommand, examples=("quipu status", "quipu --index ./kb status --json"))
 def status() -> None:
-    """Show what the index holds and what waits.
+    """Show what the index contains, what is queued and what is stale.
 
-    The table is of what is derived: what every index keeps, and what is made on demand, by `quipu refresh NAME`.
+    The table lists the derivations: those every index has, and those that `quipu refresh NAME` computes on demand.
     """
     emit(with_engine(lambda engine: engine.status()), _render_status)
 
@@ -32,8 +32,8 @@ def _render_status(console: Console, status: IndexStatus) -> None:
     )
     console.print(f"  {format_count(status.n_vectors, 'vector')} of {status.dimension} numbers by {status.embedder}")
     if status.other_embedder:
-        remedy = f"`{command_line('reembed')}` computes the vectors anew; until then only words are searched for"
-        console.print(styled(f"  the embedder that is set is another, {status.other_embedder}: {remedy}", "yellow"))
+        remedy = f"`{command_line('reembed')}` computes the vectors again; until then, only full-text search works"
+        console.print(styled(f"  the current embedder is another one, {status.other_embedder}: {remedy}", "yellow"))
     console.print(styled(f"  {extractor_history(status.extractors, status.extractor)}"))
     console.print(f"  {format_count(status.n_replies, 'reply')} kept; schema {status.schema}")
     for models in _models(status):

@@ -19,7 +19,7 @@ _FOOT = (
 
 @click.command("strategies", cls=QuipuCommand, examples=("quipu strategies", 'quipu ask "…" -s naive -s mix'))
 def command() -> None:
-    """List the ways to retrieve."""
+    """List the retrieval strategies."""
     from quipu.retrieve import STRATEGIES
 
     rows: list[dict[str, object]] = [
@@ -44,10 +44,10 @@ def _render(console: Console, rows: list[dict[str, object]]) -> None:
     listing.add_column(no_wrap=True, style="bold")
     listing.add_column()
     for row in rows:
-        told = Text(str(row["summary"]))
-        told.append(f"\nwhen: {row['when']}", style="italic")
-        told.append(f"\n{' · '.join(_facts(row))}", style="dim")
-        listing.add_row(str(row["name"]), told)
+        text = Text(str(row["summary"]))
+        text.append(f"\nwhen: {row['when']}", style="italic")
+        text.append(f"\n{' · '.join(_facts(row))}", style="dim")
+        listing.add_row(str(row["name"]), text)
     console.print(listing)
     console.print()
     console.print(_FOOT)
@@ -67,5 +67,5 @@ def _facts(row: dict[str, object]) -> Iterator[str]:
 def _made_on_demand(needs: object) -> list[str]:
     from quipu.derive.catalog import CATALOG
 
-    names = {each.name for each in CATALOG}
+    names = {derivation.name for derivation in CATALOG}
     return [need for need in needs if need in names] if isinstance(needs, list) else []

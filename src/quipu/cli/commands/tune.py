@@ -74,7 +74,7 @@ def command(
     has_no_model: bool,
     budget: str | None,
 ) -> int:
-    """Work out from a sample how your documents should be read.
+    """Suggest an ontology for your documents from a sample.
 
     The sample is taken from files and folders, or without PATH from the index. A language model suggests what the
     documents are about, types, relations and examples; without one, types and names are counted by rules. All of it is
@@ -196,16 +196,16 @@ def render_tuning(console: Console, report: TuningResult) -> None:
         console.print(styled("What a model is told with every text", "bold"))
         for line in report.prompt_diff.splitlines():
             console.print(styled(line, _STYLE_BY_MARK.get(line[:1], "")))
-    for each in report.comparisons:
+    for comparison in report.comparisons:
         console.print()
-        _render_compared(console, each)
+        _render_compared(console, comparison)
     if report.usage:
         console.print()
         console.print(styled(f"{spent(report.usage)}.", "dim"))
 
 
 def _render_sample(console: Console, report: TuningResult) -> None:
-    n_compared = sum(each.is_compared for each in report.sample)
+    n_compared = sum(chunk.is_compared for chunk in report.sample)
     apart = f", and {n_compared:,} apart to compare on" if n_compared else ""
     unreadable = f" ({report.n_unreadable:,} cannot be read)" if report.n_unreadable else ""
     console.print(
@@ -224,44 +224,46 @@ def _render_ontology(console: Console, report: TuningResult) -> None:
     console.print(listing)
     if ontology.relations:
         listing = table("relation", "from", "to", "told of it")
-        for each in ontology.relations:
-            ends = (styled(", ".join(names) or "any") for names in (each.domain, each.range))
-            listing.add_row(styled(each.name), *ends, styled(each.description))
+        for relation in ontology.relations:
+            ends = (styled(", ".join(names) or "any") for names in (relation.domain, relation.range))
+            listing.add_row(styled(relation.name), *ends, styled(relation.description))
         console.print(listing)
     if ontology.examples:
         console.print(f"{format_count(len(ontology.examples), 'example')}, from the documents.")
 
 
-def _render_compared(console: Console, each: ExtractionComparison) -> None:
+def _render_compared(console: Console, comparison: ExtractionComparison) -> None:
     """Print two readings side by side, names that both have first."""
-    console.print(named(each.title or each.document_id, "bold").append(f"  {each.chunk_id}", style="dim"))
-    for reading, when in ((each.before, "before"), (each.after, "tuned")):
+    console.print(
+        named(comparison.title or comparison.document_id, "bold").append(f"  {comparison.chunk_id}", style="dim")
+    )
+    for reading, when in ((comparison.before, "before"), (comparison.after, "tuned")):
         if reading.error:
             console.print(styled(f"{when}: {reading.error}", "red"))
-    before, after = _by_key(each.before.entities), _by_key(each.after.entities)
-    shown = list(dict.fromkeys((*(key for key in before if key in after), *before, *after)))
+    before, after = _by_key(comparison.before.entities), _by_key(comparison.after.entities)
+    keys = list(dict.fromkeys((*(key for key in before if key in after), *before, *after)))
     listing = table("name before", "type", "name tuned", "type")
-    for key in shown[:_MAX_ROWS]:
+    for key in keys[:_MAX_ROWS]:
         listing.add_row(*_cells(before.get(key)), *_cells(after.get(key)))
-    if len(shown) > _MAX_ROWS:
-        listing.add_row(styled(f"… and {len(shown) - _MAX_ROWS:,} more", "dim"))
+    if len(keys) > _MAX_ROWS:
+        listing.add_row(styled(f"… and {len(keys) - _MAX_ROWS:,} more", "dim"))
     console.print(listing)
     console.print(
-        f"Before: {format_count(len(before), 'entity')}, {format_count(each.before.n_relations, 'relation')}. "
-        f"Tuned: {format_count(len(after), 'entity')}, {format_count(each.after.n_relations, 'relation')}."
+        f"Before: {format_count(len(before), 'entity')}, {format_count(comparison.before.n_relations, 'relation')}. "
+        f"Tuned: {format_count(len(after), 'entity')}, {format_count(comparison.after.n_relations, 'relation')}."
     )
     console.print(
-        f"Only before: {len(each.only_before):,}. Only tuned: {len(each.only_after):,}. "
-        f"With another type: {len(each.retyped):,}."
+        f"Only before: {len(comparison.only_before):,}. Only tuned: {len(comparison.only_after):,}. "
+        f"With another type: {len(comparison.retyped):,}."
     )
 
 
 def _by_key(entities: Iterable[TypedName]) -> dict[str, TypedName]:
-    return {entity_key(each.name): each for each in entities}
+    return {entity_key(entity.name): entity for entity in entities}
 
 
-def _cells(found: TypedName | None) -> tuple[Text, Text]:
-    return (styled(found.name), styled(found.type)) if found else (styled("–", "dim"), Text())
+def _cells(entity: TypedName | None) -> tuple[Text, Text]:
+    return (styled(entity.name), styled(entity.type)) if entity else (styled("–", "dim"), Text())
 
 
 def _values(figure: Range) -> tuple[float, float, float]:

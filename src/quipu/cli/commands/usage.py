@@ -27,7 +27,7 @@ GROUPS: Mapping[str, Callable[[UsageRow], str]] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class UsageGroup:
     """Rows added up by one of their columns, and all together."""
 
     by: str
@@ -50,7 +50,7 @@ class Usage:
 @click.option("--since", default="", metavar="DATE", help="Only from this day on (UTC).")
 @click.option("--until", default="", metavar="DATE", help="Only up to this day (UTC).")
 def command(by: str, since: str, until: str) -> None:
-    """Show what models were asked, and what it cost.
+    """Show the calls, tokens and cost of models.
 
     Money is counted by the table of prices that comes along, or by [[price]] tables in quipu.toml. Calls that broke off
     may have been billed: at most what the last columns say, which the others do not include.
@@ -60,17 +60,17 @@ def command(by: str, since: str, until: str) -> None:
     emit(_added_up(rows, by), _render)
 
 
-def _added_up(rows: Sequence[UsageRow], by: str) -> Usage:
+def _added_up(rows: Sequence[UsageRow], by: str) -> UsageGroup:
     grouped: dict[str, list[UsageRow]] = {}
     for row in rows:
         grouped.setdefault(GROUPS[by](row), []).append(row)
     groups = {name: total(members) for name, members in sorted(grouped.items())}
     if by == "subject":
-        groups = dict(sorted(groups.items(), key=lambda item: (-item[1].cost, item[0])))
-    return Usage(by=by, groups=groups, total=total(rows) if rows else None)
+        groups = dict(sorted(groups.items(), key=lambda group: (-group[1].cost, group[0])))
+    return UsageGroup(by=by, groups=groups, total=total(rows) if rows else None)
 
 
-def _render(console: Console, usage: Usage) -> None:
+def _render(console: Console, usage: UsageGroup) -> None:
     if usage.total is None:
         console.print("No model has been asked.")
         return
