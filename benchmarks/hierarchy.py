@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quipu.algo.vector_clusters import CLUSTER_SIZE, gaussian_mixture, nearest_centres, to_grid
-from quipu.derive.aggregation import Aggregation, EntityGraph, MentionArrays, RelationArrays
+from quipu.derive.aggregation import Aggregation, EntityGraph, MentionCounts, WeightedRelations
 from quipu.model.cluster import Cluster, Hierarchy, Partition
 from quipu.providers.local import WordLlamaEmbedder
 from quipu.text.names import entity_key
@@ -44,7 +44,7 @@ def graph_of(n: int, sources: Ints, targets: Ints) -> EntityGraph:
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     first, second = np.minimum(sources, targets) - 1, np.maximum(sources, targets) - 1
     degrees = np.bincount(np.concatenate([first, second]), minlength=n)
-    seen = MentionArrays(
+    seen = MentionCounts(
         entities=np.repeat(np.arange(n), 4),
         chunks=chance.integers(0, n, 4 * n),
         counts=np.ones(4 * n, dtype=np.int64),
@@ -55,7 +55,7 @@ def graph_of(n: int, sources: Ints, targets: Ints) -> EntityGraph:
         keys=tuple(f"e{i:07}" for i in range(n)),
         vectors=vectors.astype(np.float16),
         degrees=degrees.astype(np.int64),
-        relations=RelationArrays(first=first, second=second, weights=np.full(len(first), 1_000)),
+        relations=WeightedRelations(first=first, second=second, weights=np.full(len(first), 1_000)),
         mentions=seen,
     )
 
@@ -153,8 +153,8 @@ def _ids(keys: Sequence[str], vectors: Vectors, rows: Ints) -> set[str]:
         keys=tuple(keys[row] for row in rows.tolist()),
         vectors=vectors[rows],
         degrees=np.zeros(len(rows), dtype=np.int64),
-        relations=RelationArrays(first=nothing, second=nothing, weights=nothing),
-        mentions=MentionArrays(entities=nothing, chunks=nothing, counts=nothing, ids=()),
+        relations=WeightedRelations(first=nothing, second=nothing, weights=nothing),
+        mentions=MentionCounts(entities=nothing, chunks=nothing, counts=nothing, ids=()),
     )
     aggregation = Aggregation(graph)
     return {aggregation.ids[node] for node in aggregation.aggregates}

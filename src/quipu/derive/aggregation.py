@@ -28,7 +28,7 @@ MAX_CHUNKS = 20  # that a report cites
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RelationArrays:
+class WeightedRelations:
     """Relations, each array [m]: the places of both entities in the order of their keys, and weights in thousandths."""
 
     first: Ints
@@ -37,7 +37,7 @@ class RelationArrays:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MentionArrays:
+class MentionCounts:
     """How often chunks mention entities, each array [m]; `chunks` are places in the sorted `ids`."""
 
     entities: Ints
@@ -58,8 +58,8 @@ class EntityGraph:
     keys: tuple[str, ...]
     vectors: npt.NDArray[np.float16]
     degrees: Ints
-    relations: RelationArrays
-    mentions: MentionArrays
+    relations: WeightedRelations
+    mentions: MentionCounts
 
 
 async def read_entity_graph(view: ReadView, topology_index: TopologyIndex) -> EntityGraph:
@@ -83,7 +83,7 @@ async def read_entity_graph(view: ReadView, topology_index: TopologyIndex) -> En
     )
 
 
-def _relation_arrays(topology: Topology, numbers: Ints) -> RelationArrays:
+def _relation_arrays(topology: Topology, numbers: Ints) -> WeightedRelations:
     n_numbers = max(topology.n_entities, int(numbers.max(initial=-1)) + 1)
     place_by_number = np.full(n_numbers, -1, dtype=np.int64)
     place_by_number[numbers] = np.arange(len(numbers))
@@ -91,10 +91,10 @@ def _relation_arrays(topology: Topology, numbers: Ints) -> RelationArrays:
     second = place_by_number[neighbours.columns]
     is_first = neighbours.positions < second  # each relation once; an entity without a vector has place -1
     thousandths = np.rint(neighbours.weights[is_first] * weight_to_thousandths(1.0)).astype(np.int64)
-    return RelationArrays(first=neighbours.positions[is_first], second=second[is_first], weights=thousandths)
+    return WeightedRelations(first=neighbours.positions[is_first], second=second[is_first], weights=thousandths)
 
 
-async def _mention_arrays(view: ReadView, topology: Topology, numbers: Ints) -> MentionArrays:
+async def _mention_arrays(view: ReadView, topology: Topology, numbers: Ints) -> MentionCounts:
     neighbours = topology.mentions().neighbours(numbers)
     chunk_numbers, chunk = np.unique(neighbours.columns, return_inverse=True)
     id_by_number = await view.ids(NodeKind.CHUNK, chunk_numbers.tolist())
@@ -104,7 +104,7 @@ async def _mention_arrays(view: ReadView, topology: Topology, numbers: Ints) -> 
     places = np.array([place_by_id.get(chunk_id, -1) for chunk_id in chunk_ids], dtype=np.int64)
     chunks = places[chunk] if len(places) else chunk.astype(np.int64)
     is_present = chunks >= 0
-    return MentionArrays(
+    return MentionCounts(
         entities=neighbours.positions[is_present],
         chunks=chunks[is_present],
         counts=np.rint(neighbours.weights[is_present]).astype(np.int64),

@@ -10,8 +10,8 @@ from quipu.derive.aggregation import (
     MAX_TOP_ENTITIES,
     Aggregation,
     EntityGraph,
-    MentionArrays,
-    RelationArrays,
+    MentionCounts,
+    WeightedRelations,
 )
 
 
@@ -27,8 +27,10 @@ def _graph(n: int, n_relations: int, seed: int = 0) -> EntityGraph:
         keys=tuple(f"entity {i:04}" for i in range(n)),
         vectors=vectors.astype(np.float16),
         degrees=np.bincount(ends.ravel(), minlength=n).astype(np.int64),
-        relations=RelationArrays(first=ends[:, 0], second=ends[:, 1], weights=chance.integers(1, 4, len(ends)) * 500),
-        mentions=MentionArrays(
+        relations=WeightedRelations(
+            first=ends[:, 0], second=ends[:, 1], weights=chance.integers(1, 4, len(ends)) * 500
+        ),
+        mentions=MentionCounts(
             entities=seen[:, 0],
             chunks=seen[:, 1],
             counts=chance.integers(1, 4, len(seen)),
@@ -149,6 +151,6 @@ def _nothing() -> EntityGraph:
         keys=(),
         vectors=np.empty((0, 4), dtype=np.float16),
         degrees=empty,
-        relations=RelationArrays(first=empty, second=empty, weights=empty),
-        mentions=MentionArrays(entities=empty, chunks=empty, counts=empty, ids=()),
+        relations=WeightedRelations(first=empty, second=empty, weights=empty),
+        mentions=MentionCounts(entities=empty, chunks=empty, counts=empty, ids=()),
     )

@@ -11,7 +11,7 @@ from quipu.model.evidence import Scored
 from quipu.model.ids import relation_ends
 from quipu.model.query import Query
 from quipu.ports.store import ReadView
-from quipu.prompts import fact_filter
+from quipu.prompts import question as prompt
 from quipu.retrieve.steps.names import link_names
 from quipu.retrieve.steps.said import read_numbers
 from quipu.retrieve.strategy import Model
@@ -31,10 +31,10 @@ async def recognise(facts: Sequence[Scored], query: Query, view: ReadView, model
     relations = await view.relations([fact.id for fact in shown])
     items = [(f"{r.source_name} – {r.target_name}", r.description or ", ".join(r.keywords)) for r in relations]
     request = ChatRequest(
-        messages=fact_filter.render(query.text, items),
+        messages=prompt.render_facts(query.text, items),
         role=Role.KEYWORDS,
-        max_output_tokens=fact_filter.MAX_OUTPUT_TOKENS,
-        schema=fact_filter.SCHEMA,
+        max_output_tokens=prompt.MAX_OUTPUT_TOKENS,
+        schema=prompt.FACTS_SCHEMA,
         lifetime=ReplyLifetime.REVISION,
         subject=query.text,
     )

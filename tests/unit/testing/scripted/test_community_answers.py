@@ -6,7 +6,6 @@ from quipu.model.chat import Message
 from quipu.prompts import (
     community_search,
     drift,
-    fact_filter,
     question,
 )
 from quipu.testing.scripted.answering import Answerer
@@ -51,7 +50,7 @@ def test_a_partial_answer_names_its_source_and_asks_after_the_names_in_the_texts
 
 
 def test_facts_of_use_hold_words_of_the_question() -> None:
-    said = json.loads(say(fact_filter.render(QUESTION, REPORTS), fact_filter.SCHEMA))
+    said = json.loads(say(question.render_facts(QUESTION, REPORTS), question.FACTS_SCHEMA))
     assert said == {"relevant": [2]}
 
 
