@@ -1,10 +1,10 @@
-"""Measures how entities are grouped into aggregates: likeness, balance, time, and what one entity more changes.
+"""Measure how entities are clustered into aggregates: similarity, balance, time, and the effect of one more entity.
 
     python benchmarks/hierarchy.py [--data DIR] [--set musique_train100] [--sizes 1000 4000 10000]
 
-The entities are those of a recorded extraction, each with its first statements, embedded by the embedder that needs no
-download. scikit-learn (k-means, Gaussian mixtures) and umap-learn are measured beside where they are installed.
-`inside` is the mean cosine of a member to its group's mean, `pairs` that of two members of one group.
+The entities come from a recorded extraction. Each is embedded with its first statements, by the embedder that needs no
+download. If scikit-learn (k-means, Gaussian mixtures) and umap-learn are installed, they are measured too. `inside` is
+the mean cosine between a member and the mean of its cluster, `pairs` the mean cosine of two members of a cluster.
 """
 
 import argparse
@@ -32,7 +32,7 @@ Vectors = npt.NDArray[np.float16]
 
 DATA = Path(os.environ.get("QUIPU_DATA") or Path(__file__).resolve().parents[1] / "../shared/data")
 MAX_STATEMENTS = 6
-N_MORE = 60  # entities added, one at a time
+N_ADDED = 60  # entities, one at a time
 MAX_UMAP = 4_000
 
 
@@ -44,7 +44,7 @@ def graph_of(n: int, sources: Ints, targets: Ints) -> EntityGraph:
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     first, second = np.minimum(sources, targets) - 1, np.maximum(sources, targets) - 1
     degrees = np.bincount(np.concatenate([first, second]), minlength=n)
-    seen = MentionCounts(
+    mentions = MentionCounts(
         entities=np.repeat(np.arange(n), 4),
         chunks=chance.integers(0, n, 4 * n),
         counts=np.ones(4 * n, dtype=np.int64),
@@ -56,19 +56,19 @@ def graph_of(n: int, sources: Ints, targets: Ints) -> EntityGraph:
         vectors=vectors.astype(np.float16),
         degrees=degrees.astype(np.int64),
         relations=WeightedRelations(first=first, second=second, weights=np.full(len(first), 1_000)),
-        mentions=seen,
+        mentions=mentions,
     )
 
 
 def aggregate_graph(graph: EntityGraph) -> tuple[Aggregation, int]:
-    """Return the aggregation of a graph with all that is worked out for a plan, and how many aggregates are related."""
+    """Return the aggregation of a graph with all arrays computed, and the number of related pairs of aggregates."""
     aggregation = Aggregation(graph)
     _ = aggregation.top_entities, aggregation.chunks, aggregation.relations
     return aggregation, sum(1 for _ in aggregation.inter_cluster_relations())
 
 
 def partition_of(aggregation: Aggregation, keys: Sequence[str]) -> Partition:
-    """Return the shape of an aggregation as a store keeps it, over entities of these keys."""
+    """Return the clusters of an aggregation as a partition for the store; `keys` are the entity keys."""
     parents, n = aggregation.layers.parents.tolist(), aggregation.n_entities
     clusters = [
         Cluster(
@@ -84,23 +84,25 @@ def partition_of(aggregation: Aggregation, keys: Sequence[str]) -> Partition:
 
 
 async def entities_of(folder: Path) -> tuple[list[str], Vectors]:
-    """Return the keys and vectors of the entities a data set's recorded extraction names."""
-    said: dict[str, tuple[str, list[str]]] = {}
+    """Return the keys and vectors of the entities in the recorded extraction of a data set."""
+    name_and_statements: dict[str, tuple[str, list[str]]] = {}
     for line in (folder / "extraction.jsonl").read_text("utf-8").splitlines():
         record: Mapping[str, Any] = json.loads(line)
-        for triple in (each for each in record["triples"] if len(each) == 3):
+        for triple in (triple for triple in record["triples"] if len(triple) == 3):
             for name in (triple[0], triple[2]):
-                said.setdefault(entity_key(name), (name, []))
-            said[entity_key(triple[0])][1].append(" ".join(triple))
+                name_and_statements.setdefault(entity_key(name), (name, []))
+            name_and_statements[entity_key(triple[0])][1].append(" ".join(triple))
         for name in record["entities"]:
-            said.setdefault(entity_key(name), (name, []))
-    keys = sorted(key for key in said if key)
-    texts = [f"{said[key][0]}\n{'; '.join(said[key][1][:MAX_STATEMENTS])}" for key in keys]
+            name_and_statements.setdefault(entity_key(name), (name, []))
+    keys = sorted(key for key in name_and_statements if key)
+    texts = [
+        f"{name_and_statements[key][0]}\n{'; '.join(name_and_statements[key][1][:MAX_STATEMENTS])}" for key in keys
+    ]
     return keys, (await WordLlamaEmbedder().embed(texts)).astype(np.float16)
 
 
-def groupings(keys: Sequence[str], vectors: Vectors) -> Iterator[tuple[str, Callable[[], Ints]]]:
-    """Yield every way to group there is here."""
+def clusterings(keys: Sequence[str], vectors: Vectors) -> Iterator[tuple[str, Callable[[], Ints]]]:
+    """Yield each installed clustering method, with a function that runs it."""
     grid, n_groups = to_grid(vectors), len(keys) // CLUSTER_SIZE
     yield "quipu, nearest centres", lambda: nearest_centres(keys, grid, 1)
     if find_spec("sklearn") is None:
@@ -119,8 +121,8 @@ def groupings(keys: Sequence[str], vectors: Vectors) -> Iterator[tuple[str, Call
         yield "LeanRAG: UMAP to 2, Gaussian mixture", lambda: full(flatten(unit))
 
 
-def measured(vectors: Vectors, groups: Ints) -> str:
-    """Return how alike and how many the members of groups are."""
+def describe_clusters(vectors: Vectors, groups: Ints) -> str:
+    """Return the similarity of the members of clusters, and the sizes of clusters."""
     unit = to_grid(vectors).astype(np.float64) / 4_000
     _, group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
     sums = np.zeros((len(sizes), unit.shape[1]))
@@ -134,15 +136,17 @@ def measured(vectors: Vectors, groups: Ints) -> str:
     return f"inside {inside:.3f}  pairs {np.average(pairs, weights=sizes[several]):.3f}  {spread}"
 
 
-def changed(keys: Sequence[str], vectors: Vectors, n: int) -> str:
-    """Return how many aggregates of a whole hierarchy are others after one entity more."""
+def describe_changes(keys: Sequence[str], vectors: Vectors, n: int) -> str:
+    """Return how many aggregates of a hierarchy change when one entity is added."""
     order = np.random.default_rng(1).permutation(len(keys))
-    n_more = min(N_MORE, len(keys) - n)
+    n_added = min(N_ADDED, len(keys) - n)
     before = _ids(keys, vectors, np.sort(order[:n]))
-    counts = [len(_ids(keys, vectors, np.sort(np.append(order[:n], more))) - before) for more in order[n : n + n_more]]
+    counts = [
+        len(_ids(keys, vectors, np.sort(np.append(order[:n], added))) - before) for added in order[n : n + n_added]
+    ]
     return (
-        f"of {len(before)} aggregates one entity more changes {np.mean(counts):.1f}, median {np.median(counts):.0f}, "
-        f"90 % {np.percentile(counts, 90):.0f}, most {max(counts)}; those above included"
+        f"one more entity changes {np.mean(counts):.1f} of {len(before)} aggregates, median {np.median(counts):.0f}, "
+        f"90 % {np.percentile(counts, 90):.0f}, most {max(counts)}; parents included"
     )
 
 
@@ -166,22 +170,22 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the data sets (default: QUIPU_DATA)")
     parser.add_argument("--set", default="musique_train100", help="one with a recorded extraction")
     parser.add_argument("--sizes", type=int, nargs="*", default=[1_000, 4_000, 10_000])
-    given = parser.parse_args()
-    if not (given.data / given.set / "extraction.jsonl").is_file():
-        print(f"{given.set} with its extraction.jsonl is not in the folder of data sets: left out.")
+    options = parser.parse_args()
+    if not (options.data / options.set / "extraction.jsonl").is_file():
+        print(f"{options.set} with its extraction.jsonl is not in the folder of data sets: left out.")
         return
-    keys, vectors = asyncio.run(entities_of(given.data / given.set))
-    print(f"{given.set}: {len(keys):,} entities")
-    for n in [size for size in given.sizes if size < len(keys)]:
+    keys, vectors = asyncio.run(entities_of(options.data / options.set))
+    print(f"{options.set}: {len(keys):,} entities")
+    for n in [size for size in options.sizes if size < len(keys)]:
         rows = np.sort(np.random.default_rng(0).choice(len(keys), n, replace=False))
-        some = [keys[row] for row in rows.tolist()]
+        sample = [keys[row] for row in rows.tolist()]
         print(f"\n{n:,} of them")
-        for who, work in groupings(some, vectors[rows]):
+        for method, run in clusterings(sample, vectors[rows]):
             start, cpu = time.perf_counter(), time.process_time()
-            groups = work()
+            groups = run()
             took = f"{time.perf_counter() - start:>7.2f} s, cpu {time.process_time() - cpu:>7.2f} s"
-            print(f"  {who:<40}{took}  {measured(vectors[rows], groups)}", flush=True)
-        print(f"  {changed(keys, vectors, n)}", flush=True)
+            print(f"  {method:<40}{took}  {describe_clusters(vectors[rows], groups)}", flush=True)
+        print(f"  {describe_changes(keys, vectors, n)}", flush=True)
 
 
 if __name__ == "__main__":
