@@ -65,7 +65,7 @@ def book(name: str) -> str:
 
 def parsed(text: str) -> ParsedDocument:
     """Return a text as it is read."""
-    return parse(SourceDocument(id="book", data=text.encode(), media_type="text/plain"))
+    return parse(SourceDocument(id="book", content=text.encode(), media_type="text/plain"))
 
 
 def edits(text: str) -> Iterator[str]:

@@ -196,7 +196,9 @@ def _sources(n_chunks: int) -> list[SourceDocument]:
     texts = workload.Texts()
     per_document = workload.CHUNKS_PER_DOCUMENT
     return [
-        SourceDocument(id=f"{number:05}", data=texts.document(number, per_document).encode(), media_type="text/plain")
+        SourceDocument(
+            id=f"{number:05}", content=texts.document(number, per_document).encode(), media_type="text/plain"
+        )
         for number in range(max(1, n_chunks // per_document))
     ]
 

@@ -59,7 +59,7 @@ class View:
 
     async def vectors_after(self, space: VectorSpace, row: int) -> VectorBlock:
         data = self.data[row + 1 :] if space is VectorSpace.CHUNK else self.data[:0]
-        return VectorBlock(rows=np.arange(row + 1, row + 1 + len(data)), data=data)
+        return VectorBlock(rows=np.arange(row + 1, row + 1 + len(data)), vectors=data)
 
     async def deleted_vector_rows(self, space: VectorSpace, revision: int) -> npt.NDArray[np.int64]:
         return np.empty(0, dtype=np.int64)

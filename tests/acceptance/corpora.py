@@ -23,7 +23,7 @@ class Corpus:
     def documents(self) -> list[SourceDocument]:
         """Return the texts as documents."""
         return [
-            SourceDocument(id=title, data=text.encode(), media_type="text/markdown", title=title)
+            SourceDocument(id=title, content=text.encode(), media_type="text/markdown", title=title)
             for title, text in self.texts.items()
         ]
 

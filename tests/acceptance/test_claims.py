@@ -44,7 +44,7 @@ async def kb(tmp_path: Path) -> AsyncIterator[Quipu]:
     """An index of the texts, read with claims, its communities reported on without a model."""
     extractor = make_llm_extractor(SpokenLLM(speaker=read), Settings(claims=True), 1)
     async with engine(tmp_path, extractor=extractor) as opened:
-        await opened.add(*(SourceDocument(id=name, data=text.encode()) for name, text in TEXTS.items()))
+        await opened.add(*(SourceDocument(id=name, content=text.encode()) for name, text in TEXTS.items()))
         await opened.refresh(["reports"])
         yield opened
 

@@ -38,7 +38,9 @@ def letter(town: str) -> SourceDocument:
     people = [f"{name} {town}" for name in ("Marco", "Bruno", "Clara", "Dora")]
     said = [f"In {1200 + len(a)} did {a} say that {b} met them." for a, b in combinations(people, 2)]
     text = " ".join([*said, f"{people[0]} travelled to the court of Kublai Khan."])
-    return SourceDocument(id=f"{town}.md", data=text.encode(), media_type="text/markdown", title=f"Letters of {town}")
+    return SourceDocument(
+        id=f"{town}.md", content=text.encode(), media_type="text/markdown", title=f"Letters of {town}"
+    )
 
 
 @pytest.fixture(scope="module")

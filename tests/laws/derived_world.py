@@ -48,7 +48,7 @@ def story(name: str, version: int) -> SourceDocument:
     random = Random(f"{name} {version}")
     texts = random.sample([*RUSSIAN.texts.values(), *CHINESE.texts.values()], 2)
     known = document(name, version)
-    return replace(known, data="\n\n".join([*texts, known.data.decode()]).encode())
+    return replace(known, content="\n\n".join([*texts, known.content.decode()]).encode())
 
 
 async def keep_all(kb: Quipu) -> None:

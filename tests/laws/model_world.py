@@ -57,7 +57,7 @@ def travels(name: str, version: int = 0, *, n_sentences: int = 2) -> SourceDocum
     own = name.partition(".")[0].capitalize()
     sentences = [f"The book of {own} was read by Marco Polo.", *(_sentence(random) for _ in range(n_sentences))]
     return SourceDocument(
-        id=name, data=" ".join(sentences).encode(), media_type="text/markdown", title=f"Travels of {own}"
+        id=name, content=" ".join(sentences).encode(), media_type="text/markdown", title=f"Travels of {own}"
     )
 
 

@@ -30,7 +30,7 @@ def document(name: str, version: int = 0) -> SourceDocument:
     title, person, place, tag, *rest = words(f"{name} {version}")
     said = f"{person.capitalize()} Polo met {place.capitalize()} Khan in 1275. {SHARED} " + " ".join(rest)
     metadata: dict[str, MetadataValue] = {"tag": tag, "tags": (tag, name)}
-    return SourceDocument(id=f"{name}.md", data=said.encode(), title=title, metadata=metadata)
+    return SourceDocument(id=f"{name}.md", content=said.encode(), title=title, metadata=metadata)
 
 
 NAMES = [f"n{number}" for number in range(N_DOCUMENTS)]

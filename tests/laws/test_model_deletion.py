@@ -26,7 +26,7 @@ N_NOTES = 60
 def note(number: int, names: Sequence[str]) -> SourceDocument:
     """Return a document of one sentence about two names."""
     text = f"In the year {number} did {names[0]} say that {names[1]} waited for letter {number * 7919 % 1000}."
-    return SourceDocument(id=f"{number}.md", data=text.encode(), media_type="text/markdown", title="Letter")
+    return SourceDocument(id=f"{number}.md", content=text.encode(), media_type="text/markdown", title="Letter")
 
 
 def letters(n: int) -> list[SourceDocument]:

@@ -49,7 +49,7 @@ def own_letter(number: int) -> SourceDocument:
     """Return a document of names that are in no other, so that there is nothing to sum up."""
     names = [f"{name}{number} Smith" for name in ("Anna", "Boris", "Clara")]
     text = f"{names[0]} wrote letter {number}. In 1290 did {names[1]} say that {names[2]} waited for it."
-    return SourceDocument(id=f"{number:03}.md", data=text.encode(), media_type="text/markdown", title="Letter")
+    return SourceDocument(id=f"{number:03}.md", content=text.encode(), media_type="text/markdown", title="Letter")
 
 
 def shared_letter(number: int) -> SourceDocument:
@@ -64,7 +64,7 @@ def letters(kind: Kind, n: int) -> list[SourceDocument]:
 
 def fault_of(case: Case, kind: Kind, document: SourceDocument) -> Fault:
     """Return the fault of a case; one that strikes always spares what has nothing to do with the document."""
-    beginning = document.data.decode().partition(".")[0]
+    beginning = document.content.decode().partition(".")[0]
     spares = {Kind.EXTRACT: beginning, Kind.SUMMARISE: "Subjects: marco polo", Kind.EMBED: ""}
     return case.fault(*STRUCK[kind], containing=spares[kind])
 

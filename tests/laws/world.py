@@ -69,7 +69,7 @@ def document(name: str, seed: int) -> SourceDocument:
         paragraphs.append(paragraphs[0])
     return SourceDocument(
         id=name,
-        data="\n\n".join(paragraphs).encode(),
+        content="\n\n".join(paragraphs).encode(),
         media_type="text/markdown",
         title=random.choice(_TITLES),
         metadata={"year": random.randint(1200, 1950), "region": random.choice(("Asia", "Europe"))},

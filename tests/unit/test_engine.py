@@ -95,7 +95,7 @@ async def test_the_same_again_costs_nothing_and_a_change_costs_its_chunks(tmp_pa
 async def test_of_equal_chunks_one_is_read_and_the_others_are_known(tmp_path: Path) -> None:
     text = "Envoy Smith travelled to City Port with many horses."
     async with engine(tmp_path, extractor=(extractor := ChoosyExtractor())) as kb:
-        sources = [SourceDocument(id=name, data=text.encode(), media_type="text/plain", title="T") for name in "abc"]
+        sources = [SourceDocument(id=name, content=text.encode(), media_type="text/plain", title="T") for name in "abc"]
         report = await kb.add(*sources)
         assert (report.n_chunks, report.n_extracted, report.n_reused, extractor.n_asked) == (3, 1, 2, 1)
 
@@ -127,8 +127,8 @@ async def test_the_same_content_under_two_names_is_two_documents_that_share_the_
 
 async def test_a_document_that_cannot_be_read_fails_alone_and_says_why(tmp_path: Path) -> None:
     async with engine(tmp_path) as kb:
-        bad = SourceDocument(id="bad", data=b"\x00\x01\x02", media_type="text/plain")
-        report = await kb.add(bad, SourceDocument(id="good", data=POLO.encode(), media_type="text/markdown"))
+        bad = SourceDocument(id="bad", content=b"\x00\x01\x02", media_type="text/plain")
+        report = await kb.add(bad, SourceDocument(id="good", content=POLO.encode(), media_type="text/markdown"))
         assert report.n_added == 1
         assert [document.id for document in report.failed] == ["bad"]
         assert report.failed[0].error
@@ -136,14 +136,14 @@ async def test_a_document_that_cannot_be_read_fails_alone_and_says_why(tmp_path:
             "bad": DocumentStatus.FAILED,
             "good": DocumentStatus.READY,
         }
-        mended = await kb.add(SourceDocument(id="bad", data=KHAN.encode(), media_type="text/markdown"))
+        mended = await kb.add(SourceDocument(id="bad", content=KHAN.encode(), media_type="text/markdown"))
         assert (mended.n_added, mended.failed) == (1, ())
 
 
 async def test_a_changed_document_that_cannot_be_read_leaves_the_old_version_live(tmp_path: Path) -> None:
     async with engine(tmp_path) as kb:
         await kb.add_text(POLO, id="polo")
-        await kb.add(SourceDocument(id="polo", data=b"\x00", media_type="text/plain"))
+        await kb.add(SourceDocument(id="polo", content=b"\x00", media_type="text/plain"))
         report = await kb.document("polo")
         assert report.document.status is DocumentStatus.FAILED
         assert "Marco Polo" in report.chunks[0].text
@@ -318,7 +318,7 @@ async def test_no_index_is_made_by_looking_for_one(tmp_path: Path) -> None:
 async def test_many_tasks_may_ask_while_one_adds(tmp_path: Path) -> None:
     async with engine(tmp_path) as kb:
         await kb.add_text(KHAN, id="khan")
-        adding = asyncio.create_task(kb.add(*(SourceDocument(id=f"d{n}", data=POLO.encode()) for n in range(30))))
+        adding = asyncio.create_task(kb.add(*(SourceDocument(id=f"d{n}", content=POLO.encode()) for n in range(30))))
         answers = await asyncio.gather(*(kb.query("Who founded the Yuan dynasty?") for _ in range(12)))
         assert (await adding).n_added == 30
         assert all(answer.is_supported for answer in answers)
@@ -336,7 +336,7 @@ async def test_an_index_stands_where_its_path_says_whatever_letters_it_has(tmp_p
 
 async def test_damage_to_the_file_is_found(tmp_path: Path) -> None:
     async with await open_engine(Settings(index=tmp_path / "kb")) as kb:
-        await kb.add(*(SourceDocument(id=f"d{n}", data=f"{POLO} Number {n}.".encode()) for n in range(40)))
+        await kb.add(*(SourceDocument(id=f"d{n}", content=f"{POLO} Number {n}.".encode()) for n in range(40)))
         assert await kb.damage() == []
     path = tmp_path / "kb" / "index.sqlite"
     data = bytearray(path.read_bytes())
@@ -404,12 +404,12 @@ async def test_a_document_added_again_while_its_removal_is_under_way_stays(tmp_p
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        (SourceDocument(id=" ", data=b"Text."), "cannot be the id"),
-        (SourceDocument(id="a\x00b", data=b"Text."), "cannot be the id"),
-        (SourceDocument(id="", data=b"Text."), "'' cannot be the id"),
-        (SourceDocument(id="x" * 5_000, data=b"Text."), "1 to 4,096"),
-        (SourceDocument(id="d", data=b"Text.", metadata={"score": float("nan")}), "'score' = nan"),
-        (SourceDocument(id="d", data=b"Text.", metadata={"": "x"}), "a name"),
+        (SourceDocument(id=" ", content=b"Text."), "cannot be the id"),
+        (SourceDocument(id="a\x00b", content=b"Text."), "cannot be the id"),
+        (SourceDocument(id="", content=b"Text."), "'' cannot be the id"),
+        (SourceDocument(id="x" * 5_000, content=b"Text."), "1 to 4,096"),
+        (SourceDocument(id="d", content=b"Text.", metadata={"score": float("nan")}), "'score' = nan"),
+        (SourceDocument(id="d", content=b"Text.", metadata={"": "x"}), "a name"),
     ],
 )
 async def test_what_could_not_be_named_or_compared_is_refused(
@@ -505,11 +505,11 @@ async def test_packed_documents_are_read_a_few_megabytes_of_text_at_a_time(
     rows = "<w>" + "<row><c t='s'><v>0</v></c></row>" * 10 + "</w>"
     sources = [
         SourceDocument(
-            id=f"{n}.xlsx", media_type=MEDIA_TYPE, data=xlsx(rows, f"<s><si><t>{f'y{n} ' * 300}</t></si></s>")
+            id=f"{n}.xlsx", media_type=MEDIA_TYPE, content=xlsx(rows, f"<s><si><t>{f'y{n} ' * 300}</t></si></s>")
         )
         for n in range(3)
     ]
-    assert sum(len(source.data) for source in sources) < 5_000
+    assert sum(len(source.content) for source in sources) < 5_000
     told: list[Event] = []
     async with engine(tmp_path) as kb:
         await kb.add(*sources, on_event=told.append)

@@ -86,7 +86,7 @@ async def brute_force(view: ReadView) -> BruteForce:
     block = await view.vectors_after(VectorSpace.CHUNK, -1)
     owners = await view.vector_owners(VectorSpace.CHUNK, block.rows.tolist())
     pairs = [(id_, place) for place, row in enumerate(block.rows.tolist()) for id_ in owners.get(row, ())]
-    return BruteForce([id_ for id_, _ in pairs], block.data[[place for _, place in pairs]].astype(np.float32))
+    return BruteForce([id_ for id_, _ in pairs], block.vectors[[place for _, place in pairs]].astype(np.float32))
 
 
 def bm25(chunks: Sequence[Chunk], analyzer: Analyzer) -> Bm25:

@@ -173,7 +173,7 @@ async def _index_folder(dataset: Dataset, cache: Path, embedder: str, extractor:
 
 def _sources(dataset: Dataset) -> list[quipu.SourceDocument]:
     return [
-        quipu.SourceDocument(id=passage.id, data=passage.text.encode(), title=passage.title)
+        quipu.SourceDocument(id=passage.id, content=passage.text.encode(), title=passage.title)
         for passage in dataset.passages
     ]
 

@@ -76,7 +76,7 @@ async def read_entity_graph(view: ReadView, topology_index: TopologyIndex) -> En
     return EntityGraph(
         revision=view.revision,
         keys=keys,
-        vectors=block.data[[place_by_key[key] for key in keys]],
+        vectors=block.vectors[[place_by_key[key] for key in keys]],
         degrees=np.bincount(ends, minlength=len(keys)).astype(np.int64),
         relations=relations,
         mentions=await _mention_arrays(view, topology, numbers),

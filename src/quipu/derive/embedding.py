@@ -49,6 +49,6 @@ async def _embed(text_by_hash: Mapping[str, str], embedder: Embedder) -> list[Ve
             remedy="Check the model behind it.",
         )
     return [
-        VectorRow(model=embedder.identity, text_hash=text_hash, data=vector.astype(np.float16))
+        VectorRow(model=embedder.identity, text_hash=text_hash, vector=vector.astype(np.float16))
         for text_hash, vector in zip(text_by_hash, vectors, strict=True)
     ]

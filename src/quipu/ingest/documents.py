@@ -172,4 +172,4 @@ def _content_digest(source: SourceDocument, config: IngestConfig, reading: str) 
     chunking = config.chunking_of(source)
     embedder = config.embedder.identity if CHUNKERS[chunking.method].reads_vectors else ""
     reading = digest(reading, chunking.to_json(), embedder)
-    return digest(reading, digest_bytes(source.data), source.media_type, source.title, source.source, *metadata)
+    return digest(reading, digest_bytes(source.content), source.media_type, source.title, source.source, *metadata)

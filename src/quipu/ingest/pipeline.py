@@ -183,14 +183,14 @@ def _parse_group(waiting: deque[Job], config: IngestConfig) -> tuple[list[_Parse
         job = waiting.popleft()
         if job.source is None:
             continue
-        n_bytes_left -= len(job.source.data)
+        n_bytes_left -= len(job.source.content)
         try:
             document = parse_document(job.source, config)
         except Exception as error:
             failed.append(_FailedJob(job, _failure_message(error, "parser")))
         else:
             parsed.append((job, document))
-            n_bytes_left -= max(0, len(document.parsed.text) - len(job.source.data))
+            n_bytes_left -= max(0, len(document.parsed.text) - len(job.source.content))
     return parsed, failed
 
 

@@ -91,7 +91,7 @@ def _batches(sources: Iterable[FoundSource], result: EnqueueResult) -> Iterator[
             continue
         _check(source)
         batch.append(source)
-        n_bytes += len(source.data)
+        n_bytes += len(source.content)
         if n_bytes >= MAX_GROUP_BYTES or len(batch) == MAX_JOBS:
             yield batch
             batch, n_bytes = [], 0
@@ -108,7 +108,7 @@ def _check(source: SourceDocument) -> None:
             f"{text[:80]!r}, of the document {document_id[:80]!r}, holds a lone surrogate.",
             remedy="Decode it from its bytes again, with errors='replace'.",
         )
-    if len(source.data) > MAX_BYTES:
+    if len(source.content) > MAX_BYTES:
         raise InvalidInput(f"The document {document_id!r} holds more than {MAX_BYTES:,} bytes.", remedy="Split it.")
     for key, value in source.metadata.items():
         if not key.strip() or (isinstance(value, float) and not math.isfinite(value)):

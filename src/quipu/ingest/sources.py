@@ -105,7 +105,7 @@ def text_source(
             remedy="Decode it from its bytes again, with errors='replace'.",
         ) from error
     name = checked_id(id) if id is not None else f"text:{digest_bytes(content)[:12]}"
-    return SourceDocument(id=name, data=content, title=title, metadata=dict(metadata or {}), media_type=media_type)
+    return SourceDocument(id=name, content=content, title=title, metadata=dict(metadata or {}), media_type=media_type)
 
 
 def checked_id(name: str) -> str:
@@ -245,7 +245,7 @@ def _read(
             source=name,
             media_type=_media_type(path, media_types),
             metadata={**_sidecar(path, top), **metadata},
-            data=_read_bytes(path, MAX_BYTES),
+            content=_read_bytes(path, MAX_BYTES),
         )
     except InvalidDocument as error:
         return UnreadableSource(id=name[:MAX_ID], source=name, error=error)

@@ -70,11 +70,11 @@ class JobFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VectorRow:
-    """The vector of one text under one embedding model: `data` has shape [d], float16."""
+    """The vector of one text under one embedding model: `vector` has shape [d], float16."""
 
     model: str
     text_hash: str
-    data: npt.NDArray[np.float16]
+    vector: npt.NDArray[np.float16]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,7 @@ class SourceDocument:
     """
 
     id: str
-    data: bytes
+    content: bytes
     source: str = ""
     media_type: str = "text/plain"
     title: str = ""

@@ -45,7 +45,7 @@ def parse(source: SourceDocument) -> ParsedDocument:
     Raises InvalidDocument, with the reason and a remedy, where the document cannot be read or holds no text.
     """
     parser = parser_for(source.media_type)
-    parsed = _read(source, parser) if source.data.strip(_BLANK) else _EMPTY
+    parsed = _read(source, parser) if source.content.strip(_BLANK) else _EMPTY
     refuse_blocks_over(len(parsed.blocks), name_of(source))
     if not parsed.text.strip():
         raise InvalidDocument(

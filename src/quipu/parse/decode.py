@@ -100,14 +100,14 @@ def _towers() -> re.Pattern[str]:
 
 def _decoded(source: SourceDocument, declared: str) -> str:
     for mark, encoding in _BYTE_ORDER_MARKS:
-        if source.data.startswith(mark):
+        if source.content.startswith(mark):
             return _decode_marked(source, mark, encoding)
     return _decode_unmarked(source, _charset_parameter(source.media_type) or declared)
 
 
 def _decode_marked(source: SourceDocument, mark: bytes, encoding: str) -> str:
     try:
-        return source.data[len(mark) :].decode(encoding)
+        return source.content[len(mark) :].decode(encoding)
     except UnicodeDecodeError as error:
         raise InvalidDocument(
             f"{name_of(source)} is marked as {encoding} but is not valid at byte {error.start + len(mark)}.",
@@ -116,20 +116,20 @@ def _decode_marked(source: SourceDocument, mark: bytes, encoding: str) -> str:
 
 
 def _decode_unmarked(source: SourceDocument, declared: str) -> str:
-    nul = source.data.find(b"\0")
+    nul = source.content.find(b"\0")
     if nul >= 0:
         raise InvalidDocument(
             f"{name_of(source)} is binary, not text: there is a NUL at byte {nul}.",
             remedy="Convert it to UTF-8 text, or leave it out.",
         )
     try:
-        return source.data.decode("utf-8")
+        return source.content.decode("utf-8")
     except UnicodeDecodeError as error:
-        text = decode_declared(source.data, declared)
+        text = decode_declared(source.content, declared)
         if text is not None:
             return text
         raise InvalidDocument(
-            f"{name_of(source)} is not valid UTF-8 at byte {error.start} (0x{source.data[error.start]:02x}).",
+            f"{name_of(source)} is not valid UTF-8 at byte {error.start} (0x{source.content[error.start]:02x}).",
             remedy="Convert it to UTF-8, as in: iconv -f WINDOWS-1252 -t UTF-8",
         ) from error
 

@@ -45,7 +45,7 @@ class EpubParser:
         for part in _spine(package, package_part):
             if part not in archive:
                 raise damaged(archive.name, f"its chapter {part} is missing")
-            page = SourceDocument(id="", data=archive.read(part), source=archive.name, media_type="text/html")
+            page = SourceDocument(id="", content=archive.read(part), source=archive.name, media_type="text/html")
             draft.append(HtmlParser().parse(page))
         title, metadata = _metadata(package)
         return draft.document(title, metadata)

@@ -41,7 +41,7 @@ class HtmlParser:
         Raises InvalidDocument for bytes that are no text, for elements nested absurdly deep, and for pages that take
         too much time or memory.
         """
-        declared = _CHARSET.search(source.data[:_CHARSET_WITHIN])
+        declared = _CHARSET.search(source.content[:_CHARSET_WITHIN])
         markup = decode(source, declared[1].decode("ascii", "replace") if declared else "")
         if not _is_heavy(markup):
             return read_markup(markup)

@@ -20,7 +20,7 @@ class LegacyParser:
     def parse(self, source: SourceDocument) -> ParsedDocument:
         """Raise InvalidDocument with the format to save the document in."""
         old, suffix = _NEW_BY_TYPE[source.media_type.partition(";")[0].strip().lower()]
-        protected = " and protected by a password" if kind_of(source.data) == PROTECTED else ""
+        protected = " and protected by a password" if kind_of(source.content) == PROTECTED else ""
         raise InvalidDocument(
             f"{name_of(source)} is in the old {old}{protected}, which Quipu does not read.",
             remedy=f"Save it as {suffix}, in Office or with: soffice --headless --convert-to {suffix[1:]} FILE",

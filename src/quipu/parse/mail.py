@@ -38,14 +38,14 @@ class MailParser:
 
         Raises InvalidDocument where the bytes are no message, and for absurdly many parts.
         """
-        if not _HEADER.match(source.data):
+        if not _HEADER.match(source.content):
             raise InvalidDocument(
                 f"{name_of(source)} is not an e-mail: it does not begin with headers.",
                 remedy="Save the message from the mail program again, as .eml.",
             )
         draft = Draft(name_of(source))
         is_mailbox = source.media_type.startswith(MAILBOX)
-        messages = _messages(source.data) if is_mailbox else iter([source.data])
+        messages = _messages(source.content) if is_mailbox else iter([source.content])
         title = ""
         metadata: dict[str, MetadataValue] = {}
         for data in messages:
@@ -117,7 +117,7 @@ def _read(part: Message, name: str) -> ParsedDocument:
     data = _bytes(part)
     text = decode_declared(data, str(part.get_param("charset") or "")) or _guess(data)
     is_html = part.get_content_type() == "text/html"
-    source = SourceDocument(id="", data=text.replace("\0", "").encode("utf-8", "replace"), source=name)
+    source = SourceDocument(id="", content=text.replace("\0", "").encode("utf-8", "replace"), source=name)
     return (HtmlParser() if is_html else PlainTextParser()).parse(source)
 
 

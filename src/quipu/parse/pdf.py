@@ -83,8 +83,8 @@ def _read(source: SourceDocument) -> _Found:
         answer = read_apart(
             _READER,
             (MAX_PDF_PAGES, MAX_PDF_LINES, MAX_CHARACTERS),
-            source.data,
-            max_bytes=MAX_PDF_BYTES + 2 * len(source.data),
+            source.content,
+            max_bytes=MAX_PDF_BYTES + 2 * len(source.content),
             max_seconds=MAX_PDF_SECONDS,
         )
     except Stopped as stopped:

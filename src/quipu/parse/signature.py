@@ -67,7 +67,7 @@ _ALSO_TEXT = frozenset({"", "an HTML page", "a GIF image", "a Rich Text document
 
 def refuse_disguised(source: SourceDocument, expected: str) -> None:
     """Raise InvalidDocument where the bytes are another kind of file than `expected` ("" is text of any kind)."""
-    kind = kind_of(source.data)
+    kind = kind_of(source.content)
     if kind == expected or (not expected and kind in _ALSO_TEXT):
         return
     if not kind:

@@ -25,10 +25,10 @@ class Archive:
 
     def __init__(self, source: SourceDocument) -> None:
         self.name = name_of(source)
-        if source.data.count(_ENTRY) > MAX_ENTRIES:
+        if source.content.count(_ENTRY) > MAX_ENTRIES:
             raise self._too_much(f"lists more than {MAX_ENTRIES:,} parts")
         try:
-            self._zip = ZipFile(BytesIO(source.data))
+            self._zip = ZipFile(BytesIO(source.content))
         except (BadZipFile, RuntimeError, ValueError, OSError) as error:
             raise damaged(self.name, f"it is no whole archive ({error}), as when a copy was cut short") from error
         self._parts: Mapping[str, ZipInfo] = {part.filename.lower(): part for part in self._zip.infolist()}

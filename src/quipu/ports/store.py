@@ -47,10 +47,10 @@ class VectorSpace(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VectorBlock:
-    """Vectors of one space: `rows` [n] int64 are row numbers (ascending, never reused), `data` is [n, d] float16."""
+    """Vectors of one space: `rows` [n] int64 are row numbers (ascending, never reused), `vectors` is [n, d] float16."""
 
     rows: npt.NDArray[np.int64]
-    data: npt.NDArray[np.float16]
+    vectors: npt.NDArray[np.float16]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

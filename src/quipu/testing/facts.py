@@ -100,7 +100,7 @@ def document(
 
 def source(document_id: str, text: str = "", *, title: str = "", metadata: Metadata | None = None) -> SourceDocument:
     """Return a document as handed in."""
-    return SourceDocument(id=document_id, data=text.encode(), title=title, metadata=metadata or {})
+    return SourceDocument(id=document_id, content=text.encode(), title=title, metadata=metadata or {})
 
 
 def _chunk(document_id: str, made: Passage, title: str, *, occurrence: int) -> Chunk:

@@ -31,7 +31,7 @@ def test_one_file_takes_the_id_and_title_given_for_it(cli: Cli, engine: FakeEngi
     (tmp_path / "a.md").write_text("A")
     assert cli("add", "a.md", "--id", "first", "--title", "The first").code == 0
     (source,) = engine.calls[0][1]
-    assert (source.id, source.title, source.data, source.media_type) == ("first", "The first", b"A", "text/markdown")
+    assert (source.id, source.title, source.content, source.media_type) == ("first", "The first", b"A", "text/markdown")
 
 
 def test_add_says_what_was_read_by_what_and_what_was_reused(cli: Cli, engine: FakeEngine) -> None:
@@ -60,7 +60,7 @@ def test_add_reads_standard_input(cli: Cli, engine: FakeEngine, monkeypatch: pyt
     assert cli("add", "-", "--id", "greeting", "--title", "A greeting").code == 0
     (call,) = engine.calls
     greeting = SourceDocument(
-        id="greeting", data="Привет".encode(), title="A greeting", media_type="text/markdown", metadata={}
+        id="greeting", content="Привет".encode(), title="A greeting", media_type="text/markdown", metadata={}
     )
     assert call == ("add", (greeting,), None, {})
 

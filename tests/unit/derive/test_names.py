@@ -170,7 +170,7 @@ async def test_another_embedder_begins_anew(tmp_path: Path) -> None:
         await _refresh(context)
         await context.store.begin_reembedding("other", 2)
         while waiting := await context.store.texts_without_vector("other", 100):
-            rows = [VectorRow(model="other", text_hash=each, data=np.array([1, 0], np.float16)) for each in waiting]
+            rows = [VectorRow(model="other", text_hash=each, vector=np.array([1, 0], np.float16)) for each in waiting]
             await context.store.commit(Delta(vectors=rows))
         await context.store.finish_reembedding("other")
         assert await _pairs(context) == {}

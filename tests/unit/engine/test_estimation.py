@@ -21,7 +21,7 @@ TEXT = " ".join(f"Traveller{n} Jones met Envoy{n} Khan by the river." for n in r
 
 def _document(method: str = "structure") -> SourceDocument:
     chunking = Chunking(method=method, max_tokens=64)
-    return SourceDocument(id="a.md", data=TEXT.encode(), media_type="text/markdown", chunking=chunking)
+    return SourceDocument(id="a.md", content=TEXT.encode(), media_type="text/markdown", chunking=chunking)
 
 
 @pytest.mark.parametrize("llm", ["custom/scripted", None])

@@ -136,5 +136,5 @@ async def test_a_report_tells_how_many_records_the_text_does_not_bear_out(tmp_pa
 
     text = b"Marco Polo met Kublai Khan at the court."
     async with scripted_engine(tmp_path, Inventing(script())) as kb:
-        report = await kb.add(SourceDocument(id="a.md", data=text, media_type="text/markdown"))
+        report = await kb.add(SourceDocument(id="a.md", content=text, media_type="text/markdown"))
         assert report.n_dropped == 1

@@ -49,7 +49,7 @@ def server(shared: ServerHandle) -> ServerHandle:
 
 
 def _document(name: str, text: str) -> SourceDocument:
-    return SourceDocument(id=name, data=text.encode(), media_type="text/markdown", title=f"On {name}")
+    return SourceDocument(id=name, content=text.encode(), media_type="text/markdown", title=f"On {name}")
 
 
 def _documents(n: int = 8) -> list[SourceDocument]:
@@ -185,8 +185,8 @@ async def test_chunks_that_rules_alone_look_at_have_a_say_in_the_origin(tmp_path
             ("", "Evans lived in Knossos"),
             ("A", "Evans lived in Knossos"),
         ):
-            short = SourceDocument(id="b.md", title=title, data=f"Mr. {said}.".encode(), media_type="text/plain")
-            of_long = SourceDocument(id="a.md", data=long.encode(), media_type="text/plain")
+            short = SourceDocument(id="b.md", title=title, content=f"Mr. {said}.".encode(), media_type="text/plain")
+            of_long = SourceDocument(id="a.md", content=long.encode(), media_type="text/plain")
             reports.append(await kb.tune(of_long, short, n_sample=1, n_compare=0))
     assert len({each.sample for each in reports}) == 1
     assert len({each.file.replace(f"{each.origin and each.origin.sample}", "") for each in reports}) == 3
@@ -287,7 +287,7 @@ async def test_a_service_that_refuses_leaves_it_to_rules(server: ServerHandle, t
 
 
 async def test_a_small_context_window_is_shown_less_of_each_passage(server: ServerHandle, tmp_path: Path) -> None:
-    long = [_document(each.id, each.data.decode() * 30) for each in _documents()]
+    long = [_document(each.id, each.content.decode() * 30) for each in _documents()]
     server.configure(Script(service=Service(context_window=4_096)))
     async with _engine(tmp_path, server, chunk_tokens=800) as kb:
         report = await kb.tune(*long, n_compare=0)

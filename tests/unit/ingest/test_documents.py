@@ -25,7 +25,7 @@ RULED = replace(INGEST_CONFIG, rules=RULES)
 
 
 def source(name: str, chunking: Chunking | None = None) -> SourceDocument:
-    return SourceDocument(id=name, data=b"Marco Polo was here. Kublai Khan was there.", chunking=chunking)
+    return SourceDocument(id=name, content=b"Marco Polo was here. Kublai Khan was there.", chunking=chunking)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_an_index_made_before_readers_were_noted_is_not_read_again() -> None:
     marco = source("a.txt")
     before = digest("reading/2", INGEST_CONFIG.extractor.identity, INGEST_CONFIG.tokenizer.identity)
     how = digest(before, INGEST_CONFIG.chunking.to_json(), "")
-    document = indexed(content_hash=digest(how, digest_bytes(marco.data), marco.media_type, "", ""))
+    document = indexed(content_hash=digest(how, digest_bytes(marco.content), marco.media_type, "", ""))
     assert document.extractor == ""
     assert change_status(document, marco, INGEST_CONFIG) is ChangeStatus.UNCHANGED
 

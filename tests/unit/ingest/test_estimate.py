@@ -59,8 +59,8 @@ async def test_a_survey_counts_only_what_would_be_read_and_changes_nothing(tmp_p
     async with engine(tmp_path) as kb:
         await kb.add(old)
         revision = (await kb.status()).revision
-        copy = SourceDocument(id="copy.md", data=old.data, media_type=old.media_type)
-        bad = SourceDocument(id="bad.txt", data=b"\0")
+        copy = SourceDocument(id="copy.md", content=old.content, media_type=old.media_type)
+        bad = SourceDocument(id="bad.txt", content=b"\0")
         sources: list[FoundSource] = [old, new, copy, bad]
         found = await survey_documents(iter(sources), kb._store, INGEST_CONFIG, ignore_event)
         assert (found.n_documents, found.n_unchanged, found.n_unreadable) == (2, 1, 1)

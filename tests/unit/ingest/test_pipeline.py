@@ -54,7 +54,7 @@ def _book(name: str, n_parts: int = N_PARTS) -> SourceDocument:
         f"## Part {i}\n\n{name} Polo met Envoy{i} Khan of {name} in City{i} Port. {'So it is. ' * 12}"
         for i in range(n_parts)
     )
-    return SourceDocument(id=f"{name}.md", data="\n\n".join(parts).encode(), media_type="text/markdown")
+    return SourceDocument(id=f"{name}.md", content="\n\n".join(parts).encode(), media_type="text/markdown")
 
 
 async def test_a_document_removed_while_it_is_read_costs_nothing_more(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def _cut_by_vectors(kb: Quipu, embedder: FakeEmbedder) -> None:
 def _talk(name: str) -> SourceDocument:
     text = f"{name} spoke of salt. {name} then spoke of paper. At last {name} Polo met Kublai Khan."
     return SourceDocument(
-        id=name, data=text.encode(), media_type="text/plain", chunking=Chunking(method=SEMANTIC, max_tokens=48)
+        id=name, content=text.encode(), media_type="text/plain", chunking=Chunking(method=SEMANTIC, max_tokens=48)
     )
 
 
@@ -145,7 +145,7 @@ async def test_an_embedder_that_is_gone_stops_the_reading_and_documents_wait(tmp
 async def test_a_text_an_embedder_refuses_fails_its_document_alone(tmp_path: Path) -> None:
     async with engine(tmp_path) as kb:
         _cut_by_vectors(kb, FailingEmbedder("Zoe", Refused("It will not read this.")))
-        plain = SourceDocument(id="plain", data=b"Zoe met Marco Polo.", media_type="text/plain")
+        plain = SourceDocument(id="plain", content=b"Zoe met Marco Polo.", media_type="text/plain")
         report = await kb.add(_talk("Ada"), _talk("Zoe"), plain)
         assert report.n_added == 2
         assert [(each.id, each.error) for each in report.failed] == [("Zoe", "It will not read this.")]
@@ -154,7 +154,7 @@ async def test_a_text_an_embedder_refuses_fails_its_document_alone(tmp_path: Pat
 async def test_an_embedder_that_is_too_busy_fails_what_needs_it(tmp_path: Path) -> None:
     async with engine(tmp_path) as kb:
         _cut_by_vectors(kb, FailingEmbedder("Zoe", Overloaded("Too busy.")))
-        plain = SourceDocument(id="plain", data=b"Zoe met Marco Polo.", media_type="text/plain")
+        plain = SourceDocument(id="plain", content=b"Zoe met Marco Polo.", media_type="text/plain")
         report = await kb.add(_talk("Ada"), _talk("Zoe"), plain)
         assert (report.n_added, sorted(each.id for each in report.failed)) == (1, ["Ada", "Zoe"])
         assert await kb.retry() == 2

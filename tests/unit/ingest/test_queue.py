@@ -24,8 +24,8 @@ HALF = "x\ud800"
 async def test_half_of_a_surrogate_pair_is_refused_wherever_it_stands(
     tmp_path: Path, id_: str, title: str, metadata: Metadata
 ) -> None:
-    source = quipu.SourceDocument(id=id_, data=b"Anna left.", title=title, metadata=metadata)
+    source = quipu.SourceDocument(id=id_, content=b"Anna left.", title=title, metadata=metadata)
     async with quipu.open(f"{tmp_path}/index") as kb:
         with pytest.raises(InvalidInput, match="a lone surrogate"):
             await kb.add(source)
-        assert (await kb.add(quipu.SourceDocument(id="b", data=b"Berta stayed."))).n_added == 1
+        assert (await kb.add(quipu.SourceDocument(id="b", content=b"Berta stayed."))).n_added == 1

@@ -48,7 +48,7 @@ def ids(found: list[FoundSource]) -> list[str]:
 def test_a_file_becomes_a_document(tmp_path: Path) -> None:
     write(tmp_path, "notes/a.MD")
     assert find(tmp_path / "notes/a.MD", root=tmp_path) == [
-        SourceDocument(id="notes/a.MD", source="notes/a.MD", data=b"text of notes/a.MD", media_type="text/markdown")
+        SourceDocument(id="notes/a.MD", source="notes/a.MD", content=b"text of notes/a.MD", media_type="text/markdown")
     ]
 
 
@@ -116,7 +116,7 @@ def test_a_file_is_read_when_its_turn_comes(tmp_path: Path) -> None:
     assert isinstance(lost, UnreadableSource)
     assert "No such file" in lost.error.message
     assert isinstance(changed, SourceDocument)
-    assert changed.data == b"changed"
+    assert changed.content == b"changed"
 
 
 def test_links_are_followed_within_their_folder_and_not_out_of_it(tmp_path: Path) -> None:
@@ -163,13 +163,13 @@ def test_a_text_is_named_by_its_content() -> None:
     assert source.id != text_source("Uni").id
     assert source.id.startswith("text:")
     assert len(source.id) == len("text:") + 12
-    assert source.data.decode() == "Ünï"
+    assert source.content.decode() == "Ünï"
 
 
 def test_a_text_keeps_what_the_caller_says_of_it() -> None:
     source = text_source("a", "letter", title="Letter", metadata={"year": 1901}, media_type="text/markdown")
     assert source == SourceDocument(
-        id="letter", data=b"a", title="Letter", metadata={"year": 1901}, media_type="text/markdown"
+        id="letter", content=b"a", title="Letter", metadata={"year": 1901}, media_type="text/markdown"
     )
 
 

@@ -17,7 +17,7 @@ def read(name: str, data: bytes) -> ParsedDocument:
     """Return `data` parsed as a file called `name`."""
     media_type = media_type_of(Path(name))
     assert media_type
-    return parse(SourceDocument(id=name, source=name, data=data, media_type=media_type))
+    return parse(SourceDocument(id=name, source=name, content=data, media_type=media_type))
 
 
 def texts(parsed: ParsedDocument) -> list[str]:

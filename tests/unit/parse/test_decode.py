@@ -12,7 +12,7 @@ TEXT = "Ünï 東京 Москва"
 
 
 def source(data: bytes, media_type: str = "text/plain") -> SourceDocument:
-    return SourceDocument(id="a", data=data, source="notes/a.txt", media_type=media_type)
+    return SourceDocument(id="a", content=data, source="notes/a.txt", media_type=media_type)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])

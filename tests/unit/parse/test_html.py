@@ -9,7 +9,7 @@ from quipu.parse.html import HtmlParser
 
 def read(markup: str | bytes) -> ParsedDocument:
     data = markup if isinstance(markup, bytes) else markup.encode()
-    return HtmlParser().parse(SourceDocument(id="a", data=data, source="a.html", media_type="text/html"))
+    return HtmlParser().parse(SourceDocument(id="a", content=data, source="a.html", media_type="text/html"))
 
 
 def test_inline_elements_join_and_blocks_are_a_blank_line_apart() -> None:

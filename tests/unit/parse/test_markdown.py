@@ -38,7 +38,7 @@ end
 
 
 def read(text: str) -> ParsedDocument:
-    return MarkdownParser().parse(SourceDocument(id="a", data=text.encode(), media_type="text/markdown"))
+    return MarkdownParser().parse(SourceDocument(id="a", content=text.encode(), media_type="text/markdown"))
 
 
 def test_the_text_is_the_body_as_written() -> None:

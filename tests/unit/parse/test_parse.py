@@ -22,7 +22,7 @@ PIECES = re.findall(
 
 
 def source(text: str, media_type: str = "text/plain", name: str = "", title: str = "") -> SourceDocument:
-    return SourceDocument(id="id", data=text.encode(), source=name, media_type=media_type, title=title)
+    return SourceDocument(id="id", content=text.encode(), source=name, media_type=media_type, title=title)
 
 
 def assert_sound(parsed: ParsedDocument) -> None:
@@ -38,7 +38,7 @@ def assert_sound(parsed: ParsedDocument) -> None:
 @given(data=st.binary(max_size=400))
 def test_any_bytes_are_read_or_refused(media_type: str, data: bytes) -> None:
     try:
-        assert_sound(parse(SourceDocument(id="id", data=data, media_type=media_type)))
+        assert_sound(parse(SourceDocument(id="id", content=data, media_type=media_type)))
     except InvalidDocument as error:
         assert error.remedy
 
@@ -105,7 +105,7 @@ def test_the_title_given_wins_then_the_documents_own_then_the_name_of_the_file()
 def test_metadata_given_wins_over_the_documents_own() -> None:
     given_metadata: Metadata = {"year": 1902, "region": "Asia"}
     document = SourceDocument(
-        id="id", data=b"---\nyear: 1901\nlang: en\n---\ntext", media_type="text/markdown", metadata=given_metadata
+        id="id", content=b"---\nyear: 1901\nlang: en\n---\ntext", media_type="text/markdown", metadata=given_metadata
     )
     assert parse(document).metadata == {"year": 1902, "region": "Asia", "lang": "en"}
 
@@ -113,10 +113,10 @@ def test_metadata_given_wins_over_the_documents_own() -> None:
 def test_a_heading_of_a_page_is_text_and_a_title_is_cut() -> None:
     long = "Heading Word " * 50
     parsed = parse(
-        SourceDocument(id="d", data=f"# {long}\n\nBody.".encode(), media_type="text/markdown", source="h.md")
+        SourceDocument(id="d", content=f"# {long}\n\nBody.".encode(), media_type="text/markdown", source="h.md")
     )
     assert parsed.title == "h"
     assert all(not block.headings for block in parsed.blocks)
-    named = parse(SourceDocument(id="d", data=b"Body.", title=long))
+    named = parse(SourceDocument(id="d", content=b"Body.", title=long))
     assert len(named.title) <= 300
     assert named.title.endswith("…")

@@ -7,7 +7,7 @@ from quipu.parse.text import PlainTextParser
 
 
 def read(text: str) -> ParsedDocument:
-    return PlainTextParser().parse(SourceDocument(id="a", data=text.encode()))
+    return PlainTextParser().parse(SourceDocument(id="a", content=text.encode()))
 
 
 def test_paragraphs_lie_between_blank_lines() -> None:

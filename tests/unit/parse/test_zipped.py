@@ -10,7 +10,7 @@ from tests.unit.parse.files import zipped
 
 
 def archive(data: bytes) -> Archive:
-    return Archive(SourceDocument(id="a", source="a.docx", data=data))
+    return Archive(SourceDocument(id="a", source="a.docx", content=data))
 
 
 def test_parts_are_found_whatever_the_case_of_their_names() -> None:

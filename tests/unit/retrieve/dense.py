@@ -135,7 +135,7 @@ async def cosines(view: ReadView, tools: Tools, space: VectorSpace, text: str, i
     """Return the cosine of a text with each of these ids, from the rows of the store; nan where there is none."""
     (query,) = await tools.embedder.embed_queries([text])
     block, rows = await view.vectors_after(space, -1), await view.vector_rows(space, ids)
-    scores = dict(zip(block.rows.tolist(), block.data.astype(np.float64) @ query.astype(np.float64), strict=True))
+    scores = dict(zip(block.rows.tolist(), block.vectors.astype(np.float64) @ query.astype(np.float64), strict=True))
     return np.array([round(float(scores[rows[each]]), 6) if each in rows else np.nan for each in ids])
 
 

@@ -229,7 +229,7 @@ async def test_tampering_with_names_synonyms_and_sentences_is_found(database: Pa
         async with store.view() as view:
             block = await view.vectors_after(VectorSpace.NAME, -1)
             revision = view.revision
-        cosine = min(round(float(block.data[0].astype(float) @ block.data[1].astype(float)), 6), 1.0)
+        cosine = min(round(float(block.vectors[0].astype(float) @ block.vectors[1].astype(float)), 6), 1.0)
         pair = SynonymPair(first="acre", second="akko", similarity=cosine)
         found = SynonymUpdate(revision=revision, names=["acre", "akko"], pairs=[pair])
         spans = ChunkSentences(chunk=facts.chunks[0].chunk.id, spans=[(0, 10), (11, 19)])

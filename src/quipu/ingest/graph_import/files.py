@@ -94,7 +94,7 @@ class _GraphBuilder:
         name = str(line.id)
         if line.text is not None:
             source = SourceDocument(
-                id=name, title=line.title or name, data=line.text.encode(), media_type="text/markdown", source=name
+                id=name, title=line.title or name, content=line.text.encode(), media_type="text/markdown", source=name
             )
             _add_once(self.documents, name, source, where)
         if not (line.entities or line.relations or line.triples or line.claims):
@@ -264,7 +264,7 @@ def _names(recording: ImportedExtraction) -> Iterator[str]:
 
 def _spellings(graph: ImportedGraph) -> dict[str, str]:
     """Return the spelling of each name in the first document with a record of it, preferring one not in capitals."""
-    text_by_document = {source.id: source.data.decode() for source in graph.documents}
+    text_by_document = {source.id: source.content.decode() for source in graph.documents}
     spelling_by_name: dict[str, str] = {}
     for document, recording in graph.extractions.items():
         for name in sorted(set(_names(recording))):

@@ -228,7 +228,7 @@ def _lowest_sources(sources: Iterable[FoundSource]) -> tuple[list[SourceDocument
                 n_documents += 1
                 yield source
 
-    lowest = _lowest(documents(), lambda source: (digest_bytes(source.data), source.id))
+    lowest = _lowest(documents(), lambda source: (digest_bytes(source.content), source.id))
     return lowest, n_documents, n_unreadable
 
 

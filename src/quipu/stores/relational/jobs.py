@@ -196,7 +196,7 @@ def _job_row(document_id: str, document: SourceDocument | None, now: str) -> dic
         "media_type": document.media_type if document else "",
         "metadata": to_json(dict(document.metadata)) if document else "{}",
         "chunking": document.chunking.to_json() if document and document.chunking else "",
-        "data": document.data if document else None,
+        "data": document.content if document else None,
         "error": "",
         "added_at": now,
         **_FREE,
@@ -208,7 +208,7 @@ def _job(row: Row[Any]) -> Job:
         return Job(id=row.rid, document_id=row.document, status=DocumentStatus.REMOVING)
     source = SourceDocument(
         id=row.document,
-        data=row.data,
+        content=row.data,
         source=row.source,
         media_type=row.media_type,
         title=row.title,

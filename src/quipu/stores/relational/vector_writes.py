@@ -119,12 +119,12 @@ def write(connection: Connection, vectors: Sequence[VectorRow]) -> None:
         model = models.get(vector.model)
         if model is None or (model.rid, vector.text_hash) not in code_by_key:
             continue
-        if vector.data.shape != (model.dimension,):
+        if vector.vector.shape != (model.dimension,):
             raise InvalidDelta(
-                f"A vector of shape {vector.data.shape} does not fit {vector.model} ({model.dimension})."
+                f"A vector of shape {vector.vector.shape} does not fit {vector.model} ({model.dimension})."
             )
         key = (model.rid, vector.text_hash)
-        packed = np.ascontiguousarray(vector.data, dtype="<f2").tobytes()
+        packed = np.ascontiguousarray(vector.vector, dtype="<f2").tobytes()
         new[key] = {"model": key[0], "space": code_by_key[key], "text_hash": key[1], "data": packed}
     first = read_number(connection, "vector_row")
     insert_rows(connection, s.vector, [{"rid": first + i, **values} for i, values in enumerate(new.values())])

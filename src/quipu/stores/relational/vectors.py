@@ -124,7 +124,7 @@ def vectors_after(snapshot: Snapshot, space: VectorSpace, row: int) -> VectorBlo
         rows[start:end] = [rid for rid, _ in block]
         matrix[start:end] = np.frombuffer(b"".join([vector for _, vector in block]), "<f2").reshape(len(block), -1)
         start = end
-    return VectorBlock(rows=rows, data=matrix)
+    return VectorBlock(rows=rows, vectors=matrix)
 
 
 def vectors_gone(snapshot: Snapshot, space: VectorSpace, revision: int) -> Ints | None:

@@ -48,7 +48,7 @@ class Jobs:
             assert await _claim(store, 0) == []
 
     async def test_a_claim_holds_few_large_documents(self, open_store: OpenStore) -> None:
-        large = [replace(source(name, ""), data=bytes(12_000_000)) for name in "abc"]
+        large = [replace(source(name, ""), content=bytes(12_000_000)) for name in "abc"]
         async with open_store() as store:
             await store.commit(Delta(enqueue=large))
             claims = [await _claim(store) for _ in range(3)]
@@ -58,7 +58,7 @@ class Jobs:
     async def test_a_job_brings_the_document_as_it_was_handed_in(self, open_store: OpenStore) -> None:
         handed_in = replace(
             source("a", title="Title 题", metadata={"year": 1271, "tags": ("x", "y"), "no": None, "is_old": False}),
-            data=b"\x00\xff bytes",
+            content=b"\x00\xff bytes",
             source="/files/a.html",
             media_type="text/html",
         )

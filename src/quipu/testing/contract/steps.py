@@ -63,7 +63,7 @@ def vector(text_hash: str, model: str = MODEL, dimension: int = DIMENSION) -> Ve
     """Return a vector that depends on model and text alone."""
     seed = bytes.fromhex(digest(model, text_hash))
     data = np.frombuffer(seed[:dimension], np.uint8).astype(np.float16) / np.float16(256)
-    return VectorRow(model=model, text_hash=text_hash, data=data)
+    return VectorRow(model=model, text_hash=text_hash, vector=data)
 
 
 async def embed(store: Store, model: str = MODEL, dimension: int = DIMENSION) -> list[str]:
@@ -82,7 +82,7 @@ async def pair_of(store: Store, first: str, second: str) -> SynonymPair:
             await view.vector_rows(VectorSpace.NAME, [first, second]),
             await view.vectors_after(VectorSpace.NAME, -1),
         )
-    one, other = (block.data[np.searchsorted(block.rows, rows[key])].astype(np.float64) for key in (first, second))
+    one, other = (block.vectors[np.searchsorted(block.rows, rows[key])].astype(np.float64) for key in (first, second))
     return SynonymPair(first=first, second=second, similarity=min(round(float(one @ other), 6), 1.0))
 
 

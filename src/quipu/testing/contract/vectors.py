@@ -49,7 +49,7 @@ async def _gone(view: ReadView, space: VectorSpace, revision: int) -> list[int] 
 def _at(block: VectorBlock, row: int) -> npt.NDArray[np.float16]:
     """Return the vector of a row."""
     (place,) = np.flatnonzero(block.rows == row)
-    found: npt.NDArray[np.float16] = block.data[place]
+    found: npt.NDArray[np.float16] = block.vectors[place]
     return found
 
 
@@ -91,7 +91,7 @@ class Vectors:
                 text: text_hash for text_hash, text in (await store.texts_without_vector(MODEL, 10)).items()
             }
             await embed(store)
-            expected = {text: floats(vector(text_hash).data) for text, text_hash in hash_by_text.items()}
+            expected = {text: floats(vector(text_hash).vector) for text, text_hash in hash_by_text.items()}
             async with store.view() as view:
                 assert [await view.vector_dimension(space) for space in VectorSpace] == [DIMENSION] * len(VectorSpace)
                 blocks = {space: await view.vectors_after(space, -1) for space in VectorSpace}
@@ -112,8 +112,8 @@ class Vectors:
         assert {key: floats(_at(blocks[VectorSpace.RELATION], row)) for key, row in relations.items()} == {
             "acre -- venice": expected[_TEXTS[3]]
         }
-        assert (str(block.data.dtype), block.data.shape) == ("float16", (2, DIMENSION))
-        by_row = {owners[int(row)]: floats(data) for row, data in zip(block.rows, block.data, strict=True)}
+        assert (str(block.vectors.dtype), block.vectors.shape) == ("float16", (2, DIMENSION))
+        by_row = {owners[int(row)]: floats(data) for row, data in zip(block.rows, block.vectors, strict=True)}
         assert by_row == {("acre",): expected["Acre"], ("venice",): expected["Venice\nA republic."]}
 
     async def test_rows_rise_and_only_those_above_are_returned(self, open_store: OpenStore) -> None:
@@ -129,7 +129,7 @@ class Vectors:
                 last = await view.vectors_after(VectorSpace.CHUNK, after[-1])
         assert after == sorted(after)
         assert (len(before), len(after), later.rows.tolist()) == (1, 3, after[1:])
-        assert later.data.shape == (2, DIMENSION)
+        assert later.vectors.shape == (2, DIMENSION)
         assert len(last.rows) == 0
 
     async def test_equal_texts_share_a_row(self, open_store: OpenStore) -> None:
@@ -218,12 +218,12 @@ class Vectors:
             await store.commit(Delta(vectors=late))
             await embed(store)
             async with store.view() as view:
-                before = (await view.vectors_after(VectorSpace.CHUNK, -1)).data.tolist()
+                before = (await view.vectors_after(VectorSpace.CHUNK, -1)).vectors.tolist()
             (kept,) = [line for line in await dump(store) if '"kind":"vector"' in line]
             assert wanted not in kept
             await store.commit(Delta(vectors=[*late, vector(wanted, "another model")]))
             async with store.view() as view:
-                assert (await view.vectors_after(VectorSpace.CHUNK, -1)).data.tolist() == before
+                assert (await view.vectors_after(VectorSpace.CHUNK, -1)).vectors.tolist() == before
                 assert (await view.counts()).vectors == 1
             assert await store.verify() == []
 

@@ -59,7 +59,7 @@ class Segment:
 
 def segment_of(block: VectorBlock) -> Segment:
     """Return a block of vectors as a segment in memory."""
-    data = np.ascontiguousarray(block.data)
+    data = np.ascontiguousarray(block.vectors)
     return Segment(rows=block.rows, sketches=pack_signs(data), data=data)
 
 
@@ -244,9 +244,9 @@ class SpaceState:
         """
         last_row = int(self.table.segments[-1].rows[-1]) if len(self.table) else -1
         n_known = int(np.searchsorted(block.rows, last_row, side="right"))
-        if len(self.table) and not np.array_equal(block.data[:n_known], self.table.data_at(self.last_live())):
+        if len(self.table) and not np.array_equal(block.vectors[:n_known], self.table.data_at(self.last_live())):
             return None
-        added = VectorBlock(rows=block.rows[n_known:], data=block.data[n_known:])
+        added = VectorBlock(rows=block.rows[n_known:], vectors=block.vectors[n_known:])
         table = self.table.extended(segment_of(added)) if len(added.rows) else self.table
         sync = SyncPoint(revision=revision, n_rows=len(table), n_deleted=len(self.deleted))
         first, *later = self.syncs

@@ -31,7 +31,7 @@ def count(text: str) -> int:
 
 def parsed(text: str) -> ParsedDocument:
     """Return a Markdown document."""
-    return MarkdownParser().parse(SourceDocument(id="a", data=text.encode(), media_type="text/markdown"))
+    return MarkdownParser().parse(SourceDocument(id="a", content=text.encode(), media_type="text/markdown"))
 
 
 def table(n_rows: int, *, before: str = "", after: str = "") -> ParsedDocument:

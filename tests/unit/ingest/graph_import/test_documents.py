@@ -28,7 +28,7 @@ def _graph(
     identity: str = "recorded/1 a", *, weight: float = 1.0, text: str = "Kober studied Linear B."
 ) -> ImportedGraph:
     source = SourceDocument(
-        id="d1", title="Scripts", data=b"Kober studied Linear B.", media_type="text/markdown", source="d1"
+        id="d1", title="Scripts", content=b"Kober studied Linear B.", media_type="text/markdown", source="d1"
     )
     recording = ImportedExtraction(
         document="d1",
@@ -81,7 +81,7 @@ async def test_the_same_again_does_nothing_and_another_record_is_an_update(tmp_p
 
 async def test_a_document_that_cannot_be_read_fails_alone(tmp_path: Path) -> None:
     store = await _open(tmp_path)
-    empty = SourceDocument(id="d0", title="", data=b"", media_type="application/pdf", source="d0")
+    empty = SourceDocument(id="d0", title="", content=b"", media_type="application/pdf", source="d0")
     graph = ImportedGraph(
         identity="recorded/1 a", documents=(empty, *_graph().documents), extractions=_graph().extractions
     )
@@ -94,7 +94,7 @@ async def test_a_document_that_cannot_be_read_fails_alone(tmp_path: Path) -> Non
 async def test_a_document_more_leaves_the_others_as_they_are(tmp_path: Path) -> None:
     store = await _open(tmp_path)
     await import_documents(_graph(), store, _recipe(), ignore_event)
-    more = SourceDocument(id="d2", title="More", data=b"Evans dug.", media_type="text/markdown", source="d2")
+    more = SourceDocument(id="d2", title="More", content=b"Evans dug.", media_type="text/markdown", source="d2")
     both = replace(_graph("recorded/1 b"), documents=(*_graph().documents, more))
     done = await import_documents(both, store, _recipe(), ignore_event)
     assert (done.n_added, done.n_updated, done.n_unchanged) == (1, 0, 1)

@@ -44,7 +44,7 @@ def test_a_folder_is_read_with_texts_records_communities_and_reports(tmp_path: P
     _write(tmp_path, "queries.jsonl", {"question": "Who?", "answers": ["Kober"]})
     (tmp_path / "README.md").write_text("not a record")
     graph = read_graph([tmp_path])
-    assert [(source.id, source.title, source.data.decode()) for source in graph.documents] == [
+    assert [(source.id, source.title, source.content.decode()) for source in graph.documents] == [
         ("d1", "Scripts", TEXT["text"])
     ]
     assert graph.extractions["d1"].entities == (

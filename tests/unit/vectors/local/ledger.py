@@ -79,7 +79,7 @@ class LedgerView:
         found = {number: one for number, one in self.live().items() if number > row and space is VectorSpace.CHUNK}
         self.n_read += len(found)
         data = np.stack([one.data for one in found.values()]) if found else np.empty((0, 0), dtype=np.float16)
-        return VectorBlock(rows=np.array(list(found), dtype=np.int64), data=data)
+        return VectorBlock(rows=np.array(list(found), dtype=np.int64), vectors=data)
 
     async def deleted_vector_rows(self, space: VectorSpace, revision: int) -> npt.NDArray[np.int64] | None:
         if revision < self._ledger.gone_since:

@@ -18,7 +18,7 @@ BEST = np.argsort(-SCORES)
 def state(n_best_gone: int = 0) -> SpaceState:
     """Return a state of all rows, numbered from 10, without those that are best for the query."""
     rows = np.arange(10, 10 + len(DATA))
-    return initial_state(1, VectorBlock(rows=rows, data=DATA)).without(rows[BEST[:n_best_gone]])
+    return initial_state(1, VectorBlock(rows=rows, vectors=DATA)).without(rows[BEST[:n_best_gone]])
 
 
 def depth(n: int, *, min_score: float = -1.0, exact_below: int = 0) -> SearchDepth:

@@ -20,7 +20,7 @@ QUERY = clustered(1, 70, seed=1)[0]
 def table(*sizes: int) -> VectorTable:
     """Return the first rows in segments of these sizes, as if mapped."""
     cuts = np.cumsum([0, *sizes])
-    blocks = [VectorBlock(rows=ROWS[a:b], data=DATA[a:b]) for a, b in itertools.pairwise(cuts)]
+    blocks = [VectorBlock(rows=ROWS[a:b], vectors=DATA[a:b]) for a, b in itertools.pairwise(cuts)]
     return VectorTable(segments=tuple(map(segment_of, blocks)), n_mapped=len(sizes))
 
 
@@ -53,7 +53,7 @@ def test_the_first_rows_are_a_table(n: int) -> None:
 def test_segments_in_memory_at_least_halve_in_length() -> None:
     grown = VectorTable()
     for i in range(100):
-        grown = grown.extended(segment_of(VectorBlock(rows=ROWS[i : i + 1], data=DATA[i : i + 1])))
+        grown = grown.extended(segment_of(VectorBlock(rows=ROWS[i : i + 1], vectors=DATA[i : i + 1])))
         sizes = list(map(len, grown.segments))
         assert all(left >= 2 * right for left, right in itertools.pairwise(sizes))
     assert np.array_equal(grown.data_at(np.arange(100)), DATA)
@@ -61,7 +61,7 @@ def test_segments_in_memory_at_least_halve_in_length() -> None:
 
 def test_mapped_segments_are_not_copied_to_memory() -> None:
     mapped = table(10)
-    grown = mapped.extended(segment_of(VectorBlock(rows=ROWS[10:], data=DATA[10:])))
+    grown = mapped.extended(segment_of(VectorBlock(rows=ROWS[10:], vectors=DATA[10:])))
     assert grown.segments[0] is mapped.segments[0]
     assert list(map(len, grown.segments)) == [10, 90]
 
