@@ -62,7 +62,7 @@ def page(run: Run) -> str:
     versions = ", ".join(f"{name} {value}" for name, value in run.versions.items())
     parts = ["# Speed", f"`{run.command}`: {run.where()}; {versions}.", "![Cost of a chunk](speed.svg)"]
     parts += [f"## {sheet.title.capitalize()}\n\n{sheet.markdown()}" for sheet in sheets(run.measurements)]
-    how = "How it is measured, and why so: [ADR 0015](../../docs/adr/0015-speed-is-own-cpu-beside-a-peer.md)."
+    how = "How it is measured, and why so: [ADR 0015](../../docs/adr/0015-speed-benchmark.md)."
     return "\n\n".join([*parts, f"{READING} {how}", *run.notes]) + "\n"
 
 
