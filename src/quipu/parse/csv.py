@@ -1,4 +1,4 @@
-"""CSV and TSV: one table, a row a line, its first row repeated as the header where it names the columns."""
+"""CSV and TSV: one table with one line per row. A first row that names the columns becomes its header."""
 
 import csv
 from collections import Counter
@@ -7,10 +7,9 @@ from itertools import islice
 
 from quipu.errors import InvalidDocument
 from quipu.model.document import ParsedDocument, SourceDocument
-from quipu.parse.decode import decode, name_of
-from quipu.parse.draft import Draft
+from quipu.parse.builder import DocumentBuilder, add_table
+from quipu.parse.decode import decode, display_name
 from quipu.parse.limits import MAX_ROW_CELLS
-from quipu.parse.table import add_table
 
 _DELIMITERS = (",", ";", "\t", "|")
 _SAMPLE_ROWS = 50
@@ -18,32 +17,33 @@ _SAMPLE_CHARACTERS = 65_536
 
 
 class CsvParser:
-    """Reads rows of any length and number; memory follows the size of the file, not the number of its cells."""
+    """Reads any number of rows; memory use follows the size of the file, not the number of cells."""
 
     media_types = frozenset({"text/csv", "text/tab-separated-values"})
 
     def parse(self, source: SourceDocument) -> ParsedDocument:
-        """Return the rows as one table; the delimiter is a tab, or what cuts the first rows most evenly.
+        """Return the rows as one table.
 
-        Raises InvalidDocument where the bytes are no text, or a quoted cell does not end.
+        The delimiter of TSV is a tab. For CSV it is the one that gives most of the first rows the same number of cells.
+        Raises InvalidDocument if the bytes are not text, or a quoted cell does not end.
         """
         text = decode(source)
         body_start, delimiter = 0, "\t"
         if not source.media_type.lower().startswith("text/tab-separated-values"):
-            body_start, delimiter = _declared(text) or (0, _guessed(text))
-        draft = Draft(name_of(source))
-        add_table(draft, _rows(_lines(text, body_start), delimiter, draft.name))
-        return draft.document()
+            body_start, delimiter = _declared_delimiter(text) or (0, _guess_delimiter(text))
+        builder = DocumentBuilder(display_name(source))
+        add_table(builder, _rows(_lines(text, body_start), delimiter, builder.name))
+        return builder.build()
 
 
 PARSER = CsvParser()
 
 
 def _rows(lines: Iterator[str], delimiter: str, name: str) -> Iterator[list[str]]:
-    """Yield the cells of each row; raise InvalidDocument for a cell that does not end, or a row of too many."""
+    """Yield the cells of each row. Raises InvalidDocument if a cell does not end, or a row has too many cells."""
     n_cells = 0
 
-    def counted() -> Iterator[str]:
+    def counted_lines() -> Iterator[str]:
         nonlocal n_cells
         for line in lines:
             n_cells += line.count(delimiter)
@@ -54,7 +54,7 @@ def _rows(lines: Iterator[str], delimiter: str, name: str) -> Iterator[list[str]
                 )
             yield line
 
-    reader = csv.reader(counted(), delimiter=delimiter)
+    reader = csv.reader(counted_lines(), delimiter=delimiter)
     try:
         for row in reader:
             n_cells = 0
@@ -62,31 +62,31 @@ def _rows(lines: Iterator[str], delimiter: str, name: str) -> Iterator[list[str]
     except csv.Error as error:
         raise InvalidDocument(
             f"{name} cannot be read as a table: {error}, at line {reader.line_num}.",
-            remedy='Close the quotation mark of that cell; a mark within a cell is written "".',
+            remedy='Close the quotation mark of that cell; a quotation mark inside a cell is written "".',
         ) from error
 
 
 def _lines(text: str, start: int = 0) -> Iterator[str]:
-    r"""Yield the lines of `text` with their \n, without holding all of them."""
+    r"""Yield the lines of `text`, each with its \n."""
     while start < len(text):
         end = text.find("\n", start) + 1 or len(text)
         yield text[start:end]
         start = end
 
 
-def _declared(text: str) -> tuple[int, str] | None:
-    """Return where the rows begin and the delimiter, where a first line like "sep=;" names it, as Excel writes."""
+def _declared_delimiter(text: str) -> tuple[int, str] | None:
+    """Return the start of the rows and the delimiter if the first line declares it as Excel does, as in "sep=;"."""
     first = text[:8].partition("\n")[0]
     return (len(first) + 1, first[4]) if len(first) == 5 and first.lower().startswith("sep=") else None
 
 
-def _guessed(text: str) -> str:
-    """Return the delimiter that cuts most of the first rows into the same number of cells; a comma where none does."""
+def _guess_delimiter(text: str) -> str:
+    """Return the delimiter that gives most of the first rows the same number of cells; by default a comma."""
     return max(_DELIMITERS, key=lambda delimiter: _evenness(text[:_SAMPLE_CHARACTERS], delimiter))
 
 
 def _evenness(sample: str, delimiter: str) -> tuple[float, int]:
-    """Return the share of rows with the commonest number of cells, and that number; nothing for rows of one cell."""
+    """Return the share of rows with the most frequent number of cells, and this number; zeros for one cell per row."""
     try:
         rows = islice(csv.reader(_lines(sample), delimiter=delimiter), _SAMPLE_ROWS)
         widths = Counter(len(row) for row in rows if row)
@@ -94,5 +94,5 @@ def _evenness(sample: str, delimiter: str) -> tuple[float, int]:
         return 0.0, 0
     if not widths:
         return 0.0, 0
-    width, count = max(widths.items(), key=lambda item: (item[1], item[0]))
+    width, count = max(widths.items(), key=lambda entry: (entry[1], entry[0]))
     return (count / widths.total(), width) if width > 1 else (0.0, 0)

@@ -1,4 +1,4 @@
-"""Bytes to text: byte order marks, UTF-8, a declared charset; then one form of newline, accent and space."""
+"""Decoding: bytes to text by byte order mark, UTF-8 or declared charset, then normalised characters."""
 
 import codecs
 import re
@@ -17,8 +17,8 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-# What pages declare, by what browsers read it as.
-_READ_AS = {
+# Declared charsets and the encoding that browsers use for them.
+_BROWSER_ENCODING = {
     "iso-8859-1": "cp1252",
     "latin1": "cp1252",
     "us-ascii": "cp1252",
@@ -37,63 +37,63 @@ _KNOWN_CHARSET = re.compile(
     r"|gb18030|euc-jp|iso-2022-jp|cp932|cp949|cp1252|cp1254"
 )
 _LINE_END = re.compile("\r\n|[\r\v\f\x85\u2028\u2029]")
-_HALF = re.compile("[\ud800-\udfff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _MAX_MARKS = 30  # on one letter, as in the Stream-Safe Text Format (UAX #15, section 13)
-_JOINER = "\u034f"  # combines with nothing
+_JOINER = "\u034f"  # combining grapheme joiner
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\ufeff\ufffe\uffff]")
 
 
 def decode(source: SourceDocument, declared: str = "") -> str:
-    """Return the text of `source`, normalised; `declared` is the charset it says it is in, if any.
+    """Return the normalised text of `source`; `declared` is the charset that the document itself declares, if any.
 
-    A byte order mark decides; else UTF-8 where the bytes are valid, else the declared charset (the media type's first).
-    Raises InvalidDocument for binary data, for bytes in no encoding that is known, and for too many characters.
+    The encoding is the first that applies: the byte order mark, UTF-8 if the bytes are valid, the charset of the media
+    type, `declared`. Raises InvalidDocument for binary data, an unknown encoding, or too many characters.
     """
     text = _decoded(source, declared)
     if len(text) > MAX_CHARACTERS:
         raise InvalidDocument(
-            f"{name_of(source)} holds more than {MAX_CHARACTERS:,} characters of text.",
+            f"{display_name(source)} holds more than {MAX_CHARACTERS:,} characters of text.",
             remedy="Split it into several files.",
         )
     return normalise(text)
 
 
 def normalise(text: str) -> str:
-    r"""Return `text` in NFC, with \n as its only line end and no control characters but \n and \t.
+    r"""Return `text` in NFC, with \n as its only line end and no control characters other than \n and \t.
 
-    Halves of surrogate pairs, which JSON can escape and nothing can store, become replacement characters.
+    Lone surrogates become replacement characters: JSON can contain them as escapes, but UTF-8 cannot encode them.
     """
     text = _CONTROL.sub("", _LINE_END.sub("\n", text))
-    return text if text.isascii() else unicodedata.normalize("NFC", stream_safe(_HALF.sub("\ufffd", text)))
+    return text if text.isascii() else unicodedata.normalize("NFC", stream_safe(_SURROGATE.sub("\ufffd", text)))
 
 
 def stream_safe(text: str) -> str:
-    """Return `text` with a joiner after every 30 combining marks in a row: to sort them takes the square of the time.
+    """Return `text` with a joiner after every 30 combining marks in a row, because normalising them is quadratic.
 
-    No language puts more than a few on a letter.
+    No language puts more than a few marks on a letter.
     """
-    return _towers().sub(lambda marks: marks[0] + _JOINER, text)
+    return _long_mark_runs().sub(lambda marks: marks[0] + _JOINER, text)
 
 
-def decode_declared(data: bytes, declared: str) -> str | None:
-    """Return the text where `declared` names a known charset, other than Unicode's, that `data` fits; else None."""
+def decode_declared(content: bytes, declared: str) -> str | None:
+    """Return the text if `declared` is a known charset (not Unicode) and `content` is valid in it, else None."""
     label = declared.strip().lower()
-    encoding = _READ_AS.get(label, label)
+    encoding = _BROWSER_ENCODING.get(label, label)
     if not _KNOWN_CHARSET.fullmatch(encoding):
         return None
     try:
-        return data.decode(encoding.replace("windows-", "cp").replace("macintosh", "mac-roman"))
+        return content.decode(encoding.replace("windows-", "cp").replace("macintosh", "mac-roman"))
     except (UnicodeDecodeError, LookupError):
         return None
 
 
-def name_of(source: SourceDocument) -> str:
-    """Return what a person knows the document by, for messages."""
+def display_name(source: SourceDocument) -> str:
+    """Return the name of the document for messages: its source, otherwise its id."""
     return source.source or source.id
 
 
 @cache
-def _towers() -> re.Pattern[str]:
+def _long_mark_runs() -> re.Pattern[str]:
     marks = "".join(chr(code) for code in range(0x300, 0x1F000) if unicodedata.combining(chr(code)))
     return re.compile(f"[{re.escape(marks)}]{{{_MAX_MARKS}}}(?=[{re.escape(marks)}])")
 
@@ -110,7 +110,7 @@ def _decode_marked(source: SourceDocument, mark: bytes, encoding: str) -> str:
         return source.content[len(mark) :].decode(encoding)
     except UnicodeDecodeError as error:
         raise InvalidDocument(
-            f"{name_of(source)} is marked as {encoding} but is not valid at byte {error.start + len(mark)}.",
+            f"{display_name(source)} is marked as {encoding} but is not valid at byte {error.start + len(mark)}.",
             remedy="Save it again as UTF-8.",
         ) from error
 
@@ -119,7 +119,7 @@ def _decode_unmarked(source: SourceDocument, declared: str) -> str:
     nul = source.content.find(b"\0")
     if nul >= 0:
         raise InvalidDocument(
-            f"{name_of(source)} is binary, not text: there is a NUL at byte {nul}.",
+            f"{display_name(source)} is binary, not text: there is a NUL at byte {nul}.",
             remedy="Convert it to UTF-8 text, or leave it out.",
         )
     try:
@@ -129,15 +129,22 @@ def _decode_unmarked(source: SourceDocument, declared: str) -> str:
         if text is not None:
             return text
         raise InvalidDocument(
-            f"{name_of(source)} is not valid UTF-8 at byte {error.start} (0x{source.content[error.start]:02x}).",
+            f"{display_name(source)} is not valid UTF-8 at byte {error.start} (0x{source.content[error.start]:02x}).",
             remedy="Convert it to UTF-8, as in: iconv -f WINDOWS-1252 -t UTF-8",
         ) from error
 
 
 def _charset_parameter(media_type: str) -> str:
-    """Return the charset of a media type, as in "text/html; charset=koi8-r", or the empty string."""
+    """Return the charset in a media type such as "text/html; charset=koi8-r", or the empty string."""
     for parameter in media_type.split(";")[1:]:
         name, _, value = parameter.partition("=")
         if name.strip().lower() == "charset":
             return value.strip().strip('"')
     return ""
+
+
+def damaged_document(name: str, problem: str) -> InvalidDocument:
+    """Return the error for a damaged document; `problem` states what is wrong."""
+    return InvalidDocument(
+        f"{name} is damaged: {problem.rstrip('.')}.", remedy="Copy or download it again, or save it again."
+    )

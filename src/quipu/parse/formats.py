@@ -1,4 +1,4 @@
-"""Formats: what is read, by suffix and media type, and what is kept of it; a parser is loaded when first used."""
+"""Formats: the supported file types by suffix and media type. A parser is imported when it is first used."""
 
 from dataclasses import dataclass
 from importlib import import_module
@@ -12,9 +12,10 @@ _OFFICE = "application/vnd.openxmlformats-officedocument."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """A format Quipu knows: its suffixes by media type, the module in this package that reads it, what is kept of it.
+    """A format: its suffixes by media type, the module of this package with its parser, and what the parser extracts.
 
-    `signature` is what the bytes must be by their signature (quipu.parse.signature), the empty string for text.
+    `signature` is the file type that the bytes must have (quipu.parse.signature), or the empty string for text.
+    `is_read` is False for a format that is recognised only to be refused with advice.
     """
 
     name: str
@@ -30,7 +31,7 @@ class Format:
         return frozenset(media_type for media_type, _ in self.types)
 
     def parse(self, source: SourceDocument) -> ParsedDocument:
-        """Read `source` with the format's parser, which is imported now if it has not been: start-up does not pay."""
+        """Read `source` with the parser of the format; the parser is imported now, which keeps start-up fast."""
         return cast(Parser, import_module(f"quipu.parse.{self.module}").PARSER).parse(source)
 
 
@@ -117,7 +118,7 @@ FORMATS: tuple[Format, ...] = (
     ),
     Format(
         name="Old Office",
-        module="legacy",
+        module="signature",
         types=(
             ("application/msword", (".doc",)),
             ("application/vnd.ms-powerpoint", (".ppt",)),

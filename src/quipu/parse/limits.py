@@ -1,53 +1,53 @@
-"""Limits: how much one document may make a parser hold, whatever its bytes say.
+"""Limits: how much of one document a parser may hold in memory.
 
-Together they bound the memory of parsing by the size of the file and these constants (docs/adr/0012): a hostile file is
-refused before it is unpacked, or while it is, never after.
+They bound the memory of parsing by the size of the file and these constants (docs/adr/0012). A file above a limit is
+refused before or while it is unpacked, not after.
 """
 
-# Text kept of one document. A table of a million rows may be as long; War and Peace in English is 3.2 million.
+# Text of one document. A table of a million rows may be this long; War and Peace in English has 3.2 million.
 MAX_CHARACTERS = 64_000_000
 # Blocks of one document, about 300 bytes each.
 MAX_BLOCKS = 1_000_000
-# Cells of a row of CSV, about 60 bytes each: a row is held whole.
+# Cells of a CSV row, about 60 bytes each: the whole row is in memory.
 MAX_ROW_CELLS = 1_000_000
 
-# What is read into memory at once from an archive (a part of an Office file, a chapter of an e-book). The text of the
-# longest novels is 30 MB as Word XML.
+# One part of an archive (a part of an Office file, a chapter of an e-book) is read into memory at once. The longest
+# novels take 30 MB as Word XML.
 MAX_PART_BYTES = 256_000_000
-# What is read of an archive in all, most of it streamed: a sheet of a million rows and ten columns is 600 MB of XML.
+# All bytes read from an archive, most of them streamed: a sheet of a million rows and ten columns is 600 MB of XML.
 MAX_UNPACKED_BYTES = 2_000_000_000
-# Deflate reaches 1,032; Office XML 10 to 30, sheets of equal cells up to about 150.
+# Compression ratio. Deflate reaches 1,032, Office XML 10 to 30, sheets of equal cells up to about 150.
 MAX_RATIO = 250
-# Below this no ratio is suspicious: it fits in memory anyway.
+# Smaller parts may have any ratio, because they fit in memory.
 RATIO_FROM_BYTES = 16_000_000
 # Entries of an archive: Python keeps about 1 kB for each. E-books with a file a page have a few thousand.
 MAX_ENTRIES = 50_000
 
-# Elements and attributes of an XML tree held at once, at most about 400 bytes each. A thousand pages of Word have a
+# Elements and attributes of an XML tree in memory, at most about 400 bytes each. A thousand pages of Word have a
 # million.
 MAX_NODES = 2_500_000
 # Bytes of one XML tag: all its attributes are built before they can be counted.
 MAX_TAG_BYTES = 1_000_000
 
-# Strings the cells of a workbook share, about 60 bytes each beside their characters.
+# Shared strings of a workbook, about 60 bytes each plus their characters.
 MAX_SHARED_STRINGS = 5_000_000
 
-# Values of one JSON text (a file, or a line of JSON lines), at most about 70 bytes each beside their characters.
+# Values of one JSON text (a file, or a line of JSON lines), at most about 70 bytes each plus their characters.
 MAX_JSON_VALUES = 4_000_000
 
 # Parts of one e-mail, about 2 kB each; and lines that could begin one.
 MAX_MAIL_PARTS = 10_000
 MAX_MAIL_LINES = 4_000_000  # about 150 bytes each: a message with 300 MB of attachments
-# Lines of a header that the mail library holds before it reads them.
+# Lines of one header, which the mail library collects before it parses them.
 MAX_MAIL_HEADER_LINES = 50_000
 
-# HTML and Markdown that is large or odd is read in a process of its own, which may take this much memory beside a few
-# times the text, and this long. An HTML element takes up to 400 bytes.
+# Large or unusual HTML and Markdown is read in a sandboxed process, which may use this much memory plus eight times the
+# text, and this much CPU time. An HTML element takes up to 400 bytes.
 MAX_MARKUP_BYTES = 1_000_000_000
 MAX_MARKUP_SECONDS = 120
 MAX_HTML_TAGS = 4_000_000
 
-# A PDF is read in a process of its own, which may take this much memory beside the file, and this long.
+# A PDF is read in a sandboxed process, which may use this much memory plus twice the file, and this much CPU time.
 MAX_PDF_BYTES = 1_000_000_000
 MAX_PDF_SECONDS = 300
 MAX_PDF_PAGES = 50_000

@@ -1,17 +1,20 @@
-"""Markdown: the source text as it is, with the blocks and headings markdown-it finds in it."""
+"""Markdown: the text stays as written; markdown-it finds its blocks and headings, and front matter is metadata."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
+import yaml
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from quipu.errors import InvalidDocument
 from quipu.model.document import Block, Metadata, ParsedDocument, SourceDocument
-from quipu.parse.apart import read_markup_apart
-from quipu.parse.decode import decode, name_of
-from quipu.parse.front_matter import split_front_matter
-from quipu.parse.headings import MAX_HEADING, HeadingPath
+from quipu.parse.builder import MAX_HEADING, HeadingPath
+from quipu.parse.decode import decode, display_name
+from quipu.parse.markup_process import read_markup_in_process
+from quipu.text.metadata import flatten_metadata
 
 _KINDS = {
     "heading_open": "heading",
@@ -21,25 +24,28 @@ _KINDS = {
     "fence": "code",
     "code_block": "code",
 }
-
-
-# What is read in this process; of the worst kind, markers within markers, a character takes 600 bytes.
-_MAX_CHARACTERS_HERE = 1_000_000
-_MAX_HEADING_MARKUP = 10 * MAX_HEADING  # characters; finding the markup of more takes the square of the time
+# A longer text is parsed in a process of its own: nested markers, the worst case, take 600 bytes per character.
+_MAX_CHARACTERS_IN_PROCESS = 1_000_000
+_MAX_HEADING_MARKUP = 10 * MAX_HEADING  # characters; the time to find inline markup is quadratic
+_FRONT_MATTER_START = re.compile(r"---[ \t]*\n(?=[ \t\n]*(?:#|---|[\"']?[^\s:#\"'-][^:\n]*:(?:\s|$)))")
+_FRONT_MATTER_END = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.MULTILINE)
+_MAX_YAML_DEPTH = 50
+_MAX_FRONT_MATTER = 100_000  # characters; they take about a second
+_REMEDY = "Correct the lines between the two --- at its start, or remove them."
 
 
 class MarkdownParser:
-    """Reads CommonMark with tables; front matter becomes metadata, the text stays as written, markers included."""
+    """Reads CommonMark with tables. Front matter becomes metadata; the text keeps its Markdown markers."""
 
     media_types = frozenset({"text/markdown"})
 
     def parse(self, source: SourceDocument) -> ParsedDocument:
-        """Return the body, its blocks and the front matter. Raises InvalidDocument for bytes or YAML it cannot read."""
+        """Return the body, its blocks and the front matter. Raises InvalidDocument for invalid text or YAML."""
         text = decode(source)
-        front = split_front_matter(text, name_of(source))
+        front = split_front_matter(text, display_name(source))
         body = text[front.body_start :]
-        is_large = len(body) > _MAX_CHARACTERS_HERE
-        parsed = read_markup_apart("markdown", body, name_of(source)) if is_large else read_markup(body)
+        is_large = len(body) > _MAX_CHARACTERS_IN_PROCESS
+        parsed = read_markup_in_process("markdown", body, display_name(source)) if is_large else read_markup(body)
         return replace(parsed, title=_title(front.metadata) or parsed.title, metadata=front.metadata)
 
 
@@ -47,10 +53,10 @@ PARSER = MarkdownParser()
 
 
 def read_markup(markup: str) -> ParsedDocument:
-    """Return the text, title and blocks of Markdown without front matter, all in this process."""
-    outline = _Outline(markup)
-    blocks = tuple(outline.blocks())
-    return ParsedDocument(text=markup, title=outline.title, blocks=blocks)
+    """Return the text, title and blocks of Markdown without front matter; runs in the current process."""
+    reader = _MarkdownBlocks(markup)
+    blocks = tuple(reader.blocks())
+    return ParsedDocument(text=markup, title=reader.title, blocks=blocks)
 
 
 def _title(metadata: Metadata) -> str:
@@ -58,13 +64,13 @@ def _title(metadata: Metadata) -> str:
     return str(title) if isinstance(title, str | int | float) else ""
 
 
-class _Outline:
+class _MarkdownBlocks:
     """The top-level blocks of one Markdown text."""
 
     def __init__(self, text: str) -> None:
         self.title = ""
         self._text = text
-        # Finding inline markup is most of the work of markdown-it; it is needed for headings alone.
+        # Inline markup takes markdown-it most of its time, and only headings need it.
         self._inline = MarkdownIt("commonmark")
         self._structure = MarkdownIt("commonmark").enable("table")
         self._structure.core.ruler.disable("inline")
@@ -72,20 +78,20 @@ class _Outline:
         self._path = HeadingPath()
 
     def blocks(self) -> Iterator[Block]:
-        """Yield the blocks in order; lines markdown-it has no token for (link definitions) are paragraphs."""
-        done = 0
+        """Yield the blocks in order. Lines without a token in markdown-it (link definitions) become paragraphs."""
+        next_line = 0
         tokens = self._structure.parse(self._text)
         for index, token in enumerate(tokens):
             if token.level == 0 and token.map and token.nesting >= 0:
                 first, last = token.map
-                yield from self._block(done, first, "paragraph")
+                yield from self._block(next_line, first, "paragraph")
                 yield from (
                     self._heading(tokens, index)
                     if token.type == "heading_open"
                     else self._block(first, last, _KINDS.get(token.type, "paragraph"))
                 )
-                done = last
-        yield from self._block(done, len(self._line_starts) - 1, "paragraph")
+                next_line = last
+        yield from self._block(next_line, len(self._line_starts) - 1, "paragraph")
 
     def _heading(self, tokens: Sequence[Token], index: int) -> Iterator[Block]:
         level = int(tokens[index].tag[1:])
@@ -98,14 +104,14 @@ class _Outline:
             self.title = self.title or (text if level == 1 else "")
 
     def _block(self, first: int, last: int, kind: str) -> Iterator[Block]:
-        """Yield the block of lines [first, last) without the space around it, unless it is empty."""
+        """Yield the block of lines [first, last) without surrounding white space; nothing if it is empty."""
         start = self._line_starts[first]
         end = min(self._line_starts[last], len(self._text))
         lines = self._text[start:end]
         if lines.strip():
-            left = start + len(lines) - len(lines.lstrip())
+            text_start = start + len(lines) - len(lines.lstrip())
             yield Block(
-                start=left,
+                start=text_start,
                 end=start + len(lines.rstrip()),
                 kind=kind,
                 headings=self._path.above(),
@@ -113,9 +119,76 @@ class _Outline:
             )
 
     def _plain(self, markup: str) -> str:
-        """Return the words of a heading without its markup, on one line."""
+        """Return the text of a heading on one line, without its markup."""
         if len(markup) > _MAX_HEADING_MARKUP:
             return markup
         (inline,) = self._inline.parseInline(markup)
         words = (" " if token.type == "softbreak" else token.content for token in inline.children or ())
         return " ".join("".join(words).split())
+
+
+@dataclass(frozen=True, slots=True)
+class FrontMatter:
+    """The metadata at the start of a text, and the position where the body begins."""
+
+    body_start: int = 0
+    metadata: Metadata = field(default_factory=dict)
+
+
+def split_front_matter(text: str, name: str) -> FrontMatter:
+    """Return the front matter of `text` and the start of its body: no metadata and 0 if there is no front matter.
+
+    Raises InvalidDocument, with the line and the problem, if the text begins like front matter but is not valid YAML.
+    `name` is the name of the document for this message.
+    """
+    opening = _FRONT_MATTER_START.match(text)
+    closing = _FRONT_MATTER_END.search(text, opening.end()) if opening else None
+    if opening is None or closing is None:
+        return FrontMatter()
+    if closing.start() - opening.end() > _MAX_FRONT_MATTER:
+        raise InvalidDocument(
+            f"The front matter of {name} is longer than {_MAX_FRONT_MATTER:,} characters.", remedy=_REMEDY
+        )
+    return FrontMatter(closing.end(), _parse_yaml(text[opening.end() : closing.start()], name))
+
+
+def _parse_yaml(text: str, name: str) -> Metadata:
+    try:
+        _refuse_yaml_bombs(text, name)
+        values = yaml.safe_load(text)
+        if values is None:
+            return {}
+        if not isinstance(values, Mapping):
+            raise InvalidDocument(f"The front matter of {name} is not a list of `key: value` lines.", remedy=_REMEDY)
+        return flatten_metadata(values)
+    except yaml.YAMLError as error:
+        raise InvalidDocument(
+            f"The front matter of {name} is not valid YAML{_error_position(error)}.", remedy=_REMEDY
+        ) from error
+    except (
+        ValueError,
+        TypeError,
+        OverflowError,
+    ) as error:  # for example the date 2024-13-45, which the YAML library accepts
+        raise InvalidDocument(f"The front matter of {name} has an unusable value: {error}.", remedy=_REMEDY) from error
+
+
+def _refuse_yaml_bombs(text: str, name: str) -> None:
+    """Raise InvalidDocument for deep nesting, and for aliases, with which a few lines can expand to gigabytes."""
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _MAX_YAML_DEPTH:
+            raise InvalidDocument(f"The front matter of {name} nests more than {_MAX_YAML_DEPTH} deep.", remedy=_REMEDY)
+        if isinstance(event, yaml.AliasEvent):
+            raise InvalidDocument(
+                f"The front matter of {name} uses the YAML alias *{event.anchor}.", remedy="Write the value out."
+            )
+
+
+def _error_position(error: yaml.YAMLError) -> str:
+    """Return the line (in the file: the dashes are line 1) and the problem, if the error states them."""
+    mark = getattr(error, "problem_mark", None)
+    line = f", line {mark.line + 2}" if mark else ""
+    problem = getattr(error, "problem", None) or getattr(error, "reason", None)
+    return f"{line}: {problem}" if problem else line

@@ -1,4 +1,4 @@
-"""PDF: pages as paragraphs under the document's outline, read by PDFium in a process of its own."""
+"""PDF: paragraphs under the headings of the document's outline; PDFium reads the file in a sandboxed process."""
 
 import json
 import re
@@ -8,13 +8,11 @@ from itertools import dropwhile, groupby, takewhile
 
 from quipu.errors import InvalidDocument
 from quipu.model.document import MetadataValue, ParsedDocument, SourceDocument
-from quipu.parse.apart import Stopped, read_apart
-from quipu.parse.damage import damaged
-from quipu.parse.decode import name_of, normalise
-from quipu.parse.draft import Draft
-from quipu.parse.headings import MAX_HEADING
+from quipu.parse.builder import MAX_HEADING, DocumentBuilder
+from quipu.parse.decode import damaged_document, display_name, normalise
 from quipu.parse.limits import MAX_CHARACTERS, MAX_PDF_BYTES, MAX_PDF_LINES, MAX_PDF_PAGES, MAX_PDF_SECONDS
-from quipu.parse.pdf_layout import Bookmark, Line, Paragraph, body_size, paragraphs
+from quipu.parse.pdf_layout import PdfBookmark, PdfLine, PdfParagraph, body_size, paragraphs
+from quipu.parse.sandbox import SandboxFailure, run_sandboxed
 
 _READER = "pdf_process.py"
 _KEY_BY_PROPERTY = {"Author": "author", "Subject": "subject", "Keywords": "keywords"}
@@ -27,105 +25,111 @@ _NO_TITLE = re.compile(
 _RawLine = tuple[str, float, float, float, float, float]
 _MAX_VALUE = 1_000  # characters of one metadata value
 _MAX_TITLE = 200
-_TITLE_SIZE = 1.2  # times the text's: so much larger a line at the top of the first page is its title
+_TITLE_SIZE = 1.2  # times the body size: a larger line at the top of the first page is the title
 _LIGATURES = dict(zip("ﬀﬁﬂﬃﬄﬅﬆ", ("ff", "fi", "fl", "ffi", "ffl", "st", "st"), strict=True))
 _LIGATURE = re.compile(f"[{''.join(_LIGATURES)}]")
 _REFUSALS = {
     "password": ("is protected by a password", "Save a copy without the password, or leave it out."),
     "lines": (f"has more than {MAX_PDF_LINES:,} lines", "Split it."),
-    "time": (f"takes more than {MAX_PDF_SECONDS} seconds to read", "Save it anew with a PDF printer, or split it."),
-    "memory": ("takes more memory than a PDF may", "Save it anew with a PDF printer, or split it."),
+    "time": (f"takes more than {MAX_PDF_SECONDS} seconds to read", "Save it again with a PDF printer, or split it."),
+    "memory": ("takes more memory than a PDF may", "Save it again with a PDF printer, or split it."),
     "pages": (f"has more than {MAX_PDF_PAGES:,} pages", "Split it."),
     "characters": (f"holds more than {MAX_CHARACTERS:,} characters of text", "Split it."),
 }
 
 
 class PdfParser:
-    """Reads the text of PDF pages; a page that is a picture has none, and a file of such pages is refused."""
+    """Reads the text of PDF pages. A scanned page has no text; a file without any text is refused."""
 
     media_types = frozenset({"application/pdf"})
 
     def parse(self, source: SourceDocument) -> ParsedDocument:
-        """Return the paragraphs with their pages, under the outline's headings, and the title, author and dates.
+        """Return the paragraphs with their pages under the headings of the outline, and the title, author and dates.
 
-        Raises InvalidDocument where the file is damaged, protected by a password, scanned, or takes too much to read.
+        Raises InvalidDocument if the file is damaged, protected by a password, scanned, or too expensive to read.
         """
-        found = _read(source)
-        pages = [[Line(_spelled(line[0]), *line[1:]) for line in page] for page in found.pages]
+        content = _read(source)
+        pages = [[PdfLine(_expand_ligatures(line[0]), *line[1:]) for line in page] for page in content.pages]
         if not any(pages):
-            n_pages = len(pages)
+            pages_text = f"{len(pages)} {'page' if len(pages) == 1 else 'pages'}"
             raise InvalidDocument(
-                f"{name_of(source)} has {n_pages} {'page' if n_pages == 1 else 'pages'} but no text: it is a scan.",
+                f"{display_name(source)} has {pages_text} but no text: it is a scan.",
                 remedy="Recognise its text first, as in: ocrmypdf in.pdf out.pdf",
             )
-        draft = Draft(name_of(source))
-        for kind, group in groupby(paragraphs(pages, found.outline), key=lambda each: (each.kind, each.page)):
-            _add(draft, kind[0], list(group))
-        return draft.document(_title(found.properties, pages), _metadata(found.properties))
+        builder = DocumentBuilder(display_name(source))
+        for (kind, _), group in groupby(
+            paragraphs(pages, content.outline), key=lambda paragraph: (paragraph.kind, paragraph.page)
+        ):
+            _add(builder, kind, list(group))
+        return builder.build(_title(content.properties, pages), _metadata(content.properties))
 
 
 PARSER = PdfParser()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
-    """What the process found in a file."""
+class _PdfContent:
+    """The content of a file as the sandboxed process returns it."""
 
     pages: Sequence[Sequence[_RawLine]]
-    outline: Sequence[Bookmark]
+    outline: Sequence[PdfBookmark]
     properties: Mapping[str, str]
 
 
-def _read(source: SourceDocument) -> _Found:
-    """Return what PDFium finds in `source`. Raises InvalidDocument with what it says against it."""
-    name = name_of(source)
+def _read(source: SourceDocument) -> _PdfContent:
+    """Return the content that PDFium finds in `source`. Raises InvalidDocument if the process refuses it or fails."""
+    name = display_name(source)
     try:
-        answer = read_apart(
+        output = run_sandboxed(
             _READER,
             (MAX_PDF_PAGES, MAX_PDF_LINES, MAX_CHARACTERS),
             source.content,
             max_bytes=MAX_PDF_BYTES + 2 * len(source.content),
             max_seconds=MAX_PDF_SECONDS,
         )
-    except Stopped as stopped:
-        if stopped.reason == "crash":
-            raise damaged(name, f"reading it made the PDF library fail (code {stopped.code})") from stopped
-        what, remedy = _REFUSALS[stopped.reason]
-        raise InvalidDocument(f"{name} {what}.", remedy=remedy) from stopped
-    said = json.loads(answer)
-    if reason := said.get("error"):
+    except SandboxFailure as failure:
+        if failure.reason == "crash":
+            raise damaged_document(name, f"the PDF library failed to read it (code {failure.code})") from failure
+        what, remedy = _REFUSALS[failure.reason]
+        raise InvalidDocument(f"{name} {what}.", remedy=remedy) from failure
+    fields = json.loads(output)
+    if reason := fields.get("error"):
         what, remedy = _REFUSALS.get(reason, ("", ""))
-        raise InvalidDocument(f"{name} {what}.", remedy=remedy) if what else damaged(name, said.get("detail", reason))
-    return _Found(
-        pages=said["pages"],
+        raise (
+            InvalidDocument(f"{name} {what}.", remedy=remedy)
+            if what
+            else damaged_document(name, fields.get("detail", reason))
+        )
+    return _PdfContent(
+        pages=fields["pages"],
         outline=[
-            Bookmark(level=level, title=_spelled(title), page=page + 1, height=height)
-            for level, title, page, height in said["outline"]
+            PdfBookmark(level=level, title=_expand_ligatures(title), page=page + 1, height=height)
+            for level, title, page, height in fields["outline"]
         ],
-        properties=said["properties"],
+        properties=fields["properties"],
     )
 
 
-def _add(draft: Draft, kind: str, group: Sequence[Paragraph]) -> None:
-    """Add paragraphs of one kind and page; the items of a list are one block."""
+def _add(builder: DocumentBuilder, kind: str, group: Sequence[PdfParagraph]) -> None:
+    """Add paragraphs of one kind and page; a list is one block."""
     page = group[0].page
     if kind == "list":
-        draft.add("\n".join(each.text for each in group), "list", page=page)
+        builder.add("\n".join(paragraph.text for paragraph in group), "list", page=page)
         return
-    for each in group:
+    for paragraph in group:
         if kind == "heading":
-            draft.add_heading(each.text, each.level, page=page)
+            builder.add_heading(paragraph.text, paragraph.level, page=page)
         elif kind == "mark":
-            draft.path.enter(each.level, " ".join(normalise(each.text).split())[:MAX_HEADING])
+            builder.path.enter(paragraph.level, " ".join(normalise(paragraph.text).split())[:MAX_HEADING])
         else:
-            draft.add(each.text, page=page)
+            builder.add(paragraph.text, page=page)
 
 
-def _title(properties: Mapping[str, str], pages: Sequence[Sequence[Line]]) -> str:
-    """Return the title in the properties unless a program made it up, else what stands largest on the first page."""
-    given = " ".join(properties.get("Title", "").split())
-    if given and not _NO_TITLE.fullmatch(given):
-        return given
+def _title(properties: Mapping[str, str], pages: Sequence[Sequence[PdfLine]]) -> str:
+    """Return the title of the properties unless it is a default of a program, otherwise the largest first line."""
+    title = " ".join(properties.get("Title", "").split())
+    if title and not _NO_TITLE.fullmatch(title):
+        return title
     first = pages[0]
     largest = max((line.size for line in first), default=0)
     if largest < _TITLE_SIZE * body_size(pages):
@@ -136,22 +140,22 @@ def _title(properties: Mapping[str, str], pages: Sequence[Sequence[Line]]) -> st
 
 
 def _metadata(properties: Mapping[str, str]) -> dict[str, MetadataValue]:
-    """Return author, subject and keywords, and when the file was made and changed (ISO 8601)."""
-    said: dict[str, MetadataValue] = {
+    """Return author, subject, keywords, and the times of creation and last change (ISO 8601)."""
+    texts: dict[str, MetadataValue] = {
         key: " ".join(normalise(properties[name]).split())[:_MAX_VALUE]
         for name, key in _KEY_BY_PROPERTY.items()
         if properties.get(name, "").strip()
     }
     dates = ((key, _DATE.match(properties.get(name, ""))) for name, key in _DATE_BY_PROPERTY.items())
-    return said | {key: _iso(found) for key, found in dates if found}
+    return texts | {key: _iso(date) for key, date in dates if date}
 
 
-def _iso(found: re.Match[str]) -> str:
-    year, month, day, hour, minute, second = found.groups()
+def _iso(match: re.Match[str]) -> str:
+    year, month, day, hour, minute, second = match.groups()
     date = "-".join(part for part in (year, month, day) if part)
     return f"{date}T{hour}:{minute}:{second or '00'}" if hour and day else date
 
 
-def _spelled(text: str) -> str:
-    """Return `text` with ligatures as letters."""
-    return _LIGATURE.sub(lambda found: _LIGATURES[found[0]], text)
+def _expand_ligatures(text: str) -> str:
+    """Return `text` with ligatures as separate letters."""
+    return _LIGATURE.sub(lambda ligature: _LIGATURES[ligature[0]], text)

@@ -1,14 +1,14 @@
-"""Signature: what a file is by its bytes, for the file that is not what its name says."""
+"""Signatures: detects the type of a file by its bytes, to refuse wrong suffixes and old Office formats."""
 
 from io import BytesIO
 from zipfile import BadZipFile, ZipFile
 
 from quipu.errors import InvalidDocument
-from quipu.model.document import SourceDocument
-from quipu.parse.decode import name_of
+from quipu.model.document import ParsedDocument, SourceDocument
+from quipu.parse.decode import display_name
 from quipu.parse.limits import MAX_ENTRIES
 
-_PDF_WITHIN = 1024  # bytes; readers accept anything before the header
+_PDF_WITHIN = 1024  # bytes; PDF readers accept other bytes before the header
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _KIND_BY_START = (
@@ -33,7 +33,7 @@ _KIND_BY_MIMETYPE = (
     (b"application/epub+zip", "an EPUB book"),
     (b"application/vnd.oasis.opendocument.", "an OpenDocument file"),
 )
-# A directory inside an OLE file names its streams in UTF-16.
+# The directory inside an OLE file gives the names of its streams in UTF-16.
 _KIND_BY_STREAM = (
     ("EncryptedPackage", "an Office document protected by a password"),
     ("WordDocument", "a Word document of the old format (.doc)"),
@@ -49,7 +49,7 @@ _REMEDY_BY_KIND = {
     _KIND_BY_STREAM[2][1]: "Save it as .pptx in PowerPoint or LibreOffice.",
     _KIND_BY_STREAM[3][1]: "Save it as .xlsx in Excel or LibreOffice.",
     _KIND_BY_STREAM[4][1]: "Save it as .eml.",
-    OLD_OFFICE: "Save it in a format of today: .docx, .pptx or .xlsx.",
+    OLD_OFFICE: "Save it as .docx, .pptx or .xlsx.",
     "an OpenDocument file": "Save it as .docx, .pptx or .xlsx.",
     "a Rich Text document": "Save it as .docx.",
 }
@@ -61,51 +61,76 @@ _SUFFIX_BY_KIND = {
     "an EPUB book": ".epub",
     "an HTML page": ".html",
 }
-# Text may begin like these and be text.
+# A text file may begin with these signatures.
 _ALSO_TEXT = frozenset({"", "an HTML page", "a GIF image", "a Rich Text document"})
 
 
-def refuse_disguised(source: SourceDocument, expected: str) -> None:
-    """Raise InvalidDocument where the bytes are another kind of file than `expected` ("" is text of any kind)."""
-    kind = kind_of(source.content)
+def check_signature(source: SourceDocument, expected: str) -> None:
+    """Raise InvalidDocument if the bytes are another type of file than `expected` ("" stands for any text)."""
+    kind = detect_file_type(source.content)
     if kind == expected or (not expected and kind in _ALSO_TEXT):
         return
     if not kind:
         raise InvalidDocument(
-            f"{name_of(source)} is not {expected}: its bytes do not begin as one.",
-            remedy="Copy or download it again, or name it after what it is.",
+            f"{display_name(source)} is not {expected}: its first bytes are different.",
+            remedy="Copy or download it again, or give it the right suffix.",
         )
     if kind == PROTECTED:
-        raise InvalidDocument(f"{name_of(source)} is protected by a password.", remedy=_REMEDY_BY_KIND[kind])
+        raise InvalidDocument(f"{display_name(source)} is protected by a password.", remedy=_REMEDY_BY_KIND[kind])
     if kind == "a ZIP archive" and expected:
-        return  # without a readable directory: damaged, as its parser will say
+        return  # its directory cannot be read: the parser reports the damage
     suffix = _SUFFIX_BY_KIND.get(kind)
     remedy = f"Rename it to end in {suffix}." if suffix else "Convert it to a format Quipu reads, or leave it out."
     raise InvalidDocument(
-        f"{name_of(source)} is not what its name says: it holds {kind}.", remedy=_REMEDY_BY_KIND.get(kind, remedy)
+        f"{display_name(source)} has the wrong suffix: it holds {kind}.", remedy=_REMEDY_BY_KIND.get(kind, remedy)
     )
 
 
-def kind_of(data: bytes) -> str:
-    """Return what `data` is, with its article, as in "a PDF document"; the empty string where no signature tells."""
-    if b"%PDF-" in data[:_PDF_WITHIN] and not data.startswith(_ZIP):
+def detect_file_type(content: bytes) -> str:
+    """Return the type of file with its article, as in "a PDF document"; the empty string if no signature matches."""
+    if b"%PDF-" in content[:_PDF_WITHIN] and not content.startswith(_ZIP):
         return "a PDF document"
-    if data.startswith(_OLE):
-        streams = (kind for stream, kind in _KIND_BY_STREAM if stream.encode("utf-16-le") in data)
+    if content.startswith(_OLE):
+        streams = (kind for stream, kind in _KIND_BY_STREAM if stream.encode("utf-16-le") in content)
         return next(streams, OLD_OFFICE)
-    if data.startswith(_ZIP):
-        return _zip_kind(data)
-    start = data[:64].lstrip(b"\xef\xbb\xbf \t\r\n")
+    if content.startswith(_ZIP):
+        return _detect_zip_type(content)
+    start = content[:64].lstrip(b"\xef\xbb\xbf \t\r\n")
     return next((kind for signature, kind in _KIND_BY_START if start.startswith(signature)), "")
 
 
-def _zip_kind(data: bytes) -> str:
+def _detect_zip_type(content: bytes) -> str:
     try:
-        if data.count(b"PK\x01\x02") > MAX_ENTRIES:
+        if content.count(b"PK\x01\x02") > MAX_ENTRIES:
             return "a ZIP archive"
-        names = [name.lower() for name in ZipFile(BytesIO(data)).namelist()]
+        names = [name.lower() for name in ZipFile(BytesIO(content)).namelist()]
     except (BadZipFile, RuntimeError, ValueError, OSError):
         return "a ZIP archive"
-    mimetype = next((kind for media_type, kind in _KIND_BY_MIMETYPE if media_type in data[:200]), "")
+    mimetype = next((kind for media_type, kind in _KIND_BY_MIMETYPE if media_type in content[:200]), "")
     parts = (kind for part, kind in _KIND_BY_PART if any(name.startswith(part) for name in names))
     return mimetype or next(parts, "a ZIP archive")
+
+
+_REPLACEMENT_BY_TYPE = {
+    "application/msword": ("Word format (.doc)", ".docx"),
+    "application/vnd.ms-powerpoint": ("PowerPoint format (.ppt)", ".pptx"),
+    "application/vnd.ms-excel": ("Excel format (.xls)", ".xlsx"),
+}
+
+
+class OldOfficeParser:
+    """Refuses .doc, .ppt and .xls files with advice on how to convert them."""
+
+    media_types = frozenset(_REPLACEMENT_BY_TYPE)
+
+    def parse(self, source: SourceDocument) -> ParsedDocument:
+        """Raise InvalidDocument with the format to convert the document to."""
+        old_format, suffix = _REPLACEMENT_BY_TYPE[source.media_type.partition(";")[0].strip().lower()]
+        protected = " and protected by a password" if detect_file_type(source.content) == PROTECTED else ""
+        raise InvalidDocument(
+            f"{display_name(source)} is in the old {old_format}{protected}, which Quipu does not read.",
+            remedy=f"Save it as {suffix}, in Office or with: soffice --headless --convert-to {suffix[1:]} FILE",
+        )
+
+
+PARSER = OldOfficeParser()

@@ -1,24 +1,24 @@
-"""Plain text: paragraphs between blank lines."""
+"""Plain text: paragraphs separated by blank lines."""
 
 import re
 
 from quipu.model.document import Block, ParsedDocument, SourceDocument
-from quipu.parse.decode import decode, name_of
-from quipu.parse.draft import refuse_blocks_over
+from quipu.parse.builder import check_block_count
+from quipu.parse.decode import decode, display_name
 
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*+\n)+")
 _MAX_TITLE = 100
 
 
 class PlainTextParser:
-    """Reads text without markup: paragraphs between blank lines; a short first line that stands alone is the title."""
+    """Reads text without markup. Blank lines separate paragraphs; a short first line on its own is the title."""
 
     media_types = frozenset({"text/plain"})
 
     def parse(self, source: SourceDocument) -> ParsedDocument:
-        """Return the text and its paragraphs. Raises InvalidDocument where the bytes are no text."""
+        """Return the text and its paragraphs. Raises InvalidDocument if the bytes are not text."""
         text = decode(source)
-        refuse_blocks_over(sum(1 for _ in _BLANK_LINES.finditer(text)), name_of(source))
+        check_block_count(sum(1 for _ in _BLANK_LINES.finditer(text)), display_name(source))
         return ParsedDocument(text=text, title=_title(text), blocks=tuple(_paragraphs(text)))
 
 
@@ -32,14 +32,14 @@ def _paragraphs(text: str) -> list[Block]:
     for end, following in [*(match.span() for match in _BLANK_LINES.finditer(text)), (len(text), len(text))]:
         paragraph = text[start:end]
         if paragraph.strip():
-            left = start + len(paragraph) - len(paragraph.lstrip())
-            blocks.append(Block(start=left, end=left + len(paragraph.strip())))
+            text_start = start + len(paragraph) - len(paragraph.lstrip())
+            blocks.append(Block(start=text_start, end=text_start + len(paragraph.strip())))
         start = following
     return blocks
 
 
 def _title(text: str) -> str:
-    """Return the first line where it is short, ends without a full stop and is followed by a blank line."""
+    """Return the first line if it is short, has no full stop at its end, and a blank line follows; else ""."""
     first, _, rest = text.lstrip().partition("\n")
     following = rest.partition("\n")[0]
     stands_alone = bool(rest.strip()) and not following.strip()

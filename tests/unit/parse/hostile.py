@@ -8,7 +8,7 @@ from io import BytesIO
 
 from quipu.errors import InvalidDocument
 from quipu.model.document import ParsedDocument
-from quipu.parse import apart, draft
+from quipu.parse import builder, markup_process
 from tests.unit.parse.files import pdf as pdf_of
 from tests.unit.parse.files import prose, read, zipped
 
@@ -282,9 +282,9 @@ def outcome(suffix: str, data: bytes) -> str:
 def main() -> None:
     """Read each case, printing its name before and how it ended after."""
     for module, name, value in (
-        (apart, "MAX_MARKUP_BYTES", 300_000_000),
-        (apart, "MAX_MARKUP_SECONDS", 1),
-        (draft, "MAX_BLOCKS", 200_000),
+        (markup_process, "MAX_MARKUP_BYTES", 300_000_000),
+        (markup_process, "MAX_MARKUP_SECONDS", 1),
+        (builder, "MAX_BLOCKS", 200_000),
     ):
         setattr(module, name, value)  # as hostile, sooner
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))

@@ -153,7 +153,7 @@ def test_strict_documents_have_another_namespace_and_are_read() -> None:
 
 
 def test_a_document_without_its_main_part_is_refused() -> None:
-    with pytest.raises(InvalidDocument, match="damaged: the part its text should be in is missing"):
+    with pytest.raises(InvalidDocument, match="damaged: the part with its text is missing"):
         read("a.docx", zipped({"[Content_Types].xml": "<Types/>", "word/other.xml": "<a/>"}))
 
 

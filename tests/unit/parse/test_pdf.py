@@ -52,7 +52,7 @@ def test_the_header_of_one_chapter_is_dropped_with_its_page_number() -> None:
 
 
 def test_lines_that_repeat_are_kept_where_they_are_all_there_is() -> None:
-    assert texts(read("a.pdf", pdf([prose("Draft")] * 4))) == ["Draft"] * 4
+    assert texts(read("a.pdf", pdf([prose("DocumentBuilder")] * 4))) == ["DocumentBuilder"] * 4
 
 
 def test_each_page_turned_is_one_form_feed() -> None:

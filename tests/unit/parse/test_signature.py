@@ -1,10 +1,10 @@
-"""Tests of signatures: a file that is not what its name says, is locked, or is of an old format."""
+"""Tests of signatures: files with a wrong suffix, with a password, or of an old format."""
 
 import pytest
 
 from quipu.errors import InvalidDocument
 from quipu.parse.formats import FORMATS
-from quipu.parse.signature import kind_of
+from quipu.parse.signature import detect_file_type
 from tests.unit.parse.files import pdf, prose, read, zipped
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
@@ -30,8 +30,8 @@ PDF = pdf([prose("Text.")])
         ("a.docx", b"{\\rtf1 text}", "it holds a Rich Text document", r"\.docx"),
         ("a.docx", zipped({"mimetype": "application/vnd.oasis.opendocument.text"}, 0), "OpenDocument", r"\.docx"),
         ("a.docx", ole("WordDocument"), r"old format \(\.doc\)", r"Save it as \.docx"),
-        ("a.docx", b"plain text", "its bytes do not begin as one", "name it after what it is"),
-        ("a.docx", b"PK\x03\x04 cut short", "no whole archive", "again"),
+        ("a.docx", b"plain text", "its first bytes are different", "give it the right suffix"),
+        ("a.docx", b"PK\x03\x04 cut short", "archive is not complete", "again"),
         ("a.doc", ole("WordDocument"), r"old Word format \(\.doc\)", r"Save it as \.docx.*soffice"),
         ("a.xls", ole("Workbook"), r"old Excel format \(\.xls\)", r"\.xlsx"),
         ("a.ppt", b"anything", r"old PowerPoint format \(\.ppt\)", r"\.pptx"),
@@ -58,4 +58,4 @@ def test_text_that_begins_like_another_kind_is_text() -> None:
 def test_every_format_with_a_signature_can_have_it() -> None:
     kinds = {"a PDF document", "a Word document", "a PowerPoint presentation", "an Excel workbook", "an EPUB book"}
     assert {each.signature for each in FORMATS} == {"", *kinds}
-    assert kind_of(zipped({"META-INF/container.xml": "<a/>"})) == "an EPUB book"
+    assert detect_file_type(zipped({"META-INF/container.xml": "<a/>"})) == "an EPUB book"

@@ -120,7 +120,7 @@ def test_shared_strings_are_read_without_how_to_pronounce_them() -> None:
 
 def test_more_shared_strings_than_the_limit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(xlsx, "MAX_SHARED_STRINGS", 3)
-    with pytest.raises(InvalidDocument, match="share more than 3 texts"):
+    with pytest.raises(InvalidDocument, match="share more than 3 strings"):
         raw("<row/>", "<si><t>a</t></si>" * 4)
 
 

@@ -7,11 +7,11 @@ import pytest
 
 from quipu.errors import InvalidDocument
 from quipu.parse import xml
-from quipu.parse.xml import attribute, child, descendants, load_tree, local, stream_elements
+from quipu.parse.xml import attribute, child, descendants, local, parse_tree, stream_elements
 
 
 def test_names_and_attributes_are_found_in_any_namespace() -> None:
-    root = load_tree(b'<a:r xmlns:a="urn:a"><a:b a:id="1" id="2"/><b x="3"/></a:r>', "x")
+    root = parse_tree(b'<a:r xmlns:a="urn:a"><a:b a:id="1" id="2"/><b x="3"/></a:r>', "x")
     first, second = descendants(root, "b")
     assert (local(first), attribute(first, "id"), attribute(second, "x"), attribute(second, "y")) == ("b", "2", "3", "")
     assert child(root, "b") is first
@@ -22,26 +22,26 @@ def test_names_and_attributes_are_found_in_any_namespace() -> None:
 def test_a_document_type_is_refused_in_any_encoding(encoding: str) -> None:
     text = f'<?xml version="1.0" encoding="{encoding}"?>{" " * 70_000}<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>'
     with pytest.raises(InvalidDocument, match="document type"):
-        load_tree(text.encode(encoding), "x")
+        parse_tree(text.encode(encoding), "x")
 
 
 def test_an_encoding_no_office_program_writes_is_refused() -> None:
     with pytest.raises(InvalidDocument, match="unknown encoding"):
-        load_tree(b'<?xml version="1.0" encoding="cp037"?><a/>', "x")
+        parse_tree(b'<?xml version="1.0" encoding="cp037"?><a/>', "x")
 
 
 @pytest.mark.parametrize("data", [b"", b"<a>", b"<a></b>", b"\xff\xfe<", b"text"])
 def test_what_is_not_whole_is_refused(data: bytes) -> None:
     with pytest.raises(InvalidDocument, match="is damaged"):
-        load_tree(data, "x")
+        parse_tree(data, "x")
 
 
 def test_elements_and_attributes_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(xml, "MAX_NODES", 10)
-    assert len(load_tree(b"<a>" + b"<b/>" * 9 + b"</a>", "x")) == 9
+    assert len(parse_tree(b"<a>" + b"<b/>" * 9 + b"</a>", "x")) == 9
     for data in (b"<a>" + b"<b/>" * 10 + b"</a>", b"<a>" + b'<b c="" d=""/>' * 4 + b"</a>"):
         with pytest.raises(InvalidDocument, match="more than 10 XML elements and attributes"):
-            load_tree(data, "x")
+            parse_tree(data, "x")
         with pytest.raises(InvalidDocument, match="more than 10"):
             list(stream_elements(BytesIO(data), "a", "x"))
 
@@ -49,7 +49,7 @@ def test_elements_and_attributes_are_counted(monkeypatch: pytest.MonkeyPatch) ->
 def test_one_endless_tag_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(xml, "MAX_TAG_BYTES", 100_000)
     with pytest.raises(InvalidDocument, match="longer than 100,000 bytes"):
-        load_tree(b"<a " + b" ".join(b'b%d=""' % number for number in range(40_000)) + b"/>", "x")
+        parse_tree(b"<a " + b" ".join(b'b%d=""' % number for number in range(40_000)) + b"/>", "x")
 
 
 def test_streamed_elements_are_whole_and_forgotten() -> None:
@@ -65,7 +65,7 @@ def test_streamed_elements_are_whole_and_forgotten() -> None:
 
 
 def test_streamed_elements_nest_only_so_deep() -> None:
-    with pytest.raises(InvalidDocument, match="absurdly deep"):
+    with pytest.raises(InvalidDocument, match="nest more than"):
         list(stream_elements(BytesIO(b"<a>" * 1_000), "row", "x"))
 
 

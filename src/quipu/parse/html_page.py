@@ -1,24 +1,46 @@
-"""Page: the readable text of an HTML tree, words gathered into lines and lines into blocks."""
+"""HTML page: walks an HTML tree and collects its readable text as lines and blocks."""
+
+import re
+from collections.abc import Callable, Iterator
 
 from selectolax.lexbor import LexborNode
 
 from quipu.model.document import Block
+from quipu.parse.builder import MAX_HEADING, HeadingPath
 from quipu.parse.decode import normalise
-from quipu.parse.dom import Skips, layout_tables, tags, walk
-from quipu.parse.headings import MAX_HEADING, HeadingPath
 
-_INLINE = tags(
+SkipPredicate = Callable[[LexborNode], bool]
+
+
+def _tags(names: str) -> frozenset[str]:
+    return frozenset(names.split())
+
+
+_INLINE = _tags(
     "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark math nobr q rb rp rt "
     "ruby s samp small span strike strong sub sup time tt u var wbr"
 )
-_HEADINGS = tags("h1 h2 h3 h4 h5 h6")
-_LISTS = tags("ul ol menu")
+_HEADINGS = _tags("h1 h2 h3 h4 h5 h6")
+_LISTS = _tags("ul ol menu")
+_NEVER_READ = _tags(
+    "head script style noscript template iframe object canvas svg audio video button select textarea input "
+    "datalist dialog"
+)
+_FURNITURE = _tags("nav header footer aside form")
+_HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_NOT_IN_DATA_TABLES = _tags("table ul ol menu pre h1 h2 h3 h4 h5 h6")
+_TAG = re.compile(r"<(/?)([a-z][a-z0-9-]{0,30})(?=[\s>/])", re.IGNORECASE)
+_TEXT_ONLY = _tags("script style textarea title")
+_CLOSED_BY_OTHERS = _tags(
+    "p li dt dd tr td th thead tbody tfoot option optgroup colgroup rp rt html head body br hr img input meta "
+    "link area base col embed param source track wbr"
+)
 
 
-class PageReader:
-    """Reads one tree; afterwards `text` and `blocks` hold what it says, `title` its first h1."""
+class HtmlBlockReader:
+    """Reads one tree; afterwards `text` and `blocks` hold its readable text, and `title` its first h1."""
 
-    def __init__(self, root: LexborNode, skips: Skips) -> None:
+    def __init__(self, root: LexborNode, skips: SkipPredicate) -> None:
         self.title = ""
         self.blocks: list[Block] = []
         self._texts: list[str] = []
@@ -27,12 +49,12 @@ class PageReader:
         self._words: list[str] = []
         self._lines: list[str] = []
         self._marker = ""
-        self._next_numbers: list[int] = []  # one an open list, 0 where its items are not numbered
-        self._heading: int | None = None  # the open heading's memory id
-        self._n_cells: int | None = None  # read so far of the open row; None outside a table of data
+        self._next_numbers: list[int] = []  # one for each open list; 0 if it has no numbers
+        self._heading: int | None = None  # memory id of the open heading
+        self._n_cells: int | None = None  # cells read so far in the open row; None outside a data table
         self._cell_tags: set[str] = set()  # of the open row
-        self._header: list[str] = []  # lines of the open table down to its last row of column names
-        self._has_data = False  # the open table has had another row
+        self._header: list[str] = []  # lines of the open table up to its last header row
+        self._has_data = False  # the open table already has a data row
         self._n_pre = 0
         self._layout = layout_tables(root, skips)
         for node, is_entered in walk(root, skips):
@@ -41,7 +63,7 @@ class PageReader:
 
     @property
     def text(self) -> str:
-        """The blocks with a blank line between them."""
+        """The text of all blocks, separated by blank lines."""
         return "\n\n".join(self._texts)
 
     def _read(self, node: LexborNode, is_entered: bool) -> None:
@@ -53,7 +75,7 @@ class PageReader:
             self._element(node, is_entered)
 
     def _element(self, node: LexborNode, is_entered: bool) -> None:
-        """Read the start or end of an element that is not part of a line."""
+        """Read the start or end of a block element."""
         tag = node.tag or ""
         if self._heading is not None:
             self._in_heading(node)
@@ -64,7 +86,7 @@ class PageReader:
         elif tag in _LISTS:
             self._list(tag, is_entered)
         elif tag == "li" and self._next_numbers:
-            self._item(is_entered)
+            self._list_item(is_entered)
         elif tag in _HEADINGS and not self._next_numbers:
             self._end_block("paragraph")
             self._heading = node.mem_id
@@ -87,7 +109,7 @@ class PageReader:
             self._end_line()
 
     def _in_heading(self, node: LexborNode) -> None:
-        """Read an element within a heading (words like any other) or the heading's end."""
+        """Read an element inside a heading, or the end of the heading."""
         if node.mem_id != self._heading:
             self._words.append(" ")
             return
@@ -123,7 +145,7 @@ class PageReader:
             self._words.append(" ")
 
     def _end_row(self) -> None:
-        """Take the row for a part of the header where all its cells are headings and no row above holds data."""
+        """Add the row to the header if it has only header cells and no row above holds data."""
         if self._cell_tags == {"th"} and not self._has_data:
             self._header = list(self._lines)
         self._has_data = self._has_data or "td" in self._cell_tags
@@ -139,7 +161,7 @@ class PageReader:
         if not self._next_numbers:
             self._end_block("list")
 
-    def _item(self, is_entered: bool) -> None:
+    def _list_item(self, is_entered: bool) -> None:
         self._end_line()
         number = self._next_numbers[-1]
         indent = "  " * (len(self._next_numbers) - 1)
@@ -148,7 +170,7 @@ class PageReader:
             self._next_numbers[-1] += 1
 
     def _break(self, kind: str) -> None:
-        """End the block, or only the line within a list, which stays one block."""
+        """End the block; inside a list end only the line, because a list is one block."""
         if self._next_numbers:
             self._end_line()
         else:
@@ -179,3 +201,81 @@ class PageReader:
             Block(start=self._length, end=self._length + len(text), kind=kind, headings=headings, header=header)
         )
         self._length += len(text) + 2
+
+
+def is_never_read(node: LexborNode) -> bool:
+    """Return whether a reader of the page never sees `node`."""
+    if not node.is_element_node:
+        return not node.is_text_node
+    attributes = node.attributes
+    return (
+        node.tag in _NEVER_READ
+        or "hidden" in attributes
+        or attributes.get("aria-hidden") == "true"
+        or _HIDDEN_STYLE.search(attributes.get("style") or "") is not None
+    )
+
+
+def is_furniture(node: LexborNode) -> bool:
+    """Return whether `node` is never read or belongs to the site; the header of an article belongs to the article."""
+    if is_never_read(node):
+        return True
+    return node.tag in _FURNITURE and not (node.tag == "header" and _is_within_article(node))
+
+
+def _is_within_article(node: LexborNode) -> bool:
+    parent = node.parent
+    while parent is not None and parent.tag not in ("article", "main"):
+        parent = parent.parent
+    return parent is not None
+
+
+def walk(root: LexborNode, skips: SkipPredicate) -> Iterator[tuple[LexborNode, bool]]:
+    """Yield each node in document order, once when it is entered (True) and once when it ends (False)."""
+    node = root
+    while True:
+        is_read = not skips(node)
+        if is_read:
+            yield node, True
+        child = node.child if is_read else None
+        if child is not None:
+            node = child
+            continue
+        if is_read:
+            yield node, False
+        while node.mem_id == root.mem_id or node.next is None:
+            if node.mem_id == root.mem_id or node.parent is None:
+                return
+            node = node.parent
+            yield node, False
+        node = node.next
+
+
+def layout_tables(root: LexborNode, skips: SkipPredicate) -> frozenset[int]:
+    """Return the memory ids of the tables used only for layout: they contain headings, lists or tables."""
+    layout: set[int] = set()
+    open_tables: list[int] = []
+    for node, is_entered in walk(root, skips):
+        if is_entered and open_tables and node.tag in _NOT_IN_DATA_TABLES:
+            layout.add(open_tables[-1])
+        if node.tag == "table" and is_entered:
+            open_tables.append(node.mem_id)
+        elif node.tag == "table":
+            open_tables.pop()
+    return frozenset(layout)
+
+
+def nesting_depth(markup: str) -> int:
+    """Estimate how deep the elements of `markup` nest, without building the tree."""
+    depth = max_depth = position = 0
+    while tag := _TAG.search(markup, position):
+        position = tag.end()
+        name = tag[2].lower()
+        if name in _CLOSED_BY_OTHERS:
+            continue
+        depth = max(0, depth - 1) if tag[1] else depth + 1
+        max_depth = max(max_depth, depth)
+        if name in _TEXT_ONLY and not tag[1]:
+            closing = re.compile(f"</{name}", re.IGNORECASE).search(markup, position)
+            position = closing.start() if closing else len(markup)
+    return max_depth

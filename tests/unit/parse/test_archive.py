@@ -4,13 +4,13 @@ import pytest
 
 from quipu.errors import InvalidDocument
 from quipu.model.document import SourceDocument
-from quipu.parse import zipped as zipped_module
-from quipu.parse.zipped import Archive
+from quipu.parse import archive as archive_module
+from quipu.parse.archive import ZipArchive
 from tests.unit.parse.files import zipped
 
 
-def archive(data: bytes) -> Archive:
-    return Archive(SourceDocument(id="a", source="a.docx", content=data))
+def archive(data: bytes) -> ZipArchive:
+    return ZipArchive(SourceDocument(id="a", source="a.docx", content=data))
 
 
 def test_parts_are_found_whatever_the_case_of_their_names() -> None:
@@ -20,7 +20,7 @@ def test_parts_are_found_whatever_the_case_of_their_names() -> None:
 
 
 def test_a_bomb_is_refused_by_its_directory() -> None:
-    with pytest.raises(InvalidDocument, match=r"unpacks .* as files made to exhaust memory do") as caught:
+    with pytest.raises(InvalidDocument, match=r"unpacks .* like a file made to exhaust memory") as caught:
         archive(zipped({"a": b"\0" * 20_000_000}))
     assert caught.value.remedy
 
@@ -38,7 +38,7 @@ def test_a_directory_that_understates_a_part_does_not_bring_out_more() -> None:
     [("MAX_PART_BYTES", "1,000 bytes"), ("MAX_UNPACKED_BYTES", "1,000 bytes"), ("MAX_ENTRIES", "parts")],
 )
 def test_what_is_over_a_limit_is_refused(monkeypatch: pytest.MonkeyPatch, limit: str, what: str) -> None:
-    monkeypatch.setattr(zipped_module, limit, 1_000)
+    monkeypatch.setattr(archive_module, limit, 1_000)
     with pytest.raises(InvalidDocument, match=what):
         archive(zipped({str(number): bytes(range(256)) * 5 for number in range(1_001)})).read("0")
 
@@ -51,7 +51,7 @@ def test_a_damaged_part_is_named() -> None:
 
 
 def test_an_archive_cut_short_is_refused() -> None:
-    with pytest.raises(InvalidDocument, match="no whole archive"):
+    with pytest.raises(InvalidDocument, match="archive is not complete"):
         archive(zipped({"a": b"x"})[:-30])
 
 

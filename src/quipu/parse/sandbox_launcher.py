@@ -1,7 +1,7 @@
-"""Confined: runs a script of this package within limits the system enforces; started by quipu.parse.apart.
+"""Sandbox launcher: runs a script within limits that the system enforces; quipu.parse.sandbox starts it.
 
-A file of its own, without imports from quipu: what it starts decides how much is loaded. Usage:
-confined.py BYTES SECONDS FOLDER SCRIPT ARGUMENT…, where FOLDER is the one that holds quipu.
+It imports nothing from quipu, so that the script alone decides how much is loaded. Usage:
+sandbox_launcher.py BYTES SECONDS FOLDER SCRIPT ARGUMENT…, where FOLDER contains the package quipu.
 """
 
 import ctypes
@@ -18,7 +18,7 @@ _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 def main() -> None:
     """Run the script named by `sys.argv`."""
     max_bytes, max_seconds, folder, script, *arguments = sys.argv[1:]
-    # Native code would go on after Ctrl-C, and after the death of who waits for it.
+    # Without this, native code continues after Ctrl-C, and (on Linux) after its parent process has ended.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -32,10 +32,10 @@ def main() -> None:
 
 
 def _limit(what: int, value: int, *, grace: int = 0) -> None:
-    """Set a limit, or leave a lower one as it is. Within `grace` of it the signal tells which limit it was."""
+    """Set a limit, unless a lower one is set. The hard limit is `grace` higher, so a signal arrives first."""
     _, hard = resource.getrlimit(what)
-    most = value + grace if hard == resource.RLIM_INFINITY else min(value + grace, hard)
-    resource.setrlimit(what, (min(value, most), most))
+    maximum = value + grace if hard == resource.RLIM_INFINITY else min(value + grace, hard)
+    resource.setrlimit(what, (min(value, maximum), maximum))
 
 
 if __name__ == "__main__":
