@@ -94,12 +94,12 @@ async def test_the_law_fails_where_kept_replies_are_not_looked_for(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def find(_store: RelationalStore, _input_hash: str) -> None:
-        return None
+    async def find(_store: RelationalStore, _input_hashes: Sequence[str]) -> dict[str, str]:
+        return {}
 
     whole, _ = undisturbed
     server.configure(script())
     await kill_and_finish(tmp_path / "sound", server, mortal, ONE_KEPT, whole)
-    monkeypatch.setattr(RelationalStore, "find_reply", find)
+    monkeypatch.setattr(RelationalStore, "find_replies", find)
     with pytest.raises(AssertionError, match="asked for again"):
         await kill_and_finish(tmp_path / "broken", server, mortal, ONE_KEPT, whole)

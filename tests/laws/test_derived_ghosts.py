@@ -82,7 +82,7 @@ async def test_no_word_of_a_removed_document_is_left(asks: bool, tmp_path: Path)
         await kb._store.commit(Delta(remove=[f"{name}.md" for name in REMOVED]))
         assert told(folder, GONE) == {}  # at once, before anything is refreshed
         await kb.refresh()
-        await kb._store.erase_deleted_text()
+        await kb._store.purge(text_only=True)
         assert told(folder, GONE) == {}
         assert found(folder, GONE) == set()
         for hierarchy in Hierarchy:

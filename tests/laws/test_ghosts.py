@@ -70,7 +70,7 @@ async def test_a_removal_that_was_cut_short_leaves_no_word_either_when_it_is_res
     async with engine(tmp_path / "kb") as kb:
         await kb.add(*map(document, NAMES))
         async with engine(tmp_path / "kb") as other:
-            other._store.erase_deleted_text = _stopped  # type: ignore[method-assign]
+            other._store.purge = _stopped  # type: ignore[method-assign]
             with pytest.raises(KeyboardInterrupt):
                 await other.remove([f"{name}.md" for name in REMOVED])
         assert found(tmp_path / "kb", GONE)
@@ -96,5 +96,5 @@ async def test_the_law_fails_where_full_text_is_not_wiped(tmp_path: Path, monkey
     assert found(tmp_path / "kb", GONE)
 
 
-async def _stopped() -> None:
+async def _stopped(*, text_only: bool = False) -> int:
     raise KeyboardInterrupt

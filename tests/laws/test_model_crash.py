@@ -4,7 +4,7 @@ import asyncio
 import shutil
 import signal
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -150,10 +150,10 @@ async def test_the_law_fails_where_kept_replies_are_not_looked_for(
 ) -> None:
     await kill_and_finish(tmp_path / "sound", server, mortal, ONE_KEPT, undisturbed)
 
-    async def find(_store: RelationalStore, _input_hash: str) -> None:
-        return None
+    async def find(_store: RelationalStore, _input_hashes: Sequence[str]) -> dict[str, str]:
+        return {}
 
-    monkeypatch.setattr(RelationalStore, "find_reply", find)
+    monkeypatch.setattr(RelationalStore, "find_replies", find)
     with pytest.raises(AssertionError, match="asked for again"):
         await kill_and_finish(tmp_path / "broken", server, mortal, ONE_KEPT, undisturbed)
 

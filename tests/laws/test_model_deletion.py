@@ -155,10 +155,10 @@ async def test_what_was_summed_up_before_costs_nothing_again(tmp_path: Path) -> 
 
 
 async def test_the_law_fails_where_replies_are_not_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def find(_store: RelationalStore, _input_hash: str) -> None:
-        return None
+    async def find(_store: RelationalStore, _input_hashes: Sequence[str]) -> dict[str, str]:
+        return {}
 
-    monkeypatch.setattr(RelationalStore, "find_reply", find)
+    monkeypatch.setattr(RelationalStore, "find_replies", find)
     assert await n_calls_to_take_back(tmp_path / "kb") > 0
 
 

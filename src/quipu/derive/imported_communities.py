@@ -229,7 +229,7 @@ async def load_reports(clusters: Sequence[Cluster], store: Store) -> dict[str, C
     hash_by_cache_key = {
         _report_cache_key(cluster.inputs_hash): cluster.inputs_hash for cluster in clusters if cluster.inputs_hash
     }
-    payload_by_cache_key = await store.replies(sorted(hash_by_cache_key))
+    payload_by_cache_key = await store.find_replies(sorted(hash_by_cache_key))
     return {
         hash_by_cache_key[cache_key]: _decode_report(payload, hash_by_cache_key[cache_key])
         for cache_key, payload in payload_by_cache_key.items()
@@ -263,7 +263,7 @@ async def _store_reports(reports: Sequence[ClusterReport], view: ReadView, reply
 
 async def _communities_payload(view: ReadView, reply_cache: ReplyCache) -> str:
     record = (await view.derivations()).get(IMPORTED_COMMUNITIES)
-    return (record and await reply_cache.find_reply(record.identity)) or ""
+    return (await reply_cache.find_replies([record.identity])).get(record.identity, "") if record else ""
 
 
 def _encode_communities(communities: Sequence[Community], keys: Sequence[str]) -> str:

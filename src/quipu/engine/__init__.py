@@ -364,7 +364,7 @@ class Quipu:
 
     async def damage(self) -> list[str]:
         """Return what the database finds wrong with its files, in words; quicker than `verify`, which includes it."""
-        return await self._store.check_integrity()
+        return await self._store.verify(files_only=True)
 
     async def dump(self) -> AsyncIterator[str]:
         """Yield the canonical state as JSON lines: equal documents give equal bytes, whatever their history."""
@@ -389,7 +389,7 @@ class Quipu:
         return run.result(enqueued, work, refreshed, finished=finished, counts=counts, notes=self._model_check.notes)
 
     async def _refresh(self, components: Components, on_event: EventSink, scope: RefreshScope) -> RefreshResult:
-        await self._store.erase_deleted_text()
+        await self._store.purge(text_only=True)
         async with self._lease(components):
             return await refresh_index(components, on_event, scope)
 

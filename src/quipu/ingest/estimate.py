@@ -142,7 +142,7 @@ def sample_chunks(survey: DocumentSurvey, n: int) -> list[Chunk]:
 async def _survey_document(source: SourceDocument, store: Store, config: IngestConfig, survey: DocumentSurvey) -> None:
     try:
         document = await read_document(source, config)
-        replies = await store.replies([chunk.input_hash for chunk in document.chunks])
+        replies = await store.find_replies([chunk.input_hash for chunk in document.chunks])
     except (OverBudget, Unavailable):
         raise
     except QuipuError:

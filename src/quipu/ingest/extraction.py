@@ -74,7 +74,7 @@ class ExtractionBatch:
     async def reuse_replies(self, store: Store, on_outcome: OnOutcome) -> int:
         """Take the outcomes of cached replies; return for how many chunks."""
         n_reused = 0
-        for input_hash, payload in (await store.replies(list(self.chunks_by_hash))).items():
+        for input_hash, payload in (await store.find_replies(list(self.chunks_by_hash))).items():
             with suppress(Corrupt):  # the extractor is asked again for a damaged reply
                 self.outcomes[input_hash] = ExtractionResult(index=0, extraction=extraction_from_json(payload))
                 n_reused += len(self.chunks_by_hash[input_hash])

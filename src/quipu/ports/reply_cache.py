@@ -10,8 +10,8 @@ from quipu.model.usage import UsageRow
 class ReplyCache(Protocol):
     """Stores replies durably, together with their cost. Concurrent calls share one transaction."""
 
-    async def find_reply(self, input_hash: str) -> str | None:
-        """Return the reply stored under this hash, None if there is none or it cannot be read."""
+    async def find_replies(self, input_hashes: Sequence[str]) -> dict[str, str]:
+        """Return the replies stored under these hashes. Those that do not exist or cannot be read are omitted."""
         ...
 
     async def save_reply(self, input_hash: str, payload: str, request: ChatRequest, usage: Sequence[UsageRow]) -> None:

@@ -314,10 +314,6 @@ class Store(ReplyCache, Protocol):
         """Queue failed jobs again, all or those of the given documents. Return how many."""
         ...
 
-    async def replies(self, input_hashes: Sequence[str]) -> dict[str, str]:
-        """Return the cached replies for these input hashes. Hashes without a reply are omitted."""
-        ...
-
     async def usage(self, since: str = "", until: str = "") -> list[UsageRow]:
         """Return the usage on the days from `since` to `until`, both included.
 
@@ -364,26 +360,23 @@ class Store(ReplyCache, Protocol):
         """Rebuild full text and links from the chunks with the tokenizer of this version."""
         ...
 
-    async def erase_deleted_text(self) -> None:
-        """Overwrite the text of removed documents in the files, and that of updated ones once it has grown large."""
-        ...
-
-    async def purge(self) -> int:
+    async def purge(self, *, text_only: bool = False) -> int:
         """Delete replies that no live document needs and vectors of an abandoned re-embedding. Return how many rows.
 
         A re-embedding is not abandoned while any store holds the derivation lease. These replies are needed: an
         extractor's reply while a chunk has its input, a reply to a single call while its document has the same version,
         and a reply made from several documents while all of them are live. The costs of removed documents and of old
         questions are added to the row without a subject. Deleted text is also overwritten in the files.
+
+        `text_only` only overwrites deleted text: always after a removal, but after updates only once they are many.
         """
         ...
 
-    async def check_integrity(self) -> list[str]:
-        """Return the errors that the database finds in its files. It is faster than `verify`, which includes it."""
-        ...
+    async def verify(self, *, files_only: bool = False) -> list[str]:
+        """Recompute every fold, link and count from the facts. Return the differences as messages (none: correct).
 
-    async def verify(self) -> list[str]:
-        """Recompute every fold, link and count from the facts. Return the differences as messages (none: correct)."""
+        The errors that the database finds in its files come first; `files_only` returns these alone, which is faster.
+        """
         ...
 
     async def close(self) -> None:

@@ -59,7 +59,8 @@ class CachedLLM:
 
     async def _find(self, request: ChatRequest) -> Completion | None:
         for identity in self._identities:
-            payload = await self._replies.find_reply(request.hash(identity))
+            input_hash = request.hash(identity)
+            payload = (await self._replies.find_replies([input_hash])).get(input_hash)
             if payload is not None and (completion := read_payload(payload)) is not None:
                 return replace(completion, is_reused=True, model="" if identity == self.identity else identity)
         return None

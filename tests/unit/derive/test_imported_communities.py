@@ -1,6 +1,7 @@
 """What was imported outlives a rebuild: communities as they came, and reports of which nothing has changed."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -174,10 +175,12 @@ async def test_where_it_is_no_longer_known_what_was_imported_the_plan_says_what_
     async with quipu.open(tmp_path / "k") as kb:
         await kb.import_graph(write_run(tmp_path / "run"))
 
-        async def find_nothing(_: ReplyCache, input_hash: str) -> str | None:
-            return None
+        find = kb._store.find_replies
 
-        monkeypatch.setattr(type(kb._store), "find_reply", find_nothing)
+        async def find_reports_only(_: ReplyCache, input_hashes: Sequence[str]) -> dict[str, str]:
+            return await find(input_hashes) if len(input_hashes) > 1 else {}
+
+        monkeypatch.setattr(type(kb._store), "find_replies", find_reports_only)
         holds = {each.name: each.contents for each in await kb.plan(["communities"], rebuild=True)}
         assert "lost: 2 imported reports" in holds["communities"]
         report = await kb.refresh(["communities"], rebuild=True)

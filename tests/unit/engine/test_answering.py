@@ -76,8 +76,8 @@ class _Watched:
             raise self.error
         return await self.library.embedder.embed(texts)
 
-    async def find_reply(self, key: str) -> str | None:
-        return None
+    async def find_replies(self, keys: Sequence[str]) -> dict[str, str]:
+        return {}
 
     async def save_reply(self, key: str, payload: str, request: object, usage: Sequence[UsageRow]) -> None:
         return None

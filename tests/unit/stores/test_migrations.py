@@ -70,7 +70,7 @@ async def test_work_goes_on_in_an_old_index(tmp_path: Path, file: Path) -> None:
         before = await dump(store)
         (job,) = await store.claim_jobs(10)
         assert job.source == source("c.md", "Waiting.", title="Later", metadata={"n": 1})
-        assert await store.replies(["h" * 32]) == {"h" * 32: "{}"}
+        assert await store.find_replies(["h" * 32]) == {"h" * 32: "{}"}
         async with store.view() as view:
             revision = view.revision
         said = document("c.md", passage("Geneva waits.", entity("Geneva")), job=job.id)

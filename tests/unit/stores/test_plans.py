@@ -128,7 +128,7 @@ async def test_summaries_and_replies_are_kept_through_indexes(
         await summarise(store)
         for number, request in enumerate(requests):
             await store.save_reply(f"{number}", "reply", request, [])
-            await store.find_reply(f"{number}")
+            await store.find_replies([f"{number}"])
         await publish(store, document("d.md", said[4]))
         await publish(store, document("e.md", passage("Bern is new.", entity("Bern", description="New."))))
         await remove(store, "c.md")
@@ -232,7 +232,7 @@ async def test_the_queues_are_read_through_indexes(
     await publish(store, document("c.md", "Three."))
     with _recorded(backend) as executed:
         await store.texts_without_vector(MODEL, 10)
-        await store.replies(["x"])
+        await store.find_replies(["x"])
         await store.summary_targets()
         await store.summary_tasks(
             [

@@ -282,8 +282,8 @@ async def test_settings_that_cannot_work_leave_no_index_behind(
 class _NoReplies:
     """Keeps nothing."""
 
-    async def find_reply(self, key: str) -> str | None:
-        return None
+    async def find_replies(self, keys: Sequence[str]) -> dict[str, str]:
+        return {}
 
     async def save_reply(self, key: str, payload: str, request: ChatRequest, usage: Sequence[UsageRow]) -> None:
         return None

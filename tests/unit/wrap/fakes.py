@@ -136,11 +136,11 @@ class Shelf:
     requests: list[ChatRequest] = field(default_factory=list)
     revision: int = 0
 
-    async def find_reply(self, input_hash: str) -> str | None:
-        """Return the payload."""
+    async def find_replies(self, input_hashes: Sequence[str]) -> dict[str, str]:
+        """Return the payloads."""
         self.n_found += 1
         await asyncio.sleep(0)
-        return self.payloads.get(input_hash)
+        return {key: self.payloads[key] for key in input_hashes if key in self.payloads}
 
     async def save_reply(self, input_hash: str, payload: str, request: ChatRequest, usage: Sequence[UsageRow]) -> None:
         """Keep payload and cost."""

@@ -17,8 +17,8 @@ from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, selec
 from quipu.model.derivation import DerivationRecord
 from quipu.ports.derivation_view import ChangeSet
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.backend import Backend
 from quipu.stores.relational.sql import (
+    Backend,
     Upsert,
     as_texts,
     from_texts,

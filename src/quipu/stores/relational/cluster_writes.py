@@ -19,8 +19,16 @@ from quipu.model.summary import SummaryTarget, SummaryTargetKind
 from quipu.ports.store import VectorSpace
 from quipu.stores.relational import change_log
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.backend import Backend
-from quipu.stores.relational.sql import ByValues, execute_rows, insert_rows, next_rid, read_number, to_json, write_meta
+from quipu.stores.relational.sql import (
+    Backend,
+    ByValues,
+    execute_rows,
+    insert_rows,
+    next_rid,
+    read_number,
+    to_json,
+    write_meta,
+)
 from quipu.stores.relational.vector_writes import VectorChanges, vector_hash
 
 _TOUCHED = "entities"  # the revision of the last change of a fact about an entity

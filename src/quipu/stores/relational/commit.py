@@ -27,11 +27,10 @@ from quipu.stores.relational import (
     vector_writes,
 )
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.backend import Backend
 from quipu.stores.relational.documents import ChunkChanges
 from quipu.stores.relational.fold import FoldChanges
 from quipu.stores.relational.mentions import MentionChanges
-from quipu.stores.relational.sql import read_number, write_meta
+from quipu.stores.relational.sql import Backend, read_number, write_meta
 from quipu.stores.relational.text_index import BloomFilter
 from quipu.stores.relational.vector_writes import VectorChanges
 from quipu.text.words import Analyzer

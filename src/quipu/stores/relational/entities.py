@@ -23,7 +23,6 @@ from quipu.ports.derivation_view import DerivationCounts, EntityTypes, SynonymRo
 from quipu.ports.store import VectorSpace
 from quipu.stores.relational import change_log, summaries
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.backend import Backend
 from quipu.stores.relational.filters import visible_entities
 from quipu.stores.relational.snapshot import (
     ALLOWED_CHUNK,
@@ -34,7 +33,7 @@ from quipu.stores.relational.snapshot import (
     is_allowed,
     read_only,
 )
-from quipu.stores.relational.sql import ByValues, Ints, as_texts, driver_rows, from_texts, insert_rows
+from quipu.stores.relational.sql import Backend, ByValues, Ints, as_texts, driver_rows, from_texts, insert_rows
 from quipu.stores.relational.vector_writes import LIVE, VectorChanges, n_waiting, vector_hash
 
 _MILLIONTHS = 1_000_000

@@ -27,9 +27,8 @@ from quipu.model.summary import SummaryTargetKind
 from quipu.ports.store import VectorSpace
 from quipu.stores.relational import schema as s
 from quipu.stores.relational import summaries
-from quipu.stores.relational.backend import Backend
 from quipu.stores.relational.mentions import MentionChanges, NewEntity, NewRelation
-from quipu.stores.relational.sql import ByValues, Upsert, blocks, execute_rows, insert_rows, to_json
+from quipu.stores.relational.sql import Backend, ByValues, Upsert, blocks, execute_rows, insert_rows, to_json
 from quipu.stores.relational.vector_writes import VectorChanges, vector_hash
 
 _ENTITY, _RELATION = SummaryTargetKind.ENTITY, SummaryTargetKind.RELATION

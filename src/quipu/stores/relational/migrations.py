@@ -9,8 +9,7 @@ from sqlalchemy.schema import CreateColumn
 from quipu.errors import Corrupt, Mismatch, Unavailable
 from quipu.stores.relational import change_log, fold, text_index
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.backend import Backend
-from quipu.stores.relational.sql import read_meta, read_number, write_meta
+from quipu.stores.relational.sql import Backend, read_meta, read_number, write_meta
 from quipu.text.words import Analyzer
 
 Migration = Callable[[Connection], None]

@@ -20,8 +20,16 @@ from quipu.model.chat import ChatRequest, ReplyLifetime, TokenCount
 from quipu.model.delta import ExtractionReply
 from quipu.model.usage import Stage, UsageRow
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.backend import Backend
-from quipu.stores.relational.sql import ByValues, Upsert, deflate, inflate, insert_rows, read_number, write_meta
+from quipu.stores.relational.sql import (
+    Backend,
+    ByValues,
+    Upsert,
+    deflate,
+    inflate,
+    insert_rows,
+    read_number,
+    write_meta,
+)
 
 FACTS = "facts"  # meta key: the revision of the last change of facts
 EXTRACTION = 0  # in place of a document version: the reply is needed while a chunk has this input

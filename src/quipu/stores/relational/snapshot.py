@@ -15,8 +15,7 @@ from quipu.model.cluster import Cluster, ClusterCount, Hierarchy
 from quipu.model.query import Filter
 from quipu.ports.derivation_view import EntityTypes
 from quipu.ports.store import VectorSpace
-from quipu.stores.relational.backend import Backend
-from quipu.stores.relational.sql import ByValues, Ints, as_texts, from_texts
+from quipu.stores.relational.sql import Backend, ByValues, Ints, as_texts, from_texts
 from quipu.text.words import Analyzer
 
 K = TypeVar("K")

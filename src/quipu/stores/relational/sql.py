@@ -1,14 +1,14 @@
-"""Running SQL: work in threads, statements over many values, single values of the index, packed columns."""
+"""SQL: what a database must provide (Backend), and how statements run on it."""
 
 import asyncio
 import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import AbstractContextManager, closing, suppress
 from functools import lru_cache
 from itertools import islice
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +34,6 @@ from sqlalchemy import (
 from sqlalchemy.sql.compiler import SQLCompiler
 
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.backend import Backend
 
 T = TypeVar("T")
 Ints = npt.NDArray[np.int64]
@@ -47,6 +46,87 @@ _UPDATE_META = s.meta.update().where(s.meta.c.key == bindparam("name")).values(v
 _NO_INTS: Ints = np.empty(0, dtype=np.int64)
 # A literal, not a parameter: SQLAlchemy would compile parameters of aggregate functions anew for every call.
 _COMMA: Any = literal_column("','")
+
+
+class Backend(Protocol):
+    """What databases do differently: connections, locks, full text. The rest of this package works with all of them."""
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """Return a connection inside a read-only snapshot."""
+        ...
+
+    def viewing(self) -> AbstractContextManager[Connection]:
+        """Return a connection inside a read-only snapshot, prepared for a view with many reads."""
+        ...
+
+    def writing(self) -> AbstractContextManager[Connection]:
+        """Return a connection inside the only write transaction: commit at the end, roll back on an exception.
+
+        Raises Busy if another process holds the database for longer than the configured wait.
+        """
+        ...
+
+    def insert(self, table: Table) -> Any:
+        """Return an INSERT of this dialect, with a method `on_conflict_do_update`."""
+        ...
+
+    def restrict(self, connection: Connection) -> None:
+        """Make the empty temporary tables `allowed_document` and `allowed_chunk` of a filtered snapshot."""
+        ...
+
+    def create_text(self, connection: Connection) -> None:
+        """Make the full-text tables of a new index."""
+        ...
+
+    def index_text(self, connection: Connection, rows: Sequence[tuple[int, str, str]]) -> None:
+        """Add chunks to full text: (row, terms, capitalised terms), terms separated by spaces."""
+        ...
+
+    def unindex_text(self, connection: Connection, rows: Sequence[tuple[int, str, str]]) -> None:
+        """Remove chunks from full text; `rows` must be exactly those that were added."""
+        ...
+
+    def clear_text(self, connection: Connection) -> None:
+        """Remove everything from full text."""
+        ...
+
+    def wipe_text(self, connection: Connection) -> None:
+        """Overwrite the words of removed chunks in full text."""
+        ...
+
+    def empty_log(self) -> None:
+        """Delete earlier transactions from the write-ahead log, unless somebody else uses it; never waits."""
+        ...
+
+    def search_text(
+        self, connection: Connection, terms: Sequence[str], k: int, *, is_filtered: bool
+    ) -> list[tuple[str, float]]:
+        """Return ids and scores of the k best chunks by BM25 (k1 1.2, b 0.75); equal scores are ordered by id."""
+        ...
+
+    def chunks_with_phrase(self, connection: Connection, terms: Sequence[str]) -> list[int]:
+        """Return the rows of chunks that contain these terms in sequence."""
+        ...
+
+    def chunks_with_capital(self, connection: Connection, term: str) -> list[int]:
+        """Return the rows of chunks that contain this capitalised term."""
+        ...
+
+    def check_text(self, connection: Connection) -> tuple[dict[str, int], dict[str, int]]:
+        """Return how many chunks contain each term, and each capitalised term, according to full text."""
+        ...
+
+    def guard(self) -> AbstractContextManager[None]:
+        """Convert the driver's errors into Busy, Corrupt, Unavailable and InvalidInput."""
+        ...
+
+    def damage(self, connection: Connection) -> list[str]:
+        """Return the errors that the database finds in its own files."""
+        ...
+
+    def close(self) -> None:
+        """Close every connection."""
+        ...
 
 
 async def finish_in_thread(work: Callable[[], T]) -> T:

@@ -30,10 +30,9 @@ from quipu.stores.relational import (
     vector_writes,
     verify,
 )
-from quipu.stores.relational.backend import Backend
 from quipu.stores.relational.replies import CallReply
 from quipu.stores.relational.snapshot import Snapshot, SnapshotCaches
-from quipu.stores.relational.sql import finish_in_thread, read_number, read_numbers, write_meta
+from quipu.stores.relational.sql import Backend, finish_in_thread, read_number, read_numbers, write_meta
 from quipu.stores.relational.text_index import BloomFilter
 from quipu.stores.relational.view import RelationalView
 from quipu.text.words import Analyzer
@@ -181,11 +180,8 @@ class RelationalStore:
     async def retry_jobs(self, document_ids: Sequence[str] | None = None) -> int:
         return await self._write(lambda connection: jobs.retry(connection, document_ids))
 
-    async def replies(self, input_hashes: Sequence[str]) -> dict[str, str]:
-        return await self._read(lambda connection: replies.read(connection, input_hashes))
-
-    async def find_reply(self, input_hash: str) -> str | None:
-        return await self._find_requests.submit(input_hash)
+    async def find_replies(self, input_hashes: Sequence[str]) -> dict[str, str]:
+        return await self._find_requests.submit(input_hashes)
 
     async def save_reply(self, input_hash: str, payload: str, request: ChatRequest, usage: Sequence[UsageRow]) -> None:
         reply = CallReply(input_hash=input_hash, payload=payload, request=request)
@@ -240,29 +236,27 @@ class RelationalStore:
 
         await self._write(rebuild)
 
-    async def purge(self) -> int:
+    async def purge(self, *, text_only: bool = False) -> int:
         def purge(connection: Connection) -> int:
+            text_index.wipe(connection, self._backend)
+            if text_only:
+                return 0
             replies.purge_usage(connection, self._backend, datetime.now(UTC).date())
             # A derivation finds out from the changes since its revision whether it is fresh, so these stay.
             revision, oldest = read_number(connection, "revision"), change_log.oldest_derivation(connection)
             change_log.forget_before(connection, revision if oldest is None else min(revision, oldest))
-            text_index.wipe(connection, self._backend)
             is_reembedding = jobs.is_derivation_leased(connection, now_s=time.time())  # at least possibly
             return replies.purge(connection) + vector_writes.purge(connection, is_reembedding=is_reembedding)
 
+        if text_only and not await self._read(text_index.is_wipe_due):
+            return 0
         n_dropped = await self._write(purge)
         await finish_in_thread(self._backend.empty_log)
         return n_dropped
 
-    async def erase_deleted_text(self) -> None:
-        if await self._read(text_index.is_wipe_due):
-            await self._write(lambda connection: text_index.wipe(connection, self._backend))
-            await finish_in_thread(self._backend.empty_log)
-
-    async def check_integrity(self) -> list[str]:
-        return await self._read(self._backend.damage)
-
-    async def verify(self) -> list[str]:
+    async def verify(self, *, files_only: bool = False) -> list[str]:
+        if files_only:
+            return await self._read(self._backend.damage)
         return await self._read(lambda connection: verify.differences(connection, self._backend, self._analyzer))
 
     async def close(self) -> None:
@@ -295,9 +289,10 @@ class RelationalStore:
         )
         return RelationalView(snapshot, revision=revision, allowed=allowed)
 
-    async def _find(self, input_hashes: Sequence[str]) -> list[str | None]:
-        payload_by_hash = await self.replies(input_hashes)
-        return [payload_by_hash.get(input_hash) for input_hash in input_hashes]
+    async def _find(self, requests: Sequence[Sequence[str]]) -> list[dict[str, str]]:
+        input_hashes = list(dict.fromkeys(input_hash for hashes in requests for input_hash in hashes))
+        payload_by_hash = await self._read(lambda connection: replies.read(connection, input_hashes))
+        return [{h: payload_by_hash[h] for h in hashes if h in payload_by_hash} for hashes in requests]
 
     async def _keep(self, requests: Sequence[tuple[CallReply | None, Sequence[UsageRow]]]) -> Sequence[None]:
         def keep(connection: Connection) -> None:

@@ -16,9 +16,9 @@ from quipu.ports.store import VectorSpace
 from quipu.stores.relational import chunks as chunk_reads
 from quipu.stores.relational import clusters as cluster_reads
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.backend import Backend
 from quipu.stores.relational.documents import ChunkChanges, ChunkWords
 from quipu.stores.relational.sql import (
+    Backend,
     ByValues,
     blocks,
     execute_rows,

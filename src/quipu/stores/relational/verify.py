@@ -22,10 +22,9 @@ from quipu.model.summary import SummaryTargetKind
 from quipu.ports.store import VectorSpace
 from quipu.stores.relational import change_log, chunks, cluster_writes, replies, summaries
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.backend import Backend
 from quipu.stores.relational.documents import metadata_rows
 from quipu.stores.relational.jobs import metadata_from_json
-from quipu.stores.relational.sql import blocks, texts_from_json
+from quipu.stores.relational.sql import Backend, blocks, texts_from_json
 from quipu.stores.relational.text_index import chunk_words, index_terms, owner_hashes
 from quipu.stores.relational.vector_writes import OWNERS
 from quipu.text.formatting import format_count

@@ -32,7 +32,7 @@ async def _keep(store: Store, name: str, *documents: str, lifetime: ReplyLifetim
 
 async def _kept(store: Store, *names: str) -> list[str]:
     """Return which of these are kept."""
-    return [name for name in names if await store.find_reply(name) is not None]
+    return list(await store.find_replies(names))
 
 
 class Calls:
@@ -41,11 +41,11 @@ class Calls:
     async def test_a_reply_is_found_again_with_all_its_signs(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await publish(store, _ONE)
-            assert await store.find_reply("hash") is None
+            assert await store.find_replies(["hash"]) == {}
             await store.save_reply("hash", 'один "一" \ud800', _request("a"), [_COST])
-            assert await store.find_reply("hash") == 'один "一" \ud800'
+            assert await store.find_replies(["hash"]) == {"hash": 'один "一" \ud800'}
         async with open_store() as store:
-            assert await store.find_reply("hash") == 'один "一" \ud800'
+            assert await store.find_replies(["hash"]) == {"hash": 'один "一" \ud800'}
             assert await store.usage() == [_COST]
 
     async def test_keeping_finding_and_spending_leave_the_revision_as_it_is(self, open_store: OpenStore) -> None:
@@ -54,7 +54,7 @@ class Calls:
             before = await dump(store)
             await store.save_reply("hash", "reply", _request("a"), [_COST])
             await store.add_usage([_COST])
-            await store.find_reply("hash")
+            await store.find_replies(["hash"])
             async with store.view() as view:
                 assert view.revision == 1
                 assert (await view.counts()).replies == 1
@@ -67,11 +67,12 @@ class Calls:
             await publish(store, _ONE)
             await asyncio.gather(
                 *(store.save_reply(name, name, _request("a"), [_COST]) for name in names),
-                *(store.find_reply(name) for name in names),
+                *(store.find_replies([name]) for name in names),
                 *(store.add_usage([_COST]) for _ in range(50)),
                 publish(store, _TWO),
             )
-            assert await asyncio.gather(*(other.find_reply(name) for name in names)) == names
+            found = await asyncio.gather(*(other.find_replies([name]) for name in names))
+            assert found == [{name: name} for name in names]
             (row,) = await other.usage()
             assert (row.n_calls, row.tokens.input) == (250, 1_250)
 
@@ -80,7 +81,7 @@ class Calls:
             await publish(store, _ONE)
             await asyncio.gather(*(store.save_reply("hash", f"{n}", _request("a"), []) for n in range(4)))
             await store.save_reply("hash", "late", _request("a"), [])
-            assert await store.find_reply("hash") == "0"
+            assert await store.find_replies(["hash"]) == {"hash": "0"}
 
     async def test_a_cancelled_caller_takes_nothing_back_from_the_others(self, open_store: OpenStore) -> None:
         async with open_store() as store:

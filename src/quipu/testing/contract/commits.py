@@ -89,7 +89,7 @@ class Commits:
                 assert (await view.counts()).documents == 1
             assert await dump(store) == before
             assert await store.claim_jobs(10) == []
-            assert await store.replies(["hash"]) == {}
+            assert await store.find_replies(["hash"]) == {}
             assert await store.verify() == []
 
     async def test_a_vector_of_the_wrong_length_leaves_nothing_behind(self, open_store: OpenStore) -> None:

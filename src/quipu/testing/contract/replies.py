@@ -19,24 +19,24 @@ class Replies:
     async def test_replies_are_kept_and_unknown_hashes_are_left_out(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await store.commit(Delta(enqueue=[source("a")], replies=[_reply("a"), _reply("a", "other", "")]))
-            assert await store.replies(["nowhere", _HASH]) == {_HASH: '{"said": "один 一"}'}
-            assert await store.replies(["other"]) == {"other": ""}
-            assert await store.replies([]) == {}
+            assert await store.find_replies(["nowhere", _HASH]) == {_HASH: '{"said": "один 一"}'}
+            assert await store.find_replies(["other"]) == {"other": ""}
+            assert await store.find_replies([]) == {}
         async with open_store() as store:
-            assert len(await store.replies([_HASH, "other"])) == 2
+            assert len(await store.find_replies([_HASH, "other"])) == 2
 
     async def test_the_first_reply_to_an_input_stays(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             both = [_reply("a", payload="first"), _reply("b", payload="second")]
             await store.commit(Delta(enqueue=[source("a"), source("b")], replies=both))
             await store.commit(Delta(replies=[_reply("a", payload="third")]))
-            assert await store.replies([_HASH]) == {_HASH: "first"}
+            assert await store.find_replies([_HASH]) == {_HASH: "first"}
 
     async def test_removing_a_document_drops_its_replies_at_once(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await store.commit(Delta(replies=[_reply("a")], publish=[_FACTS]))
             await remove(store, "a")
-            assert await store.replies([_HASH]) == {}
+            assert await store.find_replies([_HASH]) == {}
             async with store.view() as view:
                 assert (await view.counts()).replies == 0
 
@@ -45,9 +45,9 @@ class Replies:
             await store.commit(Delta(replies=[_reply("a")], publish=[_FACTS]))
             await publish(store, _SAME)
             await remove(store, "a")
-            assert len(await store.replies([_HASH])) == 1
+            assert len(await store.find_replies([_HASH])) == 1
             await remove(store, "b")
-            assert await store.replies([_HASH]) == {}
+            assert await store.find_replies([_HASH]) == {}
 
     async def test_replies_to_work_that_was_never_published_go_with_their_document_too(
         self, open_store: OpenStore
@@ -55,7 +55,7 @@ class Replies:
         async with open_store() as store:
             await store.commit(Delta(enqueue=[source("a")], replies=[_reply("a")]))
             await store.commit(Delta(remove=["a"]))
-            assert await store.replies([_HASH]) == {}
+            assert await store.find_replies([_HASH]) == {}
 
     async def test_a_reply_that_comes_after_its_document_has_gone_is_not_kept(self, open_store: OpenStore) -> None:
         async with open_store() as store:
@@ -63,22 +63,22 @@ class Replies:
             await store.commit(Delta(remove=["a"]))
             await store.commit(Delta(enqueue_removal=["b"]))
             await store.commit(Delta(replies=[_reply("a"), _reply("b", "other"), _reply("nowhere", "third")]))
-            assert await store.replies([_HASH, "other", "third"]) == {}
+            assert await store.find_replies([_HASH, "other", "third"]) == {}
             await store.commit(Delta(publish=[_FACTS], replies=[_reply("a"), _reply("b")]))
             await remove(store, "a")
-            assert await store.replies([_HASH]) == {}
+            assert await store.find_replies([_HASH]) == {}
 
     async def test_a_reply_without_a_document_is_kept_until_purge_or_until_its_last_document_goes(
         self, open_store: OpenStore
     ) -> None:
         async with open_store() as store:
             await store.commit(Delta(replies=[_reply(""), _reply("", "other")]))
-            assert len(await store.replies([_HASH, "other"])) == 2
+            assert len(await store.find_replies([_HASH, "other"])) == 2
             await publish(store, _FACTS)
             assert await store.purge() == 1
-            assert list(await store.replies([_HASH, "other"])) == [_HASH]
+            assert list(await store.find_replies([_HASH, "other"])) == [_HASH]
             await remove(store, "a")
-            assert await store.replies([_HASH]) == {}
+            assert await store.find_replies([_HASH]) == {}
 
     async def test_replies_to_cancelled_work_are_kept_until_purge(self, open_store: OpenStore) -> None:
         async with open_store() as store:
@@ -87,21 +87,21 @@ class Replies:
             await store.commit(new)
             await store.cancel_jobs(["a", "b"])
             assert await store.verify() == []
-            assert len(await store.replies(["new", "newer"])) == 2
+            assert len(await store.find_replies(["new", "newer"])) == 2
             await remove(store, "b")
-            assert list(await store.replies(["new", "newer"])) == ["new"]
+            assert list(await store.find_replies(["new", "newer"])) == ["new"]
             assert await store.purge() == 1
-            assert await store.replies(["new"]) == {}
+            assert await store.find_replies(["new"]) == {}
 
     async def test_an_update_keeps_old_replies_until_purge(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await store.commit(Delta(replies=[_reply("a")], publish=[_FACTS]))
             new = document("a", "Two.")
             await store.commit(Delta(replies=[_reply("a", new.chunks[0].chunk.input_hash)], publish=[new]))
-            assert len(await store.replies([_HASH])) == 1
+            assert len(await store.find_replies([_HASH])) == 1
             assert await store.purge() == 1
-            assert await store.replies([_HASH]) == {}
-            assert len(await store.replies([new.chunks[0].chunk.input_hash])) == 1
+            assert await store.find_replies([_HASH]) == {}
+            assert len(await store.find_replies([new.chunks[0].chunk.input_hash])) == 1
             assert await store.purge() == 0
 
     async def test_purge_counts_only_what_it_drops(self, open_store: OpenStore) -> None:
@@ -114,10 +114,10 @@ class Replies:
         async with open_store() as store:
             await store.commit(Delta(enqueue=[source("a")], replies=[_reply("a")]))
             await store.purge()
-            assert len(await store.replies([_HASH])) == 1
+            assert len(await store.find_replies([_HASH])) == 1
             await store.cancel_jobs(["a"])
             assert await store.purge() == 1
-            assert await store.replies([_HASH]) == {}
+            assert await store.find_replies([_HASH]) == {}
 
     async def test_purge_changes_no_answer(self, open_store: OpenStore) -> None:
         async with open_store() as store:
@@ -126,5 +126,5 @@ class Replies:
                 before = [line async for line in view.dump()]
                 await store.purge()
                 assert [line async for line in view.dump()] == before
-            assert len(await store.replies([_HASH])) == 1
+            assert len(await store.find_replies([_HASH])) == 1
             assert await store.verify() == []
