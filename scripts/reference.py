@@ -18,9 +18,8 @@ from quipu.parse import limits
 from quipu.parse.formats import FORMATS
 from quipu.retrieve import STRATEGIES
 from quipu.settings import CONFIG_NAME, ENVIRONMENT_PREFIX, KEY_VARIABLES, Settings, effective
-from quipu.settings.chunking import fields_of_tables as chunking_fields
-from quipu.settings.keys import SECRETS_NAME
-from quipu.settings.roles import fields_of_tables as role_and_price_fields
+from quipu.settings.sources import SECRETS_NAME
+from quipu.settings.tables import fields_of_tables
 
 LIMITS = (
     ("bytes of a file", MAX_BYTES),
@@ -81,7 +80,7 @@ def _tables() -> Iterator[str]:
     yield ""
     yield "| table | field | allowed |"
     yield "|---|---|---|"
-    for table, fields in {**role_and_price_fields(), **chunking_fields()}.items():
+    for table, fields in fields_of_tables().items():
         for name, allowed in fields.items():
             yield f"| `{table}` | `{name}` | {allowed} |"
     yield ""

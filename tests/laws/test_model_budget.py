@@ -10,7 +10,7 @@ from quipu.engine import Quipu
 from quipu.errors import InvalidInput, OverBudget
 from quipu.model.document import DocumentStatus
 from quipu.model.usage import MICRO, Price, UsageRow
-from quipu.settings.roles import ModelPrice
+from quipu.settings.tables import ModelPrice
 from quipu.testing.scripted.kind import Kind
 from quipu.testing.scripted.script import Latency
 from quipu.testing.server.ledger import Served

@@ -9,9 +9,9 @@ from quipu.errors import InvalidInput
 from quipu.model.chat import Role
 from quipu.model.chunking import Chunking, ChunkingRule
 from quipu.model.usage import Price, SpendingLimit
-from quipu.settings import EffectiveSetting, Settings, chunking, effective, unknown_variables
-from quipu.settings.keys import find_key, find_secrets
-from quipu.settings.roles import ModelPrice, fields_of_tables
+from quipu.settings import EffectiveSetting, Settings, effective, unknown_variables
+from quipu.settings.sources import find_key, find_secrets
+from quipu.settings.tables import ModelPrice, fields_of_tables
 
 
 @pytest.fixture(autouse=True)
@@ -401,8 +401,8 @@ def test_auto_in_a_table_is_what_is_left_out() -> None:
 
 
 def test_the_fields_of_every_kind_of_table_are_told_with_what_they_allow() -> None:
-    fields = {**fields_of_tables(), **chunking.fields_of_tables()}
-    assert list(fields) == ["[role.NAME]", "[[price]]", "[[chunking]]"]
+    fields = fields_of_tables()
+    assert list(fields) == ["[[chunking]]", "[role.NAME]", "[[price]]"]
     assert fields["[role.NAME]"]["temperature"] == "a number from 0.0 to 2.0, or auto"
     assert all(allowed for table in fields.values() for allowed in table.values())
 

@@ -1,52 +1,239 @@
-"""Tables of a settings file: a list of things of one kind, each with its own fields."""
+"""Tables of a settings file: [[chunking]], [role.NAME] and [[price]]."""
 
+import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import repeat
+from types import MappingProxyType
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from quipu.errors import InvalidInput
-from quipu.settings.complaints import as_invalid_input
-from quipu.settings.values import Given
+from quipu.model.chat import Role
+from quipu.model.chunking import TAKES, Chunking, ChunkingRule
+from quipu.model.usage import Price
+from quipu.settings.validation import allowed, as_invalid_input, unknown
+from quipu.settings.values import (
+    Address,
+    AutoConcurrency,
+    AutoLength,
+    AutoMoney,
+    AutoOverlap,
+    AutoPercentile,
+    AutoSeconds,
+    AutoTemperature,
+    AutoTokens,
+    ChunkerName,
+    ModelName,
+    Money,
+    Separator,
+    SourcedValue,
+    Words,
+    refuse_flag,
+)
 
 Model = TypeVar("Model", bound=BaseModel)
 T = TypeVar("T")
 
 
 def parse_table(table: object, kind: type[Model], *, what: str, usage: str, origin: str) -> Model:
-    """Return a table as its model. Raises InvalidInput naming what is wrong, and where."""
+    """Return a table as its model. Raises InvalidInput with the fault and its place."""
     if not isinstance(table, dict):
         raise InvalidInput(f"{table!r} ({origin}) is not a {what}.", remedy=f"Use {usage}.")
     try:
         return kind(**table)
     except ValidationError as error:
-        given = {str(name): Given(value=value, origin=origin) for name, value in table.items()}
-        raise as_invalid_input(error, given, kind, what=what, origin=origin) from None
+        values = {str(name): SourcedValue(value=value, origin=origin) for name, value in table.items()}
+        raise as_invalid_input(error, values, kind, what=what, origin=origin) from None
 
 
 def lines_of_tables(name: str, text: str) -> Iterator[int]:
-    """Yield the line each [[name]] table begins on, then that of the first for ever: written inline."""
+    """Yield the first line of each [[name]] table, and then that of the first one for tables written inline."""
     pattern = re.compile(rf"\s*\[\[\s*[\"']?{name}[\"']?\s*\]\]")
     yield from (number for number, line in enumerate(text.splitlines(), 1) if pattern.match(line))
     yield from repeat(line_of(name, text))
 
 
 def line_of(name: str, text: str) -> int:
-    """Return the line on which a name is given, 1 where it cannot be found."""
+    """Return the line where a name is set, 1 if it is not found."""
     pattern = re.compile(rf"""\s*(\[\s*){{0,2}}["']?{re.escape(name)}["']?\s*[.=\]]""")
     return next((number for number, line in enumerate(text.splitlines(), 1) if pattern.match(line)), 1)
 
 
-def saying_where(work: Callable[[], T], origin: str) -> T:
-    """Return what `work` returns; an InvalidInput it raises is told with the origin of the values."""
+def with_origin(work: Callable[[], T], origin: str) -> T:
+    """Return what `work` returns; an InvalidInput it raises gets the origin of the values in its message."""
     try:
         return work()
     except InvalidInput as error:
         raise InvalidInput(f"{error.message.rstrip('.')} ({origin}).", remedy=error.remedy) from None
 
 
-def values_given(model: BaseModel, *, without: set[str]) -> Mapping[str, Any]:
-    """Return the fields of a table that were given, but for those `without`."""
+def set_fields(model: BaseModel, *, without: set[str]) -> Mapping[str, Any]:
+    """Return the fields of a table that are set, except those in `without`."""
     return {name: value for name, value in model.model_dump(exclude=without).items() if value is not None}
+
+
+RULES = "[[chunking]] tables in quipu.toml, each with match and chunker"
+
+# The settings of a Chunking, and the field of each.
+CHUNKING_SETTINGS: Mapping[str, str] = MappingProxyType(
+    {
+        "chunker": "method",
+        "chunk_tokens": "max_tokens",
+        "chunk_overlap": "overlap",
+        "chunk_separator": "separator",
+        "chunk_percentile": "percentile",
+    }
+)
+
+
+class _ChunkingFields(BaseModel):
+    """A [[chunking]] table of a settings file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    _no_flag = field_validator("*", mode="before")(classmethod(refuse_flag))
+
+    match: str = Field(min_length=1)
+    chunker: ChunkerName
+    chunk_tokens: AutoTokens = None
+    chunk_overlap: AutoOverlap = None
+    chunk_separator: Separator = None
+    chunk_percentile: AutoPercentile = None
+
+
+def chunking_rules(tables: Sequence[object], file: str, text: str) -> tuple[ChunkingRule, ...]:
+    """Return the rules of the [[chunking]] tables of a file."""
+    lines = lines_of_tables("chunking", text)
+    return tuple(_rule(table, f"{file}:{line}") for table, line in zip(tables, lines, strict=False))
+
+
+def default_chunking(values: Mapping[str, Any], origins: Mapping[str, str]) -> Chunking:
+    """Return the chunking of the settings, with the fields that its chunker uses."""
+    fields = ("method", "max_tokens", *TAKES[values["chunker"]])
+    by_field = {CHUNKING_SETTINGS[name]: value for name, value in values.items()}
+    sources = ", ".join(f"{name}: {origins[name]}" for name in values if name in origins)
+    return with_origin(lambda: Chunking(**{name: by_field[name] for name in fields}), sources)
+
+
+def _rule(table: object, origin: str) -> ChunkingRule:
+    rule = parse_table(table, _ChunkingFields, what="chunking rule", usage=RULES, origin=origin)
+    values = set_fields(rule, without={"match"})
+    chunking = with_origin(
+        lambda: Chunking(**{CHUNKING_SETTINGS[name]: value for name, value in values.items()}), origin
+    )
+    return ChunkingRule(match=rule.match, chunking=chunking)
+
+
+ROLES = "[role.NAME] tables in quipu.toml, as in [role.extract]"
+PRICES = "[[price]] tables in quipu.toml, each with model, input and output: money for a million tokens"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleSettings:
+    """The settings of one role; None stands for the general setting. `extra` is a JSON object."""
+
+    role: Role
+    llm: str | None = None
+    llm_base_url: str | None = field(default=None, repr=False)
+    llm_api_version: str | None = None
+    concurrency: int | None = None
+    timeout_s: float | None = None
+    temperature: float | None = None
+    max_output_tokens: int | None = None
+    fallback: str | None = None
+    extra: str = field(default="{}", repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.role}: {self.llm or 'as llm'}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelPrice:
+    """The price of the models whose name matches a pattern."""
+
+    model: str
+    price: Price
+
+    def __str__(self) -> str:
+        return f"{self.model}: {self.price.input:g} in, {self.price.output:g} out"
+
+
+class _RoleFields(BaseModel):
+    """A [role.NAME] table of a settings file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    _no_flag = field_validator("*", mode="before")(classmethod(refuse_flag))
+
+    llm: ModelName = None
+    llm_base_url: Address = None
+    llm_api_version: Words = None
+    concurrency: AutoConcurrency = None
+    timeout_s: AutoSeconds = None
+    temperature: AutoTemperature = None
+    max_output_tokens: AutoLength = None
+    fallback: ModelName = None
+    extra: dict[str, Any] = Field(
+        default_factory=dict, json_schema_extra={"allowed": "a table of further fields that the server takes"}
+    )
+
+
+class _PriceFields(BaseModel):
+    """A [[price]] table of a settings file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    _no_flag = field_validator("*", mode="before")(classmethod(refuse_flag))
+
+    model: str = Field(min_length=1)
+    input: Money
+    output: Money
+    cached: AutoMoney = None
+
+
+def fields_of_tables() -> Mapping[str, Mapping[str, str]]:
+    """Return the fields of each kind of table, and in words which values they take."""
+    fields: dict[str, type[BaseModel]] = {
+        "[[chunking]]": _ChunkingFields,
+        "[role.NAME]": _RoleFields,
+        "[[price]]": _PriceFields,
+    }
+    return {table: allowed(model) for table, model in fields.items()}
+
+
+def role_settings(tables: Mapping[str, object], file: str, text: str) -> tuple[RoleSettings, ...]:
+    """Return the [role.NAME] tables of a file. Raises InvalidInput for an unknown role."""
+    roles: list[RoleSettings] = []
+    for name, table in tables.items():
+        origin = f"{file}:{_line_of_role(name, text)}"
+        if name not in list(Role):
+            raise unknown(name, origin, list(Role), "role")
+        fields = parse_table(table, _RoleFields, what="role", usage=ROLES, origin=origin)
+        values = fields.model_dump(exclude={"extra"})
+        try:
+            extra = json.dumps(fields.extra, sort_keys=True)
+        except TypeError:
+            raise InvalidInput(
+                f"extra of role {name} ({origin}) has a value that is not JSON.", remedy="Use text, numbers and lists."
+            ) from None
+        roles.append(RoleSettings(role=Role(name), extra=extra, **values))
+    return tuple(roles)
+
+
+def model_prices(tables: Sequence[object], file: str, text: str) -> tuple[ModelPrice, ...]:
+    """Return the [[price]] tables of a file."""
+    lines = lines_of_tables("price", text)
+    return tuple(_price(table, f"{file}:{line}") for table, line in zip(tables, lines, strict=False))
+
+
+def _price(table: object, origin: str) -> ModelPrice:
+    fields = parse_table(table, _PriceFields, what="price", usage=PRICES, origin=origin)
+    return ModelPrice(model=fields.model, price=Price(input=fields.input, output=fields.output, cached=fields.cached))
+
+
+def _line_of_role(name: str, text: str) -> int:
+    line = line_of(f"role.{name}", text)
+    return line if line > 1 else line_of("role", text)

@@ -1,4 +1,4 @@
-"""The values a setting takes: names, paths, numbers within bounds; and a value as it was given."""
+"""The values a setting takes: names, paths, numbers within bounds, and spending limits; and a value with its origin."""
 
 import re
 from dataclasses import dataclass
@@ -9,23 +9,50 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationInfo
 
 from quipu.model.chunking import MAX_CHUNK_TOKENS, MAX_SEPARATOR
-from quipu.settings.spending import SPENDING, parse_spending
+from quipu.model.usage import MICRO, SpendingLimit
+
+SPENDING = 'money, tokens or calls, as in "5.00", "2M tokens" or "5.00, 300 calls"; no comma within a number'
+
+_PART = re.compile(r"[$€£]?\s*(\d[\d_]*(?:\.\d+)?)\s*([km]?)\s*(tokens?|calls?|)", re.IGNORECASE)
+_COMMA_IN_NUMBER = re.compile(r"\d,\d")
+_THOUSANDS = {"": 1, "k": 1_000, "m": 1_000_000}
+
+
+def parse_spending(text: str) -> SpendingLimit:
+    """Return the spending limits in `text`. Raises ValueError for an empty text, or a limit given twice.
+
+    A comma between digits is refused, because "1,5M tokens" may mean one limit or two.
+    """
+    if _COMMA_IN_NUMBER.search(text):
+        raise ValueError("a comma separates two limits and is followed by a space; write 1.5M or 1000")
+    limits: dict[str, int] = {}
+    for part in text.split(","):
+        match = _PART.fullmatch(part.strip())
+        if match is None:
+            raise ValueError(f"{part.strip()!r} is not an amount")
+        number, scale, unit = float(match[1].replace("_", "")), _THOUSANDS[match[2].lower()], match[3].lower()
+        kind = unit.rstrip("s") + "s" if unit else "cost"
+        if kind in limits:
+            raise ValueError(f"{kind} are given twice")
+        limits[kind] = round(number * scale * (MICRO if kind == "cost" else 1))
+    return SpendingLimit(**limits)
+
 
 SettingValue = str | int | float | Path | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
-    """A value, not yet validated, and where it was given."""
+class SourcedValue:
+    """A value that is not validated yet, and its origin."""
 
     value: Any
     origin: str  # "argument", "environment QUIPU_TOP_K", "quipu.toml:3"
 
 
 def without_secrets(address: str) -> str:
-    """Return an address, or what was meant to be one, without name, password and query."""
-    shown = re.sub(r"^(\w+://)?.*@", r"\1***@", address, flags=re.DOTALL)
-    return re.sub(r"[?#].*", "?***", shown, flags=re.DOTALL)
+    """Return an address, valid or not, without user name, password and query."""
+    masked = re.sub(r"^(\w+://)?.*@", r"\1***@", address, flags=re.DOTALL)
+    return re.sub(r"[?#].*", "?***", masked, flags=re.DOTALL)
 
 
 def _expand_home(value: object) -> object:
@@ -44,12 +71,12 @@ def _check_spending(value: str) -> str:
 
 
 def _check_address(value: str) -> str:
-    _ = urlsplit(value).port  # raises ValueError for what is no port, or no IPv6 address
+    _ = urlsplit(value).port  # raises ValueError for an invalid port or IPv6 address
     return value
 
 
 def refuse_flag(kind: type[BaseModel], value: object, info: ValidationInfo) -> object:
-    """Return a value not yet validated; raise ValueError for true or false where a number is meant."""
+    """Return the value. Raises ValueError for true or false where the setting is a number."""
     if isinstance(value, bool) and info.field_name:
         annotation = kind.model_fields[info.field_name].annotation
         if bool not in (annotation, *get_args(annotation)):

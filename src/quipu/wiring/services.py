@@ -13,9 +13,8 @@ from quipu.providers.openai.catalog import LITELLM, PROVIDERS, Provider, parse_m
 from quipu.providers.openai.chat import ChatParameters, OpenAIChat
 from quipu.providers.openai.endpoint import Endpoint, Timeouts
 from quipu.settings import Settings
-from quipu.settings.keys import FoundKey, find_key, find_secrets
-from quipu.settings.roles import RoleSettings
-from quipu.settings.tables import saying_where
+from quipu.settings.sources import FoundKey, find_key, find_secrets
+from quipu.settings.tables import RoleSettings, with_origin
 from quipu.wrap.recording import ReplayedLLM
 
 LLM_KEY, EMBEDDER_KEY, RERANKER_KEY = "QUIPU_LLM_KEY", "QUIPU_EMBEDDER_KEY", "QUIPU_RERANKER_KEY"
@@ -131,7 +130,7 @@ def _service(settings: Settings, name: str, base_url: str | None, own_key: str) 
 def _chat_model(settings: Settings, table: RoleSettings, name: str) -> ChatModel:
     """Return the model with this name. The settings beside `llm` apply to it if it is the default model."""
     provider, model = parse_model_name(name)
-    saying_where(lambda: parse_extra(table.extra), f"[role.{table.role}]")
+    with_origin(lambda: parse_extra(table.extra), f"[role.{table.role}]")
     is_default = name == settings.llm
     table = replace(
         table,

@@ -11,7 +11,7 @@ from quipu.model.chat import Role
 from quipu.model.document import DocumentStatus
 from quipu.model.usage import Price, Stage, total
 from quipu.settings import Settings, SettingValue
-from quipu.settings.roles import ModelPrice, RoleSettings
+from quipu.settings.tables import ModelPrice, RoleSettings
 from quipu.testing.scripted.fault import Fault, FaultName
 from quipu.testing.scripted.kind import Kind
 from quipu.testing.scripted.script import Script

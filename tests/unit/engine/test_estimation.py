@@ -8,7 +8,7 @@ from quipu.model.chunking import SEMANTIC, Chunking
 from quipu.model.document import SourceDocument
 from quipu.model.usage import Price, Stage
 from quipu.settings import Settings
-from quipu.settings.roles import ModelPrice
+from quipu.settings.tables import ModelPrice
 from quipu.testing.scripted.kind import Kind
 from quipu.testing.scripted.script import Script
 from quipu.testing.server import serving

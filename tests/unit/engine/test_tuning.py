@@ -18,7 +18,7 @@ from quipu.model.tuning import TuningResult
 from quipu.model.usage import Price, total
 from quipu.prompts.extraction import render_system
 from quipu.settings import Settings
-from quipu.settings.roles import ModelPrice
+from quipu.settings.tables import ModelPrice
 from quipu.testing.scripted.fault import Fault, FaultName
 from quipu.testing.scripted.kind import Kind
 from quipu.testing.scripted.script import Answering, Reply, Script, Service

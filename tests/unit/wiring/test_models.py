@@ -22,7 +22,7 @@ from quipu.providers.local import WordLlamaEmbedder
 from quipu.providers.openai.catalog import PROVIDERS
 from quipu.providers.openai.chat import OpenAIChat
 from quipu.settings import Settings
-from quipu.settings.roles import ModelPrice, RoleSettings
+from quipu.settings.tables import ModelPrice, RoleSettings
 from quipu.wiring import make_extractor, open_engine, services
 from quipu.wiring.models import check_settings, open_models
 from quipu.wiring.services import chat_models, embedder_service, reranker_service

@@ -213,7 +213,7 @@ def model_checks(settings: "Settings") -> list[Check]:
 
 def secrets_checks(settings: "Settings") -> Iterator[Check]:
     """Yield a check of the file of secrets, where there is one: nobody else shall be able to read it."""
-    from quipu.settings.keys import find_secrets
+    from quipu.settings.sources import find_secrets
 
     file = find_secrets(settings.secrets, settings.index)
     if file is None:

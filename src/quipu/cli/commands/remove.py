@@ -40,7 +40,7 @@ def command(ids: tuple[str, ...], is_all: bool, yes: bool, has_no_model: bool, b
     with all that is kept up to date. The exit code is 1 if some of that is left.
     """
     if bool(ids) == is_all:
-        raise click.UsageError("Name documents, or say --all.")
+        raise click.UsageError("Name documents, or use --all.")
     settings = load_settings(has_no_model=has_no_model, budget=budget)
     report = with_engine(lambda engine: _remove(engine, ids, is_all=is_all, is_sure=yes), settings)
     emit(report, _render)

@@ -147,7 +147,7 @@ def _write(path: Path, text: str, *, is_forced: bool) -> None:
 
 def _config_folder(settings: "Settings") -> Path:
     """Return the folder of quipu.toml, or the one it would be looked for in."""
-    from quipu.settings.gathering import find_config
+    from quipu.settings.sources import find_config
 
     file = settings.config or find_config(settings.index)
     return file.parent if file else Path()
