@@ -1,7 +1,7 @@
 """Sparse matrices in NumPy: compressed rows, products with vectors, and matrices with some rows replaced.
 
-They implement `quipu.ports.topology.AdjacencyMatrix`. SciPy's product is up to a third faster, but SciPy adds 143 MB to
-an installation and 0.25 s of CPU time to every start (docs/adr/0031).
+They implement `quipu.ports.topology.AdjacencyMatrix`. SciPy's product of a large graph is up to a third faster, but
+SciPy adds 143 MB to an installation and 0.2 s of CPU time to every start (docs/adr/0031).
 """
 
 from collections.abc import Sequence
