@@ -48,7 +48,7 @@ from quipu.stores.relational import schema as s
 from quipu.stores.relational.store import RelationalStore
 from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.testing.facts import document, entity, passage, relation
-from quipu.topology import LocalTopologies
+from quipu.topology import LocalTopologyIndex
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # so that it runs as a file, too
 
@@ -157,12 +157,12 @@ async def topologies(world: World) -> AsyncIterator[Figure]:
     """Opening, following and filtering the arrays of a store."""
     async with _store(world) as store:
         folder = world.folder / "topology"
-        took = await _taken(lambda: _catch_up(LocalTopologies(folder), store))
+        took = await _taken(lambda: _catch_up(LocalTopologyIndex(folder), store))
         n_bytes = sum(path.stat().st_size for path in folder.iterdir())
         yield Figure("topology, read from the store and written", "quipu", took, f"{n_bytes / 1e6:,.0f} MB")
-        opened = [await _taken(lambda: _opened(LocalTopologies(folder), store)) for _ in range(REPEATS)]
+        opened = [await _taken(lambda: _opened(LocalTopologyIndex(folder), store)) for _ in range(REPEATS)]
         yield Figure("topology, opened", "quipu", _middle(opened))
-        found = LocalTopologies(folder)
+        found = LocalTopologyIndex(folder)
         await _opened(found, store)
         yield Figure("ppr, damping 0.85, the first after opening", "quipu", await _taken(lambda: _asked(found, store)))
         commits, followed, asked = [], [], []
@@ -357,17 +357,17 @@ def _page(world: World, n: int) -> Any:
     return document(f"new{n}", passage(" and ".join(names), *map(entity, names), *related))
 
 
-async def _catch_up(found: LocalTopologies, store: RelationalStore) -> None:
+async def _catch_up(found: LocalTopologyIndex, store: RelationalStore) -> None:
     async with store.view() as view:
         await found.catch_up(view)
 
 
-async def _opened(found: LocalTopologies, store: RelationalStore, allowed: Filter | None = None) -> None:
+async def _opened(found: LocalTopologyIndex, store: RelationalStore, allowed: Filter | None = None) -> None:
     async with store.view(allowed) as view:
         await found.open(view)
 
 
-async def _asked(found: LocalTopologies, store: RelationalStore) -> None:
+async def _asked(found: LocalTopologyIndex, store: RelationalStore) -> None:
     async with store.view() as view:
         topology = await found.open(view)
     reset = np.zeros(topology.n_entities)

@@ -10,7 +10,7 @@ from quipu.model.query import Query
 from quipu.ports.providers import Embedder
 from quipu.stores.relational.store import RelationalStore
 from quipu.stores.sqlite.backend import SqliteBackend
-from quipu.topology import LocalTopologies
+from quipu.topology import LocalTopologyIndex
 from quipu.vectors.local import LocalVectors
 
 
@@ -26,7 +26,7 @@ async def opened(
         path=folder,
         store=store,
         vectors=LocalVectors(folder / "vectors"),
-        topology=LocalTopologies(folder / "topology"),
+        topology=LocalTopologyIndex(folder / "topology"),
         embedder=embedder,
         ingest_config=ingest_config,
         make_query=lambda text: Query(text=text),

@@ -29,7 +29,7 @@ from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.testing.llm import ScriptedEmbedder, ScriptedLLM
 from quipu.testing.scripted.fault import Fault
 from quipu.testing.scripted.script import Answering, Latency, Script
-from quipu.topology import LocalTopologies
+from quipu.topology import LocalTopologyIndex
 from quipu.vectors.local import LocalVectors
 from quipu.wiring import open_engine
 from quipu.wrap.chain import LLMChain, ModelLink
@@ -126,7 +126,7 @@ async def scripted_engine(
         path=folder,
         store=store,
         vectors=LocalVectors(folder / "vectors", exact_below=1_000),
-        topology=LocalTopologies(folder / "topology"),
+        topology=LocalTopologyIndex(folder / "topology"),
         embedder=embedder,
         ingest_config=ingest_config,
         make_query=lambda text: Query(text=text),

@@ -24,7 +24,7 @@ from quipu.stores.relational.store import RelationalStore
 from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.testing.facts import Passage, document, entity, passage, relation
 from quipu.testing.llm import ScriptedEmbedder, ScriptedLLM
-from quipu.topology import LocalTopologies
+from quipu.topology import LocalTopologyIndex
 from quipu.vectors.local import LocalVectors
 from quipu.wrap.meter import Meter
 from quipu.wrap.reply_cache import CachedLLM
@@ -62,7 +62,7 @@ async def _open(folder: Path, *, asks: bool) -> AsyncIterator[DerivationContext]
         store=store,
         vectors=LocalVectors(folder / "vectors"),
         embedder=embedder,
-        topology=LocalTopologies(folder / "topology"),
+        topology=LocalTopologyIndex(folder / "topology"),
         tokenizer=ByteTokenizer(),
         llm=CachedLLM(lambda _: llm, [llm.identity], store, Meter()) if asks else None,
         n_ahead=4,

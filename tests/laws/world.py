@@ -19,7 +19,7 @@ from quipu.ports.ingest import Extractor
 from quipu.providers.local import ByteTokenizer, WordLlamaEmbedder
 from quipu.stores.relational.store import RelationalStore
 from quipu.stores.sqlite.backend import SqliteBackend
-from quipu.topology import LocalTopologies
+from quipu.topology import LocalTopologyIndex
 from quipu.vectors.local import LocalVectors
 
 T = TypeVar("T")
@@ -95,7 +95,7 @@ async def engine(
         path=folder,
         store=store,
         vectors=LocalVectors(folder / "vectors", exact_below=exact_below),
-        topology=LocalTopologies(folder / "topology"),
+        topology=LocalTopologyIndex(folder / "topology"),
         embedder=_EMBEDDER,
         ingest_config=replace(INGEST_CONFIG, extractor=extractor) if extractor else INGEST_CONFIG,
         make_query=lambda text: Query(text=text),

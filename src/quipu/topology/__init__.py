@@ -1,5 +1,5 @@
-"""Topologies: the graph of a store as compressed arrays, in memory and in mapped files; see ports.topology."""
+"""Topology: the graph of a store as compressed sparse arrays, in memory and in mapped files (see ports.topology)."""
 
-from quipu.topology.local import LocalTopologies
+from quipu.topology.index import LocalTopologyIndex
 
-__all__ = ["LocalTopologies"]
+__all__ = ["LocalTopologyIndex"]

@@ -23,7 +23,7 @@ from quipu.settings import Settings
 from quipu.stores.relational.store import RelationalStore
 from quipu.stores.sqlite.backend import SqliteBackend, is_index
 from quipu.text.words import Analyzer
-from quipu.topology import LocalTopologies
+from quipu.topology import LocalTopologyIndex
 from quipu.vectors.local import LocalVectors
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def _components(
         path=path,
         store=store,
         vectors=LocalVectors(path / VECTORS_FOLDER, exact_below=settings.exact_below),
-        topology=LocalTopologies(path / TOPOLOGY_FOLDER),
+        topology=LocalTopologyIndex(path / TOPOLOGY_FOLDER),
         embedder=embedder,
         ingest_config=ingest_config,
         make_query=settings.query,

@@ -11,7 +11,7 @@ from quipu.model.event import ignore_event
 from quipu.providers.local import ByteTokenizer
 from quipu.stores.relational.store import RelationalStore
 from quipu.stores.sqlite.backend import SqliteBackend
-from quipu.topology import LocalTopologies
+from quipu.topology import LocalTopologyIndex
 from quipu.vectors.local import LocalVectors
 from tests.unit.retrieve.fakes import WordEmbedder
 
@@ -27,7 +27,7 @@ async def open_bench(folder: Path) -> AsyncIterator[DerivationContext]:
         store=store,
         vectors=LocalVectors(folder / "vectors"),
         embedder=embedder,
-        topology=LocalTopologies(folder / "topology"),
+        topology=LocalTopologyIndex(folder / "topology"),
         tokenizer=ByteTokenizer(),
     )
     await store.close()

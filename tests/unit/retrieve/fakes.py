@@ -21,7 +21,7 @@ from quipu.stores.relational.store import RelationalStore
 from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.text.names import entity_key
 from quipu.text.words import query_terms
-from quipu.topology import LocalTopologies
+from quipu.topology import LocalTopologyIndex
 from quipu.vectors.local import LocalVectors
 
 
@@ -100,7 +100,7 @@ class Library:
         self.tools = Tools(
             vectors=LocalVectors(folder / "vectors"),
             embedder=self.embedder,
-            topology=LocalTopologies(folder / "topology"),
+            topology=LocalTopologyIndex(folder / "topology"),
             tokenizer=ByteTokenizer(),
         )
 

@@ -27,7 +27,7 @@ async def told(view: ReadView, keys: list[str]) -> dict[str, Pairs]:
         EdgeWeight.ONE: _both({(r.source, r.target): 1.0 for r in relations}),
         EdgeWeight.WEIGHT: _both({(r.source, r.target): r.weight for r in relations}),
         EdgeWeight.MENTIONS: _both({(r.source, r.target): float(r.n_mentions) for r in relations}),
-        "appearances": {(key, chunk): float(n) for key, counts in named.items() for chunk, n in counts.items()},
+        "occurrences": {(key, chunk): float(n) for key, counts in named.items() for chunk, n in counts.items()},
         "mentions in chunks": {pair: float(n) for pair, n in mentioned.items()},
         "synonyms": {(key, other): cosine for key, others in synonyms.items() for other, cosine in others},
     }
@@ -38,12 +38,12 @@ async def read(topology: Topology, view: ReadView) -> dict[str, Pairs]:
     entities = await view.ids(NodeKind.ENTITY, range(topology.n_entities))
     chunks = await view.ids(NodeKind.CHUNK, range(topology.n_chunks))
     read = {measure.value: links(topology.relations(measure), entities, entities) for measure in EdgeWeight}
-    namings = links(topology.occurrences_by_chunk(), chunks, entities)
-    appearances = links(topology.occurrences(), entities, chunks)
-    assert {(key, chunk): n for (chunk, key), n in namings.items()} == appearances
+    occurrences_by_chunk = links(topology.occurrences_by_chunk(), chunks, entities)
+    occurrences = links(topology.occurrences(), entities, chunks)
+    assert {(key, chunk): n for (chunk, key), n in occurrences_by_chunk.items()} == occurrences
     return {
         **read,
-        "appearances": appearances,
+        "occurrences": occurrences,
         "mentions in chunks": links(topology.mentions(), entities, chunks),
         "synonyms": links(topology.synonyms(), entities, entities),
     }

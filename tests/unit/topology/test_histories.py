@@ -16,8 +16,8 @@ from quipu.ports.store import ReadView
 from quipu.stores.relational.store import RelationalStore
 from quipu.testing.facts import Said, alias, document, entity, passage, relation
 from quipu.text.names import entity_key
-from quipu.topology import LocalTopologies
-from quipu.topology.graph import Graph, Tables, graph_of, merged
+from quipu.topology import LocalTopologyIndex
+from quipu.topology.graph import Graph, GraphTables, build_graph, merge_layers
 from tests.unit.stores.opening import open_index
 from tests.unit.topology.reference import read, told
 
@@ -84,13 +84,13 @@ def test_a_topology_follows(tmp_path: Path, history: list[DocumentFacts | str]) 
 
 
 async def _follow(folder: Path, history: list[DocumentFacts | str], allowed: Filter) -> None:
-    topologies = LocalTopologies(folder / "topology", min_chunks=0, max_unsaved=3)
+    topologies = LocalTopologyIndex(folder / "topology", min_chunks=0, max_unsaved=3)
     async with open_index(folder / "index.sqlite") as store:
         for change in history:
             if change == "file":  # another process: it knows nothing but the file
                 async with store.view() as view:
                     await topologies.catch_up(view)
-                topologies = LocalTopologies(folder / "topology", min_chunks=0, max_unsaved=3)
+                topologies = LocalTopologyIndex(folder / "topology", min_chunks=0, max_unsaved=3)
             else:
                 await _apply(store, change)
             for only in (Filter(), allowed):
@@ -112,10 +112,10 @@ async def _apply(store: RelationalStore, change: DocumentFacts | str) -> None:
 async def _check_rebuilt(topology: object, view: ReadView) -> None:
     """Check that the tables, in one piece, are those made of the store's rows, byte for byte."""
     assert isinstance(topology, Graph)
-    again = graph_of(view.revision, await view.graph_rows(), await view.synonym_rows())
-    whole = merged(topology)
+    again = build_graph(view.revision, await view.graph_rows(), await view.synonym_rows())
+    whole = merge_layers(topology)
     assert (whole.n_entities, whole.n_chunks) == (again.n_entities, again.n_chunks)
-    for name in (each.name for each in fields(Tables)):
+    for name in (each.name for each in fields(GraphTables)):
         kept, made = getattr(whole.tables, name).base, getattr(again.tables, name).base
         assert np.array_equal(kept.starts, made.starts), name
         assert np.array_equal(kept.columns, made.columns), name

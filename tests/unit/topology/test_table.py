@@ -1,4 +1,4 @@
-"""Tables with replaced rows are the tables built anew."""
+"""A table with replaced rows equals a table that is built again from all entries."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from quipu.ports.topology import Floats, Ints
 from quipu.topology import table
-from quipu.topology.table import Entries, Layered, Table, table_of
+from quipu.topology.table import Entries, LayeredTable, RowTable, build_table
 
 Cells = dict[tuple[int, int], int]
 
@@ -27,7 +27,7 @@ def cells_of(found: Entries) -> Cells:
     return dict(zip(zip(found.rows.tolist(), found.columns.tolist(), strict=True), values.tolist(), strict=True))
 
 
-def same(left: Table, right: Table) -> bool:
+def same(left: RowTable, right: RowTable) -> bool:
     pairs = zip((left.starts, left.columns, *left.values), (right.starts, right.columns, *right.values), strict=True)
     return all(np.array_equal(a, b) for a, b in pairs)
 
@@ -38,19 +38,19 @@ def test_replaced_rows_are_there_and_the_others_stay(
     few: int, before: Cells, changes: list[tuple[set[int], Cells]]
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(table, "_FEW", few)  # else no patch of a test is large enough to be taken in
-        layered, expected = Layered(table_of(entries_of(before))), before
+        patch.setattr(table, "_MIN_PATCH_ENTRIES", few)  # else no patch of a test is large enough to be taken in
+        layered, expected = LayeredTable(build_table(entries_of(before))), before
         for rows, after in changes:
             new = {cell: value for cell, value in after.items() if cell[0] in rows}
             expected = {cell: value for cell, value in expected.items() if cell[0] not in rows} | new
             layered = layered.replaced(np.array(sorted(rows), dtype=np.int64), entries_of(new))
-            assert cells_of(layered.everything()) == expected
-            assert same(layered.merged(), table_of(entries_of(expected)))
+            assert cells_of(layered.all_entries()) == expected
+            assert same(layered.merge_layers(), build_table(entries_of(expected)))
 
 
 def test_a_large_patch_is_taken_into_the_base() -> None:
     many = {(row, 0): 1 for row in range(2_000)}
-    layered = Layered(table_of(entries_of(many))).replaced(np.arange(1_999), entries_of({(3, 1): 1}))
+    layered = LayeredTable(build_table(entries_of(many))).replaced(np.arange(1_999), entries_of({(3, 1): 1}))
     assert layered.patch is not None
     layered = layered.replaced(np.arange(2_100), entries_of({(row, 2): 7 for row in range(2_100)}))
     assert layered.patch is None
@@ -58,13 +58,13 @@ def test_a_large_patch_is_taken_into_the_base() -> None:
 
 
 def test_a_table_may_have_empty_rows_at_its_end() -> None:
-    made = table_of(entries_of({(1, 2): 3}), 5)
+    made = build_table(entries_of({(1, 2): 3}), 5)
     assert made.starts.tolist() == [0, 0, 1, 1, 1, 1]
-    assert len(table_of(entries_of({(1, 2): 3}))) == 2
+    assert len(build_table(entries_of({(1, 2): 3}))) == 2
 
 
 def test_the_matrix_of_a_base_is_made_once_for_all_revisions() -> None:
-    base = Layered(table_of(entries_of({(0, 1): 2, (1, 0): 2})))
+    base = LayeredTable(build_table(entries_of({(0, 1): 2, (1, 0): 2})))
     before = base.replaced(np.array([2]), entries_of({(2, 0): 1})).links(lambda _: None, (3, 3))
     calls: list[int] = []
 
@@ -78,7 +78,7 @@ def test_the_matrix_of_a_base_is_made_once_for_all_revisions() -> None:
 
 
 def test_links_of_a_table_are_laid_out_once_however_many_numbers_there_are_by_now() -> None:
-    layered = Layered(table_of(entries_of({(0, 1): 2, (1, 0): 3})))
+    layered = LayeredTable(build_table(entries_of({(0, 1): 2, (1, 0): 3})))
 
     def weigh(values: Sequence[Ints]) -> Floats:
         return values[0].astype(np.float64)

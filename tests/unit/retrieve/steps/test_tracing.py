@@ -11,7 +11,7 @@ from quipu.ports.store import ReadView
 from quipu.retrieve.steps import tracing
 from quipu.retrieve.steps.tracing import Trail, ways_to
 from quipu.retrieve.steps.walk import Naming, Weights, ranked, walk_over
-from quipu.topology import LocalTopologies
+from quipu.topology import LocalTopologyIndex
 from tests.unit.retrieve.fakes import Library, page
 
 _PAGES = [
@@ -36,7 +36,7 @@ async def _ways(
     Of all walks it is this share: the others are elsewhere. Bob's rank is told by this part of it too high.
     """
     async with library.view() as view:
-        topology = await LocalTopologies(folder / "topology").open(view)
+        topology = await LocalTopologyIndex(folder / "topology").open(view)
         walk = walk_over(topology, Weights(facts=1.0, naming=Naming.ONE))
         reset = np.zeros(walk.n_nodes)
         for key, number in (await view.numbers(NodeKind.ENTITY, list(starts))).items():

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from quipu.ports.derivation_view import GraphRows, SynonymRows
-from quipu.topology import files
-from quipu.topology.graph import Graph, Tables, graph_of
+from quipu.topology import graph_files
+from quipu.topology.graph import Graph, GraphTables, build_graph
 
 
 def graph(revision: int = 7) -> Graph:
@@ -29,51 +29,51 @@ def graph(revision: int = 7) -> Graph:
         ordinals=np.array([0, 1]),
     )
     pairs = SynonymRows(firsts=one[:1], seconds=one[1:], similarities=np.array([0.875]))
-    return graph_of(revision, rows, pairs)
+    return build_graph(revision, rows, pairs)
 
 
 def arrays(made: Graph) -> list[list[int]]:
-    bases = [getattr(made.tables, each.name).base for each in fields(Tables)]
+    bases = [getattr(made.tables, each.name).base for each in fields(GraphTables)]
     return [array.tolist() for base in bases for array in (base.starts, base.columns, *base.values)]
 
 
 def test_a_graph_is_read_as_it_was_written(tmp_path: Path) -> None:
-    written = files.save(tmp_path, graph(), 42)
-    found = files.newest(tmp_path, 7)
+    written = graph_files.save(tmp_path, graph(), 42)
+    found = graph_files.load_newest(tmp_path, 7)
     assert found is not None
-    assert (found.header.revision, found.header.seal, found.path) == (7, 42, written.path)
+    assert (found.header.revision, found.header.history_nonce, found.path) == (7, 42, written.path)
     assert arrays(found.graph) == arrays(written.graph) == arrays(graph())
     assert (found.graph.n_entities, found.graph.n_chunks) == (3, 5)
-    assert files.is_intact(found)
+    assert graph_files.is_intact(found)
 
 
 def test_equal_graphs_are_equal_files(tmp_path: Path) -> None:
-    first, second = files.save(tmp_path / "a", graph(), 42), files.save(tmp_path / "b", graph(), 42)
+    first, second = graph_files.save(tmp_path / "a", graph(), 42), graph_files.save(tmp_path / "b", graph(), 42)
     assert first.path.read_bytes() == second.path.read_bytes()
 
 
 def test_an_empty_graph_is_written_too(tmp_path: Path) -> None:
     none = np.empty(0, dtype=np.int64)
     rows = GraphRows(**{each.name: none for each in fields(GraphRows)})
-    empty = graph_of(1, rows, SynonymRows(firsts=none, seconds=none, similarities=none.astype(float)))
-    assert arrays(files.save(tmp_path, empty, None).graph) == arrays(empty)
+    empty = build_graph(1, rows, SynonymRows(firsts=none, seconds=none, similarities=none.astype(float)))
+    assert arrays(graph_files.save(tmp_path, empty, None).graph) == arrays(empty)
 
 
 def test_the_newest_file_up_to_a_revision_counts(tmp_path: Path) -> None:
-    files.save(tmp_path, graph(9), 1)
-    files.save(tmp_path, graph(5), 1)
-    found = files.newest(tmp_path, 8)
+    graph_files.save(tmp_path, graph(9), 1)
+    graph_files.save(tmp_path, graph(5), 1)
+    found = graph_files.load_newest(tmp_path, 8)
     assert found is not None
     assert found.header.revision == 5
-    assert files.newest(tmp_path, 4) is None
+    assert graph_files.load_newest(tmp_path, 4) is None
 
 
 def test_earlier_and_unfinished_files_are_cleared_away(tmp_path: Path) -> None:
-    files.save(tmp_path, graph(5), 1)
+    graph_files.save(tmp_path, graph(5), 1)
     (tmp_path / "graph-000000000006-0.unfinished").write_bytes(b"half")
-    files.save(tmp_path, graph(9), 1)
+    graph_files.save(tmp_path, graph(9), 1)
     assert [path.name for path in tmp_path.iterdir()] == ["graph-000000000009.arrays"]
-    files.clear(tmp_path)
+    graph_files.clear(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -109,20 +109,20 @@ def _other_format(path: Path) -> None:
     ids=["cut", "empty", "header checksum", "header", "arrays", "format"],
 )
 def test_a_damaged_file_is_absent(tmp_path: Path, damage: Callable[[Path], None]) -> None:
-    damage(files.save(tmp_path, graph(), 42).path)
-    assert files.newest(tmp_path, 7) is None
+    damage(graph_files.save(tmp_path, graph(), 42).path)
+    assert graph_files.load_newest(tmp_path, 7) is None
 
 
 def test_damage_to_a_large_file_is_found_when_it_is_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "_CHECKED_BYTES", 0)  # as if it were large
-    saved = files.save(tmp_path, graph(), 42)
+    monkeypatch.setattr(graph_files, "_MAX_CHECKED_BYTES", 0)  # as if it were large
+    saved = graph_files.save(tmp_path, graph(), 42)
     _flip(saved.path, -5)
-    found = files.newest(tmp_path, 7)
+    found = graph_files.load_newest(tmp_path, 7)
     assert found is not None
-    assert not files.is_intact(found)
+    assert not graph_files.is_intact(found)
 
 
 def test_other_files_in_the_folder_are_passed_over(tmp_path: Path) -> None:
     (tmp_path / "graph-new.arrays").write_bytes(b"?")
-    assert files.newest(tmp_path, 7) is None
-    assert files.newest(tmp_path / "nowhere", 7) is None
+    assert graph_files.load_newest(tmp_path, 7) is None
+    assert graph_files.load_newest(tmp_path / "nowhere", 7) is None

@@ -1,4 +1,4 @@
-"""LocalTopologies: what is read anew, what is followed, which files count."""
+"""Local topology index: when it reads the whole graph, when it follows changes, and which files it uses."""
 
 import asyncio
 import shutil
@@ -18,7 +18,7 @@ from quipu.ports.store import ReadView
 from quipu.stores.relational import change_log
 from quipu.stores.relational.store import RelationalStore
 from quipu.testing.facts import document, entity, passage, relation
-from quipu.topology import LocalTopologies, files
+from quipu.topology import LocalTopologyIndex, graph_files
 from tests.unit.stores.opening import open_index
 from tests.unit.topology.reference import read, told
 
@@ -40,8 +40,8 @@ async def store(tmp_path: Path) -> AsyncIterator[RelationalStore]:
         yield opened
 
 
-def topologies(folder: Path, **options: int) -> LocalTopologies:
-    return LocalTopologies(folder / "topology", **{"min_chunks": 0, "max_unsaved": 0, **options})
+def topologies(folder: Path, **options: int) -> LocalTopologyIndex:
+    return LocalTopologyIndex(folder / "topology", **{"min_chunks": 0, "max_unsaved": 0, **options})
 
 
 @asynccontextmanager
@@ -61,14 +61,14 @@ async def watched(store: RelationalStore, allowed: Filter | None = None) -> Asyn
         yield view, reads
 
 
-async def check(found: LocalTopologies, store: RelationalStore) -> list[str]:
+async def check(found: LocalTopologyIndex, store: RelationalStore) -> list[str]:
     """Check that the topology is right, and return what was read for it."""
     async with watched(store) as (view, reads):
         assert await read(await found.open(view), view) == await told(view, KEYS)
     return reads
 
 
-async def save(found: LocalTopologies, store: RelationalStore) -> list[str]:
+async def save(found: LocalTopologyIndex, store: RelationalStore) -> list[str]:
     async with watched(store) as (view, reads):
         await found.catch_up(view)
     return reads
@@ -101,7 +101,7 @@ async def test_no_question_waits_while_a_file_is_written_or_looked_over(
     step: str, store: RelationalStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, end = threading.Event(), threading.Event()
-    original = getattr(files, step)
+    original = getattr(graph_files, step)
 
     def held(*arguments: Any) -> Any:
         begun.set()
@@ -110,7 +110,7 @@ async def test_no_question_waits_while_a_file_is_written_or_looked_over(
 
     await save(topologies(tmp_path), store)
     await store.commit(Delta(publish=[SECOND]))
-    monkeypatch.setattr(files, step, held)
+    monkeypatch.setattr(graph_files, step, held)
     found = topologies(tmp_path)
     writing = asyncio.create_task(save(found, store))
     try:
@@ -199,7 +199,7 @@ async def test_a_view_older_than_what_is_known_is_answered_as_of_its_revision(
 async def test_a_damaged_file_is_written_again(
     store: RelationalStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "_CHECKED_BYTES", 0)  # as if it were large
+    monkeypatch.setattr(graph_files, "_MAX_CHECKED_BYTES", 0)  # as if it were large
     await save(topologies(tmp_path), store)
     (path,) = (tmp_path / "topology").iterdir()
     content = bytearray(path.read_bytes())
@@ -239,7 +239,7 @@ async def test_a_writer_whose_work_was_cleared_away_goes_on(
 async def test_when_most_has_changed_all_is_read(
     store: RelationalStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("quipu.topology.local._THREAD_ROWS", 0)  # else there is too little here to be much
+    monkeypatch.setattr("quipu.topology.index._THREAD_ROWS", 0)  # else there is too little here to be much
     found = topologies(tmp_path)
     await check(found, store)
     await store.commit(Delta(publish=[SECOND, THIRD]))
