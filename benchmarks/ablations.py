@@ -27,7 +27,7 @@ from quipu.errors import QuipuError  # noqa: E402
 from quipu.model.evidence import Scored  # noqa: E402
 from quipu.model.query import Query  # noqa: E402
 from quipu.ports.store import ReadView  # noqa: E402
-from quipu.retrieve.steps.recognition import Recognised  # noqa: E402
+from quipu.retrieve.hippo import FilteredFacts  # noqa: E402
 from quipu.retrieve.strategy import Model  # noqa: E402
 
 DEFAULT_SET = "musique_train100"
@@ -117,7 +117,7 @@ def _changed(variant: Variant, dataset: Dataset) -> Iterator[None]:
     module = import_module(f"quipu.retrieve.{variant.strategy}")
     changes: dict[str, Any] = dict(variant.constants)
     if variant.n_facts:
-        changes["recognise"] = _filter(variant, dataset)
+        changes["filter_facts"] = _filter(variant, dataset)
     before = {name: getattr(module, name) for name in changes}
     try:
         for name, value in changes.items():
@@ -131,7 +131,9 @@ def _changed(variant: Variant, dataset: Dataset) -> Iterator[None]:
 def _filter(variant: Variant, dataset: Dataset) -> Any:
     gold = {question.text: frozenset().union(*question.gold) for question in dataset.questions}
 
-    async def recognise(facts: Sequence[Scored], query: Query, view: ReadView, _model: Model | None) -> Recognised:
+    async def filter_facts(
+        facts: Sequence[Scored], query: Query, view: ReadView, _model: Model | None
+    ) -> FilteredFacts:
         facts = facts[: variant.n_facts]
         if not variant.is_perfect:
             return list(facts), ()
@@ -140,7 +142,7 @@ def _filter(variant: Variant, dataset: Dataset) -> Any:
         good = {chunk.id for chunk in chunks if chunk.document_id in gold[query.text]}
         return [fact for fact in facts if good.intersection(stated.get(fact.id, ()))], ()
 
-    return recognise
+    return filter_facts
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ from quipu.algo.two_hop_paths import PathGraph, best_paths, pair_codes
 from quipu.model.delta import Delta
 from quipu.model.query import Filter
 from quipu.ports.topology import EdgeWeight, Floats, Ints
-from quipu.retrieve.steps.ancestry import paths_between
+from quipu.retrieve.lca import find_tree_paths
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.store import RelationalStore
 from quipu.stores.sqlite.backend import SqliteBackend
@@ -381,7 +381,7 @@ async def _asked(found: LocalTopologyIndex, store: RelationalStore) -> None:
 
 async def _walked(store: RelationalStore, turn: int) -> None:
     async with store.view() as view:
-        paths = await paths_between([f"e{turn + 1 + 1_000 * n}" for n in range(10)], view)
+        paths = await find_tree_paths([f"e{turn + 1 + 1_000 * n}" for n in range(10)], view)
         await view.cluster_relations(sorted(paths.clusters))
         await view.cluster_reports(sorted(paths.clusters))
 

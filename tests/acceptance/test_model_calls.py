@@ -12,7 +12,7 @@ from quipu.model.cluster import Hierarchy
 from quipu.model.document import SourceDocument
 from quipu.model.query import Query, Turn
 from quipu.retrieve import STRATEGIES
-from quipu.retrieve.steps import shown
+from quipu.retrieve.steps import prompt_items
 from quipu.testing.scripted.kind import CHATS, Kind
 from quipu.testing.server.process import ServerHandle
 from tests.laws.derived_world import keep_all
@@ -101,7 +101,7 @@ async def test_an_earlier_turn_costs_a_call_to_make_the_question_stand_alone(ind
 async def test_community_global_asks_once_for_each_batch_of_reports(
     index: Path, server: ServerHandle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shown, "CALL_TOKENS", 600)
+    monkeypatch.setattr(prompt_items, "CALL_TOKENS", 600)
     calls = await calls_of("community_global", "batches", index, server)
     reports = await n_reports(index, server)
     assert set(calls) == {Kind.POINTS}

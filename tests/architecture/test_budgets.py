@@ -11,7 +11,7 @@ import pytest
 from tests.architecture.source import Function, Module, modules
 
 MAX_MODULE_LINES = 400
-MAX_STRATEGY_LINES = 150
+MAX_STRATEGY_LINES = 300
 MAX_FUNCTION_LINES = 50
 MAX_PARAMETERS = 6
 

@@ -38,6 +38,9 @@ SELDOM_NEEDED = {
     ("wiring", "quipu.wiring.models"),
 }
 
+# Modules that are imported by name when they are needed, as one entry of a table.
+IMPORTED_BY_NAME = {"", "cli.app", "parse.formats", "parse.markup_process", "retrieve"}
+
 FORBIDDEN_NAMES = {"utils", "util", "common", "helpers", "helper", "core", "manager", "base", "misc"}
 FORBIDDEN_CLASS = re.compile(r"^(Base|Abstract)[A-Z]|(Impl|Manager|Helper)$")
 # Before 3.11.5 Python matched a possessive group wrongly where its body backtracks.
@@ -55,6 +58,10 @@ def test_imports_are_at_the_top_but_for_the_two_kinds_of_exception() -> None:
         for name in _imported(function)
     }
     assert inner == OPTIONAL_IMPORTS | SELDOM_NEEDED
+
+
+def test_only_tables_import_modules_by_name() -> None:
+    assert {module.name for module in modules() if "import_module" in set(_called(module.tree))} == IMPORTED_BY_NAME
 
 
 def test_only_settings_reads_the_environment() -> None:

@@ -1,59 +1,57 @@
-"""Retrieval strategies by name. To add one: write its file, then add it to the list below."""
+"""Retrieval strategies by name. To add one: write its module in this folder, then add it to the table below."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from types import MappingProxyType
+from importlib import import_module
+from typing import cast
 
 from quipu.errors import NotFound
-from quipu.retrieve import (
-    bridge,
-    bypass,
-    community_global,
-    community_local,
-    drift,
-    global_,
-    hippo,
-    hybrid,
-    lca,
-    lexical,
-    linear,
-    local,
-    mix,
-    naive,
-    path,
-    ppr,
-)
 from quipu.retrieve.strategy import Retrieve, Strategy, Tools
 
 __all__ = ["STRATEGIES", "Retrieve", "Strategy", "Tools", "strategy_named"]
 
-STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
-    {
-        module.STRATEGY.name: module.STRATEGY
-        for module in (
-            bypass,
-            naive,
-            lexical,
-            local,
-            global_,
-            hybrid,
-            mix,
-            community_global,
-            community_local,
-            drift,
-            bridge,
-            lca,
-            hippo,
-            linear,
-            path,
-            ppr,
-        )
-    }
-)
+# The module of each strategy, in the order in which they are listed.
+_MODULES = {
+    "bypass": "bypass",
+    "naive": "naive",
+    "lexical": "lexical",
+    "local": "local",
+    "global": "global_",
+    "hybrid": "hybrid",
+    "mix": "mix",
+    "community_global": "community_global",
+    "community_local": "community_local",
+    "drift": "drift",
+    "bridge": "bridge",
+    "lca": "lca",
+    "hippo": "hippo",
+    "linear": "linear",
+    "path": "path",
+    "ppr": "ppr",
+}
+
+
+class _StrategyTable(Mapping[str, Strategy]):
+    """The strategies by name. A strategy's module is imported when the strategy is looked up: a question needs one."""
+
+    def __getitem__(self, name: str) -> Strategy:
+        return cast(Strategy, import_module(f"{__name__}.{_MODULES[name]}").STRATEGY)
+
+    def __contains__(self, name: object) -> bool:
+        return name in _MODULES
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_MODULES)
+
+    def __len__(self) -> int:
+        return len(_MODULES)
+
+
+STRATEGIES: Mapping[str, Strategy] = _StrategyTable()
 
 
 def strategy_named(name: str) -> Strategy:
-    """Return the strategy of that name; raises NotFound, naming the closest and all others, where there is none."""
+    """Return the strategy with that name; raises NotFound, with the closest name and all names, if there is none."""
     if name in STRATEGIES:
         return STRATEGIES[name]
     near = get_close_matches(name.casefold(), STRATEGIES, n=1)

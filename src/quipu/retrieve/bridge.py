@@ -1,140 +1,215 @@
-"""bridge: what a question is near to, the communities most of it is in, and the ways between their key entities.
+"""bridge: the communities around a question, and the shortest paths between the key entities of these communities.
 
-Source: H. Huang et al., Retrieval-augmented generation with hierarchical knowledge (HiRAG, 2025), mode "hi". The 20
-entities nearest to the question give communities and passages; of each community the first 10 of the 200 nearest are
-key entities, and the bridge is what lies on the shortest ways from each to the next. Otherwise than in their code, key
-entities come in the order of similarity instead of that of a Python set, hubs are far from everything, and what is on
-the ways comes before what only lies beside them, which there fills the budget.
+Source: H. Huang et al., "Retrieval-Augmented Generation with Hierarchical Knowledge" (HiRAG, 2025), section on
+hierarchical retrieval; query mode "hi" of its code.
+
+1. Local knowledge: the 20 entities nearest to the question, and the passages that mention them.
+2. Global knowledge: the reports on the communities of most of these entities.
+3. Bridge knowledge: of each of these communities, the first 10 of the 200 nearest entities are key entities. The
+   relations on the shortest paths from each key entity to the next connect the communities.
+
+Differences from the paper and its code:
+- Key entities are chained in the order of similarity; there, in the arbitrary order of a Python set.
+- A path avoids entities with many relations: its length grows with the degrees of its nodes.
+- Relations on the paths come first, then the other relations between entities on the paths. There, all of these are
+  ordered by degree, so that relations beside the paths fill the budget.
+- At most 30 key entities are connected. Clusters of HiRAG's Gaussian mixtures are not part of the search.
 """
 
+import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice, pairwise
 
 import numpy as np
 
 from quipu.algo.ranking import n_fitting
+from quipu.algo.shortest_paths import ShortestPaths, ShortestPathSearch
 from quipu.model.cluster import Cluster, ClusterReport, report_text
 from quipu.model.evidence import Evidence, Hit, Scored, Seed
+from quipu.model.ids import relation_id
 from quipu.model.query import Query
 from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import ReadView, VectorSpace
-from quipu.ports.topology import EdgeWeight, Topology
-from quipu.retrieve.steps.bridging import bridge
-from quipu.retrieve.steps.communities import branches
+from quipu.ports.topology import EdgeWeight, Floats, Ints, Topology
+from quipu.retrieve.steps.communities import communities_of
 from quipu.retrieve.steps.passages import MAX_CHUNKS_PER_ENTITY
-from quipu.retrieve.steps.search import embed, near_hits, nearest
+from quipu.retrieve.steps.vector_search import embed, find_nearest, hits_by_cosine
 from quipu.retrieve.strategy import Strategy, Tools
 from quipu.text.formatting import format_count
 
-MAX_ENTITIES, WIDER = 20, 10
+MAX_ENTITIES, OVERSAMPLING = 20, 10
 MAX_COMMUNITIES, KEYS_PER_COMMUNITY = 10, 10
-MAX_KEYS = 30  # in the chain: each costs a search for a way
-REPORT_SHARE = 12_500 / 65_000  # of all that HiRAG sends
+MAX_KEYS = 30  # connected by paths; each costs one search
+MAX_RELATIONS = 400  # a budget of 8,000 tokens holds fewer
+REPORT_SHARE = 12_500 / 65_000  # of the context (HiRAG)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Community:
-    """A community, how many of the nearest entities are in it, and its report where that may be shown."""
+class RankedCommunity:
+    """A community, how many of the nearest entities it contains, and its report if it is available."""
 
     cluster: str
     n_entities: int
     report: ClusterReport | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bridge:
+    """The relations on and beside the paths, best first; `n_unconnected` key entities have no path to the next."""
+
+    relations: tuple[Hit, ...]
+    n_unconnected: int
+
+
 async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     """Return the nearest entities, the reports on their communities, the bridge between these, and passages."""
-    vectors = await embed([query.text], tools.embedder)
+    vector = (await embed([query.text], tools.embedder))[query.text]
     n = min(query.top_k, MAX_ENTITIES)
-    wide = await nearest(VectorSpace.ENTITY, vectors[query.text], query=query, k=WIDER * n, view=view, tools=tools)
-    near = wide[:n]
-    within = await branches([entity.id for entity in wide], view)
-    communities = await _communities(near, within, query, view)
-    used = communities[: _n_fitting(communities, query, tools)][:MAX_COMMUNITIES]
-    keys = _key_entities(wide, used, within)
+    wide = await find_nearest(VectorSpace.ENTITY, vector, query=query, k=OVERSAMPLING * n, view=view, tools=tools)
+    seeds = wide[:n]
+    branches = await communities_of([entity.id for entity in wide], view)
+    ranked = await _rank_communities(seeds, branches, query, view)
+    communities = ranked[: _n_fitting_reports(ranked, query, tools)][:MAX_COMMUNITIES]
+    keys = _key_entities(wide, communities, branches)
     topology = await tools.topology.open(view)
-    ways = await bridge(keys[:MAX_KEYS], view, topology)
+    bridge = await _connect(keys[:MAX_KEYS], view, topology)
     return Evidence(
-        chunks=(await _passages(near, topology, view))[: query.chunk_top_k],
-        entities=near_hits(near),
-        relations=ways.relations,
-        reports=tuple(_report_hit(each) for each in used if each.report),
-        seeds=(Seed(text=query.text, kind="vector", matches=near),),
-        notes=tuple(_notes(near, used, n_keys=len(keys), n_apart=ways.n_apart)),
+        chunks=(await _rank_passages(seeds, topology, view))[: query.chunk_top_k],
+        entities=hits_by_cosine(seeds),
+        relations=bridge.relations,
+        reports=tuple(_report_hit(community) for community in communities if community.report),
+        seeds=(Seed(text=query.text, kind="vector", matches=seeds),),
+        notes=tuple(_notes(seeds, communities, n_keys=len(keys), n_unconnected=bridge.n_unconnected)),
     )
 
 
-async def _communities(
-    near: Sequence[Scored], within: Mapping[str, Sequence[Cluster]], query: Query, view: ReadView
-) -> list[_Community]:
-    """Return the communities no finer than the query's level, by how many of the entities they hold, then by rating."""
+async def _rank_communities(
+    seeds: Sequence[Scored], branches: Mapping[str, Sequence[Cluster]], query: Query, view: ReadView
+) -> list[RankedCommunity]:
+    """Return the seeds' communities that are not finer than the query's level, by number of seeds, then by rating."""
     counts = Counter(
-        cluster.id for entity in near for cluster in within.get(entity.id, ()) if cluster.level <= query.community_level
+        cluster.id for seed in seeds for cluster in branches.get(seed.id, ()) if cluster.level <= query.community_level
     )
     reports = {report.cluster: report for report in await view.cluster_reports(sorted(counts))} if counts else {}
-    rating = {cluster: reports[cluster].rating if cluster in reports else 0.0 for cluster in counts}
-    ranked = sorted(counts, key=lambda cluster: (-counts[cluster], -rating[cluster], cluster))
-    return [_Community(cluster=each, n_entities=counts[each], report=reports.get(each)) for each in ranked]
+    ratings = {cluster: reports[cluster].rating if cluster in reports else 0.0 for cluster in counts}
+    ranked = sorted(counts, key=lambda cluster: (-counts[cluster], -ratings[cluster], cluster))
+    return [RankedCommunity(cluster=c, n_entities=counts[c], report=reports.get(c)) for c in ranked]
 
 
-def _n_fitting(communities: Sequence[_Community], query: Query, tools: Tools) -> int:
-    """Return how many communities are used: those whose reports fit their share; one that has none costs nothing."""
-    costs = (tools.tokenizer.count(report_text(each.report)) if each.report else 0 for each in communities)
+def _n_fitting_reports(communities: Sequence[RankedCommunity], query: Query, tools: Tools) -> int:
+    """Return how many communities, from the first, have reports that fit their share; no report costs nothing."""
+    costs = (tools.tokenizer.count(report_text(c.report)) if c.report else 0 for c in communities)
     return n_fitting(costs, int(REPORT_SHARE * query.budget.total))
 
 
 def _key_entities(
-    wide: Sequence[Scored], used: Sequence[_Community], within: Mapping[str, Sequence[Cluster]]
+    wide: Sequence[Scored], communities: Sequence[RankedCommunity], branches: Mapping[str, Sequence[Cluster]]
 ) -> list[str]:
-    """Return the key entities of all communities used, most similar first; without any, the most similar of all."""
+    """Return the key entities of the communities, most similar first; if there are none, the most similar entities."""
     keys: set[str] = set()
-    for community in used:
-        members = [e.id for e in wide if any(c.id == community.cluster for c in within.get(e.id, ()))]
+    for community in communities:
+        members = [e.id for e in wide if any(c.id == community.cluster for c in branches.get(e.id, ()))]
         keys.update(members[:KEYS_PER_COMMUNITY])
-    return [each.id for each in wide if each.id in keys] or [each.id for each in wide[:KEYS_PER_COMMUNITY]]
+    return [e.id for e in wide if e.id in keys] or [e.id for e in wide[:KEYS_PER_COMMUNITY]]
 
 
-async def _passages(near: Sequence[Scored], topology: Topology, view: ReadView) -> tuple[Hit, ...]:
-    """Return the passages that name the entities: of the first entity first, those that name most of its neighbours."""
-    keys = [entity.id for entity in near]
-    naming = await view.chunks_of_entities(keys, MAX_CHUNKS_PER_ENTITY) if keys else {}
+async def _connect(keys: Sequence[str], view: ReadView, topology: Topology) -> Bridge:
+    """Return the relations on the shortest paths from each entity to the next, then those beside the paths."""
     numbers = await view.numbers(NodeKind.ENTITY, keys)
-    chunks = await view.numbers(NodeKind.CHUNK, sorted({chunk for each in naming.values() for chunk in each}))
-    relations, namings = topology.relations(EdgeWeight.ONE), topology.occurrences_by_chunk()
+    chain = [numbers[key] for key in keys if key in numbers]
+    routes, degrees = await asyncio.to_thread(_shortest_paths, chain, topology)
+    nodes = sorted({number for route in routes if route for number in route.nodes()})
+    names = await view.ids(NodeKind.ENTITY, nodes)
+    paths = [route.first_path(names.__getitem__) for route in routes if route and route.nodes() <= names.keys()]
+    reasons: dict[str, str] = {}
+    for path in paths:
+        for source, target in pairwise(path):
+            reason = f"on the path from {names[path[0]]} to {names[path[-1]]}"
+            reasons.setdefault(relation_id(names[source], names[target]), reason)
+    for relation, degree_sum in _relations_beside(
+        {number for path in paths for number in path}, names, degrees, topology
+    ):
+        reasons.setdefault(relation, f"between two entities of the paths; its ends have {degree_sum:g} relations")
+    hits = tuple(
+        Hit(id=relation, score=round(1 / rank, 6), reason=reason)
+        for rank, (relation, reason) in enumerate(islice(reasons.items(), MAX_RELATIONS), 1)
+    )
+    return Bridge(relations=hits, n_unconnected=routes.count(None))
+
+
+def _shortest_paths(chain: Sequence[int], topology: Topology) -> tuple[list[ShortestPaths | None], Floats]:
+    """Return the shortest paths from each entity of a chain to the next, and the degree of every entity."""
+    links = topology.relations(EdgeWeight.ONE)
+    degrees = links.row_sums()
+    search = ShortestPathSearch(links.neighbours, degrees)
+    return [search.between(source, target) for source, target in pairwise(chain)], degrees
+
+
+def _relations_beside(
+    nodes: set[int], names: Mapping[int, str], degrees: Floats, topology: Topology
+) -> list[tuple[str, float]]:
+    """Return the relations among the nodes with the degrees of their ends, highest first, then by weight."""
+    numbers: Ints = np.array(sorted(nodes), dtype=np.int64)
+    links = topology.relations(EdgeWeight.WEIGHT).neighbours(numbers)
+    sources = numbers[links.positions]
+    is_inside = np.isin(links.columns, numbers) & (sources < links.columns)
+    ends = zip(sources[is_inside].tolist(), links.columns[is_inside].tolist(), strict=True)
+    ranked = sorted(
+        (-float(degrees[source] + degrees[target]), -round(weight, 6), relation_id(names[source], names[target]))
+        for (source, target), weight in zip(ends, links.weights[is_inside].tolist(), strict=True)
+    )
+    return [(relation, -negative) for negative, _, relation in ranked]
+
+
+async def _rank_passages(seeds: Sequence[Scored], topology: Topology, view: ReadView) -> tuple[Hit, ...]:
+    """Return the passages that mention the seeds, in the order of seeds; then those with most of its neighbours."""
+    keys = [seed.id for seed in seeds]
+    chunks_by_key = await view.chunks_of_entities(keys, MAX_CHUNKS_PER_ENTITY) if keys else {}
+    numbers = await view.numbers(NodeKind.ENTITY, keys)
+    all_chunks = sorted({chunk for chunks in chunks_by_key.values() for chunk in chunks})
+    number_by_chunk = await view.numbers(NodeKind.CHUNK, all_chunks)
+    relations, mentions = topology.relations(EdgeWeight.ONE), topology.occurrences_by_chunk()
     hits: dict[str, Hit] = {}
-    for entity in near:
-        own = sorted(chunk for chunk in naming.get(entity.id, ()) if chunk in chunks)
-        if entity.id not in numbers or not own:
+    for seed in seeds:
+        chunks = sorted(chunk for chunk in chunks_by_key.get(seed.id, ()) if chunk in number_by_chunk)
+        if seed.id not in numbers or not chunks:
             continue
-        neighbours = relations.neighbours(np.array([numbers[entity.id]], dtype=np.int64)).columns
-        named = namings.neighbours(np.array([chunks[chunk] for chunk in own], dtype=np.int64))
-        shared = np.bincount(named.positions[np.isin(named.columns, neighbours)], minlength=len(own))
-        for n, chunk in sorted(zip((-shared).tolist(), own, strict=True)):
-            related = f" and {format_count(-n, 'entity')} related to it" if n else ""
-            reason = f"names {entity.id}{related}"
-            hits.setdefault(chunk, Hit(id=chunk, score=entity.score, reason=reason))
+        neighbours = relations.neighbours(np.array([numbers[seed.id]], dtype=np.int64)).columns
+        mentioned = mentions.neighbours(np.array([number_by_chunk[chunk] for chunk in chunks], dtype=np.int64))
+        is_neighbour = np.isin(mentioned.columns, neighbours)
+        n_neighbours = np.bincount(mentioned.positions[is_neighbour], minlength=len(chunks))
+        for negative, chunk in sorted(zip((-n_neighbours).tolist(), chunks, strict=True)):
+            related = f" and {format_count(-negative, 'entity')} related to it" if negative else ""
+            hits.setdefault(chunk, Hit(id=chunk, score=seed.score, reason=f"mentions {seed.id}{related}"))
     return tuple(hits.values())
 
 
-def _report_hit(community: _Community) -> Hit:
+def _report_hit(community: RankedCommunity) -> Hit:
     reason = f"on a community of {community.n_entities} of the entities"
     return Hit(id=community.cluster, score=float(community.n_entities), reason=reason)
 
 
-def _notes(near: Sequence[Scored], used: Sequence[_Community], *, n_keys: int, n_apart: int) -> list[str]:
-    if not near:
-        return ["no entity is near to the question"]
-    notes = [] if any(each.report for each in used) else ["no report on their communities may be shown"]
+def _notes(
+    seeds: Sequence[Scored], communities: Sequence[RankedCommunity], *, n_keys: int, n_unconnected: int
+) -> Iterator[str]:
+    if not seeds:
+        yield "no entity is near to the question"
+        return
+    if not any(community.report for community in communities):
+        yield "no report on their communities is available"
     if n_keys > MAX_KEYS:
-        notes.append(f"of {n_keys} key entities the first {MAX_KEYS} are connected")
-    return [*notes, f"{format_count(n_apart, 'key entity')} without a way to the next"] if n_apart else notes
+        yield f"only the first {MAX_KEYS} of {n_keys} key entities are connected"
+    if n_unconnected:
+        yield f"{format_count(n_unconnected, 'key entity')} without a path to the next"
 
 
 STRATEGY = Strategy(
     name="bridge",
     retrieve=retrieve,
-    summary="reports on the communities of the nearest entities, and the ways that connect their key entities",
+    summary="reports on the communities of the nearest entities, and the paths that connect their key entities",
     after="HiRAG (hi)",
-    when="the question asks how distant things hang together",
+    when="the question asks how distant things are connected",
     needs=("topology", "communities", "reports", "entity vectors"),
 )

@@ -1,92 +1,258 @@
-"""community_global: the reports on all communities of a level, read by a model batch by batch for what they answer.
+"""community_global: a language model reads the reports on all communities of one level and writes scored points.
 
-Source: D. Edge et al., From local to global: a graph RAG approach to query-focused summarization (2024), and global
-search of Microsoft GraphRAG. Map: each batch of reports gives scored points. Reduce: the answer is written from the
-best. Read are the reports of each branch's finest community no finer than `community_level`, as Microsoft intended, so
-each thing is read once; with `dynamic_selection` a model chooses them from the top down. One call a batch of 12,000
-tokens, and one for each report rated. Without a model the reports themselves are the evidence, those nearest to the
-question and rated highest first.
+Source: D. Edge et al., "From Local to Global: A Graph RAG Approach to Query-Focused Summarization" (2024),
+section 3.1.6 of the revision of 2025, and global search of Microsoft GraphRAG with its dynamic community selection.
+
+1. Selection: the reports on the communities of one level, which together cover the whole index. With
+   `dynamic_selection` a model rates reports from the coarsest level down, and only the useful branches are followed.
+2. Map: the reports are shuffled and divided into batches of 12,000 tokens. A model writes points with scores from each.
+3. Reduce: the answer is written from the points with the highest scores. This is done where the answer is composed.
+
+Differences from the source:
+- A branch that ends above `community_level` is represented by its finest community. The paper does the same;
+  Microsoft's code sends the reports of all levels down to that one, so that each fact is read several times.
+- If a report is missing, or not available because of the filter, those of the communities below are read instead.
+- Batches are cut by content, so that a changed report leaves most replies in the reply cache valid.
+- Points with the same text are merged, with the sources of both.
+- Without a model, the reports themselves are the evidence, ordered by similarity to the question and by rating.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from quipu.model.cluster import ClusterReport
-from quipu.model.evidence import Evidence, Hit
+from quipu.model.chat import ChatRequest, ReplyLifetime, Role
+from quipu.model.cluster import Cluster, ClusterReport, Hierarchy
+from quipu.model.evidence import Evidence, Hit, KeyPoint
+from quipu.model.ids import digest
 from quipu.model.query import Query
+from quipu.ports.providers import Tokenizer
 from quipu.ports.store import ReadView, VectorSpace
-from quipu.retrieve.steps.choosing import choose_reports
-from quipu.retrieve.steps.communities import Tree, read_tree, reported_at
-from quipu.retrieve.steps.points import points_in
-from quipu.retrieve.steps.search import embed
+from quipu.prompts import community_search as prompt
+from quipu.retrieve.steps.model_replies import ScoredStatement, read_points, read_rating, sort_points
+from quipu.retrieve.steps.prompt_items import PromptItem, prompt_space, split_into_batches
+from quipu.retrieve.steps.vector_search import embed
 from quipu.retrieve.strategy import Model, Strategy, Tools
 from quipu.text.formatting import format_count
 
-RATING_WEIGHT = 0.1  # what the highest rating, 10, is worth in cosine, where no model reads the reports
+MIN_RATING = 1  # of 0 to 5, for a report to be useful
+UNREADABLE_RATING = 1  # for a reply without a rating: reading too much is better than too little
+RATING_WEIGHT = 0.1  # of the highest rating, 10, compared with a cosine; used if no model reads the reports
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommunityTree:
+    """All communities by id, and the ids of the communities directly below each; both in the order of ids."""
+
+    by_id: Mapping[str, Cluster]
+    children_by_id: Mapping[str, Sequence[str]]
+
+    def at_level(self, level: int) -> list[str]:
+        """Return the communities of one level."""
+        return [cluster.id for cluster in self.by_id.values() if cluster.level == level]
+
+    def children(self, cluster: str) -> Sequence[str]:
+        """Return the communities directly below a community."""
+        return self.children_by_id.get(cluster, ())
+
+    def cover(self, level: int) -> list[str]:
+        """Return the finest community of each branch that is not finer than `level`; together they hold everything."""
+        return [
+            cluster.id
+            for cluster in self.by_id.values()
+            if cluster.level == level or (cluster.level < level and not self.children(cluster.id))
+        ]
 
 
 async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
-    """Return the points that a model finds in the reports, or without one the reports."""
-    tree = await read_tree(view)
+    """Return the points that a model finds in the reports; without a model, the reports."""
+    tree = await _read_tree(view)
     if tools.model is None:
-        ratings, notes = await reported_at(query.community_level, tree, view)
-        left_out = "without a language model no points are drawn from the reports: they are shown as they are"
-        evidence = await _reports_alone(ratings, (*notes, left_out), query=query, view=view, tools=tools)
-        return replace(evidence, omissions=_hidden(query, notes))
-    chosen, notes = await _to_read(query, tree, view, tools, tools.model)
-    found = await points_in(chosen, query, tools.model, tools.tokenizer)
-    hidden, notes = _hidden(query, notes), (*notes, *found.notes)
-    if not found.points and found.n_failed:
-        ratings = {report.cluster: report.rating for report in chosen}
-        evidence = await _reports_alone(ratings, notes, query=query, view=view, tools=tools)
-        return replace(evidence, omissions=hidden)
-    calls, points = format_count(found.n_batches, "call"), format_count(len(found.points), "point")
-    read = f"a model read {format_count(len(chosen), 'report')} in {calls} and found {points}"
-    return Evidence(points=found.points, notes=(*notes, read), omissions=hidden, ranks_passages=False)
+        ratings, notes = await _rated_cover(query.community_level, tree, view)
+        no_model = "no language model: the reports are returned as they are, without points"
+        evidence = await _rank_reports(ratings, (*notes, no_model), query=query, view=view, tools=tools)
+        return replace(evidence, omissions=_omissions(query, notes))
+    reports, notes = await _select_reports(query, tree, view, tools, tools.model)
+    omissions = _omissions(query, notes)
+    batches, n_too_long = _make_batches(reports, query, tools.tokenizer)
+    replies = await tools.model.ask([_map_request(query, batch) for batch in batches]) if batches else []
+    statements = [read_points(reply, len(batch)) for reply, batch in zip(replies, batches, strict=True)]
+    points = [
+        _point(statement, batch) for found, batch in zip(statements, batches, strict=True) for statement in found or ()
+    ]
+    notes = (*notes, *_map_notes(n_too_long, statements))
+    if not points and statements.count(None):
+        ratings = {report.cluster: report.rating for report in reports}
+        evidence = await _rank_reports(ratings, notes, query=query, view=view, tools=tools)
+        return replace(evidence, omissions=omissions)
+    best = sort_points(points)
+    n_reports, n_calls = format_count(len(reports), "report"), format_count(len(batches), "call")
+    summary = f"a model read {n_reports} in {n_calls} and found {format_count(len(best), 'point')}"
+    return Evidence(points=tuple(best), notes=(*notes, summary), omissions=omissions, ranks_passages=False)
 
 
-def _hidden(query: Query, notes: Sequence[str]) -> tuple[str, ...]:
-    """Return what notes say of reports that are not shown, with the reason, where there is a filter."""
+async def _read_tree(view: ReadView) -> CommunityTree:
+    clusters = await view.clusters(Hierarchy.COMMUNITIES, with_members=False)
+    children: defaultdict[str, list[str]] = defaultdict(list)
+    for cluster in clusters:
+        if cluster.parent:
+            children[cluster.parent].append(cluster.id)
+    return CommunityTree(by_id={cluster.id: cluster for cluster in clusters}, children_by_id=children)
+
+
+async def _rated_cover(level: int, tree: CommunityTree, view: ReadView) -> tuple[dict[str, float], tuple[str, ...]]:
+    """Return the ratings of the reports that cover the index at `level`, by community, and notes on missing reports.
+
+    If a community's report is not written yet, or the filter excludes one of its documents, the communities below
+    replace it.
+    """
+    ratings: dict[str, float] = {}
+    clusters, n_missing = tree.cover(level), 0
+    while clusters:
+        reports = await view.cluster_reports(clusters, with_text=False)
+        ratings |= {report.cluster: report.rating for report in reports}
+        without_report = [cluster for cluster in clusters if cluster not in ratings]
+        n_missing += sum(not tree.children(cluster) for cluster in without_report)
+        clusters = [child for cluster in without_report for child in tree.children(cluster)]
+    return ratings, (f"{format_count(n_missing, 'community')} without an available report",) if n_missing else ()
+
+
+def _omissions(query: Query, notes: Sequence[str]) -> tuple[str, ...]:
+    """Return the notes on missing reports as omissions, with the reason, if the query has a filter."""
     if query.filter.is_empty() or query.dynamic_selection:
         return ()
-    return tuple(f"{note}: such a report also tells of documents that are filtered out" for note in notes)
+    return tuple(f"{note}: the report also covers documents that the filter excludes" for note in notes)
 
 
-async def _to_read(
-    query: Query, tree: Tree, view: ReadView, tools: Tools, model: Model
+async def _select_reports(
+    query: Query, tree: CommunityTree, view: ReadView, tools: Tools, model: Model
 ) -> tuple[Sequence[ClusterReport], tuple[str, ...]]:
+    """Return the reports to read, and notes for the trace."""
     if not query.dynamic_selection:
-        ratings, notes = await reported_at(query.community_level, tree, view)
+        ratings, notes = await _rated_cover(query.community_level, tree, view)
         return await view.cluster_reports(list(ratings)), notes
-    chosen = await choose_reports(query, tree, view, tools, model)
-    rated = f"a model rated {format_count(chosen.n_rated, 'report')} and chose {len(chosen.reports):,}"
-    too_long = f"not rated, too long for the budget: {format_count(chosen.n_too_long, 'report')}"
-    return chosen.reports, (rated, too_long) if chosen.n_too_long else (rated,)
+    return await _select_dynamically(query, tree, view, tools, model)
 
 
-async def _reports_alone(
+async def _select_dynamically(
+    query: Query, tree: CommunityTree, view: ReadView, tools: Tools, model: Model
+) -> tuple[list[ClusterReport], tuple[str, ...]]:
+    """Return the reports that a model rates as useful, from the coarsest level down to `community_level`.
+
+    A useful report replaces that of the community above, and the communities below are rated next. If no report of a
+    level is useful, the next level is rated.
+    """
+    useful: dict[str, ClusterReport] = {}
+    rated: set[str] = set()
+    too_long: set[str] = set()
+    level = 0
+    clusters: Sequence[str] = tree.at_level(0)
+    while clusters:
+        reports = {report.cluster: report for report in await view.cluster_reports(clusters)}
+        ratings = await _rate_reports(list(reports.values()), query, tools, model)
+        rated |= ratings.keys()
+        too_long |= reports.keys() - ratings.keys()
+        selected = [cluster for cluster, rating in ratings.items() if rating >= MIN_RATING]
+        for cluster in selected:
+            useful.pop(tree.by_id[cluster].parent, None)
+            useful[cluster] = reports[cluster]
+        unrated = [cluster for cluster in clusters if cluster not in ratings]  # no report, or too long for a call
+        children = [child for cluster in (*selected, *unrated) for child in tree.children(cluster)]
+        clusters = [child for child in children if tree.by_id[child].level <= query.community_level]
+        while not clusters and not useful and level < query.community_level:
+            level += 1
+            clusters = [cluster for cluster in tree.at_level(level) if cluster not in rated]
+    notes = [f"a model rated {format_count(len(rated), 'report')} and selected {len(useful):,}"]
+    if too_long:
+        notes.append(f"not rated, too long for the budget: {format_count(len(too_long), 'report')}")
+    return [useful[cluster] for cluster in sorted(useful)], tuple(notes)
+
+
+async def _rate_reports(reports: Sequence[ClusterReport], query: Query, tools: Tools, model: Model) -> dict[str, float]:
+    """Return the ratings of the reports that fit a call; one call for each, all at the same time."""
+    space = prompt_space(query, prompt.render_rating(query.text, ("", "")), tools.tokenizer)
+    items = [item for report in reports if (item := space.fit_report(report))]
+    requests = [
+        ChatRequest(
+            messages=prompt.render_rating(query.text, item.titled_text),
+            role=Role.KEYWORDS,
+            max_output_tokens=prompt.RATING_MAX_OUTPUT_TOKENS,
+            schema=prompt.RATING_SCHEMA,
+            lifetime=ReplyLifetime.REVISION,
+            subject=query.text,
+        )
+        for item in items
+    ]
+    ratings = map(read_rating, await model.ask(requests) if requests else [])
+    return {
+        item.id: UNREADABLE_RATING if rating is None else rating for item, rating in zip(items, ratings, strict=True)
+    }
+
+
+def _make_batches(
+    reports: Sequence[ClusterReport], query: Query, tokenizer: Tokenizer
+) -> tuple[list[list[PromptItem]], int]:
+    """Return the reports in batches, and how many reports are too long for a call.
+
+    Reports are shuffled by a hash, so that no batch is about one subject alone. Inside a batch, reports on more chunks
+    come first, then those with higher ratings (Microsoft GraphRAG).
+    """
+    space = prompt_space(query, prompt.render_map(query.text, ()), tokenizer)
+    shuffled = sorted(reports, key=lambda report: digest("shuffled", report.cluster))
+    items = [space.fit_report(report) for report in shuffled]
+    order = {report.cluster: (-len(report.chunks), -report.rating, report.cluster) for report in reports}
+    batches = split_into_batches([item for item in items if item], space.n_tokens)
+    return [sorted(batch, key=lambda item: order[item.id]) for batch in batches], items.count(None)
+
+
+def _map_request(query: Query, batch: Sequence[PromptItem]) -> ChatRequest:
+    return ChatRequest(
+        messages=prompt.render_map(query.text, [item.titled_text for item in batch]),
+        role=Role.ANSWER,
+        max_output_tokens=prompt.MAP_MAX_OUTPUT_TOKENS,
+        schema=prompt.MAP_SCHEMA,
+        lifetime=ReplyLifetime.REVISION,
+        subject=query.text,
+    )
+
+
+def _point(statement: ScoredStatement, batch: Sequence[PromptItem]) -> KeyPoint:
+    """Return a statement as a point. If it names no report, all reports of its batch are its sources."""
+    numbers = statement.numbers or range(1, len(batch) + 1)
+    reports = tuple(batch[number - 1].id for number in numbers)
+    return KeyPoint(text=statement.text, score=statement.score, reports=reports)
+
+
+def _map_notes(n_too_long: int, statements: Sequence[Sequence[ScoredStatement] | None]) -> Iterator[str]:
+    if n_too_long:
+        yield f"not read, too long for the budget: {format_count(n_too_long, 'report')}"
+    if n_unreadable := sum(found is None for found in statements):
+        yield f"{format_count(n_unreadable, 'reply')} without points"
+    if n_unsourced := sum(not statement.numbers for found in statements for statement in found or ()):
+        yield f"{format_count(n_unsourced, 'point')} without sources: all reports of the same call count as sources"
+
+
+async def _rank_reports(
     ratings: Mapping[str, float], notes: tuple[str, ...], *, query: Query, view: ReadView, tools: Tools
 ) -> Evidence:
-    """Return the reports by cosine to the question and rating; one that has no vector yet counts as unrelated."""
+    """Return the `top_k` reports by similarity to the question and rating; without a vector the similarity is 0."""
     vectors = await embed([query.text], tools.embedder)
     cosines = await tools.vectors.similarities(view, VectorSpace.REPORT, vectors[query.text], list(ratings))
-    worth = {each: round(cosines.get(each, 0.0) + RATING_WEIGHT * ratings[each] / 10, 6) for each in ratings}
-    best = sorted(worth, key=lambda each: (-worth[each], each))[: query.top_k]
-    hits = (
-        Hit(
-            id=each,
-            score=worth[each],
-            reason=f"cosine {cosines.get(each, 0.0):.3f} to the question, rated {ratings[each]:g} of 10",
-        )
-        for each in best
-    )
+    scores = {
+        cluster: round(cosines.get(cluster, 0.0) + RATING_WEIGHT * rating / 10, 6)
+        for cluster, rating in ratings.items()
+    }
+    hits = []
+    for cluster in sorted(scores, key=lambda cluster: (-scores[cluster], cluster))[: query.top_k]:
+        reason = f"cosine {cosines.get(cluster, 0.0):.3f} to the question, rated {ratings[cluster]:g} of 10"
+        hits.append(Hit(id=cluster, score=scores[cluster], reason=reason))
     return Evidence(reports=tuple(hits), notes=notes, ranks_passages=False)
 
 
 STRATEGY = Strategy(
     name="community_global",
     retrieve=retrieve,
-    summary="points a model finds in the reports on all communities, a call for each 12,000 tokens of them",
+    summary="points that a model finds in the reports on all communities, one call for each 12,000 tokens of reports",
     after="Microsoft GraphRAG (global search)",
     when="the question is about the whole collection: its themes, trends, comparisons",
     needs=("communities", "reports"),

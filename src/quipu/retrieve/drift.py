@@ -1,77 +1,119 @@
-"""drift: an imagined answer leads to reports, these to partial answers and further questions, searched for in turn.
+"""drift: an imagined answer leads to reports, these to partial answers and follow-up questions, which are searched for.
 
-Source: DRIFT search of Microsoft GraphRAG. A model imagines the report that would answer the question (HyDE); the 20
-reports nearest to that, in 5 folds, give 5 partial answers with follow-up questions; up to three times the open ones of
-the best answers are each answered from a local search. At most 1 + 5 + 3 · `drift_follow_ups` calls: 18, where
-Microsoft makes up to 66. Nothing is left to chance: the example for the imagined report is the one nearest to the
-question, and questions are taken by the score of the answer they came from. Without a model: the reports nearest to the
-question, and local searches for it and for their titles.
+Source: DRIFT search of Microsoft GraphRAG ("Introducing DRIFT Search: Combining global and local search methods to
+improve quality and efficiency", Microsoft Research, 2024, and its code).
+
+1. HyDE: a model imagines the community report that would answer the question. The 20 reports nearest to it are found.
+2. Primer: from each of 5 folds of the reports a model writes a partial answer, its score, and follow-up questions.
+3. Follow-up: in up to three rounds, the open questions of the best partial answers are answered from a local search
+   each, again with a score and follow-up questions.
+4. The partial answers are the points from which the answer is written.
+
+Differences from the source:
+- At most 1 + 5 + 3 · `drift_follow_ups` calls: 18 by default. Microsoft follows 20 questions per round, up to 66 calls.
+- Nothing is random: the example for the imagined report is the report nearest to the question, and questions are
+  followed in the order of the scores of their partial answers.
+- Without a model: the reports nearest to the question, and local searches for it and for the titles of these reports.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from quipu.algo.ranking import round_robin
-from quipu.model.chat import ChatRequest, ReplyLifetime, Role
-from quipu.model.cluster import ClusterReport
-from quipu.model.evidence import Evidence, Hit, Seed
+from quipu.model.chat import ChatRequest, Message, ReplyLifetime, Role
+from quipu.model.cluster import ClusterReport, Hierarchy
+from quipu.model.evidence import Evidence, Hit, KeyPoint, Scored, Seed
 from quipu.model.query import Query
-from quipu.ports.store import ReadView
+from quipu.ports.store import ReadView, VectorSpace
 from quipu.prompts import drift as prompt
-from quipu.retrieve.steps.communities import Near, nearest_reports
-from quipu.retrieve.steps.following import (
-    Partial,
-    Searched,
-    follow,
-    open_questions,
-    partial_of,
-    request_for,
-    search_for,
-    troubles,
-)
-from quipu.retrieve.steps.found import by_place
-from quipu.retrieve.steps.points import best_first
-from quipu.retrieve.steps.search import embed, near_hits
-from quipu.retrieve.steps.shown import first_that_fit, room_of
+from quipu.retrieve.steps.communities import find_nearest_clusters, reports_of
+from quipu.retrieve.steps.local_search import rank_passages, read_neighbourhood
+from quipu.retrieve.steps.model_replies import read_partial_answer, sort_points
+from quipu.retrieve.steps.prompt_items import PromptItem, first_that_fit, prompt_space
+from quipu.retrieve.steps.vector_search import Vector, embed, hits_by_cosine
 from quipu.retrieve.strategy import Model, Strategy, Tools
+from quipu.text.formatting import format_count
 from quipu.text.thinking import strip_thinking
 
 MAX_REPORTS, N_FOLDS, N_ROUNDS = 20, 5, 3
+MAX_ENTITIES = 10  # seeds of a local search
+PASSAGE_SHARE = 0.9  # of a follow-up call; reports get the rest, entities, relations and claims nothing
+MAX_PASSAGES_READ = 60  # to fill a follow-up call
+
+NearReports = Sequence[tuple[Scored, ClusterReport]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalResult:
+    """The result of a local search for one question: its seed, and passages and reports (by cluster), best first."""
+
+    seed: Seed
+    chunks: tuple[Hit, ...]
+    reports: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartialAnswer:
+    """A model's partial answer to one question: a point, None if it is worthless, and follow-up questions.
+
+    `is_asked` is False if no material fitted the call, so that the model was not asked.
+    """
+
+    point: KeyPoint | None = None
+    score: float = 0.0
+    follow_ups: tuple[str, ...] = ()
+    is_asked: bool = True
 
 
 async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
-    """Return partial answers as points with the passages found on the way, or without a model reports and passages."""
+    """Return partial answers as points, with the passages of the local searches; without a model, reports instead."""
     vectors = await embed([query.text], tools.embedder)
-    near = await nearest_reports(vectors[query.text], MAX_REPORTS, query.community_level, view, tools)
+    near = await _find_reports(vectors[query.text], query.community_level, view, tools)
     if tools.model is None or not near:
-        nothing, no_model = "no report is there to begin with", "without a language model no question is followed up"
-        return await _without_model(near, (no_model if near else nothing,), query=query, view=view, tools=tools)
-    imagined = await _imagine(query, near[0][1], tools, tools.model)
+        note = "no language model: no question is followed up" if near else "there is no report to begin with"
+        return await _search_without_model(near, (note,), query=query, view=view, tools=tools)
+    imagined = await _imagine_report(query, near[0][1], tools, tools.model)
     if imagined:
         vectors = await embed([imagined], tools.embedder)
-        near = await nearest_reports(vectors[imagined], MAX_REPORTS, query.community_level, view, tools)
-    partials, n_unread = await _read_folds(query, near, tools, tools.model)
-    found, partials = await _follow_up(partials, query, view, tools, tools.model)
-    points = best_first([each.point for each in partials if each and each.point])
-    notes = tuple(_notes(imagined, n_unread, partials, len(found)))
+        near = await _find_reports(vectors[imagined], query.community_level, view, tools)
+    answers, n_unread = await _answer_from_folds(query, near, tools, tools.model)
+    searches, answers = await _follow_up(answers, query, view, tools, tools.model)
+    points = sort_points([answer.point for answer in answers if answer and answer.point])
+    notes = tuple(_notes(imagined, n_unread, answers, len(searches)))
     if not points:
-        return await _without_model(near, (*notes, "no partial answer came of it"), query=query, view=view, tools=tools)
+        notes = (*notes, "there was no partial answer")
+        return await _search_without_model(near, notes, query=query, view=view, tools=tools)
     return Evidence(
-        chunks=_passages(found, query),
+        chunks=_merge_passages(searches, query),
         points=tuple(points),
-        seeds=(_seed("the imagined report" if imagined else query.text, near), *(each.seed for each in found)),
+        seeds=(_seed("the imagined report" if imagined else query.text, near), *(found.seed for found in searches)),
         notes=notes,
-        ranks_passages=bool(found),
+        ranks_passages=bool(searches),
     )
 
 
-async def _imagine(query: Query, example: ClusterReport, tools: Tools, model: Model) -> str:
-    """Return the report a model imagines, "" where it does not."""
-    frame = prompt.render_hyde(query.text, ("", ""))
-    shown = room_of(query, frame, tools.tokenizer).report(example)
-    if shown is None:
+async def _find_reports(vector: Vector, level: int, view: ReadView, tools: Tools) -> NearReports:
+    """Return the `MAX_REPORTS` reports nearest to a vector, best first, on communities not finer than `level`."""
+
+    async def have_reports(ids: Sequence[str]) -> Set[str]:
+        clusters = await view.clusters(Hierarchy.COMMUNITIES, ids, with_members=False)
+        coarse = [cluster.id for cluster in clusters if cluster.level <= level]
+        return {report.cluster for report in await view.cluster_reports(coarse, with_text=False)}
+
+    nearest = await find_nearest_clusters(have_reports, vector, MAX_REPORTS, view, tools)
+    reports = {report.cluster: report for report in await view.cluster_reports([scored.id for scored in nearest])}
+    return [(scored, reports[scored.id]) for scored in nearest]
+
+
+async def _imagine_report(query: Query, example: ClusterReport, tools: Tools, model: Model) -> str:
+    """Return the report that a model imagines as the answer, in the form of `example`; "" if it returns none (HyDE)."""
+    item = prompt_space(query, prompt.render_hyde(query.text, ("", "")), tools.tokenizer).fit_report(example)
+    if item is None:
         return ""
     request = ChatRequest(
-        messages=prompt.render_hyde(query.text, shown.item),
+        messages=prompt.render_hyde(query.text, item.titled_text),
         role=Role.KEYWORDS,
         max_output_tokens=prompt.HYDE_MAX_OUTPUT_TOKENS,
         lifetime=ReplyLifetime.REVISION,
@@ -81,67 +123,175 @@ async def _imagine(query: Query, example: ClusterReport, tools: Tools, model: Mo
     return strip_thinking(reply).strip()
 
 
-async def _read_folds(query: Query, near: Near, tools: Tools, model: Model) -> tuple[list[Partial | None], int]:
-    """Return a partial answer from each fold of the reports, one call each, all at once, and how many did not fit."""
-    room = room_of(query, prompt.render_primer(query.text, ()), tools.tokenizer)
-    reports = [shown for _, report in near if (shown := room.report(report))]
-    folds = [first_that_fit(reports[place::N_FOLDS], room.n_tokens) for place in range(min(N_FOLDS, len(reports)))]
-    requests = [request_for(prompt.render_primer(query.text, [each.item for each in fold]), query) for fold in folds]
-    replies = await model.ask(requests) if requests else []
-    read = [partial_of(reply, fold) for reply, fold in zip(replies, folds, strict=True)]
-    return read, len(near) - sum(map(len, folds))
+async def _answer_from_folds(
+    query: Query, near: NearReports, tools: Tools, model: Model
+) -> tuple[list[PartialAnswer | None], int]:
+    """Return a partial answer for each fold of the reports (the primer), and how many reports did not fit a call.
+
+    All folds are asked at the same time. None stands for a reply that cannot be read.
+    """
+    space = prompt_space(query, prompt.render_primer(query.text, ()), tools.tokenizer)
+    items = [item for _, report in near if (item := space.fit_report(report))]
+    folds = [first_that_fit(items[first::N_FOLDS], space.n_tokens) for first in range(min(N_FOLDS, len(items)))]
+    prompts = [prompt.render_primer(query.text, [item.titled_text for item in fold]) for fold in folds]
+    replies = await model.ask([_request(messages, query) for messages in prompts]) if folds else []
+    answers = [_partial_answer(reply, fold) for reply, fold in zip(replies, folds, strict=True)]
+    return answers, len(near) - sum(map(len, folds))
 
 
 async def _follow_up(
-    partials: list[Partial | None], query: Query, view: ReadView, tools: Tools, model: Model
-) -> tuple[list[Searched], list[Partial | None]]:
-    """Return what was searched for the questions followed up, and all partial answers with those to them."""
-    searched: list[Searched] = []
-    asked = {query.text.casefold()}
+    answers: list[PartialAnswer | None], query: Query, view: ReadView, tools: Tools, model: Model
+) -> tuple[list[LocalResult], list[PartialAnswer | None]]:
+    """Follow the open questions for `N_ROUNDS` rounds; return the local searches, and all partial answers."""
+    searches: list[LocalResult] = []
+    followed = {query.text.casefold()}
     for _ in range(N_ROUNDS):
-        questions = open_questions(partials, asked)[: query.drift_follow_ups]
+        questions = _open_questions(answers, followed)[: query.drift_follow_ups]
         if not questions:
             break
-        asked.update(question.casefold() for question in questions)
-        found = await search_for(questions, query, view, tools)
-        partials = partials + await follow(found, query, view, tools, model)
-        searched += found
-    return searched, partials
+        followed.update(question.casefold() for question in questions)
+        results = await _search_locally(questions, query, view, tools)
+        answers = answers + await _answer_questions(results, query, view, tools, model)
+        searches += results
+    return searches, answers
 
 
-async def _without_model(near: Near, notes: tuple[str, ...], *, query: Query, view: ReadView, tools: Tools) -> Evidence:
-    """Return the reports nearest to the question, and the passages around it and around what they are about."""
+def _open_questions(answers: Sequence[PartialAnswer | None], followed: Set[str]) -> list[str]:
+    """Return the questions not followed yet, those of the best partial answers first."""
+    ranked = sorted(
+        (-answer.score, position, question)
+        for answer in answers
+        if answer
+        for position, question in enumerate(answer.follow_ups)
+    )
+    question_by_folded: dict[str, str] = {}
+    for _, _, question in ranked:
+        if question.casefold() not in followed:
+            question_by_folded.setdefault(question.casefold(), question)
+    return list(question_by_folded.values())
+
+
+async def _search_locally(questions: Sequence[str], query: Query, view: ReadView, tools: Tools) -> list[LocalResult]:
+    """Return the result of a local search for each question; all are embedded in one call."""
+    vectors = await embed(questions, tools.embedder)
+    nearest = await tools.vectors.nearest(
+        view,
+        VectorSpace.ENTITY,
+        np.stack([vectors[question] for question in questions]),
+        k=min(query.top_k, MAX_ENTITIES),
+        min_score=query.min_similarity,
+    )
+    results = []
+    for question, entities in zip(questions, nearest, strict=True):
+        area = await read_neighbourhood(entities, view)
+        reports = await reports_of([entity.id for entity in entities], query.community_level, view)
+        results.append(
+            LocalResult(
+                seed=Seed(text=question, kind="vector", matches=entities),
+                chunks=await rank_passages(area, vectors[question], view, tools),
+                reports=tuple(report.cluster for report, _ in reports),
+            )
+        )
+    return results
+
+
+async def _answer_questions(
+    results: Sequence[LocalResult], query: Query, view: ReadView, tools: Tools, model: Model
+) -> list[PartialAnswer | None]:
+    """Return a partial answer for each local search, all asked at the same time; None for an unreadable reply."""
+    materials = [await _select_material(result, query, view, tools) for result in results]
+    requests = [
+        _request(prompt.render_follow_up(result.seed.text, query.text, [item.titled_text for item in material]), query)
+        for result, material in zip(results, materials, strict=True)
+        if material
+    ]
+    replies = iter(await model.ask(requests) if requests else [])
+    return [
+        _partial_answer(next(replies), material) if material else PartialAnswer(is_asked=False)
+        for material in materials
+    ]
+
+
+async def _select_material(result: LocalResult, query: Query, view: ReadView, tools: Tools) -> list[PromptItem]:
+    """Return the passages and reports for one call: reports get a tenth of it, passages the rest."""
+    empty_prompt = prompt.render_follow_up(result.seed.text, query.text, ())
+    space = prompt_space(query, empty_prompt, tools.tokenizer)
+    candidates = [item for report in await view.cluster_reports(result.reports) if (item := space.fit_report(report))]
+    reports = first_that_fit(candidates, int((1 - PASSAGE_SHARE) * space.n_tokens))
+    n_free = space.n_tokens - sum(item.n_tokens for item in reports)
+    chunks = await view.chunks([hit.id for hit in result.chunks[:MAX_PASSAGES_READ]])
+    return first_that_fit([space.measure_chunk(chunk) for chunk in chunks], n_free) + reports
+
+
+def _request(messages: tuple[Message, ...], query: Query) -> ChatRequest:
+    return ChatRequest(
+        messages=messages,
+        role=Role.ANSWER,
+        max_output_tokens=prompt.MAX_OUTPUT_TOKENS,
+        schema=prompt.SCHEMA,
+        lifetime=ReplyLifetime.REVISION,
+        subject=query.text,
+    )
+
+
+def _partial_answer(reply: str, material: Sequence[PromptItem]) -> PartialAnswer | None:
+    """Return the partial answer of a reply; if it names no sources, all of its material counts as sources."""
+    parsed = read_partial_answer(reply, len(material))
+    if parsed is None:
+        return None
+    statement = parsed.statement
+    if statement is None:
+        return PartialAnswer(follow_ups=parsed.follow_ups)
+    sources = [material[number - 1] for number in statement.numbers] or material
+    point = KeyPoint(
+        text=statement.text,
+        score=statement.score,
+        reports=tuple(item.id for item in sources if item.is_report),
+        chunks=tuple(item.id for item in sources if not item.is_report),
+    )
+    return PartialAnswer(point=point, score=point.score, follow_ups=parsed.follow_ups)
+
+
+async def _search_without_model(
+    near: NearReports, notes: tuple[str, ...], *, query: Query, view: ReadView, tools: Tools
+) -> Evidence:
+    """Return the reports nearest to the question, and the passages of local searches for it and for their titles."""
     titles = [report.title for _, report in near[: query.drift_follow_ups] if report.title.strip()]
-    found = await search_for(list(dict.fromkeys((query.text, *titles))), query, view, tools)
+    searches = await _search_locally(list(dict.fromkeys((query.text, *titles))), query, view, tools)
     return Evidence(
-        chunks=_passages(found, query),
-        reports=near_hits(scored for scored, _ in near),
-        seeds=(_seed(query.text, near), *(each.seed for each in found)),
+        chunks=_merge_passages(searches, query),
+        reports=hits_by_cosine(scored for scored, _ in near),
+        seeds=(_seed(query.text, near), *(result.seed for result in searches)),
         notes=notes,
     )
 
 
-def _passages(found: Sequence[Searched], query: Query) -> tuple[Hit, ...]:
-    return by_place(round_robin([each.chunks for each in found], lambda hit: hit.id)[: query.chunk_top_k])
+def _merge_passages(searches: Sequence[LocalResult], query: Query) -> tuple[Hit, ...]:
+    """Return the passages of all searches, merged in turns, with 1 / rank as the score."""
+    merged = round_robin([result.chunks for result in searches], lambda hit: hit.id)[: query.chunk_top_k]
+    return tuple(replace(hit, score=round(1 / rank, 6)) for rank, hit in enumerate(merged, 1))
 
 
-def _seed(text: str, near: Near) -> Seed:
+def _seed(text: str, near: NearReports) -> Seed:
     return Seed(text=text, kind="vector", matches=tuple(scored for scored, _ in near))
 
 
-def _notes(imagined: str, n_unread: int, partials: Sequence[Partial | None], n_followed: int) -> Iterator[str]:
+def _notes(imagined: str, n_unread: int, answers: Sequence[PartialAnswer | None], n_followed: int) -> Iterator[str]:
     if not imagined:
         yield "no report was imagined: the question itself was searched for"
     if n_unread:
-        yield f"reports that were not read, for they do not fit the budget: {n_unread:,}"
-    yield from troubles(partials)
-    yield f"questions that were followed up: {n_followed:,}"
+        yield f"reports that did not fit the budget and were not read: {n_unread:,}"
+    if n_unreadable := answers.count(None):
+        yield f"{format_count(n_unreadable, 'partial answer')} missing or unreadable"
+    if n_not_asked := sum(not answer.is_asked for answer in answers if answer):
+        yield f"{format_count(n_not_asked, 'question')} without any material that fits the budget"
+    yield f"questions followed up: {n_followed:,}"
 
 
 STRATEGY = Strategy(
     name="drift",
     retrieve=retrieve,
-    summary="partial answers from reports near to an imagined answer, and to the questions these lead to",
+    summary="partial answers from the reports nearest to an imagined answer, and to their follow-up questions",
     after="Microsoft GraphRAG (DRIFT search)",
     when="the question is broad and its answer lies in details; takes several rounds of calls",
     needs=("communities", "reports", "entity vectors", "relations"),

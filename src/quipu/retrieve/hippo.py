@@ -1,12 +1,22 @@
-"""hippo: facts near the question, those that are of use to it, and a walk from what these name to passages.
+"""hippo: facts near the question, filtered for relevance, and PageRank from their entities to passages.
 
-Source: B. J. Gutiérrez et al., "From RAG to Memory" (HippoRAG 2, 2025), sections 3.2 to 3.4. A relation with all that
-is said of it stands for the triples between its ends. Of the nearest five a model says which are of use; without one
-the first five of the nearest 40 that tell of something the question names are. The paper scales the scores of facts by
-those of all facts, here by those of the nearest 40. Every passage is a node: it is linked to the entities that stand in
-it, and the walk starts again at it too, if rarely, so that a question without facts still finds passages. Synonyms are
-walked over where they are kept. Not copied: weights of synonyms in the place of those of facts, facts told by their
-spelling.
+Source: B. J. Gutiérrez et al., "From RAG to Memory: Non-Parametric Continual Learning for Large Language Models"
+(HippoRAG 2, 2025), sections 3.2 to 3.4.
+
+1. Query to triple: the facts nearest to the question are found by vector.
+2. Recognition memory: a language model keeps the relevant ones of the nearest five.
+3. Phrase nodes: each end of a fact gets the mean score of its facts, divided by the number of passages that mention it.
+   The best five are seeds. Passage nodes: every passage is a seed too, in proportion to its similarity, times 0.05.
+4. Personalised PageRank over entities and passages ranks the passages. Edges are facts, mentions, and synonyms.
+
+Differences from the paper:
+- A fact is a relation with all of its descriptions; in the paper it is one triple.
+- Without a language model the recognition memory keeps the nearest facts about what the question names, five at most;
+  the paper then keeps the nearest five facts as they are, and most of these are about something else.
+- The scores of facts are scaled between the first and the last of the nearest 40, in the paper of all facts.
+- Synonyms are used if the derivation `synonyms` exists. A synonym edge is added to the facts of a pair; in the authors'
+  code it replaces them.
+- A fact that the model selects is identified by its number; in the authors' code by similar spelling.
 """
 
 from collections import defaultdict
@@ -15,6 +25,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from quipu.algo.ranking import min_max_scaled
+from quipu.model.chat import ChatRequest, ReplyLifetime, Role
 from quipu.model.derivation import SYNONYMS
 from quipu.model.evidence import Evidence, Hit, Scored, Seed
 from quipu.model.ids import relation_ends
@@ -22,87 +33,128 @@ from quipu.model.query import Query
 from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import ReadView, VectorSpace
 from quipu.ports.topology import Topology
-from quipu.retrieve.steps.prior import passage_prior
-from quipu.retrieve.steps.recognition import recognise
-from quipu.retrieve.steps.search import Vector, embed, nearest_passages
-from quipu.retrieve.steps.tracing import Trail, ways_to
-from quipu.retrieve.steps.walk import Naming, Weights, ranked, top_chunks, walk_over, without_synonyms
-from quipu.retrieve.strategy import Strategy, Tools
+from quipu.prompts import question as prompt
+from quipu.retrieve.steps.graph_walk import (
+    MentionWeight,
+    WalkWeights,
+    build_walk_graph,
+    missing_synonyms_note,
+    walk_to_passages,
+)
+from quipu.retrieve.steps.keywords import link_names
+from quipu.retrieve.steps.model_replies import read_numbers
+from quipu.retrieve.steps.vector_search import Vector, embed, find_nearest_passages, score_all_passages
+from quipu.retrieve.strategy import Model, Strategy, Tools
 
-N_NEAR = 40  # facts that are searched for; a score is told between the first and the last of them
+N_NEAREST = 40  # facts that are searched for and scaled
+N_FACTS = 5  # facts that the recognition memory sees, or keeps without a model
 N_PHRASES = 5
-LEAST_FACT = 0.01  # of the score of a fact that is kept: the farthest would count for nothing
+MIN_FACT_SCORE = 0.01  # the farthest fact would otherwise score 0
 PASSAGE_WEIGHT = 0.05
 DAMPING = 0.5
-WEIGHTS = Weights(facts=1.0, naming=Naming.ONE, synonyms=1.0)
+WEIGHTS = WalkWeights(facts=1.0, mentions=MentionWeight.ONE, synonyms=1.0)
+
+FilteredFacts = tuple[list[Scored], tuple[str, ...]]  # relevant facts, and notes for the trace
 
 
 async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
-    """Return the `chunk_top_k` passages a walk from the facts' phrases is at most often, with these and the facts."""
+    """Return the `chunk_top_k` passages with the highest PageRank, the relevant facts, and their best ends."""
     vector = (await embed([query.text], tools.embedder))[query.text]
-    (near,) = await tools.vectors.nearest(view, VectorSpace.RELATION, vector[np.newaxis, :], k=N_NEAR)
-    facts, notes = await recognise(_facts(near, query.min_similarity), query, view, tools.model)
+    (nearest,) = await tools.vectors.nearest(view, VectorSpace.RELATION, vector[np.newaxis, :], k=N_NEAREST)
+    facts, notes = await filter_facts(_scale_facts(nearest, query.min_similarity), query, view, tools.model)
     if not facts:
-        return await _dense(query, vector, (*notes, "no fact is of use: the nearest passages stand in"), view, tools)
+        chunks, seed = await find_nearest_passages(query, vector, view, tools)
+        note = "no fact is relevant: the passages nearest to the question are used instead"
+        return Evidence(chunks=chunks, seeds=(seed,), notes=(*notes, note))
     topology = await tools.topology.open(view)
-    phrases = await _phrases(facts, topology, view)
+    phrases = await _weigh_phrases(facts, topology, view)
     return Evidence(
-        chunks=await _walked(phrases, vector, query=query, topology=topology, view=view, tools=tools),
+        chunks=await _rank_passages(phrases, vector, query=query, topology=topology, view=view, tools=tools),
         entities=tuple(Hit(id=k, score=w, reason="an end of a fact, by its rarity") for k, w in phrases.items()),
         relations=tuple(Hit(id=f.id, score=f.score, reason=f"a fact near the question, {f.score:.3f}") for f in facts),
         seeds=(Seed(text=query.text, kind="vector", matches=tuple(facts)),),
-        notes=(*notes, *await without_synonyms(view)),
+        notes=(*notes, *await missing_synonyms_note(view)),
     )
 
 
-def _facts(near: Sequence[Scored], least: float) -> list[Scored]:
-    """Return the nearest facts of a cosine of at least `least`, scored from 0, the farthest of all near, to 1."""
-    scores = min_max_scaled(np.array([each.score for each in near])).round(6).clip(LEAST_FACT).tolist()
-    return [Scored(id=n.id, score=score) for n, score in zip(near, scores, strict=True) if n.score >= least]
+def _scale_facts(nearest: Sequence[Scored], min_cosine: float) -> list[Scored]:
+    """Return the facts with a cosine of at least `min_cosine`, scored from 0 (the farthest of all) to 1."""
+    scores = min_max_scaled(np.array([fact.score for fact in nearest])).round(6).clip(MIN_FACT_SCORE).tolist()
+    return [
+        Scored(id=fact.id, score=score) for fact, score in zip(nearest, scores, strict=True) if fact.score >= min_cosine
+    ]
 
 
-async def _phrases(facts: Sequence[Scored], topology: Topology, view: ReadView) -> dict[str, float]:
-    """Return the weights of the best ends of facts, best first: the mean of fact score / passages that name the end."""
+async def filter_facts(facts: Sequence[Scored], query: Query, view: ReadView, model: Model | None) -> FilteredFacts:
+    """Return the relevant facts, at most `N_FACTS`, in their order, and notes for the trace (recognition memory)."""
+    if not facts:
+        return [], ()
+    if model is None:
+        return await _filter_by_names(facts, query, view, "no language model")
+    candidates = facts[:N_FACTS]
+    relations = await view.relations([fact.id for fact in candidates])
+    lines = [(f"{r.source_name} – {r.target_name}", r.description or ", ".join(r.keywords)) for r in relations]
+    request = ChatRequest(
+        messages=prompt.render_facts(query.text, lines),
+        role=Role.KEYWORDS,
+        max_output_tokens=prompt.MAX_OUTPUT_TOKENS,
+        schema=prompt.FACTS_SCHEMA,
+        lifetime=ReplyLifetime.REVISION,
+        subject=query.text,
+    )
+    (reply,) = await model.ask([request])
+    numbers = read_numbers(reply, "relevant", len(lines))
+    if numbers is None:
+        return await _filter_by_names(facts, query, view, "the model did not say which facts are relevant")
+    relevant = {relations[number - 1].id for number in numbers}
+    note = f"the model kept {len(relevant)} of {len(candidates)} facts"
+    return [fact for fact in candidates if fact.id in relevant], (note,)
+
+
+async def _filter_by_names(facts: Sequence[Scored], query: Query, view: ReadView, why: str) -> FilteredFacts:
+    """Return the nearest facts about what the question names; if there are none, the nearest facts."""
+    named = {key for name in await link_names(query.text, view) for key in name.keys}
+    relevant = [fact for fact in facts if named.intersection(relation_ends(fact.id))][:N_FACTS]
+    if relevant:
+        return relevant, (f"{why}: the nearest facts about what the question names are used",)
+    note = f"{why}, and no near fact is about what the question names: the nearest facts are used"
+    return list(facts[:N_FACTS]), (note,)
+
+
+async def _weigh_phrases(facts: Sequence[Scored], topology: Topology, view: ReadView) -> dict[str, float]:
+    """Return the best ends of the facts with their weights, best first: mean fact score / passages that mention it."""
     scores: defaultdict[str, list[float]] = defaultdict(list)
     for fact in facts:
         for key in relation_ends(fact.id):
             scores[key].append(fact.score)
-    n_chunks = await _n_chunks(sorted(scores), topology, view)
-    weights = {key: sum(scores[key]) / len(scores[key]) / max(n_chunks.get(key, 1), 1) for key in scores}
+    n_passages = await _count_passages(sorted(scores), topology, view)
+    weights = {key: sum(scores[key]) / len(scores[key]) / max(n_passages.get(key, 1), 1) for key in scores}
     best = sorted(weights, key=lambda key: (-round(weights[key], 9), key))[:N_PHRASES]
     return {key: weights[key] for key in best}
 
 
-async def _n_chunks(keys: Sequence[str], topology: Topology, view: ReadView) -> dict[str, int]:
+async def _count_passages(keys: Sequence[str], topology: Topology, view: ReadView) -> dict[str, int]:
     numbers = await view.numbers(NodeKind.ENTITY, keys)
-    of = topology.occurrences().neighbours(np.array(list(numbers.values()), dtype=np.int64)).positions
-    return dict(zip(numbers, np.bincount(of, minlength=len(numbers)).tolist(), strict=True))
+    mentions = topology.occurrences().neighbours(np.array(list(numbers.values()), dtype=np.int64))
+    return dict(zip(numbers, np.bincount(mentions.positions, minlength=len(numbers)).tolist(), strict=True))
 
 
-async def _walked(
+async def _rank_passages(
     phrases: Mapping[str, float], vector: Vector, *, query: Query, topology: Topology, view: ReadView, tools: Tools
 ) -> tuple[Hit, ...]:
-    """Return the chunks a walk is at most often that starts again at phrases and, in proportion, at every passage."""
-    walk = walk_over(topology, WEIGHTS)
-    reset = np.zeros(walk.n_nodes)
+    """Return the passages with the highest PageRank, for a reset vector of phrase and passage nodes."""
+    graph = build_walk_graph(topology, WEIGHTS)
+    reset = np.zeros(graph.n_nodes)
     for key, number in (await view.numbers(NodeKind.ENTITY, list(phrases))).items():
         reset[number] = phrases[key]
-    reset[walk.n_entities :] = PASSAGE_WEIGHT * await passage_prior(vector, topology, view, tools)
-    ranks = await ranked(walk, reset, DAMPING)
-    found = await top_chunks(ranks[walk.n_entities :], query.chunk_top_k, view)
-    ways = await ways_to(found, Trail(walk=walk, reset=reset, ranks=ranks, damping=DAMPING), view)
-    return tuple(Hit(id=s.id, score=s.score, reason=f"the walk is here, {s.score:.4g}, {ways[s.id]}") for s in found)
-
-
-async def _dense(query: Query, vector: Vector, notes: tuple[str, ...], view: ReadView, tools: Tools) -> Evidence:
-    chunks, seed = await nearest_passages(query, vector, view, tools)
-    return Evidence(chunks=chunks, seeds=(seed,), notes=notes)
+    reset[graph.n_entities :] = PASSAGE_WEIGHT * await score_all_passages(vector, topology, view, tools)
+    return await walk_to_passages(graph, reset, DAMPING, k=query.chunk_top_k, view=view)
 
 
 STRATEGY = Strategy(
     name="hippo",
     retrieve=retrieve,
-    summary="facts near the question, and a walk from what they name over entities and passages",
+    summary="facts near the question, and PageRank from their entities over entities and passages",
     after="HippoRAG 2",
     when="the answer takes several steps from passage to passage, and some of them are stated as relations",
     needs=("relation vectors", "chunk vectors", "relations", "topology"),

@@ -1,40 +1,37 @@
-"""hybrid: local and global in turn, entity-led and relation-led evidence side by side."""
+"""hybrid: the evidence of `local` and of `global`, merged in turns.
+
+Source: Z. Guo et al., "LightRAG: Simple and Fast Retrieval-Augmented Generation" (2024), section 3.2, dual-level
+retrieval; query mode "hybrid" of its code.
+
+Low-level keywords lead to entities and their relations, high-level keywords to relations and their ends. The two lists
+of entities are merged in turns, low level first, and so are the two lists of relations. The passages they come from are
+ranked by their similarity to the question.
+
+Differences from the paper: those of `local` and of `global`.
+"""
 
 from quipu.model.evidence import Evidence
 from quipu.model.query import Query
 from quipu.ports.store import ReadView
-from quipu.retrieve.global_ import around_relations
-from quipu.retrieve.local import around_entities
-from quipu.retrieve.steps.found import Found, join
-from quipu.retrieve.steps.keywords import high_level, low_level
-from quipu.retrieve.steps.passages import graph_passages, merged_passages
-from quipu.retrieve.steps.search import Vector, embed
+from quipu.retrieve.steps.dual_level import merge_levels, search_both_levels
+from quipu.retrieve.steps.passages import merge_passages, rank_source_passages
 from quipu.retrieve.strategy import Strategy, Tools
 
 
 async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
-    """Return both sides of the graph and their passages."""
-    nearby, thematic, vector = await both_sides(query, view, tools)
-    found = join(nearby, thematic)
-    rankings = await graph_passages(found, vector, query=query, view=view, tools=tools)
-    return found.with_chunks(merged_passages(query, rankings))
-
-
-async def both_sides(query: Query, view: ReadView, tools: Tools) -> tuple[Found, Found, Vector]:
-    """Return what local and what global find, and the vector of the question; one call of the embedder."""
-    keywords, themes = await low_level(query, view), high_level(query)
-    vectors = await embed([query.text, keywords.text, themes], tools.embedder)
-    nearby = await around_entities(keywords, vectors[keywords.text], query=query, view=view, tools=tools)
-    thematic = await around_relations(themes, vectors[themes], query=query, view=view, tools=tools)
-    return nearby, thematic, vectors[query.text]
+    """Return the entities and relations of both levels, and the passages they come from."""
+    low, high, vector = await search_both_levels(query, view, tools)
+    graph = merge_levels(low, high)
+    rankings = await rank_source_passages(graph.entities, graph.relations, vector, query=query, view=view, tools=tools)
+    return graph.with_chunks(merge_passages(query, rankings))
 
 
 STRATEGY = Strategy(
     name="hybrid",
     retrieve=retrieve,
-    summary="local and global in turn",
+    summary="local and global, merged in turns",
     after="LightRAG (hybrid)",
-    when="the question names things and asks how they hang together",
+    when="the question names things and asks how they are connected",
     needs=("entity vectors", "relation vectors", "chunk vectors", "relations"),
     n_model_calls=1,
     wants_keywords=True,

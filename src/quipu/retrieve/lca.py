@@ -1,25 +1,44 @@
-"""lca: what a question is near to, joined by the paths through the aggregates above, up to where they meet.
+"""lca: the entities nearest to a question, and the aggregates on the tree paths between them.
 
-Source: Y. Zhang et al., LeanRAG: Knowledge-Graph-Based Generation with Semantic Aggregation and Hierarchical Retrieval
-(2025), section 3.3. Ids are walked instead of names. A passage counts for each seed in it, as much as the seed is near
-to the question, and for its share of what is directly in each aggregate on the paths, half as much for each step up;
-each entity by the root of how many passages name it, of 200 at most, so that those that stand everywhere do not decide.
+Source: Y. Zhang et al., "LeanRAG: Knowledge-Graph-Based Generation with Semantic Aggregation and Hierarchical
+Retrieval" (2025), section 3.3.
+
+1. Seeds: the 10 entities nearest to the question; with `from_aggregates` also the 10 nearest aggregates.
+2. Paths: the tree paths between each two seeds, up to their lowest common ancestor (LCA) among the aggregates.
+3. Evidence: the seeds, the relations among them, the reports on the aggregates of the paths, the relations among these
+   aggregates, and passages.
+
+An aggregate on a path scores as much as the nearest seed below it, halved for each step between them. A passage gets
+the score of each seed it mentions, and for each aggregate on the paths a share of its score for each direct member.
+Both are divided by the square root of the number of passages that mention the entity, so that frequent entities do
+not decide.
+
+Differences from the paper:
+- The paths of each pair of seeds are used, as in the authors' code; the paper describes one subtree for all seeds.
+- Passages are ranked by the scores above; in the authors' code by how many seeds they mention, in the paper by all
+  retrieved entities.
+- Relations between aggregates have no threshold τ.
+- Parents are found by id. The authors' code finds them by name, so that an entity that is promoted unchanged to a
+  higher layer loses its ancestors.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from math import sqrt
 
-from quipu.model.cluster import Hierarchy
+import numpy as np
+
+from quipu.algo.lca import Forest
+from quipu.model.cluster import Cluster, Hierarchy
 from quipu.model.evidence import Evidence, Hit, Scored, Seed
 from quipu.model.ids import relation_id
 from quipu.model.query import Query
 from quipu.ports.store import ReadView, VectorSpace
-from quipu.retrieve.steps.ancestry import TreePaths, paths_between
-from quipu.retrieve.steps.communities import nearest_reports_that
+from quipu.retrieve.steps.communities import find_nearest_clusters
 from quipu.retrieve.steps.passages import MAX_CHUNKS_PER_ENTITY
-from quipu.retrieve.steps.search import Vector, embed, near_hits, nearest
+from quipu.retrieve.steps.vector_search import Vector, embed, find_nearest, hits_by_cosine
 from quipu.retrieve.strategy import Strategy, Tools
 from quipu.text.formatting import format_count
 
@@ -28,115 +47,170 @@ DECAY = 0.5  # for each step from a seed up to an aggregate
 _DECIMALS = 6
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreePaths:
+    """The aggregates on the tree paths between seeds, and for each the number of steps from the seeds below it.
+
+    `steps` holds, for each aggregate, the seeds whose paths pass through it. A seed that is an aggregate is on its own
+    path, with 0 steps, even if it is the only seed.
+    """
+
+    clusters: Mapping[str, Cluster]
+    steps: Mapping[str, Mapping[str, int]]
+
+
 async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
-    """Return the entities nearest to the question, what joins them, and the passages that name most of it."""
-    vectors = await embed([query.text], tools.embedder)
+    """Return the seeds, the aggregates that connect them, their relations, and the best passages."""
+    vector = (await embed([query.text], tools.embedder))[query.text]
     k = min(query.top_k, MAX_SEEDS)
-    near = await nearest(VectorSpace.ENTITY, vectors[query.text], query=query, k=k, view=view, tools=tools)
-    groups = await _nearest_aggregates(vectors[query.text], k, query, view, tools) if query.from_aggregates else []
-    paths = await paths_between([seed.id for seed in (*near, *groups)], view)
-    scores = {seed.id: seed.score for seed in (*near, *groups)}
-    weights = {name: _weight(steps, scores) for name, steps in paths.steps.items()}
-    shown = {report.cluster for report in await view.cluster_reports(sorted(weights))}
+    entities = await find_nearest(VectorSpace.ENTITY, vector, query=query, k=k, view=view, tools=tools)
+    aggregates = await _find_aggregates(vector, k, query, view, tools) if query.from_aggregates else []
+    score_by_seed = {seed.id: seed.score for seed in (*entities, *aggregates)}
+    paths = await find_tree_paths(list(score_by_seed), view)
+    scores = {cluster: _aggregate_score(steps, score_by_seed) for cluster, steps in paths.steps.items()}
+    available = {report.cluster for report in await view.cluster_reports(sorted(scores))}
+    reports = _rank_reports(paths, scores, {seed.id for seed in aggregates})
     return Evidence(
-        chunks=await _passages(near, paths, weights, query.chunk_top_k, view),
-        entities=near_hits(near),
-        relations=tuple(await _relations(near, weights, view)),
-        reports=tuple(hit for hit in _reports(paths, weights, groups) if hit.id in shown),
-        seeds=tuple(Seed(text=query.text, kind="vector", matches=tuple(found)) for found in (near, groups) if found),
-        notes=tuple(_notes(near, paths, len(weights) - len(shown))),
+        chunks=await _rank_passages(entities, paths, scores, query.chunk_top_k, view),
+        entities=hits_by_cosine(entities),
+        relations=await _rank_relations(entities, scores, view),
+        reports=tuple(hit for hit in reports if hit.id in available),
+        seeds=tuple(
+            Seed(text=query.text, kind="vector", matches=tuple(seeds)) for seeds in (entities, aggregates) if seeds
+        ),
+        notes=tuple(_notes(entities, paths, n_unavailable=len(scores) - len(available))),
     )
 
 
-async def _nearest_aggregates(vector: Vector, k: int, query: Query, view: ReadView, tools: Tools) -> list[Scored]:
-    """Return the k aggregates nearest to the question; reports on communities are passed over."""
+async def _find_aggregates(vector: Vector, k: int, query: Query, view: ReadView, tools: Tools) -> list[Scored]:
+    """Return the k aggregates nearest to the question."""
 
     async def are_aggregates(ids: Sequence[str]) -> set[str]:
-        return {each.id for each in await view.clusters(Hierarchy.AGGREGATES, ids, with_members=False)}
+        return {cluster.id for cluster in await view.clusters(Hierarchy.AGGREGATES, ids, with_members=False)}
 
-    near = await nearest_reports_that(are_aggregates, vector, k, view, tools)
-    return [each for each in near if each.score >= query.min_similarity]
-
-
-def _weight(steps: Mapping[str, int], scores: Mapping[str, float]) -> float:
-    """Return what an aggregate on the paths is worth: that of the seed below it for which it is worth most."""
-    return round(max(scores[start] * DECAY**n for start, n in steps.items()), _DECIMALS)
+    nearest = await find_nearest_clusters(are_aggregates, vector, k, view, tools)
+    return [scored for scored in nearest if scored.score >= query.min_similarity]
 
 
-async def _passages(
-    seeds: Sequence[Scored], paths: TreePaths, weights: Mapping[str, float], k: int, view: ReadView
+async def find_tree_paths(seeds: Sequence[str], view: ReadView) -> TreePaths:
+    """Return the tree paths between each two seeds, which are entities or aggregates, through their LCA.
+
+    Entities added after the hierarchy was built are on no path.
+    """
+    parent_by_id, clusters = await _read_ancestors(seeds, view)
+    in_tree = [seed for seed in seeds if seed in parent_by_id or seed in clusters]
+    nodes = list(dict.fromkeys([*in_tree, *sorted(clusters)]))
+    number_by_node = {node: number for number, node in enumerate(nodes)}
+    parents = [number_by_node.get(parent_by_id.get(node, ""), -1) for node in nodes]
+    numbers = [number_by_node[seed] for seed in dict.fromkeys(seeds) if seed in number_by_node]
+    pairs = np.array(list(combinations(numbers, 2)), dtype=np.int64).reshape(-1, 2)
+    ancestors = Forest(np.array(parents, dtype=np.int64)).lca(pairs[:, 0], pairs[:, 1])
+    steps: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    for (first, second), ancestor in zip(pairs.tolist(), ancestors.tolist(), strict=True):
+        for seed in (first, second) if ancestor >= 0 else ():
+            for n_steps, number in enumerate(_path_up(seed, ancestor, parents)):
+                if nodes[number] in clusters:
+                    steps[nodes[number]][nodes[seed]] = n_steps
+    for number in numbers:
+        if nodes[number] in clusters:
+            steps[nodes[number]][nodes[number]] = 0
+    return TreePaths(clusters={node: clusters[node] for node in steps}, steps=steps)
+
+
+async def _read_ancestors(seeds: Sequence[str], view: ReadView) -> tuple[dict[str, str], dict[str, Cluster]]:
+    """Return the parent of each seed and of each of its ancestors, and these aggregates by id; one read per layer."""
+    parent_by_id = await view.clusters_of(Hierarchy.AGGREGATES, seeds)
+    cluster_by_id: dict[str, Cluster] = {}
+    ids = set(parent_by_id.values()) | {seed for seed in seeds if seed not in parent_by_id}
+    while ids:
+        clusters = await view.clusters(Hierarchy.AGGREGATES, sorted(ids))
+        cluster_by_id |= {cluster.id: cluster for cluster in clusters}
+        parent_by_id |= {cluster.id: cluster.parent for cluster in clusters if cluster.parent}
+        ids = {cluster.parent for cluster in clusters if cluster.parent} - cluster_by_id.keys()
+    return parent_by_id, cluster_by_id
+
+
+def _path_up(start: int, ancestor: int, parents: Sequence[int]) -> Iterator[int]:
+    """Yield the nodes from `start` up to `ancestor`, both included."""
+    while start != ancestor:
+        yield start
+        start = parents[start]
+    yield ancestor
+
+
+def _aggregate_score(steps: Mapping[str, int], score_by_seed: Mapping[str, float]) -> float:
+    """Return the score of an aggregate: the highest score of a seed below it, after decay for each step."""
+    return round(max(score_by_seed[seed] * DECAY**n for seed, n in steps.items()), _DECIMALS)
+
+
+async def _rank_passages(
+    entities: Sequence[Scored], paths: TreePaths, scores: Mapping[str, float], k: int, view: ReadView
 ) -> tuple[Hit, ...]:
-    """Return the k chunks that name most of the seeds and of what is in the aggregates on the paths."""
-    keys = {seed.id for seed in seeds}
-    members = {name: [m for m in each.members if m not in keys] for name, each in paths.clusters.items()}
-    wanted = sorted(keys.union(*members.values()))
-    named = await view.chunks_of_entities(wanted, MAX_CHUNKS_PER_ENTITY)
-    scores, naming = defaultdict[str, float](float), defaultdict[str, list[str]](list)
-    for seed in seeds:
-        for chunk in named.get(seed.id, ()):
-            scores[chunk] += seed.score / sqrt(len(named[seed.id]))
-            naming[chunk].append(seed.id)
-    for name, inside in sorted(members.items()):
-        for key in inside:
-            for chunk in named.get(key, ()):
-                scores[chunk] += weights[name] / len(inside) / sqrt(len(named[key]))
-    ranked = sorted((-round(score, _DECIMALS), chunk) for chunk, score in scores.items())[:k]
-    return tuple(Hit(id=chunk, score=-score, reason=_why(naming.get(chunk, ()))) for score, chunk in ranked)
+    """Return the k passages with the highest scores for the seeds, and for the members of aggregates, they mention."""
+    keys = {entity.id for entity in entities}
+    members = {id_: [key for key in cluster.members if key not in keys] for id_, cluster in paths.clusters.items()}
+    chunks_by_key = await view.chunks_of_entities(sorted(keys.union(*members.values())), MAX_CHUNKS_PER_ENTITY)
+    score_by_chunk, mentioned = defaultdict[str, float](float), defaultdict[str, list[str]](list)
+    for entity in entities:
+        for chunk in chunks_by_key.get(entity.id, ()):
+            score_by_chunk[chunk] += entity.score / sqrt(len(chunks_by_key[entity.id]))
+            mentioned[chunk].append(entity.id)
+    for cluster, member_keys in sorted(members.items()):
+        for key in member_keys:
+            for chunk in chunks_by_key.get(key, ()):
+                score_by_chunk[chunk] += scores[cluster] / len(member_keys) / sqrt(len(chunks_by_key[key]))
+    ranked = sorted((-round(score, _DECIMALS), chunk) for chunk, score in score_by_chunk.items())[:k]
+    return tuple(Hit(id=chunk, score=-negative, reason=_mentions(mentioned[chunk])) for negative, chunk in ranked)
 
 
-def _why(names: Sequence[str]) -> str:
-    return f"names {', '.join(names)}" if names else "names what is in an aggregate on the paths"
+def _mentions(entities: Sequence[str]) -> str:
+    return f"mentions {', '.join(entities)}" if entities else "mentions a member of an aggregate on the paths"
 
 
-async def _relations(seeds: Sequence[Scored], weights: Mapping[str, float], view: ReadView) -> list[Hit]:
-    """Return the relations among the seeds, then those among the aggregates, by what their ends are worth together."""
-    pairs = combinations([seed.id for seed in seeds], 2)
-    among_seeds = await view.relations(sorted(relation_id(first, second) for first, second in pairs))
-    among_aggregates = await view.cluster_relations(sorted(weights))
-    worth = {**weights, **{seed.id: seed.score for seed in seeds}}
-    found = [(r.id, r.source, r.target, "between two of the entities") for r in among_seeds]
-    found += [
-        (
-            relation_id(r.source, r.target),
-            r.source,
-            r.target,
-            f"{format_count(r.n_relations, 'relation')} between two aggregates on the paths",
-        )
-        for r in among_aggregates
-    ]
-    hits = [Hit(id=i, score=round(worth[a] + worth[b], _DECIMALS), reason=reason) for i, a, b, reason in found]
-    return sorted(hits, key=lambda hit: (-hit.score, hit.id))
+async def _rank_relations(entities: Sequence[Scored], scores: Mapping[str, float], view: ReadView) -> tuple[Hit, ...]:
+    """Return the relations among the seeds and those among the aggregates, by the sum of the scores of their ends."""
+    pairs = combinations([entity.id for entity in entities], 2)
+    among_entities = await view.relations(sorted(relation_id(first, second) for first, second in pairs))
+    among_aggregates = await view.cluster_relations(sorted(scores))
+    score_by_end = {**scores, **{entity.id: entity.score for entity in entities}}
+
+    def hit(relation: str, source: str, target: str, reason: str) -> Hit:
+        score = round(score_by_end[source] + score_by_end[target], _DECIMALS)
+        return Hit(id=relation, score=score, reason=reason)
+
+    hits = [hit(r.id, r.source, r.target, "between two of the entities") for r in among_entities]
+    for r in among_aggregates:
+        reason = f"{format_count(r.n_relations, 'relation')} between two aggregates on the paths"
+        hits.append(hit(relation_id(r.source, r.target), r.source, r.target, reason))
+    return tuple(sorted(hits, key=lambda found: (-found.score, found.id)))
 
 
-def _reports(paths: TreePaths, weights: Mapping[str, float], groups: Sequence[Scored]) -> tuple[Hit, ...]:
-    """Return the aggregates on the paths and those searched for, those worth most first."""
-    near = {seed.id for seed in groups}
+def _rank_reports(paths: TreePaths, scores: Mapping[str, float], seed_ids: set[str]) -> list[Hit]:
+    """Return the aggregates on the paths, highest score first; `seed_ids` are those found by vector."""
+    hits = []
+    for cluster in sorted(scores, key=lambda cluster: (-scores[cluster], cluster)):
+        if cluster in seed_ids:
+            reason = f"cosine {scores[cluster]:.3f} to the question"
+        else:
+            reason = f"connects {len(paths.steps[cluster])} of the seeds; layer {paths.clusters[cluster].level}"
+        hits.append(Hit(id=cluster, score=scores[cluster], reason=reason))
+    return hits
 
-    def reason(name: str) -> str:
-        if name in near:
-            return f"cosine {weights[name]:.3f} to the question"
-        return f"joins {len(paths.steps[name])} of the seeds; layer {paths.clusters[name].level}"
 
-    ordered = sorted(weights, key=lambda name: (-weights[name], name))
-    return tuple(Hit(id=name, score=weights[name], reason=reason(name)) for name in ordered)
-
-
-def _notes(seeds: Sequence[Scored], paths: TreePaths, n_hidden: int) -> list[str]:
-    notes = [] if seeds else ["no entity is near to the question"]
-    if len(seeds) > 1 and not paths.clusters:
-        notes.append("no aggregate joins what was found")
-    return (
-        [*notes, f"{format_count(n_hidden, 'aggregate')} on the paths without a report that may be shown"]
-        if n_hidden
-        else notes
-    )
+def _notes(entities: Sequence[Scored], paths: TreePaths, *, n_unavailable: int) -> Iterator[str]:
+    if not entities:
+        yield "no entity is near to the question"
+    if len(entities) > 1 and not paths.clusters:
+        yield "no aggregate connects the entities"
+    if n_unavailable:
+        yield f"{format_count(n_unavailable, 'aggregate')} on the paths without an available report"
 
 
 STRATEGY = Strategy(
     name="lca",
     retrieve=retrieve,
-    summary="entities nearest to the question, and the aggregates that join them, up to where their paths meet",
+    summary="entities nearest to the question, and the aggregates that connect them, up to their common ancestor",
     after="LeanRAG",
-    when="the question joins things that are alike, or asks what they have in common",
+    when="the question connects similar things, or asks what they have in common",
     needs=("entity vectors", "relations", "hierarchy"),
 )

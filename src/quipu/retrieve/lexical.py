@@ -1,4 +1,12 @@
-"""lexical: the passages that share the question's rarest words, by BM25."""
+"""lexical: the passages that share the most and the rarest words with the question (Okapi BM25).
+
+Source: S. Robertson and H. Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), section 3.
+
+Every word of the question that occurs in a passage adds to the passage's score: more if the word is rare in the index,
+more if it is frequent in the passage, less if the passage is long. The store's full-text index computes the scores.
+
+Differences from the paper: none in the ranking function. Words are normalised by Quipu's own analyzer.
+"""
 
 from quipu.model.evidence import Evidence, Hit, Seed
 from quipu.model.query import Query
@@ -7,13 +15,13 @@ from quipu.retrieve.strategy import Strategy, Tools
 
 
 async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
-    """Return the `chunk_top_k` chunks that match the words of the question best (Robertson and Zaragoza 2009)."""
-    found = await view.full_text(query.text, query.chunk_top_k)
+    """Return the `chunk_top_k` chunks with the highest BM25 scores for the words of the question."""
+    matches = await view.full_text(query.text, query.chunk_top_k)
     chunks = tuple(
-        Hit(id=scored.id, score=scored.score, reason=f"BM25 {scored.score:.2f} for the question's words")
-        for scored in found
+        Hit(id=match.id, score=match.score, reason=f"BM25 {match.score:.2f} for the question's words")
+        for match in matches
     )
-    return Evidence(chunks=chunks, seeds=(Seed(text=query.text, kind="full text", matches=tuple(found)),))
+    return Evidence(chunks=chunks, seeds=(Seed(text=query.text, kind="full text", matches=tuple(matches)),))
 
 
 STRATEGY = Strategy(

@@ -1,118 +1,289 @@
-"""linear: from the entities a question names by sentences near it to others, and a walk over entities and passages.
+"""linear: from the entities a question names, through sentences near it, to other entities; then PageRank.
 
-Source: L. Zhuang et al., "LinearRAG" (2025), sections 3 and 4: a graph of entities, sentences and passages made without
-a language model, semantic bridging, then PageRank. Not copied, where the authors' code departs from the paper: activity
-adds up, so that a seed outgrows itself by its own sentence; a sentence used by one entity is denied to the next one of
-the same step; names are counted as substrings; passages of different documents follow each other.
+Source: L. Zhuang et al., "LinearRAG: Linear Graph Retrieval Augmented Generation on Large-scale Corpora" (2025),
+sections 3 and 4. The graph consists of entities, sentences and passages, made without a language model.
+
+1. Seeds: the entities that the question names have activation 1 and tier 1.
+2. Semantic bridging: in each step every active entity selects its sentences nearest to the question. The activation of
+   the entity times the cosine of the sentence is passed on to the other entities in the sentence. An entity keeps its
+   highest activation, and the tier of the step in which it was first reached.
+3. Personalised PageRank over entities and passages, with the activations as the reset of the entities, and for
+   passages 0.05 · (1.5 · similarity + ln(1 + Σ activation / tier · ln(1 + mentions))).
+
+Differences from the paper:
+- A name that is not the name of an entity selects the nearest entity only if the derivation `names` exists.
+- Of an entity at most 20 passages are read, the nearest to the question, and at most 20 entities are expanded per step.
+
+Differences from the authors' code, which departs from the paper:
+- An entity keeps the maximum activation; there, activations add up, so that a seed reinforces itself.
+- Entities of one step may select the same sentence; there, the first one excludes the others.
+- Mentions are counted as words; there, as substrings. Passages of different documents are not linked.
 """
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from quipu.algo.similarity import largest_with_ties
 from quipu.model.derivation import NAMES, SENTENCES
 from quipu.model.evidence import Evidence, Hit, Scored, Seed
+from quipu.model.graph import EntityMention
+from quipu.model.ids import sentence_id
 from quipu.model.query import Query
-from quipu.ports.derivation_view import NodeKind
+from quipu.ports.derivation_view import NodeKind, Sentence
 from quipu.ports.store import ReadView, VectorSpace
 from quipu.ports.topology import Floats, Topology
-from quipu.retrieve.steps.activation import Active, Reach, Spread
-from quipu.retrieve.steps.names import link_names
-from quipu.retrieve.steps.prior import passage_prior
-from quipu.retrieve.steps.search import Vector, embed, nearest_passages
-from quipu.retrieve.steps.tracing import Trail, ways_to
-from quipu.retrieve.steps.walk import Naming, Weights, ranked, top_chunks, walk_over
+from quipu.retrieve.steps.graph_walk import MentionWeight, WalkWeights, build_walk_graph, walk_to_passages
+from quipu.retrieve.steps.keywords import link_names
+from quipu.retrieve.steps.vector_search import Vector, embed, find_nearest_passages, score_all_passages
 from quipu.retrieve.strategy import Strategy, Tools
 from quipu.text.formatting import format_count
-from quipu.text.names import capitalised_spans
+from quipu.text.names import anchor, capitalised_spans, count_occurrences, name_forms
+from quipu.text.words import split_words
 
-REACH = Reach(least=0.2, n_sentences=3, n_steps=2)
+MIN_ACTIVATION = 0.2  # δ
+N_SENTENCES = 3  # selected by each active entity
+N_STEPS = 2
+MAX_PASSAGES = 20  # read for an entity
+MAX_EXPANDED = 20  # entities expanded in one step, the most active
 PASSAGE_WEIGHT = 0.05
-NEARNESS_WEIGHT = 1.5  # of the cosine beside the entities that stand in a passage
+SIMILARITY_WEIGHT = 1.5  # λ
 DAMPING = 0.5
-WEIGHTS = Weights(naming=Naming.SHARE)
+WEIGHTS = WalkWeights(mentions=MentionWeight.SHARE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activation:
+    """The activation of an entity, from 0 to 1, and the step in which it was first reached: 1 for a seed."""
+
+    score: float
+    tier: int
 
 
 async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
-    """Return the `chunk_top_k` passages the walk is at most often, and the entities it starts from."""
-    seeds, vector, notes = await _named(query, view, tools)
+    """Return the `chunk_top_k` passages with the highest PageRank, and the active entities."""
+    seeds, vector, notes = await _find_seeds(query, view, tools)
     if not seeds:
-        near, start = await nearest_passages(query, vector, view, tools)
-        note = "the question names no known entity: the nearest passages stand in"
-        return Evidence(chunks=near, seeds=(start,), notes=(note, *notes))
+        chunks, seed = await find_nearest_passages(query, vector, view, tools)
+        note = "the question contains no entity name: the passages nearest to it are used instead"
+        return Evidence(chunks=chunks, seeds=(seed,), notes=(note, *notes))
     topology = await tools.topology.open(view)
-    prior = await passage_prior(vector, topology, view, tools)
-    spread = Spread(vector=vector, prior=prior, topology=topology, view=view, tools=tools)
-    active = await spread.from_seeds({each.id: each.score for seed in seeds for each in seed.matches}, REACH)
-    ordered = sorted(active.items(), key=lambda item: (-item[1].score, item[0]))[: query.top_k]
+    similarity = await score_all_passages(vector, topology, view, tools)
+    bridging = SemanticBridging(vector=vector, similarity=similarity, topology=topology, view=view, tools=tools)
+    active = await bridging.activate({match.id: match.score for seed in seeds for match in seed.matches})
+    best = sorted(active.items(), key=lambda pair: (-pair[1].score, pair[0]))[: query.top_k]
+    unread = f"not read, because these entities occur too often: {format_count(bridging.n_unread, 'neighbour')}"
     return Evidence(
-        chunks=await _walked(active, prior, query=query, topology=topology, view=view),
-        entities=tuple(Hit(id=key, score=each.score, reason=_reason(each)) for key, each in ordered),
+        chunks=await _rank_passages(active, similarity, query=query, topology=topology, view=view),
+        entities=tuple(Hit(id=key, score=entity.score, reason=_entity_reason(entity)) for key, entity in best),
         seeds=seeds,
-        notes=(
-            *notes,
-            *([f"left out of hubs: {format_count(spread.n_unread, 'neighbour')}"] if spread.n_unread else []),
-        ),
+        notes=(*notes, *((unread,) if bridging.n_unread else ())),
     )
 
 
-async def _named(query: Query, view: ReadView, tools: Tools) -> tuple[tuple[Seed, ...], Vector, tuple[str, ...]]:
-    """Return the entities the question names, its vector and notes; a name that is unknown leads to the nearest one."""
-    known = await link_names(query.text, view)
+async def _find_seeds(query: Query, view: ReadView, tools: Tools) -> tuple[tuple[Seed, ...], Vector, tuple[str, ...]]:
+    """Return the entities that the question names, its vector, and notes for the trace."""
+    names = await link_names(query.text, view)
     unknown = [
         query.text[start:end]
         for start, end in capitalised_spans(query.text)
-        if not any(name.start < end and start < name.end for name in known)
+        if not any(name.start < end and start < name.end for name in names)
     ]
-    has_names = NAMES in await view.derivations()
-    vectors = await embed([query.text, *(unknown if has_names else ())], tools.embedder)
-    seeds = [_seed(name.surface, "name", [Scored(id=key, score=1.0) for key in name.keys]) for name in known]
-    if unknown and has_names:
-        queries = np.stack([vectors[surface] for surface in unknown])
-        least = max(REACH.least, query.min_similarity)
-        near = await tools.vectors.nearest(view, VectorSpace.NAME, queries, k=1, min_score=least)
-        seeds += [_seed(surface, "vector", found) for surface, found in zip(unknown, near, strict=True) if found]
-    left_out = (
-        f"names that are not known, left out: {', '.join(unknown)}; `quipu refresh {NAMES}` makes what finds them"
+    has_name_vectors = NAMES in await view.derivations()
+    vectors = await embed([query.text, *(unknown if has_name_vectors else ())], tools.embedder)
+    seeds = [
+        Seed(text=name.surface, kind="name", matches=tuple(Scored(id=key, score=1.0) for key in name.keys))
+        for name in names
+    ]
+    notes: tuple[str, ...] = ()
+    if unknown and has_name_vectors:
+        rows = np.stack([vectors[surface] for surface in unknown])
+        min_cosine = max(MIN_ACTIVATION, query.min_similarity)
+        nearest = await tools.vectors.nearest(view, VectorSpace.NAME, rows, k=1, min_score=min_cosine)
+        seeds += [
+            Seed(text=surface, kind="vector", matches=tuple(matches))
+            for surface, matches in zip(unknown, nearest, strict=True)
+            if matches
+        ]
+    elif unknown:
+        notes = (f"unknown names ignored: {', '.join(unknown)}; run `quipu refresh {NAMES}` to match similar names",)
+    return tuple(seeds), vectors[query.text], notes
+
+
+@dataclass(slots=True, kw_only=True)
+class SemanticBridging:
+    """Spreads activation from entity to entity through the sentences nearest to one question.
+
+    `similarity` is that of each passage to the question, [n_chunks]. `n_unread` counts passages that were not read and
+    entities that were not expanded.
+    """
+
+    vector: Vector
+    similarity: Floats
+    topology: Topology
+    view: ReadView
+    tools: Tools
+    n_unread: int = 0
+    _used_sentences: set[str] = field(default_factory=set)
+
+    async def activate(self, seeds: Mapping[str, float]) -> dict[str, Activation]:
+        """Return every entity that reaches an activation of `MIN_ACTIVATION` within `N_STEPS`, with the seeds."""
+        active = {key: Activation(score=score, tier=1) for key, score in seeds.items()}
+        frontier = dict(seeds)
+        for tier in range(2, N_STEPS + 2):
+            reached = await self._step(self._most_active(frontier))
+            frontier = {key: score for key, score in reached.items() if key not in active or score > active[key].score}
+            for key, score in frontier.items():
+                active[key] = Activation(score=score, tier=active[key].tier if key in active else tier)
+        return active
+
+    def _most_active(self, frontier: Mapping[str, float]) -> dict[str, float]:
+        ordered = sorted(frontier.items(), key=lambda pair: (-pair[1], pair[0]))
+        self.n_unread += len(ordered[MAX_EXPANDED:])
+        return {key: score for key, score in ordered[:MAX_EXPANDED] if score >= MIN_ACTIVATION}
+
+    async def _step(self, frontier: Mapping[str, float]) -> dict[str, float]:
+        """Return the activation that each entity receives from the frontier."""
+        passages_by_key = await self._read_passages(list(frontier))
+        sentences_by_key = {
+            key: [sentence for passage in passages for sentence in passage.sentences_with(key)]
+            for key, passages in passages_by_key.items()
+        }
+        ids = {_id_of(sentence) for sentences in sentences_by_key.values() for sentence in sentences}
+        cosines: Mapping[str, float] = {}
+        if unused := sorted(ids - self._used_sentences):
+            cosines = await self.tools.vectors.similarities(self.view, VectorSpace.SENTENCE, self.vector, unused)
+        reached: defaultdict[str, float] = defaultdict(float)
+        for key, passages in passages_by_key.items():
+            passage_by_chunk = {passage.chunk: passage for passage in passages}
+            for cosine, sentence in _nearest_sentences(sentences_by_key[key], cosines):
+                self._used_sentences.add(_id_of(sentence))
+                score = round(frontier[key] * cosine, 6)
+                if score >= MIN_ACTIVATION:
+                    for other in passage_by_chunk[sentence.chunk].entities_in(sentence):
+                        if other != key:
+                            reached[other] = max(reached[other], score)
+        return reached
+
+    async def _read_passages(self, keys: Sequence[str]) -> dict[str, list["_AnnotatedPassage"]]:
+        """Return the passages that mention each entity; of more than `MAX_PASSAGES` the nearest to the question."""
+        number_by_key = await self.view.numbers(NodeKind.ENTITY, keys)
+        mentions = self.topology.occurrences().neighbours(np.array(list(number_by_key.values()), dtype=np.int64))
+        all_chunks = {key: mentions.columns[mentions.positions == row] for row, key in enumerate(number_by_key)}
+        candidates = {
+            key: chunks[largest_with_ties(self.similarity[chunks], MAX_PASSAGES)] for key, chunks in all_chunks.items()
+        }
+        numbers = {number for chunks in candidates.values() for number in chunks.tolist()}
+        ids = await self.view.ids(NodeKind.CHUNK, sorted(numbers))
+        nearest: dict[str, list[int]] = {}
+        for key, chunks in candidates.items():
+            ordered = sorted((-float(self.similarity[number]), ids[number], number) for number in chunks.tolist())
+            nearest[key] = [number for _, _, number in ordered[:MAX_PASSAGES]]
+            self.n_unread += len(all_chunks[key]) - len(nearest[key])
+        passages = await self._annotate({number: ids[number] for chunks in nearest.values() for number in chunks})
+        return {key: [passages[number] for number in chunks if number in passages] for key, chunks in nearest.items()}
+
+    async def _annotate(self, id_by_number: Mapping[int, str]) -> dict[int, "_AnnotatedPassage"]:
+        chunks = sorted(id_by_number.values())
+        sentences, mentions = await self.view.sentences(chunks), await self.view.entity_mentions(chunks)
+        entities = self.topology.occurrences_by_chunk().neighbours(np.array(list(id_by_number), dtype=np.int64))
+        key_by_number = await self.view.ids(NodeKind.ENTITY, np.unique(entities.columns).tolist())
+        keys: defaultdict[int, list[str]] = defaultdict(list)
+        for row, entity in zip(entities.positions.tolist(), entities.columns.tolist(), strict=True):
+            if entity in key_by_number:
+                keys[row].append(key_by_number[entity])
+        return {
+            number: _AnnotatedPassage(chunk, sentences[chunk], mentions.get(chunk, []), keys[row])
+            for row, (number, chunk) in enumerate(id_by_number.items())
+            if chunk in sentences
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _AnnotatedPassage:
+    """The sentences of a chunk, its entity mentions, and the keys of all entities that occur in it."""
+
+    chunk: str
+    sentences: Sequence[Sentence]
+    mentions: Sequence[EntityMention]
+    keys: Sequence[str]
+
+    def sentences_with(self, key: str) -> list[Sentence]:
+        """Return the sentences that contain the entity's name or a mention of it."""
+        keys_by_anchor, forms = _group_by_anchor([key]), name_forms(key)[:1]
+        return [
+            sentence
+            for sentence in self.sentences
+            if key in self._mentioned_in(sentence)
+            or (_may_contain(sentence.text, forms) and count_occurrences(split_words(sentence.text), keys_by_anchor))
+        ]
+
+    def entities_in(self, sentence: Sentence) -> list[str]:
+        """Return the entities whose name or mention is in a sentence."""
+        named = count_occurrences(split_words(sentence.text), _group_by_anchor(self.keys))
+        return sorted(self._mentioned_in(sentence) | named.keys())
+
+    def _mentioned_in(self, sentence: Sentence) -> set[str]:
+        return {m.key for m in self.mentions if sentence.start <= m.start < m.end <= sentence.end}
+
+
+def _group_by_anchor(keys: Sequence[str]) -> dict[str, list[str]]:
+    keys_by_anchor: defaultdict[str, list[str]] = defaultdict(list)
+    for key in keys:
+        keys_by_anchor[anchor(name_forms(key))].append(key)
+    return keys_by_anchor
+
+
+def _may_contain(text: str, forms: Sequence[str]) -> bool:
+    """Return False if a sentence certainly lacks a name. This quick test applies to plain ASCII text only."""
+    return not text.isascii() or "'" in text or all(form in text.lower() for form in forms)
+
+
+def _nearest_sentences(sentences: Sequence[Sentence], cosines: Mapping[str, float]) -> list[tuple[float, Sentence]]:
+    """Return the `N_SENTENCES` sentences nearest to the question with their cosines, equal ones by id."""
+    ranking = sorted(
+        (-cosines[identifier], identifier, sentence.ordinal, sentence)
+        for sentence in sentences
+        if (identifier := _id_of(sentence)) in cosines
     )
-    return tuple(seeds), vectors[query.text], (left_out,) if unknown and not has_names else ()
+    return [(-negative, sentence) for negative, _, _, sentence in ranking[:N_SENTENCES]]
 
 
-def _seed(surface: str, kind: str, found: "list[Scored] | tuple[Scored, ...]") -> Seed:
-    return Seed(text=surface, kind=kind, matches=tuple(found))
+def _id_of(sentence: Sentence) -> str:
+    return sentence_id(sentence.chunk, sentence.ordinal)
 
 
-async def _walked(
-    active: Mapping[str, Active], prior: Floats, *, query: Query, topology: Topology, view: ReadView
+async def _rank_passages(
+    active: Mapping[str, Activation], similarity: Floats, *, query: Query, topology: Topology, view: ReadView
 ) -> tuple[Hit, ...]:
-    """Return the chunks of a walk that starts again at active entities and, by their prior, at all passages."""
-    walk = walk_over(topology, WEIGHTS)
-    reset = np.zeros(walk.n_nodes)
+    """Return the passages with the highest PageRank, for a reset vector of active entities and all passages."""
+    graph = build_walk_graph(topology, WEIGHTS)
+    reset = np.zeros(graph.n_nodes)
     numbers = await view.numbers(NodeKind.ENTITY, sorted(active))
     for key, number in numbers.items():
         reset[number] = active[key].score
-    standing = topology.occurrences().neighbours(np.array(list(numbers.values()), dtype=np.int64))
-    worth = np.array([active[key].score / active[key].tier for key in numbers])
-    bonus = np.bincount(
-        standing.columns, worth[standing.positions] * np.log1p(standing.weights), minlength=topology.n_chunks
-    )
-    reset[walk.n_entities :] = PASSAGE_WEIGHT * (NEARNESS_WEIGHT * prior + np.log1p(bonus))
-    ranks = await ranked(walk, reset, DAMPING)
-    found = await top_chunks(ranks[walk.n_entities :], query.chunk_top_k, view)
-    ways = await ways_to(found, Trail(walk=walk, reset=reset, ranks=ranks, damping=DAMPING), view)
-    return tuple(Hit(id=s.id, score=s.score, reason=f"the walk is here, {s.score:.4g}, {ways[s.id]}") for s in found)
+    mentions = topology.occurrences().neighbours(np.array(list(numbers.values()), dtype=np.int64))
+    per_entity = np.array([active[key].score / active[key].tier for key in numbers])
+    per_mention = per_entity[mentions.positions] * np.log1p(mentions.weights)
+    bonus = np.bincount(mentions.columns, per_mention, minlength=topology.n_chunks)
+    reset[graph.n_entities :] = PASSAGE_WEIGHT * (SIMILARITY_WEIGHT * similarity + np.log1p(bonus))
+    return await walk_to_passages(graph, reset, DAMPING, k=query.chunk_top_k, view=view)
 
 
-def _reason(active: Active) -> str:
-    return "named in the question" if active.tier == 1 else f"reached in step {active.tier - 1}, {active.score:.3f}"
+def _entity_reason(entity: Activation) -> str:
+    if entity.tier == 1:
+        return "named in the question"
+    return f"reached in step {entity.tier - 1}, activation {entity.score:.3f}"
 
 
 STRATEGY = Strategy(
     name="linear",
     retrieve=retrieve,
-    summary="from named entities by sentences near the question to others, and a walk over entities and passages",
+    summary="from named entities through sentences near the question to others, then PageRank over passages",
     after="LinearRAG",
-    when="the question names things and the answer takes several steps; no language model was or is to be asked",
+    when="the question names things and the answer takes several steps; no language model is needed at any time",
     needs=("chunk vectors", "topology", SENTENCES),
     better_with=(NAMES,),
 )

@@ -1,16 +1,26 @@
-"""naive: the passages most similar to the question, the vector search every graph method is measured against."""
+"""naive: the passages whose vectors are most similar to the question's.
+
+Source: P. Lewis et al., "Retrieval-Augmented Generation for Knowledge-Intensive NLP Tasks" (2020), section 2.2. It is
+the baseline that papers on graph retrieval compare with, under this name.
+
+The question and all passages are embedded; the passages with the highest cosine to the question are the evidence.
+
+Differences from the paper:
+- Passages below the cosine `min_similarity` are left out.
+- The search is exact, where the paper uses an approximate index. The embedder is the user's choice and is not trained.
+"""
 
 from quipu.model.evidence import Evidence
 from quipu.model.query import Query
 from quipu.ports.store import ReadView
-from quipu.retrieve.steps.search import embed, nearest_passages
+from quipu.retrieve.steps.vector_search import embed, find_nearest_passages
 from quipu.retrieve.strategy import Strategy, Tools
 
 
 async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
-    """Return the `chunk_top_k` chunks nearest to the question by cosine, at least `min_similarity`."""
+    """Return the `chunk_top_k` chunks nearest to the question by cosine."""
     vectors = await embed([query.text], tools.embedder)
-    chunks, seed = await nearest_passages(query, vectors[query.text], view, tools)
+    chunks, seed = await find_nearest_passages(query, vectors[query.text], view, tools)
     return Evidence(chunks=chunks, seeds=(seed,))
 
 
@@ -19,6 +29,6 @@ STRATEGY = Strategy(
     retrieve=retrieve,
     summary="passages nearest to the question by vector",
     after="vector RAG",
-    when="one passage holds the answer, perhaps in other words than the question's",
+    when="one passage holds the answer, perhaps in other words than the question",
     needs=("chunk vectors",),
 )

@@ -1,147 +1,266 @@
-"""path: short ways from what a question names to what may answer it, and the passages along the best of them.
+"""path: paths of up to two relations from what the question names to what may be its answer, and their passages.
 
-Source: Y. Fan et al., "MiniRAG" (2025), sections 3.2 and 3.3. A model tells what the question names and of which types
-its answer may be; without one, known names and the question's words do. Paths of up to two links from entities named
-alike are worth ω_p = s(start) · (1 + α + ε): α candidates for the answer are on them, ε relations near the question.
-What is on a path shares its worth among its passages; the authors drop some of a hub's, by the spelling of what is
-said of it. Not copied from their code: types that are never found, the last path of a start deciding for all,
-relations told by their direction, every path of a hub.
+Source: T. Fan et al., "MiniRAG: Towards Extremely Simple Retrieval-Augmented Generation" (2025), sections 3.2 and 3.3.
+
+1. A language model names the entities in the question and the types its answer may have.
+2. Start nodes are the entities whose names are similar to these names. Answer candidates are the entities of these
+   types. Key relations are those near the question that have a start node or an answer candidate as an end.
+3. Every path of one or two relations from a start node scores s(start) · (1 + α + ε): α answer candidates and ε key
+   relations are on it. The best 30 paths are kept.
+4. The score of a path is passed to its entities and relations, and shared among the passages that mention or state
+   them. A passage that is also among the nearest to the question scores ten times as much.
+
+Differences from the paper:
+- A key relation counts 1; the paper's ω_e counts the start nodes and answer candidates within k hops of it.
+- Without a language model, names are the entity names in the question, and types follow from its question words.
+- At most 32 relations of an entity are followed, so that hubs do not dominate; a note says when this happened.
+- Every passage of an entity gets an equal share; the authors' code drops some of a hub by the spelling of descriptions.
+
+Faults of the authors' code that are not copied: entity types are never found; the last path of a start node decides for
+all of its paths; a relation counts in one direction only.
 """
 
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
-from quipu.algo.two_hop_paths import PathGraph, TwoHopPaths, best_paths, pair_codes
+from quipu.algo.two_hop_paths import NO_NODE, PathGraph, TwoHopPaths, best_paths, pair_codes
+from quipu.model.chat import ChatRequest, ReplyLifetime, Role
 from quipu.model.derivation import NAMES
 from quipu.model.evidence import Evidence, Hit, Scored, Seed
-from quipu.model.ids import relation_ends
+from quipu.model.ids import relation_ends, relation_id
 from quipu.model.query import Query
 from quipu.ports.derivation_view import EntityTypes, NodeKind
 from quipu.ports.store import ReadView, VectorSpace
-from quipu.ports.topology import EdgeWeight, Topology
-from quipu.retrieve.steps.along import best_ways, look_along
-from quipu.retrieve.steps.search import Vector, embed, nearest, nearest_passages
-from quipu.retrieve.steps.terms import find_terms
-from quipu.retrieve.steps.walk import top_chunks
-from quipu.retrieve.strategy import Strategy, Tools
+from quipu.ports.topology import EdgeWeight, Floats, Topology
+from quipu.prompts import question as prompt
+from quipu.retrieve.steps.graph_walk import round_scores, top_chunks
+from quipu.retrieve.steps.keywords import link_names
+from quipu.retrieve.steps.model_replies import read_texts
+from quipu.retrieve.steps.vector_search import Vector, embed, find_nearest, find_nearest_passages
+from quipu.retrieve.strategy import Model, Strategy, Tools
 from quipu.text.formatting import format_count
 from quipu.text.names import entity_key
+from quipu.text.questions import answer_entity_types
 
 N_PATHS = 30
 MAX_LINKS = 32  # followed from one entity
-BOOST = 10.0  # of a passage that is among the nearest to the question too
+BOOST = 10.0  # for a passage that is also among the nearest to the question
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Aim:
-    """Where paths start, each as much alike to a name, which types answers have, and relations near the question.
+class QuestionTerms:
+    """The names in a question, the entity types its answer may have, and notes for the trace."""
 
-    `kinds` are the types of all entities.
+    names: tuple[str, ...]
+    answer_types: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathScores:
+    """The summed scores of the paths through each entity (by key), relation (by id) and chunk ([n_chunks]).
+
+    `key_paths` are the paths as entity keys, best first.
     """
 
-    starts: Mapping[str, float]
-    types: Sequence[str]
-    relations: Sequence[Scored]
-    kinds: EntityTypes
+    entities: Mapping[str, float]
+    relations: Mapping[str, float]
+    chunks: Floats
+    key_paths: tuple[tuple[str, ...], ...]
 
 
 async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
-    """Return the `chunk_top_k` passages along the best paths, with the entities and relations on these."""
-    kinds = await view.entity_types()
-    terms = await find_terms(query, kinds.types, view, tools.model)
+    """Return the `chunk_top_k` best passages along the best paths, with the entities and relations of the paths."""
+    types = await view.entity_types()
+    terms = await find_terms(query, types.types, view, tools.model)
     vectors = await embed([query.text, *terms.names], tools.embedder)
     vector = vectors[query.text]
-    seeds = await _named_alike({name: vectors[name] for name in terms.names}, query, view, tools)
-    n_relations = query.top_k * len(terms.names)
-    relations = await nearest(VectorSpace.RELATION, vector, query=query, k=n_relations, view=view, tools=tools)
+    seeds = await _find_start_nodes({name: vectors[name] for name in terms.names}, query, view, tools)
+    k = query.top_k * len(terms.names)
+    near_relations = await find_nearest(VectorSpace.RELATION, vector, query=query, k=k, view=view, tools=tools)
     topology = await tools.topology.open(view)
-    aim = _Aim(starts=_starts(seeds), types=terms.types, relations=relations, kinds=kinds)
-    paths = await _paths(aim, topology, view)
-    dense, seed = await nearest_passages(query, vector, view, tools)
+    is_candidate = _mark_candidates(terms.answer_types, types, topology)
+    paths = await _find_paths(seeds, near_relations, is_candidate, types=types, topology=topology, view=view)
+    nearest, dense_seed = await find_nearest_passages(query, vector, view, tools)
     if not len(paths.nodes):
-        note = "nothing there is named alike: the nearest passages stand in"
-        return Evidence(chunks=dense, seeds=(seed,), notes=(*terms.notes, note))
-    along = await look_along(paths, topology, view)
-    boosted = await view.numbers(NodeKind.CHUNK, [hit.id for hit in dense])
-    along.chunks[list(boosted.values())] *= BOOST
-    chunks = await top_chunks(along.chunks, query.chunk_top_k, view)
-    cut = (
-        (f"truncated: only {MAX_LINKS} links each were followed of {format_count(paths.n_hubs, 'hub')}",)
-        if paths.n_hubs
-        else ()
-    )
-    ways = await best_ways([each.id for each in chunks], along, topology, view)
+        note = "no entity has a similar name: the passages nearest to the question are used instead"
+        return Evidence(chunks=nearest, seeds=(dense_seed,), notes=(*terms.notes, note))
+    scores = await _score_paths(paths, topology, view)
+    boosted = await view.numbers(NodeKind.CHUNK, [hit.id for hit in nearest])
+    scores.chunks[list(boosted.values())] *= BOOST
+    chunks = await top_chunks(scores.chunks, query.chunk_top_k, view)
+    best_path = await _best_path_by_chunk([chunk.id for chunk in chunks], scores, topology, view)
+    hubs = f"only {MAX_LINKS} relations were followed from each of {format_count(paths.n_hubs, 'hub')}"
     return Evidence(
-        chunks=tuple(_passage(each, ways, is_near=each.id in boosted) for each in chunks),
-        entities=_hits(along.entities, query.top_k),
-        relations=_hits(along.relations, query.top_k),
-        seeds=(*seeds, seed),
-        notes=(*terms.notes, *cut),
+        chunks=tuple(_passage_hit(chunk, best_path, is_near=chunk.id in boosted) for chunk in chunks),
+        entities=_graph_hits(scores.entities, query.top_k),
+        relations=_graph_hits(scores.relations, query.top_k),
+        seeds=(*seeds, dense_seed),
+        notes=(*terms.notes, *((hubs,) if paths.n_hubs else ())),
     )
 
 
-async def _named_alike(names: Mapping[str, Vector], query: Query, view: ReadView, tools: Tools) -> tuple[Seed, ...]:
-    """Return, for each name, the entities of that name or alias, and the `top_k` whose names are alike."""
-    known = await view.keys_by_name([entity_key(name) for name in names])
-    queries = np.stack(list(names.values()))
-    near = await tools.vectors.nearest(view, VectorSpace.NAME, queries, k=query.top_k, min_score=query.min_similarity)
+async def find_terms(query: Query, types: Sequence[str], view: ReadView, model: Model | None) -> QuestionTerms:
+    """Return the names and answer types of a question, by a model or by rules; `types` are those of the index.
+
+    If there is no name, the question as a whole is used as one.
+    """
+    if model is None:
+        note = "no language model: names and answer types are taken from the words of the question"
+        return await _find_terms_by_rules(query, types, view, note)
+    request = ChatRequest(
+        messages=prompt.render_terms(query.text, types),
+        role=Role.KEYWORDS,
+        max_output_tokens=prompt.MAX_OUTPUT_TOKENS,
+        schema=prompt.TERMS_SCHEMA,
+        lifetime=ReplyLifetime.REVISION,  # the types come from the documents
+        subject=query.text,
+    )
+    (reply,) = await model.ask([request])
+    names, proposed = read_texts(reply, "names"), read_texts(reply, "answer_types")
+    if not names and not proposed:
+        note = "the model's reply contains no names: they are taken from the words of the question"
+        return await _find_terms_by_rules(query, types, view, note)
+    type_by_folded = {name.casefold(): name for name in types}
+    existing = [type_by_folded[name.casefold()] for name in proposed if name.casefold() in type_by_folded]
+    return QuestionTerms(
+        names=names[: prompt.MAX_NAMES] or (query.text,),
+        answer_types=tuple(dict.fromkeys(existing))[: prompt.MAX_TYPES],
+    )
+
+
+async def _find_terms_by_rules(query: Query, types: Sequence[str], view: ReadView, note: str) -> QuestionTerms:
+    names = tuple(dict.fromkeys(name.surface for name in await link_names(query.text, view)))
+    return QuestionTerms(
+        names=names[: prompt.MAX_NAMES] or (query.text,),
+        answer_types=answer_entity_types(query.text, types)[: prompt.MAX_TYPES],
+        notes=(note,),
+    )
+
+
+async def _find_start_nodes(
+    names: Mapping[str, Vector], query: Query, view: ReadView, tools: Tools
+) -> tuple[Seed, ...]:
+    """Return, for each name, the entities with that name or alias, and the `top_k` entities with similar names."""
+    keys_by_name = await view.keys_by_name([entity_key(name) for name in names])
+    rows = np.stack(list(names.values()))
+    nearest = await tools.vectors.nearest(view, VectorSpace.NAME, rows, k=query.top_k, min_score=query.min_similarity)
     seeds: list[Seed] = []
-    for name, alike in zip(names, near, strict=True):
-        exact = [Scored(id=key, score=1.0) for key in known.get(entity_key(name), ())]
-        rest = [each for each in alike if each.id not in {e.id for e in exact}]
-        seeds.append(Seed(text=name, kind="vector", matches=(*exact, *rest)))
+    for name, similar in zip(names, nearest, strict=True):
+        keys = keys_by_name.get(entity_key(name), ())
+        exact = [Scored(id=key, score=1.0) for key in keys]
+        others = [entity for entity in similar if entity.id not in keys]
+        seeds.append(Seed(text=name, kind="vector", matches=(*exact, *others)))
     return tuple(seeds)
 
 
-def _starts(seeds: Sequence[Seed]) -> dict[str, float]:
-    """Return each entity that is named alike, with the best of its scores."""
-    starts: dict[str, float] = {}
-    for found in (each for seed in seeds for each in seed.matches):
-        starts[found.id] = max(found.score, starts.get(found.id, 0.0))
-    return starts
+def _mark_candidates(answer_types: Sequence[str], types: EntityTypes, topology: Topology) -> npt.NDArray[np.bool_]:
+    """Return which entities are answer candidates, [n_entities]."""
+    is_candidate = np.zeros(topology.n_entities, dtype=bool)
+    codes = [code for code, name in enumerate(types.types) if name in answer_types]
+    is_candidate[types.numbers[np.isin(types.codes, codes)]] = True
+    return is_candidate
 
 
-async def _paths(aim: _Aim, topology: Topology, view: ReadView) -> TwoHopPaths:
-    """Return the best paths from the starts, over the pairs of related entities."""
-    n = topology.n_entities
-    order, is_answer = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=bool)
-    order[aim.kinds.numbers] = np.arange(len(aim.kinds.numbers))
-    answers = [place for place, kind in enumerate(aim.kinds.types) if kind in aim.types]
-    is_answer[aim.kinds.numbers[np.isin(aim.kinds.codes, answers)]] = True
-    ends = [relation_ends(each.id) for each in aim.relations]
-    number_by_key = await view.numbers(NodeKind.ENTITY, sorted({*aim.starts, *(key for pair in ends for key in pair)}))
-    starts = {number_by_key[key]: score for key, score in aim.starts.items() if key in number_by_key}
+async def _find_paths(
+    seeds: Sequence[Seed],
+    near_relations: Sequence[Scored],
+    is_candidate: npt.NDArray[np.bool_],
+    *,
+    types: EntityTypes,
+    topology: Topology,
+    view: ReadView,
+) -> TwoHopPaths:
+    """Return the best paths from the start nodes, over pairs of related entities."""
+    score_by_key: dict[str, float] = {}
+    for match in (match for seed in seeds for match in seed.matches):
+        score_by_key[match.id] = max(match.score, score_by_key.get(match.id, 0.0))
+    ends = [relation_ends(relation.id) for relation in near_relations]
+    keys = {*score_by_key, *(key for pair in ends for key in pair)}
+    number_by_key = await view.numbers(NodeKind.ENTITY, sorted(keys))
+    starts = {number_by_key[key]: score for key, score in score_by_key.items() if key in number_by_key}
     pairs = [(number_by_key[a], number_by_key[b]) for a, b in ends if a in number_by_key and b in number_by_key]
-    near = [pair for pair in pairs if any(number in starts or is_answer[number] for number in pair)]
-    one, other = np.array(near, dtype=np.int64).reshape(-1, 2).T
-    marked = np.unique(pair_codes(one, other, n))
-    ground = PathGraph(
-        relations=topology.relations(EdgeWeight.WEIGHT), order=order, is_answer=is_answer, relevant_pairs=marked
+    key_pairs = [pair for pair in pairs if any(number in starts or is_candidate[number] for number in pair)]
+    first, second = np.array(key_pairs, dtype=np.int64).reshape(-1, 2).T
+    order = np.zeros(topology.n_entities, dtype=np.int64)
+    order[types.numbers] = np.arange(len(types.numbers))
+    graph = PathGraph(
+        relations=topology.relations(EdgeWeight.WEIGHT),
+        order=order,
+        is_answer=is_candidate,
+        relevant_pairs=np.unique(pair_codes(first, second, topology.n_entities)),
     )
-    numbers = np.array(list(starts), dtype=np.int64)
-    worth = np.array(list(starts.values()))
-    return await asyncio.to_thread(best_paths, numbers, worth, ground, n=N_PATHS, max_edges=MAX_LINKS)
+    numbers, scores = np.array(list(starts), dtype=np.int64), np.array(list(starts.values()))
+    return await asyncio.to_thread(best_paths, numbers, scores, graph, n=N_PATHS, max_edges=MAX_LINKS)
 
 
-def _passage(found: Scored, ways: Mapping[str, str], *, is_near: bool) -> Hit:
-    along = f"along {ways[found.id]}" if ways.get(found.id) else "states a relation of a path"
-    return Hit(id=found.id, score=found.score, reason=f"{along}, and near the question" if is_near else along)
+async def _score_paths(paths: TwoHopPaths, topology: Topology, view: ReadView) -> PathScores:
+    """Pass the score of each path to its entities, its relations, and in equal shares to the passages of these."""
+    numbers = np.unique(paths.nodes[paths.nodes != NO_NODE])
+    key_by_number = await view.ids(NodeKind.ENTITY, numbers.tolist())
+    entities: dict[str, float] = {}
+    relations: dict[str, float] = {}
+    key_paths: list[tuple[str, ...]] = []
+    for nodes, score in zip(paths.nodes.tolist(), paths.scores.tolist(), strict=True):
+        keys = [key_by_number[number] for number in nodes if number in key_by_number]
+        key_paths.append(tuple(keys))
+        for key in keys:
+            entities[key] = entities.get(key, 0.0) + score
+        for source, target in pairwise(keys):
+            relation = relation_id(source, target)
+            relations[relation] = relations.get(relation, 0.0) + score
+    mentions = topology.occurrences().neighbours(numbers)
+    n_chunks = np.maximum(np.bincount(mentions.positions, minlength=len(numbers)), 1)
+    shares = np.array([entities.get(key_by_number.get(number, ""), 0.0) for number in numbers.tolist()]) / n_chunks
+    chunks = np.bincount(mentions.columns, shares[mentions.positions], minlength=topology.n_chunks).astype(np.float64)
+    stating = await view.chunks_of_relations(list(relations))
+    number_by_chunk = await view.numbers(NodeKind.CHUNK, sorted({id_ for ids in stating.values() for id_ in ids}))
+    for relation, ids in stating.items():
+        for chunk in ids:
+            if chunk in number_by_chunk:
+                chunks[number_by_chunk[chunk]] += relations[relation] / len(ids)
+    return PathScores(entities=entities, relations=relations, chunks=round_scores(chunks), key_paths=tuple(key_paths))
 
 
-def _hits(worth: Mapping[str, float], k: int) -> tuple[Hit, ...]:
-    best = sorted((-round(score, 6), identifier) for identifier, score in worth.items())[:k]
+async def _best_path_by_chunk(
+    chunks: Sequence[str], scores: PathScores, topology: Topology, view: ReadView
+) -> dict[str, str]:
+    """Return, for each chunk, the best path with an entity that the chunk mentions, in words; "" if there is none."""
+    numbers = await view.numbers(NodeKind.CHUNK, chunks)
+    mentions = topology.occurrences_by_chunk().neighbours(np.array(list(numbers.values()), dtype=np.int64))
+    key_by_number = await view.ids(NodeKind.ENTITY, np.unique(mentions.columns).tolist())
+    keys: list[set[str]] = [set() for _ in numbers]
+    for row, entity in zip(mentions.positions.tolist(), mentions.columns.tolist(), strict=True):
+        keys[row].add(key_by_number.get(entity, ""))
+    return {
+        chunk: " → ".join(next((path for path in scores.key_paths if mentioned.intersection(path)), ()))
+        for chunk, mentioned in zip(numbers, keys, strict=True)
+    }
+
+
+def _passage_hit(chunk: Scored, best_path: Mapping[str, str], *, is_near: bool) -> Hit:
+    path = best_path.get(chunk.id)
+    reason = f"on the path {path}" if path else "states a relation of a path"
+    return Hit(id=chunk.id, score=chunk.score, reason=f"{reason}, and near the question" if is_near else reason)
+
+
+def _graph_hits(scores: Mapping[str, float], k: int) -> tuple[Hit, ...]:
+    best = sorted((-round(score, 6), identifier) for identifier, score in scores.items())[:k]
     return tuple(
-        Hit(id=identifier, score=-score, reason=f"paths worth {-score:.3f} pass") for score, identifier in best
+        Hit(id=identifier, score=-negative, reason=f"the paths through it score {-negative:.3f} in all")
+        for negative, identifier in best
     )
 
 
 STRATEGY = Strategy(
     name="path",
     retrieve=retrieve,
-    summary="short ways from what the question names to what may answer it, and passages along them",
+    summary="short paths from what the question names to what may be its answer, and the passages along them",
     after="MiniRAG",
     when="the question asks for a person, place or time one or two relations away from what it names",
     needs=(NAMES, "relation vectors", "chunk vectors", "relations", "topology"),

@@ -1,106 +1,195 @@
-"""ppr: a walk over relations from what the question names and resembles; where it is most often decides the rest.
+"""ppr: personalised PageRank over the graph of relations, restarted at what the question names and resembles.
 
-Source: Fast GraphRAG (Circlemind, 2024). Each name of the question leads to one entity, the question and its themes to
-twenty; all that one text leads to weighs 1, and an entity what it weighs most for one text. Personalised PageRank from
-there ranks entities; a relation ranks by its two ends, a passage by the relations it states. Not copied: an entity
-without relations says nothing of its passages, and nothing is found where no rank is high. Synonyms are walked over
-where they are kept.
+Source: Fast GraphRAG (Circlemind, 2024), whose only publication is its code. It builds on B. J. Gutiérrez et al.,
+"HippoRAG" (2024), section 2.3.
+
+Each name in the question selects one entity; each theme, and the question itself, select up to 20 entities by vector.
+These seeds are the reset vector of a personalised PageRank over related entities. The rank of an entity gives its
+score; a relation scores the sum of its two ends, a passage the sum of the relations it states.
+
+Each text's matches share a reset mass of 1; an entity keeps its largest share.
+
+Differences from the source:
+- A pair of related entities has weight 1, however many relations it has; there, parallel edges add up.
+- Identity edges connect names with a high cosine, weighted by it, if the derivation `synonyms` exists; there, they
+  compare type, name and description, and weigh 1.
+- An entity without relations passes its rank to the passages that mention it; there, its passages are unreachable.
+- If no entity reaches the rank threshold, the threshold is ignored; there, nothing is found.
+- Up to `chunk_top_k` passages (default 20) are returned instead of 8.
+- If nothing matches, the passages nearest to the question are returned.
 """
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from quipu.model.derivation import SYNONYMS
 from quipu.model.evidence import Evidence, Hit, Scored, Seed
+from quipu.model.ids import relation_id
 from quipu.model.query import Query
 from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import ReadView, VectorSpace
-from quipu.ports.topology import Floats, Topology
-from quipu.retrieve.steps.keywords import low_level
-from quipu.retrieve.steps.search import Vector, embed, nearest_passages
-from quipu.retrieve.steps.spreading import spread_to_chunks, spread_to_relations
-from quipu.retrieve.steps.walk import Weights, ranked, top_entities, walk_over, without_synonyms
+from quipu.ports.topology import EdgeWeight, Floats, Topology
+from quipu.retrieve.steps.graph_walk import (
+    WalkWeights,
+    build_walk_graph,
+    missing_synonyms_note,
+    rank_nodes,
+    round_scores,
+    top_entities,
+)
+from quipu.retrieve.steps.keywords import find_low_level_keywords
+from quipu.retrieve.steps.passages import MAX_CHUNKS_PER_ENTITY
+from quipu.retrieve.steps.vector_search import Vector, embed, find_nearest_passages
 from quipu.retrieve.strategy import Strategy, Tools
 from quipu.text.names import entity_key
 
 DAMPING = 0.85
-LEAST_NAMED, LEAST_NEAR = 0.4, 0.0  # cosines
-N_NEAR = 20
-LEAST_RANK = 0.005
+MIN_NAME_COSINE, MIN_THEME_COSINE = 0.4, 0.0
+MAX_PER_THEME = 20
+MIN_RANK = 0.005
 MAX_ENTITIES, MAX_RELATIONS = 128, 64
-WEIGHTS = Weights(pairs=1.0, synonyms=1.0)
+WEIGHTS = WalkWeights(pairs=1.0, synonyms=1.0)
 
 
 async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
-    """Return the entities, relations and passages that rank highest; the nearest passages where nothing is named."""
-    named = await low_level(query, view)
-    asked = query.low_level_keywords or query.model_keywords.low_level
-    known = await view.keys_by_name(sorted({key for key in map(entity_key, asked) if key}))
-    unknown = [name for name in asked if not known.get(entity_key(name))]
-    themes = query.high_level_keywords or query.model_keywords.high_level
-    near = [*themes, query.text]
-    vectors = await embed([*unknown, *near], tools.embedder)
-    least_named, k = max(LEAST_NAMED, query.min_similarity), min(query.top_k, N_NEAR)
-    by_name = await _nearest([(name, vectors[name]) for name in unknown], 1, least_named, view, tools)
-    by_theme = await _nearest([(text, vectors[text]) for text in near], k, LEAST_NEAR, view, tools)
-    seeds, notes = (*named.names, *by_name, *by_theme), named.notes if named.names else ()
-    if tools.model is None and not (asked or themes):
-        notes += ("no language model: the words of the question tell what it names and is about",)
+    """Return the entities, relations and passages with the highest scores; without seeds, the nearest passages."""
+    seeds, vector, notes = await _find_seeds(query, view, tools)
     topology = await tools.topology.open(view)
-    reset = await _reset(seeds, topology, view)
+    reset = await _reset_vector(seeds, topology, view)
     if not reset.any():
-        chunks, seed = await nearest_passages(query, vectors[query.text], view, tools)
-        note = "no entity is named or near: the passages nearest to the question stand in"
+        chunks, seed = await find_nearest_passages(query, vector, view, tools)
+        note = "no entity matches the question: the passages nearest to it are used instead"
         return Evidence(chunks=chunks, seeds=(seed,), notes=(*notes, note))
-    ranks = await ranked(walk_over(topology, WEIGHTS), reset, DAMPING)
-    if (highest := float(ranks.max())) < LEAST_RANK:
-        notes += (f"the walk is nowhere often, at most {highest:.4g}: the entities it meets most count",)
-    is_often = ranks >= LEAST_RANK if highest >= LEAST_RANK else ranks > 0
-    entities = await top_entities(np.where(is_often, ranks, 0.0), MAX_ENTITIES, view)
-    relations, isolated = await spread_to_relations(entities, ranks, MAX_RELATIONS, topology=topology, view=view)
+    ranks = await rank_nodes(build_walk_graph(topology, WEIGHTS), reset, DAMPING)
+    if (highest := float(ranks.max())) < MIN_RANK:
+        notes += (f"no entity scored {MIN_RANK:g} or more (highest: {highest:.4g}), so the threshold was ignored",)
+    is_ranked = ranks >= MIN_RANK if highest >= MIN_RANK else ranks > 0
+    entities = await top_entities(np.where(is_ranked, ranks, 0.0), MAX_ENTITIES, view)
+    relations, isolated = await score_relations(entities, ranks, MAX_RELATIONS, topology=topology, view=view)
     return Evidence(
-        chunks=await spread_to_chunks(relations, isolated, query.chunk_top_k, view),
-        entities=tuple(_hit(entity, seeds) for entity in entities),
+        chunks=await score_passages(relations, isolated, query.chunk_top_k, view),
+        entities=tuple(_entity_hit(entity, seeds) for entity in entities),
         relations=relations,
         seeds=seeds,
-        notes=(*notes, *await without_synonyms(view)),
+        notes=(*notes, *await missing_synonyms_note(view)),
     )
 
 
-async def _nearest(
-    texts: Sequence[tuple[str, Vector]], k: int, least: float, view: ReadView, tools: Tools
+async def _find_seeds(query: Query, view: ReadView, tools: Tools) -> tuple[tuple[Seed, ...], Vector, tuple[str, ...]]:
+    """Return the entities that the question names or resembles, the question's vector, and notes for the trace."""
+    low_level = await find_low_level_keywords(query, view)
+    keywords = query.low_level_keywords or query.model_keywords.low_level
+    themes = query.high_level_keywords or query.model_keywords.high_level
+    keys_by_name = await view.keys_by_name(sorted({key for key in map(entity_key, keywords) if key}))
+    unknown_names = [name for name in keywords if not keys_by_name.get(entity_key(name))]
+    theme_texts = [*themes, query.text]
+    vectors = await embed([*unknown_names, *theme_texts], tools.embedder)
+    min_cosine, k = max(MIN_NAME_COSINE, query.min_similarity), min(query.top_k, MAX_PER_THEME)
+    by_name = await _match_by_vector([(name, vectors[name]) for name in unknown_names], 1, min_cosine, view, tools)
+    by_theme = await _match_by_vector([(text, vectors[text]) for text in theme_texts], k, MIN_THEME_COSINE, view, tools)
+    notes = low_level.notes if low_level.names else ()
+    if tools.model is None and not (keywords or themes):
+        notes += ("no language model: names and themes are taken from the words of the question",)
+    return (*low_level.names, *by_name, *by_theme), vectors[query.text], notes
+
+
+async def _match_by_vector(
+    texts: Sequence[tuple[str, Vector]], k: int, min_cosine: float, view: ReadView, tools: Tools
 ) -> tuple[Seed, ...]:
-    """Return the entities nearest to each text."""
+    """Return the k entities nearest to each text."""
     if not texts:
         return ()
     rows = np.stack([vector for _, vector in texts])
-    found = await tools.vectors.nearest(view, VectorSpace.ENTITY, rows, k=k, min_score=least)
-    return tuple(Seed(text=text, kind="vector", matches=near) for (text, _), near in zip(texts, found, strict=True))
+    nearest = await tools.vectors.nearest(view, VectorSpace.ENTITY, rows, k=k, min_score=min_cosine)
+    return tuple(
+        Seed(text=text, kind="vector", matches=matches) for (text, _), matches in zip(texts, nearest, strict=True)
+    )
 
 
-async def _reset(seeds: Sequence[Seed], topology: Topology, view: ReadView) -> Floats:
-    """Return how often the walk starts at each entity, [n_entities]: its largest share of what one text leads to."""
-    numbers = await view.numbers(NodeKind.ENTITY, sorted({scored.id for seed in seeds for scored in seed.matches}))
+async def _reset_vector(seeds: Sequence[Seed], topology: Topology, view: ReadView) -> Floats:
+    """Return the reset weight of each entity, [n_entities]: its largest share of the matches of one text."""
+    numbers = await view.numbers(NodeKind.ENTITY, sorted({match.id for seed in seeds for match in seed.matches}))
     reset = np.zeros(topology.n_entities)
     for seed in seeds:
-        weights = {scored.id: (1 + scored.score) / 2 for scored in seed.matches}
+        weights = {match.id: (1 + match.score) / 2 for match in seed.matches}
         total = sum(weights.values())
         for key, weight in weights.items():
             reset[numbers[key]] = max(reset[numbers[key]], weight / total)
     return reset
 
 
-def _hit(entity: Scored, seeds: Sequence[Seed]) -> Hit:
-    started = [seed.text for seed in seeds if any(found.id == entity.id for found in seed.matches)]
-    whence = f"a walk that starts here, by '{started[0]}'" if started else "a walk from the seeds"
-    return Hit(id=entity.id, score=entity.score, reason=f"{whence}, is here {entity.score:.4g} of the time")
+async def score_relations(
+    entities: Sequence[Scored], ranks: Floats, k: int, *, topology: Topology, view: ReadView
+) -> tuple[tuple[Hit, ...], list[Scored]]:
+    """Return the k relations with the highest sum of ranks at their ends, and the entities that have no relations.
+
+    Of `ranks` ([n_entities]) only those of `entities` count. Relations with equal sums are ordered by the ranks of all
+    their ends, then by id.
+    """
+    number_by_key = await view.numbers(NodeKind.ENTITY, [entity.id for entity in entities])
+    numbers = np.array([number_by_key[entity.id] for entity in entities], dtype=np.int64)
+    selected_ranks = np.zeros(len(ranks))
+    selected_ranks[numbers] = ranks[numbers]
+    edges = topology.relations(EdgeWeight.ONE).neighbours(numbers)
+    ends = np.sort(np.stack([numbers[edges.positions], edges.columns], axis=1), axis=1)
+    ends = np.unique(ends, axis=0) if len(ends) else ends
+    sums, sums_of_all = (round_scores(values[ends].sum(axis=1)) for values in (selected_ranks, ranks))
+    order = np.lexsort((-sums_of_all, -sums))
+    if len(order) > k:  # keep every relation that equals the last one; ids decide between them below
+        last = order[k - 1]
+        is_equal = (sums[order] == sums[last]) & (sums_of_all[order] >= sums_of_all[last])
+        order = order[(sums[order] > sums[last]) | is_equal]
+    keys = await view.ids(NodeKind.ENTITY, np.unique(ends[order]).tolist())
+    hits = []
+    for (a, b), score, total in zip(
+        ends[order].tolist(), sums[order].tolist(), sums_of_all[order].tolist(), strict=True
+    ):
+        reason = f"the ranks of its ends sum to {total:.4g}"
+        hits.append((-total, Hit(id=relation_id(keys[a], keys[b]), score=score, reason=reason)))
+    best = sorted(hits, key=lambda pair: (-pair[1].score, pair[0], pair[1].id))[:k]
+    isolated = np.setdiff1d(np.arange(len(entities)), edges.positions)
+    return tuple(hit for _, hit in best), [entities[position] for position in isolated.tolist()]
+
+
+async def score_passages(
+    relations: Sequence[Hit], isolated: Sequence[Scored], k: int, view: ReadView
+) -> tuple[Hit, ...]:
+    """Return the k chunks with the highest sum of the relations they state and the isolated entities they mention."""
+    stating = await view.chunks_of_relations([relation.id for relation in relations])
+    mentioning = await view.chunks_of_entities([entity.id for entity in isolated], MAX_CHUNKS_PER_ENTITY)
+    scores: defaultdict[str, float] = defaultdict(float)
+    reasons: defaultdict[str, list[str]] = defaultdict(list)
+
+    def add(score: float, reason: str, chunks: Iterable[str]) -> None:
+        for chunk in chunks:
+            scores[chunk] += score
+            reasons[chunk].append(reason)
+
+    for relation in relations:
+        add(relation.score, f"states {relation.id}", stating.get(relation.id, ()))
+    for entity in isolated:
+        add(entity.score, f"mentions {entity.id}", mentioning.get(entity.id, ()))
+    sums = dict(zip(scores, round_scores(np.array(list(scores.values()))).tolist(), strict=True))
+    best = sorted(sums, key=lambda chunk: (-sums[chunk], chunk))[:k]
+    return tuple(Hit(id=chunk, score=sums[chunk], reason=_passage_reason(reasons[chunk])) for chunk in best)
+
+
+def _passage_reason(reasons: Sequence[str]) -> str:
+    return reasons[0] if len(reasons) == 1 else f"{reasons[0]}; and {len(reasons) - 1} more"
+
+
+def _entity_hit(entity: Scored, seeds: Sequence[Seed]) -> Hit:
+    texts = [seed.text for seed in seeds if any(match.id == entity.id for match in seed.matches)]
+    origin = f"a seed, matches '{texts[0]}'" if texts else "reached from the seeds"
+    return Hit(id=entity.id, score=entity.score, reason=f"PageRank {entity.score:.4g}, {origin}")
 
 
 STRATEGY = Strategy(
     name="ppr",
     retrieve=retrieve,
-    summary="a walk over relations from what the question names, and the passages that state what it meets",
+    summary="PageRank over relations from what the question names, and the passages that state the best relations",
     after="Fast GraphRAG",
     when="the answer lies some relations away from what the question names",
     needs=("entity vectors", "relations", "topology"),

@@ -17,7 +17,7 @@ def test_each_variant_sets_a_constant_there_is_and_puts_it_back(variant: Variant
     before = dict(vars(module))
     with _changed(variant, _EMPTY):
         assert {name: vars(module)[name] for name in variant.constants} == variant.constants
-        assert bool(variant.n_facts) == (vars(module).get("recognise") is not before.get("recognise"))
+        assert bool(variant.n_facts) == (vars(module).get("filter_facts") is not before.get("filter_facts"))
     assert dict(vars(module)) == before
 
 

@@ -116,7 +116,7 @@ async def test_the_order_of_documents_does_not_matter(tmp_path: Path) -> None:
             found.append(await retrieve(query, view, library.tools))
         await library.close()
     assert found[0] == found[1]
-    assert found[0].relations[0].reason.startswith("on the way from ")
+    assert found[0].relations[0].reason.startswith("on the path from ")
 
 
 ROAD = World(
@@ -143,7 +143,7 @@ async def test_two_ends_of_a_road_are_connected_by_all_of_it(library: Library) -
         assert await titles(view, found.chunks) == ["r1", "r3"]
     assert found.chunks[0].reason.endswith(" and 1 entity related to it")
     assert [(hit.id, hit.reason) for hit in found.relations] == [
-        (each, "on the way from aleppo to damascus")
+        (each, "on the path from aleppo to damascus")
         for each in ("aleppo -- basra", "basra -- cairo", "cairo -- damascus")
     ]
     assert [hit.id for hit in found.reports] == ["east", "west"]  # one entity in each: by rating
@@ -156,7 +156,7 @@ async def test_without_communities_the_most_similar_entities_are_connected(libra
     async with library.view() as view:
         found = await retrieve(Query(text="From Aleppo to Damascus"), view, library.tools)
     assert len(found.relations) == 3
-    assert found.notes == ("no report on their communities may be shown",)
+    assert found.notes == ("no report on their communities is available",)
 
 
 async def test_what_has_no_way_to_the_next_is_told(library: Library) -> None:
@@ -164,7 +164,7 @@ async def test_what_has_no_way_to_the_next_is_told(library: Library) -> None:
     async with library.view() as view:
         found = await retrieve(Query(text="From Aleppo to Damascus"), view, library.tools)
     assert found.relations == ()
-    assert found.notes[-1] == "1 key entity without a way to the next"
+    assert found.notes[-1] == "1 key entity without a path to the next"
 
 
 async def test_a_filter_hides_what_it_excludes_and_its_reports(library: Library) -> None:

@@ -11,7 +11,7 @@ from quipu.model.query import Budget, Filter, Query
 from quipu.ports.store import VectorSpace
 from quipu.providers.local import ByteTokenizer
 from quipu.retrieve.community_global import retrieve
-from quipu.retrieve.steps.shown import CALL_TOKENS
+from quipu.retrieve.steps.prompt_items import CALL_TOKENS
 from quipu.testing.llm import ScriptedLLM
 from quipu.testing.scripted.fault import Fault, FaultName
 from quipu.testing.scripted.kind import Kind
@@ -70,7 +70,7 @@ async def test_without_a_model_reports_are_ranked_by_cosine_and_rating(library: 
     score = {each: round(near[each] + reports[each].rating / 100, 6) for each in dense}
     assert [(hit.id, hit.score) for hit in found.reports] == sorted(score.items(), key=lambda item: (-item[1], item[0]))
     assert not found.ranks_passages and not found.points
-    assert "without a language model" in found.notes[-1]
+    assert "no language model" in found.notes[-1]
 
 
 async def test_a_model_reads_all_reports_in_one_call_a_batch(library: Library) -> None:
@@ -129,7 +129,7 @@ async def test_dynamic_selection_rates_from_above_and_looks_only_into_what_is_of
     # level 0: silk and salt; salt is of no use, so nothing beneath it is rated; then weaving and carrying
     assert (model.rounds, llm.n_completed(Kind.RATE), llm.n_completed(Kind.POINTS)) == ([2, 2, 1], 4, 1)
     assert {report for point in found.points for report in point.reports} <= {"carrying", "weaving"}
-    assert found.notes[0] == "a model rated 4 reports and chose 2"
+    assert found.notes[0] == "a model rated 4 reports and selected 2"
 
 
 async def test_a_report_is_kept_where_nothing_beneath_it_is_of_use_and_no_level_is_too_deep(library: Library) -> None:
@@ -157,7 +157,7 @@ async def test_a_report_is_rated_once_though_its_level_is_reached_twice(library:
     model = Telling('{"rating": 0}')
     async with library.view(Filter(exclude=("Weavers",))) as view:  # carrying is looked at beneath silk, which is bare
         found = await retrieve(Query(text="Who?", dynamic_selection=True), view, replace(library.tools, model=model))
-    assert found.notes[0] == "a model rated 2 reports and chose 0"
+    assert found.notes[0] == "a model rated 2 reports and selected 0"
     assert len(model.asked) == 2
 
 
@@ -172,7 +172,7 @@ async def test_what_lies_beneath_a_report_too_long_to_be_rated_is_rated(library:
     async with library.view() as view:
         found = await retrieve(query, view, replace(library.tools, model=model))
     assert found.notes[:2] == (
-        "a model rated 3 reports and chose 3",
+        "a model rated 3 reports and selected 3",
         "not rated, too long for the budget: 1 report",
     )
 
@@ -213,7 +213,7 @@ async def test_a_point_that_names_no_report_rests_on_all_that_was_shown(library:
     async with library.view() as view:
         found = await retrieve(SILK, view, replace(library.tools, model=Telling(json.dumps(said))))
     assert [(point.text, len(point.reports)) for point in found.points] == [("Two.", 1), ("One.", 3)]
-    assert "1 point of no report by name" in found.notes[0]
+    assert "1 point without sources" in found.notes[0]
 
 
 async def test_a_filter_hides_reports_and_finer_ones_stand_in(library: Library) -> None:
@@ -224,7 +224,7 @@ async def test_a_filter_hides_reports_and_finer_ones_stand_in(library: Library) 
         found = await retrieve(coarse, view, library.tools)
     # what Weavers says is in silk and in weaving; nobody else says anything of those who carry
     assert {hit.id for hit in found.reports} == {"carrying", "salt"}
-    assert found.notes[0] == "1 community without a report that may be shown"
+    assert found.notes[0] == "1 community without an available report"
 
 
 async def test_where_a_filter_hides_reports_the_answer_says_so(library: Library) -> None:
@@ -237,8 +237,8 @@ async def test_where_a_filter_hides_reports_the_answer_says_so(library: Library)
         )
     answer = await compose_answer(replace(query, text="Which penguins breed on ice?"), material)
     (note,) = answer.notes
-    assert note.startswith("1 community without a report that may be shown: ")
-    assert "filtered out" in note
+    assert note.startswith("1 community without an available report: ")
+    assert "the filter excludes" in note
 
 
 async def test_the_prompt_holds_no_word_of_what_is_filtered_out(library: Library) -> None:

@@ -15,9 +15,8 @@ from quipu.model.ids import claim_id
 from quipu.model.query import Budget, Filter, Query
 from quipu.ports.store import ReadView, VectorSpace
 from quipu.providers.local import ByteTokenizer
-from quipu.retrieve.community_local import retrieve
-from quipu.retrieve.steps.brought import those_that_fit
-from quipu.retrieve.steps.surroundings import read_around
+from quipu.retrieve.community_local import fit_entities, retrieve
+from quipu.retrieve.steps.local_search import read_neighbourhood
 from quipu.testing.facts import claim
 from quipu.text.content_terms import STOP_WORDS
 from tests.unit.retrieve.communities import trades
@@ -179,7 +178,7 @@ async def test_a_passage_that_states_no_relation_of_an_entity_is_only_said_to_na
     await library.publish(page("Alone", "Aleppo stands alone.", names={"Aleppo": "Location"}))
     async with library.view() as view:
         found = await retrieve(Query(text="Aleppo"), view, library.tools)
-    assert [hit.reason for hit in found.chunks] == ["names aleppo"]
+    assert [hit.reason for hit in found.chunks] == ["mentions aleppo"]
 
 
 async def test_no_more_than_ten_entities_are_taken_however_many_are_near(library: Library) -> None:
@@ -234,13 +233,13 @@ async def test_an_entity_brings_the_claims_about_it_and_fits_with_all_of_them_or
         13: ([], []),
     }
     async with library.view() as view:
-        around = await read_around((Scored(id="anna", score=0.7), Scored(id="basil", score=0.6)), view)
+        around = await read_neighbourhood((Scored(id="anna", score=0.7), Scored(id="basil", score=0.6)), view)
         for room, (entities, claims) in by_room.items():
-            found = await those_that_fit(around, room, question="", view=view, tokenizer=TOKENS)
+            found = await fit_entities(around, room, question="", view=view, tokenizer=TOKENS)
             assert [hit.id for hit in found.entities] == entities
             assert [hit.id for hit in found.claims] == claims
             assert [hit.id for hit in found.relations] == ["anna -- basil"][: len(entities)]
-            note = f"with the relations and claims they bring {len(entities)} of 2 entities fit"
+            note = f"{len(entities)} of 2 entities fit the budget, with their relations and claims"
             assert found.notes == ((note,) if len(entities) < 2 else ())
 
 
@@ -266,7 +265,7 @@ async def test_of_an_entity_much_is_claimed_about_some_claims_are_taken_and_it_i
         found = await retrieve(Query(text="Basil?", min_similarity=0.05), view, library.tools)
         said = [each.description for each in await view.claims([hit.id for hit in found.claims])]
     assert said == [f"Charge {n}." for n in range(20)]
-    assert found.notes[-1] == "only 20 claims each are taken about basil"
+    assert found.notes[-1] == "only 20 claims each are used about basil"
 
 
 async def test_what_a_filter_leaves_out_takes_its_reports_along(library: Library) -> None:
@@ -277,7 +276,7 @@ async def test_what_a_filter_leaves_out_takes_its_reports_along(library: Library
         assert await titles(view, found.chunks) == ["Weavers"]
     assert [hit.id for hit in found.entities] == ["bursa"]
     assert found.reports == ()
-    assert "have no report that may be shown" in found.notes[0]
+    assert "have no available report" in found.notes[0]
 
 
 async def test_without_anything_near_it_says_so(library: Library) -> None:

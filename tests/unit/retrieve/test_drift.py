@@ -131,9 +131,9 @@ async def test_what_does_not_fit_and_what_was_not_found_is_said(library: Library
     query = replace(SILK, min_similarity=0.3, budget=Budget(total=3_000))
     async with library.view() as view:
         found = await retrieve(query, view, replace(library.tools, model=Answering(primer=primer, n_more=0)))
-    assert "reports that were not read, for they do not fit the budget: 1" in found.notes
-    assert "for 1 question nothing was found that fits the budget" in found.notes
-    assert not any("could not be had" in note for note in found.notes)
+    assert "reports that did not fit the budget and were not read: 1" in found.notes
+    assert "1 question without any material that fits the budget" in found.notes
+    assert not any("missing or unreadable" in note for note in found.notes)
 
 
 async def test_where_no_question_is_followed_up_no_passages_are_ranked(library: Library) -> None:
@@ -154,7 +154,7 @@ async def test_without_a_model_reports_and_local_searches_stand_in(library: Libr
     async with library.view() as view:
         found = await retrieve(SILK, view, library.tools)
         assert set(await titles(view, found.chunks)) == {"Weavers", "Caravans"}
-    assert found.notes == ("without a language model no question is followed up",)
+    assert found.notes == ("no language model: no question is followed up",)
     assert [seed.text for seed in found.seeds][:2] == [SILK.text, SILK.text]
     assert library.embedder.calls[0] == (SILK.text,)
     assert len(library.embedder.calls) == 2  # the question; then it again with the titles it led to
@@ -180,7 +180,7 @@ async def test_a_model_that_fails_or_replies_at_random_costs_no_evidence(library
         for tools in (broken, *(replace(library.tools, model=Telling(reply)) for reply in ("", "[1", "no", "{}"))):
             found = await retrieve(SILK, view, tools)
             assert (found.points, set(found.chunks)) == ((), set(plain.chunks))
-            assert found.notes[-1] == "no partial answer came of it"
+            assert found.notes[-1] == "there was no partial answer"
 
 
 async def test_a_filter_hides_reports_and_passages_from_every_prompt(library: Library) -> None:
@@ -198,7 +198,7 @@ async def test_an_index_without_reports_says_so_and_asks_nobody(library: Library
     async with library.view() as view:
         found = await retrieve(SILK, view, tools)
     assert [hit.id for hit in found.chunks] == chunk_of(CARAVANS)
-    assert (found.notes, llm.answered) == (("no report is there to begin with",), [])
+    assert (found.notes, llm.answered) == (("there is no report to begin with",), [])
 
 
 @pytest.mark.parametrize(

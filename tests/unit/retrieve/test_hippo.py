@@ -79,7 +79,7 @@ async def test_evidence_is_what_the_formulas_give_to_the_id(library: Library, se
     assert [hit.id for hit in found.chunks] == chunks
     assert {hit.id: hit.score for hit in found.entities} == pytest.approx(phrases)
     assert len(found.relations) == 5
-    assert found.notes == ("no language model: the nearest facts about what the question names count",)
+    assert found.notes == ("no language model: the nearest facts about what the question names are used",)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -98,7 +98,7 @@ async def test_a_model_says_which_facts_count(library: Library, seed: int) -> No
     assert [hit.id for hit in found.chunks] == chunks
     assert {hit.id for hit in found.entities} == set(phrases)
     assert len(model.requests) == hippo.STRATEGY.n_model_calls == 1
-    assert found.notes == ("facts of use, says the model: 2 of 5",)
+    assert found.notes == ("the model kept 2 of 5 facts",)
 
 
 @pytest.mark.parametrize("reply", ["", "None of them.", '{"relevant": "2"}'])
@@ -123,7 +123,7 @@ async def test_of_a_question_that_names_nothing_the_nearest_facts_count(library:
             view, VectorSpace.RELATION, await library.embedder.embed_queries([query.text]), k=5, min_score=0.0
         )
     assert [hit.id for hit in found.relations] == [each.id for each in near]
-    assert "no fact near tells of what the question names" in found.notes[0]
+    assert "no near fact is about what the question names" in found.notes[0]
 
 
 async def test_where_no_fact_is_of_use_the_nearest_passages_stand_in(library: Library) -> None:
@@ -135,7 +135,7 @@ async def test_where_no_fact_is_of_use_the_nearest_passages_stand_in(library: Li
             view, VectorSpace.CHUNK, await library.embedder.embed_queries([QUESTION]), k=5, min_score=0.0
         )
     assert [(hit.id, hit.score) for hit in found.chunks] == [(each.id, each.score) for each in near]
-    assert any("nearest passages stand in" in note for note in found.notes)
+    assert any("passages nearest to the question are used instead" in note for note in found.notes)
 
 
 async def test_how_much_a_fact_counts_does_not_hang_on_how_many_are_searched_for(library: Library) -> None:
@@ -169,7 +169,7 @@ async def test_a_passage_is_told_by_the_way_the_walk_came(library: Library) -> N
     async with library.view() as view:
         found = await hippo.retrieve(_QUERY, view, library.tools)
     (first, *_) = found.chunks
-    assert first.reason.startswith(f"the walk is here, {first.score:.4g}, by ")
+    assert first.reason.startswith(f"PageRank {first.score:.4g}, reached by ")
     assert any(f"by {phrase.id}" in first.reason for phrase in found.entities)
 
 

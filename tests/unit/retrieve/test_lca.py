@@ -80,8 +80,8 @@ async def test_paths_end_where_they_meet(tree: Library) -> None:
         "cities": pytest.approx(cosine / 4, abs=1e-6),
     }
     assert [hit.id for hit in two.relations] == ["tyre -- venice", "north -- south"]
-    assert two.reports[0].reason == "joins 1 of the seeds; layer 1"
-    assert two.reports[-1].reason == "joins 2 of the seeds; layer 2"
+    assert two.reports[0].reason == "connects 1 of the seeds; layer 1"
+    assert two.reports[-1].reason == "connects 2 of the seeds; layer 2"
 
 
 async def test_two_of_one_aggregate_meet_there(tree: Library) -> None:
@@ -111,15 +111,15 @@ async def test_passages_count_seeds_and_their_share_of_the_aggregates(tree: Libr
         pytest.approx((0.5 + 2**-0.5) * cosine, abs=1e-5),
         pytest.approx(0.5 * cosine, abs=1e-5),
     ]
-    assert found.chunks[0].reason == "names tyre, venice"
-    assert found.chunks[2].reason == "names what is in an aggregate on the paths"
+    assert found.chunks[0].reason == "mentions tyre, venice"
+    assert found.chunks[2].reason == "mentions a member of an aggregate on the paths"
     assert len((await _ask(tree, "venice tyre", chunk_top_k=1)).chunks) == 1
 
 
 async def test_what_came_since_is_found_without_a_path(tree: Library) -> None:
     found = await _ask(tree, "paper venice")
     assert ([hit.id for hit in found.entities], found.reports) == (["paper", "venice"], ())
-    assert found.notes == ("no aggregate joins what was found",)
+    assert found.notes == ("no aggregate connects the entities",)
     nothing = await _ask(tree, "quite unheard of")
     assert (nothing.chunks, nothing.notes) == ((), ("no entity is near to the question",))
 
@@ -138,7 +138,7 @@ async def test_it_may_begin_with_aggregates_too(tree: Library) -> None:
 async def test_a_hidden_report_is_not_shown_and_its_aggregate_still_joins(tree: Library) -> None:
     found = await _ask(tree, "venice tyre", allowed=Filter(exclude=("c",)))
     assert {hit.id for hit in found.reports} == {"north"}
-    assert found.notes == ("2 aggregates on the paths without a report that may be shown",)
+    assert found.notes == ("2 aggregates on the paths without an available report",)
     assert [hit.id for hit in found.relations] == ["tyre -- venice"]
     assert await _titles(tree, found) == ["b", "a"]
     only = await _ask(tree, "venice genoa", allowed=Filter(documents=("a",)))

@@ -10,8 +10,6 @@ from quipu.model.ids import sentence_id
 from quipu.model.query import Query
 from quipu.ports.store import ReadView, VectorSpace
 from quipu.retrieve import linear
-from quipu.retrieve.steps import activation
-from quipu.retrieve.steps.activation import Reach
 from quipu.retrieve.strategy import Tools
 from tests.unit.retrieve.dense import (
     NAMES,
@@ -30,13 +28,14 @@ from tests.unit.retrieve.dense import (
 from tests.unit.retrieve.fakes import Library, page, titles
 
 _QUERY = Query(text=QUESTION, min_similarity=0.0, chunk_top_k=5)
-_REACH = Reach(least=0.1, n_sentences=2, n_steps=3)
+_LIMITS = {"MIN_ACTIVATION": 0.1, "N_SENTENCES": 2, "N_STEPS": 3}
 
 
 @pytest.fixture(autouse=True)
 def _far(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reach further than sentences of a few words would let it."""
-    monkeypatch.setattr(linear, "REACH", _REACH)
+    for name, value in _LIMITS.items():
+        monkeypatch.setattr(linear, name, value)
 
 
 async def _activity(view: ReadView, tools: Tools, seeds: list[str]) -> dict[str, tuple[float, int]]:
@@ -57,16 +56,16 @@ async def _activity(view: ReadView, tools: Tools, seeds: list[str]) -> dict[str,
     active = dict.fromkeys(seeds, (1.0, 1))
     frontier = dict.fromkeys(seeds, 1.0)
     used: set[str] = set()
-    for step in range(2, _REACH.n_steps + 2):
+    for step in range(2, linear.N_STEPS + 2):
         reached: dict[str, float] = {}
         taken: set[str] = set()
         for key, score in frontier.items():
             mine = [each for each, named in sentences.items() if key in named and each not in used]
-            for each in sorted(mine, key=lambda each: (-near[each], each))[: _REACH.n_sentences]:
+            for each in sorted(mine, key=lambda each: (-near[each], each))[: linear.N_SENTENCES]:
                 taken.add(each)
                 worth = round(score * near[each], 6)
                 for other in sentences[each] - {key}:
-                    if worth >= _REACH.least:
+                    if worth >= linear.MIN_ACTIVATION:
                         reached[other] = max(reached.get(other, 0.0), worth)
         used |= taken
         frontier = {key: score for key, score in reached.items() if score > active.get(key, (0.0, 0))[0]}
@@ -87,7 +86,7 @@ async def _expected(view: ReadView, tools: Tools, seeds: list[str]) -> tuple[lis
         reset[found.place(key)] = score
         bonus += score * np.log1p(found.appearances[found.place(key)]) / tier
     near = scaled(await cosines(view, tools, VectorSpace.CHUNK, QUESTION, found.chunks))
-    reset[n:] = 0.05 * (linear.NEARNESS_WEIGHT * near + np.log1p(bonus))
+    reset[n:] = 0.05 * (linear.SIMILARITY_WEIGHT * near + np.log1p(bonus))
     ranks = page_rank(links, reset, 0.5)
     chunks = best(dict(zip(found.chunks, ranks[n:].tolist(), strict=True)), 5)
     return chunks, {key: score for key, (score, _) in active.items()}
@@ -132,7 +131,7 @@ async def test_a_small_graph_by_hand(library: Library) -> None:
     cosine = float(np.float16(2**-0.5))
     activity = round(cosine, 6)
     assert {hit.id: hit.score for hit in found.entities} == pytest.approx({"ada": 1.0, "bob": activity})
-    prior = 0.05 * (linear.NEARNESS_WEIGHT * 1.0 + log1p(log(2) + activity * log(2) / 2))
+    prior = 0.05 * (linear.SIMILARITY_WEIGHT * 1.0 + log1p(log(2) + activity * log(2) / 2))
     total = 1.0 + activity + prior  # the other passage weighs nothing
     # p = ½ · (a + b) + ½ · prior, a + b = ½ · p + ½ · (1 + activity), each over the total
     p, _ = np.linalg.solve([[1, -0.5], [-0.5, 1]], [prior / 2 / total, (1 + activity) / 2 / total])
@@ -157,9 +156,7 @@ async def test_an_unknown_name_is_said_to_be_left_out_where_no_names_are_kept(li
     await library.publish(page("One", "Amber Falk sat.", names={"Amber Falk": "Person"}))
     async with library.view() as view:
         found = await linear.retrieve(Query(text="Where did Amber Falk and Dorn Hale sit?"), view, library.tools)
-    assert found.notes == (
-        "names that are not known, left out: Dorn Hale; `quipu refresh names` makes what finds them",
-    )
+    assert found.notes == ("unknown names ignored: Dorn Hale; run `quipu refresh names` to match similar names",)
 
 
 async def test_a_question_that_names_nothing_finds_the_nearest_passages(library: Library) -> None:
@@ -171,20 +168,20 @@ async def test_a_question_that_names_nothing_finds_the_nearest_passages(library:
             view, VectorSpace.CHUNK, await library.embedder.embed_queries(["which old mill?"]), k=20, min_score=0.0
         )
     assert [hit.id for hit in found.chunks] == [each.id for each in near]
-    assert "names no known entity" in found.notes[0]
+    assert "contains no entity name" in found.notes[0]
 
 
 async def test_of_a_hub_only_the_nearest_passages_are_read_and_it_is_said(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(activation, "MAX_CHUNKS", 2)
+    monkeypatch.setattr(linear, "MAX_PASSAGES", 2)
     pages = [page(f"p{n}", f"Ada met Person{n} {'mill ' * (n == 3)}there.", names={"Ada": "Person"}) for n in range(6)]
     await library.publish(*pages)
     await derive(library)
     async with library.view() as view:
         found = await linear.retrieve(Query(text="Did Ada own a mill?"), view, library.tools)
         assert (await titles(view, found.chunks))[0] == "p3"
-    assert found.notes == ("left out of hubs: 4 neighbours",)
+    assert found.notes == ("not read, because these entities occur too often: 4 neighbours",)
 
 
 async def test_the_order_and_batches_of_documents_do_not_show(tmp_path: Path) -> None:

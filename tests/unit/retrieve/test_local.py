@@ -55,7 +55,7 @@ async def test_a_question_that_names_nothing_searches_by_vector_and_says_so(trav
         evidence = await retrieve(Query(text="How was the paper made?"), view, travels.tools)
     assert evidence.entities[0].id == "paper"
     assert evidence.entities[0].reason.startswith("cosine ")
-    assert "names no known entity" in evidence.notes[0]
+    assert "contains no entity name" in evidence.notes[0]
 
 
 async def test_given_high_level_keywords_do_not_turn_local_into_global(travels: Library) -> None:
@@ -80,7 +80,7 @@ async def test_relations_of_a_hub_are_cut_and_counted(library: Library) -> None:
     async with library.view() as view:
         evidence = await retrieve(Query(text="Where is Venice?", top_k=1), view, library.tools)
     assert len(evidence.relations) == 10
-    assert evidence.notes == ("left out: 3 more relations of these entities",)
+    assert evidence.notes == ("not read: 3 more relations of these entities",)
 
 
 async def test_everything_is_embedded_in_one_call(travels: Library) -> None:

@@ -48,7 +48,7 @@ async def test_without_the_vector_arm_it_is_hybrid(travels: Library) -> None:
     async with travels.view() as view:
         hybrid = await retrieve_hybrid(query, view, travels.tools)
         evidence = await retrieve(query, view, travels.tools)
-    note = "arms joined by place / weight: entities 1, relations 1, vectors 0"
+    note = "rankings merged by rank / weight: entities 1, relations 1, vectors 0"
     assert evidence == hybrid.with_notes((note,))
 
 

@@ -14,7 +14,7 @@ from quipu.model.ids import relation_id
 from quipu.model.query import Filter, Keywords, Query
 from quipu.ports.store import ReadView, VectorSpace
 from quipu.retrieve import naive, ppr
-from quipu.retrieve.steps.keywords import low_level
+from quipu.retrieve.steps.keywords import find_low_level_keywords
 from quipu.retrieve.strategy import Tools
 from tests.unit.retrieve.dense import QUESTION, Dense, best, cosines, dense, derive, page_rank, world
 from tests.unit.retrieve.fakes import Library, page, titles
@@ -24,7 +24,10 @@ _QUERY = Query(text=QUESTION, chunk_top_k=5)
 
 async def _starts(found: Dense, query: Query, view: ReadView, tools: Tools) -> dict[str, float]:
     """Return the weights of entities the walk starts from: rows that sum to 1, put together by their maxima."""
-    rows = [dict.fromkeys((scored.id for scored in seed.matches), 1.0) for seed in (await low_level(query, view)).names]
+    rows = [
+        dict.fromkeys((scored.id for scored in seed.matches), 1.0)
+        for seed in (await find_low_level_keywords(query, view)).names
+    ]
     for text, k, least in [
         *((name, 1, 0.4) for name in query.model_keywords.low_level if name not in found.keys),
         *((theme, 20, 0.0) for theme in query.model_keywords.high_level),
@@ -122,7 +125,7 @@ async def test_two_related_entities_by_hand(library: Library) -> None:
     assert [(hit.id, hit.score) for hit in found.relations] == [("ada -- bob", 1.0)]
     assert found.chunks[0].score == 1.0
     assert found.chunks[0].reason == "states ada -- bob"
-    assert found.entities[0].reason == "a walk that starts here, by 'Ada', is here 0.5203 of the time"
+    assert found.entities[0].reason == "PageRank 0.5203, a seed, matches 'Ada'"
 
 
 async def test_what_is_a_relation_away_is_found(travels: Library) -> None:
@@ -135,7 +138,7 @@ async def test_an_entity_without_relations_leads_to_the_passages_that_name_it(tr
     async with travels.view() as view:
         found = await ppr.retrieve(Query(text="What is Paper?", chunk_top_k=1), view, travels.tools)
         assert await titles(view, found.chunks) == ["Paper"]
-    assert found.chunks[0].reason == "names paper"
+    assert found.chunks[0].reason == "mentions paper"
 
 
 async def test_where_nothing_is_named_or_near_the_nearest_passages_stand_in(library: Library) -> None:
@@ -144,18 +147,18 @@ async def test_where_nothing_is_named_or_near_the_nearest_passages_stand_in(libr
     async with library.view() as view:
         found = await ppr.retrieve(query, view, library.tools)
         assert found.chunks == (await naive.retrieve(query, view, library.tools)).chunks
-    assert found.notes[-1] == "no entity is named or near: the passages nearest to the question stand in"
+    assert found.notes[-1] == "no entity matches the question: the passages nearest to it are used instead"
 
 
 async def test_where_the_walk_is_nowhere_often_what_it_meets_most_counts(
     travels: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ppr, "LEAST_RANK", 0.99)  # as with hundreds of seeds
+    monkeypatch.setattr(ppr, "MIN_RANK", 0.99)  # as with hundreds of seeds
     async with travels.view() as view:
         found = await ppr.retrieve(Query(text="Who ruled from Dadu?"), view, travels.tools)
     assert {hit.id for hit in found.entities} >= {"dadu", "kublai khan"}
     assert found.chunks
-    assert any(note.startswith("the walk is nowhere often, at most 0.") for note in found.notes)
+    assert any(note.startswith("no entity scored 0.99 or more (highest: 0.") for note in found.notes)
 
 
 async def test_a_name_the_index_does_not_know_is_looked_for_by_its_vector(travels: Library) -> None:
@@ -184,6 +187,6 @@ async def test_it_says_what_was_told_by_the_words_alone_and_what_synonyms_would_
     async with travels.view() as view:
         found = await ppr.retrieve(Query(text="Who ruled from Dadu?"), view, travels.tools)
         worded = await ppr.retrieve(Query(text="Who ruled?", low_level_keywords=("Dadu",)), view, travels.tools)
-    no_model = "no language model: the words of the question tell what it names and is about"
+    no_model = "no language model: names and themes are taken from the words of the question"
     assert found.notes[0] == no_model and no_model not in worded.notes
     assert all("`quipu refresh synonyms`" in each.notes[-1] for each in (found, worded))

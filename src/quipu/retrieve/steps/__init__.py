@@ -1,1 +1,1 @@
-"""Moves that several strategies share."""
+"""Steps of retrieval that two or more strategies share."""

@@ -1,124 +1,74 @@
-"""Communities: the reports that stand for all of an index, and the communities that entities belong to."""
+"""Communities: the Leiden communities that entities belong to, and the reports on them."""
 
-from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Set
 
 import numpy as np
 
 from quipu.model.cluster import Cluster, ClusterReport, Hierarchy
 from quipu.model.evidence import Scored
 from quipu.ports.store import ReadView, VectorSpace
-from quipu.retrieve.steps.search import Vector
+from quipu.retrieve.steps.vector_search import Vector
 from quipu.retrieve.strategy import Tools
-from quipu.text.formatting import format_count
 
-OVERSAMPLE = 4
-
-Near = Sequence[tuple[Scored, ClusterReport]]
+OVERSAMPLING = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tree:
-    """All communities of a view, those at each level and beneath each other in the order of their ids."""
-
-    by_id: Mapping[str, Cluster]
-    children: Mapping[str, Sequence[str]]
-
-    def at(self, level: int) -> list[str]:
-        """Return the communities of one level."""
-        return [each.id for each in self.by_id.values() if each.level == level]
-
-    def beneath(self, cluster: str) -> Sequence[str]:
-        """Return the communities a community is divided into."""
-        return self.children.get(cluster, ())
-
-    def finest(self, level: int) -> list[str]:
-        """Return the finest community of each branch that is no finer than `level`: together they hold everything.
-
-        Microsoft GraphRAG means to do so and sends the reports of all levels instead, each thing several times.
-        """
-        return [
-            each.id
-            for each in self.by_id.values()
-            if each.level == level or (each.level < level and not self.beneath(each.id))
-        ]
-
-
-async def read_tree(view: ReadView) -> Tree:
-    """Return all communities of a view."""
-    clusters = await view.clusters(Hierarchy.COMMUNITIES, with_members=False)
-    children: defaultdict[str, list[str]] = defaultdict(list)
-    for each in clusters:
-        if each.parent:
-            children[each.parent].append(each.id)
-    return Tree(by_id={each.id: each for each in clusters}, children=children)
-
-
-async def reported_at(level: int, tree: Tree, view: ReadView) -> tuple[dict[str, float], tuple[str, ...]]:
-    """Return the finest communities no finer than `level` with the ratings of their reports, and notes on the others.
-
-    Where a report may not be shown, because the filter leaves out some of what it was made from, or is not written yet,
-    those of the communities beneath stand in.
-    """
-    found: dict[str, float] = {}
-    sought, n_without = tree.finest(level), 0
-    while sought:
-        reports = await view.cluster_reports(sought, with_text=False)
-        ratings = {report.cluster: report.rating for report in reports}
-        found |= ratings
-        bare = [cluster for cluster in sought if cluster not in ratings]
-        n_without += sum(not tree.beneath(cluster) for cluster in bare)
-        sought = [child for cluster in bare for child in tree.beneath(cluster)]
-    notes = (f"{format_count(n_without, 'community')} without a report that may be shown",) if n_without else ()
-    return found, notes
-
-
-async def branches(keys: Sequence[str], view: ReadView) -> dict[str, tuple[Cluster, ...]]:
-    """Return, for each entity, the communities it is in, the coarsest first; none for what came since the last run."""
+async def communities_of(keys: Sequence[str], view: ReadView) -> dict[str, tuple[Cluster, ...]]:
+    """Return the communities of each entity, coarsest first. An entity added after the last clustering has none."""
     finest = await view.clusters_of(Hierarchy.COMMUNITIES, keys)
-    known: dict[str, Cluster] = {}
-    sought = set(finest.values())
-    while sought:
-        read = await view.clusters(Hierarchy.COMMUNITIES, sorted(sought), with_members=False)
-        known |= {each.id: each for each in read}
-        sought = {each.parent for each in read if each.parent} - known.keys()
-    return {key: tuple(reversed(_upwards(finest[key], known))) for key in keys if key in finest}
+    cluster_by_id: dict[str, Cluster] = {}
+    ids = set(finest.values())
+    while ids:
+        clusters = await view.clusters(Hierarchy.COMMUNITIES, sorted(ids), with_members=False)
+        cluster_by_id |= {cluster.id: cluster for cluster in clusters}
+        ids = {cluster.parent for cluster in clusters if cluster.parent} - cluster_by_id.keys()
+    return {key: tuple(reversed(_with_parents(finest[key], cluster_by_id))) for key in keys if key in finest}
 
 
-def _upwards(cluster: str, known: Mapping[str, Cluster]) -> list[Cluster]:
-    above: list[Cluster] = []
-    while cluster in known:
-        above.append(known[cluster])
-        cluster = known[cluster].parent
-    return above
+async def reports_of(keys: Sequence[str], level: int, view: ReadView) -> list[tuple[ClusterReport, int]]:
+    """Return the reports on the communities of entities, each with the number of entities in it, highest first.
 
-
-async def nearest_reports(vector: Vector, n: int, level: int, view: ReadView, tools: Tools) -> Near:
-    """Return the n reports nearest to a vector, best first, on communities no finer than `level`.
-
-    Reports on finer communities, and on other groups of entities, have vectors in the same space and are passed over.
+    An entity's community is the finest one that is not finer than `level`. If its report is not available, the next
+    finer community with a report is used. Reports with equal numbers are ordered by rating, then by id.
     """
+    candidates = {
+        key: tuple(_report_candidates(branch, level)) for key, branch in (await communities_of(keys, view)).items()
+    }
+    ids = sorted({cluster for clusters in candidates.values() for cluster in clusters})
+    reports = {report.cluster: report for report in await view.cluster_reports(ids)} if ids else {}
+    chosen = (next((cluster for cluster in clusters if cluster in reports), "") for clusters in candidates.values())
+    n_entities = Counter(cluster for cluster in chosen if cluster)
+    ranked = sorted(n_entities, key=lambda cluster: (-n_entities[cluster], -reports[cluster].rating, cluster))
+    return [(reports[cluster], n_entities[cluster]) for cluster in ranked]
 
-    async def are_shown(ids: Sequence[str]) -> Set[str]:
-        clusters = await view.clusters(Hierarchy.COMMUNITIES, ids, with_members=False)
-        coarse = [cluster.id for cluster in clusters if cluster.level <= level]
-        return {report.cluster for report in await view.cluster_reports(coarse, with_text=False)}
 
-    near = await nearest_reports_that(are_shown, vector, n, view, tools)
-    reports = {report.cluster: report for report in await view.cluster_reports([each.id for each in near])}
-    return [(each, reports[each.id]) for each in near]
-
-
-async def nearest_reports_that(
-    are_sought: Callable[[Sequence[str]], Awaitable[Set[str]]], vector: Vector, n: int, view: ReadView, tools: Tools
+async def find_nearest_clusters(
+    select: Callable[[Sequence[str]], Awaitable[Set[str]]], vector: Vector, n: int, view: ReadView, tools: Tools
 ) -> list[Scored]:
-    """Return the n nearest to a vector, best first, of what has a report and is among those `are_sought` keeps."""
-    k = OVERSAMPLE * n
+    """Return the n clusters whose reports are nearest to a vector, best first, of those that `select` returns.
+
+    Reports on communities and on aggregates share one vector space. `select` gets ids and returns the wanted ones.
+    """
+    k = OVERSAMPLING * n
     while True:
-        (near,) = await tools.vectors.nearest(view, VectorSpace.REPORT, vector[np.newaxis, :], k=k)
-        sought = await are_sought([each.id for each in near])
-        found = [each for each in near if each.id in sought]
-        if len(found) >= n or len(near) < k:
-            return found[:n]
-        k *= OVERSAMPLE
+        (nearest,) = await tools.vectors.nearest(view, VectorSpace.REPORT, vector[np.newaxis, :], k=k)
+        selected = await select([scored.id for scored in nearest])
+        matches = [scored for scored in nearest if scored.id in selected]
+        if len(matches) >= n or len(nearest) < k:
+            return matches[:n]
+        k *= OVERSAMPLING
+
+
+def _with_parents(cluster: str, cluster_by_id: Mapping[str, Cluster]) -> list[Cluster]:
+    chain: list[Cluster] = []
+    while cluster in cluster_by_id:
+        chain.append(cluster_by_id[cluster])
+        cluster = cluster_by_id[cluster].parent
+    return chain
+
+
+def _report_candidates(branch: Sequence[Cluster], level: int) -> Iterator[str]:
+    """Yield the finest cluster of a branch (coarsest first) that is not finer than `level`, then the finer ones."""
+    start = max((position for position, cluster in enumerate(branch) if cluster.level <= level), default=0)
+    yield from (cluster.id for cluster in branch[start:])

@@ -1,21 +1,28 @@
-"""Keywords: what a question names (low level) and what it is about (high level), told by its words or by a model."""
+"""Keywords: the names in a question (low level), its themes (high level), and the entities that the names denote."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from quipu.model.evidence import Scored, Seed
 from quipu.model.query import Query
 from quipu.ports.store import ReadView
-from quipu.retrieve.steps.names import link_names
-from quipu.text.names import entity_key
+from quipu.text.content_terms import STOP_WORDS
+from quipu.text.names import entity_key, name_forms
+from quipu.text.unicode import is_unspaced
+from quipu.text.words import Words, split_words
 
-# To know that a chunk holds a name of every fifth chunk is worth ln 5 = 1.6 nats or less: a rarer name decides better.
+# A name that occurs in 20 % of the chunks carries at most ln 5 = 1.6 nats of information, so rarer names decide better.
 MAX_CHUNK_SHARE = 0.2
+MAX_NAME_WORDS = 12  # in a script without spaces each character counts as a word
+MIN_UNSPACED_LENGTH = 2
+# Text that cannot occur between two words of one name. A comma and a dot can: "Johnnycake, West Virginia", "St. Louis".
+_BREAK = re.compile(r"[?!;\n。？！；]|.{4,}", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LowLevel:
-    """What the question names: one text to embed, and a seed for each name that is a known entity."""
+class LowLevelKeywords:
+    """The low-level keywords of a question: one text to embed, and a seed for each keyword that is an entity's name."""
 
     text: str
     names: tuple[Seed, ...] = ()
@@ -23,73 +30,160 @@ class LowLevel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Named:
-    """A name or term of the question, with the entities it is known for; none where it is not."""
+class LinkedName:
+    """Characters [start, end) of the question are a name of these entities; several if they share an alias."""
+
+    surface: str
+    start: int
+    end: int
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Keyword:
+    """A keyword and the keys of the entities it names; no keys if it is not the name of an entity."""
 
     surface: str
     keys: tuple[str, ...]
 
 
-async def low_level(query: Query, view: ReadView) -> LowLevel:
-    """Return the given low-level keywords, else the known names in the question and a model's keywords, else itself.
+@dataclass(frozen=True, slots=True)
+class _NameCandidate:
+    """Consecutive words of the question that may be a name."""
 
-    As in LightRAG the keywords are joined and embedded once. A name in more than `MAX_CHUNK_SHARE` of the chunks, and
-    in more than `chunk_top_k` of them, is left out where a rarer name remains. A model's keywords only add to the names
-    found in the question, so that none is lost where the model leaves it out.
+    key: str
+    words: Words
+    end: int
+
+    @property
+    def start(self) -> int:
+        return self.words[0].start
+
+    def overlaps(self, other: "_NameCandidate") -> bool:
+        return self.start < other.end and other.start < self.end
+
+
+async def find_low_level_keywords(query: Query, view: ReadView) -> LowLevelKeywords:
+    """Return the user's low-level keywords, else the entity names in the question and a model's keywords, else itself.
+
+    As in LightRAG the keywords are joined and embedded once. A name that occurs in more than `MAX_CHUNK_SHARE` of the
+    chunks, and in more than `chunk_top_k` of them, is dropped if a rarer name remains. A model's keywords are added to
+    the names found in the question, so that no name is lost because the model omits it.
     """
     if query.low_level_keywords:
-        return await _given(query.low_level_keywords, view)
-    linked = [_Named(surface=name.surface, keys=name.keys) for name in await link_names(query.text, view)]
-    named = linked + await _added(query.model_keywords.low_level, linked, view)
-    if not named:
-        note = "the question names no known entity: its whole text stands in for low-level keywords"
-        return LowLevel(text=query.text, notes=(note,))
-    dropped = await _common(named, query.chunk_top_k, view)
-    kept = [name for name in named if name not in dropped]
-    left_out = ", ".join(dict.fromkeys(name.surface for name in named if name in dropped))
-    return LowLevel(
-        text=", ".join(dict.fromkeys(name.surface for name in kept)),
-        names=tuple(_seed(name.surface, name.keys) for name in kept if name.keys),
-        notes=(f"too common to tell where to look, left out: {left_out}",) if left_out else (),
+        return _low_level(await _look_up(query.low_level_keywords, view))
+    linked = [_Keyword(surface=name.surface, keys=name.keys) for name in await link_names(query.text, view)]
+    keywords = linked + await _added_by_model(query.model_keywords.low_level, linked, view)
+    if not keywords:
+        note = "the question contains no entity name: its whole text is used as the low-level keyword"
+        return LowLevelKeywords(text=query.text, notes=(note,))
+    common = await _too_common(keywords, query.chunk_top_k, view)
+    dropped = ", ".join(dict.fromkeys(keyword.surface for keyword in keywords if keyword in common))
+    rare = [keyword for keyword in keywords if keyword not in common]
+    surfaces = list(dict.fromkeys(keyword.surface for keyword in rare))
+    return _low_level(
+        rare, surfaces, notes=(f"names dropped because they are too common: {dropped}",) if dropped else ()
     )
 
 
-def high_level(query: Query) -> str:
-    """Return the given high-level keywords, joined, else a model's, else the question itself."""
+def join_high_level_keywords(query: Query) -> str:
+    """Return the user's high-level keywords as one text, else a model's, else the question itself."""
     return ", ".join(query.high_level_keywords or query.model_keywords.high_level) or query.text
 
 
-async def _given(keywords: Sequence[str], view: ReadView) -> LowLevel:
-    named = await _looked_up(keywords, view)
-    return LowLevel(
-        text=", ".join(keywords), names=tuple(_seed(name.surface, name.keys) for name in named if name.keys)
+async def link_names(text: str, view: ReadView) -> tuple[LinkedName, ...]:
+    """Return the entity names and aliases in `text`, in order, without overlaps. Longer names win, then the leftmost.
+
+    Matching is exact, on the normal form. A name of one word must be capitalised in the text, unless its script has no
+    case or the text has no capital letter; an acronym must be in capitals. So "Brand" is found in "the author of
+    Brand" and not in "a brand of soap".
+    """
+    candidates = _name_candidates(text)
+    keys_by_name = await view.keys_by_name(sorted({candidate.key for candidate in candidates}))
+    has_capitals = text != text.lower()
+    names = [
+        candidate
+        for candidate in candidates
+        if keys_by_name.get(candidate.key) and _may_be_name(candidate, has_capitals)
+    ]
+    chosen: list[_NameCandidate] = []
+    for name in sorted(names, key=lambda candidate: (-len(candidate.words), candidate.start, candidate.end)):
+        if not any(name.overlaps(other) for other in chosen):
+            chosen.append(name)
+    return tuple(
+        LinkedName(surface=text[name.start : name.end], start=name.start, end=name.end, keys=keys_by_name[name.key])
+        for name in sorted(chosen, key=lambda candidate: candidate.start)
     )
 
 
-async def _added(keywords: Sequence[str], linked: Sequence[_Named], view: ReadView) -> list[_Named]:
-    """Return the keywords that are not among the linked names."""
-    known = {entity_key(name.surface) for name in linked} | {key for name in linked for key in name.keys}
-    return await _looked_up([keyword for keyword in keywords if entity_key(keyword) not in known], view)
+def _low_level(
+    keywords: Sequence[_Keyword], surfaces: Sequence[str] = (), *, notes: tuple[str, ...] = ()
+) -> LowLevelKeywords:
+    seeds = tuple(
+        Seed(text=keyword.surface, kind="name", matches=tuple(Scored(id=key, score=1.0) for key in keyword.keys))
+        for keyword in keywords
+        if keyword.keys
+    )
+    text = ", ".join(surfaces or [keyword.surface for keyword in keywords])
+    return LowLevelKeywords(text=text, names=seeds, notes=notes)
 
 
-async def _looked_up(keywords: Sequence[str], view: ReadView) -> list[_Named]:
-    keys = [entity_key(keyword) for keyword in keywords]
-    known = await view.keys_by_name(sorted({key for key in keys if key}))
+async def _added_by_model(keywords: Sequence[str], linked: Sequence[_Keyword], view: ReadView) -> list[_Keyword]:
+    """Return a model's keywords that are not among the names already found in the question."""
+    linked_keys = {entity_key(name.surface) for name in linked} | {key for name in linked for key in name.keys}
+    return await _look_up([keyword for keyword in keywords if entity_key(keyword) not in linked_keys], view)
+
+
+async def _look_up(surfaces: Sequence[str], view: ReadView) -> list[_Keyword]:
+    names = [entity_key(surface) for surface in surfaces]
+    keys_by_name = await view.keys_by_name(sorted({name for name in names if name}))
     return [
-        _Named(surface=keyword, keys=tuple(known.get(key, ()))) for keyword, key in zip(keywords, keys, strict=True)
+        _Keyword(surface=surface, keys=tuple(keys_by_name.get(name, ())))
+        for surface, name in zip(surfaces, names, strict=True)
     ]
 
 
-async def _common(named: Sequence[_Named], n_readable: int, view: ReadView) -> frozenset[_Named]:
-    """Return the names too common to tell where to look, none where no rarer one would remain."""
-    known = [name for name in named if name.keys]
-    entities = await view.entities(sorted({key for name in known for key in name.keys}))
-    frequent = [entity for entity in entities if entity.n_chunks > n_readable]
+async def _too_common(keywords: Sequence[_Keyword], n_passages: int, view: ReadView) -> frozenset[_Keyword]:
+    """Return the names that are too common to narrow the search; none if no rarer name would remain."""
+    names = [keyword for keyword in keywords if keyword.keys]
+    entities = await view.entities(sorted({key for name in names for key in name.keys}))
+    frequent = [entity for entity in entities if entity.n_chunks > n_passages]
     limit = MAX_CHUNK_SHARE * await view.n_chunks() if frequent else 0
     common_keys = {entity.key for entity in frequent if entity.n_chunks > limit}
-    common = frozenset(name for name in known if common_keys.issuperset(name.keys))
-    return common if len(common) < len(set(known)) else frozenset()
+    common = frozenset(name for name in names if common_keys.issuperset(name.keys))
+    return common if len(common) < len(set(names)) else frozenset()
 
 
-def _seed(surface: str, keys: Sequence[str]) -> Seed:
-    return Seed(text=surface, kind="name", matches=tuple(Scored(id=key, score=1.0) for key in keys))
+def _name_candidates(text: str) -> list[_NameCandidate]:
+    words = split_words(text)
+    candidates = []
+    for first in range(len(words)):
+        for last in range(first, min(first + MAX_NAME_WORDS, len(words))):
+            if last > first and _BREAK.search(text[words[last - 1].end : words[last].start]):
+                break
+            start = words[first].start
+            candidates += [
+                _NameCandidate(entity_key(text[start:end]), words[first : last + 1], end)
+                for end in _name_ends(text, start, words[last].end)
+            ]
+    return [candidate for candidate in candidates if candidate.key]
+
+
+def _name_ends(text: str, start: int, end: int) -> tuple[int, ...]:
+    """Return where a name that starts at `start` may end: after its last word, and after the last dot of "U.S."."""
+    is_dotted = "." in text[start:end] and text[end : end + 1] == "."
+    return (end, end + 1) if is_dotted else (end,)
+
+
+def _may_be_name(candidate: _NameCandidate, has_capitals: bool) -> bool:
+    key, words = candidate.key, candidate.words
+    forms = name_forms(key)
+    if key in STOP_WORDS and len(words) == len(forms):
+        return False  # "who" is not a name, "The Who" may be one
+    if is_unspaced(key):
+        return len(forms) >= MIN_UNSPACED_LENGTH
+    if len(forms) > 1:
+        return True
+    if key != key.casefold():
+        return words[-1].is_acronym or len(words) > 1  # "US", or "U.S." in two words
+    return not words[-1].is_acronym and (words[-1].is_capital or not has_capitals)

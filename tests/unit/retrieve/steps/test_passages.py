@@ -3,8 +3,8 @@
 from quipu.model.evidence import Hit
 from quipu.model.ids import relation_id
 from quipu.model.query import Query
-from quipu.retrieve.steps.found import Found
-from quipu.retrieve.steps.passages import graph_passages, merged_passages
+from quipu.retrieve.steps.dual_level import GraphHits
+from quipu.retrieve.steps.passages import merge_passages, rank_source_passages
 from tests.unit.retrieve.fakes import Library, page, titles
 
 
@@ -12,28 +12,30 @@ def _hit(identifier: str) -> Hit:
     return Hit(id=identifier, score=1.0, reason="test")
 
 
-async def _rankings(library: Library, found: Found, query: Query) -> list[list[str]]:
+async def _rankings(library: Library, found: GraphHits, query: Query) -> list[list[str]]:
     (vector,) = await library.embedder.embed([query.text])
     async with library.view() as view:
-        rankings = await graph_passages(found, vector, query=query, view=view, tools=library.tools)
+        rankings = await rank_source_passages(
+            found.entities, found.relations, vector, query=query, view=view, tools=library.tools
+        )
         return [await titles(view, ranking) for ranking in rankings]
 
 
 async def test_chunks_of_entities_are_ranked_by_their_cosine_to_the_question(travels: Library) -> None:
-    found = Found(entities=(_hit("venice"), _hit("kublai khan")))
+    found = GraphHits(entities=(_hit("venice"), _hit("kublai khan")))
     by_entity, by_relation = await _rankings(travels, found, Query(text="islands of venice"))
     assert by_entity == ["Venice", "Marco Polo", "Kublai Khan"]
     assert by_relation == []
 
 
 async def test_half_the_related_chunks_of_each_entity_are_kept(travels: Library) -> None:
-    found = Found(entities=(_hit("venice"), _hit("kublai khan")))
+    found = GraphHits(entities=(_hit("venice"), _hit("kublai khan")))
     by_entity, _ = await _rankings(travels, found, Query(text="islands of venice", related_chunks=2))
     assert by_entity == ["Venice", "Marco Polo"]
 
 
 async def test_relations_bring_the_chunks_that_state_them(travels: Library) -> None:
-    found = Found(
+    found = GraphHits(
         entities=(_hit("venice"),),
         relations=(_hit(relation_id("marco polo", "venice")), _hit(relation_id("kublai khan", "dadu"))),
     )
@@ -43,7 +45,7 @@ async def test_relations_bring_the_chunks_that_state_them(travels: Library) -> N
 
 
 async def test_only_the_first_top_k_bring_chunks(travels: Library) -> None:
-    found = Found(entities=(_hit("paper"), _hit("venice")))
+    found = GraphHits(entities=(_hit("paper"), _hit("venice")))
     by_entity, _ = await _rankings(travels, found, Query(text="venice", top_k=1))
     assert by_entity == ["Paper"]
 
@@ -52,21 +54,23 @@ async def test_the_reason_names_what_brought_the_chunk(travels: Library) -> None
     query = Query(text="mulberry")
     (vector,) = await travels.embedder.embed([query.text])
     async with travels.view() as view:
-        found = Found(entities=(_hit("paper"),))
-        (hit,), _ = await graph_passages(found, vector, query=query, view=view, tools=travels.tools)
-    assert hit.reason == f"names paper; cosine {hit.score:.3f} to the question"
+        found = GraphHits(entities=(_hit("paper"),))
+        (hit,), _ = await rank_source_passages(
+            found.entities, found.relations, vector, query=query, view=view, tools=travels.tools
+        )
+    assert hit.reason == f"mentions paper; cosine {hit.score:.3f} to the question"
     assert hit.score > 0.3
 
 
 async def test_a_chunk_without_a_vector_comes_last_and_is_not_lost(library: Library) -> None:
     await library.publish(page("Old", "Venice and its islands.", names={"Venice": "Location"}))
     await library.publish(page("New", "Venice again.", names={"Venice": "Location"}), is_embedded=False)
-    by_entity, _ = await _rankings(library, Found(entities=(_hit("venice"), _hit("venice"))), Query(text="islands"))
+    by_entity, _ = await _rankings(library, GraphHits(entities=(_hit("venice"), _hit("venice"))), Query(text="islands"))
     assert by_entity == ["Old", "New"]
 
 
 def test_merged_passages_are_taken_in_turn_and_cut() -> None:
-    merged = merged_passages(
+    merged = merge_passages(
         Query(text="?", chunk_top_k=3), [[_hit("a"), _hit("b")], [_hit("b"), _hit("c")], [_hit("d")]]
     )
     assert [hit.id for hit in merged] == ["a", "b", "d"]

@@ -1,6 +1,6 @@
 """Tests of the paths between what a search begins with."""
 
-from quipu.retrieve.steps.ancestry import paths_between
+from quipu.retrieve.lca import find_tree_paths
 from tests.unit.retrieve.aggregated import aggregate
 from tests.unit.retrieve.fakes import Library, page
 
@@ -15,7 +15,7 @@ _TREE = {
 
 async def _steps(library: Library, *starts: str) -> dict[str, dict[str, int]]:
     async with library.view() as view:
-        found = await paths_between(starts, view)
+        found = await find_tree_paths(starts, view)
     assert found.clusters.keys() == found.steps.keys()
     return {node: dict(steps) for node, steps in found.steps.items()}
 

@@ -7,7 +7,7 @@ from quipu.model.evidence import Hit, Scored
 from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import ReadView
 from quipu.ports.topology import Floats, Topology
-from quipu.retrieve.steps.spreading import spread_to_chunks, spread_to_relations
+from quipu.retrieve.ppr import score_passages, score_relations
 from tests.unit.retrieve.fakes import Library, titles
 
 EVERYONE = ("dadu", "kublai khan", "marco polo", "paper", "venice")
@@ -29,7 +29,7 @@ async def test_relations_rank_by_what_counts_at_their_ends_then_by_the_others(tr
         topology = await travels.tools.topology.open(view)
         ranks = await ranks_of({"kublai khan": 0.5, "dadu": 0.001, "marco polo": 0.002, "paper": 0.2}, topology, view)
         kept = scored(kublai_khan=0.5, paper=0.2)
-        relations, isolated = await spread_to_relations(kept, ranks, 5, topology=topology, view=view)
+        relations, isolated = await score_relations(kept, ranks, 5, topology=topology, view=view)
     assert [(hit.id, hit.score) for hit in relations] == [
         ("kublai khan -- marco polo", 0.5),
         ("dadu -- kublai khan", 0.5),
@@ -43,7 +43,7 @@ async def test_equal_relations_are_ordered_by_id_also_at_the_cut(travels: Librar
         topology = await travels.tools.topology.open(view)
         ranks = np.full(topology.n_entities, 0.1)
         kept = [Scored(id=key, score=0.1) for key in EVERYONE]
-        relations, _ = await spread_to_relations(kept, ranks, k, topology=topology, view=view)
+        relations, _ = await score_relations(kept, ranks, k, topology=topology, view=view)
     every = ["dadu -- kublai khan", "kublai khan -- marco polo", "marco polo -- venice"]
     assert [hit.id for hit in relations] == every[:k]
 
@@ -55,8 +55,8 @@ async def test_chunks_rank_by_the_sum_of_what_they_state_and_name(travels: Libra
         Hit(id="dadu -- kublai khan", score=0.25, reason=""),
     ]
     async with travels.view() as view:
-        chunks = await spread_to_chunks(relations, scored(paper=0.3), 2, view)
+        chunks = await score_passages(relations, scored(paper=0.3), 2, view)
         assert sorted(await titles(view, chunks)) == ["Marco Polo", "Paper"]
     assert [hit.score for hit in chunks] == [0.3, 0.3]
     assert [hit.id for hit in chunks] == sorted(hit.id for hit in chunks)
-    assert {hit.reason for hit in chunks} == {"states marco polo -- venice; 1 more of what ranks high", "names paper"}
+    assert {hit.reason for hit in chunks} == {"states marco polo -- venice; and 1 more", "mentions paper"}

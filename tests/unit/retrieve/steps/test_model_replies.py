@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from quipu.retrieve.steps.said import MAX_POINTS, MAX_TEXT, read_answer, read_points, read_rating
+from quipu.retrieve.steps.model_replies import MAX_POINTS, MAX_TEXT, read_partial_answer, read_points, read_rating
 
 
 def _points(*points: object) -> str:
@@ -48,19 +48,19 @@ def test_a_reply_that_was_cut_off_keeps_its_whole_points() -> None:
 
 def test_an_answer_is_read_with_its_questions_on_one_line_each() -> None:
     reply = json.dumps({"answer": "So.", "score": 5, "sources": [2], "follow_ups": ["Who\n is it?", "", 7, "x" * 600]})
-    found = read_answer(reply, 2)
-    assert found is not None and found.point is not None
-    assert (found.point.text, found.point.numbers, found.follow_ups) == ("So.", (2,), ("Who is it?",))
+    found = read_partial_answer(reply, 2)
+    assert found is not None and found.statement is not None
+    assert (found.statement.text, found.statement.numbers, found.follow_ups) == ("So.", (2,), ("Who is it?",))
 
 
 def test_an_answer_worth_nothing_still_has_questions() -> None:
-    found = read_answer('{"answer": "I do not know.", "score": 0, "follow_ups": ["Who?"]}', 2)
-    assert found is not None and (found.point, found.follow_ups) == (None, ("Who?",))
+    found = read_partial_answer('{"answer": "I do not know.", "score": 0, "follow_ups": ["Who?"]}', 2)
+    assert found is not None and (found.statement, found.follow_ups) == (None, ("Who?",))
 
 
 @pytest.mark.parametrize("reply", ["", "no", "[]", '{"text": "So."}', "null"])
 def test_a_reply_without_answer_or_questions_is_none(reply: str) -> None:
-    assert read_answer(reply, 2) is None
+    assert read_partial_answer(reply, 2) is None
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 import pytest
 
 from quipu.model.graph import Claim
-from quipu.retrieve.steps import claiming
-from quipu.retrieve.steps.claiming import MAX_CLAIMS, charges_of, of_use
+from quipu.retrieve import community_local
+from quipu.retrieve.community_local import MAX_CLAIMS, rank_claims, select_claims
 from quipu.testing.facts import claim, document, entity, passage
 from quipu.text.content_terms import content_terms_of
 from tests.unit.retrieve.fakes import Library
@@ -28,7 +28,7 @@ def a_claim(identifier: str, description: str, *, other: str = "", kind: str = "
 
 def ordered(question: str, *claims: Claim) -> list[tuple[str, int]]:
     """Return the claims of use to a question, with how many words they share with it."""
-    return [(each.claim.id, each.n_shared) for each in of_use(claims, frozenset(content_terms_of(question)))]
+    return [(each.claim.id, each.n_shared_words) for each in rank_claims(claims, frozenset(content_terms_of(question)))]
 
 
 def test_what_shares_words_with_the_question_comes_first_in_any_form_of_these_words() -> None:
@@ -66,17 +66,17 @@ async def test_of_many_claims_those_of_use_are_taken_wherever_they_stand(library
     stolen = claim("Basil", "He stole silk.")
     await library.publish(document("trial", passage("Basil.", entity("Basil"), *claims, stolen)))
     async with library.view() as view:
-        found = await charges_of(["basil", "nobody"], "Who stole silk?", view)
-    first, *others = found.taken["basil"]
+        found = await select_claims(["basil", "nobody"], "Who stole silk?", view)
+    first, *others = found.by_key["basil"]
     assert (first.claim.description, len(others)) == ("He stole silk.", MAX_CLAIMS - 1)
-    assert not found.taken["nobody"]
-    assert found.cut == {"basil"}
+    assert not found.by_key["nobody"]
+    assert found.truncated == {"basil"}
 
 
 async def test_of_an_entity_no_more_are_read_than_a_bound(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claiming, "MAX_READ", 3)
+    monkeypatch.setattr(community_local, "MAX_CLAIMS_READ", 3)
     claims = [claim("Basil", f"Charge {n}.") for n in range(4)]
     await library.publish(document("trial", passage("Basil.", entity("Basil"), *claims)))
     async with library.view() as view:
-        found = await charges_of(["basil"], "What is charge 3?", view)
-    assert [each.claim.description for each in found.taken["basil"]] == ["Charge 0.", "Charge 1.", "Charge 2."]
+        found = await select_claims(["basil"], "What is charge 3?", view)
+    assert [each.claim.description for each in found.by_key["basil"]] == ["Charge 0.", "Charge 1.", "Charge 2."]

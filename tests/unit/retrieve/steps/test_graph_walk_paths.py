@@ -8,9 +8,15 @@ import pytest
 from quipu.model.evidence import Scored
 from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import ReadView
-from quipu.retrieve.steps import tracing
-from quipu.retrieve.steps.tracing import Trail, ways_to
-from quipu.retrieve.steps.walk import Naming, Weights, ranked, walk_over
+from quipu.retrieve.steps import graph_walk
+from quipu.retrieve.steps.graph_walk import (
+    MentionWeight,
+    WalkResult,
+    WalkWeights,
+    build_walk_graph,
+    describe_paths,
+    rank_nodes,
+)
 from quipu.topology import LocalTopologyIndex
 from tests.unit.retrieve.fakes import Library, page
 
@@ -37,18 +43,18 @@ async def _ways(
     """
     async with library.view() as view:
         topology = await LocalTopologyIndex(folder / "topology").open(view)
-        walk = walk_over(topology, Weights(facts=1.0, naming=Naming.ONE))
+        walk = build_walk_graph(topology, WalkWeights(facts=1.0, mentions=MentionWeight.ONE))
         reset = np.zeros(walk.n_nodes)
         for key, number in (await view.numbers(NodeKind.ENTITY, list(starts))).items():
             reset[number] = starts[key]
         title_by_id = await _titles(view)
         for chunk, number in (await view.numbers(NodeKind.CHUNK, list(title_by_id))).items():
             reset[walk.n_entities + number] = near.get(title_by_id[chunk], 0.0)
-        ranks = share * await ranked(walk, reset, 0.5)
+        ranks = share * await rank_nodes(walk, reset, 0.5)
         for number in (await view.numbers(NodeKind.ENTITY, ["bob"])).values():
             ranks[number] *= 1 + excess
-        trail = Trail(walk=walk, reset=reset, ranks=ranks, damping=0.5)
-        ways = await ways_to([Scored(id=each, score=1.0) for each in title_by_id], trail, view)
+        trail = WalkResult(graph=walk, reset=reset, ranks=ranks, damping=0.5)
+        ways = await describe_paths([Scored(id=each, score=1.0) for each in title_by_id], trail, view)
     return {title_by_id[chunk]: way for chunk, way in ways.items()}
 
 
@@ -62,20 +68,20 @@ async def test_a_passage_some_steps_away_is_told_with_all_steps(library: Library
     ways = await _ways(library, tmp_path, {"ada": 1.0}, {"Four": 0.1, "Two": 0.001})
     two = _PAGES[1].chunks[0].chunk.id
     assert ways == {
-        "One": "by ada",
-        "Two": "by ada → bob",
-        "Three": f"by ada → bob → passage {two} → cyril",
-        "Four": "as it is near to the question itself",
+        "One": "reached by ada",
+        "Two": "reached by ada → bob",
+        "Three": f"reached by ada → bob → passage {two} → cyril",
+        "Four": "mostly because it is similar to the question",
     }
 
 
 async def test_a_way_too_long_to_follow_is_told_by_its_last_step(
     library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tracing, "MAX_STEPS", 3)
+    monkeypatch.setattr(graph_walk, "MAX_STEPS", 3)
     await library.publish(*_PAGES)
     ways = await _ways(library, tmp_path, {"ada": 1.0}, {})
-    assert ways["Three"] == "by … → cyril"
+    assert ways["Three"] == "reached by … → cyril"
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2)])
@@ -88,22 +94,22 @@ async def test_of_equal_ways_the_first_by_id_is_told(library: Library, tmp_path:
     for place in order:
         await library.publish(pages[place])
     ways = await _ways(library, tmp_path, {"ada": 1.0, "bob": 1.0}, {})
-    assert ways == {"Both": "by ada", "Ada": "by ada", "Bob": "by bob"}
+    assert ways == {"Both": "reached by ada", "Ada": "reached by ada", "Bob": "reached by bob"}
 
 
 async def test_of_many_passages_too_the_way_by_which_more_comes_is_told(library: Library, tmp_path: Path) -> None:
     await library.publish(page("Both", "Ada met Bob.", names={"Ada": "Person", "Bob": "Person"}))
     ways = await _ways(library, tmp_path, {"ada": 1.0, "bob": 1.01}, {}, share=1e-7)
-    assert ways == {"Both": "by bob"}
+    assert ways == {"Both": "reached by bob"}
 
 
 @pytest.mark.parametrize(
     ("share", "excess", "way"),
     [
-        (1.0, 3e-7, "by ada"),  # 3.333333e-01 and 3.333334e-01
-        (1.0, 1e-5, "by bob"),
-        (1e-8, 3e-4, "by ada"),  # 3.333e-09 and 3.334e-09, which have no more decimals
-        (1e-8, 1e-3, "by bob"),
+        (1.0, 3e-7, "reached by ada"),  # 3.333333e-01 and 3.333334e-01
+        (1.0, 1e-5, "reached by bob"),
+        (1e-8, 3e-4, "reached by ada"),  # 3.333e-09 and 3.334e-09, which have no more decimals
+        (1e-8, 1e-3, "reached by bob"),
     ],
 )
 async def test_ways_are_equal_where_ranks_differ_by_how_they_are_rounded(

@@ -7,21 +7,29 @@ from quipu.algo.pagerank import GraphBlock, WeightedGraph
 from quipu.algo.sparse_matrix import sparse_matrix
 from quipu.ports.derivation_view import NodeKind
 from quipu.ports.topology import Floats
-from quipu.retrieve.steps.walk import Naming, Weights, ranked, rounded, top_chunks, top_entities, walk_over
+from quipu.retrieve.steps.graph_walk import (
+    MentionWeight,
+    WalkWeights,
+    build_walk_graph,
+    rank_nodes,
+    round_scores,
+    top_chunks,
+    top_entities,
+)
 from tests.unit.retrieve.dense import Dense, dense, derive, world
 from tests.unit.retrieve.fakes import Library
 
 
-def weighed(found: Dense, weights: Weights) -> Floats:
+def weighed(found: Dense, weights: WalkWeights) -> Floats:
     """Return the links a walk should have, as a full matrix: entities by key, then chunks by id."""
     n = len(found.keys)
     full = np.zeros((n + len(found.chunks), n + len(found.chunks)))
     full[:n, :n] = weights.facts * found.mentions + weights.pairs * np.sign(found.mentions)
     full[:n, :n] += weights.synonyms * found.synonyms
     shares = found.appearances / np.maximum(found.appearances.sum(axis=0), 1)
-    named = {Naming.ONE: np.sign(found.appearances), Naming.SHARE: shares}
-    if weights.naming is not None:
-        full[:n, n:] = named[weights.naming]
+    named = {MentionWeight.ONE: np.sign(found.appearances), MentionWeight.SHARE: shares}
+    if weights.mentions is not None:
+        full[:n, n:] = named[weights.mentions]
         full[n:, :n] = full[:n, n:].T
     return full
 
@@ -29,14 +37,14 @@ def weighed(found: Dense, weights: Weights) -> Floats:
 @pytest.mark.parametrize(
     "weights",
     [
-        Weights(pairs=1.0),
-        Weights(facts=2.0, synonyms=0.5),
-        Weights(facts=1.0, naming=Naming.ONE),
-        Weights(naming=Naming.SHARE),
-        Weights(facts=0.5, pairs=0.25, naming=Naming.ONE, synonyms=1.0),
+        WalkWeights(pairs=1.0),
+        WalkWeights(facts=2.0, synonyms=0.5),
+        WalkWeights(facts=1.0, mentions=MentionWeight.ONE),
+        WalkWeights(mentions=MentionWeight.SHARE),
+        WalkWeights(facts=0.5, pairs=0.25, mentions=MentionWeight.ONE, synonyms=1.0),
     ],
 )
-async def test_links_weigh_what_was_asked_for(library: Library, weights: Weights) -> None:
+async def test_links_weigh_what_was_asked_for(library: Library, weights: WalkWeights) -> None:
     await library.publish(*world(4))
     await derive(library)
     async with library.view() as view:
@@ -44,7 +52,7 @@ async def test_links_weigh_what_was_asked_for(library: Library, weights: Weights
         topology = await library.tools.topology.open(view)
         entities = await view.numbers(NodeKind.ENTITY, found.keys)
         chunks = await view.numbers(NodeKind.CHUNK, found.chunks)
-    walk = walk_over(topology, weights)
+    walk = build_walk_graph(topology, weights)
     places = [entities[key] for key in found.keys]
     if walk.n_chunks:
         places += [walk.n_entities + chunks[chunk] for chunk in found.chunks]
@@ -59,8 +67,8 @@ async def test_links_weigh_what_was_asked_for(library: Library, weights: Weights
 
 async def test_a_reset_of_any_mass_gives_shares() -> None:
     walk = WeightedGraph(blocks=[], n_entities=3)
-    assert (await ranked(walk, np.array([2.0, 0.0, 6.0]), 0.5)).tolist() == [0.25, 0.0, 0.75]
-    assert (await ranked(walk, np.zeros(3), 0.5)).tolist() == [0.0, 0.0, 0.0]
+    assert (await rank_nodes(walk, np.array([2.0, 0.0, 6.0]), 0.5)).tolist() == [0.25, 0.0, 0.75]
+    assert (await rank_nodes(walk, np.zeros(3), 0.5)).tolist() == [0.0, 0.0, 0.0]
 
 
 async def test_of_many_passages_the_near_ones_are_told_apart() -> None:
@@ -72,13 +80,13 @@ async def test_of_many_passages_the_near_ones_are_told_apart() -> None:
     )
     near = np.ones(n)
     near[[7, 40_000, 3]] = [1.03, 1.02, 1.01]
-    ranks = (await ranked(walk, np.concatenate([np.zeros(n), near]), 0.5))[n:]
+    ranks = (await rank_nodes(walk, np.concatenate([np.zeros(n), near]), 0.5))[n:]
     assert np.argsort(-ranks, kind="stable")[:5].tolist() == [7, 40_000, 3, 0, 1]
     assert ranks[0] == ranks[1] == 1.333332e-05  # 2/3 of a share of 50,000.06
 
 
 def test_what_sums_differ_by_is_rounded_away() -> None:
-    one, other = rounded(np.array([[0.1 + 0.2, 1e-5 + 2e-5], [0.3, 3e-5]]))
+    one, other = round_scores(np.array([[0.1 + 0.2, 1e-5 + 2e-5], [0.3, 3e-5]]))
     assert one.tolist() == other.tolist() == [0.3, 3e-05]
 
 
@@ -97,7 +105,7 @@ def test_what_sums_differ_by_is_rounded_away() -> None:
     ],
 )
 def test_scores_are_short(score: float, expected: float) -> None:
-    assert rounded(np.array([score])).tolist() == [expected]
+    assert round_scores(np.array([score])).tolist() == [expected]
 
 
 @pytest.mark.parametrize(("k", "expected"), [(0, 0), (1, 1), (3, 3), (9, 4)])
