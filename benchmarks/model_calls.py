@@ -9,7 +9,7 @@ from quipu.providers.local import ByteTokenizer
 from quipu.providers.openai.catalog import PROVIDERS
 from quipu.providers.openai.chat import ChatParameters, OpenAIChat
 from quipu.providers.openai.endpoint import Endpoint
-from quipu.testing.scripted.script import Answering, Reply, Script, Service
+from quipu.testing.scripted.script import CannedReply, ReplyRules, Script, Service
 from quipu.testing.server import serving
 
 CALLS, AT_ONCE, WARM_UP = 500, 16, 50
@@ -45,7 +45,9 @@ async def measure(base_url: str, *, is_streamed: bool) -> float:
 def main() -> None:
     """Print a line for each way of asking."""
     for piece_chars, is_streamed in product((16, 4), (False, True)):
-        script = Script(answering=Answering(replies=(Reply(text=REPLY),)), service=Service(piece_chars=piece_chars))
+        script = Script(
+            answering=ReplyRules(replies=(CannedReply(text=REPLY),)), service=Service(piece_chars=piece_chars)
+        )
         with serving(script) as server:
             spent_ms = asyncio.run(measure(server.base_url, is_streamed=is_streamed))
         how = f"streamed in pieces of {piece_chars}" if is_streamed else "whole"

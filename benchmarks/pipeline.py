@@ -30,9 +30,9 @@ from benchmarks.speed.machine import commit, machine, versions  # noqa: E402
 from quipu.model.chunking import Chunking  # noqa: E402
 from quipu.model.document import SourceDocument  # noqa: E402
 from quipu.settings import Settings  # noqa: E402
-from quipu.testing.scripted.script import Answering, Latency, Script  # noqa: E402
+from quipu.testing.scripted.script import Latency, ReplyRules, Script  # noqa: E402
 from quipu.testing.server import ServerHandle, serving  # noqa: E402
-from quipu.testing.server.ledger import Served  # noqa: E402
+from quipu.testing.server.request_log import LoggedRequest  # noqa: E402
 from quipu.wiring import open_engine  # noqa: E402
 
 RESULTS = ROOT / "benchmarks/results"
@@ -133,7 +133,7 @@ def _options() -> argparse.Namespace:
 async def _run(latency_s: float, concurrency: int, n_chunks: int) -> Run:
     script = Script(
         latency=Latency(mean_s=latency_s, sigma=SIGMA if latency_s else 0.0),
-        answering=Answering(max_entities=workload.ENTITIES_PER_CHUNK),
+        answering=ReplyRules(max_entities=workload.ENTITIES_PER_CHUNK),
     )
     with serving(script) as server, tempfile.TemporaryDirectory() as folder:
         settings = Settings(
@@ -183,7 +183,7 @@ def _run_peer(python: str, latency_s: float, concurrency: int, n_chunks: int) ->
     return Run(system=PEER, latency_s=latency_s, concurrency=concurrency, ramp_s=0.0, **values)
 
 
-def _ramp_s(served: Sequence[Served], concurrency: int) -> float:
+def _ramp_s(served: Sequence[LoggedRequest], concurrency: int) -> float:
     """Return the seconds lost before all calls at a time were first made: idle places times time, by places."""
     full_at = next((each.started_s for each in served if each.n_under_way >= concurrency), None)
     begun = min(each.started_s for each in served)

@@ -13,7 +13,7 @@ from quipu.model.document import SourceDocument
 from quipu.model.query import Query, Turn
 from quipu.retrieve import STRATEGIES
 from quipu.retrieve.steps import prompt_items
-from quipu.testing.scripted.kind import CHATS, Kind
+from quipu.testing.scripted.script import CHATS, RequestKind
 from quipu.testing.server.process import ServerHandle
 from tests.laws.derived_world import keep_all
 from tests.laws.model_counts import differences, spent_since
@@ -24,12 +24,12 @@ TOWNS = ("Acre", "Bari", "Cori", "Dijon", "Erfurt", "Fano", "Genoa")
 OPTIONS = {"with_answer": False, "min_similarity": -1.0}  # drift does not ask what nothing is found for
 WITH_KEYWORDS = tuple(name for name, strategy in STRATEGIES.items() if strategy.wants_keywords)
 EXPECTED = {
-    **{name: Counter[Kind]() for name in STRATEGIES},
-    **{name: Counter({Kind.KEYWORDS: 1}) for name in WITH_KEYWORDS},
-    "community_global": Counter({Kind.POINTS: 1}),
-    "drift": Counter({Kind.IMAGINE: 1, Kind.PRIMER: 5, Kind.FOLLOW_UP: 12}),
-    "hippo": Counter({Kind.FACTS: 1}),
-    "path": Counter({Kind.TERMS: 1}),
+    **{name: Counter[RequestKind]() for name in STRATEGIES},
+    **{name: Counter({RequestKind.KEYWORDS: 1}) for name in WITH_KEYWORDS},
+    "community_global": Counter({RequestKind.POINTS: 1}),
+    "drift": Counter({RequestKind.IMAGINE: 1, RequestKind.PRIMER: 5, RequestKind.FOLLOW_UP: 12}),
+    "hippo": Counter({RequestKind.FACTS: 1}),
+    "path": Counter({RequestKind.TERMS: 1}),
 }
 
 
@@ -58,7 +58,9 @@ async def _build(folder: Path, server: ServerHandle) -> None:
         await keep_all(kb)
 
 
-async def calls_of(strategy: str, about: str, index: Path, server: ServerHandle, **options: Any) -> Counter[Kind]:
+async def calls_of(
+    strategy: str, about: str, index: Path, server: ServerHandle, **options: Any
+) -> Counter[RequestKind]:
     """Return what is asked of the chat model for a question; the trace must count the same.
 
     `about` makes it a question of its own: what was asked before costs nothing.
@@ -83,7 +85,7 @@ async def test_a_strategy_asks_a_model_as_often_as_it_says(name: str, index: Pat
 @pytest.mark.parametrize("name", ["bypass", "mix", "community_global", "community_local"])
 async def test_an_answer_is_one_call_more(name: str, index: Path, server: ServerHandle) -> None:
     calls = await calls_of(name, f"{name} and others", index, server, with_answer=True)
-    assert calls == EXPECTED[name] + Counter({Kind.ANSWER: 1})
+    assert calls == EXPECTED[name] + Counter({RequestKind.ANSWER: 1})
 
 
 @pytest.mark.parametrize("name", WITH_KEYWORDS)
@@ -93,7 +95,7 @@ async def test_keywords_that_are_given_are_not_asked_for(name: str, index: Path,
 
 async def test_an_earlier_turn_costs_a_call_to_make_the_question_stand_alone(index: Path, server: ServerHandle) -> None:
     history = (Turn(role="user", text="Tell me of Marco Polo."), Turn(role="assistant", text="He was a merchant."))
-    assert await calls_of("naive", "history", index, server, history=history) == Counter({Kind.REWRITE: 1})
+    assert await calls_of("naive", "history", index, server, history=history) == Counter({RequestKind.REWRITE: 1})
     assert not await calls_of("naive", "the past", index, server, history=history, rewrite_question=False)
     assert not await calls_of("bypass", "history", index, server, history=history)
 
@@ -104,22 +106,22 @@ async def test_community_global_asks_once_for_each_batch_of_reports(
     monkeypatch.setattr(prompt_items, "CALL_TOKENS", 600)
     calls = await calls_of("community_global", "batches", index, server)
     reports = await n_reports(index, server)
-    assert set(calls) == {Kind.POINTS}
+    assert set(calls) == {RequestKind.POINTS}
     assert 2 < calls.total() <= reports
 
 
 async def test_dynamic_selection_asks_once_more_for_each_report_it_rates(index: Path, server: ServerHandle) -> None:
     calls = await calls_of("community_global", "choices", index, server, dynamic_selection=True, community_level=0)
-    assert calls == Counter({Kind.RATE: await n_reports(index, server, level=0), Kind.POINTS: 1})
+    assert calls == Counter({RequestKind.RATE: await n_reports(index, server, level=0), RequestKind.POINTS: 1})
     calls = await calls_of("community_global", "more choices", index, server, dynamic_selection=True)
-    assert set(calls) == {Kind.RATE, Kind.POINTS}
-    assert calls[Kind.RATE] <= await n_reports(index, server)
+    assert set(calls) == {RequestKind.RATE, RequestKind.POINTS}
+    assert calls[RequestKind.RATE] <= await n_reports(index, server)
 
 
 @pytest.mark.parametrize("n", [0, 2])
 async def test_drift_asks_three_times_as_often_as_it_may_follow_up(n: int, index: Path, server: ServerHandle) -> None:
     calls = await calls_of("drift", f"{n} questions", index, server, drift_follow_ups=n)
-    assert calls == Counter({Kind.IMAGINE: 1, Kind.PRIMER: 5}) + Counter({Kind.FOLLOW_UP: 3 * n})
+    assert calls == Counter({RequestKind.IMAGINE: 1, RequestKind.PRIMER: 5}) + Counter({RequestKind.FOLLOW_UP: 3 * n})
 
 
 async def test_a_hierarchy_asks_once_for_each_aggregate_and_reports_once_for_each_community(
@@ -136,9 +138,9 @@ async def test_a_hierarchy_asks_once_for_each_aggregate_and_reports_once_for_eac
         async with kb._store.view() as view:
             sizes = {each: len(await view.clusters(each)) for each in Hierarchy}
     kinds = Counter(each.kind for each in served if each.kind in CHATS)
-    assert kinds.keys() <= {Kind.REPORT, Kind.AGGREGATE, Kind.CONNECT}
-    assert kinds[Kind.AGGREGATE] == sizes[Hierarchy.AGGREGATES] > 0
-    assert 0 < kinds[Kind.REPORT] <= sizes[Hierarchy.COMMUNITIES]
+    assert kinds.keys() <= {RequestKind.REPORT, RequestKind.AGGREGATE, RequestKind.CONNECT}
+    assert kinds[RequestKind.AGGREGATE] == sizes[Hierarchy.AGGREGATES] > 0
+    assert 0 < kinds[RequestKind.REPORT] <= sizes[Hierarchy.COMMUNITIES]
 
 
 @pytest.mark.parametrize("name", ["mix", "community_global", "drift", "hippo", "path"])

@@ -11,8 +11,7 @@ import pytest
 from quipu.errors import Unavailable
 from quipu.providers.openai.catalog import LITELLM, PROVIDERS, parse_model_name
 from quipu.settings import Settings
-from quipu.testing.scripted.kind import Kind
-from quipu.testing.scripted.script import Script, Service
+from quipu.testing.scripted.script import RequestKind, Script, Service
 from quipu.testing.server import serving
 from quipu.testing.server.process import ServerHandle
 from quipu.wiring import open_engine, services
@@ -79,8 +78,8 @@ async def test_the_lines_of_a_page_are_all_it_takes(
         answer = await kb.query("Where did Alice Kober teach?")
     assert answer.context
     asked = {kind for kind, each in server.stats().by_kind.items() if each.n_completed}
-    expected = {"embeddings": {Kind.EMBED}, "rerankers": {Kind.RERANK}}
-    assert asked >= expected.get(page.name, {Kind.EXTRACT, Kind.KEYWORDS, Kind.ANSWER})
+    expected = {"embeddings": {RequestKind.EMBED}, "rerankers": {RequestKind.RERANK}}
+    assert asked >= expected.get(page.name, {RequestKind.EXTRACT, RequestKind.KEYWORDS, RequestKind.ANSWER})
 
 
 @pytest.mark.parametrize("path", [*PAGES, FOLDER / "README.md"], ids=lambda path: path.stem)

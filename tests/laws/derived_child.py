@@ -16,7 +16,7 @@ from quipu.model.chat import ChatRequest, Role
 from quipu.providers.openai.chat import OpenAIChat
 from quipu.providers.openai.embeddings import OpenAIEmbedder
 from quipu.stores.relational.store import RelationalStore
-from quipu.testing.scripted.model import Call, ScriptedModel
+from quipu.testing.scripted.model import ChatCall, ScriptedModel
 from tests.laws.derived_world import DERIVATIONS
 from tests.laws.model_child import Counted, do_jobs
 from tests.laws.model_world import model_engine, model_settings, script, travels
@@ -72,9 +72,9 @@ def note_keys(fuse: Staged, notes: list[Path]) -> None:
     model, complete = ScriptedModel(script()), fuse.around(OpenAIChat.complete)
 
     async def noted(chat: OpenAIChat, request: ChatRequest, *rest: Any) -> Any:
-        call = Call(model="scripted", messages=request.messages, max_tokens=request.max_output_tokens)
-        spoken = model.speak(call)
-        _write(notes[0], f"{request.hash(chat.identity)} {spoken.lot.kind}:{spoken.text_hash}\n")
+        call = ChatCall(model="scripted", messages=request.messages, max_tokens=request.max_output_tokens)
+        spoken = model.complete(call)
+        _write(notes[0], f"{request.hash(chat.identity)} {spoken.draw.kind}:{spoken.text_hash}\n")
         return await complete(chat, request, *rest)
 
     OpenAIChat.complete = noted  # type: ignore[assignment, method-assign]

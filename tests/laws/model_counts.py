@@ -7,20 +7,19 @@ from dataclasses import replace
 from quipu.model.chat import TokenCount
 from quipu.model.ids import digest
 from quipu.model.usage import Stage, UsageRow
-from quipu.testing.scripted.fault import MIDWAY, FaultName
-from quipu.testing.scripted.kind import Kind
-from quipu.testing.server.ledger import Served
+from quipu.testing.scripted.script import MIDWAY, FaultName, RequestKind
+from quipu.testing.server.request_log import LoggedRequest
 from quipu.wiring.preflight import PROBE_TEXT
 
 # The check before work, which asks whether the model answers at all, is of no kind and counted with extraction.
-KINDS_BY_STAGE: Mapping[Stage, tuple[Kind, ...]] = {
-    Stage.EXTRACT: (Kind.EXTRACT, Kind.GLEAN, Kind.CONTINUE, Kind.OTHER),
-    Stage.KEYWORDS: (Kind.KEYWORDS, Kind.REWRITE),
-    Stage.SUMMARISE: (Kind.SUMMARISE,),
-    Stage.REPORT: (Kind.REPORT, Kind.AGGREGATE, Kind.CONNECT),
-    Stage.ANSWER: (Kind.ANSWER,),
-    Stage.EMBED: (Kind.EMBED,),
-    Stage.RERANK: (Kind.RERANK,),
+KINDS_BY_STAGE: Mapping[Stage, tuple[RequestKind, ...]] = {
+    Stage.EXTRACT: (RequestKind.EXTRACT, RequestKind.GLEAN, RequestKind.CONTINUE, RequestKind.OTHER),
+    Stage.KEYWORDS: (RequestKind.KEYWORDS, RequestKind.REWRITE),
+    Stage.SUMMARISE: (RequestKind.SUMMARISE,),
+    Stage.REPORT: (RequestKind.REPORT, RequestKind.AGGREGATE, RequestKind.CONNECT),
+    Stage.ANSWER: (RequestKind.ANSWER,),
+    Stage.EMBED: (RequestKind.EMBED,),
+    Stage.RERANK: (RequestKind.RERANK,),
 }
 # Replies that are not kept, as to ask again may bring another one.
 UNKEPT = frozenset({FaultName.FILTERED, FaultName.EMPTY})
@@ -30,7 +29,7 @@ UNUSABLE = frozenset({FaultName.DIMENSION, FaultName.COUNT, FaultName.NAN})
 WORKED_ON = MIDWAY | {FaultName.TIMEOUT, FaultName.RESET}
 
 
-def differences(rows: Sequence[UsageRow], served: Sequence[Served]) -> list[str]:
+def differences(rows: Sequence[UsageRow], served: Sequence[LoggedRequest]) -> list[str]:
     """Return where the meter disagrees with the server, in words: none where it keeps its promises.
 
     Completed calls are counted as the server does, to the token unless the server kept its count to itself; of broken
@@ -61,30 +60,33 @@ def spent_since(before: Sequence[UsageRow], after: Sequence[UsageRow]) -> list[U
     return [_less(row, known[row.key]) if row.key in known else row for row in after]
 
 
-def asked_again(served: Sequence[Served]) -> list[str]:
+def asked_again(served: Sequence[LoggedRequest]) -> list[str]:
     """Return the requests that were asked for again after they had got a whole reply that is kept."""
     n_kept = Counter(each.key for each in served if each.is_completed and _is_kept(each))
     return [f"{each.kind} {each.key[:8]} {n_kept[each.key]}×" for each in served if n_kept[each.key] > 1]
 
 
-def completed(served: Sequence[Served], *kinds: Kind) -> list[Served]:
+def completed(served: Sequence[LoggedRequest], *kinds: RequestKind) -> list[LoggedRequest]:
     """Return the requests of these kinds, or of any, that got a whole reply."""
-    return [each for each in served if each.is_completed and each.kind in (kinds or Kind)]
+    return [each for each in served if each.is_completed and each.kind in (kinds or RequestKind)]
 
 
-def _is_kept(served: Served) -> bool:
+def _is_kept(served: LoggedRequest) -> bool:
     """Say whether a reply is kept: not one to a check, nor a reranker's, nor (to any use) a mere thought."""
-    is_thought = served.fault == FaultName.THINKING_UNCLOSED and served.kind in (Kind.SUMMARISE, Kind.ANSWER)
-    is_check = served.kind is Kind.OTHER or served.text_hash == digest(PROBE_TEXT)
-    is_unkept = served.kind is Kind.RERANK or served.fault in UNKEPT | UNUSABLE
+    is_thought = served.fault == FaultName.THINKING_UNCLOSED and served.kind in (
+        RequestKind.SUMMARISE,
+        RequestKind.ANSWER,
+    )
+    is_check = served.kind is RequestKind.OTHER or served.text_hash == digest(PROBE_TEXT)
+    is_unkept = served.kind is RequestKind.RERANK or served.fault in UNKEPT | UNUSABLE
     return not (is_thought or is_check or is_unkept)
 
 
-def _is_unusable(served: Served) -> bool:
+def _is_unusable(served: LoggedRequest) -> bool:
     return served.is_completed and served.fault in UNUSABLE
 
 
-def _is_silent(served: Collection[Served]) -> bool:
+def _is_silent(served: Collection[LoggedRequest]) -> bool:
     return any(each.fault == FaultName.NO_USAGE for each in served)
 
 
@@ -92,7 +94,7 @@ def _tokens(rows: Sequence[UsageRow]) -> TokenCount:
     return sum((row.tokens for row in rows), TokenCount())
 
 
-def _given(served: Sequence[Served]) -> TokenCount:
+def _given(served: Sequence[LoggedRequest]) -> TokenCount:
     return sum((each.tokens for each in served), TokenCount())
 
 

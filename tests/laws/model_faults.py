@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from quipu.engine import Quipu
 from quipu.model.usage import UsageRow
-from quipu.testing.scripted.fault import INSTEAD, MIDWAY, SPOILED_RECORDS, Fault, FaultName
-from quipu.testing.scripted.kind import Kind
+from quipu.testing.scripted.script import INSTEAD, MIDWAY, SPOILED_RECORDS, Fault, FaultName, RequestKind
 from quipu.testing.server.process import ServerHandle
 from tests.laws.model_counts import asked_again, differences, spent_since
 from tests.laws.model_world import script
@@ -37,11 +36,11 @@ SHAPES = frozenset(
 )
 TRANSIENT = INSTEAD | MIDWAY | SHAPES
 PASSING_BY_KIND = {
-    Kind.EXTRACT: TRANSIENT
+    RequestKind.EXTRACT: TRANSIENT
     | (SPOILED_RECORDS - {FaultName.MISSING})
     | {FaultName.LENGTH, FaultName.EMPTY, FaultName.THINKING_UNCLOSED, FaultName.FENCES, FaultName.CHATTER},
-    Kind.SUMMARISE: TRANSIENT | {FaultName.EMPTY, FaultName.THINKING_UNCLOSED},
-    Kind.EMBED: frozenset(FaultName),
+    RequestKind.SUMMARISE: TRANSIENT | {FaultName.EMPTY, FaultName.THINKING_UNCLOSED},
+    RequestKind.EMBED: frozenset(FaultName),
 }
 # What shows that no document can be read as things stand is told before any is taken in.
 HOPELESS = frozenset({FaultName.BAD_REQUEST, FaultName.QUOTA, FaultName.FILTERED, FaultName.EMPTY})
@@ -57,14 +56,14 @@ class Case:
     def __str__(self) -> str:
         return f"{self.name}, {self.mode}"
 
-    def fault(self, *kinds: Kind, containing: str = "") -> Fault:
+    def fault(self, *kinds: RequestKind, containing: str = "") -> Fault:
         """Return the fault; one that strikes always spares requests that do not hold a text."""
         if self.mode == FIRST:
             return Fault(name=self.name, kinds=kinds, attempts=(1,))
         return Fault(name=self.name, kinds=kinds, containing=containing)
 
 
-def cases(kind: Kind, scale: int) -> list[Case]:
+def cases(kind: RequestKind, scale: int) -> list[Case]:
     """Return every fault that means anything for requests of a kind, in the modes that are tried at this scale."""
     names = [name for name in FaultName if Fault(name=name).can_strike(kind)]
     lasting = [name for name in names if scale > 1 or name in LASTING]

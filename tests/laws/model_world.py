@@ -27,8 +27,7 @@ from quipu.settings import Settings
 from quipu.stores.relational.store import RelationalStore
 from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.testing.llm import ScriptedEmbedder, ScriptedLLM
-from quipu.testing.scripted.fault import Fault
-from quipu.testing.scripted.script import Answering, Latency, Script
+from quipu.testing.scripted.script import Fault, Latency, ReplyRules, Script
 from quipu.topology import LocalTopologyIndex
 from quipu.vectors.local import LocalVectors
 from quipu.wiring import open_engine
@@ -48,7 +47,7 @@ _PLACES = ("in the harbour", "on the road", "at the court", "by the river", "nea
 
 def script(*faults: Fault, seed: str = "0", latency: Latency = AT_ONCE) -> Script:
     """Return a script whose first replies leave something out, so that there is something to glean."""
-    return Script(seed=seed, faults=faults, answering=Answering(n_withheld=2), latency=latency)
+    return Script(seed=seed, faults=faults, answering=ReplyRules(n_withheld=2), latency=latency)
 
 
 def travels(name: str, version: int = 0, *, n_sentences: int = 2) -> SourceDocument:

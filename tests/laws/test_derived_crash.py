@@ -10,8 +10,8 @@ import pytest
 
 from quipu.model.cluster import Hierarchy
 from quipu.stores.relational.store import RelationalStore
-from quipu.testing.server.ledger import Served
 from quipu.testing.server.process import ServerHandle
+from quipu.testing.server.request_log import LoggedRequest
 from tests.laws.derived_child import REPORTING, lines_of, live
 from tests.laws.derived_world import communities_anew, told_of
 from tests.laws.model_counts import completed
@@ -68,7 +68,7 @@ async def kill_and_finish(folder: Path, server: ServerHandle, mortal: Mortal, po
     assert await ended(folder, server) == whole
 
 
-def what(served: Sequence[Served]) -> set[str]:
+def what(served: Sequence[LoggedRequest]) -> set[str]:
     """Return what requests asked, and of which text."""
     return {f"{each.kind}:{each.text_hash}" for each in served}
 

@@ -11,10 +11,9 @@ from quipu.errors import InvalidInput, OverBudget
 from quipu.model.document import DocumentStatus
 from quipu.model.usage import MICRO, Price, UsageRow
 from quipu.settings.tables import ModelPrice
-from quipu.testing.scripted.kind import Kind
-from quipu.testing.scripted.script import Latency
-from quipu.testing.server.ledger import Served
+from quipu.testing.scripted.script import Latency, RequestKind
 from quipu.testing.server.process import ServerHandle
+from quipu.testing.server.request_log import LoggedRequest
 from quipu.wrap.meter import Amount, SpendingBudget
 from tests.laws.model_counts import asked_again, completed, differences
 from tests.laws.model_world import dump_of, fresh, model_engine, model_settings, script, travels
@@ -40,9 +39,9 @@ def whole(server: ServerHandle, tmp_path_factory: pytest.TempPathFactory) -> Who
     return Whole(state=state, n_calls=n_calls(server.settled().requests))
 
 
-def n_calls(served: tuple[Served, ...]) -> int:
+def n_calls(served: tuple[LoggedRequest, ...]) -> int:
     """Return how many calls of the chat model were completed, but for those that only ask whether it is there."""
-    return sum(each.kind not in (Kind.OTHER, Kind.EMBED) for each in completed(served))
+    return sum(each.kind not in (RequestKind.OTHER, RequestKind.EMBED) for each in completed(served))
 
 
 def amounts(rows: list[UsageRow]) -> dict[str, float]:

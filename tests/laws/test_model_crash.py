@@ -19,9 +19,8 @@ from quipu.ports.providers import TextSink, ignore_text
 from quipu.providers.openai.chat import OpenAIChat
 from quipu.stores.relational import replies
 from quipu.stores.relational.store import RelationalStore
-from quipu.testing.scripted.kind import Kind
-from quipu.testing.scripted.model import Call, ScriptedModel
-from quipu.testing.scripted.script import Latency
+from quipu.testing.scripted.model import ChatCall, ScriptedModel
+from quipu.testing.scripted.script import Latency, RequestKind
 from quipu.testing.server.process import ServerHandle
 from tests.laws.model_child import BATCH_TOKENS, DOCUMENTS, READING, SURVIVED
 from tests.laws.model_counts import completed
@@ -70,8 +69,8 @@ def note_requests(patch: pytest.MonkeyPatch) -> dict[str, str]:
     model, complete = ScriptedModel(SCRIPT), OpenAIChat.complete
 
     async def noted(chat: OpenAIChat, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
-        call = Call(model="scripted", messages=request.messages, max_tokens=request.max_output_tokens)
-        key_by_hash[request.hash(chat.identity)] = model.speak(call).lot.key
+        call = ChatCall(model="scripted", messages=request.messages, max_tokens=request.max_output_tokens)
+        key_by_hash[request.hash(chat.identity)] = model.complete(call).draw.key
         return await complete(chat, request, on_text)
 
     patch.setattr(OpenAIChat, "complete", noted)
@@ -112,7 +111,7 @@ async def kill_and_finish(
     served = (await asyncio.to_thread(server.settled)).requests
     after = served[len(before) :]
     assert not kept & {each.key for each in after}, "a reply that was kept was asked for again"
-    n_completed = sum(each.kind is not Kind.EMBED for each in completed(served))
+    n_completed = sum(each.kind is not RequestKind.EMBED for each in completed(served))
     assert 0 <= n_completed - n_counted <= AT_RISK, "calls were lost, or counted twice"
     return life.stage
 

@@ -13,9 +13,9 @@ from quipu.engine import Quipu
 from quipu.model.document import SourceDocument
 from quipu.model.fold import MAX_DESCRIPTIONS
 from quipu.stores.relational.store import RelationalStore
-from quipu.testing.llm import Answered, ScriptedLLM
-from quipu.testing.scripted.asked import understand
-from quipu.testing.scripted.kind import Kind
+from quipu.testing.llm import AnsweredCall, ScriptedLLM
+from quipu.testing.scripted.prompt_parsing import parse_prompt
+from quipu.testing.scripted.script import RequestKind
 from tests.laws.model_world import dump_of, script, scripted_engine
 
 N_DOCUMENTS = 120
@@ -54,15 +54,15 @@ async def described(kb: Quipu) -> dict[str, frozenset[str]]:
     return {subject: frozenset(each) for subject, each in said.items()}
 
 
-def subjects(calls: Iterable[Answered]) -> set[str]:
+def subjects(calls: Iterable[AnsweredCall]) -> set[str]:
     """Return what the summaries are about that these calls asked for."""
-    texts = (understand(call.request.messages).text for call in calls)
+    texts = (parse_prompt(call.request.messages).text for call in calls)
     return {text.partition("\n")[0].removeprefix("Subjects: ") for text in texts}
 
 
-def is_leaf(call: Answered) -> bool:
+def is_leaf(call: AnsweredCall) -> bool:
     """Say whether a call sums up descriptions, and not summaries of some."""
-    return "(Summary " not in understand(call.request.messages).text
+    return "(Summary " not in parse_prompt(call.request.messages).text
 
 
 class Counter:
@@ -72,7 +72,7 @@ class Counter:
         self._llm = llm
         self._n_seen = 0
 
-    def new(self) -> list[Answered]:
+    def new(self) -> list[AnsweredCall]:
         """Return the calls since the last time."""
         found = self._llm.answered[self._n_seen :]
         self._n_seen += len(found)
@@ -90,7 +90,7 @@ async def test_removing_a_tenth_asks_only_for_summaries_whose_inputs_changed(law
         await kb.remove(removed)
         asked, after = calls.new(), await described(kb)
         changed = {each for each in after if after[each] != before[each] and len(after[each]) > MAX_DESCRIPTIONS}
-        assert changed and {call.kind for call in asked} == {Kind.SUMMARISE}
+        assert changed and {call.kind for call in asked} == {RequestKind.SUMMARISE}
         assert subjects(asked) == changed
         assert len({call.request for call in asked}) == len(asked)
         ended = await dump_of(kb)
@@ -99,14 +99,14 @@ async def test_removing_a_tenth_asks_only_for_summaries_whose_inputs_changed(law
         assert await dump_of(kb) == ended
 
 
-async def calls_for_each_removal(folder: Path, n_removed: int) -> tuple[list[list[Answered]], int]:
+async def calls_for_each_removal(folder: Path, n_removed: int) -> tuple[list[list[AnsweredCall]], int]:
     """Remove documents about one name one by one; return the calls of each, and how many the whole summary took."""
     documents, llm = hub(N_NOTES), ScriptedLLM(script())
     async with scripted_engine(folder, llm) as kb:
         await kb.add(*documents)
         calls = Counter(llm)
-        whole = [call for call in calls.new() if call.kind is Kind.SUMMARISE]
-        found: list[list[Answered]] = []
+        whole = [call for call in calls.new() if call.kind is RequestKind.SUMMARISE]
+        found: list[list[AnsweredCall]] = []
         for document in Random("hub").sample(documents, n_removed):
             await kb.remove([document.id])
             found.append(calls.new())
@@ -144,7 +144,7 @@ async def n_calls_to_take_back(folder: Path) -> int:
         await kb.add(*documents)
         before, calls = await dump_of(kb), Counter(llm)
         await kb.add(last)
-        assert Kind.SUMMARISE in {call.kind for call in calls.new()}
+        assert RequestKind.SUMMARISE in {call.kind for call in calls.new()}
         await kb.remove([last.id])
         assert await dump_of(kb) == before
         return len(calls.new())
@@ -174,6 +174,6 @@ async def test_a_document_that_comes_back_is_read_again_and_asks_for_its_own_bat
         await kb.add(documents[7])
         asked = calls.new()
         assert await dump_of(kb) == before
-    summed_up = [call for call in asked if call.kind is Kind.SUMMARISE]
+    summed_up = [call for call in asked if call.kind is RequestKind.SUMMARISE]
     assert len(asked) - len(summed_up) == 2  # reading the one chunk, and what was missed in it
     assert 0 < len(summed_up) <= n_removing + 1

@@ -16,9 +16,7 @@ from quipu.model.document import DocumentStatus, SourceDocument
 from quipu.model.results import AddResult
 from quipu.providers.openai.reply import ReplyAssembler
 from quipu.stores.relational.store import RelationalStore
-from quipu.testing.scripted.fault import Fault, FaultName, mixed
-from quipu.testing.scripted.kind import Kind
-from quipu.testing.scripted.script import Answering, Reply
+from quipu.testing.scripted.script import CannedReply, Fault, FaultName, ReplyRules, RequestKind, fault_mix
 from quipu.testing.server.process import ServerHandle
 from quipu.wrap import metered_models, reply_cache
 from quipu.wrap.meter import NOTHING, Meter
@@ -36,9 +34,9 @@ from tests.laws.model_world import (
 )
 
 STRUCK = {
-    Kind.EXTRACT: (Kind.EXTRACT, Kind.GLEAN),
-    Kind.SUMMARISE: (Kind.SUMMARISE,),
-    Kind.EMBED: (Kind.EMBED,),
+    RequestKind.EXTRACT: (RequestKind.EXTRACT, RequestKind.GLEAN),
+    RequestKind.SUMMARISE: (RequestKind.SUMMARISE,),
+    RequestKind.EMBED: (RequestKind.EMBED,),
 }
 
 
@@ -57,15 +55,15 @@ def shared_letter(number: int) -> SourceDocument:
     return travels(f"letter{number:03}.md", n_sentences=1)
 
 
-def letters(kind: Kind, n: int) -> list[SourceDocument]:
+def letters(kind: RequestKind, n: int) -> list[SourceDocument]:
     """Return documents that want the kind of call that is to be struck."""
-    return [shared_letter(number) if kind is Kind.SUMMARISE else own_letter(number) for number in range(n)]
+    return [shared_letter(number) if kind is RequestKind.SUMMARISE else own_letter(number) for number in range(n)]
 
 
-def fault_of(case: Case, kind: Kind, document: SourceDocument) -> Fault:
+def fault_of(case: Case, kind: RequestKind, document: SourceDocument) -> Fault:
     """Return the fault of a case; one that strikes always spares what has nothing to do with the document."""
     beginning = document.content.decode().partition(".")[0]
-    spares = {Kind.EXTRACT: beginning, Kind.SUMMARISE: "Subjects: marco polo", Kind.EMBED: ""}
+    spares = {RequestKind.EXTRACT: beginning, RequestKind.SUMMARISE: "Subjects: marco polo", RequestKind.EMBED: ""}
     return case.fault(*STRUCK[kind], containing=spares[kind])
 
 
@@ -97,7 +95,7 @@ class Group(Enum):
     PASSING, HANGING, LASTING = auto(), auto(), auto()
 
     @classmethod
-    def of(cls, kind: Kind, name: FaultName) -> "Group":
+    def of(cls, kind: RequestKind, name: FaultName) -> "Group":
         """Return the group of a fault that strikes requests of a kind."""
         if name in HANGING:
             return cls.HANGING
@@ -106,14 +104,14 @@ class Group(Enum):
 
 @pytest.mark.parametrize(
     ("kind", "group"),
-    [(kind, group) for kind in STRUCK for group in Group if (kind, group) != (Kind.EMBED, Group.LASTING)],
+    [(kind, group) for kind in STRUCK for group in Group if (kind, group) != (RequestKind.EMBED, Group.LASTING)],
 )
 async def test_whatever_strikes_can_be_made_good(
-    kind: Kind, group: Group, server: ServerHandle, laws_scale: int, tmp_path: Path
+    kind: RequestKind, group: Group, server: ServerHandle, laws_scale: int, tmp_path: Path
 ) -> None:
     chosen = [case for case in cases(kind, laws_scale) if Group.of(kind, case.name) is group]
     timeout_s = SHORT_S if group is Group.HANGING else LONG_S
-    known = [travels(f"{letter}.md", n_sentences=1) for letter in ("abcdefg" if kind is Kind.SUMMARISE else "a")]
+    known = [travels(f"{letter}.md", n_sentences=1) for letter in ("abcdefg" if kind is RequestKind.SUMMARISE else "a")]
     documents = letters(kind, len(chosen))
     begin(server)
     async with model_engine(model_settings(tmp_path / "kb", server.base_url, llm_timeout_s=timeout_s)) as kb:
@@ -128,7 +126,7 @@ async def test_whatever_strikes_can_be_made_good(
 
 
 async def test_every_request_for_vectors_is_counted(server: ServerHandle, tmp_path: Path) -> None:
-    busy = Fault(name=FaultName.SERVER_ERROR, kinds=(Kind.EMBED,), attempts=(1,), containing="Boris1 Smith")
+    busy = Fault(name=FaultName.SERVER_ERROR, kinds=(RequestKind.EMBED,), attempts=(1,), containing="Boris1 Smith")
     await asyncio.to_thread(begin, server, busy)
     async with model_engine(model_settings(tmp_path / "kb", server.base_url, always_glean=False)) as kb:
         assert (await kb.add(*(own_letter(number) for number in range(25)))).n_embedded > 64
@@ -184,7 +182,7 @@ def two_read(server: ServerHandle, tmp_path_factory: pytest.TempPathFactory) -> 
 async def test_what_strikes_the_check_is_told_before_a_document_is_taken_in(
     name: FaultName, server: ServerHandle, two_read: list[str], tmp_path: Path
 ) -> None:
-    fault = Fault(name=name, kinds=(Kind.EXTRACT, Kind.GLEAN), attempts=(1,))
+    fault = Fault(name=name, kinds=(RequestKind.EXTRACT, RequestKind.GLEAN), attempts=(1,))
     assert await read_through(tmp_path / "kb", server, fault) == two_read
 
 
@@ -194,8 +192,8 @@ async def test_a_model_that_only_talked_is_asked_anew_when_its_chunks_are_retrie
     documents = [travels("a.md"), travels("b.md", n_sentences=1)]
     async with model_engine(model_settings(tmp_path / "kb", server.base_url)) as kb:
         begin(server)
-        chatter = Reply(text="I am sorry, I cannot help with that.", containing="book of A")
-        await asyncio.to_thread(server.configure, replace(script(), answering=Answering(replies=(chatter,))))
+        chatter = CannedReply(text="I am sorry, I cannot help with that.", containing="book of A")
+        await asyncio.to_thread(server.configure, replace(script(), answering=ReplyRules(replies=(chatter,))))
         assert [each.id for each in (await kb.add(*documents)).partial] == ["a.md"]
         await asyncio.to_thread(server.configure, script())
         assert await kb.retry() == 1
@@ -233,7 +231,7 @@ async def test_a_mixture_of_all_faults_ends_and_is_paid_for_once(
     server: ServerHandle, laws_scale: int, tmp_path: Path
 ) -> None:
     for seed in range(2 * laws_scale):
-        await mixture(tmp_path / str(seed), server, mixed(*FaultName, probability=0.2), str(seed))
+        await mixture(tmp_path / str(seed), server, fault_mix(*FaultName, probability=0.2), str(seed))
 
 
 async def test_a_mixture_of_faults_that_pass_leaves_no_trace(
@@ -241,7 +239,7 @@ async def test_a_mixture_of_faults_that_pass_leaves_no_trace(
 ) -> None:
     begin(server)
     whole = await fresh_dump(model_settings(tmp_path / "whole", server.base_url), *SHARING)
-    passing = mixed(*sorted(TRANSIENT - HANGING), probability=0.2)
+    passing = fault_mix(*sorted(TRANSIENT - HANGING), probability=0.2)
     for seed in range(laws_scale):
         assert await mixture(tmp_path / str(seed), server, passing, str(seed)) == whole
 
@@ -257,8 +255,8 @@ async def holds_through(folder: Path, server: ServerHandle, fault: Fault, expect
         return False
 
 
-LOST_GLEANING = Fault(name=FaultName.SERVER_ERROR, kinds=(Kind.GLEAN,), containing="book of A")
-BROKEN_REPLY = Fault(name=FaultName.CUT_BODY, kinds=(Kind.EXTRACT,), attempts=(1,))
+LOST_GLEANING = Fault(name=FaultName.SERVER_ERROR, kinds=(RequestKind.GLEAN,), containing="book of A")
+BROKEN_REPLY = Fault(name=FaultName.CUT_BODY, kinds=(RequestKind.EXTRACT,), attempts=(1,))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from quipu.model.document import SourceDocument
 from quipu.model.results import AddResult
 from quipu.stores.relational import jobs
 from quipu.testing.llm import ScriptedLLM
-from quipu.testing.scripted.kind import Kind
+from quipu.testing.scripted.script import RequestKind
 from tests.children import PATIENCE_S
 from tests.laws.held import Held, open_when_waiting
 from tests.laws.model_world import dump_of, script, scripted_engine, travels
@@ -37,7 +37,7 @@ async def asked_by_both(
         assert [(report.failed, report.partial, report.summary_failures) for report in reports] == [((), (), ())] * 2
         assert await one.verify() == []
         together = await dump_of(one)
-    assert {Kind.EXTRACT, Kind.GLEAN, Kind.SUMMARISE} <= {call.kind for call in llm.answered}
+    assert {RequestKind.EXTRACT, RequestKind.GLEAN, RequestKind.SUMMARISE} <= {call.kind for call in llm.answered}
     async with scripted_engine(folder.with_name("alone"), ScriptedLLM(script())) as kb:
         await kb.add(*{each.id: each for each in (*first, *second)}.values())
         assert await dump_of(kb) == together

@@ -9,25 +9,24 @@ import pytest
 from quipu.engine import Quipu
 from quipu.errors import Overloaded, QuipuError, Refused, Unavailable
 from quipu.model.answer import Answer
-from quipu.testing.scripted.fault import Fault, FaultName
-from quipu.testing.scripted.kind import Kind
+from quipu.testing.scripted.script import Fault, FaultName, RequestKind
 from quipu.testing.server.process import ServerHandle
 from tests.laws.model_counts import asked_again, differences
 from tests.laws.model_faults import HANGING, begin, cases
 from tests.laws.model_world import LONG_S, SHORT_S, model_engine, model_settings, script, travels
 
-KINDS = (Kind.KEYWORDS, Kind.EMBED, Kind.RERANK, Kind.ANSWER)
+KINDS = (RequestKind.KEYWORDS, RequestKind.EMBED, RequestKind.RERANK, RequestKind.ANSWER)
 
 
 async def check_question(kb: Quipu, server: ServerHandle, fault: Fault, question: str) -> None:
     """Ask while a fault strikes and when it has stopped: an answer comes, or the error that is documented."""
-    strategy = "mix" if Kind.KEYWORDS in fault.kinds else "naive"
+    strategy = "mix" if RequestKind.KEYWORDS in fault.kinds else "naive"
     await asyncio.to_thread(begin, server, fault)
     is_well = False
     try:
         answer = await kb.query(question, strategy=strategy, min_similarity=-1.0)
     except QuipuError as error:
-        assert Kind.EMBED in fault.kinds, f"{fault.name}: {error}"
+        assert RequestKind.EMBED in fault.kinds, f"{fault.name}: {error}"
         assert isinstance(error, Overloaded | Unavailable | Refused) and error.message
     else:
         assert answer.text
@@ -69,7 +68,7 @@ async def test_whatever_strikes_a_question_is_answered_or_told(
 async def test_the_law_fails_where_it_is_broken(
     place: str, name: str, server: ServerHandle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    faults = [Fault(name=FaultName.BAD_REQUEST, kinds=(kind,)) for kind in (Kind.KEYWORDS, Kind.ANSWER)]
+    faults = [Fault(name=FaultName.BAD_REQUEST, kinds=(kind,)) for kind in (RequestKind.KEYWORDS, RequestKind.ANSWER)]
     await asyncio.to_thread(begin, server)
     async with model_engine(model_settings(tmp_path / "kb", server.base_url)) as kb:
         await kb.add(travels("a.md"))

@@ -9,8 +9,7 @@ import pytest
 from quipu.cli.app import run
 from quipu.engine.components import check_nothing
 from quipu.ingest.llm import LlmExtractor
-from quipu.testing.scripted.fault import Fault, FaultName
-from quipu.testing.scripted.script import Script, Service
+from quipu.testing.scripted.script import Fault, FaultName, Script, Service
 from quipu.testing.server.process import ServerHandle
 from quipu.wiring import models
 from quipu.wrap.meter import Meter

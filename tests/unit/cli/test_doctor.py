@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from quipu.testing.scripted.kind import Kind
-from quipu.testing.scripted.script import Script, Service
+from quipu.testing.scripted.script import RequestKind, Script, Service
 from quipu.testing.server import serving
 from quipu.testing.server.process import ServerHandle
 from tests.unit.cli.conftest import Cli, FakeEngine
@@ -61,8 +60,8 @@ def test_each_model_is_asked_once_and_told_of(cli: Cli, server: ServerHandle, tm
     assert checks["reranker"]["outcome"] == "ok"
     assert checks["self-test"]["outcome"] == "ok"
     n_asked = {kind: each.n_completed for kind, each in server.stats().by_kind.items() if each.n_completed}
-    assert n_asked.pop(Kind.EMBED) <= 2  # the dimension of an unknown model, then the probe
-    assert n_asked == {Kind.OTHER: 1, Kind.RERANK: 1}
+    assert n_asked.pop(RequestKind.EMBED) <= 2  # the dimension of an unknown model, then the probe
+    assert n_asked == {RequestKind.OTHER: 1, RequestKind.RERANK: 1}
     assert KEY not in str(checks)
 
 

@@ -12,9 +12,7 @@ from quipu.model.document import DocumentStatus
 from quipu.model.usage import Price, Stage, total
 from quipu.settings import Settings, SettingValue
 from quipu.settings.tables import ModelPrice, RoleSettings
-from quipu.testing.scripted.fault import Fault, FaultName
-from quipu.testing.scripted.kind import Kind
-from quipu.testing.scripted.script import Script
+from quipu.testing.scripted.script import Fault, FaultName, RequestKind, Script
 from quipu.testing.server import serving
 from quipu.testing.server.process import ServerHandle
 from quipu.wiring import open_engine
@@ -89,10 +87,10 @@ async def test_a_sample_is_paid_for_kept_and_known_afterwards(tmp_path: Path, se
         assert told.sample_cost > 0
         assert await kb.documents() == []
         assert await kb.verify() == []
-        read = server.stats().by_kind[Kind.EXTRACT].n_completed
+        read = server.stats().by_kind[RequestKind.EXTRACT].n_completed
         report = await kb.add(texts, root=tmp_path)
         assert (report.n_extracted, report.n_reused) == (1, 2)
-        assert server.stats().by_kind[Kind.EXTRACT].n_completed == read + 2  # the check, and the one that is new
+        assert server.stats().by_kind[RequestKind.EXTRACT].n_completed == read + 2  # the check, and the one that is new
 
 
 async def test_a_sample_that_cannot_be_read_is_told_and_is_not_known_afterwards(
@@ -100,7 +98,9 @@ async def test_a_sample_that_cannot_be_read_is_told_and_is_not_known_afterwards(
 ) -> None:
     async with await open_engine(_settings(tmp_path, server.base_url, price=(PRICE,))) as kb:
         texts = await _texts(tmp_path)
-        server.configure(Script(faults=(Fault(name=FaultName.EMPTY, kinds=(Kind.EXTRACT,), containing="Kublai"),)))
+        server.configure(
+            Script(faults=(Fault(name=FaultName.EMPTY, kinds=(RequestKind.EXTRACT,), containing="Kublai"),))
+        )
         told = await kb.estimate(texts, root=tmp_path, n_sample=3)
     assert (told.n_sampled, told.n_sample_failed, told.n_cached, told.n_to_read) == (3, 2, 1, 2)
     assert "named nothing" in told.sample_error
@@ -137,13 +137,13 @@ async def test_a_budget_ends_the_work_with_a_report_and_more_goes_on(tmp_path: P
         assert report.n_waiting > 0
         assert report.n_added + report.n_waiting == 3
         assert total(report.usage).n_calls <= 3
-        n_read = server.stats().by_kind[Kind.EXTRACT].n_completed
+        n_read = server.stats().by_kind[RequestKind.EXTRACT].n_completed
     async with await open_engine(_settings(tmp_path, server.base_url)) as kb:
         report = await kb.resume()
         assert (report.stopped, report.n_waiting) == ("", 0)
         assert {document.status for document in await kb.documents()} == {DocumentStatus.READY}
         assert await kb.verify() == []
-    asked = [each.key for each in server.stats().requests if each.kind is Kind.EXTRACT]
+    asked = [each.key for each in server.stats().requests if each.kind is RequestKind.EXTRACT]
     assert len(asked) > n_read
     assert len(asked) - len(set(asked)) <= 1  # only the check of the model is asked by each process
 
@@ -183,7 +183,7 @@ async def test_a_stream_gives_the_text_in_pieces_and_the_answer_last(kb: Quipu) 
 async def test_without_an_answer_only_the_keywords_are_asked_for(kb: Quipu, server: ServerHandle) -> None:
     answer = await kb.query("Who founded the Yuan dynasty?", with_answer=False)
     assert "Yuan" in answer.context
-    assert [each.kind for each in server.stats().requests] == [Kind.KEYWORDS]
+    assert [each.kind for each in server.stats().requests] == [RequestKind.KEYWORDS]
 
 
 async def test_the_status_names_the_models_by_role(tmp_path: Path, server: ServerHandle) -> None:
@@ -245,13 +245,13 @@ async def test_the_model_of_summaries_is_asked_before_anything_is_read(tmp_path:
         with pytest.raises(Unavailable, match=r"Nothing answers at 127\.0\.0\.1:9"):
             await kb.add(await _texts(tmp_path), root=tmp_path)
         assert await kb.documents() == []
-    assert server.stats().total(Kind.EXTRACT).n_completed == 0
+    assert server.stats().total(RequestKind.EXTRACT).n_completed == 0
 
 
 async def test_a_model_that_reads_and_sums_up_is_asked_once(tmp_path: Path, server: ServerHandle) -> None:
     async with await open_engine(_settings(tmp_path, server.base_url)) as kb:
         await kb.add(await _texts(tmp_path), root=tmp_path)
-    assert server.stats().total(Kind.OTHER).n_completed == 1
+    assert server.stats().total(RequestKind.OTHER).n_completed == 1
 
 
 async def test_a_model_that_cannot_be_asked_is_told_of_though_its_fallback_answers(
@@ -263,4 +263,4 @@ async def test_a_model_that_cannot_be_asked_is_told_of_though_its_fallback_answe
         assert report.n_added == 3
         (note,) = report.notes
         assert note.startswith("ollama/gone cannot be used, so its fallback replaces it: Nothing answers at 127.0.0.1")
-    assert server.stats().total(Kind.OTHER).n_completed == 1
+    assert server.stats().total(RequestKind.OTHER).n_completed == 1

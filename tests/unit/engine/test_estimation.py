@@ -9,8 +9,7 @@ from quipu.model.document import SourceDocument
 from quipu.model.usage import Price, Stage
 from quipu.settings import Settings
 from quipu.settings.tables import ModelPrice
-from quipu.testing.scripted.kind import Kind
-from quipu.testing.scripted.script import Script
+from quipu.testing.scripted.script import RequestKind, Script
 from quipu.testing.server import serving
 from quipu.wiring import open_engine
 from tests.laws.model_world import model_settings
@@ -55,4 +54,4 @@ async def test_a_dry_run_compares_no_sentences_by_a_service_but_counts_them(tmp_
             assert compared.embedded_tokens.low > 1.5 * plain.embedded_tokens.low
             assert compared.embedding_cost is None
             await kb.estimate(_document(SEMANTIC), n_sample=1)
-            assert server.stats().by_kind[Kind.EMBED].n_completed > 0
+            assert server.stats().by_kind[RequestKind.EMBED].n_completed > 0

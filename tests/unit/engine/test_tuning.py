@@ -19,9 +19,7 @@ from quipu.model.usage import Price, total
 from quipu.prompts.extraction import render_system
 from quipu.settings import Settings
 from quipu.settings.tables import ModelPrice
-from quipu.testing.scripted.fault import Fault, FaultName
-from quipu.testing.scripted.kind import Kind
-from quipu.testing.scripted.script import Answering, Reply, Script, Service
+from quipu.testing.scripted.script import CannedReply, Fault, FaultName, ReplyRules, RequestKind, Script, Service
 from quipu.testing.server import ServerHandle, serving
 from quipu.wiring import open_engine
 from tests.laws.model_world import IMPATIENT, model_settings
@@ -103,7 +101,7 @@ async def test_what_it_writes_is_what_a_model_is_then_told_and_readings_compared
         report = await kb.tune(*_documents())
     ontology = _read(tmp_path, report)
     added = [line[1:] for line in report.prompt_diff.splitlines() if line.startswith("+")][1:]
-    n_before = server.stats().by_kind[Kind.EXTRACT].n_completed
+    n_before = server.stats().by_kind[RequestKind.EXTRACT].n_completed
     async with _engine(tmp_path, server, ontology=tmp_path / "ontology.yaml") as kb:
         reader = kb._components.ingest_config.extractor
         assert isinstance(reader, LlmExtractor)
@@ -113,7 +111,7 @@ async def test_what_it_writes_is_what_a_model_is_then_told_and_readings_compared
     assert ontology.domain in told and all(each.text in told for each in ontology.examples)
     assert [line for line in added if line not in told] == []
     n_checks = 1  # a sentence that `add` tries a model with
-    assert server.stats().by_kind[Kind.EXTRACT].n_completed == n_before + n_checks
+    assert server.stats().by_kind[RequestKind.EXTRACT].n_completed == n_before + n_checks
 
 
 async def test_the_sample_and_what_is_compared_are_apart_and_the_same_each_time(
@@ -251,11 +249,11 @@ async def test_a_document_cannot_put_words_into_the_file(server: ServerHandle, t
 
 @pytest.mark.parametrize("reply", ["I cannot do that.", '{"types": []}', "```json\n{\n```", '{"types": "Person"}'])
 async def test_where_no_reply_is_a_suggestion_rules_count(server: ServerHandle, tmp_path: Path, reply: str) -> None:
-    own = Reply(text=reply, kinds=(Kind.TUNE,))
-    server.configure(Script(answering=Answering(replies=(own,))))
+    own = CannedReply(text=reply, kinds=(RequestKind.TUNE,))
+    server.configure(Script(answering=ReplyRules(replies=(own,))))
     async with _engine(tmp_path, server) as kb:
         report = await kb.tune(*_documents(), n_compare=0)
-    assert server.stats().by_kind[Kind.TUNE].n_completed == 2
+    assert server.stats().by_kind[RequestKind.TUNE].n_completed == 2
     assert report.method == "local rules"
     assert report.notes == ("The model's replies contained no suggestion, so rules counted the names.",)
     assert report.ontology.types and _read(tmp_path, report) == report.ontology
@@ -265,7 +263,7 @@ async def test_where_no_reply_is_a_suggestion_rules_count(server: ServerHandle, 
 async def test_what_models_write_around_a_suggestion_does_no_harm(
     server: ServerHandle, tmp_path: Path, name: FaultName
 ) -> None:
-    report = await _tuned(server, tmp_path, Script(faults=(Fault(name=name, kinds=(Kind.TUNE,)),)), n_compare=0)
+    report = await _tuned(server, tmp_path, Script(faults=(Fault(name=name, kinds=(RequestKind.TUNE,)),)), n_compare=0)
     assert report.method != "local rules" and report.notes == ()
 
 
@@ -273,15 +271,15 @@ async def test_bad_parts_of_a_suggestion_are_dropped_with_a_note(server: ServerH
     text = (
         '{"domain": "Ports.", "types": ["Person", "Port", "person", "<|x|>"], "relations": [{"name": "a", "to": "B"}]}'
     )
-    own = Reply(text=text, kinds=(Kind.TUNE,))
-    report = await _tuned(server, tmp_path, Script(answering=Answering(replies=(own,))), n_compare=0)
+    own = CannedReply(text=text, kinds=(RequestKind.TUNE,))
+    report = await _tuned(server, tmp_path, Script(answering=ReplyRules(replies=(own,))), n_compare=0)
     assert [rule.name for rule in report.ontology.types] == ["Person", "Port"]
     assert len(report.notes) == 3
 
 
 async def test_a_service_that_refuses_leaves_it_to_rules(server: ServerHandle, tmp_path: Path) -> None:
     report = await _tuned(
-        server, tmp_path, Script(faults=(Fault(name=FaultName.BAD_REQUEST, kinds=(Kind.TUNE,)),)), n_compare=0
+        server, tmp_path, Script(faults=(Fault(name=FaultName.BAD_REQUEST, kinds=(RequestKind.TUNE,)),)), n_compare=0
     )
     assert report.method == "local rules" and "made no suggestion" in report.notes[0]
 
@@ -291,7 +289,7 @@ async def test_a_small_context_window_is_shown_less_of_each_passage(server: Serv
     server.configure(Script(service=Service(context_window=4_096)))
     async with _engine(tmp_path, server, chunk_tokens=800) as kb:
         report = await kb.tune(*long, n_compare=0)
-    (asked,) = [each for each in server.stats().requests if each.kind is Kind.TUNE]  # others were refused unread
+    (asked,) = [each for each in server.stats().requests if each.kind is RequestKind.TUNE]  # others were refused unread
     assert any(each.status == 400 for each in server.stats().requests[: asked.n])
     assert asked.tokens.input < 4_096 < sum(each.n_tokens for each in report.sample) + 700
     assert report.method != "local rules" and report.notes == ()
@@ -329,8 +327,10 @@ async def test_a_users_own_ontology_gives_aliases_and_glossary(server: ServerHan
         "types: {Person: {aliases: [human]}, Port: , Tide: }\nglossary: {Alba: {type: Port}, Ebb: {type: Tide}}",
         encoding="utf-8",
     )
-    reply = Reply(text='{"domain": "D.", "types": ["Person", "Port"], "relations": []}', kinds=(Kind.TUNE,))
-    server.configure(Script(answering=Answering(replies=(reply,))))
+    reply = CannedReply(
+        text='{"domain": "D.", "types": ["Person", "Port"], "relations": []}', kinds=(RequestKind.TUNE,)
+    )
+    server.configure(Script(answering=ReplyRules(replies=(reply,))))
     async with _engine(tmp_path, server, ontology=own) as kb:
         report = await kb.tune(*_documents(), n_compare=0)
     assert report.ontology.types[0].aliases == ("human",)

@@ -13,9 +13,7 @@ from quipu.providers.local import ByteTokenizer
 from quipu.retrieve.community_global import retrieve
 from quipu.retrieve.steps.prompt_items import CALL_TOKENS
 from quipu.testing.llm import ScriptedLLM
-from quipu.testing.scripted.fault import Fault, FaultName
-from quipu.testing.scripted.kind import Kind
-from quipu.testing.scripted.script import Script
+from quipu.testing.scripted.script import Fault, FaultName, RequestKind, Script
 from tests.unit.retrieve.communities import (
     CARAVANS,
     SALT,
@@ -78,7 +76,7 @@ async def test_a_model_reads_all_reports_in_one_call_a_batch(library: Library) -
     tools, llm, model = with_model(library.tools)
     async with library.view() as view:
         found = await retrieve(SILK, view, tools)
-    assert (model.rounds, llm.n_completed(Kind.POINTS), llm.n_completed()) == ([1], 1, 1)
+    assert (model.rounds, llm.n_completed(RequestKind.POINTS), llm.n_completed()) == ([1], 1, 1)
     assert [(point.text, point.reports) for point in found.points] == [
         ("Anna wove silk in Bursa.", ("weaving",)),
         ("Dara led caravans to Tabriz.", ("carrying",)),
@@ -97,7 +95,7 @@ async def test_the_number_of_calls_is_that_of_the_batches(library: Library) -> N
     tools, llm, model = with_model(library.tools)
     async with library.view() as view:
         await retrieve(Query(text="Which port?"), view, tools)
-    assert (model.rounds, llm.n_completed(Kind.POINTS)) == ([3], 3)
+    assert (model.rounds, llm.n_completed(RequestKind.POINTS)) == ([3], 3)
     for each in llm.answered:
         assert ByteTokenizer().count(each.request.messages[1].text) < CALL_TOKENS + 100
     small = Query(text="Which port?", budget=Budget(total=5_000))
@@ -127,7 +125,7 @@ async def test_dynamic_selection_rates_from_above_and_looks_only_into_what_is_of
     async with library.view() as view:
         found = await retrieve(query, view, tools)
     # level 0: silk and salt; salt is of no use, so nothing beneath it is rated; then weaving and carrying
-    assert (model.rounds, llm.n_completed(Kind.RATE), llm.n_completed(Kind.POINTS)) == ([2, 2, 1], 4, 1)
+    assert (model.rounds, llm.n_completed(RequestKind.RATE), llm.n_completed(RequestKind.POINTS)) == ([2, 2, 1], 4, 1)
     assert {report for point in found.points for report in point.reports} <= {"carrying", "weaving"}
     assert found.notes[0] == "a model rated 4 reports and selected 2"
 

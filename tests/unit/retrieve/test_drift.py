@@ -12,9 +12,7 @@ from quipu.ports.store import VectorSpace
 from quipu.prompts import drift as prompt
 from quipu.retrieve.drift import STRATEGY, retrieve
 from quipu.testing.llm import ScriptedLLM
-from quipu.testing.scripted.fault import Fault, FaultName
-from quipu.testing.scripted.kind import Kind
-from quipu.testing.scripted.script import Script
+from quipu.testing.scripted.script import Fault, FaultName, RequestKind, Script
 from tests.unit.retrieve.communities import (
     CARAVANS,
     WEAVERS,
@@ -86,8 +84,8 @@ async def test_the_scripted_model_is_asked_as_often_as_there_is_something_to_ask
         assert await retrieve(SILK, view, tools) == found
     first = model.rounds[: len(model.rounds) // 2]
     assert first[:2] == [1, 4] and all(n <= SILK.drift_follow_ups for n in first[2:]) and len(first) <= 5
-    assert 2 * first[0] == llm.n_completed(Kind.IMAGINE) and 2 * first[1] == llm.n_completed(Kind.PRIMER)
-    assert 2 * sum(first[2:]) == llm.n_completed(Kind.FOLLOW_UP)
+    assert 2 * first[0] == llm.n_completed(RequestKind.IMAGINE) and 2 * first[1] == llm.n_completed(RequestKind.PRIMER)
+    assert 2 * sum(first[2:]) == llm.n_completed(RequestKind.FOLLOW_UP)
     assert found.points and found.chunks and not found.reports and found.ranks_passages
 
 

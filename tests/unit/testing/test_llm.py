@@ -9,9 +9,17 @@ from quipu.errors import Overloaded, QuipuError, Refused, TooLong, Unavailable
 from quipu.model.chat import ChatRequest, FinishReason, Role
 from quipu.ports.providers import LLM, Embedder, Reranker
 from quipu.testing.llm import ScriptedEmbedder, ScriptedLLM, ScriptedReranker
-from quipu.testing.scripted.fault import MIDWAY, Fault, FaultName
-from quipu.testing.scripted.kind import Kind
-from quipu.testing.scripted.script import Answering, Latency, Limit, Script, Service
+from quipu.testing.scripted.script import (
+    MIDWAY,
+    Fault,
+    FaultName,
+    Latency,
+    Limit,
+    ReplyRules,
+    RequestKind,
+    Script,
+    Service,
+)
 from tests.unit.testing.scripted.prompts import TEXT, extraction
 
 TEXTS = ("Alice Kober taught classics", "Rain fell on the hills", "")
@@ -52,8 +60,8 @@ async def test_the_pieces_make_the_reply() -> None:
     completion = await llm.complete(ask(), pieces.append)
     assert "".join(pieces) == completion.text and len(pieces) > 10
     assert (completion.finish, completion.is_estimate) == (FinishReason.STOP, False)
-    assert [(each.kind, each.outcome) for each in llm.answered] == [(Kind.EXTRACT, completion)]
-    assert llm.n_completed() == llm.n_completed(Kind.EXTRACT) == 1
+    assert [(each.kind, each.outcome) for each in llm.answered] == [(RequestKind.EXTRACT, completion)]
+    assert llm.n_completed() == llm.n_completed(RequestKind.EXTRACT) == 1
 
 
 @pytest.mark.parametrize(
@@ -146,7 +154,7 @@ async def test_requests_beyond_the_limit_are_rejected() -> None:
 
 async def test_another_script_is_followed_from_then_on() -> None:
     llm = ScriptedLLM(striking(FaultName.RESET))
-    llm.configure(Script(answering=Answering(max_entities=1)))
+    llm.configure(Script(answering=ReplyRules(max_entities=1)))
     assert (await llm.complete(ask())).text.count("entity<|>") == 1
 
 

@@ -14,7 +14,7 @@ from quipu.engine import Quipu
 from quipu.errors import InvalidInput, Stale, Unavailable
 from quipu.model.derivation import DerivationResult, Freshness
 from quipu.settings import Settings
-from quipu.testing.scripted.kind import Kind
+from quipu.testing.scripted.script import RequestKind
 from quipu.testing.server import ServerHandle, serving
 from quipu.wiring import open_engine
 
@@ -31,7 +31,7 @@ async def test_a_dimension_the_index_knows_is_not_asked_for(tmp_path: Path, serv
     server.reset()
     async with await open_engine(settings) as kb:
         assert (await kb.status()).dimension == dimension > 0
-    assert server.stats().total(Kind.EMBED).n_completed == 0
+    assert server.stats().total(RequestKind.EMBED).n_completed == 0
 
 
 async def test_that_of_another_model_is_asked_for(tmp_path: Path, server: ServerHandle) -> None:
@@ -40,7 +40,7 @@ async def test_that_of_another_model_is_asked_for(tmp_path: Path, server: Server
     server.reset()
     async with await open_engine(_settings(tmp_path, server, model="custom/other"), repair=True):
         pass
-    assert server.stats().total(Kind.EMBED).n_completed == 1
+    assert server.stats().total(RequestKind.EMBED).n_completed == 1
 
 
 async def test_an_index_opens_though_the_server_of_its_embedder_is_gone(tmp_path: Path) -> None:

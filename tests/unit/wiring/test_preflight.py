@@ -8,9 +8,7 @@ import pytest
 from quipu.errors import Unavailable
 from quipu.model.chunking import Chunking, ChunkingRule
 from quipu.settings import Settings
-from quipu.testing.scripted.fault import Fault, FaultName
-from quipu.testing.scripted.kind import Kind
-from quipu.testing.scripted.script import Script, Service
+from quipu.testing.scripted.script import Fault, FaultName, RequestKind, Script, Service
 from quipu.testing.server import ServerHandle
 from quipu.wiring import open_engine
 from quipu.wiring.models import tokens_needed
@@ -45,7 +43,7 @@ async def test_a_window_too_small_for_a_chunk_is_refused_with_both_numbers_befor
     assert f"a context window of {needed - 1:,} tokens" in caught.value.message
     assert f"takes {needed:,}" in caught.value.message
     assert "chunk_tokens" in caught.value.remedy
-    assert server.stats().total(Kind.EXTRACT).n_completed == 0
+    assert server.stats().total(RequestKind.EXTRACT).n_completed == 0
 
 
 async def test_one_that_is_large_enough_for_the_chunks_or_unknown_is_taken(

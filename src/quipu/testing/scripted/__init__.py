@@ -1,1 +1,1 @@
-"""Scripted models: what a test wants to be answered, how fast and with which faults, without a model."""
+"""Scripted models: stub models that reply by a script, with chosen latencies and injected faults."""

@@ -1,26 +1,93 @@
-"""A scripted model: requests in, replies with their faults and latencies out, without a wire between."""
+"""Scripted model: turns requests into replies, vectors and scores, with the faults and latencies of a script."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 
 import numpy as np
 import numpy.typing as npt
 
 from quipu.model.chat import FinishReason, Message, TokenCount
 from quipu.model.ids import digest
-from quipu.testing.scripted.answering import Answerer
-from quipu.testing.scripted.asked import Asked, understand
-from quipu.testing.scripted.fate import Fate, Lot
-from quipu.testing.scripted.fault import FaultName
-from quipu.testing.scripted.kind import Kind
-from quipu.testing.scripted.script import Script
-from quipu.testing.scripted.tokens import PrefixMemory, count_prompt, count_tokens, first_tokens
-from quipu.testing.scripted.vectors import embed_words, score_words
+from quipu.testing.scripted.fault_injection import FaultInjector, RequestDraw
+from quipu.testing.scripted.prompt_parsing import ParsedPrompt, parse_prompt
+from quipu.testing.scripted.replies import ReplyWriter
+from quipu.testing.scripted.script import FaultName, RequestKind, Script
+
+BYTES_A_TOKEN = 4
+TOKENS_A_MESSAGE = 4
+
+_BLOCK_TOKENS = 128
+_MIN_CACHED_TOKENS = 1024
+
+
+def count_tokens(text: str) -> int:
+    """Return the number of tokens of `text`: four bytes each."""
+    return -(-len(text.encode("utf-8", "replace")) // BYTES_A_TOKEN)
+
+
+def count_prompt(texts: Sequence[str]) -> int:
+    """Return the number of tokens of a prompt with these messages."""
+    return sum(count_tokens(text) + TOKENS_A_MESSAGE for text in texts)
+
+
+def first_tokens(text: str, n_tokens: int) -> str:
+    """Return the beginning of `text`, at most `n_tokens` long."""
+    return text.encode("utf-8", "replace")[: n_tokens * BYTES_A_TOKEN].decode("utf-8", "ignore")
+
+
+class PrefixMemory:
+    """Remembers prefixes of prompts in blocks of 128 tokens, as providers with prompt caching do."""
+
+    def __init__(self) -> None:
+        self._known_prefixes: set[bytes] = set()
+
+    def count_cached(self, texts: Sequence[str]) -> int:
+        """Return how many tokens of this prompt are a prefix of an earlier one (0 below 1,024), and remember it."""
+        encoded = "\0".join(texts).encode("utf-8", "replace")
+        state = blake2b(digest_size=16)
+        n_known, is_known, size = 0, True, _BLOCK_TOKENS * BYTES_A_TOKEN
+        for start in range(0, len(encoded) - size + 1, size):
+            state.update(encoded[start : start + size])
+            mark = state.digest()
+            is_known = is_known and mark in self._known_prefixes
+            n_known += is_known
+            self._known_prefixes.add(mark)
+        n_tokens = n_known * _BLOCK_TOKENS
+        return n_tokens if n_tokens >= _MIN_CACHED_TOKENS else 0
+
+
+_WORD = re.compile(r"[^\W_]+")
+_N_POSITIONS = 4  # positions in the vector for each word
+
+
+def embed_words(texts: Sequence[str], dimension: int) -> npt.NDArray[np.float32]:
+    """Return one unit vector per text, [n, dimension]; texts without words get a zero vector."""
+    vectors = np.zeros((len(texts), dimension), dtype=np.float32)
+    for vector, text in zip(vectors, texts, strict=True):
+        for word in _WORD.findall(text.casefold()):
+            _add_word(vector, word)
+    lengths = np.sqrt(np.sum(vectors.astype(np.float64) ** 2, axis=1, keepdims=True))
+    return (vectors / np.where(lengths, lengths, 1.0)).astype(np.float32)
+
+
+def score_words(question: str, texts: Sequence[str]) -> list[float]:
+    """Return for each text the share of the question's words that it contains."""
+    question_words = set(_WORD.findall(question.casefold()))
+    return [len(question_words & set(_WORD.findall(text.casefold()))) / max(1, len(question_words)) for text in texts]
+
+
+def _add_word(vector: npt.NDArray[np.float32], word: str) -> None:
+    hashed = blake2b(word.encode("utf-8", "replace"), digest_size=4 * _N_POSITIONS).digest()
+    for start in range(0, len(hashed), 4):
+        number = int.from_bytes(hashed[start : start + 4], "little")
+        vector[(number >> 1) % len(vector)] += 1.0 if number & 1 else -1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """A chat request: `max_tokens` None for no limit, `schema` None for free text, "" for any JSON."""
+class ChatCall:
+    """A chat request: `max_tokens` is None without a limit; `schema` is None for free text, "" for any JSON."""
 
     model: str
     messages: tuple[Message, ...]
@@ -29,10 +96,10 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spoken:
-    """A reply to a chat request and what it costs; `text_hash` is that of the text the prompt was about."""
+class ChatReply:
+    """A reply to a chat request and its tokens; `text_hash` is the hash of the text inside the prompt."""
 
-    lot: Lot
+    draw: RequestDraw
     text: str
     finish: FinishReason
     tokens: TokenCount
@@ -40,10 +107,10 @@ class Spoken:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Numbers:
-    """A reply in numbers, one row a text, in the order of `indices`: vectors, or scores of one column."""
+class NumericReply:
+    """Vectors, or scores in one column: one row per text, in the order of `indices`."""
 
-    lot: Lot
+    draw: RequestDraw
     rows: npt.NDArray[np.float32]
     indices: tuple[int, ...]
     n_tokens: int
@@ -51,50 +118,52 @@ class Numbers:
 
 
 class ScriptedModel:
-    """Follows a script; remembers only how often it was asked the same, and how prompts began."""
+    """Follows a script. It only remembers how often each request was made and the prefixes of prompts."""
 
     def __init__(self, script: Script) -> None:
         self.script = script
-        self._fate = Fate(script)
-        self._answerer = Answerer(script.answering)
+        self._injector = FaultInjector(script)
+        self._answerer = ReplyWriter(script.answering)
         self._prefixes = PrefixMemory()
 
-    def speak(self, call: Call) -> Spoken:
-        """Return the reply to a chat request; what its fault does on the way is left to the caller."""
-        asked = understand(call.messages)
+    def complete(self, call: ChatCall) -> ChatReply:
+        """Return the reply to a chat request; the caller simulates faults of the connection."""
+        prompt = parse_prompt(call.messages)
         texts = [message.text for message in call.messages]
         roles = [message.role for message in call.messages]
         key = digest(call.model, str(call.max_tokens), str(call.schema), *roles, *texts)
-        lot = self._fate.draw(asked.kind, key, asked.whole)
+        draw = self._injector.draw(prompt.kind, key, prompt.full_text)
         schema = None if self.script.service.ignores_format else call.schema
-        text, finish = _limited(self._answerer.answer(asked, lot, schema), lot, call.max_tokens)
+        text, finish = _cut_reply(self._answerer.answer(prompt, draw, schema), draw, call.max_tokens)
         cached = self._prefixes.count_cached(texts) if self.script.service.caches_prefixes else 0
         tokens = TokenCount(input=count_prompt(texts), cached=cached, output=count_tokens(text))
-        return Spoken(lot=lot, text=text, finish=finish, tokens=tokens, text_hash=_text_hash(asked))
+        return ChatReply(draw=draw, text=text, finish=finish, tokens=tokens, text_hash=_text_hash(prompt))
 
-    def embed(self, model: str, texts: Sequence[str], dimension: int | None = None) -> Numbers:
-        """Return a vector for each text, spoiled where a fault strikes."""
-        lot = self._fate.draw(Kind.EMBED, digest("embed", model, str(dimension), *texts), "\n".join(texts))
+    def embed(self, model: str, texts: Sequence[str], dimension: int | None = None) -> NumericReply:
+        """Return a vector for each text, changed by the injected fault if there is one."""
+        draw = self._injector.draw(RequestKind.EMBED, digest("embed", model, str(dimension), *texts), "\n".join(texts))
         length = dimension or self.script.service.dimension
-        if lot.fault and lot.fault.name is FaultName.DIMENSION:
+        if draw.fault and draw.fault.name is FaultName.DIMENSION:
             length += 1
-        return _spoiled(lot, embed_words(texts, length), texts)
+        return _apply_numeric_fault(draw, embed_words(texts, length), texts)
 
-    def score(self, model: str, question: str, texts: Sequence[str]) -> Numbers:
-        """Return a score for each text, spoiled where a fault strikes."""
-        lot = self._fate.draw(Kind.RERANK, digest("rerank", model, question, *texts), "\n".join((question, *texts)))
+    def score(self, model: str, question: str, texts: Sequence[str]) -> NumericReply:
+        """Return a score for each text, changed by the injected fault if there is one."""
+        draw = self._injector.draw(
+            RequestKind.RERANK, digest("rerank", model, question, *texts), "\n".join((question, *texts))
+        )
         scores = np.array(score_words(question, texts), dtype=np.float32).reshape(len(texts), 1)
-        return _spoiled(lot, scores, (question, *texts))
+        return _apply_numeric_fault(draw, scores, (question, *texts))
 
 
-def pieces_of(text: str, length: int) -> list[str]:
-    """Return a text in pieces of this many characters."""
+def split_pieces(text: str, length: int) -> list[str]:
+    """Return `text` in pieces of `length` characters."""
     return [text[start : start + length] for start in range(0, len(text), length)]
 
 
-def _limited(text: str, lot: Lot, max_tokens: int | None) -> tuple[str, FinishReason]:
-    """Return the text cut where its fault or the limit on output cuts it."""
-    name = lot.fault.name if lot.fault else None
+def _cut_reply(text: str, draw: RequestDraw, max_tokens: int | None) -> tuple[str, FinishReason]:
+    """Return the text after it is cut by a fault or by the limit of output tokens, and the finish reason."""
+    name = draw.fault.name if draw.fault else None
     if name is FaultName.FILTERED:
         return text[: len(text) // 2], FinishReason.FILTERED
     half = text[: len(text) // 2] if name is FaultName.LENGTH else text
@@ -103,9 +172,9 @@ def _limited(text: str, lot: Lot, max_tokens: int | None) -> tuple[str, FinishRe
     return limited, FinishReason.LENGTH if is_cut else FinishReason.STOP
 
 
-def _spoiled(lot: Lot, rows: npt.NDArray[np.float32], texts: Sequence[str]) -> Numbers:
+def _apply_numeric_fault(draw: RequestDraw, rows: npt.NDArray[np.float32], texts: Sequence[str]) -> NumericReply:
     indices = tuple(range(len(rows)))
-    name = lot.fault.name if lot.fault else None
+    name = draw.fault.name if draw.fault else None
     if name is FaultName.COUNT:
         indices = indices[:-1]
     elif name is FaultName.SHUFFLED:
@@ -113,8 +182,10 @@ def _spoiled(lot: Lot, rows: npt.NDArray[np.float32], texts: Sequence[str]) -> N
     elif name is FaultName.NAN and len(rows):
         rows[-1, 0] = np.nan
     n_tokens = sum(count_tokens(text) for text in texts)
-    return Numbers(lot=lot, rows=rows[list(indices)], indices=indices, n_tokens=n_tokens, text_hash=digest(*texts))
+    return NumericReply(
+        draw=draw, rows=rows[list(indices)], indices=indices, n_tokens=n_tokens, text_hash=digest(*texts)
+    )
 
 
-def _text_hash(asked: Asked) -> str:
-    return digest(asked.text)
+def _text_hash(prompt: ParsedPrompt) -> str:
+    return digest(prompt.text)

@@ -15,10 +15,10 @@ from quipu.testing.server.app import serve
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve until told to stop; return the exit status."""
-    given = _parser().parse_args(arguments)
+    """Serve until a signal or the end of input; return the exit status."""
+    options = _parser().parse_args(arguments)
     try:
-        asyncio.run(_run(_script(given), given.port, until_eof=given.until_eof))
+        asyncio.run(_run(_script(options), options.port, until_eof=options.until_eof))
     except (QuipuError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 1
@@ -35,11 +35,11 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _script(given: argparse.Namespace) -> Script:
-    script = read_script(given.script) if given.script else Script()
-    if given.extraction:
-        script = replace(script, answering=replace(script.answering, extraction=str(given.extraction)))
-    return replace(script, log=str(given.log)) if given.log else script
+def _script(arguments: argparse.Namespace) -> Script:
+    script = read_script(arguments.script) if arguments.script else Script()
+    if arguments.extraction:
+        script = replace(script, answering=replace(script.answering, extraction=str(arguments.extraction)))
+    return replace(script, log=str(arguments.log)) if arguments.log else script
 
 
 async def _run(script: Script, port: int, *, until_eof: bool) -> None:
@@ -58,7 +58,7 @@ def _announce(base_url: str) -> None:
 
 
 def _wait_for_eof(loop: asyncio.AbstractEventLoop, stopping: asyncio.Event) -> None:
-    """A parent that is gone, even killed, has closed the pipe."""
+    """Stop the server at the end of its input: a parent that ends, even by a kill, closes the pipe."""
     sys.stdin.buffer.read()
     loop.call_soon_threadsafe(stopping.set)
 

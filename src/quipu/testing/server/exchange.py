@@ -1,4 +1,4 @@
-"""Exchange: one request on its connection, how its reply leaves, whole or not, and what the ledger learns of it."""
+"""Exchange: one request and its reply on the connection, complete or broken by a fault, and its log entry."""
 
 import asyncio
 import socket
@@ -9,16 +9,15 @@ from collections.abc import Sequence
 from aiohttp import web
 
 from quipu.model.chat import TokenCount
-from quipu.testing.scripted.fate import Lot
-from quipu.testing.scripted.fault import INSTEAD, MIDWAY, Fault, FaultName
-from quipu.testing.scripted.kind import Kind
-from quipu.testing.server.ledger import Ledger, Served
-from quipu.testing.server.reply_bodies import BAD_GATEWAY, PAGE, error_body, error_event
+from quipu.testing.scripted.fault_injection import RequestDraw
+from quipu.testing.scripted.script import INSTEAD, MIDWAY, Fault, FaultName, RequestKind
+from quipu.testing.server.request_log import LoggedRequest, RequestLog
+from quipu.testing.server.wire_format import BAD_GATEWAY, PAGE, error_body, error_event
 
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)  # SO_LINGER of zero seconds: close() sends RST
 _MIN_SLEEP_S = 0.002
 
-# Status, code, type and message of the errors that come instead of a reply; some come at once.
+# Status, code, type and message of the errors sent in place of a reply; some are sent at once.
 _ERRORS = {
     FaultName.BAD_REQUEST: (400, "content_policy_violation", "invalid_request_error", "This request is not allowed."),
     FaultName.TOO_MANY_REQUESTS: (429, "rate_limit_exceeded", "requests", "Rate limit reached for requests."),
@@ -33,15 +32,15 @@ _FAILURE = error_body("server_error", "The server had an error.", "server_error"
 class Exchange:
     """One request from its arrival to its end."""
 
-    def __init__(self, request: web.Request, ledger: Ledger, kind: Kind) -> None:
+    def __init__(self, request: web.Request, request_log: RequestLog, kind: RequestKind) -> None:
         self.request = request
-        self.n_under_way = ledger.n_under_way + 1
-        self._ledger = ledger
+        self.n_under_way = request_log.n_under_way + 1
+        self._request_log = request_log
         self._kind = kind
-        self._n = ledger.begin()
+        self._n = request_log.begin()
         self._started_s = time.monotonic()
         self._model = ""
-        self._lot: Lot | None = None
+        self._request_draw: RequestDraw | None = None
         self._tokens = TokenCount()
         self._text_hash = ""
         self._latency_s = 0.0
@@ -49,36 +48,36 @@ class Exchange:
         self._fault = ""
         self._is_completed = False
 
-    def draw(self, lot: Lot, *, model: str, tokens: TokenCount, text_hash: str, slowdown: float) -> None:
-        """Note what the script holds for this request; the reply takes `slowdown` times as long as drawn."""
-        self._lot, self._model, self._tokens, self._text_hash = lot, model, tokens, text_hash
-        self._kind = lot.kind
-        self._fault = lot.fault.name.value if lot.fault else ""
-        self._latency_s = lot.latency_s * slowdown
+    def draw(self, draw: RequestDraw, *, model: str, tokens: TokenCount, text_hash: str, slowdown: float) -> None:
+        """Store the request's draw; the reply takes `slowdown` times as long as drawn."""
+        self._request_draw, self._model, self._tokens, self._text_hash = draw, model, tokens, text_hash
+        self._kind = draw.kind
+        self._fault = draw.fault.name.value if draw.fault else ""
+        self._latency_s = draw.latency_s * slowdown
 
     def end(self) -> None:
-        """Tell the ledger."""
-        served = Served(
+        """Write the request to the log."""
+        entry = LoggedRequest(
             n=self._n,
             kind=self._kind,
             model=self._model,
             status=self._status,
             is_completed=self._is_completed,
             fault=self._fault,
-            attempt=self._lot.attempt if self._lot else 1,
+            attempt=self._request_draw.attempt if self._request_draw else 1,
             tokens=self._tokens,
             latency_s=self._latency_s,
             started_s=self._started_s,
             ended_s=time.monotonic(),
             n_under_way=self.n_under_way,
-            key=self._lot.key if self._lot else "",
+            key=self._request_draw.key if self._request_draw else "",
             text_hash=self._text_hash,
         )
-        self._ledger.end(served)
+        self._request_log.end(entry)
 
     async def fail(self) -> web.StreamResponse | None:
-        """Let the fault happen that comes instead of a reply; None where there is none."""
-        fault = self._lot.fault if self._lot else None
+        """Send the fault that replaces the reply; return None if there is no such fault."""
+        fault = self._request_draw.fault if self._request_draw else None
         if fault is None or fault.name not in INSTEAD:
             return None
         if fault.name not in _AT_ONCE:
@@ -99,7 +98,7 @@ class Exchange:
     async def send(
         self, status: int, body: bytes, *, content_type: str = "application/json", retry_after_s: float | None = None
     ) -> web.StreamResponse:
-        """Send a body that is no reply of the model."""
+        """Send a body that is not a reply of the model."""
         headers = {} if retry_after_s is None else {"Retry-After": f"{retry_after_s:g}"}
         response = web.Response(status=status, body=body, content_type=content_type, headers=headers)
         await response.prepare(self.request)
@@ -108,7 +107,7 @@ class Exchange:
         return response
 
     async def reply(self, body: bytes, extra_s: float = 0.0) -> web.StreamResponse:
-        """Send the model's whole reply after its latency and `extra_s`, or half of it where a fault breaks it."""
+        """Send the complete reply after its latency and `extra_s`, or half of it if a fault breaks it."""
         self._latency_s += extra_s
         await self.wait_until(self._started_s + self._latency_s)
         fault = self._midway()
@@ -128,7 +127,7 @@ class Exchange:
     async def stream(
         self, first: bytes, pieces: Sequence[bytes], last: Sequence[bytes], *, first_share: float, piece_s: float
     ) -> web.StreamResponse:
-        """Send the events of the model's reply at their times, or some of them where a fault breaks it."""
+        """Send the events of the reply at their times, or only some of them if a fault breaks it."""
         breaks = self._midway()
         due_s = self._started_s + self._latency_s * first_share
         gap_s = self._latency_s * (1 - first_share) / max(1, len(pieces)) + piece_s
@@ -155,7 +154,7 @@ class Exchange:
         return response
 
     def reset(self) -> web.StreamResponse:
-        """Break the connection: the client gets a reset."""
+        """Abort the connection: the client gets a reset."""
         transport = self.request.transport
         if transport is not None:
             connection = transport.get_extra_info("socket")
@@ -164,7 +163,7 @@ class Exchange:
         return web.Response()
 
     async def wait_until(self, due_s: float) -> None:
-        """Sleep until a time of the monotonic clock."""
+        """Sleep until `due_s` on the monotonic clock."""
         delay_s = due_s - time.monotonic()
         if delay_s > 0:
             await asyncio.sleep(delay_s)
@@ -175,13 +174,13 @@ class Exchange:
         if stream is not None and name in (FaultName.ERROR_MIDWAY, FaultName.UNFINISHED):
             await stream.write_eof(error_event(_FAILURE) if name is FaultName.ERROR_MIDWAY else b"")
         elif name is FaultName.RESET_MIDWAY:
-            await asyncio.sleep(_MIN_SLEEP_S)  # a reset overtakes what has not yet left
+            await asyncio.sleep(_MIN_SLEEP_S)  # otherwise the reset arrives before the bytes sent last
             self.reset()
         elif self.request.transport is not None:
             self.request.transport.close()
 
     def _midway(self) -> Fault | None:
-        fault = self._lot.fault if self._lot else None
+        fault = self._request_draw.fault if self._request_draw else None
         return fault if fault and fault.name in MIDWAY else None
 
     def _is_gone(self) -> bool:

@@ -32,8 +32,7 @@ from quipu.ports.providers import TextSink, ignore_text
 from quipu.prompts.extraction import render_continuation
 from quipu.providers.local import ByteTokenizer
 from quipu.testing.llm import ScriptedLLM
-from quipu.testing.scripted.fault import Fault, FaultName
-from quipu.testing.scripted.script import Script
+from quipu.testing.scripted.script import Fault, FaultName, Script
 from tests.unit.ingest.llm.fakes import ACME, ANN, CHUNK, FOUNDED, LEEDS, TEXT, Said, SpokenLLM, outcomes, reply
 
 WHOLE = reply(ANN, ACME, LEEDS, FOUNDED)

@@ -21,8 +21,7 @@ from quipu.providers.openai.chat import (
 )
 from quipu.providers.openai.endpoint import Endpoint, Target
 from quipu.providers.openai.reply import ParsedReply, parse_reply
-from quipu.testing.scripted.fault import Fault, FaultName
-from quipu.testing.scripted.script import Answering, Reply, Script, Service
+from quipu.testing.scripted.script import CannedReply, Fault, FaultName, ReplyRules, Script, Service
 from quipu.testing.server import ServerHandle, serving
 from tests.unit.providers.openai.raw import (
     HELLO,
@@ -52,7 +51,7 @@ def server() -> Iterator[ServerHandle]:
 def _script(*faults: FaultName, **service: Any) -> Script:
     return Script(
         faults=tuple(Fault(name=name) for name in faults),
-        answering=Answering(replies=(Reply(text=SAID),)),
+        answering=ReplyRules(replies=(CannedReply(text=SAID),)),
         service=Service(piece_chars=6, **service),
     )
 

@@ -26,8 +26,7 @@ from quipu.providers.openai.embeddings import (
 )
 from quipu.providers.openai.endpoint import Target
 from quipu.providers.openai.reply import ErrorReply, ParsedReply, order_by_index, parse_reply, parse_token_count
-from quipu.testing.scripted.fault import Fault, FaultName
-from quipu.testing.scripted.script import Script, Service
+from quipu.testing.scripted.script import Fault, FaultName, Script, Service
 from quipu.testing.server import ServerHandle, serving
 from quipu.wrap.chain import EmbedderChain
 from quipu.wrap.embedder import BatchingEmbedder, BatchLayer, WrappedEmbedder

@@ -10,7 +10,7 @@ from quipu.providers.openai.catalog import JsonSupport
 from quipu.providers.openai.embeddings import EmbeddingParameters, open_embedder
 from quipu.providers.openai.probe import probe_chat, probe_embedder, probe_reranker
 from quipu.providers.openai.rerank import HttpReranker
-from quipu.testing.scripted.script import Answering, Reply, Script, Service
+from quipu.testing.scripted.script import CannedReply, ReplyRules, Script, Service
 from quipu.testing.server import ServerHandle, serving
 from tests.unit.providers.openai.raw import (
     STREAM,
@@ -148,7 +148,7 @@ async def test_an_embedder_is_described(server: ServerHandle) -> None:
 
 
 async def test_a_reranker_is_described(server: ServerHandle) -> None:
-    server.configure(Script(answering=Answering(replies=(Reply(text="x"),))))
+    server.configure(Script(answering=ReplyRules(replies=(CannedReply(text="x"),))))
     reranker = HttpReranker(endpoint(server.base_url, "jina"), "m", count_tokens=count)
     found = await probe_reranker(reranker, _clock())
     await reranker.aclose()

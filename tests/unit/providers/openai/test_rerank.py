@@ -11,8 +11,7 @@ from quipu.model.secret import Secret
 from quipu.providers.openai.catalog import PROVIDERS
 from quipu.providers.openai.endpoint import Endpoint
 from quipu.providers.openai.rerank import HttpReranker
-from quipu.testing.scripted.fault import Fault, FaultName
-from quipu.testing.scripted.script import Script
+from quipu.testing.scripted.script import Fault, FaultName, Script
 from quipu.testing.server import ServerHandle, serving
 from quipu.wrap.metered_models import CountingReranker
 from tests.unit.providers.openai.raw import Asked, answering, count, endpoint, failure, reply

@@ -3,7 +3,7 @@
 from quipu.model.chat import Message
 from quipu.model.extraction import ChunkInput
 from quipu.prompts import extraction as prompt
-from quipu.testing.scripted.model import Call
+from quipu.testing.scripted.model import ChatCall
 
 TEXT = (
     "Alice Kober was born in New York. She taught classics at Brooklyn College.\n"
@@ -22,6 +22,6 @@ def extraction(text: str = TEXT, *said: str, again: str = "And the rest?") -> tu
     return tuple(messages)
 
 
-def call(messages: tuple[Message, ...], *, max_tokens: int | None = None, schema: str | None = None) -> Call:
+def call(messages: tuple[Message, ...], *, max_tokens: int | None = None, schema: str | None = None) -> ChatCall:
     """Return a call of a model."""
-    return Call(model="m", messages=messages, max_tokens=max_tokens, schema=schema)
+    return ChatCall(model="m", messages=messages, max_tokens=max_tokens, schema=schema)

@@ -8,28 +8,26 @@ from quipu.model.chat import Message
 from quipu.model.query import Query, Turn
 from quipu.prompts import aggregate, answer, summary
 from quipu.prompts import question as question_prompt
-from quipu.testing.scripted.answering import Answerer
-from quipu.testing.scripted.asked import understand
-from quipu.testing.scripted.fate import Lot
-from quipu.testing.scripted.fault import Fault, FaultName
-from quipu.testing.scripted.kind import Kind
-from quipu.testing.scripted.script import Answering, Reply
+from quipu.testing.scripted.fault_injection import RequestDraw
+from quipu.testing.scripted.prompt_parsing import parse_prompt
+from quipu.testing.scripted.replies import ReplyWriter
+from quipu.testing.scripted.script import CannedReply, Fault, FaultName, ReplyRules, RequestKind
 from tests.unit.testing.scripted.prompts import TEXT, extraction
 
-PLAIN = Answering()
+PLAIN = ReplyRules()
 
 
 def say(
     messages: tuple[Message, ...],
     *,
-    answering: Answering = PLAIN,
+    answering: ReplyRules = PLAIN,
     fault: FaultName | None = None,
     schema: str | None = None,
 ) -> str:
-    asked = understand(messages)
+    asked = parse_prompt(messages)
     struck = Fault(name=fault) if fault else None
-    lot = Lot(kind=asked.kind, key="key", attempt=1, latency_s=0, fault=struck)
-    return Answerer(answering).answer(asked, lot, schema)
+    lot = RequestDraw(kind=asked.kind, key="key", attempt=1, latency_s=0, fault=struck)
+    return ReplyWriter(answering).answer(asked, lot, schema)
 
 
 def evidence(*, question: str = "Where did Alice Kober teach?") -> tuple[Message, ...]:
@@ -48,7 +46,7 @@ def test_an_extraction_ends_with_its_last_line() -> None:
 
 
 def test_what_is_withheld_comes_when_asked_for() -> None:
-    withholding = Answering(n_withheld=2)
+    withholding = ReplyRules(n_withheld=2)
     whole = say(extraction()).splitlines()
     first = say(extraction(), answering=withholding)
     assert first.splitlines() == [*whole[:-3], "<|done|>"]
@@ -132,7 +130,9 @@ def test_any_other_prompt_is_echoed_or_fits_its_schema() -> None:
 
 
 def test_a_reply_of_ones_own_comes_first() -> None:
-    own = Answering(replies=(Reply(text="no", kinds=(Kind.ANSWER,)), Reply(text="yes", containing="OK")))
+    own = ReplyRules(
+        replies=(CannedReply(text="no", kinds=(RequestKind.ANSWER,)), CannedReply(text="yes", containing="OK"))
+    )
     assert say((Message("user", "Reply with OK."),), answering=own) == "yes"
     assert say((Message("user", "Anything else?"),), answering=own) == "You said: Anything else?"
 

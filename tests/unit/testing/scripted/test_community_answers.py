@@ -8,19 +8,19 @@ from quipu.prompts import (
     drift,
     question,
 )
-from quipu.testing.scripted.answering import Answerer
-from quipu.testing.scripted.asked import understand
-from quipu.testing.scripted.fate import Lot
-from quipu.testing.scripted.script import Answering
+from quipu.testing.scripted.fault_injection import RequestDraw
+from quipu.testing.scripted.prompt_parsing import parse_prompt
+from quipu.testing.scripted.replies import ReplyWriter
+from quipu.testing.scripted.script import ReplyRules
 
 QUESTION = "Where did Kober teach classics?"
 REPORTS = [("Ventris", "He was an architect. He read tablets."), ("Kober", "Alice Kober taught classics in Brooklyn.")]
 
 
 def say(messages: tuple[Message, ...], schema: str | None = None) -> str:
-    asked = understand(messages)
-    lot = Lot(kind=asked.kind, key="key", attempt=1, latency_s=0, fault=None)
-    return Answerer(Answering()).answer(asked, lot, schema)
+    asked = parse_prompt(messages)
+    lot = RequestDraw(kind=asked.kind, key="key", attempt=1, latency_s=0, fault=None)
+    return ReplyWriter(ReplyRules()).answer(asked, lot, schema)
 
 
 def test_points_are_first_sentences_scored_by_the_words_of_the_question() -> None:

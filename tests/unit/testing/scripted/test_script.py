@@ -5,13 +5,14 @@ import re
 import pytest
 
 from quipu.errors import InvalidInput
-from quipu.testing.scripted.fault import Fault, FaultName
-from quipu.testing.scripted.kind import Kind
 from quipu.testing.scripted.script import (
-    Answering,
+    CannedReply,
+    Fault,
+    FaultName,
     Latency,
     Limit,
-    Reply,
+    ReplyRules,
+    RequestKind,
     Script,
     Service,
     parse_script,
@@ -23,8 +24,8 @@ SCRIPT = Script(
     seed="7",
     latency=Latency(mean_s=0.5, sigma=0.3, first_share=0.5, piece_s=0.01),
     limit=Limit(concurrent=4, beyond="slow", retry_after_s=2),
-    faults=(Fault(name=FaultName.RESET_MIDWAY, probability=0.1, kinds=(Kind.EXTRACT,), calls=(1, 2)),),
-    answering=Answering(n_withheld=2, replies=(Reply(text="Yes.", containing="?"),)),
+    faults=(Fault(name=FaultName.RESET_MIDWAY, probability=0.1, kinds=(RequestKind.EXTRACT,), calls=(1, 2)),),
+    answering=ReplyRules(n_withheld=2, replies=(CannedReply(text="Yes.", containing="?"),)),
     service=Service(models=("m",), api_key="k", context_window=4096, rejects=("max_tokens",)),
     log="log.jsonl",
 )

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from quipu.model.chat import Message, TokenCount
-from quipu.testing.scripted.kind import Kind
 from quipu.testing.scripted.model import ScriptedModel
-from quipu.testing.scripted.script import Latency, Script, Service
+from quipu.testing.scripted.script import Latency, RequestKind, Script, Service
 from quipu.testing.server import ServerHandle
 from tests.unit.testing.scripted.prompts import call, extraction
 from tests.unit.testing.server.client import Client
@@ -18,7 +17,7 @@ PING = (Message("user", "Reply with OK."),)
 
 
 async def test_a_reply_is_what_the_model_of_this_process_says(client: Client) -> None:
-    spoken = ScriptedModel(Script()).speak(call(extraction()))
+    spoken = ScriptedModel(Script()).complete(call(extraction()))
     response = await client.chat()
     assert response.text == spoken.text
     assert response.json()["choices"][0]["finish_reason"] == "stop"
@@ -93,14 +92,14 @@ async def test_the_beginning_of_an_earlier_prompt_is_reported_as_cached(server: 
     second = await client.chat((rules, Message("user", "Two.")))
     cached = [each.json()["usage"]["prompt_tokens_details"]["cached_tokens"] for each in (first, second)]
     assert cached[0] == 0 and 1024 <= cached[1] < second.json()["usage"]["prompt_tokens"]
-    assert server.stats().total(Kind.EXTRACT).tokens.cached == cached[1]
+    assert server.stats().total(RequestKind.EXTRACT).tokens.cached == cached[1]
 
 
 async def test_the_ledger_agrees_with_what_the_client_was_told(server: ServerHandle, client: Client) -> None:
     responses = await asyncio.gather(*(client.chat(extraction(f"Anna met Bruno{n}.")) for n in range(20)))
     usages = [response.json()["usage"] for response in responses]
     stats = server.stats()
-    assert stats.total(Kind.EXTRACT).n_completed == len(stats.requests) == 20
+    assert stats.total(RequestKind.EXTRACT).n_completed == len(stats.requests) == 20
     assert stats.total().tokens == TokenCount(
         input=sum(usage["prompt_tokens"] for usage in usages),
         output=sum(usage["completion_tokens"] for usage in usages),

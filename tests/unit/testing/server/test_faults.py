@@ -5,10 +5,9 @@ import asyncio
 import aiohttp
 import pytest
 
-from quipu.testing.scripted.fault import Fault, FaultName, mixed
-from quipu.testing.scripted.script import Latency, Limit, Script
+from quipu.testing.scripted.script import Fault, FaultName, Latency, Limit, Script, fault_mix
 from quipu.testing.server import ServerHandle
-from quipu.testing.server.ledger import Served
+from quipu.testing.server.request_log import LoggedRequest
 from tests.unit.testing.scripted.prompts import extraction
 from tests.unit.testing.server.client import Client
 
@@ -141,7 +140,7 @@ async def test_an_overloaded_server_may_grow_slow(server: ServerHandle, client: 
 async def test_concurrent_runs_repeat(server: ServerHandle, client: Client) -> None:
     """Twenty requests, each made until it succeeds, at a time or in turn: the same faults for the same requests."""
     names = (FaultName.SERVER_ERROR, FaultName.RESET, FaultName.RESET_MIDWAY, FaultName.LENGTH, FaultName.SWAPPED)
-    server.configure(Script(faults=mixed(*names, probability=0.4)))
+    server.configure(Script(faults=fault_mix(*names, probability=0.4)))
     await asyncio.gather(*(until_it_succeeds(client, n) for n in range(20)))
     together = by_request(server)
     server.reset()
@@ -161,7 +160,7 @@ async def until_it_succeeds(client: Client, n: int) -> None:
 
 
 def by_request(server: ServerHandle) -> list[tuple[str, int, str, bool]]:
-    def row(served: Served) -> tuple[str, int, str, bool]:
+    def row(served: LoggedRequest) -> tuple[str, int, str, bool]:
         return served.key, served.attempt, served.fault, served.is_completed
 
     return sorted(row(served) for served in server.stats().requests)

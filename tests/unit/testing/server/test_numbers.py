@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 
 from quipu.model.chat import TokenCount
-from quipu.testing.scripted.fault import Fault, FaultName
-from quipu.testing.scripted.kind import Kind
-from quipu.testing.scripted.script import Script, Service
-from quipu.testing.scripted.vectors import embed_words
+from quipu.testing.scripted.model import embed_words
+from quipu.testing.scripted.script import Fault, FaultName, RequestKind, Script, Service
 from quipu.testing.server import ServerHandle
 from tests.unit.testing.server.client import Client
 
@@ -71,7 +69,7 @@ async def test_scores_come_best_first_in_the_shape_of_jina_and_cohere(server: Se
         said = (await client.post(f"{server.address}{path}", {**body, "top_n": 2, "return_documents": True})).json()
         assert [(row["index"], row["document"]["text"]) for row in said["results"]] == [(1, TEXTS[0]), (0, TEXTS[1])]
         assert [row["relevance_score"] for row in said["results"]] == [pytest.approx(2 / 3), 0]
-    assert server.stats().total(Kind.RERANK).n_completed == 3
+    assert server.stats().total(RequestKind.RERANK).n_completed == 3
 
 
 async def test_scores_come_as_a_list_in_the_shape_of_tei(server: ServerHandle, client: Client) -> None:
@@ -95,5 +93,5 @@ async def test_scores_may_be_broken(server: ServerHandle, client: Client) -> Non
 async def test_embedding_is_counted(server: ServerHandle, client: Client) -> None:
     await client.embed(*TEXTS)
     await client.embed("a")
-    total = server.stats().total(Kind.EMBED)
+    total = server.stats().total(RequestKind.EMBED)
     assert (total.n_completed, total.tokens) == (2, TokenCount(input=17))

@@ -14,11 +14,9 @@ from urllib.request import urlopen
 import pytest
 
 from quipu.errors import InvalidInput, Unavailable
-from quipu.testing.scripted.fault import Fault, FaultName
-from quipu.testing.scripted.kind import Kind
-from quipu.testing.scripted.script import Answering, Latency, Script, write_script
+from quipu.testing.scripted.script import Fault, FaultName, Latency, ReplyRules, RequestKind, Script, write_script
 from quipu.testing.server import ServerHandle, serving
-from quipu.testing.server.ledger import read_log
+from quipu.testing.server.request_log import read_log
 
 PING = {"model": "m", "messages": [{"role": "user", "content": "Reply with OK."}]}
 
@@ -132,7 +130,7 @@ def test_the_log_keeps_what_was_served_to_a_client_that_was_killed(server: Serve
         client.wait()
     settled = server.settled()
     first = read_log(log)[0]
-    assert (first.kind, first.status, first.is_completed) == (Kind.OTHER, 200, True)
+    assert (first.kind, first.status, first.is_completed) == (RequestKind.OTHER, 200, True)
     assert read_log(log) == list(settled.requests)
     assert settled.total().n_completed == 1
 
@@ -160,7 +158,7 @@ def test_what_was_counted_outlives_a_new_script_and_not_a_reset(server: ServerHa
 
 def test_a_script_that_cannot_be_followed_changes_nothing(server: ServerHandle) -> None:
     with pytest.raises(InvalidInput, match="recorded extractions"):
-        server.configure(Script(answering=Answering(extraction="/nowhere/extraction.jsonl")))
+        server.configure(Script(answering=ReplyRules(extraction="/nowhere/extraction.jsonl")))
     assert b"You said" in ask(server.address)
 
 

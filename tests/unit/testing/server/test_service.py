@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from quipu.model.chat import Message
-from quipu.testing.scripted.kind import Kind
-from quipu.testing.scripted.script import Script, Service
+from quipu.testing.scripted.script import RequestKind, Script, Service
 from quipu.testing.server import ServerHandle
 from tests.unit.testing.server.client import Client
 
@@ -74,4 +73,4 @@ async def test_usage_may_be_kept_back(server: ServerHandle, client: Client) -> N
     server.configure(Script(service=Service(reports_usage=False)))
     assert "usage" not in (await client.chat()).json()
     assert "usage" not in (await client.embed("a")).json()
-    assert server.stats().total(Kind.EXTRACT).tokens.output > 0
+    assert server.stats().total(RequestKind.EXTRACT).tokens.output > 0

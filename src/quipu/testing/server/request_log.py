@@ -1,4 +1,4 @@
-"""Ledger: the server's own count of what it was asked and what it gave."""
+"""Request log: the server's own record of its requests and replies, with their sums."""
 
 import asyncio
 from collections import defaultdict
@@ -9,21 +9,21 @@ from typing import IO
 from pydantic import TypeAdapter
 
 from quipu.model.chat import TokenCount
-from quipu.testing.scripted.kind import Kind
+from quipu.testing.scripted.script import RequestKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Served:
+class LoggedRequest:
     """One request.
 
-    `is_completed`: the reply was whole, and its last byte was handed to the client's connection; `tokens` are what it
-    cost, or would have. `latency_s` is how long the script made it take; `started_s` and `ended_s` are of the machine's
-    monotonic clock. `n_under_way` counts the requests in work when it came, itself included. `key` identifies the
-    request, `text_hash` (quipu.model.ids.digest) the text between its boundary lines.
+    `is_completed`: the whole reply was passed to the client's connection; `tokens` are its cost, also if it was not.
+    `latency_s` is the latency by the script; `started_s` and `ended_s` are times of the machine's monotonic clock.
+    `n_under_way` counts the concurrent requests at its arrival, including itself. `key` identifies the request;
+    `text_hash` (quipu.model.ids.digest) is the hash of the text between its boundary lines.
     """
 
     n: int
-    kind: Kind
+    kind: RequestKind
     model: str
     status: int
     is_completed: bool = False
@@ -40,7 +40,7 @@ class Served:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindTotal:
-    """Completed calls of one kind, what they cost and how long they were made to take."""
+    """Completed requests of one kind, the number of others, and the sums of their tokens and latencies."""
 
     n_completed: int = 0
     n_other: int = 0
@@ -52,32 +52,32 @@ class KindTotal:
 class Stats:
     """All requests that have ended, in the order of their end, and their sums.
 
-    `n_under_way` are still being answered. `own_cpu_s` is the CPU time of the server's process since it was reset.
+    `n_under_way` requests are not finished. `own_cpu_s` is the CPU time of the server's process since the last reset.
     """
 
-    requests: tuple[Served, ...] = ()
-    by_kind: dict[Kind, KindTotal] = field(default_factory=dict)
+    requests: tuple[LoggedRequest, ...] = ()
+    by_kind: dict[RequestKind, KindTotal] = field(default_factory=dict)
     n_under_way: int = 0
     peak_under_way: int = 0
     own_cpu_s: float = 0.0
 
-    def total(self, *kinds: Kind) -> KindTotal:
-        """Return the sum over these kinds, or over all."""
-        wanted = [total for kind, total in self.by_kind.items() if not kinds or kind in kinds]
+    def total(self, *kinds: RequestKind) -> KindTotal:
+        """Return the sum over these kinds, or over all kinds."""
+        totals = [total for kind, total in self.by_kind.items() if not kinds or kind in kinds]
         return KindTotal(
-            n_completed=sum(total.n_completed for total in wanted),
-            n_other=sum(total.n_other for total in wanted),
-            tokens=sum((total.tokens for total in wanted), TokenCount()),
-            latency_s=sum(total.latency_s for total in wanted),
+            n_completed=sum(total.n_completed for total in totals),
+            n_other=sum(total.n_other for total in totals),
+            tokens=sum((total.tokens for total in totals), TokenCount()),
+            latency_s=sum(total.latency_s for total in totals),
         )
 
 
 STATS = TypeAdapter(Stats)
-_SERVED = TypeAdapter(Served)
+_SERVED = TypeAdapter(LoggedRequest)
 
 
-class Ledger:
-    """Counts requests; with a log, each is written there at its end, before the next is looked at."""
+class RequestLog:
+    """Counts requests. With a log file, each request is written there when it ends."""
 
     def __init__(self, log: Path | None = None) -> None:
         self.n_under_way = 0
@@ -85,36 +85,36 @@ class Ledger:
         self.is_idle.set()
         self._n_begun = 0
         self._peak = 0
-        self._served: list[Served] = []
-        self._by_kind: dict[Kind, KindTotal] = defaultdict(KindTotal)
+        self._served: list[LoggedRequest] = []
+        self._by_kind: dict[RequestKind, KindTotal] = defaultdict(KindTotal)
         self._log: IO[bytes] | None = None
         self.write_to(log)
 
     def write_to(self, log: Path | None) -> None:
-        """Write what ends from now on to this file, or nowhere."""
+        """From now on write requests to this file, or to no file."""
         self.close()
         self._log = log.open("ab", buffering=0) if log else None
 
     def begin(self) -> int:
-        """Count a request that came; return its number, from 1."""
+        """Count an arriving request and return its number, from 1."""
         self._n_begun += 1
         self.n_under_way += 1
         self.is_idle.clear()
         self._peak = max(self._peak, self.n_under_way)
         return self._n_begun
 
-    def end(self, served: Served) -> None:
+    def end(self, entry: LoggedRequest) -> None:
         """Count a request that has ended."""
         self.n_under_way -= 1
-        self._served.append(served)
-        self._by_kind[served.kind] = _added(self._by_kind[served.kind], served)
+        self._served.append(entry)
+        self._by_kind[entry.kind] = _added(self._by_kind[entry.kind], entry)
         if self._log:
-            self._log.write(_SERVED.dump_json(served) + b"\n")
+            self._log.write(_SERVED.dump_json(entry) + b"\n")
         if not self.n_under_way:
             self.is_idle.set()
 
     def stats(self, own_cpu_s: float, *, is_whole: bool = True) -> bytes:
-        """Return all that was counted, as JSON of Stats; without the requests unless `is_whole`."""
+        """Return all counts as the JSON of Stats; without the single requests unless `is_whole`."""
         return STATS.dump_json(
             Stats(
                 requests=tuple(self._served) if is_whole else (),
@@ -132,18 +132,18 @@ class Ledger:
         self._log = None
 
 
-def read_log(path: Path) -> list[Served]:
-    """Return the requests written to a log, without a last line that is incomplete."""
+def read_log(path: Path) -> list[LoggedRequest]:
+    """Return the requests in a log file; an incomplete last line is skipped."""
     lines = path.read_bytes().split(b"\n")[:-1]
     return [_SERVED.validate_json(line) for line in lines]
 
 
-def _added(total: KindTotal, served: Served) -> KindTotal:
-    if not served.is_completed:
+def _added(total: KindTotal, entry: LoggedRequest) -> KindTotal:
+    if not entry.is_completed:
         return replace(total, n_other=total.n_other + 1)
     return replace(
         total,
         n_completed=total.n_completed + 1,
-        tokens=total.tokens + served.tokens,
-        latency_s=total.latency_s + served.latency_s,
+        tokens=total.tokens + entry.tokens,
+        latency_s=total.latency_s + entry.latency_s,
     )

@@ -1,15 +1,14 @@
-"""Tests of the shapes in which replies come."""
+"""Reply shapes: malformed replies and instances of JSON schemas."""
 
 import json
 
 import pytest
 
-from quipu.testing.scripted.answering import Answerer
-from quipu.testing.scripted.asked import understand
-from quipu.testing.scripted.fate import Lot
-from quipu.testing.scripted.fault import Fault, FaultName
-from quipu.testing.scripted.kind import Kind
-from quipu.testing.scripted.script import Answering
+from quipu.testing.scripted.fault_injection import RequestDraw
+from quipu.testing.scripted.prompt_parsing import parse_prompt
+from quipu.testing.scripted.replies import ReplyWriter
+from quipu.testing.scripted.reply_shapes import build_instance
+from quipu.testing.scripted.script import Fault, FaultName, ReplyRules, RequestKind
 from tests.unit.testing.scripted.prompts import extraction
 
 PLAIN_FIRST = "entity<|>Alice Kober<|>Concept<|>Alice Kober was born in New York."
@@ -17,8 +16,8 @@ PLAIN_FIRST = "entity<|>Alice Kober<|>Concept<|>Alice Kober was born in New York
 
 def spoiled(name: FaultName | None, *, key: str = "key") -> str:
     fault = Fault(name=name) if name else None
-    lot = Lot(kind=Kind.EXTRACT, key=key, attempt=1, latency_s=0, fault=fault)
-    return Answerer(Answering()).answer(understand(extraction()), lot, None)
+    lot = RequestDraw(kind=RequestKind.EXTRACT, key=key, attempt=1, latency_s=0, fault=fault)
+    return ReplyWriter(ReplyRules()).answer(parse_prompt(extraction()), lot, None)
 
 
 @pytest.mark.parametrize(
@@ -66,3 +65,29 @@ def test_a_loop_repeats_one_record() -> None:
 
 def test_faults_of_other_kinds_leave_the_text_alone() -> None:
     assert spoiled(FaultName.RESET) == spoiled(None)
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "kind": {"enum": ["person", "place"]},
+        "score": {"type": ["integer", "null"]},
+        "version": {"const": 2},
+        "parts": {"type": "array", "items": {"type": "object", "properties": {"done": {"type": "boolean"}}}},
+    },
+}
+
+
+def test_a_value_has_every_property_of_its_schema() -> None:
+    assert json.loads(build_instance(json.dumps(SCHEMA), "a text")) == {
+        "name": "a text",
+        "kind": "person",
+        "score": 1,
+        "version": 2,
+        "parts": [{"done": True}],
+    }
+
+
+def test_without_a_schema_it_is_any_object() -> None:
+    assert json.loads(build_instance("", "a text")) == {"text": "a text"}
