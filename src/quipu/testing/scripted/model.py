@@ -12,7 +12,7 @@ from quipu.model.chat import FinishReason, Message, TokenCount
 from quipu.model.ids import digest
 from quipu.testing.scripted.fault_injection import FaultInjector, RequestDraw
 from quipu.testing.scripted.prompt_parsing import ParsedPrompt, parse_prompt
-from quipu.testing.scripted.replies import ReplyWriter
+from quipu.testing.scripted.replies import ScriptedReplyWriter
 from quipu.testing.scripted.script import FaultName, RequestKind, Script
 
 BYTES_A_TOKEN = 4
@@ -123,7 +123,7 @@ class ScriptedModel:
     def __init__(self, script: Script) -> None:
         self.script = script
         self._injector = FaultInjector(script)
-        self._answerer = ReplyWriter(script.answering)
+        self._answerer = ScriptedReplyWriter(script.answering)
         self._prefixes = PrefixMemory()
 
     def complete(self, call: ChatCall) -> ChatReply:

@@ -115,7 +115,7 @@ _PRONOUN = re.compile(r"\b(he|she|it|they|him|them|his|her|its|their)\b", re.IGN
 _UNKNOWN_NUMBER = 97
 
 
-class ReplyWriter:
+class ScriptedReplyWriter:
     """Writes the replies of a script; reads the file of recorded extractions once."""
 
     def __init__(self, answering: ReplyRules) -> None:

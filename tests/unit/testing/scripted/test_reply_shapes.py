@@ -6,7 +6,7 @@ import pytest
 
 from quipu.testing.scripted.fault_injection import RequestDraw
 from quipu.testing.scripted.prompt_parsing import parse_prompt
-from quipu.testing.scripted.replies import ReplyWriter
+from quipu.testing.scripted.replies import ScriptedReplyWriter
 from quipu.testing.scripted.reply_shapes import build_instance
 from quipu.testing.scripted.script import Fault, FaultName, ReplyRules, RequestKind
 from tests.unit.testing.scripted.prompts import extraction
@@ -17,7 +17,7 @@ PLAIN_FIRST = "entity<|>Alice Kober<|>Concept<|>Alice Kober was born in New York
 def spoiled(name: FaultName | None, *, key: str = "key") -> str:
     fault = Fault(name=name) if name else None
     lot = RequestDraw(kind=RequestKind.EXTRACT, key=key, attempt=1, latency_s=0, fault=fault)
-    return ReplyWriter(ReplyRules()).answer(parse_prompt(extraction()), lot, None)
+    return ScriptedReplyWriter(ReplyRules()).answer(parse_prompt(extraction()), lot, None)
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,26 @@
-"""Tests of what a scripted model says."""
+"""Replies of scripted models."""
 
 import json
 
 import pytest
 
-from quipu.model.chat import Message
+from quipu.model.chat import ChatRequest, Message, Role
 from quipu.model.query import Query, Turn
-from quipu.prompts import aggregate, answer, summary
+from quipu.prompts import (
+    aggregate,
+    answer,
+    community_search,
+    drift,
+    question,
+    summary,
+    tuning,
+)
 from quipu.prompts import question as question_prompt
+from quipu.testing.llm import ScriptedLLM
 from quipu.testing.scripted.fault_injection import RequestDraw
 from quipu.testing.scripted.prompt_parsing import parse_prompt
-from quipu.testing.scripted.replies import ReplyWriter
-from quipu.testing.scripted.script import CannedReply, Fault, FaultName, ReplyRules, RequestKind
+from quipu.testing.scripted.replies import ScriptedReplyWriter
+from quipu.testing.scripted.script import CannedReply, Fault, FaultName, ReplyRules, RequestKind, Script
 from tests.unit.testing.scripted.prompts import TEXT, extraction
 
 PLAIN = ReplyRules()
@@ -27,7 +36,7 @@ def say(
     asked = parse_prompt(messages)
     struck = Fault(name=fault) if fault else None
     lot = RequestDraw(kind=asked.kind, key="key", attempt=1, latency_s=0, fault=struck)
-    return ReplyWriter(answering).answer(asked, lot, schema)
+    return ScriptedReplyWriter(answering).answer(asked, lot, schema)
 
 
 def evidence(*, question: str = "Where did Alice Kober teach?") -> tuple[Message, ...]:
@@ -145,3 +154,75 @@ def test_an_aggregate_and_a_connection_are_functions_of_what_is_shown() -> None:
     assert replies[0] == say(aggregate.render(things, ["A saw B."])) != replies[1]
     connected = [say(aggregate.render_relation(things, [note], max_words=30)) for note in ("They met.", "No.")]
     assert "They met." in connected[0] != connected[1]
+
+
+QUESTION = "Where did Kober teach classics?"
+REPORTS = [("Ventris", "He was an architect. He read tablets."), ("Kober", "Alice Kober taught classics in Brooklyn.")]
+
+
+def reply_to(messages: tuple[Message, ...], schema: str | None = None) -> str:
+    asked = parse_prompt(messages)
+    lot = RequestDraw(kind=asked.kind, key="key", attempt=1, latency_s=0, fault=None)
+    return ScriptedReplyWriter(ReplyRules()).answer(asked, lot, schema)
+
+
+def test_points_are_first_sentences_scored_by_the_words_of_the_question() -> None:
+    said = json.loads(reply_to(community_search.render_map(QUESTION, REPORTS), community_search.MAP_SCHEMA))
+    assert [(each["text"], each["reports"]) for each in said["points"]] == [
+        ("He was an architect.", [1]),
+        ("Alice Kober taught classics in Brooklyn.", [2]),
+    ]
+    assert said["points"][0]["score"] == 0 < said["points"][1]["score"]
+
+
+def test_a_report_is_rated_by_the_words_of_the_question_it_holds() -> None:
+    ratings = [json.loads(reply_to(community_search.render_rating(QUESTION, each)))["rating"] for each in REPORTS]
+    assert ratings[0] == 0 < ratings[1] <= 5
+
+
+def test_an_imagined_report_is_plain_text() -> None:
+    assert reply_to(drift.render_hyde(QUESTION, REPORTS[0])) == f"Ventris\n\n{QUESTION}"
+
+
+def test_a_partial_answer_names_its_source_and_asks_after_the_names_in_the_texts() -> None:
+    for messages in (drift.render_primer(QUESTION, REPORTS), drift.render_follow_up(QUESTION, "Who?", REPORTS)):
+        said = json.loads(reply_to(messages, drift.SCHEMA))
+        assert (said["answer"], said["sources"]) == ("Alice Kober taught classics in Brooklyn.", [2])
+        assert "What is known of Alice Kober?" in said["follow_ups"]
+    assert json.loads(reply_to(drift.render_primer(QUESTION, [])))["score"] == 0
+
+
+def test_facts_of_use_hold_words_of_the_question() -> None:
+    said = json.loads(reply_to(question.render_facts(QUESTION, REPORTS), question.FACTS_SCHEMA))
+    assert said == {"relevant": [2]}
+
+
+def test_terms_are_the_names_of_the_question_and_the_types_its_words_tell() -> None:
+    said = json.loads(reply_to(question.render_terms(QUESTION, ["Location", "Person"]), question.TERMS_SCHEMA))
+    assert said == {"answer_types": ["Location"], "names": ["Kober"]}
+
+
+async def _guide(*texts: str) -> object:
+    messages = tuning.render(
+        [tuning.SampleText(text=text) for text in texts], ["Person", "Creature: alive", "Place", "Other"]
+    )
+    request = ChatRequest(messages=messages, role=Role.EXTRACT, max_output_tokens=2_000, schema=tuning.SCHEMA)
+    return json.loads((await ScriptedLLM(Script()).complete(request)).text)
+
+
+async def test_a_guide_is_a_function_of_the_passages() -> None:
+    guide = await _guide("Marco Polo met merchants.", "Kublai Khan ruled.")
+    assert guide == {
+        "domain": "The texts speak of Marco Polo, Kublai Khan. What they did matters.",
+        "types": [
+            {"name": "Person", "description": "told of Person"},
+            {"name": "Creature", "description": "told of Creature"},
+            {"name": "Place", "description": "told of Place"},
+            {"name": "Merchants", "description": "told of Merchants"},
+        ],
+        "relations": [
+            {"name": "told of", "description": "spoken of by", "from": ["Person"], "to": ["Creature", "Place"]}
+        ],
+    }
+    assert await _guide("Marco Polo met merchants.", "Kublai Khan ruled.") == guide
+    assert await _guide("Marco Polo met sailors of the coastlines.") != guide
