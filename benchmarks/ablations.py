@@ -26,7 +26,7 @@ from quipu.bench.retrieval import Score, measure  # noqa: E402
 from quipu.errors import QuipuError  # noqa: E402
 from quipu.model.evidence import Scored  # noqa: E402
 from quipu.model.query import Query  # noqa: E402
-from quipu.ports.store import ReadView  # noqa: E402
+from quipu.ports.store import OccurrenceKind, ReadView  # noqa: E402
 from quipu.retrieve.hippo import FilteredFacts  # noqa: E402
 from quipu.retrieve.strategy import Model  # noqa: E402
 
@@ -137,7 +137,7 @@ def _filter(variant: Variant, dataset: Dataset) -> Any:
         facts = facts[: variant.n_facts]
         if not variant.is_perfect:
             return list(facts), ()
-        stated = await view.chunks_of_relations([fact.id for fact in facts])
+        stated = await view.occurrences(OccurrenceKind.RELATION, [fact.id for fact in facts])
         chunks = await view.chunks(sorted({chunk for each in stated.values() for chunk in each}))
         good = {chunk.id for chunk in chunks if chunk.document_id in gold[query.text]}
         return [fact for fact in facts if good.intersection(stated.get(fact.id, ()))], ()

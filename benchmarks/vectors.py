@@ -57,14 +57,12 @@ class View:
     def port(self) -> ReadView:
         return cast(ReadView, self)
 
-    async def vectors_after(self, space: VectorSpace, row: int) -> VectorBlock:
-        data = self.data[row + 1 :] if space is VectorSpace.CHUNK else self.data[:0]
-        return VectorBlock(rows=np.arange(row + 1, row + 1 + len(data)), vectors=data)
+    async def vectors(self, space: VectorSpace, after: int = -1, *, since: int | None = None) -> VectorBlock:
+        data = self.data[after + 1 :] if space is VectorSpace.CHUNK else self.data[:0]
+        rows = np.arange(after + 1, after + 1 + len(data))
+        return VectorBlock(rows=rows, vectors=data, deleted=np.empty(0, dtype=np.int64))
 
-    async def deleted_vector_rows(self, space: VectorSpace, revision: int) -> npt.NDArray[np.int64]:
-        return np.empty(0, dtype=np.int64)
-
-    async def allowed_vector_rows(self, space: VectorSpace) -> None:
+    async def allowed_numbers(self, space: VectorSpace) -> None:
         return None
 
     async def vector_owners(self, space: VectorSpace, rows: Sequence[int]) -> dict[int, tuple[str, ...]]:

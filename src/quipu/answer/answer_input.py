@@ -11,7 +11,8 @@ from quipu.model.evidence import Evidence, Timing
 from quipu.model.graph import Chunk, EntityMention
 from quipu.model.query import Filter, Query
 from quipu.ports.providers import Tokenizer
-from quipu.ports.store import ReadView
+from quipu.ports.store import IndexCounts, ReadView
+from quipu.text.formatting import format_count
 
 MAX_SOURCE_CHUNKS_READ = 400  # chunks beneath points, reports and claims that are read, to cite them
 MAX_QUOTABLE_CHUNKS = 40  # of these, how many quotes are searched in: about as many as passages fill a context
@@ -69,7 +70,7 @@ async def read_answer_input(
     source_ids = chunks_of_sources(packed.secondary, MAX_SOURCE_CHUNKS_READ)
     source_chunks = await view.chunks(source_ids) if packed.secondary else []
     chunk_by_id = {chunk.id: chunk for chunk in (*(passage.chunk for passage in packed.passages), *source_chunks)}
-    mentions = await view.entity_mentions(list(chunk_by_id))
+    mentions = await view.mentions(EntityMention, list(chunk_by_id))
     documents = await view.documents(sorted({chunk.document_id for chunk in chunk_by_id.values()}))
     return AnswerInput(
         packed=packed,
@@ -77,17 +78,27 @@ async def read_answer_input(
         source_by_document={document.id: document.source for document in documents},
         evidence=evidence,
         revision=view.revision,
-        stale=await view.stale_notes(),
+        stale=stale_notes(await view.counts("jobs", "stale_vectors")),
         source_chunks={chunk.id: chunk for chunk in source_chunks},
         has_text=bool(chunk_by_id) or await _has_text(query, view),
         timings=(*timings, Timing(stage="pack", ms=(clock() - start) * 1000)),
     )
 
 
+def stale_notes(counts: IndexCounts) -> tuple[str, ...]:
+    """Return messages about what is out of date, for example "not computed yet: 12 vectors".
+
+    Missing summaries are not reported, because without a language model they are never written.
+    """
+    vectors = [f"not computed yet: {format_count(counts.stale_vectors, 'vector')}"] if counts.stale_vectors else []
+    documents = [f"waiting: {format_count(counts.n_waiting, 'document')}"] if counts.n_waiting else []
+    return (*vectors, *documents)
+
+
 async def _has_text(query: Query, view: ReadView) -> bool:
     """Return whether the view has any chunk."""
     if query.filter == Filter():
-        return await view.n_chunks() > 0
+        return (await view.counts("chunks")).chunks > 0
     return any(document.n_chunks for document in await view.documents())
 
 

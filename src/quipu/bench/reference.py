@@ -83,7 +83,7 @@ class Bm25:
 
 async def brute_force(view: ReadView) -> BruteForce:
     """Return the reference for `naive`: the vectors the index holds of its chunks."""
-    block = await view.vectors_after(VectorSpace.CHUNK, -1)
+    block = await view.vectors(VectorSpace.CHUNK)
     owners = await view.vector_owners(VectorSpace.CHUNK, block.rows.tolist())
     pairs = [(id_, place) for place, row in enumerate(block.rows.tolist()) for id_ in owners.get(row, ())]
     return BruteForce([id_ for id_, _ in pairs], block.vectors[[place for _, place in pairs]].astype(np.float32))

@@ -64,7 +64,7 @@ class EntityGraph:
 
 async def read_entity_graph(view: ReadView, topology_index: TopologyIndex) -> EntityGraph:
     """Return the graph of a view; entities without a vector are left out."""
-    block = await view.vectors_after(VectorSpace.ENTITY, -1)
+    block = await view.vectors(VectorSpace.ENTITY)
     keys_by_row = await view.vector_owners(VectorSpace.ENTITY, block.rows.tolist())
     place_by_key = {key: place for place, row in enumerate(block.rows.tolist()) for key in keys_by_row.get(row, ())}
     number_by_key = await view.numbers(NodeKind.ENTITY, sorted(place_by_key))

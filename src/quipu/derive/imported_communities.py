@@ -26,7 +26,7 @@ from quipu.model.derivation import COMMUNITIES, IMPORTED_COMMUNITIES, IMPORTED_G
 from quipu.model.ids import digest
 from quipu.model.imported_graph import ImportedCommunity, ImportedGraph, ImportedReport
 from quipu.ports.reply_cache import ReplyCache
-from quipu.ports.store import ReadView, Store
+from quipu.ports.store import OccurrenceKind, ReadView, Store
 from quipu.text.names import entity_key
 
 MAX_CHUNKS = 8  # that a report cites
@@ -162,7 +162,7 @@ def _known_communities(imported: Sequence[ImportedCommunity], place_by_key: Mapp
 async def _cited_chunks(view: ReadView, keys: Sequence[str]) -> tuple[str, ...]:
     """Return the chunks that name most of a community's entities."""
     n_entities_by_chunk: Counter[str] = Counter()
-    for counts in (await view.chunks_of_entities(keys, CHUNKS_PER_ENTITY)).values():
+    for counts in (await view.occurrences(OccurrenceKind.ENTITY, keys, CHUNKS_PER_ENTITY)).values():
         n_entities_by_chunk.update(counts.keys())
     return tuple(sorted(n_entities_by_chunk, key=lambda chunk: (-n_entities_by_chunk[chunk], chunk))[:MAX_CHUNKS])
 

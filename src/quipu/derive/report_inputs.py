@@ -6,7 +6,7 @@ sub-communities, the largest first, as D. Edge et al. describe (2024, section 3.
 sub-communities stay.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,7 @@ from quipu.model.graph import Chunk, Entity, Relation
 from quipu.model.ids import relation_id
 from quipu.ports.derivation_view import NodeKind
 from quipu.ports.providers import Tokenizer
-from quipu.ports.store import ReadView
+from quipu.ports.store import OccurrenceKind, ReadView
 from quipu.ports.topology import EdgeWeight, Topology
 
 MAX_ENTITIES = 150  # in larger communities, reports replace the notes on all sub-communities
@@ -117,7 +117,7 @@ class _CommunityFacts:
 
     entities: Mapping[str, Entity]
     relations: Mapping[str, Relation]
-    chunks_by_fact: Mapping[str, Sequence[str]]  # by relation id, or by entity key in communities without relations
+    chunks_by_fact: Mapping[str, Collection[str]]  # by relation id, or by entity key in communities without relations
     chunks: Mapping[str, Chunk]
     reports: Mapping[str, ClusterReport]
     documents: Mapping[str, tuple[str, ...]]
@@ -164,8 +164,8 @@ async def _read_facts(ranked: Sequence[_RankedCommunity], tree: CommunityTree, v
     relation_ids = {identifier for community in ranked for identifier in community.relation_ids()}
     ranking_ids = {identifier for community in ranked for identifier in community.relation_ids()[:N_RANKING_RELATIONS]}
     unrelated = {key for community in ranked if not community.pairs for key in community.keys[:N_RANKING_RELATIONS]}
-    chunks_by_fact: dict[str, Sequence[str]] = {**await view.chunks_of_relations(sorted(ranking_ids))}
-    chunks_by_fact |= await view.chunks_mentioning(sorted(unrelated), MAX_CHUNKS * MAX_CHUNKS)
+    chunks_by_fact = await view.occurrences(OccurrenceKind.RELATION, sorted(ranking_ids))
+    chunks_by_fact |= await view.occurrences(OccurrenceKind.MENTION, sorted(unrelated), MAX_CHUNKS * MAX_CHUNKS)
     chunk_ids = {chunk for community in ranked for chunk in _top_chunks(community, chunks_by_fact)}
     subjects = {key for community in ranked for key in community.subjects()}
     children = [child for community in ranked for child in tree.children(community.cluster.id)]
@@ -180,7 +180,7 @@ async def _read_facts(ranked: Sequence[_RankedCommunity], tree: CommunityTree, v
     )
 
 
-def _top_chunks(community: _RankedCommunity, chunks_by_fact: Mapping[str, Sequence[str]]) -> list[str]:
+def _top_chunks(community: _RankedCommunity, chunks_by_fact: Mapping[str, Collection[str]]) -> list[str]:
     """Return the chunks that state most of the first relations; ties go to the chunk that states the best relation."""
     ranks_by_chunk: dict[str, list[int]] = {}
     facts = community.relation_ids()[:N_RANKING_RELATIONS] or community.keys[:N_RANKING_RELATIONS]

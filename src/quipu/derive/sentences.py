@@ -18,7 +18,7 @@ from quipu.model.delta import ChunkSentences, Delta
 from quipu.model.derivation import SENTENCES, DerivationResult, DerivationState
 from quipu.model.event import Progress
 from quipu.model.graph import Chunk
-from quipu.ports.store import ReadView, Store, VectorSpace
+from quipu.ports.store import ReadView, Store
 from quipu.text.sentences import sentence_spans
 
 CHUNKS_PER_COMMIT = 512  # chunks split between two commits
@@ -27,7 +27,7 @@ _IDENTITY = "sentences/1"
 
 async def read_state(view: ReadView, context: DerivationContext) -> DerivationState:
     """Return how many sentences there are, and how many chunks are not split yet."""
-    vector_bytes = 2 * await view.vector_dimension(VectorSpace.SENTENCE)
+    vector_bytes = 2 * (await view.counts("vector_dimension")).vector_dimension
     return await read_row_state(view, SENTENCES, _IDENTITY, noun="sentence", bytes_per_item=vector_bytes)
 
 
@@ -71,7 +71,7 @@ async def _all_chunks(store: Store) -> AsyncIterator[list[Chunk]]:
     chunks: list[Chunk] = []
     for document in documents:
         async with store.view() as view:
-            chunks += await view.document_chunks(document.id)
+            chunks += await view.chunks(document_id=document.id)
         if len(chunks) >= CHUNKS_PER_COMMIT:
             yield chunks
             chunks = []

@@ -139,7 +139,7 @@ async def _measured_before(store: Store) -> MeasuredUsage | None:
     chunks: list[Chunk] = []
     async with store.view() as view:
         for document in await view.documents(subjects):
-            chunks += await view.document_chunks(document.id)
+            chunks += await view.chunks(document_id=document.id)
     if not chunks:
         return None
     basis = f"what reading {format_count(len(chunks), 'chunk')} of this index cost"

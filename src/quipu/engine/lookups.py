@@ -9,10 +9,11 @@ from difflib import get_close_matches
 from quipu.errors import InvalidInput, NotFound
 from quipu.model.cluster import Cluster, ClusterRelation, ClusterReport, Hierarchy
 from quipu.model.delta import ChunkFacts
-from quipu.model.graph import Entity
+from quipu.model.graph import AliasMention, ClaimMention, Entity, EntityMention, RelationMention
 from quipu.model.ids import relation_id
 from quipu.model.results import DocumentDetails, EntityDetails, RelationDetails, ReportDetails, SearchResult
-from quipu.ports.store import ReadView
+from quipu.ports.derivation_view import NodeKind
+from quipu.ports.store import OccurrenceKind, ReadView
 from quipu.text.names import entity_key
 
 MAX_LISTED = 50
@@ -27,9 +28,9 @@ async def search(view: ReadView, text: str, k: int) -> SearchResult:
     """Return passages that match words, by BM25, and entities by name. Raises InvalidInput where there are no words."""
     if not text.strip():
         raise InvalidInput("There is nothing to search for.", remedy="Give some words.")
-    hits = await view.full_text(text, k)
+    hits = await view.search_text(NodeKind.CHUNK, text, k)
     chunk_by_id = {chunk.id: chunk for chunk in await view.chunks([hit.id for hit in hits])}
-    entity_hits = await view.search_entities(text, k)
+    entity_hits = await view.search_text(NodeKind.ENTITY, text, k)
     return SearchResult(
         chunks=tuple((hit, chunk_by_id[hit.id]) for hit in hits),
         entities=tuple(await view.entities([hit.id for hit in entity_hits])),
@@ -41,7 +42,7 @@ async def document(view: ReadView, document_id: str) -> DocumentDetails:
     documents = await view.documents([document_id])
     if not documents:
         raise await _unknown_document(view, document_id)
-    return DocumentDetails(document=documents[0], chunks=tuple(await view.document_chunks(document_id)))
+    return DocumentDetails(document=documents[0], chunks=tuple(await view.chunks(document_id=document_id)))
 
 
 async def chunk(view: ReadView, chunk_id: str) -> ChunkFacts:
@@ -57,13 +58,13 @@ async def entity(view: ReadView, name: str) -> EntityDetails:
     keys = (await view.keys_by_name([entity_key(name)])).get(entity_key(name), ())
     entities = await view.entities(keys[:1])
     if not entities:
-        near = await view.entities([hit.id for hit in await view.search_entities(entity_key(name), 3)])
+        near = await view.entities([hit.id for hit in await view.search_text(NodeKind.ENTITY, entity_key(name), 3)])
         raise NotFound(f"There is no entity {name!r}.", remedy=_did_you_mean([entity.name for entity in near]))
     key = entities[0].key
-    relations = sorted(await view.incident_relations([key]), key=lambda relation: (-relation.weight, relation.id))
-    counts = (await view.chunks_of_entities([key], MAX_LISTED)).get(key, {})
+    relations = sorted(await view.relations(entities=[key]), key=lambda relation: (-relation.weight, relation.id))
+    counts = (await view.occurrences(OccurrenceKind.ENTITY, [key], MAX_LISTED)).get(key, {})
     chunks = tuple((chunk, counts[chunk.id]) for chunk in await view.chunks(list(counts)))
-    claims = (await view.claims_of_entities([key], MAX_LISTED)).get(key, ())
+    claims = await view.claims(subjects=[key], k=MAX_LISTED)
     return EntityDetails(
         entity=entities[0], relations=tuple(relations[:MAX_LISTED]), chunks=chunks, claims=tuple(claims)
     )
@@ -74,13 +75,13 @@ async def relation(view: ReadView, first: str, second: str) -> RelationDetails:
     source = entity_key(first)
     relations = await view.relations([relation_id(source, entity_key(second))])
     if not relations:
-        near = sorted(await view.incident_relations([source]), key=lambda relation: (-relation.weight, relation.id))[:3]
+        near = sorted(await view.relations(entities=[source]), key=lambda relation: (-relation.weight, relation.id))[:3]
         others = [relation.target_name if relation.source == source else relation.source_name for relation in near]
         remedy = f"{first} relates to {', '.join(others)}." if others else "`quipu search` finds names."
         raise NotFound(f"Nothing relates {first!r} to {second!r}.", remedy=remedy)
     identifier = relations[0].id
-    chunk_ids = (await view.chunks_of_relations([identifier])).get(identifier, ())
-    return RelationDetails(relation=relations[0], chunks=tuple(await _facts(view, chunk_ids[:MAX_LISTED])))
+    chunk_ids = (await view.occurrences(OccurrenceKind.RELATION, [identifier], MAX_LISTED)).get(identifier, {})
+    return RelationDetails(relation=relations[0], chunks=tuple(await _facts(view, list(chunk_ids))))
 
 
 def unique_ids(ids: str | Sequence[str]) -> tuple[str, ...]:
@@ -114,10 +115,10 @@ def unmatched_pattern(pattern: str, ids: Sequence[str]) -> NotFound:
 
 
 async def _facts(view: ReadView, chunk_ids: Sequence[str]) -> list[ChunkFacts]:
-    entities = await view.entity_mentions(chunk_ids)
-    relations = await view.relation_mentions(chunk_ids)
-    aliases = await view.alias_mentions(chunk_ids)
-    claims = await view.claim_mentions(chunk_ids)
+    entities = await view.mentions(EntityMention, chunk_ids)
+    relations = await view.mentions(RelationMention, chunk_ids)
+    aliases = await view.mentions(AliasMention, chunk_ids)
+    claims = await view.mentions(ClaimMention, chunk_ids)
     return [
         ChunkFacts(
             chunk=chunk,
@@ -204,9 +205,7 @@ async def _report_details(view: ReadView, family: _ClusterFamily) -> ReportDetai
 async def _most_connected_entities(view: ReadView, family: _ClusterFamily) -> list[Entity]:
     """Return the members of the cluster and its descendants with the most relations."""
     clusters = await view.clusters(family.cluster.hierarchy, family.subtree)
-    keys = [key for cluster in clusters for key in cluster.members]
-    degrees = await view.degrees(keys)
-    return await view.entities(sorted(keys, key=lambda key: (-degrees.get(key, 0), key))[:MAX_LISTED])
+    return await view.entities([key for cluster in clusters for key in cluster.members], MAX_LISTED)
 
 
 async def _relations_of_aggregate(view: ReadView, cluster: Cluster) -> list[ClusterRelation]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
 
+from quipu.answer.answer_input import stale_notes
 from quipu.derive.catalog import resolve_needs
 from quipu.derive.derivation import Derivation, DerivationContext
 from quipu.engine.components import Components
@@ -153,7 +154,6 @@ async def read_status(components: Components, states: DerivationStates) -> Index
     async with components.store.view() as view:
         counts = await view.counts()
         on_demand = await states.read(view, components.catalog)
-        stale = await view.stale_notes()
         revision = view.revision
     always = await asyncio.to_thread(_always_derived, components, counts, (identity, dimension))
     behind = [state.name for state in on_demand if state.freshness is Freshness.STALE]
@@ -169,7 +169,11 @@ async def read_status(components: Components, states: DerivationStates) -> Index
         n_vectors=counts.vectors,
         n_replies=counts.replies,
         jobs=tuple(counts.jobs.items()),
-        stale=(*stale, *_unsummarised_note(components, counts), *(f"not up to date: {name}" for name in behind)),
+        stale=(
+            *stale_notes(counts),
+            *_unsummarised_note(components, counts),
+            *(f"not up to date: {name}" for name in behind),
+        ),
         extractor=f"{components.ingest_config.extractor.identity} ({components.ingest_config.extractor.description})",
         embedder=identity,
         dimension=dimension,

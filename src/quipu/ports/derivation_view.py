@@ -112,16 +112,8 @@ class Sentence:
 class DerivationView(Protocol):
     """The part of a ReadView that derivations and graph walks read; unknown and filtered-out ids are left out."""
 
-    async def numbers(self, kind: NodeKind, ids: Sequence[str]) -> dict[str, int]:
-        """Return the number of each of these entities (by key) or chunks (by id)."""
-        ...
-
     async def ids(self, kind: NodeKind, numbers: Sequence[int]) -> dict[int, str]:
         """Return the entity key or the chunk id of each of these numbers."""
-        ...
-
-    async def allowed_chunks(self) -> Ints | None:
-        """Return the numbers of the chunks the filter allows, rising; None if there is no filter."""
         ...
 
     async def entity_types(self) -> EntityTypes:

@@ -2,9 +2,9 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Literal, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ from quipu.model.graph import (
 from quipu.model.query import Filter
 from quipu.model.summary import SummaryTarget, SummaryTask
 from quipu.model.usage import UsageRow
-from quipu.ports.derivation_view import DerivationView
+from quipu.ports.derivation_view import DerivationView, NodeKind
 from quipu.ports.reply_cache import ReplyCache
 
 
@@ -45,35 +45,79 @@ class VectorSpace(StrEnum):
     REPORT = "report"
 
 
+class OccurrenceKind(StrEnum):
+    """What occurs in a chunk, and what counts as an occurrence.
+
+    ENTITY: mentions of an entity or links to it, whichever are more. MENTION: mentions of an entity. RELATION: mentions
+    of a relation.
+    """
+
+    ENTITY = "entity"
+    MENTION = "mention"
+    RELATION = "relation"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VectorBlock:
-    """Vectors of one space: `rows` [n] int64 are row numbers (ascending, never reused), `vectors` is [n, d] float16."""
+    """Vectors of one space: `rows` [n] int64 are row numbers (ascending, never reused), `vectors` is [n, d] float16.
+
+    `deleted` are the rows deleted after a revision, ascending. It is None if no revision was given, or if the change
+    log no longer reaches back to it.
+    """
 
     rows: npt.NDArray[np.int64]
     vectors: npt.NDArray[np.float16]
+    deleted: npt.NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexCounts:
-    """The size of the index, and the work that waits.
+    """The size of the index, and the work that waits. Values that were not requested are 0 or empty.
 
     `jobs` maps a status to its number of jobs. `n_unsummarised` entities and relations have more descriptions than are
     shown, and no current summary. `extractors` maps the description of an extractor to the number of live documents it
-    read; the description is "" if it was not recorded.
+    read; the description is "" if it was not recorded. `vector_dimension` is the length of the vectors of the live
+    embedder, 0 if there are none.
     """
 
-    documents: int
-    chunks: int
-    entities: int
-    relations: int
-    mentions: int
-    links: int
-    vectors: int
-    replies: int
-    jobs: Mapping[str, int]
-    stale_vectors: int
-    n_unsummarised: int
-    extractors: Mapping[str, int]
+    documents: int = 0
+    chunks: int = 0
+    entities: int = 0
+    relations: int = 0
+    mentions: int = 0
+    links: int = 0
+    vectors: int = 0
+    replies: int = 0
+    jobs: Mapping[str, int] = field(default_factory=dict)
+    stale_vectors: int = 0
+    n_unsummarised: int = 0
+    extractors: Mapping[str, int] = field(default_factory=dict)
+    vector_dimension: int = 0
+
+    @property
+    def n_waiting(self) -> int:
+        """The number of documents that are queued or running: jobs that are neither failed nor partial."""
+        return sum(
+            n for status, n in self.jobs.items() if status not in (DocumentStatus.FAILED, DocumentStatus.PARTIAL)
+        )
+
+
+CountName = Literal[
+    "documents",
+    "chunks",
+    "entities",
+    "relations",
+    "mentions",
+    "links",
+    "vectors",
+    "replies",
+    "jobs",
+    "stale_vectors",
+    "n_unsummarised",
+    "extractors",
+    "vector_dimension",
+]
+Mention = TypeVar("Mention", EntityMention, RelationMention, AliasMention, ClaimMention)
 
 
 class ReadView(DerivationView, Protocol):
@@ -97,36 +141,30 @@ class ReadView(DerivationView, Protocol):
         """The filter with which this view was opened."""
         ...
 
-    async def counts(self) -> IndexCounts:
-        """Return the size of the whole index; ignores the filter."""
-        ...
-
-    async def n_chunks(self) -> int:
-        """Return the number of chunks of the whole index; ignores the filter."""
+    async def counts(self, *names: CountName) -> IndexCounts:
+        """Return the size of the whole index, or only the named values, which is faster; ignores the filter."""
         ...
 
     async def documents(self, ids: Sequence[str] | None = None) -> list[Document]:
         """Return the given documents in the given order, or all by id, including those queued or failed."""
         ...
 
-    async def chunks(self, ids: Sequence[str]) -> list[Chunk]:
-        """Return the given chunks, in the given order."""
+    async def chunks(self, ids: Sequence[str] = (), *, document_id: str | None = None) -> list[Chunk]:
+        """Return the given chunks in the given order, or all chunks of a document in order."""
         ...
 
-    async def document_chunks(self, document_id: str) -> list[Chunk]:
-        """Return a document's chunks in order."""
+    async def entities(self, keys: Sequence[str], k: int | None = None) -> list[Entity]:
+        """Return the given entities, in the given order.
+
+        With `k`, return only the k with the most relations: most first, equal numbers ordered by key.
+        """
         ...
 
-    async def entities(self, keys: Sequence[str]) -> list[Entity]:
-        """Return the given entities, in the given order."""
-        ...
+    async def relations(self, ids: Sequence[str] = (), *, entities: Sequence[str] | None = None) -> list[Relation]:
+        """Return the given relations, in the given order, or every relation that has an end among `entities`.
 
-    async def relations(self, ids: Sequence[str]) -> list[Relation]:
-        """Return the given relations, in the given order."""
-        ...
-
-    async def incident_relations(self, keys: Sequence[str]) -> list[Relation]:
-        """Return every relation that has an end among `keys`, each once, ordered by id."""
+        The relations of `entities` are ordered by id, and each occurs once.
+        """
         ...
 
     async def strongest_relations(self, keys: Sequence[str], k: int) -> tuple[list[IncidentRelation], int]:
@@ -136,100 +174,71 @@ class ReadView(DerivationView, Protocol):
         """
         ...
 
-    async def degrees(self, keys: Sequence[str]) -> dict[str, int]:
-        """Return the number of relations of each entity."""
+    async def claims(
+        self, ids: Sequence[str] = (), *, subjects: Sequence[str] | None = None, k: int | None = None
+    ) -> list[Claim]:
+        """Return the given claims, in the given order, or the claims about `subjects`.
+
+        With `subjects`, the first k claims of each are returned (None: all), by subject in the given order, then by
+        chunk id, then in the order of extraction.
+        """
+        ...
+
+    async def mentions(self, kind: type[Mention], chunk_ids: Sequence[str]) -> dict[str, list[Mention]]:
+        """Return the mentions of one kind in each chunk, in the order of extraction.
+
+        For example, `mentions(EntityMention, ids)` returns entity mentions.
+        """
+        ...
+
+    async def occurrences(
+        self, kind: OccurrenceKind, ids: Sequence[str], k: int | None = None
+    ) -> dict[str, dict[str, int]]:
+        """Return the first k chunks in which each entity or relation occurs (None: all), with how often it occurs.
+
+        ENTITY: chunks with the most occurrences come first, and equal numbers are ordered by chunk id. MENTION and
+        RELATION: chunks are ordered by id.
+        """
         ...
 
     async def keys_by_name(self, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Return, for each normalised name (`text.names.entity_key`), the entities that have it as key or alias."""
         ...
 
-    async def search_entities(self, text: str, k: int) -> list[Scored]:
-        """Return up to k entities whose name starts with or contains the words of `text`, most mentions first.
+    async def search_text(self, kind: NodeKind, text: str, k: int) -> list[Scored]:
+        """Return up to k chunks or entities that match `text`.
 
-        This search is for people, not for strategies.
+        Chunks match by their words and are ranked by BM25; equal scores are ordered by id. Entities match if their key
+        starts with or contains `text`; those that start with it come first, then those with the most mentions. The
+        search for entities is for people, not for strategies.
         """
         ...
 
-    async def chunks_of_entities(self, keys: Sequence[str], k: int) -> dict[str, dict[str, int]]:
-        """Return, for each entity, the k chunks with the most occurrences of it, with the number of occurrences.
+    async def numbers(self, kind: NodeKind | VectorSpace, ids: Sequence[str]) -> dict[str, int]:
+        """Return the number of each entity (by key) or chunk (by id), or the row of its vector in a vector space.
 
-        Occurrences are mentions or links, whichever are more. Most first; equal numbers are ordered by chunk id.
+        Ids without a vector are omitted.
         """
         ...
 
-    async def chunks_mentioning(self, keys: Sequence[str], k: int) -> dict[str, list[str]]:
-        """Return, for each entity, the first k chunks by id that mention it. A link alone is not a mention."""
+    async def allowed_numbers(self, kind: Literal[NodeKind.CHUNK] | VectorSpace) -> npt.NDArray[np.int64] | None:
+        """Return the numbers of allowed chunks, or the vector rows of allowed ids, ascending; None without a filter."""
         ...
 
-    async def chunks_of_relations(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """Return, for each relation, the chunks that state it, ordered by id."""
-        ...
+    async def vectors(self, space: VectorSpace, after: int = -1, *, since: int | None = None) -> VectorBlock:
+        """Return the vectors of a space whose row number is greater than `after`; ignores the filter.
 
-    async def entity_mentions(self, chunk_ids: Sequence[str]) -> dict[str, list[EntityMention]]:
-        """Return the entity mentions of each chunk, in the order of extraction."""
-        ...
-
-    async def relation_mentions(self, chunk_ids: Sequence[str]) -> dict[str, list[RelationMention]]:
-        """Return the relation mentions of each chunk, in the order of extraction."""
-        ...
-
-    async def alias_mentions(self, chunk_ids: Sequence[str]) -> dict[str, list[AliasMention]]:
-        """Return the aliases that each chunk states, in the order of extraction."""
-        ...
-
-    async def claim_mentions(self, chunk_ids: Sequence[str]) -> dict[str, list[ClaimMention]]:
-        """Return the claims of each chunk, in the order of extraction."""
-        ...
-
-    async def claims(self, ids: Sequence[str]) -> list[Claim]:
-        """Return the given claims, in the given order."""
-        ...
-
-    async def claims_of_entities(self, keys: Sequence[str], k: int) -> dict[str, list[Claim]]:
-        """Return, for each entity, the first k claims whose subject it is, by chunk id and order of extraction."""
-        ...
-
-    async def full_text(self, text: str, k: int) -> list[Scored]:
-        """Return the k chunks that match the words of `text` best by BM25; equal scores are ordered by id."""
-        ...
-
-    async def vector_dimension(self, space: VectorSpace) -> int:
-        """Return the length of the vectors of the live embedder, 0 if there are none."""
-        ...
-
-    async def vectors_after(self, space: VectorSpace, row: int) -> VectorBlock:
-        """Return the vectors of a space whose row number is greater than `row` (-1: all); ignores the filter."""
-        ...
-
-    async def deleted_vector_rows(self, space: VectorSpace, revision: int) -> npt.NDArray[np.int64] | None:
-        """Return the rows deleted after `revision`, ascending, or None if the change log no longer reaches back to it.
-
-        After None, a vector index must be rebuilt.
+        With `since`, `deleted` contains the rows deleted after that revision. If it is None, a vector index must be
+        rebuilt.
         """
-        ...
-
-    async def allowed_vector_rows(self, space: VectorSpace) -> npt.NDArray[np.int64] | None:
-        """Return the rows that belong to an id the filter allows, ascending; None if the view has no filter."""
         ...
 
     async def vector_owners(self, space: VectorSpace, rows: Sequence[int]) -> dict[int, tuple[str, ...]]:
         """Return, for each row, the allowed ids whose text it represents. Ids with equal texts share a row."""
         ...
 
-    async def vector_rows(self, space: VectorSpace, ids: Sequence[str]) -> dict[str, int]:
-        """Return the row of each id's vector. Ids without a vector are omitted."""
-        ...
-
     async def chunk_vector_rows(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Return the numbers of all chunks with a vector, ascending, and their rows, both [n]; ignores the filter."""
-        ...
-
-    async def stale_notes(self) -> tuple[str, ...]:
-        """Return messages about what is out of date in this snapshot, for example "not computed yet: 12 vectors".
-
-        Missing summaries are not reported, because without a language model they are never written.
-        """
         ...
 
     def dump(self) -> AsyncIterator[str]:

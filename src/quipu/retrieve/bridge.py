@@ -31,7 +31,7 @@ from quipu.model.evidence import Evidence, Hit, Scored, Seed
 from quipu.model.ids import relation_id
 from quipu.model.query import Query
 from quipu.ports.derivation_view import NodeKind
-from quipu.ports.store import ReadView, VectorSpace
+from quipu.ports.store import OccurrenceKind, ReadView, VectorSpace
 from quipu.ports.topology import EdgeWeight, Floats, Ints, Topology
 from quipu.retrieve.steps.communities import communities_of
 from quipu.retrieve.steps.passages import MAX_CHUNKS_PER_ENTITY
@@ -166,7 +166,7 @@ def _relations_beside(
 async def _rank_passages(seeds: Sequence[Scored], topology: Topology, view: ReadView) -> tuple[Hit, ...]:
     """Return the passages that mention the seeds, in the order of seeds; then those with most of its neighbours."""
     keys = [seed.id for seed in seeds]
-    chunks_by_key = await view.chunks_of_entities(keys, MAX_CHUNKS_PER_ENTITY) if keys else {}
+    chunks_by_key = await view.occurrences(OccurrenceKind.ENTITY, keys, MAX_CHUNKS_PER_ENTITY) if keys else {}
     numbers = await view.numbers(NodeKind.ENTITY, keys)
     all_chunks = sorted({chunk for chunks in chunks_by_key.values() for chunk in chunks})
     number_by_chunk = await view.numbers(NodeKind.CHUNK, all_chunks)

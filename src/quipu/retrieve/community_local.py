@@ -156,7 +156,9 @@ async def _relation_costs(
 
 async def select_claims(keys: Sequence[str], question: str, view: ReadView) -> EntityClaims:
     """Return the claims about each entity that are most useful for a question, at most `MAX_CLAIMS` each."""
-    claims_by_key = await view.claims_of_entities(keys, MAX_CLAIMS_READ) if keys else {}
+    claims_by_key: dict[str, list[Claim]] = {}
+    for claim in await view.claims(subjects=keys, k=MAX_CLAIMS_READ) if keys else ():
+        claims_by_key.setdefault(claim.subject, []).append(claim)
     words = frozenset(content_terms_of(question))
     ranked = await asyncio.to_thread(lambda: {key: rank_claims(claims, words) for key, claims in claims_by_key.items()})
     return EntityClaims(

@@ -10,7 +10,7 @@ from quipu.model.evidence import Chain, Evidence, ExplainedChunk, Explanation, H
 from quipu.model.graph import Chunk, Claim, Entity, Relation
 from quipu.model.ids import relation_ends
 from quipu.model.query import Filter, Query
-from quipu.ports.store import ReadView
+from quipu.ports.store import OccurrenceKind, ReadView
 from quipu.text.formatting import format_count
 
 N_EXPLAINED = 3  # chunks that are explained where none is named
@@ -133,7 +133,7 @@ async def read_evidence_graph(evidence: Evidence, view: ReadView) -> EvidenceGra
     ends = [end for relation in relations for end in relation_ends(relation)]
     keys = _unique([hit.id for hit in evidence.entities], matches, ends)
     entities = {entity.key: entity for entity in await view.entities(keys)}
-    chunks_of_relation = await view.chunks_of_relations(list(relations))
+    chunks_of_relation = await view.occurrences(OccurrenceKind.RELATION, list(relations))
     reports = await view.cluster_reports(_unique([hit.id for hit in evidence.reports], matches))
     names = {relation.id: f"{relation.source_name} – {relation.target_name}" for relation in relations.values()}
     names |= {report.cluster: report.title for report in reports if report.title}
@@ -141,7 +141,7 @@ async def read_evidence_graph(evidence: Evidence, view: ReadView) -> EvidenceGra
         evidence=evidence,
         entities=entities,
         relations=relations,
-        n_by_chunk_of_entity=await view.chunks_of_entities(list(entities), await view.n_chunks()),
+        n_by_chunk_of_entity=await view.occurrences(OccurrenceKind.ENTITY, list(entities)),
         chunks_of_relation={relation: frozenset(chunks) for relation, chunks in chunks_of_relation.items()},
         claims={claim.id: claim for claim in await view.claims([hit.id for hit in evidence.claims])},
         reports={report.cluster: (report.title, frozenset(report.chunks)) for report in reports},

@@ -35,7 +35,7 @@ from quipu.model.cluster import Cluster, Hierarchy
 from quipu.model.evidence import Evidence, Hit, Scored, Seed
 from quipu.model.ids import relation_id
 from quipu.model.query import Query
-from quipu.ports.store import ReadView, VectorSpace
+from quipu.ports.store import OccurrenceKind, ReadView, VectorSpace
 from quipu.retrieve.steps.communities import find_nearest_clusters
 from quipu.retrieve.steps.passages import MAX_CHUNKS_PER_ENTITY
 from quipu.retrieve.steps.vector_search import Vector, embed, find_nearest, hits_by_cosine
@@ -149,7 +149,9 @@ async def _rank_passages(
     """Return the k passages with the highest scores for the seeds, and for the members of aggregates, they mention."""
     keys = {entity.id for entity in entities}
     members = {id_: [key for key in cluster.members if key not in keys] for id_, cluster in paths.clusters.items()}
-    chunks_by_key = await view.chunks_of_entities(sorted(keys.union(*members.values())), MAX_CHUNKS_PER_ENTITY)
+    chunks_by_key = await view.occurrences(
+        OccurrenceKind.ENTITY, sorted(keys.union(*members.values())), MAX_CHUNKS_PER_ENTITY
+    )
     score_by_chunk, mentioned = defaultdict[str, float](float), defaultdict[str, list[str]](list)
     for entity in entities:
         for chunk in chunks_by_key.get(entity.id, ()):

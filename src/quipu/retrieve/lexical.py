@@ -10,13 +10,14 @@ Differences from the paper: none in the ranking function. Words are normalised b
 
 from quipu.model.evidence import Evidence, Hit, Seed
 from quipu.model.query import Query
+from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import ReadView
 from quipu.retrieve.strategy import Strategy, Tools
 
 
 async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     """Return the `chunk_top_k` chunks with the highest BM25 scores for the words of the question."""
-    matches = await view.full_text(query.text, query.chunk_top_k)
+    matches = await view.search_text(NodeKind.CHUNK, query.text, query.chunk_top_k)
     chunks = tuple(
         Hit(id=match.id, score=match.score, reason=f"BM25 {match.score:.2f} for the question's words")
         for match in matches

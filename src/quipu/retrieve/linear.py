@@ -187,7 +187,7 @@ class SemanticBridging:
 
     async def _annotate(self, id_by_number: Mapping[int, str]) -> dict[int, "_AnnotatedPassage"]:
         chunks = sorted(id_by_number.values())
-        sentences, mentions = await self.view.sentences(chunks), await self.view.entity_mentions(chunks)
+        sentences, mentions = await self.view.sentences(chunks), await self.view.mentions(EntityMention, chunks)
         entities = self.topology.occurrences_by_chunk().neighbours(np.array(list(id_by_number), dtype=np.int64))
         key_by_number = await self.view.ids(NodeKind.ENTITY, np.unique(entities.columns).tolist())
         keys: defaultdict[int, list[str]] = defaultdict(list)

@@ -35,7 +35,7 @@ from quipu.model.evidence import Evidence, Hit, Scored, Seed
 from quipu.model.ids import relation_ends, relation_id
 from quipu.model.query import Query
 from quipu.ports.derivation_view import EntityTypes, NodeKind
-from quipu.ports.store import ReadView, VectorSpace
+from quipu.ports.store import OccurrenceKind, ReadView, VectorSpace
 from quipu.ports.topology import EdgeWeight, Floats, Topology
 from quipu.prompts import question as prompt
 from quipu.retrieve.steps.graph_walk import round_scores, top_chunks
@@ -218,7 +218,7 @@ async def _score_paths(paths: TwoHopPaths, topology: Topology, view: ReadView) -
     n_chunks = np.maximum(np.bincount(mentions.positions, minlength=len(numbers)), 1)
     shares = np.array([entities.get(key_by_number.get(number, ""), 0.0) for number in numbers.tolist()]) / n_chunks
     chunks = np.bincount(mentions.columns, shares[mentions.positions], minlength=topology.n_chunks).astype(np.float64)
-    stating = await view.chunks_of_relations(list(relations))
+    stating = await view.occurrences(OccurrenceKind.RELATION, list(relations))
     number_by_chunk = await view.numbers(NodeKind.CHUNK, sorted({id_ for ids in stating.values() for id_ in ids}))
     for relation, ids in stating.items():
         for chunk in ids:

@@ -29,7 +29,7 @@ from quipu.model.evidence import Evidence, Hit, Scored, Seed
 from quipu.model.ids import relation_id
 from quipu.model.query import Query
 from quipu.ports.derivation_view import NodeKind
-from quipu.ports.store import ReadView, VectorSpace
+from quipu.ports.store import OccurrenceKind, ReadView, VectorSpace
 from quipu.ports.topology import EdgeWeight, Floats, Topology
 from quipu.retrieve.steps.graph_walk import (
     WalkWeights,
@@ -157,8 +157,10 @@ async def score_passages(
     relations: Sequence[Hit], isolated: Sequence[Scored], k: int, view: ReadView
 ) -> tuple[Hit, ...]:
     """Return the k chunks with the highest sum of the relations they state and the isolated entities they mention."""
-    stating = await view.chunks_of_relations([relation.id for relation in relations])
-    mentioning = await view.chunks_of_entities([entity.id for entity in isolated], MAX_CHUNKS_PER_ENTITY)
+    stating = await view.occurrences(OccurrenceKind.RELATION, [relation.id for relation in relations])
+    mentioning = await view.occurrences(
+        OccurrenceKind.ENTITY, [entity.id for entity in isolated], MAX_CHUNKS_PER_ENTITY
+    )
     scores: defaultdict[str, float] = defaultdict(float)
     reasons: defaultdict[str, list[str]] = defaultdict(list)
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from quipu.atomic_file import remove_files
 from quipu.model.query import Filter
-from quipu.ports.derivation_view import ChangeSet, GraphRows
+from quipu.ports.derivation_view import ChangeSet, GraphRows, NodeKind
 from quipu.ports.store import ReadView
 from quipu.ports.topology import Topology
 from quipu.topology import graph_files
@@ -60,7 +60,7 @@ class LocalTopologyIndex:
         Raises OSError if the directory cannot be written.
         """
         async with self._writing:
-            if await view.n_chunks() < self._min_chunks:
+            if (await view.counts("chunks")).chunks < self._min_chunks:
                 await asyncio.to_thread(graph_files.clear, self._directory)
                 return
             saved = await self._intact_file(view)
@@ -128,7 +128,7 @@ class LocalTopologyIndex:
     async def _restrict_to_filter(self, view: ReadView, graph: Graph) -> Graph:
         key = view.revision, view.filter
         if key not in self._filtered:
-            allowed, aliases = await view.allowed_chunks(), await view.alias_rows()
+            allowed, aliases = await view.allowed_numbers(NodeKind.CHUNK), await view.alias_rows()
             assert allowed is not None, "a view with a filter lists its allowed chunks"
             is_heavy = len(allowed) * 20 > _THREAD_ROWS
             filtered = await _in_thread_if(is_heavy, lambda: restrict_graph(graph, allowed, aliases))

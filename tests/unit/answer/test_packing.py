@@ -40,7 +40,7 @@ async def _packed(library: Library, query: Query, evidence: Evidence | None = No
 
 async def _evidence(library: Library) -> Evidence:
     async with library.view() as view:
-        chunk_ids = [chunk.id for name in NAMES for chunk in await view.document_chunks(name)]
+        chunk_ids = [chunk.id for name in NAMES for chunk in await view.chunks(document_id=name)]
     return Evidence(
         chunks=_hits(chunk_ids),
         entities=_hits([name.casefold() for name in NAMES]),

@@ -17,8 +17,10 @@ from quipu.model.chat import ChatRequest, ReplyLifetime, Role
 from quipu.model.cluster import Hierarchy
 from quipu.model.delta import Delta
 from quipu.model.derivation import HIERARCHY, DerivationState, Freshness, RefreshCost
+from quipu.model.graph import EntityMention
 from quipu.model.ids import digest
 from quipu.model.query import Filter
+from quipu.ports.store import OccurrenceKind
 from quipu.testing.facts import document, entity, passage, relation
 from tests.unit.derive.guilds import (
     Narrator,
@@ -163,8 +165,8 @@ async def test_reports_lead_to_the_chunks_that_mention_most_of_what_is_in_them(g
     for name, each in found.items():
         below = [key for other in found.values() for key in other.members if name in (other.id, other.parent)]
         async with guilds.store.view() as view:
-            named = await view.chunks_of_entities(below, 1_000)
-            said = await view.entity_mentions(sorted({chunk for chunks in named.values() for chunk in chunks}))
+            named = await view.occurrences(OccurrenceKind.ENTITY, below, 1_000)
+            said = await view.mentions(EntityMention, sorted({chunk for chunks in named.values() for chunk in chunks}))
         counts = {chunk: sum(mention.key in below for mention in mentions) for chunk, mentions in said.items()}
         counts = {chunk: n for chunk, n in counts.items() if n}
         ranked = sorted(counts, key=lambda chunk: (-counts[chunk], chunk))
@@ -175,7 +177,7 @@ async def test_a_report_leads_to_nothing_where_a_name_merely_stands_or_that_is_g
     await publish(guilds, document("bare", passage("Smith N2. " * 40, entity("Cartwright Q"))))
     await refresh(guilds)
     async with guilds.store.view() as view:
-        (chunk,) = await view.document_chunks("bare")
+        (chunk,) = await view.chunks(document_id="bare")
         finest = (await view.clusters_of(Hierarchy.AGGREGATES, ["smith n2"]))["smith n2"]
         own = (await view.clusters_of(Hierarchy.AGGREGATES, ["cartwright q"]))["cartwright q"]
         (report,) = await view.cluster_reports([finest])

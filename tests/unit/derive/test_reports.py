@@ -124,7 +124,7 @@ async def test_a_changed_relation_asks_again_for_its_community_and_those_above_a
         finest = next(each for each in found.values() if each.parent and len(each.members) > 2)
         async with context.store.view() as view:
             inside = [
-                r for r in await view.incident_relations(finest.members) if {r.source, r.target} <= set(finest.members)
+                r for r in await view.relations(entities=finest.members) if {r.source, r.target} <= set(finest.members)
             ]
         ends = inside[0].source_name, inside[0].target_name
         link = relation(*ends, "They fell out.", weight=0.001)

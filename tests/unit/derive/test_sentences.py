@@ -22,7 +22,7 @@ _B = document("b", "Марко не видел стену. Стена длинн
 
 async def _spans(context: DerivationContext) -> list[tuple[str, int, str]]:
     async with context.store.view() as view:
-        ids = [chunk.id for name in "ab" for chunk in await view.document_chunks(name)]
+        ids = [chunk.id for name in "ab" for chunk in await view.chunks(document_id=name)]
         found = await view.sentences(ids)
     return [(each.chunk, each.ordinal, each.text) for chunk in ids for each in found.get(chunk, [])]
 
@@ -43,7 +43,7 @@ async def test_chunks_are_divided_and_embedded(tmp_path: Path) -> None:
         found = await _spans(context)
         assert [text for _, _, text in found] == expected
         async with context.store.view() as view:
-            rows = await view.vector_rows(VectorSpace.SENTENCE, [sentence_id(chunk, n) for chunk, n, _ in found])
+            rows = await view.numbers(VectorSpace.SENTENCE, [sentence_id(chunk, n) for chunk, n, _ in found])
             assert len(rows) == 7
             assert len(set(rows.values())) == 6  # equal sentences share a vector
             owners = await view.vector_owners(VectorSpace.SENTENCE, sorted(set(rows.values())))
@@ -96,9 +96,9 @@ async def test_a_filter_hides_sentences_of_other_documents(tmp_path: Path) -> No
             chunks = [facts.chunk.id for facts in (*_A.chunks, *_B.chunks)]
             assert list(await view.sentences(chunks)) == chunks[2:]
             ids = [sentence_id(chunk, 0) for chunk in chunks]
-            rows = await view.vector_rows(VectorSpace.SENTENCE, ids)
+            rows = await view.numbers(VectorSpace.SENTENCE, ids)
             assert sorted(rows) == sorted(ids[2:])
-            allowed = await view.allowed_vector_rows(VectorSpace.SENTENCE)
+            allowed = await view.allowed_numbers(VectorSpace.SENTENCE)
             assert allowed is not None
             assert len(allowed) == 3
             owners = await view.vector_owners(VectorSpace.SENTENCE, allowed.tolist())
@@ -150,5 +150,5 @@ async def test_by_other_rules_all_chunks_are_divided_anew_even_where_that_is_cut
         await sentences.refresh(context, False)
         texts = [text for _, _, text in await _spans(context)]
         async with context.store.view() as view:
-            assert texts == [each.text for name in "ab" for each in await view.document_chunks(name)]
+            assert texts == [each.text for name in "ab" for each in await view.chunks(document_id=name)]
             assert (await sentences.read_state(view, context)).freshness is Freshness.FRESH

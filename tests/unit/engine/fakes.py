@@ -55,7 +55,7 @@ class Shelf:
     async def state(self, view: ReadView, _bench: DerivationContext) -> DerivationState:
         self.n_states += 1
         made = (await view.derivations()).get(self.name)
-        n_chunks = await view.n_chunks()
+        n_chunks = (await view.counts("chunks")).chunks
         is_fresh = made is not None and made.identity == str(n_chunks)
         cost = RefreshCost() if is_fresh else RefreshCost(n_calls=self.n_calls, input_tokens=1_000, output_tokens=10)
         return DerivationState(
@@ -75,7 +75,7 @@ class Shelf:
             assert context.llm is not None
             await context.llm.complete(asking(f"{self.name} {n}", role=Role.REPORT))
         async with context.store.view() as view:
-            n_chunks, revision = await view.n_chunks(), view.revision
+            n_chunks, revision = (await view.counts("chunks")).chunks, view.revision
         await context.store.commit(
             Delta(derivations=[DerivationRecord(name=self.name, identity=str(n_chunks), revision=revision)])
         )
@@ -123,7 +123,7 @@ def add_strategy(
         while tools.model is not None and (requests := rounds(replies)):
             replies.append(await tools.model.ask(requests))
         told.append(replies)
-        found = [chunk for each in await view.documents() for chunk in await view.document_chunks(each.id)]
+        found = [chunk for each in await view.documents() for chunk in await view.chunks(document_id=each.id)]
         return Evidence(chunks=tuple(Hit(id=chunk.id, score=1.0, reason="all") for chunk in found[:1]))
 
     strategy = Strategy(name=name, retrieve=run, summary="talks", after="nobody", when="in tests", needs=needs)

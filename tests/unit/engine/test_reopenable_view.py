@@ -30,7 +30,7 @@ from quipu.model.query import Filter
 from quipu.model.usage import Stage
 from quipu.ports.derivation_view import ChangeSet
 from quipu.ports.providers import TextSink, ignore_text
-from quipu.ports.store import ReadView, Store
+from quipu.ports.store import CountName, IndexCounts, ReadView, Store
 from quipu.testing.llm import ScriptedLLM
 from tests.laws.model_world import script, scripted_engine, travels
 from tests.unit.engine.fakes import add_strategy, asking
@@ -275,8 +275,8 @@ class Snapshot:
         none = np.empty(0, dtype=np.int64)
         return ChangeSet(chunks=none, entities=none, history_nonce=self.nonce)
 
-    async def n_chunks(self) -> int:
-        return 10 * self.revision
+    async def counts(self, *names: CountName) -> IndexCounts:
+        return IndexCounts(chunks=10 * self.revision)
 
 
 class FakeStore:
@@ -301,14 +301,14 @@ def _view(store: FakeStore) -> ReopenableView:
 async def test_a_released_view_cannot_be_read_and_shows_a_new_snapshot_afterwards() -> None:
     store = FakeStore()
     async with _view(store) as view:
-        read = view.reads.n_chunks
-        assert (view.reads.revision, await read()) == (1, 10)
+        read = view.reads.counts
+        assert (view.reads.revision, (await read()).chunks) == (1, 10)
         async with view.released():
             assert store.n_open == 0
             with pytest.raises(RuntimeError, match="is released"):
                 await read()
             store.revision = 2
-        assert (view.reads.revision, await read()) == (2, 20)
+        assert (view.reads.revision, (await read()).chunks) == (2, 20)
     assert store.n_open == 0
 
 

@@ -17,7 +17,7 @@ from quipu.model.delta import Delta, DocumentFacts
 from quipu.model.evidence import Evidence
 from quipu.model.ids import relation_id
 from quipu.model.query import Filter, Query
-from quipu.ports.store import ReadView, VectorSpace
+from quipu.ports.store import OccurrenceKind, ReadView, VectorSpace
 from quipu.retrieve.strategy import Retrieve, Tools
 from quipu.testing.contract.steps import synonyms as synonyms_of
 from quipu.text.names import entity_key
@@ -89,7 +89,7 @@ class Dense:
     mentions: Matrix  # of relations, [entities, entities]
     weights: Matrix
     synonyms: Matrix
-    stated: Mapping[str, tuple[str, ...]]  # chunks of relations
+    stated: Mapping[str, Mapping[str, int]]  # chunks of relations
 
     def place(self, key: str) -> int:
         return self.keys.index(key)
@@ -105,11 +105,11 @@ async def dense(view: ReadView) -> Dense:
     ids = [chunk.id for chunk in chunks]
     place, at = {key: n for n, key in enumerate(keys)}, {chunk: n for n, chunk in enumerate(ids)}
     appearances = np.zeros((len(keys), len(ids)))
-    for key, counts in (await view.chunks_of_entities(keys, 10_000)).items():
+    for key, counts in (await view.occurrences(OccurrenceKind.ENTITY, keys, 10_000)).items():
         for chunk, n in counts.items():
             appearances[place[key], at[chunk]] = n
     mentions, weights = np.zeros((len(keys), len(keys))), np.zeros((len(keys), len(keys)))
-    related = await view.incident_relations(keys)
+    related = await view.relations(entities=keys)
     for each in related:
         one, other = place[each.source], place[each.target]
         mentions[one, other] = mentions[other, one] = each.n_mentions
@@ -127,14 +127,14 @@ async def dense(view: ReadView) -> Dense:
         mentions=mentions,
         weights=weights,
         synonyms=alike,
-        stated=await view.chunks_of_relations([each.id for each in related]),
+        stated=await view.occurrences(OccurrenceKind.RELATION, [each.id for each in related]),
     )
 
 
 async def cosines(view: ReadView, tools: Tools, space: VectorSpace, text: str, ids: Sequence[str]) -> Matrix:
     """Return the cosine of a text with each of these ids, from the rows of the store; nan where there is none."""
     (query,) = await tools.embedder.embed_queries([text])
-    block, rows = await view.vectors_after(space, -1), await view.vector_rows(space, ids)
+    block, rows = await view.vectors(space), await view.numbers(space, ids)
     scores = dict(zip(block.rows.tolist(), block.vectors.astype(np.float64) @ query.astype(np.float64), strict=True))
     return np.array([round(float(scores[rows[each]]), 6) if each in rows else np.nan for each in ids])
 

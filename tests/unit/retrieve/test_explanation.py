@@ -18,7 +18,7 @@ POLO_VENICE, POLO_KHAN, KHAN_DADU = "marco polo -- venice", "kublai khan -- marc
 
 async def _chunk(library: Library, document: str) -> str:
     async with library.view() as view:
-        (chunk,) = await view.document_chunks(document)
+        (chunk,) = await view.chunks(document_id=document)
         return chunk.id
 
 

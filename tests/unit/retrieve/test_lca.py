@@ -15,7 +15,7 @@ from quipu.model.delta import DocumentFacts
 from quipu.model.evidence import Evidence
 from quipu.model.ids import relation_id
 from quipu.model.query import Filter, Query
-from quipu.ports.store import ReadView
+from quipu.ports.store import OccurrenceKind, ReadView
 from quipu.providers.local import ByteTokenizer
 from quipu.retrieve.lca import DECAY, MAX_SEEDS, retrieve
 from quipu.retrieve.naive import retrieve as naive
@@ -235,7 +235,7 @@ async def _plainly(query: Query, view: ReadView, library: Library) -> _Plain:
     seeds = sorted(cosines, key=lambda key: (-cosines[key], key))[:MAX_SEEDS]
     weight = _weights(seeds, cosines, parent)
     score: dict[str, float] = defaultdict(float)
-    named = await view.chunks_of_entities([e.key for e in entities], 1_000)
+    named = await view.occurrences(OccurrenceKind.ENTITY, [e.key for e in entities], 1_000)
     for key in seeds:
         for chunk in named[key]:
             score[chunk] += cosines[key] / len(named[key]) ** 0.5

@@ -12,6 +12,7 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
+from quipu.ports.derivation_view import NodeKind
 from tests.unit.stores.opening import open_index
 
 
@@ -44,7 +45,7 @@ async def watch(database: Path, until: int) -> None:
                 revision = view.revision
                 titles = [each.title for each in await view.documents()]
                 entities = await view.entities(["venice"])
-                n_hits = len(await view.full_text("venice", 100))
+                n_hits = len(await view.search_text(NodeKind.CHUNK, "venice", 100))
             seen.append([revision, titles, [each.n_mentions for each in entities], n_hits])
     _say(seen)
 

@@ -106,7 +106,7 @@ async def test_a_damaged_table_is_reported_where_it_is_read(database: Path) -> N
     async with open_index(database) as store:
         with pytest.raises(Corrupt) as caught:
             async with store.view() as view:
-                await view.document_chunks("a.md")
+                await view.chunks(document_id="a.md")
         assert caught.value.remedy
         with pytest.raises(Corrupt):
             await publish(store, document("c", "Three."))

@@ -15,10 +15,12 @@ from quipu.model.cluster import Cluster, ClusterReport, Hierarchy, Partition
 from quipu.model.delta import Delta
 from quipu.model.derivation import REPORTS, DerivationRecord
 from quipu.model.fold import MAX_DESCRIPTIONS
+from quipu.model.graph import ClaimMention, EntityMention, RelationMention
 from quipu.model.ids import claim_id
 from quipu.model.query import Filter
 from quipu.model.summary import SummaryTarget, SummaryTargetKind
-from quipu.ports.store import VectorSpace
+from quipu.ports.derivation_view import NodeKind
+from quipu.ports.store import OccurrenceKind, VectorSpace
 from quipu.stores.relational.store import RelationalStore
 from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.testing.contract.steps import DIMENSION, MODEL, embed, publish, remove, summarise
@@ -161,35 +163,35 @@ async def test_reads_go_through_indexes(database: Path, backend: SqliteBackend, 
     keys = ["geneva", "world health organization"]
     ids = ["geneva -- world health organization", "geneva -- 长城"]
     async with store.view() as view:
-        chunks = [each.id for name in ("a.md", "b.md", "c.md") for each in await view.document_chunks(name)]
+        chunks = [each.id for name in ("a.md", "b.md", "c.md") for each in await view.chunks(document_id=name)]
     with _recorded(backend) as executed:
         for allowed in (Filter(), Filter(documents=("a*",))):
             async with store.view(allowed) as view:
                 await view.documents(["a.md"])
                 await view.chunks(chunks)
-                await view.document_chunks("a.md")
+                await view.chunks(document_id="a.md")
                 await view.entities(keys)
                 await view.relations(ids)
-                await view.incident_relations(keys)
-                await view.degrees(keys)
+                await view.relations(entities=keys)
+                await view.entities(keys, 2)
                 await view.keys_by_name([*keys, "WHO"])
-                await view.chunks_of_entities(keys, 10)
+                await view.occurrences(OccurrenceKind.ENTITY, keys, 10)
                 await view.strongest_relations(keys, 10)
-                await view.chunks_of_relations(ids)
-                await view.entity_mentions(chunks)
-                await view.relation_mentions(chunks)
-                await view.claim_mentions(chunks)
-                await view.claims_of_entities(keys, 10)
+                await view.occurrences(OccurrenceKind.RELATION, ids)
+                await view.mentions(EntityMention, chunks)
+                await view.mentions(RelationMention, chunks)
+                await view.mentions(ClaimMention, chunks)
+                await view.claims(subjects=keys, k=10)
                 await view.claims([claim_id(chunk, 0) for chunk in chunks])
-                await view.full_text("geneva 长城", 10)
+                await view.search_text(NodeKind.CHUNK, "geneva 长城", 10)
                 for space, wanted in (
                     (VectorSpace.CHUNK, chunks),
                     (VectorSpace.ENTITY, keys),
                     (VectorSpace.RELATION, ids),
                 ):
-                    rows = (await view.vectors_after(space, 0)).rows.tolist()
-                    await view.vector_rows(space, wanted)
-                    await view.deleted_vector_rows(space, 1)
+                    rows = (await view.vectors(space, 0)).rows.tolist()
+                    await view.numbers(space, wanted)
+                    await view.vectors(space, since=1)
                     if allowed.is_empty():
                         await view.vector_owners(space, rows)
     # A filter has to look at every document once.
@@ -220,8 +222,8 @@ async def test_a_few_clusters_are_read_without_looking_at_the_others(
                 await view.cluster_reports(["all", "x"])
                 await view.cluster_reports(["all", "x"], with_text=False)
                 await view.cluster_relations(["all", "x"])
-                await view.allowed_vector_rows(VectorSpace.REPORT)
-                await view.vector_rows(VectorSpace.REPORT, ["x"])
+                await view.allowed_numbers(VectorSpace.REPORT)
+                await view.numbers(VectorSpace.REPORT, ["x"])
     assert [step for step, _ in _steps(database, executed) if "cluster_hierarchy" in step] == []
     assert [step for step in _scans(database, executed) if "INSERT INTO allowed_document" not in step] == []
 

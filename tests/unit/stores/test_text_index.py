@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from quipu.ports.derivation_view import NodeKind
 from quipu.stores.relational import migrations
 from quipu.stores.relational.documents import ChunkWords
 from quipu.stores.relational.store import RelationalStore
@@ -104,7 +105,7 @@ async def test_a_segmenter_adds_words_to_full_text_and_changes_no_link(tmp_path:
         lines = [json.loads(line) for line in await dump(store)]
         found.append([line for line in lines if line["kind"] == "link"])
         async with store.view() as view:
-            hits = await view.full_text("万里长城", 5)
+            hits = await view.search_text(NodeKind.CHUNK, "万里长城", 5)
             assert hits[0].id == texts.chunks[0].chunk.id
         assert await store.verify() == []
         await store.close()

@@ -227,7 +227,7 @@ async def test_tampering_with_names_synonyms_and_sentences_is_found(database: Pa
         )
         await embed(store)
         async with store.view() as view:
-            block = await view.vectors_after(VectorSpace.NAME, -1)
+            block = await view.vectors(VectorSpace.NAME)
             revision = view.revision
         cosine = min(round(float(block.vectors[0].astype(float) @ block.vectors[1].astype(float)), 6), 1.0)
         pair = SynonymPair(first="acre", second="akko", similarity=cosine)

@@ -53,7 +53,7 @@ async def test_a_cancelled_read_ends_before_its_view(database: Path) -> None:
 
     async def search() -> None:
         async with store.view() as view:
-            await view.full_text("geneva", 5)
+            await view.search_text(NodeKind.CHUNK, "geneva", 5)
 
     task = asyncio.create_task(search())
     await asyncio.to_thread(backend.has_begun.wait, 60)
@@ -100,7 +100,10 @@ async def test_what_views_share_cannot_be_written_into(database: Path, allowed: 
     await embed(store)
     async with store.view(allowed) as view:
         types = await view.entity_types()
-        found = [await view.allowed_chunks(), *[await view.allowed_vector_rows(space) for space in VectorSpace]]
+        found = [
+            await view.allowed_numbers(NodeKind.CHUNK),
+            *[await view.allowed_numbers(space) for space in VectorSpace],
+        ]
         shared = [each for each in found if each is not None] if not allowed.is_empty() else []
         for array in (types.numbers, types.codes, *await view.chunk_vector_rows(), *shared):
             with pytest.raises(ValueError, match="read-only"):
@@ -118,8 +121,8 @@ async def test_what_is_remembered_under_a_filter_ends_with_the_commit_of_another
 
     async def seen() -> tuple[list[str], int, int, tuple[str, ...]]:
         async with ours.view(some) as view:
-            types, rows = await view.entity_types(), await view.allowed_vector_rows(VectorSpace.ENTITY)
-            chunks = await view.allowed_chunks()
+            types, rows = await view.entity_types(), await view.allowed_numbers(VectorSpace.ENTITY)
+            chunks = await view.allowed_numbers(NodeKind.CHUNK)
             assert rows is not None
             assert chunks is not None
             keys = await view.ids(NodeKind.ENTITY, types.numbers.tolist())

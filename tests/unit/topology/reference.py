@@ -4,8 +4,9 @@ from collections import Counter
 
 import numpy as np
 
+from quipu.model.graph import EntityMention
 from quipu.ports.derivation_view import NodeKind
-from quipu.ports.store import ReadView
+from quipu.ports.store import OccurrenceKind, ReadView
 from quipu.ports.topology import AdjacencyMatrix, EdgeWeight, Floats, Topology
 from quipu.testing.contract.steps import synonyms as synonyms_of
 
@@ -16,12 +17,12 @@ ALL = 1_000_000
 async def told(view: ReadView, keys: list[str]) -> dict[str, Pairs]:
     """Return what the topology of a view should hold, by keys and ids."""
     documents = await view.documents()
-    chunks = [[chunk.id for chunk in await view.document_chunks(document.id)] for document in documents]
+    chunks = [[chunk.id for chunk in await view.chunks(document_id=document.id)] for document in documents]
     shown = [entity.key for entity in await view.entities(keys)]
-    relations = await view.incident_relations(shown)
-    named = await view.chunks_of_entities(shown, ALL)
+    relations = await view.relations(entities=shown)
+    named = await view.occurrences(OccurrenceKind.ENTITY, shown, ALL)
     synonyms = await synonyms_of(view, shown)
-    said = await view.entity_mentions([chunk for of_document in chunks for chunk in of_document])
+    said = await view.mentions(EntityMention, [chunk for of_document in chunks for chunk in of_document])
     mentioned = Counter((mention.key, chunk) for chunk, mentions in said.items() for mention in mentions)
     return {
         EdgeWeight.ONE: _both({(r.source, r.target): 1.0 for r in relations}),

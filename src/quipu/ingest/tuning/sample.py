@@ -143,7 +143,7 @@ async def pool_of_index(view: ReadView, on_event: EventSink) -> SamplePool:
     documents = _lowest(ready, _document_digest)
     pool = SamplePool([], len(ready), revision=view.revision)
     for n_done, document in enumerate(documents, 1):
-        pool.chunks += await view.document_chunks(document.id)
+        pool.chunks += await view.chunks(document_id=document.id)
         on_event(Progress(stage="read", n_done=n_done, n_total=len(documents)))
     return pool
 

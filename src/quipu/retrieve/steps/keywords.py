@@ -148,7 +148,7 @@ async def _too_common(keywords: Sequence[_Keyword], n_passages: int, view: ReadV
     names = [keyword for keyword in keywords if keyword.keys]
     entities = await view.entities(sorted({key for name in names for key in name.keys}))
     frequent = [entity for entity in entities if entity.n_chunks > n_passages]
-    limit = MAX_CHUNK_SHARE * await view.n_chunks() if frequent else 0
+    limit = MAX_CHUNK_SHARE * (await view.counts("chunks")).chunks if frequent else 0
     common_keys = {entity.key for entity in frequent if entity.n_chunks > limit}
     common = frozenset(name for name in names if common_keys.issuperset(name.keys))
     return common if len(common) < len(set(names)) else frozenset()

@@ -1,12 +1,12 @@
 """Local search: the relations and passages around entities, as local search of Microsoft GraphRAG selects them."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from quipu.model.evidence import Hit, Scored
 from quipu.model.graph import IncidentRelation
-from quipu.ports.store import ReadView, VectorSpace
+from quipu.ports.store import OccurrenceKind, ReadView, VectorSpace
 from quipu.retrieve.steps.passages import MAX_CHUNKS_PER_ENTITY
 from quipu.retrieve.steps.vector_search import Vector
 from quipu.retrieve.strategy import Tools
@@ -37,8 +37,10 @@ async def rank_passages(area: Neighbourhood, vector: Vector, view: ReadView, too
     question, whose vector is `vector`.
     """
     keys = [entity.id for entity in area.entities]
-    chunks_by_key = await view.chunks_of_entities(keys, MAX_CHUNKS_PER_ENTITY) if keys else {}
-    chunks_by_relation = await view.chunks_of_relations([r.id for r in area.relations]) if area.relations else {}
+    chunks_by_key = await view.occurrences(OccurrenceKind.ENTITY, keys, MAX_CHUNKS_PER_ENTITY) if keys else {}
+    chunks_by_relation = (
+        await view.occurrences(OccurrenceKind.RELATION, [r.id for r in area.relations]) if area.relations else {}
+    )
     n_stated = _count_stated_relations(area.relations, chunks_by_relation)
     mentioning = sorted({chunk for chunks in chunks_by_key.values() for chunk in chunks})
     cosines = await tools.vectors.similarities(view, VectorSpace.CHUNK, vector, mentioning)
@@ -53,7 +55,7 @@ async def rank_passages(area: Neighbourhood, vector: Vector, view: ReadView, too
 
 
 def _count_stated_relations(
-    relations: Sequence[IncidentRelation], chunks_by_relation: Mapping[str, Sequence[str]]
+    relations: Sequence[IncidentRelation], chunks_by_relation: Mapping[str, Iterable[str]]
 ) -> Mapping[str, Counter[str]]:
     """Return, for each entity, how many of its relations each chunk states."""
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)

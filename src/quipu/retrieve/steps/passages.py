@@ -6,7 +6,7 @@ from heapq import nsmallest
 from quipu.algo.ranking import round_robin
 from quipu.model.evidence import Hit
 from quipu.model.query import Query
-from quipu.ports.store import ReadView, VectorSpace
+from quipu.ports.store import OccurrenceKind, ReadView, VectorSpace
 from quipu.retrieve.steps.vector_search import Vector
 from quipu.retrieve.strategy import Tools
 
@@ -27,9 +27,9 @@ async def rank_source_passages(
     """
     keys = [hit.id for hit in entities[: query.top_k]]
     relation_ids = [hit.id for hit in relations[: query.top_k]]
-    chunks_by_key = await view.chunks_of_entities(keys, MAX_CHUNKS_PER_ENTITY)
+    chunks_by_key = await view.occurrences(OccurrenceKind.ENTITY, keys, MAX_CHUNKS_PER_ENTITY)
     key_by_chunk = _first_owners((key, chunks_by_key.get(key, ())) for key in keys)
-    chunks_by_relation = await view.chunks_of_relations(relation_ids)
+    chunks_by_relation = await view.occurrences(OccurrenceKind.RELATION, relation_ids)
     relation_by_chunk = _first_owners((relation, chunks_by_relation.get(relation, ())) for relation in relation_ids)
     chunks = sorted(key_by_chunk.keys() | relation_by_chunk.keys())
     cosines = await tools.vectors.similarities(view, VectorSpace.CHUNK, vector, chunks)

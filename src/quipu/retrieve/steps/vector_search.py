@@ -8,6 +8,7 @@ import numpy.typing as npt
 from quipu.algo.ranking import min_max_scaled
 from quipu.model.evidence import Hit, Scored, Seed
 from quipu.model.query import Query
+from quipu.ports.derivation_view import NodeKind
 from quipu.ports.providers import Embedder
 from quipu.ports.store import ReadView, VectorSpace
 from quipu.ports.topology import Floats, Topology
@@ -57,7 +58,7 @@ async def score_all_passages(vector: Vector, topology: Topology, view: ReadView,
     is_visible = (
         rows.take(positions, mode="clip") == row_by_chunk if len(rows) else np.zeros(len(positions), dtype=bool)
     )
-    if (allowed := await view.allowed_chunks()) is not None:
+    if (allowed := await view.allowed_numbers(NodeKind.CHUNK)) is not None:
         is_visible &= np.isin(numbers, allowed)  # a row may be shared with chunks of other documents
     scores = np.zeros(topology.n_chunks)
     scores[numbers[is_visible]] = min_max_scaled(cosines[positions[is_visible]])

@@ -38,7 +38,6 @@ _HIDDEN_JOBS = (DocumentStatus.PARTIAL,)
 _SPLIT_TO = "sentences to"  # every chunk up to this row id is split, so a search for others starts behind it
 
 _c, _d, _s, _j = s.chunk.c, s.document.c, s.sentence.c, s.job.c
-_N_CHUNKS = select(func.count()).select_from(s.chunk)
 _CHUNK = select(s.chunk, _d.id.label("document_id"), _d.title).join(s.document, _d.rid == _c.document)
 _CHUNKS = Lookup(_CHUNK, _c.id, stated_in=_c.rid)
 _DOCUMENT_CHUNKS = Lookup(_CHUNK, _d.id, stated_in=_c.rid)
@@ -66,11 +65,6 @@ _NUMBERED = select(_c.rid, func.row_number().over(order_by=_c.rid).label("place"
 _SAMPLE = select(_c.text).join(_NUMBERED, _NUMBERED.c.rid == _c.rid).where(_NUMBERED.c.place % bindparam("step") == 0)
 
 
-def n_chunks(snapshot: Snapshot) -> int:
-    """Return how many chunks the whole index holds."""
-    return snapshot.connection.scalar(_N_CHUNKS) or 0
-
-
 def documents(snapshot: Snapshot, ids: Sequence[str] | None = None) -> list[Document]:
     """Return live and queued documents; one that is both is the live document with the status of its job."""
     n_chunks = select(func.count()).where(_c.document == _d.rid).scalar_subquery()
@@ -92,16 +86,13 @@ def documents(snapshot: Snapshot, ids: Sequence[str] | None = None) -> list[Docu
     return [document_by_id[document_id] for document_id in ordered if document_id in document_by_id]
 
 
-def chunks(snapshot: Snapshot, ids: Sequence[str]) -> list[Chunk]:
-    """Return these chunks in the given order."""
+def chunks(snapshot: Snapshot, ids: Sequence[str] = (), *, document_id: str | None = None) -> list[Chunk]:
+    """Return these chunks in the given order, or the chunks of a document in order."""
+    if document_id is not None:
+        rows = _DOCUMENT_CHUNKS.records(snapshot, [document_id])
+        return [_chunk(row) for row in sorted(rows, key=lambda row: row.ordinal)]
     chunk_by_id = {row.id: _chunk(row) for row in _CHUNKS.records(snapshot, sorted(set(ids)))}
     return [chunk_by_id[chunk_id] for chunk_id in ids if chunk_id in chunk_by_id]
-
-
-def document_chunks(snapshot: Snapshot, document_id: str) -> list[Chunk]:
-    """Return a document's chunks in order."""
-    rows = _DOCUMENT_CHUNKS.records(snapshot, [document_id])
-    return [_chunk(row) for row in sorted(rows, key=lambda row: row.ordinal)]
 
 
 def full_text(snapshot: Snapshot, text: str, k: int) -> list[Scored]:

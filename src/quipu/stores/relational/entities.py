@@ -93,8 +93,11 @@ _DELETE_NAMES = ByValues(s.entity_name.delete(), _n.rid)
 _N_NAMES = select(func.count()).select_from(s.entity_name)
 
 
-def entities(snapshot: Snapshot, keys: Sequence[str]) -> list[Entity]:
-    """Return these entities in the given order."""
+def entities(snapshot: Snapshot, keys: Sequence[str], k: int | None = None) -> list[Entity]:
+    """Return these entities in the given order, or the `k` with the most relations, most first."""
+    if k is not None:
+        degree_by_key = _degrees(snapshot, keys)
+        keys = sorted(degree_by_key, key=lambda key: (-degree_by_key[key], key))[:k]
     rows = {row.rid: row for row in _ENTITIES.records(snapshot, sorted(set(keys)))}
     aliases = _aliases(snapshot, list(rows))
     if snapshot.is_filtered:
@@ -102,17 +105,6 @@ def entities(snapshot: Snapshot, keys: Sequence[str]) -> list[Entity]:
     else:
         entity_by_key = {row.key: _entity(row, aliases.get(rid, ())) for rid, row in rows.items()}
     return [entity_by_key[key] for key in keys if key in entity_by_key]
-
-
-def degrees(snapshot: Snapshot, keys: Sequence[str]) -> dict[str, int]:
-    """Return the number of relations of each entity."""
-    rows = _DEGREES.rows(snapshot, sorted(set(keys)))
-    degree_by_key = {key: degree for key, _, degree in rows}
-    if snapshot.is_filtered:
-        visible = {key for (key,) in _VISIBLE.rows(snapshot, sorted(degree_by_key))}
-        counts = _allowed_degrees(snapshot, sorted(rid for key, rid, _ in rows if key in visible))
-        degree_by_key = {key: counts[rid] for key, rid, _ in rows if key in visible}
-    return in_order(degree_by_key, keys)
 
 
 def named(snapshot: Snapshot, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -354,6 +346,16 @@ def _folded_again(
         )
         for rid, mentions in mentions_by_rid.items()
     }
+
+
+def _degrees(snapshot: Snapshot, keys: Sequence[str]) -> dict[str, int]:
+    """Return the number of relations of each visible entity."""
+    rows = _DEGREES.rows(snapshot, sorted(set(keys)))
+    if not snapshot.is_filtered:
+        return {key: degree for key, _, degree in rows}
+    visible = {key for (key,) in _VISIBLE.rows(snapshot, sorted(key for key, _, _ in rows))}
+    counts = _allowed_degrees(snapshot, sorted(rid for key, rid, _ in rows if key in visible))
+    return {key: counts[rid] for key, rid, _ in rows if key in visible}
 
 
 def _allowed_degrees(snapshot: Snapshot, rids: Sequence[int]) -> Counter[int]:

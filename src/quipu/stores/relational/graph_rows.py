@@ -4,7 +4,9 @@ How often a chunk names an entity is the number of its mentions there or of the 
 and its aliases), whichever is larger.
 """
 
+import sys
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +14,7 @@ import numpy as np
 from sqlalchemy import Select, bindparam, func, select
 
 from quipu.ports.derivation_view import AliasRows, ChangeSet, GraphRows
+from quipu.ports.store import OccurrenceKind
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.chunks import chunk_ids
 from quipu.stores.relational.entities import entity_rids
@@ -56,35 +59,12 @@ _NONE: Ints = np.empty(0, dtype=np.int64)
 _CHUNK_BITS = 40  # an entity's position and a chunk's row id form one number
 
 
-def chunks_of_entities(snapshot: Snapshot, keys: Sequence[str], k: int) -> dict[str, dict[str, int]]:
-    """Return the `k` chunks that name each entity most, with how often they name it."""
-    key_by_rid = {rid: key for key, rid in entity_rids(snapshot, keys).items()} if k > 0 else {}
-    rids = sorted(key_by_rid)
-    candidates = [_most_frequent(chunks, counts, k) for chunks, counts in _chunk_counts(snapshot, key_by_rid, rids)]
-    ids = _candidate_ids(snapshot, candidates, k)
-    counts_by_key = {key_by_rid[rid]: chunks.ranked(ids, k) for rid, chunks in zip(rids, candidates, strict=True)}
-    return in_order({key: counts for key, counts in counts_by_key.items() if counts}, keys)
-
-
-def chunks_mentioning(snapshot: Snapshot, keys: Sequence[str], k: int) -> dict[str, list[str]]:
-    """Return the first `k` chunks that mention each entity, by id."""
-    rid_by_key = entity_rids(snapshot, keys) if k > 0 else {}
-    entities, chunks = _ALLOWED_MENTIONS.ints(snapshot, sorted(rid_by_key.values()))
-    chunks_by_key = {key: np.unique(chunks[entities == rid]) for key, rid in rid_by_key.items()}
-    candidates = {key: _Candidates(_NONE, _NONE, tied, 1) for key, tied in chunks_by_key.items() if len(tied)}
-    ids = _candidate_ids(snapshot, list(candidates.values()), k)
-    return in_order({key: list(chunks.ranked(ids, k)) for key, chunks in candidates.items()}, keys)
-
-
-def chunks_of_relations(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the chunks that state each relation, ordered by id."""
-    id_by_rid = relation_rids(snapshot, ids)
-    relations, chunks = (column.tolist() for column in _ALLOWED_STATEMENTS.ints(snapshot, sorted(id_by_rid)))
-    chunk_id_by_rid = chunk_ids(snapshot, set(chunks))
-    chunks_by_id: dict[str, set[str]] = {}
-    for relation, chunk in zip(relations, chunks, strict=True):
-        chunks_by_id.setdefault(id_by_rid[relation], set()).add(chunk_id_by_rid[chunk])
-    return in_order({relation: tuple(sorted(stating)) for relation, stating in chunks_by_id.items()}, ids)
+def occurrences(
+    snapshot: Snapshot, kind: OccurrenceKind, ids: Sequence[str], k: int | None = None
+) -> dict[str, dict[str, int]]:
+    """Return the first `k` chunks in which each entity or relation occurs, and how often it occurs there."""
+    limit = sys.maxsize if k is None else max(k, 0)
+    return _OCCURRENCES[kind](snapshot, ids, limit) if limit else {}
 
 
 def graph_rows(snapshot: Snapshot, changed: ChangeSet | None = None) -> GraphRows:
@@ -116,6 +96,45 @@ def alias_rows(snapshot: Snapshot) -> AliasRows:
     links = _Counts(*_ALLOWED_LINKS.ints(snapshot, np.unique(names).tolist()))
     entities, chunks, counts = _sum_parts([_counts_of_owners(links, names, owners)])
     return AliasRows(entities=entities, chunks=chunks, counts=counts)
+
+
+def _chunks_of_entities(snapshot: Snapshot, keys: Sequence[str], k: int) -> dict[str, dict[str, int]]:
+    key_by_rid = {rid: key for key, rid in entity_rids(snapshot, keys).items()}
+    rids = sorted(key_by_rid)
+    candidates = [_most_frequent(chunks, counts, k) for chunks, counts in _chunk_counts(snapshot, key_by_rid, rids)]
+    ids = _candidate_ids(snapshot, candidates, k)
+    counts_by_key = {key_by_rid[rid]: chunks.ranked(ids, k) for rid, chunks in zip(rids, candidates, strict=True)}
+    return in_order({key: counts for key, counts in counts_by_key.items() if counts}, keys)
+
+
+def _chunks_mentioning(snapshot: Snapshot, keys: Sequence[str], k: int) -> dict[str, dict[str, int]]:
+    rid_by_key = entity_rids(snapshot, keys)
+    entities, chunks = _ALLOWED_MENTIONS.ints(snapshot, sorted(rid_by_key.values()))
+    counts_by_key = {key: np.unique(chunks[entities == rid], return_counts=True) for key, rid in rid_by_key.items()}
+    counts_by_key = {key: counts for key, counts in counts_by_key.items() if len(counts[0])}
+    ids = _candidate_ids(snapshot, [_Candidates(_NONE, _NONE, tied, 1) for tied, _ in counts_by_key.values()], k)
+    first_by_key: dict[str, dict[str, int]] = {}
+    for key, (mentioning, counts) in counts_by_key.items():
+        pairs = zip(mentioning.tolist(), counts.tolist(), strict=True)
+        first_by_key[key] = dict(sorted((ids[chunk], n) for chunk, n in pairs if chunk in ids)[:k])
+    return in_order(first_by_key, keys)
+
+
+def _chunks_of_relations(snapshot: Snapshot, ids: Sequence[str], k: int) -> dict[str, dict[str, int]]:
+    id_by_rid = relation_rids(snapshot, ids)
+    relations, chunks = (column.tolist() for column in _ALLOWED_STATEMENTS.ints(snapshot, sorted(id_by_rid)))
+    chunk_id_by_rid = chunk_ids(snapshot, set(chunks))
+    counts_by_id: dict[str, Counter[str]] = {}
+    for relation, chunk in zip(relations, chunks, strict=True):
+        counts_by_id.setdefault(id_by_rid[relation], Counter())[chunk_id_by_rid[chunk]] += 1
+    return in_order({relation: dict(sorted(counts.items())[:k]) for relation, counts in counts_by_id.items()}, ids)
+
+
+_OCCURRENCES = {
+    OccurrenceKind.ENTITY: _chunks_of_entities,
+    OccurrenceKind.MENTION: _chunks_mentioning,
+    OccurrenceKind.RELATION: _chunks_of_relations,
+}
 
 
 def _chunk_counts(snapshot: Snapshot, key_by_rid: Mapping[int, str], rids: Sequence[int]) -> list[tuple[Ints, Ints]]:

@@ -1,7 +1,7 @@
 """Mentions: the entities, relations, aliases and claims that chunks state, and how a change of them changes counts."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,7 @@ from quipu.errors import InvalidDelta
 from quipu.model.delta import ChunkFacts
 from quipu.model.fold import description_rank, thousandths_to_weight, weight_to_thousandths
 from quipu.model.graph import AliasMention, ClaimMention, EntityMention, RelationMention
+from quipu.ports.store import Mention
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.snapshot import Lookup, Snapshot, in_order
 from quipu.stores.relational.sql import ByValues, insert_rows, next_rid, texts_from_json, to_json
@@ -162,7 +163,12 @@ def write(connection: Connection, retracted: Sequence[int], stated: Sequence[Sta
     return changes
 
 
-def entity_mentions(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str, list[EntityMention]]:
+def mentions(snapshot: Snapshot, kind: type[Mention], chunk_ids: Sequence[str]) -> dict[str, list[Mention]]:
+    """Return the mentions of one kind in each chunk, in order."""
+    return _READS[kind](snapshot, chunk_ids)
+
+
+def _entity_mentions(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str, list[EntityMention]]:
     """Return what each chunk states about entities, in order."""
     mentions: dict[str, list[EntityMention]] = {}
     rows = _ENTITIES_OF_CHUNK.records(snapshot, sorted(set(chunk_ids)))
@@ -180,7 +186,7 @@ def entity_mentions(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str, l
     return in_order(mentions, chunk_ids)
 
 
-def relation_mentions(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str, list[RelationMention]]:
+def _relation_mentions(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str, list[RelationMention]]:
     """Return what each chunk states about pairs of entities, in order, each in the stated direction."""
     mentions: dict[str, list[RelationMention]] = {}
     rows = _RELATIONS_OF_CHUNK.records(snapshot, sorted(set(chunk_ids)))
@@ -198,7 +204,7 @@ def relation_mentions(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str,
     return in_order(mentions, chunk_ids)
 
 
-def alias_mentions(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str, list[AliasMention]]:
+def _alias_mentions(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str, list[AliasMention]]:
     """Return the aliases each chunk states, in order."""
     mentions: dict[str, list[AliasMention]] = {}
     for chunk_id, _, key, alias, surface in sorted(_ALIASES_OF_CHUNK.rows(snapshot, sorted(set(chunk_ids)))):
@@ -206,7 +212,7 @@ def alias_mentions(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str, li
     return in_order(mentions, chunk_ids)
 
 
-def claim_mentions(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str, list[ClaimMention]]:
+def _claim_mentions(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str, list[ClaimMention]]:
     """Return what each chunk claims, in order."""
     mentions: dict[str, list[ClaimMention]] = {}
     rows = CLAIMS_OF_CHUNK.records(snapshot, sorted(set(chunk_ids)))
@@ -221,6 +227,14 @@ def claim_mentions(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str, li
         )
         mentions.setdefault(row.id, []).append(mention)
     return in_order(mentions, chunk_ids)
+
+
+_READS: Mapping[type[Any], Callable[[Snapshot, Sequence[str]], dict[str, list[Any]]]] = {
+    EntityMention: _entity_mentions,
+    RelationMention: _relation_mentions,
+    AliasMention: _alias_mentions,
+    ClaimMention: _claim_mentions,
+}
 
 
 def _delete(connection: Connection, chunks: Sequence[int], changes: MentionChanges) -> None:

@@ -25,7 +25,7 @@ from quipu.stores.relational.entities import (
 )
 from quipu.stores.relational.filters import allowed_degrees, allowed_relations, find_sorted
 from quipu.stores.relational.mentions import CLAIM, CLAIMS_OF_CHUNK
-from quipu.stores.relational.snapshot import Lookup, Snapshot, in_order
+from quipu.stores.relational.snapshot import Lookup, Snapshot
 from quipu.stores.relational.sql import Ints, texts_from_json
 
 _SOURCE, _TARGET = s.entity.alias("source"), s.entity.alias("target")
@@ -52,18 +52,18 @@ _CLAIM_PLACES = Lookup(
 )
 
 
-def relations(snapshot: Snapshot, ids: Sequence[str]) -> list[Relation]:
-    """Return these relations in the given order; a text that is no relation id is left out."""
+def relations(snapshot: Snapshot, ids: Sequence[str] = (), *, entities: Sequence[str] | None = None) -> list[Relation]:
+    """Return these relations in the given order, or every relation with an end among `entities`, ordered by id.
+
+    A text that is no relation id is left out.
+    """
+    if entities is not None:
+        rids = sorted(entity_rids(snapshot, entities).values())
+        row_by_rid = {row.rid: row for lookup in _WITH_END for row in lookup.records(snapshot, rids)}
+        return sorted(_relations(snapshot, list(row_by_rid.values())), key=lambda relation: relation.id)
     rows = _RELATIONS.records(snapshot, sorted(relation_rids(snapshot, ids)))
     relation_by_id = {relation.id: relation for relation in _relations(snapshot, rows)}
     return [relation_by_id[relation_id_] for relation_id_ in ids if relation_id_ in relation_by_id]
-
-
-def incident(snapshot: Snapshot, keys: Sequence[str]) -> list[Relation]:
-    """Return every relation with an end among `keys`, ordered by id."""
-    rids = sorted(entity_rids(snapshot, keys).values())
-    rows = {row.rid: row for lookup in _WITH_END for row in lookup.records(snapshot, rids)}
-    return sorted(_relations(snapshot, list(rows.values())), key=lambda relation: relation.id)
 
 
 def strongest_relations(snapshot: Snapshot, keys: Sequence[str], k: int) -> tuple[list[IncidentRelation], int]:
@@ -109,27 +109,33 @@ def relation_rids(snapshot: Snapshot, ids: Iterable[str]) -> dict[int, str]:
     return {rid: id_by_ends[source, target] for rid, source, target in rows}
 
 
-def claims(snapshot: Snapshot, ids: Sequence[str]) -> list[Claim]:
-    """Return these claims in the given order; a text that is no claim id is left out."""
+def claims(
+    snapshot: Snapshot, ids: Sequence[str] = (), *, subjects: Sequence[str] | None = None, k: int | None = None
+) -> list[Claim]:
+    """Return these claims in the given order, or the first `k` claims about each of `subjects`.
+
+    A text that is no claim id is left out.
+    """
+    if subjects is not None:
+        return _claims_about(snapshot, subjects, k)
     claim_ids = set(ids)
     rows = CLAIMS_OF_CHUNK.records(snapshot, sorted({claim.rpartition(":")[0] for claim in claim_ids}))
     claim_by_id = {claim.id: claim for claim in _claims(snapshot, [row for row in rows if _claim_id(row) in claim_ids])}
     return [claim_by_id[claim] for claim in ids if claim in claim_by_id]
 
 
-def claims_of_entities(snapshot: Snapshot, keys: Sequence[str], k: int) -> dict[str, list[Claim]]:
+def _claims_about(snapshot: Snapshot, keys: Sequence[str], k: int | None) -> list[Claim]:
     """Return the first `k` claims about each entity, ordered by chunk id and then by their order in the chunk."""
-    rid_by_key = entity_rids(snapshot, keys) if k > 0 else {}
+    rid_by_key = entity_rids(snapshot, keys) if k != 0 else {}
     places: dict[int, list[tuple[int, int]]] = {}
     for entity, _, ordinal, chunk in sorted(_CLAIM_PLACES.rows(snapshot, sorted(rid_by_key.values()))):
-        if len(first_places := places.setdefault(entity, [])) < k:
+        first_places = places.setdefault(entity, [])
+        if k is None or len(first_places) < k:
             first_places.append((chunk, ordinal))
     rows = _CLAIMS_AT.records(snapshot, sorted(place for first_places in places.values() for place in first_places))
     claim_by_place = {(row.chunk, row.ordinal): c for row, c in zip(rows, _claims(snapshot, rows), strict=True)}
-    claims_by_key = {
-        key: [claim_by_place[place] for place in places[rid]] for key, rid in rid_by_key.items() if rid in places
-    }
-    return in_order(claims_by_key, keys)
+    rids = [rid_by_key[key] for key in dict.fromkeys(keys) if key in rid_by_key]
+    return [claim_by_place[place] for rid in rids for place in places.get(rid, ())]
 
 
 def _relations(snapshot: Snapshot, rows: Sequence[Row[Any]]) -> list[Relation]:

@@ -103,20 +103,16 @@ _NEW_CHUNK_VECTORS = as_texts(_of_chunks.where(_v.rid >= bindparam("row")))
 _SOME_CHUNKS = Lookup(_of_chunks, _c.rid)
 
 
-def vector_dimension(snapshot: Snapshot, space: VectorSpace) -> int:
-    """Return the length of the live model's vectors, the same in every space; 0 if no model is set."""
-    del space
+def vector_dimension(snapshot: Snapshot) -> int:
+    """Return the length of the live model's vectors, 0 if no model is set."""
     return snapshot.connection.scalar(_DIMENSION) or 0
 
 
-def vectors_after(snapshot: Snapshot, space: VectorSpace, row: int) -> VectorBlock:
-    """Return the vectors of a space with a row above `row`."""
-    where = {"space": space, "row": row}
+def vectors(snapshot: Snapshot, space: VectorSpace, after: int = -1, *, since: int | None = None) -> VectorBlock:
+    """Return the vectors of a space with a row above `after`, and the rows deleted after the revision `since`."""
+    where = {"space": space, "row": after}
     n = snapshot.connection.scalar(_N_AFTER, where) or 0
-    rows, matrix = (
-        np.empty(n, dtype=np.int64),
-        np.empty((n, vector_dimension(snapshot, space) if n else 0), dtype="<f2"),
-    )
+    rows, matrix = np.empty(n, dtype=np.int64), np.empty((n, vector_dimension(snapshot) if n else 0), dtype="<f2")
     result = snapshot.connection.execute(_AFTER, where)
     start = 0
     while block := result.fetchmany(_BLOCK_ROWS):  # into arrays at once: row objects would take as much memory again
@@ -124,10 +120,12 @@ def vectors_after(snapshot: Snapshot, space: VectorSpace, row: int) -> VectorBlo
         rows[start:end] = [rid for rid, _ in block]
         matrix[start:end] = np.frombuffer(b"".join([vector for _, vector in block]), "<f2").reshape(len(block), -1)
         start = end
-    return VectorBlock(rows=rows, vectors=matrix)
+    return VectorBlock(
+        rows=rows, vectors=matrix, deleted=None if since is None else _deleted_rows(snapshot, space, since)
+    )
 
 
-def vectors_gone(snapshot: Snapshot, space: VectorSpace, revision: int) -> Ints | None:
+def _deleted_rows(snapshot: Snapshot, space: VectorSpace, revision: int) -> Ints | None:
     """Return the rows deleted after `revision`, None if that is no longer recorded."""
     if revision < read_number(snapshot.connection, "gone_since"):
         return None
@@ -135,7 +133,7 @@ def vectors_gone(snapshot: Snapshot, space: VectorSpace, revision: int) -> Ints 
     return np.sort(from_texts(rows, 1)[0])
 
 
-def vectors_allowed(snapshot: Snapshot, space: VectorSpace) -> Ints | None:
+def allowed_rows(snapshot: Snapshot, space: VectorSpace) -> Ints | None:
     """Return the rows whose owner the filter allows, rising; None without a filter."""
     if not snapshot.is_filtered:
         return None

@@ -6,16 +6,17 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from itertools import islice
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 
-from sqlalchemy import Table, func, select
+from sqlalchemy import ColumnElement, Table, func, select
 
 from quipu.model.cluster import Hierarchy
 from quipu.model.derivation import NAMES, REPORTS, SENTENCES, SYNONYMS, DerivationRecord
-from quipu.model.document import EXTRACTOR_NAME_OFFSET, DocumentStatus
+from quipu.model.document import EXTRACTOR_NAME_OFFSET
+from quipu.model.evidence import Scored
 from quipu.model.query import Filter
 from quipu.ports.derivation_view import ChangeSet, DerivationCounts, NodeKind
-from quipu.ports.store import IndexCounts
+from quipu.ports.store import CountName, IndexCounts, Mention, VectorSpace
 from quipu.stores.relational import change_log, dump, filters, mentions, summaries
 from quipu.stores.relational import chunks as chunk_reads
 from quipu.stores.relational import clusters as cluster_reads
@@ -25,8 +26,7 @@ from quipu.stores.relational import relations as relation_reads
 from quipu.stores.relational import schema as s
 from quipu.stores.relational import vectors as vector_reads
 from quipu.stores.relational.snapshot import Snapshot
-from quipu.stores.relational.sql import finish_in_thread
-from quipu.text.formatting import format_count
+from quipu.stores.relational.sql import Ints, finish_in_thread
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -40,36 +40,35 @@ _DERIVATION_COUNTS = {
 }
 
 
-def _counts(snapshot: Snapshot) -> IndexCounts:
-    reader = func.substr(s.document.c.content_hash, EXTRACTOR_NAME_OFFSET + 1).label("reader")
-    by_reader = select(reader, func.count()).group_by(reader).order_by(reader)
-    by_status = select(s.job.c.status, func.count()).group_by(s.job.c.status).order_by(s.job.c.status)
-    return IndexCounts(
-        documents=_n_rows(snapshot, s.document),
-        chunks=_n_rows(snapshot, s.chunk),
-        entities=_n_rows(snapshot, s.entity),
-        relations=_n_rows(snapshot, s.relation),
-        mentions=_n_rows(snapshot, s.entity_mention) + _n_rows(snapshot, s.relation_mention),
-        links=_n_rows(snapshot, s.link),
-        vectors=vector_reads.n_vectors(snapshot),
-        replies=_n_rows(snapshot, s.reply),
-        jobs={row[0]: row[1] for row in snapshot.connection.execute(by_status)},
-        stale_vectors=vector_reads.n_texts_without_vector(snapshot),
-        n_unsummarised=summaries.n_unsummarised(snapshot.connection),
-        extractors={row[0]: row[1] for row in snapshot.connection.execute(by_reader)},
-    )
+def _n_rows(*tables: Table) -> Callable[[Snapshot], int]:
+    counts = [select(func.count()).select_from(table) for table in tables]
+    return lambda snapshot: sum(snapshot.connection.scalar(count) or 0 for count in counts)
 
 
-def _n_rows(snapshot: Snapshot, table: Table) -> int:
-    return snapshot.connection.scalar(select(func.count()).select_from(table)) or 0
+def _n_by_value(column: ColumnElement[Any]) -> Callable[[Snapshot], dict[str, int]]:
+    query = select(column, func.count()).group_by(column).order_by(column)
+    return lambda snapshot: {row[0]: row[1] for row in snapshot.connection.execute(query)}
 
 
-def _stale(snapshot: Snapshot) -> tuple[str, ...]:
-    n_texts = vector_reads.n_texts_without_vector(snapshot)
-    waiting = select(func.count()).where(s.job.c.status.not_in((DocumentStatus.FAILED, DocumentStatus.PARTIAL)))
-    n_documents = snapshot.connection.scalar(waiting) or 0
-    notes = [f"not computed yet: {format_count(n_texts, 'vector')}"] if n_texts else []
-    return (*notes, *([f"waiting: {format_count(n_documents, 'document')}"] if n_documents else []))
+_COUNTS: Mapping[CountName, Callable[[Snapshot], Any]] = {
+    "documents": _n_rows(s.document),
+    "chunks": _n_rows(s.chunk),
+    "entities": _n_rows(s.entity),
+    "relations": _n_rows(s.relation),
+    "mentions": _n_rows(s.entity_mention, s.relation_mention),
+    "links": _n_rows(s.link),
+    "vectors": vector_reads.n_vectors,
+    "replies": _n_rows(s.reply),
+    "jobs": _n_by_value(s.job.c.status),
+    "stale_vectors": vector_reads.n_texts_without_vector,
+    "n_unsummarised": lambda snapshot: summaries.n_unsummarised(snapshot.connection),
+    "extractors": _n_by_value(func.substr(s.document.c.content_hash, EXTRACTOR_NAME_OFFSET + 1).label("reader")),
+    "vector_dimension": vector_reads.vector_dimension,
+}
+
+
+def _counts(snapshot: Snapshot, *names: CountName) -> IndexCounts:
+    return IndexCounts(**{name: _COUNTS[name](snapshot) for name in names or _COUNTS})
 
 
 def _changes_since(snapshot: Snapshot, revision: int) -> ChangeSet | None:
@@ -80,9 +79,22 @@ def _derivation_records(snapshot: Snapshot) -> Mapping[str, DerivationRecord]:
     return change_log.derivation_records(snapshot.connection)
 
 
-def _numbers(snapshot: Snapshot, kind: NodeKind, ids: Sequence[str]) -> dict[str, int]:
+def _numbers(snapshot: Snapshot, kind: NodeKind | VectorSpace, ids: Sequence[str]) -> dict[str, int]:
+    if isinstance(kind, VectorSpace):
+        return vector_reads.vector_rows(snapshot, kind, ids)
     read = entity_reads.entity_numbers if kind is NodeKind.ENTITY else chunk_reads.chunk_numbers
     return read(snapshot, ids)
+
+
+def _allowed_numbers(snapshot: Snapshot, kind: Literal[NodeKind.CHUNK] | VectorSpace) -> Ints | None:
+    if isinstance(kind, VectorSpace):
+        return vector_reads.allowed_rows(snapshot, kind)
+    return filters.allowed_chunks(snapshot)
+
+
+def _search_text(snapshot: Snapshot, kind: NodeKind, text: str, k: int) -> list[Scored]:
+    search = entity_reads.search_entities if kind is NodeKind.ENTITY else chunk_reads.full_text
+    return search(snapshot, text, k)
 
 
 def _ids(snapshot: Snapshot, kind: NodeKind, numbers: Sequence[int]) -> dict[int, str]:
@@ -131,46 +143,27 @@ class RelationalView:
         return self._filter
 
     counts = _in_thread(_counts)
-    stale_notes = _in_thread(_stale)
-
-    n_chunks = _in_thread(chunk_reads.n_chunks)
     documents = _in_thread(chunk_reads.documents)
     chunks = _in_thread(chunk_reads.chunks)
-    document_chunks = _in_thread(chunk_reads.document_chunks)
-    full_text = _in_thread(chunk_reads.full_text)
     sentences = _in_thread(chunk_reads.sentences)
-    allowed_chunks = _in_thread(filters.allowed_chunks)
-    numbers = _in_thread(_numbers)
-    ids = _in_thread(_ids)
+    search_text = _in_thread(_search_text)
 
     entities = _in_thread(entity_reads.entities)
-    degrees = _in_thread(entity_reads.degrees)
     keys_by_name = _in_thread(entity_reads.named)
-    search_entities = _in_thread(entity_reads.search_entities)
-    entity_mentions = _in_thread(mentions.entity_mentions)
-    alias_mentions = _in_thread(mentions.alias_mentions)
     entity_types = _in_thread(entity_reads.entity_types)
-
     relations = _in_thread(relation_reads.relations)
-    incident_relations = _in_thread(relation_reads.incident)
     strongest_relations = _in_thread(relation_reads.strongest_relations)
-    relation_mentions = _in_thread(mentions.relation_mentions)
     claims = _in_thread(relation_reads.claims)
-    claims_of_entities = _in_thread(relation_reads.claims_of_entities)
-    claim_mentions = _in_thread(mentions.claim_mentions)
 
-    chunks_of_entities = _in_thread(graph_reads.chunks_of_entities)
-    chunks_mentioning = _in_thread(graph_reads.chunks_mentioning)
-    chunks_of_relations = _in_thread(graph_reads.chunks_of_relations)
+    occurrences = _in_thread(graph_reads.occurrences)
     graph_rows = _in_thread(graph_reads.graph_rows)
     alias_rows = _in_thread(graph_reads.alias_rows)
 
-    vector_dimension = _in_thread(vector_reads.vector_dimension)
-    vectors_after = _in_thread(vector_reads.vectors_after)
-    deleted_vector_rows = _in_thread(vector_reads.vectors_gone)
-    allowed_vector_rows = _in_thread(vector_reads.vectors_allowed)
+    numbers = _in_thread(_numbers)
+    ids = _in_thread(_ids)
+    allowed_numbers = _in_thread(_allowed_numbers)
+    vectors = _in_thread(vector_reads.vectors)
     vector_owners = _in_thread(vector_reads.vector_owners)
-    vector_rows = _in_thread(vector_reads.vector_rows)
     chunk_vector_rows = _in_thread(vector_reads.chunk_vector_rows)
 
     clusters = _in_thread(cluster_reads.clusters)
@@ -186,6 +179,9 @@ class RelationalView:
     derivations = _in_thread(_derivation_records)
     derivation_counts = _in_thread(_derivation_counts)
     pending = _in_thread(_pending)
+
+    async def mentions(self, kind: type[Mention], chunk_ids: Sequence[str]) -> dict[str, list[Mention]]:
+        return await self.run(lambda snapshot: mentions.mentions(snapshot, kind, chunk_ids))
 
     async def dump(self) -> AsyncIterator[str]:
         lines = dump.lines(self._snapshot.connection)

@@ -273,7 +273,7 @@ class Clusters:
             }
             async with store.view() as view:
                 assert await view.cluster_reports(["up"]) == []
-                rows = (await view.vectors_after(VectorSpace.REPORT, -1)).rows
+                rows = (await view.vectors(VectorSpace.REPORT)).rows
                 assert list((await view.vector_owners(VectorSpace.REPORT, rows.tolist())).values()) == [("left",)]
             assert await store.verify() == []
             await remove(store, "both")
@@ -294,7 +294,7 @@ class Clusters:
             texts = await embed(store)
             assert {report_text(_report(name)) for name in ("all", "left", "right")} <= set(texts)
             async with store.view() as view:
-                rows = await view.vector_rows(VectorSpace.REPORT, ["left", "all", "nowhere"])
+                rows = await view.numbers(VectorSpace.REPORT, ["left", "all", "nowhere"])
                 assert set(rows) == {"left", "all"}
                 assert await view.vector_owners(VectorSpace.REPORT, [rows["left"]]) == {rows["left"]: ("left",)}
             await store.commit(Delta(reports=[_report("left", "Something else.")]))
@@ -315,10 +315,10 @@ class Clusters:
                 bare = [replace(each, members=()) for each in found.values()]
                 assert await view.clusters(_COMMUNITIES, with_members=False) == bare
                 assert await view.clusters_of(_COMMUNITIES, ["cy", "di"]) == {"cy": "right"}
-                rows = await view.allowed_vector_rows(VectorSpace.REPORT)
+                rows = await view.allowed_numbers(VectorSpace.REPORT)
                 assert rows is not None
                 assert await view.vector_owners(VectorSpace.REPORT, rows.tolist()) == {int(rows[0]): ("left",)}
-                assert set(await view.vector_rows(VectorSpace.REPORT, ["left", "right"])) == {"left"}
+                assert set(await view.numbers(VectorSpace.REPORT, ["left", "right"])) == {"left"}
             only = await _clusters(store, allowed=Filter(documents=("east",)))
             assert {name: each.members for name, each in only.items()} == {"all": (), "left": ("ada", "bo")}
             assert await _reported(store, Filter(documents=("east",))) == []

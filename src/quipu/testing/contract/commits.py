@@ -9,6 +9,8 @@ from quipu.errors import InvalidDelta
 from quipu.model.delta import ChunkFacts, Delta, DocumentFacts, ExtractionReply
 from quipu.model.graph import EntityMention
 from quipu.model.query import Filter
+from quipu.ports.derivation_view import NodeKind
+from quipu.ports.store import OccurrenceKind
 from quipu.testing.contract.steps import DIMENSION, MODEL, OpenStore, dump, embed, publish, remove, vector
 from quipu.testing.facts import alias, claim, document, entity, passage, relation, source
 
@@ -123,12 +125,12 @@ class Commits:
                 await embed(store)
                 assert [line async for line in view.dump()] == before
                 assert [each.id for each in await view.documents()] == ["good", "old"]
-                assert len(await view.full_text("falls", 10)) == 1
+                assert len(await view.search_text(NodeKind.CHUNK, "falls", 10)) == 1
                 (acre,) = await view.entities(["acre"])
                 assert acre.n_mentions == 2
             async with store.view() as view:
                 assert [each.id for each in await view.documents()] == ["good", "new"]
-                assert await view.full_text("falls", 10) == []
+                assert await view.search_text(NodeKind.CHUNK, "falls", 10) == []
 
     async def test_views_with_different_filters_do_not_disturb_one_another(self, open_store: OpenStore) -> None:
         async with open_store() as store:
@@ -219,5 +221,5 @@ class Commits:
                 assert [each.id for each in await view.chunks(chunk_ids)] == chunk_ids
                 assert [each.key for each in await view.entities(keys)] == keys
                 assert [each.id for each in await view.relations(ids)] == ids
-                assert (await view.degrees(["hub"])) == {"hub": n}
-                assert len(await view.chunks_of_entities(keys, 10)) == n
+                assert [each.degree for each in await view.entities(["hub"])] == [n]
+                assert len(await view.occurrences(OccurrenceKind.ENTITY, keys, 10)) == n

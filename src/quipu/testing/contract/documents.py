@@ -4,7 +4,9 @@ from dataclasses import replace
 
 from quipu.model.delta import Delta, JobFailure
 from quipu.model.document import DocumentStatus, Metadata, join_content_hash
+from quipu.model.graph import EntityMention
 from quipu.model.ids import digest
+from quipu.ports.derivation_view import NodeKind
 from quipu.testing.contract.steps import DIMENSION, MODEL, OpenStore, dump, embed, publish, remove
 from quipu.testing.facts import document, entity, passage, relation, source
 
@@ -74,9 +76,9 @@ class Documents:
         async with open_store() as store:
             await publish(store, paged)
             async with store.view() as view:
-                assert await view.document_chunks("a") == chunks
+                assert await view.chunks(document_id="a") == chunks
                 assert await view.chunks([chunks[2].id, "nowhere", chunks[0].id]) == [chunks[2], chunks[0]]
-                assert await view.document_chunks("nowhere") == []
+                assert await view.chunks(document_id="nowhere") == []
 
     async def test_a_document_with_a_failed_chunk_is_partial_until_it_is_read(self, open_store: OpenStore) -> None:
         async with open_store() as store:
@@ -101,8 +103,10 @@ class Documents:
             async with store.view() as view:
                 (found,) = await view.documents()
                 assert [each.description for each in await view.entities(["kublai khan", "dadu"])] == ["He ruled."]
-                (chunk,) = [each for each in await view.document_chunks("a") if each.error]
-                assert [each.key for each in (await view.entity_mentions([chunk.id]))[chunk.id]] == ["kublai khan"]
+                (chunk,) = [each for each in await view.chunks(document_id="a") if each.error]
+                assert [each.key for each in (await view.mentions(EntityMention, [chunk.id]))[chunk.id]] == [
+                    "kublai khan"
+                ]
             assert (found.status, found.n_chunks, found.n_failed_chunks) == (DocumentStatus.PARTIAL, 2, 1)
             assert await store.verify() == []
             whole = document(
@@ -123,7 +127,7 @@ class Documents:
         async with open_store() as store:
             await publish(store, document("a", passage("Kublai Khan ruled.", error="timed out")))
             async with store.view() as view:
-                assert len(await view.full_text("Kublai", 5)) == 1
+                assert len(await view.search_text(NodeKind.CHUNK, "Kublai", 5)) == 1
 
     async def test_work_on_its_way_is_listed_with_its_stage(self, open_store: OpenStore) -> None:
         async with open_store() as store:
@@ -156,7 +160,7 @@ class Documents:
             await store.commit(Delta(fail=[JobFailure(job=job.id, error="It is a picture.")]))
             async with store.view() as view:
                 (found,) = await view.documents()
-                assert len(await view.document_chunks("a")) == 1
+                assert len(await view.chunks(document_id="a")) == 1
             assert (found.status, found.error, found.n_chunks) == (DocumentStatus.FAILED, "It is a picture.", 1)
 
     async def test_a_chunk_that_moves_keeps_its_id_its_mentions_and_its_vector(self, open_store: OpenStore) -> None:
@@ -169,8 +173,8 @@ class Documents:
             await publish(store, after)
             waiting = await store.texts_without_vector(MODEL, 10)
             async with store.view() as view:
-                assert await view.document_chunks("a") == [each.chunk for each in after.chunks]
-                assert await view.entity_mentions([polo]) == {polo: list(before.chunks[0].entities)}
+                assert await view.chunks(document_id="a") == [each.chunk for each in after.chunks]
+                assert await view.mentions(EntityMention, [polo]) == {polo: list(before.chunks[0].entities)}
             assert sorted(waiting.values()) == ["The road is long.", "road"]
             assert await store.verify() == []
 
@@ -186,7 +190,7 @@ class Documents:
                     "marco polo",
                     "venice",
                 ]
-                (chunk,) = await view.document_chunks("a")
+                (chunk,) = await view.chunks(document_id="a")
             assert chunk == after.chunks[0].chunk
             assert await store.verify() == []
 
@@ -238,10 +242,10 @@ class Documents:
         async with open_store() as store:
             await publish(store, document("a", _POLO), document("b", _POLO))
             async with store.view() as view:
-                assert len(await view.full_text("Marco", 10)) == 2
+                assert len(await view.search_text(NodeKind.CHUNK, "Marco", 10)) == 2
             await remove(store, "a")
             async with store.view() as view:
-                (left,) = await view.full_text("Marco", 10)
+                (left,) = await view.search_text(NodeKind.CHUNK, "Marco", 10)
                 assert [each.document_id for each in await view.chunks([left.id])] == ["b"]
                 (venice,) = await view.entities(["venice"])
             assert venice.n_mentions == 1
@@ -251,10 +255,14 @@ class Documents:
         async with open_store() as store:
             await publish(store, twice)
             async with store.view() as view:
-                assert [each.text for each in await view.document_chunks("a")] == [_ROAD.text, _KHAN.text, _ROAD.text]
+                assert [each.text for each in await view.chunks(document_id="a")] == [
+                    _ROAD.text,
+                    _KHAN.text,
+                    _ROAD.text,
+                ]
             await publish(store, once)
             async with store.view() as view:
-                assert await view.document_chunks("a") == [each.chunk for each in once.chunks]
+                assert await view.chunks(document_id="a") == [each.chunk for each in once.chunks]
             assert await store.verify() == []
 
     async def test_counts_say_how_much_there_is(self, open_store: OpenStore) -> None:

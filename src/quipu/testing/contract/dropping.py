@@ -41,7 +41,7 @@ async def _held(store: Store) -> dict[str, int]:
         clusters = {each: await view.clusters(each) for each in Hierarchy}
         reports = {each: await view.cluster_reports([cluster.id for cluster in clusters[each]]) for each in Hierarchy}
         return {
-            "names": len((await view.vectors_after(VectorSpace.NAME, -1)).rows),
+            "names": len((await view.vectors(VectorSpace.NAME)).rows),
             "synonyms": sum(map(len, (await synonyms(view, ["ada"])).values())),
             "sentences": sum(map(len, (await view.sentences([_FACTS.chunks[0].chunk.id])).values())),
             "communities": len(clusters[Hierarchy.COMMUNITIES]),
@@ -125,7 +125,7 @@ class Dropping:
             await _make(store)
             await store.commit(Delta(drop=_MADE))
             async with store.view() as view:
-                assert [len((await view.vectors_after(space, -1)).rows) for space in _SPACES] == [0, 0, 0]
+                assert [len((await view.vectors(space)).rows) for space in _SPACES] == [0, 0, 0]
                 assert dict(await view.derivations()) == {}
             assert set(await _held(store)) == set(_MADE)
             assert not any((await _held(store)).values())

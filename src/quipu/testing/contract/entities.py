@@ -1,6 +1,7 @@
 """Entities: the fold of their mentions, whatever order these came in; their names and aliases."""
 
 from quipu.model.fold import MAX_DESCRIPTIONS
+from quipu.ports.derivation_view import NodeKind
 from quipu.testing.contract.steps import OpenStore, only_entity, publish, remove
 from quipu.testing.facts import alias, document, entity, passage, relation
 
@@ -89,12 +90,15 @@ class Entities:
             async with store.view() as view:
                 assert await view.entities(["venice"]) == []
 
-    async def test_degrees_leave_unknown_keys_out(self, open_store: OpenStore) -> None:
+    async def test_entities_have_their_degree_and_the_most_related_can_be_chosen(self, open_store: OpenStore) -> None:
         said = passage("x", entity("Acre"), entity("Venice"), entity("Genoa"), relation("Acre", "Venice"))
         async with open_store() as store:
             await publish(store, document("a", said))
             async with store.view() as view:
-                assert await view.degrees(["acre", "genoa", "nowhere"]) == {"acre": 1, "genoa": 0}
+                assert [each.degree for each in await view.entities(["acre", "genoa", "nowhere"])] == [1, 0]
+                most_related = await view.entities(["genoa", "venice", "nowhere", "acre", "acre"], 2)
+                assert [each.key for each in most_related] == ["acre", "venice"]
+                assert await view.entities(["acre"], 0) == []
 
     async def test_aliases_are_shown_and_go_with_the_chunk_that_states_them(self, open_store: OpenStore) -> None:
         stated = passage(f"{_WHO} (WHO)", entity(_WHO), alias(_WHO, "WHO"), alias(_WHO, "the Organization"))
@@ -127,24 +131,30 @@ class Entities:
         async with open_store() as store:
             await publish(store, document("a", passage("x", *(entity(name) for name in names))))
             async with store.view() as view:
-                found = await view.search_entities("polo", 10)
+                found = await view.search_text(NodeKind.ENTITY, "polo", 10)
                 assert [each.id for each in found] == ["polo", "polo bridge", "maffeo polo", "marco polo"]
                 assert found[0].score > found[1].score
-                assert [each.id for each in await view.search_entities("Polo", 2)] == ["polo", "polo bridge"]
-                assert await view.search_entities("Zanzibar", 5) == []
+                assert [each.id for each in await view.search_text(NodeKind.ENTITY, "Polo", 2)] == [
+                    "polo",
+                    "polo bridge",
+                ]
+                assert await view.search_text(NodeKind.ENTITY, "Zanzibar", 5) == []
 
     async def test_people_find_acronyms_however_they_type_them(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await publish(store, document("a", passage("x", entity("NASA"), entity("Nasal spray"))))
             async with store.view() as view:
-                assert sorted(each.id for each in await view.search_entities("nasa", 5)) == ["NASA", "nasal spray"]
-                assert "NASA" in [each.id for each in await view.search_entities("NAS", 5)]
-                assert "NASA" in [each.id for each in await view.search_entities("NASA", 5)]
+                assert sorted(each.id for each in await view.search_text(NodeKind.ENTITY, "nasa", 5)) == [
+                    "NASA",
+                    "nasal spray",
+                ]
+                assert "NASA" in [each.id for each in await view.search_text(NodeKind.ENTITY, "NAS", 5)]
+                assert "NASA" in [each.id for each in await view.search_text(NodeKind.ENTITY, "NASA", 5)]
 
     async def test_search_treats_signs_as_signs(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await publish(store, document("a", passage("x", entity("Acre"), entity("C++"), entity("Jaffa"))))
             async with store.view() as view:
                 for text in ("%", "_", "a%e", "'", '"', "\\"):
-                    assert await view.search_entities(text, 5) == []
-                assert [each.id for each in await view.search_entities("c++", 5)] == ["c++"]
+                    assert await view.search_text(NodeKind.ENTITY, text, 5) == []
+                assert [each.id for each in await view.search_text(NodeKind.ENTITY, "c++", 5)] == ["c++"]

@@ -7,6 +7,7 @@ import pytest
 
 from quipu.errors import InvalidInput
 from quipu.model.query import ComparisonOperator, Condition, Filter
+from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import Store, VectorSpace
 from quipu.testing.contract.steps import (
     DIMENSION,
@@ -285,9 +286,12 @@ class Filters:
             await publish(store, *_SPOKEN)
             asked = await _asked(store, ("venice", "secret", "quisling"))
             async with store.view(_OPEN) as view:
-                answers = {**await everything(view, asked), "full text": await view.full_text("secret betrays", 10)}
+                answers = {
+                    **await everything(view, asked),
+                    "full text": await view.search_text(NodeKind.CHUNK, "secret betrays", 10),
+                }
             async with store.view() as view:
-                hidden = [each.id for each in await view.document_chunks("spy")]
+                hidden = [each.id for each in await view.chunks(document_id="spy")]
         for read, answer in answers.items():
             assert "ecret" not in repr(answer), read
             assert not any(each in repr(answer) for each in hidden), read
@@ -310,9 +314,9 @@ class Filters:
                 document("b", passage("y", *[entity("Port Acre")] * 5)),
             )
             async with store.view() as view:
-                assert [each.id for each in await view.search_entities("port", 1)] == ["port acre"]
+                assert [each.id for each in await view.search_text(NodeKind.ENTITY, "port", 1)] == ["port acre"]
             async with store.view(Filter(documents=("a",))) as view:
-                assert [each.id for each in await view.search_entities("port", 1)] == ["port tyre"]
+                assert [each.id for each in await view.search_text(NodeKind.ENTITY, "port", 1)] == ["port tyre"]
 
     async def test_counts_and_dump_are_those_of_the_whole_index(self, open_store: OpenStore) -> None:
         async with open_store() as store:
@@ -328,22 +332,22 @@ class Filters:
             await publish(store, *_SPOKEN)
             await embed(store)
             async with store.view() as view:
-                assert [await view.allowed_vector_rows(space) for space in VectorSpace] == [None] * len(VectorSpace)
-                rows = {space: (await view.vectors_after(space, -1)).rows.tolist() for space in VectorSpace}
+                assert [await view.allowed_numbers(space) for space in VectorSpace] == [None] * len(VectorSpace)
+                rows = {space: (await view.vectors(space)).rows.tolist() for space in VectorSpace}
             async with store.view(_OPEN) as view:
                 for space in VectorSpace:
-                    allowed = await view.allowed_vector_rows(space)
+                    allowed = await view.allowed_numbers(space)
                     assert allowed is not None
                     owners = await view.vector_owners(space, rows[space])
                     assert allowed.tolist() == sorted(owners)
                 chunks = await view.vector_owners(VectorSpace.CHUNK, rows[VectorSpace.CHUNK])
                 entities = await view.vector_owners(VectorSpace.ENTITY, rows[VectorSpace.ENTITY])
                 relations = await view.vector_owners(VectorSpace.RELATION, rows[VectorSpace.RELATION])
-                found = await view.vector_rows(VectorSpace.ENTITY, ["quisling", "venice"])
-                between = await view.vector_rows(VectorSpace.RELATION, ["acre -- venice", "quisling -- venice"])
-                every_chunk = [each.id for name in ("open/a", "open/b") for each in await view.document_chunks(name)]
+                found = await view.numbers(VectorSpace.ENTITY, ["quisling", "venice"])
+                between = await view.numbers(VectorSpace.RELATION, ["acre -- venice", "quisling -- venice"])
+                every_chunk = [each.id for name in ("open/a", "open/b") for each in await view.chunks(document_id=name)]
             async with store.view(Filter(documents=("nowhere",))) as view:
-                nothing = await view.allowed_vector_rows(VectorSpace.CHUNK)
+                nothing = await view.allowed_numbers(VectorSpace.CHUNK)
         assert sorted(owner for each in chunks.values() for owner in each) == sorted(every_chunk)
         assert sorted(entities.values()) == [("acre",), ("venice",), ("world health organization",)]
         assert sorted(relations.values()) == [("acre -- venice",), ("venice -- world health organization",)]
@@ -360,9 +364,9 @@ class Filters:
             await publish(store, *documents)
             await embed(store)
             async with store.view(Filter(exclude=("b",))) as view:
-                allowed = await view.allowed_vector_rows(VectorSpace.CHUNK)
+                allowed = await view.allowed_numbers(VectorSpace.CHUNK)
                 assert allowed is not None
                 assert await view.vector_owners(VectorSpace.CHUNK, allowed.tolist()) == {
                     int(allowed[0]): tuple(sorted((ids[0], ids[2])))
                 }
-                assert len(await view.vector_rows(VectorSpace.CHUNK, ids)) == 2
+                assert len(await view.numbers(VectorSpace.CHUNK, ids)) == 2

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from quipu.model.query import Filter
+from quipu.ports.derivation_view import NodeKind
 from quipu.testing.contract.steps import OpenStore, publish, remove
 from quipu.testing.facts import document
 from quipu.text.words import index_terms, query_terms, split_words
@@ -75,7 +76,7 @@ class FullText:
         async with open_store() as store:
             await publish(store, facts)
             async with store.view() as view:
-                hits = await view.full_text(query, 10)
+                hits = await view.search_text(NodeKind.CHUNK, query, 10)
                 texts = {each.text for each in await view.chunks([hit.id for hit in hits])}
         assert texts == {_TEXTS[position] for position in found}
 
@@ -87,8 +88,8 @@ class FullText:
         async with open_store() as store:
             await publish(store, document("a", *_TEXTS))
             async with store.view() as view:
-                signs = await view.full_text(text, 10)
-                words = await view.full_text(" ".join(query_terms(text)), 10)
+                signs = await view.search_text(NodeKind.CHUNK, text, 10)
+                words = await view.search_text(NodeKind.CHUNK, " ".join(query_terms(text)), 10)
         assert signs == words
 
     @pytest.mark.parametrize("query", ["brick", "wall brick", "the wall", "长城很长", "стена из", "brick and the c++"])
@@ -98,7 +99,7 @@ class FullText:
         async with open_store() as store:
             await publish(store, facts)
             async with store.view() as view:
-                hits = await view.full_text(query, 10)
+                hits = await view.search_text(NodeKind.CHUNK, query, 10)
         expected = {ids[position]: score for position, score in bm25(_TEXTS, query).items()}
         assert {hit.id: hit.score for hit in hits} == pytest.approx(expected, abs=1e-6)
 
@@ -111,7 +112,7 @@ class FullText:
             await publish(store, facts)
             await remove(store, "b")
             async with store.view() as view:
-                hits = await view.full_text("wall of brick", 10)
+                hits = await view.search_text(NodeKind.CHUNK, "wall of brick", 10)
         expected = {ids[position]: score for position, score in bm25(left, "wall of brick").items()}
         assert {hit.id: hit.score for hit in hits} == pytest.approx(expected, abs=1e-6)
 
@@ -122,10 +123,13 @@ class FullText:
         async with open_store() as store:
             await publish(store, *documents, better, *(document(f"other{n}", f"Nothing {n}.") for n in range(12)))
             async with store.view() as view:
-                hits = await view.full_text("brick", 100)
+                hits = await view.search_text(NodeKind.CHUNK, "brick", 100)
                 assert [hit.id for hit in hits] == [better.chunks[0].chunk.id, *ids]
-                assert [hit.id for hit in await view.full_text("brick", 4)] == [better.chunks[0].chunk.id, *ids[:3]]
-                assert await view.full_text("brick", 0) == []
+                assert [hit.id for hit in await view.search_text(NodeKind.CHUNK, "brick", 4)] == [
+                    better.chunks[0].chunk.id,
+                    *ids[:3],
+                ]
+                assert await view.search_text(NodeKind.CHUNK, "brick", 0) == []
         assert hits[0].score > hits[1].score == hits[9].score
 
     async def test_a_filter_comes_before_the_best_are_chosen(self, open_store: OpenStore) -> None:
@@ -134,20 +138,26 @@ class FullText:
         async with open_store() as store:
             await publish(store, *crowd, lone)
             async with store.view(Filter(documents=("lone",))) as view:
-                assert [hit.id for hit in await view.full_text("brick", 3)] == [lone.chunks[0].chunk.id]
+                assert [hit.id for hit in await view.search_text(NodeKind.CHUNK, "brick", 3)] == [
+                    lone.chunks[0].chunk.id
+                ]
             async with store.view(Filter(exclude=("crowd1*",))) as view:
-                assert len(await view.full_text("brick", 100)) == 10
+                assert len(await view.search_text(NodeKind.CHUNK, "brick", 100)) == 10
 
     async def test_a_chunk_is_found_by_the_title_of_its_document(self, open_store: OpenStore) -> None:
         before, after = document("a", "A wall.", title="Zanzibar"), document("a", "A wall.", title="Samarkand")
         async with open_store() as store:
             await publish(store, before)
             async with store.view() as view:
-                assert [hit.id for hit in await view.full_text("Zanzibar", 5)] == [before.chunks[0].chunk.id]
+                assert [hit.id for hit in await view.search_text(NodeKind.CHUNK, "Zanzibar", 5)] == [
+                    before.chunks[0].chunk.id
+                ]
             await publish(store, after)
             async with store.view() as view:
-                assert await view.full_text("Zanzibar", 5) == []
-                assert [hit.id for hit in await view.full_text("samarkand", 5)] == [after.chunks[0].chunk.id]
+                assert await view.search_text(NodeKind.CHUNK, "Zanzibar", 5) == []
+                assert [hit.id for hit in await view.search_text(NodeKind.CHUNK, "samarkand", 5)] == [
+                    after.chunks[0].chunk.id
+                ]
             assert await store.verify() == []
 
     async def test_a_chunk_is_found_by_the_header_of_its_table(self, open_store: OpenStore) -> None:
@@ -158,23 +168,23 @@ class FullText:
             await publish(store, said)
             await publish(store, replace(said, chunks=(first, with_header)))
             async with store.view() as view:
-                assert [hit.id for hit in await view.full_text("shoesize", 5)] == [second.chunk.id]
+                assert [hit.id for hit in await view.search_text(NodeKind.CHUNK, "shoesize", 5)] == [second.chunk.id]
                 (found,) = await view.chunks([second.chunk.id])
                 assert (found.header, found.text) == ("Name | Shoesize", "Berta | 9")
             assert await store.verify() == []
             await publish(store, said)
             async with store.view() as view:
-                assert await view.full_text("shoesize", 5) == []
+                assert await view.search_text(NodeKind.CHUNK, "shoesize", 5) == []
             assert await store.verify() == []
 
     async def test_building_full_text_anew_changes_nothing(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await publish(store, document("a", *_TEXTS), document("b", *_TEXTS[:3]))
             async with store.view() as view:
-                before = await view.full_text("wall brick 长城", 20)
+                before = await view.search_text(NodeKind.CHUNK, "wall brick 长城", 20)
             await store.rebuild_text_index()
             async with store.view() as view:
-                assert await view.full_text("wall brick 长城", 20) == before
+                assert await view.search_text(NodeKind.CHUNK, "wall brick 长城", 20) == before
             assert await store.verify() == []
             await remove(store, "a", "b")
             assert await store.verify() == []

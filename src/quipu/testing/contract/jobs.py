@@ -176,8 +176,8 @@ class Jobs:
             assert await _status(store, "a") is DocumentStatus.READY
             assert await _claim(store) == []
             async with store.view() as view:
-                assert dict((await view.counts()).jobs) == {}
-                assert await view.stale_notes() == ()
+                counts = await view.counts()
+                assert (dict(counts.jobs), counts.n_waiting) == ({}, 0)
 
     async def test_newer_work_replaces_older_whose_result_is_dropped(self, open_store: OpenStore) -> None:
         async with open_store() as store:
@@ -190,7 +190,7 @@ class Jobs:
             committed = await publish(store, late, document("b", "Other."))
             assert committed.superseded == ("a",)
             async with store.view() as view:
-                assert [each.text for each in await view.document_chunks("a")] == ["Old."]
+                assert [each.text for each in await view.chunks(document_id="a")] == ["Old."]
                 assert [each.id for each in await view.documents()] == ["a", "b"]
             await store.commit(Delta(remove=["b"]))
             assert await dump(store) == before
@@ -198,7 +198,7 @@ class Jobs:
             assert new.id != old.id
             assert (await publish(store, replace(late, job=new.id))).superseded == ()
             async with store.view() as view:
-                assert [each.text for each in await view.document_chunks("a")] == ["Late."]
+                assert [each.text for each in await view.chunks(document_id="a")] == ["Late."]
 
     @pytest.mark.parametrize("is_claimed", [False, True])
     async def test_the_same_handed_in_again_leaves_the_work_on_it_as_it_is(
@@ -219,7 +219,7 @@ class Jobs:
     @pytest.mark.parametrize(
         "other",
         [
-            {"data": b"A."},
+            {"content": b"A."},
             {"title": "A"},
             {"source": "/a"},
             {"media_type": "text/html"},
@@ -281,7 +281,7 @@ class Jobs:
             await store.commit(Delta(fail=[JobFailure(job=job.id, error=f"No {job.document_id}.") for job in jobs[:2]]))
             async with store.view() as view:
                 failed = await view.documents(["a"])
-                assert not any("3" in note for note in await view.stale_notes())
+                assert (await view.counts("jobs")).n_waiting == 1
             assert (failed[0].status, failed[0].error) == (DocumentStatus.FAILED, "No a.")
             assert await _claim(store) == ["c"]
             assert await store.retry_jobs(["b", "nowhere"]) == 1
@@ -340,7 +340,7 @@ class Jobs:
             for job in jobs:
                 assert (await publish(store, document("a", "Late.", job=job.id))).superseded == ("a",)
             async with store.view() as view:
-                assert [each.text for each in await view.document_chunks("a")] == ["Live."]
+                assert [each.text for each in await view.chunks(document_id="a")] == ["Live."]
 
     async def test_a_partly_read_document_has_nothing_to_cancel(self, open_store: OpenStore) -> None:
         async with open_store() as store:

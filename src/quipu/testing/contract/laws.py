@@ -11,6 +11,7 @@ import pytest
 from quipu.model.delta import Delta, DocumentFacts
 from quipu.model.graph import Entity, Relation
 from quipu.model.query import Filter
+from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import Store, VectorSpace
 from quipu.testing.contract.steps import (
     DIMENSION,
@@ -109,7 +110,7 @@ async def _asked(store: Store) -> Asked:
 async def _answers(store: Store) -> dict[str, object]:
     asked = await _asked(store)
     async with store.view() as view:
-        searched = [await view.full_text(each, 50) for each in ("marco polo", "长城", "who")]
+        searched = [await view.search_text(NodeKind.CHUNK, each, 50) for each in ("marco polo", "长城", "who")]
         return {**await everything(view, asked), "full text": searched}
 
 
@@ -184,12 +185,12 @@ class Laws:
             asked = await _asked(store)
             async with store.view(Filter(documents=tuple(each.id for each in allowed))) as view:
                 filtered = await everything(view, asked)
-                found = {each.id for each in await view.full_text("marco polo 长城", 50)}
+                found = {each.id for each in await view.search_text(NodeKind.CHUNK, "marco polo 长城", 50)}
         async with open_store("allowed") as store:
             await publish(store, *allowed)
             async with store.view() as view:
                 alone = await everything(view, asked)
-                assert found == {each.id for each in await view.full_text("marco polo 长城", 50)}
+                assert found == {each.id for each in await view.search_text(NodeKind.CHUNK, "marco polo 长城", 50)}
         for read, expected in alone.items():
             assert filtered[read] == expected, read
 
@@ -230,12 +231,12 @@ class Laws:
                     continue
                 async with store.view() as view:
                     for space in VectorSpace:
-                        gone = await view.deleted_vector_rows(space, revision)
-                        assert gone is not None
-                        later = (await view.vectors_after(space, last[space])).rows.tolist()
-                        known[space] = (known[space] | set(later)) - set(gone.tolist())
+                        block = await view.vectors(space, last[space], since=revision)
+                        assert block.deleted is not None
+                        later = block.rows.tolist()
+                        known[space] = (known[space] | set(later)) - set(block.deleted.tolist())
                         last[space] = max([last[space], *later])
-                        assert sorted(known[space]) == (await view.vectors_after(space, -1)).rows.tolist()
+                        assert sorted(known[space]) == (await view.vectors(space)).rows.tolist()
                     revision = view.revision
 
     async def test_the_dump_is_ordered_json_of_what_is_said_and_not_of_how_it_came(self, open_store: OpenStore) -> None:

@@ -7,7 +7,7 @@ from quipu.model.derivation import NAMES, SENTENCES, SYNONYMS, DerivationRecord
 from quipu.model.ids import sentence_id
 from quipu.model.query import Filter
 from quipu.ports.derivation_view import NodeKind
-from quipu.ports.store import Store, VectorSpace
+from quipu.ports.store import OccurrenceKind, Store, VectorSpace
 from quipu.testing.contract.steps import DIMENSION, MODEL, OpenStore, dump, embed, publish, remove, synonyms
 from quipu.testing.facts import document, entity, passage
 
@@ -48,18 +48,18 @@ class Likenesses:
             await publish(store, _B)
             assert "Acres" in await embed(store)
             async with store.view() as view:
-                rows = await view.vector_rows(VectorSpace.NAME, ["acre", "acres", "venice", "nobody"])
+                rows = await view.numbers(VectorSpace.NAME, ["acre", "acres", "venice", "nobody"])
                 owners = await view.vector_owners(VectorSpace.NAME, list(rows.values()))
                 assert {each: (key,) for key, each in rows.items()} == owners
                 assert (await view.derivation_counts(NAMES)).n_items == 3
             async with store.view(Filter(documents=("b",))) as view:
-                assert set(await view.vector_rows(VectorSpace.NAME, ["acre", "acres", "venice"])) == {"acres", "venice"}
-                allowed = await view.allowed_vector_rows(VectorSpace.NAME)
+                assert set(await view.numbers(VectorSpace.NAME, ["acre", "acres", "venice"])) == {"acres", "venice"}
+                allowed = await view.allowed_numbers(VectorSpace.NAME)
                 assert allowed is not None
                 assert allowed.tolist() == sorted([rows["acres"], rows["venice"]])
             await remove(store, "b")
             async with store.view() as view:
-                assert set(await view.vector_rows(VectorSpace.NAME, ["acre", "acres", "venice"])) == {"acre", "venice"}
+                assert set(await view.numbers(VectorSpace.NAME, ["acre", "acres", "venice"])) == {"acre", "venice"}
             assert await store.verify() == []
 
     async def test_synonyms_go_with_either_name(self, open_store: OpenStore) -> None:
@@ -126,13 +126,13 @@ class Likenesses:
                     (first, 0, "Acre fell."),
                     (first, 1, "Venice stood."),
                 ]
-                rows = await view.vector_rows(VectorSpace.SENTENCE, [sentence_id(first, 1), sentence_id(first, 7)])
+                rows = await view.numbers(VectorSpace.SENTENCE, [sentence_id(first, 1), sentence_id(first, 7)])
                 assert list(rows) == [sentence_id(first, 1)]
             assert await store.verify() == []
             await remove(store, "a")
             async with store.view() as view:
                 assert list(await view.sentences([first, second])) == [second]
-                assert len((await view.vectors_after(VectorSpace.SENTENCE, -1)).rows) == 1
+                assert len((await view.vectors(VectorSpace.SENTENCE)).rows) == 1
             assert await store.verify() == []
 
     async def test_the_types_of_entities_are_those_of_the_allowed_mentions(self, open_store: OpenStore) -> None:
@@ -188,7 +188,7 @@ class Likenesses:
             async with store.view() as view:
                 numbers, rows = await view.chunk_vector_rows()
                 ids = await view.ids(NodeKind.CHUNK, numbers.tolist())
-                expected = await view.vector_rows(VectorSpace.CHUNK, list(ids.values()))
+                expected = await view.numbers(VectorSpace.CHUNK, list(ids.values()))
             assert numbers.tolist() == sorted(numbers.tolist())
             assert {ids[number]: row for number, row in zip(numbers.tolist(), rows.tolist(), strict=True)} == expected
 
@@ -196,9 +196,9 @@ class Likenesses:
         async with open_store() as store:
             await publish(store, _A)
             async with store.view() as view:
-                expected = await view.chunks_of_entities(["acre"], 5)
+                expected = await view.occurrences(OccurrenceKind.ENTITY, ["acre"], 5)
                 assert [line async for line in view.dump()]
-                assert await view.chunks_of_entities(["acre"], 5) == expected != {}
+                assert await view.occurrences(OccurrenceKind.ENTITY, ["acre"], 5) == expected != {}
 
 
 async def _types(store: Store, allowed: Filter) -> list[tuple[str, str]]:

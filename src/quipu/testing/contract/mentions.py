@@ -2,9 +2,10 @@
 
 import pytest
 
-from quipu.model.graph import Claim, ClaimMention
+from quipu.model.graph import AliasMention, Claim, ClaimMention, EntityMention, RelationMention
 from quipu.model.ids import claim_id
 from quipu.model.query import Filter
+from quipu.ports.store import OccurrenceKind
 from quipu.testing.contract.steps import OpenStore, publish, remove
 from quipu.testing.facts import alias, claim, document, entity, passage, relation
 
@@ -30,8 +31,8 @@ class Mentions:
         async with open_store() as store:
             await publish(store, facts)
             async with store.view() as view:
-                entities = await view.entity_mentions([second, "nowhere", first, silent])
-                relations = await view.relation_mentions([first, second, "nowhere"])
+                entities = await view.mentions(EntityMention, [second, "nowhere", first, silent])
+                relations = await view.mentions(RelationMention, [first, second, "nowhere"])
         assert entities == {first: list(facts.chunks[0].entities), second: list(facts.chunks[1].entities)}
         assert relations == {first: list(facts.chunks[0].relations)}
 
@@ -42,9 +43,9 @@ class Mentions:
         async with open_store() as store:
             await publish(store, facts)
             async with store.view() as view:
-                assert await view.alias_mentions([silent, chunk, "nowhere"]) == {chunk: list(said)}
+                assert await view.mentions(AliasMention, [silent, chunk, "nowhere"]) == {chunk: list(said)}
             async with store.view(Filter(exclude=("a",))) as view:
-                assert await view.alias_mentions([chunk]) == {}
+                assert await view.mentions(AliasMention, [chunk]) == {}
 
     async def test_claims_are_read_back_as_they_were_said_until_their_chunk_goes(self, open_store: OpenStore) -> None:
         facts = document(
@@ -63,12 +64,12 @@ class Mentions:
         async with open_store() as store:
             await publish(store, facts, document("b", "Nothing said."))
             async with store.view() as view:
-                found = await view.claim_mentions([silent, chunk, "nowhere"])
+                found = await view.mentions(ClaimMention, [silent, chunk, "nowhere"])
             assert found == {chunk: list(facts.chunks[0].claims)}
             await publish(store, document("a", "Genoa lost."))
             async with store.view() as view:
-                assert await view.claim_mentions([chunk]) == {}
-                assert await view.claims_of_entities(["genoa"], 10) == {}
+                assert await view.mentions(ClaimMention, [chunk]) == {}
+                assert await view.claims(subjects=["genoa"], k=10) == []
                 assert await view.claims([claim_id(chunk, 0)]) == []
             await remove(store, "a")
             assert await store.verify() == []
@@ -87,12 +88,13 @@ class Mentions:
         async with open_store() as store:
             await publish(store, *facts)
             async with store.view() as view:
-                found = await view.claims_of_entities(["nowhere", "genoa", "acre"], k)
+                found = await view.claims(subjects=["nowhere", "genoa", "acre"], k=k)
             async with store.view(Filter(documents=("a",))) as view:
-                allowed = await view.claims_of_entities(["genoa"], k)
-        assert found.get("genoa", []) == expected[:k]
-        assert allowed.get("genoa", []) == [each for each in expected if each.chunk_id == first][:k]
-        assert found.keys() == ({"genoa"} if k else set())
+                allowed = await view.claims(subjects=["genoa"], k=k)
+                everything = await view.claims(subjects=["genoa"])
+        assert found == expected[:k]
+        assert everything == [each for each in expected if each.chunk_id == first]
+        assert allowed == everything[:k]
 
     async def test_claims_are_read_by_id_in_the_order_asked_for_and_what_is_no_id_is_left_out(
         self, open_store: OpenStore
@@ -132,16 +134,20 @@ class Mentions:
         async with open_store() as store:
             await publish(store, facts)
             async with store.view() as view:
-                assert (await view.relation_mentions([chunk]))[chunk][0].weight == 1.235
+                assert (await view.mentions(RelationMention, [chunk]))[chunk][0].weight == 1.235
 
     async def test_a_relation_names_the_chunks_that_state_it_in_order(self, open_store: OpenStore) -> None:
-        said = [passage(f"x{n}", entity("Tyre"), entity("Jaffa"), relation("Jaffa", "Tyre")) for n in range(6)]
+        stated = relation("Jaffa", "Tyre"), relation("Tyre", "Jaffa")
+        said = [passage(f"x{n}", entity("Tyre"), entity("Jaffa"), *stated) for n in range(6)]
         facts = document("a", *said, "None.")
-        expected = tuple(sorted(each.chunk.id for each in facts.chunks[:6]))
+        expected = sorted(each.chunk.id for each in facts.chunks[:6])
         async with open_store() as store:
             await publish(store, facts)
             async with store.view() as view:
-                assert await view.chunks_of_relations(["jaffa -- tyre", "nonsense"]) == {"jaffa -- tyre": expected}
+                found = await view.occurrences(OccurrenceKind.RELATION, ["jaffa -- tyre", "nonsense"])
+                first = await view.occurrences(OccurrenceKind.RELATION, ["jaffa -- tyre"], 2)
+        assert found == {"jaffa -- tyre": dict.fromkeys(expected, 2)}
+        assert (list(found["jaffa -- tyre"]), list(first["jaffa -- tyre"])) == (expected, expected[:2])
 
     async def test_an_entity_names_its_chunks_with_mentions_or_occurrences_whichever_are_more(
         self, open_store: OpenStore
@@ -151,7 +157,7 @@ class Mentions:
         async with open_store() as store:
             await publish(store, facts)
             async with store.view() as view:
-                found = await view.chunks_of_entities(["venice", "genoa", "nowhere"], 10)
+                found = await view.occurrences(OccurrenceKind.ENTITY, ["venice", "genoa", "nowhere"], 10)
         assert found == {"venice": {first: 2, unsaid: 1}, "genoa": {first: 1, nameless: 2}}
 
     async def test_occurrences_of_all_aliases_count_for_the_entity(self, open_store: OpenStore) -> None:
@@ -165,7 +171,9 @@ class Mentions:
         async with open_store() as store:
             await publish(store, facts)
             async with store.view() as view:
-                assert await view.chunks_of_entities([name.lower()], 10) == {name.lower(): {first: 2, second: 3}}
+                assert await view.occurrences(OccurrenceKind.ENTITY, [name.lower()], 10) == {
+                    name.lower(): {first: 2, second: 3}
+                }
 
     @pytest.mark.parametrize("k", [0, 1, 2, 5, 6, 30])
     async def test_of_the_chunks_of_an_entity_those_that_name_it_most_come_first_and_ties_go_by_id(
@@ -177,7 +185,7 @@ class Mentions:
         async with open_store() as store:
             await publish(store, facts)
             async with store.view() as view:
-                found = await view.chunks_of_entities(["acre"], k)
+                found = await view.occurrences(OccurrenceKind.ENTITY, ["acre"], k)
         counts = {each.chunk.id: each.chunk.text.count("Acre") for each in facts.chunks}
         counts[facts.chunks[0].chunk.id] = 1
         expected = sorted((-n, i) for i, n in counts.items() if n)[:k]
@@ -194,18 +202,23 @@ class Mentions:
         async with open_store() as store:
             await publish(store, facts, other)
             async with store.view() as view:
-                found = await view.chunks_mentioning(["acre", "nowhere"], k)
+                found = await view.occurrences(OccurrenceKind.MENTION, ["acre", "nowhere"], k)
             async with store.view(Filter(documents=("b",))) as view:
-                shown = await view.chunks_mentioning(["acre"], k)
-        assert found == ({"acre": sorted(here + there)[:k]} if k else {})
-        assert shown == ({"acre": there} if k else {})
+                shown = await view.occurrences(OccurrenceKind.MENTION, ["acre"], k)
+                everything = await view.occurrences(OccurrenceKind.MENTION, ["acre"])
+        counts = dict.fromkeys(here, 2) | dict.fromkeys(there, 1)
+        assert list(found.get("acre", {}).items()) == [(chunk, counts[chunk]) for chunk in sorted(counts)[:k]]
+        assert shown == ({"acre": dict.fromkeys(there, 1)} if k else {})
+        assert everything == {"acre": dict.fromkeys(there, 1)}
 
     async def test_an_entity_that_is_only_mentioned_names_its_chunk(self, open_store: OpenStore) -> None:
         facts = document("a", passage("It is a road.", entity("road")))
         async with open_store() as store:
             await publish(store, facts)
             async with store.view() as view:
-                assert await view.chunks_of_entities(["road"], 10) == {"road": {facts.chunks[0].chunk.id: 1}}
+                assert await view.occurrences(OccurrenceKind.ENTITY, ["road"], 10) == {
+                    "road": {facts.chunks[0].chunk.id: 1}
+                }
 
 
 def _seen(chunk: str, ordinal: int, said: ClaimMention) -> Claim:

@@ -8,7 +8,7 @@ from quipu.model.delta import Delta
 from quipu.model.derivation import DerivationRecord
 from quipu.model.query import Filter
 from quipu.ports.derivation_view import AliasRows, ChangeSet, GraphRows, Ints, NodeKind
-from quipu.ports.store import ReadView, Store
+from quipu.ports.store import OccurrenceKind, ReadView, Store
 from quipu.testing.contract.steps import OpenStore, publish, remove
 from quipu.testing.facts import alias, document, entity, passage, relation
 
@@ -26,7 +26,7 @@ Counted = dict[tuple[str, str], tuple[int, ...]]
 
 
 async def _all(view: ReadView) -> list[str]:
-    return [chunk.id for each in await view.documents() for chunk in await view.document_chunks(each.id)]
+    return [chunk.id for each in await view.documents() for chunk in await view.chunks(document_id=each.id)]
 
 
 async def _appearances(rows: GraphRows, view: ReadView) -> Counted:
@@ -68,7 +68,7 @@ class Numbers:
                 by_id = await view.numbers(NodeKind.CHUNK, [*chunks, "nothing"])
                 assert list(by_id) == chunks
                 assert await view.ids(NodeKind.CHUNK, [*by_id.values(), 10_000]) == {n: i for i, n in by_id.items()}
-                assert await view.allowed_chunks() is None
+                assert await view.allowed_numbers(NodeKind.CHUNK) is None
 
     async def test_within_a_filter_only_what_it_allows_has_a_number(self, open_store: OpenStore) -> None:
         async with open_store() as store:
@@ -86,7 +86,7 @@ class Numbers:
                 ]
                 assert await view.numbers(NodeKind.CHUNK, list(by_id)) == {chunk: by_id[chunk]}
                 assert await view.ids(NodeKind.CHUNK, list(by_id.values())) == {by_id[chunk]: chunk}
-                allowed = await view.allowed_chunks()
+                allowed = await view.allowed_numbers(NodeKind.CHUNK)
                 assert allowed is not None
                 assert allowed.tolist() == [by_id[chunk]]
 
@@ -95,7 +95,7 @@ class Numbers:
             await publish(store, *PAGES)
             async with store.view() as view:
                 found = await _appearances(await view.graph_rows(), view)
-                named = await view.chunks_of_entities(KEYS, 100)
+                named = await view.occurrences(OccurrenceKind.ENTITY, KEYS, 100)
                 assert {pair: counts[0] for pair, counts in found.items()} == {
                     (key, chunk): n for key, counts in named.items() for chunk, n in counts.items()
                 }

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from quipu.model.delta import CommitResult, Delta, DocumentFacts, SynonymPair, VectorRow
-from quipu.model.graph import Entity, Relation
+from quipu.model.graph import AliasMention, ClaimMention, Entity, EntityMention, Relation, RelationMention
 from quipu.model.ids import claim_id, digest
 from quipu.model.query import Filter
 from quipu.model.summary import Summary, SummaryTask
 from quipu.ports.derivation_view import NodeKind
-from quipu.ports.store import ReadView, Store, VectorSpace
+from quipu.ports.store import OccurrenceKind, ReadView, Store, VectorSpace
 
 MODEL, DIMENSION = "tests/words", 4
 
@@ -79,8 +79,8 @@ async def pair_of(store: Store, first: str, second: str) -> SynonymPair:
     """Return two entities as a comparison of their names would find them; these have vectors."""
     async with store.view() as view:
         rows, block = (
-            await view.vector_rows(VectorSpace.NAME, [first, second]),
-            await view.vectors_after(VectorSpace.NAME, -1),
+            await view.numbers(VectorSpace.NAME, [first, second]),
+            await view.vectors(VectorSpace.NAME),
         )
     one, other = (block.vectors[np.searchsorted(block.rows, rows[key])].astype(np.float64) for key in (first, second))
     return SynonymPair(first=first, second=second, similarity=min(round(float(one @ other), 6), 1.0))
@@ -117,26 +117,28 @@ async def everything(view: ReadView, asked: Asked) -> dict[str, object]:
         "documents": [(each.id, each.title, each.metadata) for each in await view.documents()],
         "some documents": [each.id for each in await view.documents(asked.documents)],
         "chunks": await view.chunks(asked.chunks),
-        "document chunks": [await view.document_chunks(each) for each in asked.documents],
+        "document chunks": [await view.chunks(document_id=each) for each in asked.documents],
         "entities": await view.entities(asked.keys),
         "relations": await view.relations(asked.relations),
-        "incident": await view.incident_relations(asked.keys),
+        "incident": await view.relations(entities=asked.keys),
         "strongest relations": [await view.strongest_relations(asked.keys, k) for k in (1, 4, 1_000)],
-        "degrees": list((await view.degrees(asked.keys)).items()),
+        "most related": [await view.entities(asked.keys, k) for k in (0, 1, 4, 1_000)],
         "named": list((await view.keys_by_name(asked.keys)).items()),
-        "search": [await view.search_entities(word, 10) for word in asked.words],
+        "search": [await view.search_text(NodeKind.ENTITY, word, 10) for word in asked.words],
         "chunks of entities": [
             (key, list(counts.items()))
             for k in (1, 2, 1_000)
-            for key, counts in (await view.chunks_of_entities(asked.keys, k)).items()
+            for key, counts in (await view.occurrences(OccurrenceKind.ENTITY, asked.keys, k)).items()
         ],
-        "chunks mentioning": [list((await view.chunks_mentioning(asked.keys, k)).items()) for k in (1, 2, 1_000)],
-        "chunks of relations": list((await view.chunks_of_relations(asked.relations)).items()),
-        "entity mentions": list((await view.entity_mentions(asked.chunks)).items()),
-        "relation mentions": list((await view.relation_mentions(asked.chunks)).items()),
-        "alias mentions": list((await view.alias_mentions(asked.chunks)).items()),
-        "claim mentions": list((await view.claim_mentions(asked.chunks)).items()),
-        "claims of entities": [list((await view.claims_of_entities(asked.keys, k)).items()) for k in (1, 3, 1_000)],
+        "chunks mentioning": [
+            list((await view.occurrences(OccurrenceKind.MENTION, asked.keys, k)).items()) for k in (1, 2, 1_000)
+        ],
+        "chunks of relations": list((await view.occurrences(OccurrenceKind.RELATION, asked.relations)).items()),
+        "entity mentions": list((await view.mentions(EntityMention, asked.chunks)).items()),
+        "relation mentions": list((await view.mentions(RelationMention, asked.chunks)).items()),
+        "alias mentions": list((await view.mentions(AliasMention, asked.chunks)).items()),
+        "claim mentions": list((await view.mentions(ClaimMention, asked.chunks)).items()),
+        "claims of entities": [await view.claims(subjects=asked.keys, k=k) for k in (1, 3, 1_000)],
         "claims": await view.claims([claim_id(chunk, n) for chunk in asked.chunks for n in range(3)]),
     }
 

@@ -67,8 +67,8 @@ class Summaries:
             await publish(store, _saying("b", *_MANY[-1:]))
             assert await store.summary_targets() == [_ACRE, _BOTH]
             async with store.view() as view:
-                assert (await view.counts()).n_unsummarised == 2
-                assert await view.stale_notes() == ()
+                counts = await view.counts()
+                assert (counts.n_unsummarised, counts.stale_vectors, counts.n_waiting) == (2, 0, 0)
             await remove(store, "b")
             assert await store.summary_targets() == []
 

@@ -37,12 +37,12 @@ async def _embedded(store: Store, *documents: DocumentFacts) -> None:
 
 
 async def _rows(view: ReadView, space: VectorSpace) -> list[int]:
-    rows: Sequence[int] = (await view.vectors_after(space, -1)).rows.tolist()
+    rows: Sequence[int] = (await view.vectors(space)).rows.tolist()
     return list(rows)
 
 
 async def _gone(view: ReadView, space: VectorSpace, revision: int) -> list[int] | None:
-    gone = await view.deleted_vector_rows(space, revision)
+    gone = (await view.vectors(space, since=revision)).deleted
     return None if gone is None else [int(each) for each in gone]
 
 
@@ -61,26 +61,24 @@ class Vectors:
             await publish(store, _FACTS)
             assert await store.texts_without_vector(MODEL, 10) == {}
             async with store.view() as view:
-                assert await view.stale_notes() == ()
-                assert [await view.vector_dimension(space) for space in VectorSpace] == [0] * len(VectorSpace)
+                counts = await view.counts()
+                assert (counts.n_waiting, counts.stale_vectors, counts.vector_dimension) == (0, 0, 0)
                 assert [await _rows(view, space) for space in VectorSpace] == [[]] * len(VectorSpace)
-                assert await view.vector_rows(VectorSpace.CHUNK, [_CHUNK]) == {}
+                assert await view.numbers(VectorSpace.CHUNK, [_CHUNK]) == {}
 
     async def test_every_text_waits_until_it_has_its_vector(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await publish(store, _FACTS)
             await store.set_embedder(MODEL, DIMENSION)
             async with store.view() as view:
-                assert (await view.counts()).stale_vectors == 4
-                assert any("4" in note and "vector" in note for note in await view.stale_notes())
+                assert (await view.counts("stale_vectors")).stale_vectors == 4
             assert len(await store.texts_without_vector(MODEL, 3)) == 3
             assert await store.texts_without_vector("another model", 10) == {}
             assert await embed(store) == _TEXTS
             assert await store.texts_without_vector(MODEL, 10) == {}
             async with store.view() as view:
                 counts = await view.counts()
-                assert (counts.vectors, counts.stale_vectors) == (4, 0)
-                assert await view.stale_notes() == ()
+                assert (counts.vectors, counts.stale_vectors, counts.n_waiting) == (4, 0, 0)
             assert await store.verify() == []
 
     async def test_vectors_are_read_back_as_they_were_written(self, open_store: OpenStore) -> None:
@@ -93,13 +91,11 @@ class Vectors:
             await embed(store)
             expected = {text: floats(vector(text_hash).vector) for text, text_hash in hash_by_text.items()}
             async with store.view() as view:
-                assert [await view.vector_dimension(space) for space in VectorSpace] == [DIMENSION] * len(VectorSpace)
-                blocks = {space: await view.vectors_after(space, -1) for space in VectorSpace}
-                chunks = await view.vector_rows(VectorSpace.CHUNK, ["nowhere", _CHUNK])
-                entities = await view.vector_rows(VectorSpace.ENTITY, ["acre", "nowhere", "venice"])
-                relations = await view.vector_rows(
-                    VectorSpace.RELATION, ["acre -- venice", "acre -- nowhere", "nonsense"]
-                )
+                assert (await view.counts("vector_dimension")).vector_dimension == DIMENSION
+                blocks = {space: await view.vectors(space) for space in VectorSpace}
+                chunks = await view.numbers(VectorSpace.CHUNK, ["nowhere", _CHUNK])
+                entities = await view.numbers(VectorSpace.ENTITY, ["acre", "nowhere", "venice"])
+                relations = await view.numbers(VectorSpace.RELATION, ["acre -- venice", "acre -- nowhere", "nonsense"])
                 block = blocks[VectorSpace.ENTITY]
                 owners = await view.vector_owners(VectorSpace.ENTITY, block.rows.tolist())
         assert {key: floats(_at(blocks[VectorSpace.CHUNK], row)) for key, row in chunks.items()} == {
@@ -125,8 +121,8 @@ class Vectors:
             await embed(store)
             async with store.view() as view:
                 after = await _rows(view, VectorSpace.CHUNK)
-                later = await view.vectors_after(VectorSpace.CHUNK, before[-1])
-                last = await view.vectors_after(VectorSpace.CHUNK, after[-1])
+                later = await view.vectors(VectorSpace.CHUNK, before[-1])
+                last = await view.vectors(VectorSpace.CHUNK, after[-1])
         assert after == sorted(after)
         assert (len(before), len(after), later.rows.tolist()) == (1, 3, after[1:])
         assert later.vectors.shape == (2, DIMENSION)
@@ -218,12 +214,12 @@ class Vectors:
             await store.commit(Delta(vectors=late))
             await embed(store)
             async with store.view() as view:
-                before = (await view.vectors_after(VectorSpace.CHUNK, -1)).vectors.tolist()
+                before = (await view.vectors(VectorSpace.CHUNK)).vectors.tolist()
             (kept,) = [line for line in await dump(store) if '"kind":"vector"' in line]
             assert wanted not in kept
             await store.commit(Delta(vectors=[*late, vector(wanted, "another model")]))
             async with store.view() as view:
-                assert (await view.vectors_after(VectorSpace.CHUNK, -1)).vectors.tolist() == before
+                assert (await view.vectors(VectorSpace.CHUNK)).vectors.tolist() == before
                 assert (await view.counts()).vectors == 1
             assert await store.verify() == []
 
@@ -267,23 +263,23 @@ class Vectors:
         async with open_store() as store:
             await _embedded(store, _FACTS)
             async with store.view() as view:
-                live = (await view.vectors_after(VectorSpace.CHUNK, -1)).rows.tolist()
+                live = (await view.vectors(VectorSpace.CHUNK)).rows.tolist()
             await store.begin_reembedding(_NEXT, _NEXT_DIMENSION)
             with pytest.raises(Stale) as caught:
                 await store.finish_reembedding(_NEXT)
             assert "quipu reembed" in caught.value.remedy
             assert await embed(store, _NEXT, _NEXT_DIMENSION) == _TEXTS
             async with store.view() as view:
-                assert (await view.vectors_after(VectorSpace.CHUNK, -1)).rows.tolist() == live
-                assert await view.vector_dimension(VectorSpace.CHUNK) == DIMENSION
+                assert (await view.vectors(VectorSpace.CHUNK)).rows.tolist() == live
+                assert (await view.counts("vector_dimension")).vector_dimension == DIMENSION
                 start = view.revision
             await store.finish_reembedding(_NEXT)
             async with store.view() as view:
-                assert await view.vector_dimension(VectorSpace.CHUNK) == _NEXT_DIMENSION
-                block = await view.vectors_after(VectorSpace.CHUNK, -1)
+                assert (await view.counts("vector_dimension")).vector_dimension == _NEXT_DIMENSION
+                block = await view.vectors(VectorSpace.CHUNK)
                 assert min(block.rows.tolist()) > max(live)
                 assert await view.vector_owners(VectorSpace.CHUNK, live) == {}
-                row = (await view.vector_rows(VectorSpace.CHUNK, [_CHUNK]))[_CHUNK]
+                row = (await view.numbers(VectorSpace.CHUNK, [_CHUNK]))[_CHUNK]
                 assert list(_at(block, row).shape) == [_NEXT_DIMENSION]
                 assert await _gone(view, VectorSpace.CHUNK, start) is None
                 # Whoever followed the first set rebuilds once; two views of one revision never differ.
@@ -317,7 +313,7 @@ class Vectors:
             assert await embed(store) == ["One."]
             async with store.view() as view:
                 assert len(await _rows(view, VectorSpace.CHUNK)) == 2
-                assert ((await view.counts()).stale_vectors, await view.stale_notes()) == (0, ())
+                assert (await view.counts()).stale_vectors == 0
             await remove(store, "a")
             assert await embed(store, _NEXT, _NEXT_DIMENSION) == ["One."]
             await store.finish_reembedding(_NEXT)
@@ -380,8 +376,8 @@ class Vectors:
                 assert await _gone(view, VectorSpace.CHUNK, view.revision) == []
             assert await store.purge() == 0
 
-    async def test_stale_says_which_documents_wait(self, open_store: OpenStore) -> None:
+    async def test_queued_documents_are_counted_as_waiting(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await store.commit(Delta(enqueue=[source("a"), source("b")]))
             async with store.view() as view:
-                assert any("2" in note and "document" in note for note in await view.stale_notes())
+                assert (await view.counts("jobs")).n_waiting == 2

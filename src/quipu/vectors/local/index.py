@@ -76,7 +76,7 @@ class LocalVectors:
         self, view: ReadView, space: VectorSpace, query: npt.NDArray[np.float32], ids: Sequence[str]
     ) -> dict[str, float]:
         """Return the cosine of `query` ([d], unit) with each of `ids`; ids without a vector are left out."""
-        row_by_id = await view.vector_rows(space, ids)
+        row_by_id = await view.numbers(space, ids)
         if not row_by_id:
             return {}
         async with self._locks[space]:
@@ -100,7 +100,7 @@ class LocalVectors:
         self, view: ReadView, space: VectorSpace, ids: Sequence[str], *, min_score: float
     ) -> list[SimilarPair]:
         """Return every pair of one of `ids` with any other id of the view whose cosine is at least `min_score`."""
-        row_by_id = await view.vector_rows(space, ids)
+        row_by_id = await view.numbers(space, ids)
         scope = await self._scope(view, space)
         rows = np.unique(np.fromiter(row_by_id.values(), np.int64, len(row_by_id)))
         is_heavy = len(scope) * len(rows) > _THREAD_ROWS
@@ -129,7 +129,7 @@ class LocalVectors:
     async def _scope(self, view: ReadView, space: VectorSpace) -> SearchScope:
         async with self._locks[space]:
             state = await self._state_at(view, space)
-        rows = None if view.filter.is_empty() else await view.allowed_vector_rows(space)
+        rows = None if view.filter.is_empty() else await view.allowed_numbers(space)
         return SearchScope(state=state, allowed=state.table.locate(rows) if rows is not None else None)
 
     async def _state_at(self, view: ReadView, space: VectorSpace) -> SpaceState:
@@ -221,17 +221,23 @@ async def _advance(view: ReadView, space: VectorSpace, state: SpaceState) -> Spa
     The last newest row is read again with the new ones. If it is equal, the state belongs to this store and its current
     embedder.
     """
-    deleted = await view.deleted_vector_rows(space, state.revision)
-    if deleted is None:
+    last_row = _last_row(state)
+    block = await view.vectors(space, max(last_row - 1, -1), since=state.revision)
+    if block.deleted is None:
         return None
-    remaining = state.without(deleted)
-    last_row = int(np.max(remaining.table.rows_at(remaining.last_live()), initial=-1))
-    block = await view.vectors_after(space, max(last_row - 1, -1))
+    remaining = state.without(block.deleted)
+    if (last_remaining := _last_row(remaining)) != last_row:
+        block = await view.vectors(space, max(last_remaining - 1, -1))
     return await _in_thread_if(len(block.rows) > _THREAD_ROWS, lambda: remaining.grown(view.revision, block))
 
 
+def _last_row(state: SpaceState) -> int:
+    """Return the newest row that is not deleted, -1 if there is none."""
+    return int(np.max(state.table.rows_at(state.last_live()), initial=-1))
+
+
 async def _load(view: ReadView, space: VectorSpace) -> SpaceState:
-    block = await view.vectors_after(space, -1)
+    block = await view.vectors(space)
     return await _in_thread_if(len(block.rows) > _THREAD_ROWS, lambda: initial_state(view.revision, block))
 
 

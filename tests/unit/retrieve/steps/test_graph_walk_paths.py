@@ -60,7 +60,7 @@ async def _ways(
 
 async def _titles(view: ReadView) -> dict[str, str]:
     documents = await view.documents()
-    return {chunk.id: chunk.title for each in documents for chunk in await view.document_chunks(each.id)}
+    return {chunk.id: chunk.title for each in documents for chunk in await view.chunks(document_id=each.id)}
 
 
 async def test_a_passage_some_steps_away_is_told_with_all_steps(library: Library, tmp_path: Path) -> None:

@@ -75,19 +75,20 @@ class LedgerView:
         rows = self._ledger.rows.items()
         return {number: row for number, row in rows if row.born <= self.revision < row.died}
 
-    async def vectors_after(self, space: VectorSpace, row: int) -> VectorBlock:
-        found = {number: one for number, one in self.live().items() if number > row and space is VectorSpace.CHUNK}
+    async def vectors(self, space: VectorSpace, after: int = -1, *, since: int | None = None) -> VectorBlock:
+        found = {number: one for number, one in self.live().items() if number > after and space is VectorSpace.CHUNK}
         self.n_read += len(found)
         data = np.stack([one.data for one in found.values()]) if found else np.empty((0, 0), dtype=np.float16)
-        return VectorBlock(rows=np.array(list(found), dtype=np.int64), vectors=data)
+        deleted = None if since is None else self._deleted(space, since)
+        return VectorBlock(rows=np.array(list(found), dtype=np.int64), vectors=data, deleted=deleted)
 
-    async def deleted_vector_rows(self, space: VectorSpace, revision: int) -> npt.NDArray[np.int64] | None:
+    def _deleted(self, space: VectorSpace, revision: int) -> npt.NDArray[np.int64] | None:
         if revision < self._ledger.gone_since:
             return None
         rows = self._ledger.rows.items() if space is VectorSpace.CHUNK else ()
         return np.array([number for number, row in rows if revision < row.died <= self.revision], dtype=np.int64)
 
-    async def allowed_vector_rows(self, space: VectorSpace) -> npt.NDArray[np.int64] | None:
+    async def allowed_numbers(self, space: VectorSpace) -> npt.NDArray[np.int64] | None:
         if self._allowed is None:
             return None
         return np.array([number for number, row in self.live().items() if self._seen(row)], dtype=np.int64)
@@ -96,7 +97,7 @@ class LedgerView:
         found = {number: self._ledger.rows[number] for number in rows}
         return {number: self._seen(row) for number, row in found.items() if row.born <= self.revision < row.died}
 
-    async def vector_rows(self, space: VectorSpace, ids: Sequence[str]) -> dict[str, int]:
+    async def numbers(self, space: VectorSpace, ids: Sequence[str]) -> dict[str, int]:
         wanted = set(ids)
         live = self.live().items()
         return {owner: number for number, row in live for owner in self._seen(row) if owner in wanted}
