@@ -47,7 +47,7 @@ REPORT_SHARE = 12_500 / 65_000  # of the context (HiRAG)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RankedCommunity:
+class CommunityOfSeeds:
     """A community, how many of the nearest entities it contains, and its report if it is available."""
 
     cluster: str
@@ -87,7 +87,7 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
 
 async def _rank_communities(
     seeds: Sequence[Scored], branches: Mapping[str, Sequence[Cluster]], query: Query, view: ReadView
-) -> list[RankedCommunity]:
+) -> list[CommunityOfSeeds]:
     """Return the seeds' communities that are not finer than the query's level, by number of seeds, then by rating."""
     counts = Counter(
         cluster.id for seed in seeds for cluster in branches.get(seed.id, ()) if cluster.level <= query.community_level
@@ -95,17 +95,17 @@ async def _rank_communities(
     reports = {report.cluster: report for report in await view.cluster_reports(sorted(counts))} if counts else {}
     ratings = {cluster: reports[cluster].rating if cluster in reports else 0.0 for cluster in counts}
     ranked = sorted(counts, key=lambda cluster: (-counts[cluster], -ratings[cluster], cluster))
-    return [RankedCommunity(cluster=c, n_entities=counts[c], report=reports.get(c)) for c in ranked]
+    return [CommunityOfSeeds(cluster=c, n_entities=counts[c], report=reports.get(c)) for c in ranked]
 
 
-def _n_fitting_reports(communities: Sequence[RankedCommunity], query: Query, tools: Tools) -> int:
+def _n_fitting_reports(communities: Sequence[CommunityOfSeeds], query: Query, tools: Tools) -> int:
     """Return how many communities, from the first, have reports that fit their share; no report costs nothing."""
     costs = (tools.tokenizer.count(report_text(c.report)) if c.report else 0 for c in communities)
     return n_fitting(costs, int(REPORT_SHARE * query.budget.total))
 
 
 def _key_entities(
-    wide: Sequence[Scored], communities: Sequence[RankedCommunity], branches: Mapping[str, Sequence[Cluster]]
+    wide: Sequence[Scored], communities: Sequence[CommunityOfSeeds], branches: Mapping[str, Sequence[Cluster]]
 ) -> list[str]:
     """Return the key entities of the communities, most similar first; if there are none, the most similar entities."""
     keys: set[str] = set()
@@ -186,13 +186,13 @@ async def _rank_passages(seeds: Sequence[Scored], topology: Topology, view: Read
     return tuple(hits.values())
 
 
-def _report_hit(community: RankedCommunity) -> Hit:
+def _report_hit(community: CommunityOfSeeds) -> Hit:
     reason = f"on a community of {community.n_entities} of the entities"
     return Hit(id=community.cluster, score=float(community.n_entities), reason=reason)
 
 
 def _notes(
-    seeds: Sequence[Scored], communities: Sequence[RankedCommunity], *, n_keys: int, n_unconnected: int
+    seeds: Sequence[Scored], communities: Sequence[CommunityOfSeeds], *, n_keys: int, n_unconnected: int
 ) -> Iterator[str]:
     if not seeds:
         yield "no entity is near to the question"

@@ -41,7 +41,7 @@ RATING_WEIGHT = 0.1  # of the highest rating, 10, compared with a cosine; used i
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommunityTree:
+class CommunityLevels:
     """All communities by id, and the ids of the communities directly below each; both in the order of ids."""
 
     by_id: Mapping[str, Cluster]
@@ -78,7 +78,9 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     replies = await tools.model.ask([_map_request(query, batch) for batch in batches]) if batches else []
     statements = [read_points(reply, len(batch)) for reply, batch in zip(replies, batches, strict=True)]
     points = [
-        _point(statement, batch) for found, batch in zip(statements, batches, strict=True) for statement in found or ()
+        _point(statement, batch)
+        for listed, batch in zip(statements, batches, strict=True)
+        for statement in listed or ()
     ]
     notes = (*notes, *_map_notes(n_too_long, statements))
     if not points and statements.count(None):
@@ -91,16 +93,16 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     return Evidence(points=tuple(best), notes=(*notes, summary), omissions=omissions, ranks_passages=False)
 
 
-async def _read_tree(view: ReadView) -> CommunityTree:
+async def _read_tree(view: ReadView) -> CommunityLevels:
     clusters = await view.clusters(Hierarchy.COMMUNITIES, with_members=False)
     children: defaultdict[str, list[str]] = defaultdict(list)
     for cluster in clusters:
         if cluster.parent:
             children[cluster.parent].append(cluster.id)
-    return CommunityTree(by_id={cluster.id: cluster for cluster in clusters}, children_by_id=children)
+    return CommunityLevels(by_id={cluster.id: cluster for cluster in clusters}, children_by_id=children)
 
 
-async def _rated_cover(level: int, tree: CommunityTree, view: ReadView) -> tuple[dict[str, float], tuple[str, ...]]:
+async def _rated_cover(level: int, tree: CommunityLevels, view: ReadView) -> tuple[dict[str, float], tuple[str, ...]]:
     """Return the ratings of the reports that cover the index at `level`, by community, and notes on missing reports.
 
     If a community's report is not written yet, or the filter excludes one of its documents, the communities below
@@ -125,7 +127,7 @@ def _omissions(query: Query, notes: Sequence[str]) -> tuple[str, ...]:
 
 
 async def _select_reports(
-    query: Query, tree: CommunityTree, view: ReadView, tools: Tools, model: Model
+    query: Query, tree: CommunityLevels, view: ReadView, tools: Tools, model: Model
 ) -> tuple[Sequence[ClusterReport], tuple[str, ...]]:
     """Return the reports to read, and notes for the trace."""
     if not query.dynamic_selection:
@@ -135,7 +137,7 @@ async def _select_reports(
 
 
 async def _select_dynamically(
-    query: Query, tree: CommunityTree, view: ReadView, tools: Tools, model: Model
+    query: Query, tree: CommunityLevels, view: ReadView, tools: Tools, model: Model
 ) -> tuple[list[ClusterReport], tuple[str, ...]]:
     """Return the reports that a model rates as useful, from the coarsest level down to `community_level`.
 
@@ -171,21 +173,22 @@ async def _select_dynamically(
 async def _rate_reports(reports: Sequence[ClusterReport], query: Query, tools: Tools, model: Model) -> dict[str, float]:
     """Return the ratings of the reports that fit a call; one call for each, all at the same time."""
     space = prompt_space(query, prompt.render_rating(query.text, ("", "")), tools.tokenizer)
-    items = [item for report in reports if (item := space.fit_report(report))]
+    items = [source for report in reports if (source := space.fit_report(report))]
     requests = [
         ChatRequest(
-            messages=prompt.render_rating(query.text, item.titled_text),
+            messages=prompt.render_rating(query.text, source.titled_text),
             role=Role.KEYWORDS,
             max_output_tokens=prompt.RATING_MAX_OUTPUT_TOKENS,
             schema=prompt.RATING_SCHEMA,
             lifetime=ReplyLifetime.REVISION,
             subject=query.text,
         )
-        for item in items
+        for source in items
     ]
     ratings = map(read_rating, await model.ask(requests) if requests else [])
     return {
-        item.id: UNREADABLE_RATING if rating is None else rating for item, rating in zip(items, ratings, strict=True)
+        source.id: UNREADABLE_RATING if rating is None else rating
+        for source, rating in zip(items, ratings, strict=True)
     }
 
 
@@ -201,13 +204,13 @@ def _make_batches(
     shuffled = sorted(reports, key=lambda report: digest("shuffled", report.cluster))
     items = [space.fit_report(report) for report in shuffled]
     order = {report.cluster: (-len(report.chunks), -report.rating, report.cluster) for report in reports}
-    batches = split_into_batches([item for item in items if item], space.n_tokens)
-    return [sorted(batch, key=lambda item: order[item.id]) for batch in batches], items.count(None)
+    batches = split_into_batches([source for source in items if source], space.n_tokens)
+    return [sorted(batch, key=lambda source: order[source.id]) for batch in batches], items.count(None)
 
 
 def _map_request(query: Query, batch: Sequence[PromptItem]) -> ChatRequest:
     return ChatRequest(
-        messages=prompt.render_map(query.text, [item.titled_text for item in batch]),
+        messages=prompt.render_map(query.text, [source.titled_text for source in batch]),
         role=Role.ANSWER,
         max_output_tokens=prompt.MAP_MAX_OUTPUT_TOKENS,
         schema=prompt.MAP_SCHEMA,
@@ -226,9 +229,9 @@ def _point(statement: ScoredStatement, batch: Sequence[PromptItem]) -> KeyPoint:
 def _map_notes(n_too_long: int, statements: Sequence[Sequence[ScoredStatement] | None]) -> Iterator[str]:
     if n_too_long:
         yield f"not read, too long for the budget: {format_count(n_too_long, 'report')}"
-    if n_unreadable := sum(found is None for found in statements):
+    if n_unreadable := statements.count(None):
         yield f"{format_count(n_unreadable, 'reply')} without points"
-    if n_unsourced := sum(not statement.numbers for found in statements for statement in found or ()):
+    if n_unsourced := sum(not statement.numbers for listed in statements for statement in listed or ()):
         yield f"{format_count(n_unsourced, 'point')} without sources: all reports of the same call count as sources"
 
 

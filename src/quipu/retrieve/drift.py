@@ -88,7 +88,7 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     return Evidence(
         chunks=_merge_passages(searches, query),
         points=tuple(points),
-        seeds=(_seed("the imagined report" if imagined else query.text, near), *(found.seed for found in searches)),
+        seeds=(_seed("the imagined report" if imagined else query.text, near), *(result.seed for result in searches)),
         notes=notes,
         ranks_passages=bool(searches),
     )
@@ -109,11 +109,11 @@ async def _find_reports(vector: Vector, level: int, view: ReadView, tools: Tools
 
 async def _imagine_report(query: Query, example: ClusterReport, tools: Tools, model: Model) -> str:
     """Return the report that a model imagines as the answer, in the form of `example`; "" if it returns none (HyDE)."""
-    item = prompt_space(query, prompt.render_hyde(query.text, ("", "")), tools.tokenizer).fit_report(example)
-    if item is None:
+    source = prompt_space(query, prompt.render_hyde(query.text, ("", "")), tools.tokenizer).fit_report(example)
+    if source is None:
         return ""
     request = ChatRequest(
-        messages=prompt.render_hyde(query.text, item.titled_text),
+        messages=prompt.render_hyde(query.text, source.titled_text),
         role=Role.KEYWORDS,
         max_output_tokens=prompt.HYDE_MAX_OUTPUT_TOKENS,
         lifetime=ReplyLifetime.REVISION,
@@ -131,9 +131,9 @@ async def _answer_from_folds(
     All folds are asked at the same time. None stands for a reply that cannot be read.
     """
     space = prompt_space(query, prompt.render_primer(query.text, ()), tools.tokenizer)
-    items = [item for _, report in near if (item := space.fit_report(report))]
+    items = [source for _, report in near if (source := space.fit_report(report))]
     folds = [first_that_fit(items[first::N_FOLDS], space.n_tokens) for first in range(min(N_FOLDS, len(items)))]
-    prompts = [prompt.render_primer(query.text, [item.titled_text for item in fold]) for fold in folds]
+    prompts = [prompt.render_primer(query.text, [source.titled_text for source in fold]) for fold in folds]
     replies = await model.ask([_request(messages, query) for messages in prompts]) if folds else []
     answers = [_partial_answer(reply, fold) for reply, fold in zip(replies, folds, strict=True)]
     return answers, len(near) - sum(map(len, folds))
@@ -200,11 +200,11 @@ async def _answer_questions(
 ) -> list[PartialAnswer | None]:
     """Return a partial answer for each local search, all asked at the same time; None for an unreadable reply."""
     materials = [await _select_material(result, query, view, tools) for result in results]
-    requests = [
-        _request(prompt.render_follow_up(result.seed.text, query.text, [item.titled_text for item in material]), query)
-        for result, material in zip(results, materials, strict=True)
-        if material
-    ]
+    requests = []
+    for result, material in zip(results, materials, strict=True):
+        texts = [source.titled_text for source in material]
+        if texts:
+            requests.append(_request(prompt.render_follow_up(result.seed.text, query.text, texts), query))
     replies = iter(await model.ask(requests) if requests else [])
     return [
         _partial_answer(next(replies), material) if material else PartialAnswer(is_asked=False)
@@ -214,11 +214,11 @@ async def _answer_questions(
 
 async def _select_material(result: LocalResult, query: Query, view: ReadView, tools: Tools) -> list[PromptItem]:
     """Return the passages and reports for one call: reports get a tenth of it, passages the rest."""
-    empty_prompt = prompt.render_follow_up(result.seed.text, query.text, ())
-    space = prompt_space(query, empty_prompt, tools.tokenizer)
-    candidates = [item for report in await view.cluster_reports(result.reports) if (item := space.fit_report(report))]
+    space = prompt_space(query, prompt.render_follow_up(result.seed.text, query.text, ()), tools.tokenizer)
+    read = await view.cluster_reports(result.reports)
+    candidates = [source for report in read if (source := space.fit_report(report))]
     reports = first_that_fit(candidates, int((1 - PASSAGE_SHARE) * space.n_tokens))
-    n_free = space.n_tokens - sum(item.n_tokens for item in reports)
+    n_free = space.n_tokens - sum(source.n_tokens for source in reports)
     chunks = await view.chunks([hit.id for hit in result.chunks[:MAX_PASSAGES_READ]])
     return first_that_fit([space.measure_chunk(chunk) for chunk in chunks], n_free) + reports
 
@@ -246,8 +246,8 @@ def _partial_answer(reply: str, material: Sequence[PromptItem]) -> PartialAnswer
     point = KeyPoint(
         text=statement.text,
         score=statement.score,
-        reports=tuple(item.id for item in sources if item.is_report),
-        chunks=tuple(item.id for item in sources if not item.is_report),
+        reports=tuple(source.id for source in sources if source.is_report),
+        chunks=tuple(source.id for source in sources if not source.is_report),
     )
     return PartialAnswer(point=point, score=point.score, follow_ups=parsed.follow_ups)
 

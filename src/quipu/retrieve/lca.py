@@ -184,7 +184,7 @@ async def _rank_relations(entities: Sequence[Scored], scores: Mapping[str, float
     for r in among_aggregates:
         reason = f"{format_count(r.n_relations, 'relation')} between two aggregates on the paths"
         hits.append(hit(relation_id(r.source, r.target), r.source, r.target, reason))
-    return tuple(sorted(hits, key=lambda found: (-found.score, found.id)))
+    return tuple(sorted(hits, key=lambda ranked: (-ranked.score, ranked.id)))
 
 
 def _rank_reports(paths: TreePaths, scores: Mapping[str, float], seed_ids: set[str]) -> list[Hit]:

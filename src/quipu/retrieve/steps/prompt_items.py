@@ -38,9 +38,9 @@ class PromptSpace:
         """Return a report, without its last findings if it is too long for a call; None if its summary is too long."""
         for n_findings in range(len(report.findings), -1, -1):
             text = report_text(replace(report, title="", findings=report.findings[:n_findings]))
-            item = self._measure(report.cluster, (report.title or report.cluster, text), is_report=True)
-            if item.n_tokens <= self.n_tokens:
-                return item
+            prompt_item = self._measure(report.cluster, (report.title or report.cluster, text), is_report=True)
+            if prompt_item.n_tokens <= self.n_tokens:
+                return prompt_item
         return None
 
     def measure_chunk(self, chunk: Chunk) -> PromptItem:
