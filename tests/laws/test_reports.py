@@ -22,7 +22,7 @@ from quipu.stores.relational import schema as s
 from quipu.stores.relational.cluster_writes import Touched
 from quipu.stores.relational.store import RelationalStore
 from quipu.stores.sqlite.backend import SqliteBackend
-from quipu.testing.facts import Passage, document, entity, passage, relation
+from quipu.testing.facts import PassageSpec, document, entity, passage, relation
 from quipu.testing.llm import ScriptedEmbedder, ScriptedLLM
 from quipu.topology import LocalTopologyIndex
 from quipu.vectors.local import LocalVectors
@@ -45,7 +45,7 @@ def _word(number: int, version: int = 0) -> str:
     return f"zq{'abcdefghij'[number % 10]}{'abcdefghij'[number // 10]}{'xyz'[version]}w"
 
 
-def _passage(word: str, place: int, people: list[str]) -> Passage:
+def _passage(word: str, place: int, people: list[str]) -> PassageSpec:
     names = [*people, f"{word.capitalize()} {place}"]
     told = [f"{names[0]} saw {other} by {word}." for other in names[1:]]
     said = [entity(name, "Person", f"{name} was at {word}.") for name in names]

@@ -11,7 +11,7 @@ from quipu.errors import InvalidInput, NotFound
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Passage:
+class DatasetPassage:
     """One passage of the corpus, indexed as one document under its id."""
 
     id: str
@@ -37,22 +37,22 @@ class Dataset:
     """A corpus and its questions, in the order of the files."""
 
     name: str
-    passages: tuple[Passage, ...]
+    passages: tuple[DatasetPassage, ...]
     questions: tuple[GoldQuestion, ...]
 
 
-class _Record(BaseModel):
+class _DatasetRecord(BaseModel):
     model_config = ConfigDict(coerce_numbers_to_str=True)
 
     id: str
 
 
-class _PassageRecord(_Record):
+class _PassageRecord(_DatasetRecord):
     title: str = ""
     text: str
 
 
-class _QuestionRecord(_Record):
+class _QuestionRecord(_DatasetRecord):
     question: str
     answers: list[str] = []
     gold: list[str] = []
@@ -60,7 +60,7 @@ class _QuestionRecord(_Record):
     all_facts_mapped: bool = True
 
 
-R = TypeVar("R", bound=_Record)
+R = TypeVar("R", bound=_DatasetRecord)
 
 
 def read_dataset(folder: Path) -> Dataset:
@@ -69,7 +69,7 @@ def read_dataset(folder: Path) -> Dataset:
     Raises NotFound where a file is missing, InvalidInput naming the line that is no such record.
     """
     passages = (
-        Passage(id=record.id, title=record.title, text=record.text)
+        DatasetPassage(id=record.id, title=record.title, text=record.text)
         for record in _records(folder / "corpus.jsonl", _PassageRecord)
     )
     questions = (

@@ -46,8 +46,8 @@ def covers_answer(text: str, answers: Iterable[str]) -> bool:
     As whole words, except in scripts that do not divide words.
     """
     normal = f" {normalised(text)} "
-    wanted = (answer if is_unspaced(answer) else f" {answer} " for answer in map(normalised, answers) if answer)
-    return any(answer in normal for answer in wanted)
+    needles = (answer if is_unspaced(answer) else f" {answer} " for answer in map(normalised, answers) if answer)
+    return any(answer in normal for answer in needles)
 
 
 def normalised(text: str) -> str:

@@ -72,12 +72,12 @@ class Bm25:
 
     def scores(self, terms: Sequence[str]) -> dict[str, float]:
         """Return the score of every chunk that has one of the terms."""
-        known = [term for term in terms if term in self._idf]
+        indexed = [term for term in terms if term in self._idf]
         scored = {}
         for id_, counts in self._counts.items():
-            if any(term in counts for term in known):
+            if any(term in counts for term in indexed):
                 norm = K1 * (1 - B + B * self._lengths[id_] / self._mean_length)
-                scored[id_] = sum(self._idf[t] * counts[t] * (K1 + 1) / (counts[t] + norm) for t in known)
+                scored[id_] = sum(self._idf[t] * counts[t] * (K1 + 1) / (counts[t] + norm) for t in indexed)
         return scored
 
 
@@ -111,9 +111,9 @@ def is_same(ranking: Sequence[str], scores: Mapping[str, float], k: int) -> bool
 def is_tied(ranking: Sequence[str], scores: Mapping[str, float], k: int) -> bool:
     """Say whether a ranking is that of `scores` but for the order, or choice, of ids whose scores are equal."""
     best = [scores[id_] for id_ in _best(scores, k)]
-    found = [scores.get(id_, float("-inf")) for id_ in ranking]
-    is_as_good = all(abs(a - b) <= _SAME for a, b in zip(found, best, strict=False))
-    return is_as_good and len(set(ranking)) == len(ranking) and len(found) == len(best)
+    ranked = [scores.get(id_, float("-inf")) for id_ in ranking]
+    is_as_good = all(abs(a - b) <= _SAME for a, b in zip(ranked, best, strict=False))
+    return is_as_good and len(set(ranking)) == len(ranking) and len(ranked) == len(best)
 
 
 def _best(scores: Mapping[str, float], k: int) -> list[str]:

@@ -106,7 +106,7 @@ async def measure(
     settings = Settings(index=await _index_folder(dataset, cache, embedder, reader), embedder=embedder)
     async with await open_engine(settings, extractor=reader) as kb:
         await kb.add(*_sources(dataset))
-        await kb.refresh([each.name for each in CATALOG])  # also what some use only where it is kept
+        await kb.refresh([strategy.name for strategy in CATALOG])  # also what some use only where it is kept
         chunks = await _chunks(kb)
         document_by_chunk = {chunk.id: chunk.document_id for chunk in chunks}
         outcomes = {
@@ -115,8 +115,8 @@ async def measure(
         }
     return Measured(
         scores=tuple(
-            score(Setup(dataset=dataset.name, embedder=embedder, extractor=reader.identity), name, asked)
-            for name, asked in outcomes.items()
+            score(Setup(dataset=dataset.name, embedder=embedder, extractor=reader.identity), name, outcome)
+            for name, outcome in outcomes.items()
         ),
         agreements=tuple(
             [await _agreement(settings, name, outcomes, chunks, dataset) for name in _checked(strategies)]
@@ -184,9 +184,9 @@ async def _chunks(kb: quipu.Quipu) -> list[Chunk]:
 
 
 async def _ask(kb: quipu.Quipu, question: GoldQuestion, strategy: str, document_by_chunk: Mapping[str, str]) -> Outcome:
-    begun, cpu_begun = time.perf_counter(), time.process_time()
+    start, cpu_start = time.perf_counter(), time.process_time()
     answer = await kb.query(question.text, strategy=strategy)
-    ms, cpu_ms = (time.perf_counter() - begun) * 1000, (time.process_time() - cpu_begun) * 1000
+    ms, cpu_ms = (time.perf_counter() - start) * 1000, (time.process_time() - cpu_start) * 1000
     chunks = tuple(hit.id for hit in answer.trace.evidence.chunks)
     ranking = dict.fromkeys(document_by_chunk[chunk] for chunk in chunks)
     return Outcome(

@@ -1,4 +1,4 @@
-"""Facts for tests: documents and what their chunks say, in a few words."""
+"""Facts for tests: short functions that make documents, chunks and mentions."""
 
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -10,17 +10,17 @@ from quipu.model.graph import OTHER_TYPE, AliasMention, Chunk, ClaimMention, Ent
 from quipu.model.ids import chunk_id, digest
 from quipu.text.names import entity_key
 
-Said = EntityMention | RelationMention | AliasMention | ClaimMention
+FactMention = EntityMention | RelationMention | AliasMention | ClaimMention
 
 _GAP = "\n\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Passage:
-    """One chunk to be: its text, what it says, the headings above it, why its extraction failed."""
+class PassageSpec:
+    """The input for one chunk: its text, its mentions, the headings above it, and why its extraction failed."""
 
     text: str
-    said: tuple[Said, ...] = ()
+    mentions: tuple[FactMention, ...] = ()
     headings: tuple[str, ...] = ()
     error: str = ""
 
@@ -64,28 +64,28 @@ def claim(
     )
 
 
-def passage(text: str, *said: Said, headings: tuple[str, ...] = (), error: str = "") -> Passage:
-    """Return a chunk to be, for `document`."""
-    return Passage(text=text, said=said, headings=headings, error=error)
+def passage(text: str, *mentions: FactMention, headings: tuple[str, ...] = (), error: str = "") -> PassageSpec:
+    """Return the input for one chunk of `document`."""
+    return PassageSpec(text=text, mentions=mentions, headings=headings, error=error)
 
 
 def document(
     document_id: str,
-    *passages: Passage | str,
+    *passages: PassageSpec | str,
     title: str = "",
     metadata: Metadata | None = None,
     job: int | None = None,
 ) -> DocumentFacts:
     """Return a document of these passages, in order, with a blank line between each two."""
     chunks: list[ChunkFacts] = []
-    seen: Counter[str] = Counter()
+    n_by_text: Counter[str] = Counter()
     start = 0
-    for each in passages:
-        made = each if isinstance(each, Passage) else Passage(text=each)
-        chunk = _chunk(document_id, made, title, occurrence=seen[made.text])
-        seen[made.text] += 1
-        placed = replace(chunk, ordinal=len(chunks), start=start, end=start + len(made.text))
-        chunks.append(_chunk_facts(placed, made.said))
+    for part in passages:
+        spec = part if isinstance(part, PassageSpec) else PassageSpec(text=part)
+        chunk = _chunk(document_id, spec, title, occurrence=n_by_text[spec.text])
+        n_by_text[spec.text] += 1
+        placed = replace(chunk, ordinal=len(chunks), start=start, end=start + len(spec.text))
+        chunks.append(_chunk_facts(placed, spec.mentions))
         start = placed.end + len(_GAP)
     return DocumentFacts(
         id=document_id,
@@ -99,39 +99,39 @@ def document(
 
 
 def source(document_id: str, text: str = "", *, title: str = "", metadata: Metadata | None = None) -> SourceDocument:
-    """Return a document as handed in."""
+    """Return a source document before parsing."""
     return SourceDocument(id=document_id, content=text.encode(), title=title, metadata=metadata or {})
 
 
-def _chunk(document_id: str, made: Passage, title: str, *, occurrence: int) -> Chunk:
-    text_hash = digest(made.text)
+def _chunk(document_id: str, spec: PassageSpec, title: str, *, occurrence: int) -> Chunk:
+    text_hash = digest(spec.text)
     return Chunk(
         id=chunk_id(document_id, text_hash, occurrence),
         document_id=document_id,
         title=title,
         ordinal=0,
-        text=made.text,
+        text=spec.text,
         start=0,
         end=0,
-        n_tokens=-(-len(made.text.encode()) // 4),
+        n_tokens=-(-len(spec.text.encode()) // 4),
         text_hash=text_hash,
-        input_hash=ChunkInput(text=made.text, title=title, headings=made.headings).hash("quipu.testing"),
-        headings=made.headings,
-        error=made.error,
+        input_hash=ChunkInput(text=spec.text, title=title, headings=spec.headings).hash("quipu.testing"),
+        headings=spec.headings,
+        error=spec.error,
     )
 
 
-def _chunk_facts(chunk: Chunk, said: tuple[Said, ...]) -> ChunkFacts:
+def _chunk_facts(chunk: Chunk, mentions: tuple[FactMention, ...]) -> ChunkFacts:
     return ChunkFacts(
         chunk=chunk,
-        entities=tuple(_placed(each, chunk.text) for each in said if isinstance(each, EntityMention)),
-        relations=tuple(each for each in said if isinstance(each, RelationMention)),
-        aliases=tuple(each for each in said if isinstance(each, AliasMention)),
-        claims=tuple(each for each in said if isinstance(each, ClaimMention)),
+        entities=tuple(_placed(mention, chunk.text) for mention in mentions if isinstance(mention, EntityMention)),
+        relations=tuple(mention for mention in mentions if isinstance(mention, RelationMention)),
+        aliases=tuple(mention for mention in mentions if isinstance(mention, AliasMention)),
+        claims=tuple(mention for mention in mentions if isinstance(mention, ClaimMention)),
     )
 
 
 def _placed(mention: EntityMention, text: str) -> EntityMention:
-    """Return the mention with the span of its first occurrence, or as it is where the text does not spell it so."""
+    """Return the mention with the span of its first occurrence, or unchanged if the text lacks it."""
     start = text.find(mention.surface)
     return replace(mention, start=start, end=start + len(mention.surface)) if start >= 0 else mention

@@ -1,55 +1,55 @@
 """The store contract: inherit StoreContract and say how to open your store, and every promise is tested."""
 
 from quipu.testing.contract import run_as_coroutines
-from quipu.testing.contract.calls import Calls
-from quipu.testing.contract.cluster_relations import ClusterRelations
-from quipu.testing.contract.clusters import Clusters
-from quipu.testing.contract.commits import Commits
-from quipu.testing.contract.documents import Documents
-from quipu.testing.contract.dropping import Dropping
-from quipu.testing.contract.entities import Entities
-from quipu.testing.contract.filters import Filters
-from quipu.testing.contract.full_text import FullText
-from quipu.testing.contract.jobs import Jobs
-from quipu.testing.contract.laws import Laws
-from quipu.testing.contract.likenesses import Likenesses
-from quipu.testing.contract.linking import Linking
-from quipu.testing.contract.mentions import Mentions
-from quipu.testing.contract.numbers import Numbers
-from quipu.testing.contract.relations import Relations
-from quipu.testing.contract.replies import Replies
+from quipu.testing.contract.calls import CallsContract
+from quipu.testing.contract.cluster_relations import ClusterRelationsContract
+from quipu.testing.contract.clusters import ClustersContract
+from quipu.testing.contract.commits import CommitsContract
+from quipu.testing.contract.documents import DocumentsContract
+from quipu.testing.contract.dropping import DroppingContract
+from quipu.testing.contract.entities import EntitiesContract
+from quipu.testing.contract.filters import FiltersContract
+from quipu.testing.contract.full_text import FullTextContract
+from quipu.testing.contract.jobs import JobsContract
+from quipu.testing.contract.laws import LawsContract
+from quipu.testing.contract.likenesses import LikenessesContract
+from quipu.testing.contract.linking import LinkingContract
+from quipu.testing.contract.mentions import MentionsContract
+from quipu.testing.contract.numbers import NumbersContract
+from quipu.testing.contract.relations import RelationsContract
+from quipu.testing.contract.replies import RepliesContract
 from quipu.testing.contract.steps import OpenStore
-from quipu.testing.contract.summaries import Summaries
-from quipu.testing.contract.turns import Turns
-from quipu.testing.contract.usage import Usage
-from quipu.testing.contract.vectors import Vectors
+from quipu.testing.contract.summaries import SummariesContract
+from quipu.testing.contract.turns import TurnsContract
+from quipu.testing.contract.usage import UsageContract
+from quipu.testing.contract.vectors import VectorsContract
 
 __all__ = ["OpenStore", "StoreContract"]
 
 
 @run_as_coroutines
 class StoreContract(
-    Commits,
-    Documents,
-    Entities,
-    Relations,
-    Mentions,
-    Linking,
-    Numbers,
-    FullText,
-    Filters,
-    Vectors,
-    Jobs,
-    Turns,
-    Replies,
-    Calls,
-    Usage,
-    Summaries,
-    Clusters,
-    ClusterRelations,
-    Likenesses,
-    Dropping,
-    Laws,
+    CommitsContract,
+    DocumentsContract,
+    EntitiesContract,
+    RelationsContract,
+    MentionsContract,
+    LinkingContract,
+    NumbersContract,
+    FullTextContract,
+    FiltersContract,
+    VectorsContract,
+    JobsContract,
+    TurnsContract,
+    RepliesContract,
+    CallsContract,
+    UsageContract,
+    SummariesContract,
+    ClustersContract,
+    ClusterRelationsContract,
+    LikenessesContract,
+    DroppingContract,
+    LawsContract,
 ):
     """Every promise of `ports/store.py` as a test; needs pytest and pytest-asyncio.
 

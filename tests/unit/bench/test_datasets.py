@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from quipu.bench.datasets import GoldQuestion, Passage, read_dataset
+from quipu.bench.datasets import DatasetPassage, GoldQuestion, read_dataset
 from quipu.errors import InvalidInput, NotFound
 
 DATA = Path(__file__).resolve().parents[3] / "../shared/data"
@@ -24,7 +24,7 @@ def test_passages_and_questions_are_read_in_the_order_of_the_files(tmp_path: Pat
         '{"id": "g", "question": "?", "gold_groups": [["1", "2"], ["1"]]}\n{"id": "n", "question": "?", "gold": []}\n',
     )
     dataset = read_dataset(tmp_path)
-    assert dataset.passages == (Passage(id="2", title="B", text="b"), Passage(id="1", title="", text="a"))
+    assert dataset.passages == (DatasetPassage(id="2", title="B", text="b"), DatasetPassage(id="1", title="", text="a"))
     assert dataset.questions == (
         GoldQuestion(id="q", text="?", answers=("x",), gold=(frozenset({"2"}), frozenset({"1"}))),
         GoldQuestion(id="g", text="?", answers=(), gold=(frozenset({"1", "2"}), frozenset({"1"}))),

@@ -3,15 +3,15 @@
 from dataclasses import replace
 from pathlib import Path
 
-from quipu.bench.datasets import Dataset, GoldQuestion, Passage
+from quipu.bench.datasets import Dataset, DatasetPassage, GoldQuestion
 from quipu.bench.retrieval import measure, ranking_strategies, table
 from quipu.wiring import INDEX_FILE
 
 DATASET = Dataset(
     name="tiny",
     passages=(
-        Passage(id="p/1", title="Marco Polo", text="Marco Polo was born in Venice in the year 1254."),
-        Passage(id="p/2", title="Clay", text="Bricks are made of clay and burnt in a kiln for three days."),
+        DatasetPassage(id="p/1", title="Marco Polo", text="Marco Polo was born in Venice in the year 1254."),
+        DatasetPassage(id="p/2", title="Clay", text="Bricks are made of clay and burnt in a kiln for three days."),
     ),
     questions=(
         GoldQuestion(id="a", text="Where was Marco Polo born?", answers=("Venice",), gold=(frozenset({"p/1"}),)),

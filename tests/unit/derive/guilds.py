@@ -17,7 +17,7 @@ from quipu.model.ids import digest
 from quipu.model.query import Filter
 from quipu.ports.providers import TextSink, ignore_text
 from quipu.prompts.aggregate import RELATION_TITLE
-from quipu.testing.facts import Passage, document, entity, passage, relation
+from quipu.testing.facts import PassageSpec, document, entity, passage, relation
 
 CRAFTS = ("Potter", "Weaver", "Smith", "Baker", "Mason", "Tanner", "Dyer", "Cooper", "Fletcher", "Glazier")
 PEOPLE = 20  # of each craft
@@ -29,7 +29,7 @@ def ledger(name: str, seed: int = 0, *, n: int = 6) -> DocumentFacts:
     return document(name, *(_passage(name, random, number) for number in range(n)), title=name.title())
 
 
-def _passage(name: str, random: Random, number: int) -> Passage:
+def _passage(name: str, random: Random, number: int) -> PassageSpec:
     people = list(dict.fromkeys(f"{random.choice(CRAFTS)} N{random.randrange(PEOPLE)}" for _ in range(5)))
     said = [entity(each, "Person", f"{each} is entered in {name}.") for each in people]
     trades = [relation(people[0], other, _trade(people[0], other, name)) for other in people[1:]]

@@ -17,10 +17,10 @@ from quipu.model.cluster import Cluster, ClusterReport, Hierarchy, Partition
 from quipu.model.delta import Delta
 from quipu.model.derivation import REPORTS, DerivationRecord
 from quipu.model.graph import Entity, Relation
-from quipu.testing.facts import Said, document, entity, passage, relation
+from quipu.testing.facts import FactMention, document, entity, passage, relation
 from tests.unit.derive.workshop import open_bench, publish
 
-_SAID: dict[str, tuple[Said, ...]] = {
+_SAID: dict[str, tuple[FactMention, ...]] = {
     "Ada saw Bo.": (entity("Ada"), entity("Bo"), relation("Ada", "Bo", "One saw the other.")),
     "Ada saw Bo again, and Cy.": (
         entity("Ada"),

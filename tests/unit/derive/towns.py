@@ -6,7 +6,7 @@ from quipu.derive.derivation import DerivationContext
 from quipu.model.cluster import Cluster, ClusterReport, Hierarchy
 from quipu.model.delta import DocumentFacts
 from quipu.model.query import Filter
-from quipu.testing.facts import Passage, document, entity, passage, relation
+from quipu.testing.facts import PassageSpec, document, entity, passage, relation
 
 TOWNS = ("Acre", "Bari", "Cori", "Deva")
 
@@ -17,7 +17,7 @@ def chronicle(name: str, town: str, seed: int, *, n: int = 6, people: int = 14) 
     return document(name, *(_passage(name, town, random, number, people) for number in range(n)), title=name.title())
 
 
-def _passage(name: str, town: str, random: Random, number: int, people: int) -> Passage:
+def _passage(name: str, town: str, random: Random, number: int, people: int) -> PassageSpec:
     chosen = [f"{town} {person}" for person in random.sample(range(people), 4)]
     sentences = [f"{chosen[0]} met {other} in year {number} of {name}." for other in chosen[1:]]
     said = [entity(each, "Person", f"{each} is told of in {name}.") for each in chosen]

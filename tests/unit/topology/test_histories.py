@@ -14,7 +14,7 @@ from quipu.model.delta import Delta, DocumentFacts
 from quipu.model.query import Filter
 from quipu.ports.store import ReadView
 from quipu.stores.relational.store import RelationalStore
-from quipu.testing.facts import Said, alias, document, entity, passage, relation
+from quipu.testing.facts import FactMention, alias, document, entity, passage, relation
 from quipu.text.names import entity_key
 from quipu.topology import LocalTopologyIndex
 from quipu.topology.graph import Graph, GraphTables, build_graph, merge_layers
@@ -38,7 +38,7 @@ def facts(draw: st.DrawFn) -> DocumentFacts:
     for _ in range(draw(st.integers(0, 3))):
         spelled = draw(st.lists(st.sampled_from([*NAMES, "Countess Ada", "Babbage", "nothing"]), max_size=4))
         mentioned = draw(st.lists(st.sampled_from(NAMES), max_size=4))
-        said: list[Said] = [entity(name) for name in mentioned]
+        said: list[FactMention] = [entity(name) for name in mentioned]
         if len(set(mentioned)) > 1:
             ends = st.lists(st.sampled_from(sorted(set(mentioned))), min_size=2, max_size=2, unique=True)
             for source, target in draw(st.lists(ends, max_size=3)):

@@ -35,7 +35,7 @@ async def _kept(store: Store, *names: str) -> list[str]:
     return list(await store.find_replies(names))
 
 
-class Calls:
+class CallsContract:
     """What is promised of the replies to single calls."""
 
     async def test_a_reply_is_found_again_with_all_its_signs(self, open_store: OpenStore) -> None:
@@ -71,8 +71,8 @@ class Calls:
                 *(store.add_usage([_COST]) for _ in range(50)),
                 publish(store, _TWO),
             )
-            found = await asyncio.gather(*(other.find_replies([name]) for name in names))
-            assert found == [{name: name} for name in names]
+            replies = await asyncio.gather(*(other.find_replies([name]) for name in names))
+            assert replies == [{name: name} for name in names]
             (row,) = await other.usage()
             assert (row.n_calls, row.tokens.input) == (250, 1_250)
 
@@ -137,20 +137,20 @@ class Calls:
             await publish(store, _ONE, _TWO)
             for name in ("a", "b"):
                 await _keep(store, f"of {name}", name, lifetime=ReplyLifetime.ALL_DOCUMENTS)
-            made = _request(lifetime=ReplyLifetime.ALL_DOCUMENTS)
+            request = _request(lifetime=ReplyLifetime.ALL_DOCUMENTS)
             for name, sources in (
                 ("of b alone", ("of b",)),
                 ("of both", ("of a", "of b")),
                 ("and so on", ("of b alone", "of both")),
                 ("of what is not there", ("of a", "nowhere")),
             ):
-                await store.save_reply(name, name, replace(made, source_replies=sources), [_COST])
+                await store.save_reply(name, name, replace(request, source_replies=sources), [_COST])
             names = ("of a", "of b", "of b alone", "of both", "and so on", "of what is not there")
             assert await _kept(store, *names) == list(names[:-1])
             assert await store.purge() == 0
             await remove(store, "a")
             assert await _kept(store, *names) == ["of b", "of b alone"]
-            await store.save_reply("late", "late", replace(made, source_replies=("of a",)), [_COST])
+            await store.save_reply("late", "late", replace(request, source_replies=("of a",)), [_COST])
             assert await _kept(store, "late") == []
             await remove(store, "b")
             async with store.view() as view:
@@ -173,17 +173,17 @@ class Calls:
     async def test_a_reply_of_an_earlier_revision_is_not_kept_but_counted(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await publish(store, _ONE, _TWO)
-            asked = replace(_request("a", lifetime=ReplyLifetime.REVISION), revision=await store.facts_revision())
+            request = replace(_request("a", lifetime=ReplyLifetime.REVISION), revision=await store.facts_revision())
             for change, is_kept in ((Delta(enqueue=[source("c")]), True), (Delta(remove=["b"]), False)):
                 await store.commit(change)
-                await store.save_reply("now", "reply", asked, [_COST])
+                await store.save_reply("now", "reply", request, [_COST])
                 assert await _kept(store, "now") == ["now"] * is_kept
             await publish(store, _TWO)
-            await store.save_reply("now", "reply", asked, [_COST])
+            await store.save_reply("now", "reply", request, [_COST])
             assert await _kept(store, "now") == []
             async with store.view() as view:
                 assert await store.facts_revision() == view.revision
-                await store.save_reply("now", "reply", replace(asked, revision=view.revision), [])
+                await store.save_reply("now", "reply", replace(request, revision=view.revision), [])
             assert await _kept(store, "now") == ["now"]
             assert (await store.usage())[0].n_calls == 3
 
@@ -202,16 +202,16 @@ class Calls:
         async with open_store() as store:
             await publish(store, _ONE, _TWO)
             async with store.view() as view:
-                asked = _request("a", "b", lifetime=ReplyLifetime.ALL_DOCUMENTS)
-                asked = replace(asked, revision=view.revision)
+                request = _request("a", "b", lifetime=ReplyLifetime.ALL_DOCUMENTS)
+                request = replace(request, revision=view.revision)
             await publish(store, document("a", "One.", "And more."), document("c", "Three."))
-            await store.save_reply("in time", "reply", asked, [])
+            await store.save_reply("in time", "reply", request, [])
             assert await _kept(store, "in time") == ["in time"]
             for change in changes:
                 await store.commit(change)
-            await store.save_reply("late", "reply", asked, [_COST])
+            await store.save_reply("late", "reply", request, [_COST])
             async with store.view() as view:
-                await store.save_reply("anew", "reply", replace(asked, revision=view.revision), [])
+                await store.save_reply("anew", "reply", replace(request, revision=view.revision), [])
             assert await _kept(store, "in time", "late", "anew") == ["anew"]
             assert (await store.usage())[0].n_calls == 1
             assert await store.verify() == []

@@ -14,12 +14,12 @@ _DOCUMENTS = [
 ]
 
 
-def _relation(source: str, target: str, said: str = "") -> ClusterRelation:
+def _relation(source: str, target: str, description: str = "") -> ClusterRelation:
     return ClusterRelation(
         source=source,
         target=target,
         level=1,
-        description=said or f"{source} and {target}",
+        description=description or f"{source} and {target}",
         weight=2.5,
         n_relations=2,
         inputs_hash="inputs",
@@ -60,10 +60,13 @@ async def _fill(store: Store) -> None:
 
 async def _related(store: Store, allowed: Filter | None = None) -> list[tuple[str, str]]:
     async with store.view(allowed) as view:
-        return [(each.source, each.target) for each in await view.cluster_relations(["right", "left", "middle", "top"])]
+        return [
+            (relation.source, relation.target)
+            for relation in await view.cluster_relations(["right", "left", "middle", "top"])
+        ]
 
 
-class ClusterRelations:
+class ClusterRelationsContract:
     """What a store promises about relations between clusters."""
 
     async def test_relations_between_clusters_are_read_by_their_ends(self, open_store: OpenStore) -> None:
@@ -85,8 +88,8 @@ class ClusterRelations:
             )
             assert (await store.commit(Delta(cluster_relations=crossings))).n_outdated == 0
             async with store.view() as view:
-                found = await view.cluster_relations(list(_NAMES))
-            assert found == [_relation("left", "right", "New."), _relation("middle", "right")]
+                relations = await view.cluster_relations(list(_NAMES))
+            assert relations == [_relation("left", "right", "New."), _relation("middle", "right")]
 
     async def test_what_was_made_of_other_facts_is_not_written(self, open_store: OpenStore) -> None:
         async with open_store() as store:

@@ -49,11 +49,11 @@ _TREE = (
 )
 
 
-def _report(name: str, told: str = "", *, inputs: str = "", chunks: tuple[str, ...] = ()) -> ClusterReport:
+def _report(name: str, summary: str = "", *, inputs: str = "", chunks: tuple[str, ...] = ()) -> ClusterReport:
     return ClusterReport(
         cluster=name,
         title=f"On {name}",
-        summary=told or f"What {name} does.",
+        summary=summary or f"What {name} does.",
         findings=(Finding(summary="It is told.", explanation="Twice."), Finding(summary="长城")),
         rating=4.5,
         chunks=chunks,
@@ -75,12 +75,12 @@ async def _clusters(
     store: Store, hierarchy: Hierarchy = _COMMUNITIES, allowed: Filter | None = None
 ) -> dict[str, Cluster]:
     async with store.view(allowed) as view:
-        return {each.id: each for each in await view.clusters(hierarchy)}
+        return {cluster.id: cluster for cluster in await view.clusters(hierarchy)}
 
 
 async def _reported(store: Store, allowed: Filter | None = None) -> list[str]:
     async with store.view(allowed) as view:
-        return [each.cluster for each in await view.cluster_reports(["right", "all", "left", "nowhere"])]
+        return [report.cluster for report in await view.cluster_reports(["right", "all", "left", "nowhere"])]
 
 
 async def _fill(store: Store) -> None:
@@ -90,22 +90,26 @@ async def _fill(store: Store) -> None:
     await store.commit(Delta(reports=[_report("all"), _report("left"), _report("right")]))
 
 
-class Clusters:
+class ClustersContract:
     """What a store promises about clusters."""
 
     async def test_a_partition_is_read_as_it_was_written(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await _fill(store)
-            found = await _clusters(store)
-            assert list(found) == ["all", "left", "right"]
-            assert [each.n_entities for each in found.values()] == [4, 2, 2]
-            assert [each.members for each in found.values()] == [(), ("ada", "bo"), ("cy", "di")]
-            assert [(each.level, each.parent) for each in found.values()] == [(0, ""), (1, "all"), (1, "all")]
+            clusters = await _clusters(store)
+            assert list(clusters) == ["all", "left", "right"]
+            assert [cluster.n_entities for cluster in clusters.values()] == [4, 2, 2]
+            assert [cluster.members for cluster in clusters.values()] == [(), ("ada", "bo"), ("cy", "di")]
+            assert [(cluster.level, cluster.parent) for cluster in clusters.values()] == [
+                (0, ""),
+                (1, "all"),
+                (1, "all"),
+            ]
             async with store.view() as view:
-                some = await view.clusters(_COMMUNITIES, ["right", "nowhere", "all"])
-                assert [each.id for each in some] == ["right", "all"]
+                chosen = await view.clusters(_COMMUNITIES, ["right", "nowhere", "all"])
+                assert [cluster.id for cluster in chosen] == ["right", "all"]
                 assert await view.clusters_of(_COMMUNITIES, ["di", "eve", "ada"]) == {"di": "right", "ada": "left"}
-                bare = [replace(each, members=()) for each in found.values()]
+                bare = [replace(cluster, members=()) for cluster in clusters.values()]
                 assert await view.clusters(_COMMUNITIES, with_members=False) == bare
                 assert await view.clusters(_COMMUNITIES, ["left"], with_members=False) == [bare[1]]
                 assert await view.clusters(_AGGREGATES) == []
@@ -119,8 +123,11 @@ class Clusters:
             await _fill(store)
             await _divide(store, _cluster("first", "ada", level=1, of=_AGGREGATES), hierarchy=_AGGREGATES)
             await _divide(store, _cluster("left", "ada", "bo"), _cluster("new", "cy", "di"))
-            found = await _clusters(store)
-            assert {name: each.members for name, each in found.items()} == {"left": ("ada", "bo"), "new": ("cy", "di")}
+            clusters = await _clusters(store)
+            assert {name: cluster.members for name, cluster in clusters.items()} == {
+                "left": ("ada", "bo"),
+                "new": ("cy", "di"),
+            }
             assert list(await _clusters(store, _AGGREGATES)) == ["first"]
             assert await _reported(store) == ["left"]
             assert await store.verify() == []
@@ -157,9 +164,9 @@ class Clusters:
                 revision = view.revision
             await remove(store, "west")
             await store.commit(Delta(partition=Partition(hierarchy=_COMMUNITIES, clusters=_TREE, revision=revision)))
-            found = await _clusters(store)
-            assert {name: each.n_entities for name, each in found.items()} == {"all": 2, "left": 2}
-            assert {each.inputs_hash for each in found.values()} == {""}
+            clusters = await _clusters(store)
+            assert {name: cluster.n_entities for name, cluster in clusters.items()} == {"all": 2, "left": 2}
+            assert {cluster.inputs_hash for cluster in clusters.values()} == {""}
             assert await store.verify() == []
 
     async def test_reports_count_only_where_they_are_of_what_is_there(self, open_store: OpenStore) -> None:
@@ -183,8 +190,8 @@ class Clusters:
         async with open_store() as store:
             await _fill(store)
             await publish(store, document("more", passage("Ada sang.", entity("Ada", description="A singer."))))
-            found = await _clusters(store)
-            assert {name for name, each in found.items() if not each.inputs_hash} == {"all", "left"}
+            clusters = await _clusters(store)
+            assert {name for name, cluster in clusters.items() if not cluster.inputs_hash} == {"all", "left"}
             assert await _reported(store) == ["right", "all", "left"]
             async with store.view() as view:
                 assert await view.pending(REPORTS) == ["left", "all"]
@@ -202,7 +209,7 @@ class Clusters:
                 revision = view.revision
             await publish(store, document("more", passage("Ada sang.", entity("Ada", description="A singer."))))
             await store.commit(Delta(partition=Partition(hierarchy=_COMMUNITIES, clusters=_TREE, revision=revision)))
-            assert {each.inputs_hash for each in (await _clusters(store)).values()} == {""}
+            assert {cluster.inputs_hash for cluster in (await _clusters(store)).values()} == {""}
 
     @pytest.mark.parametrize("change", ["more", "gone", "back"])
     async def test_only_clusters_with_something_that_has_changed_since_are_unsettled(
@@ -220,8 +227,8 @@ class Clusters:
                 await publish(store, _WEST)
             await publish(store, document("late", passage("Eve came.", entity("Eve"))))
             await store.commit(Delta(partition=Partition(hierarchy=_COMMUNITIES, clusters=_TREE, revision=revision)))
-            found = await _clusters(store)
-            assert {name for name, each in found.items() if not each.inputs_hash} == {"all", "right"}
+            clusters = await _clusters(store)
+            assert {name for name, cluster in clusters.items() if not cluster.inputs_hash} == {"all", "right"}
             assert await store.verify() == []
 
     async def test_what_changed_before_it_was_in_a_cluster_unsettles_it(self, open_store: OpenStore) -> None:
@@ -233,8 +240,8 @@ class Clusters:
             await publish(store, document("more", passage("Eve sang.", entity("Eve", description="A singer."))))
             clusters = [*_TREE, _cluster("new", "eve")]
             await store.commit(Delta(partition=Partition(hierarchy=_COMMUNITIES, clusters=clusters, revision=revision)))
-            found = await _clusters(store)
-            assert {name for name, each in found.items() if not each.inputs_hash} == {"new"}
+            clusters_by_name = await _clusters(store)
+            assert {name for name, cluster in clusters_by_name.items() if not cluster.inputs_hash} == {"new"}
 
     async def test_a_partition_of_an_earlier_revision_than_the_one_there_is_is_unsettled(
         self, open_store: OpenStore
@@ -246,16 +253,16 @@ class Clusters:
             await publish(store, document("late", passage("Eve came.", entity("Eve"))))
             await _divide(store, *_TREE)
             await store.commit(Delta(partition=Partition(hierarchy=_COMMUNITIES, clusters=_TREE, revision=revision)))
-            assert {each.inputs_hash for each in (await _clusters(store)).values()} == {""}
+            assert {cluster.inputs_hash for cluster in (await _clusters(store)).values()} == {""}
 
     async def test_a_summary_unsettles_the_clusters_of_what_it_is_of(self, open_store: OpenStore) -> None:
         async with open_store() as store:
-            said = [passage(f"Ada {i}.", entity("Ada", description=f"Ada was {i}.")) for i in range(9)]
-            await publish(store, document("many", *said), _WEST)
+            passages = [passage(f"Ada {i}.", entity("Ada", description=f"Ada was {i}.")) for i in range(9)]
+            await publish(store, document("many", *passages), _WEST)
             await _divide(store, _cluster("left", "ada"), _cluster("right", "cy", "di"))
             await summarise(store)
-            found = await _clusters(store)
-            assert {name for name, each in found.items() if not each.inputs_hash} == {"left"}
+            clusters = await _clusters(store)
+            assert {name for name, cluster in clusters.items() if not cluster.inputs_hash} == {"left"}
 
     async def test_what_is_taken_back_takes_reports_along_and_all_above(self, open_store: OpenStore) -> None:
         async with open_store() as store:
@@ -265,8 +272,8 @@ class Clusters:
             await embed(store)
             await remove(store, "west")
             assert await _reported(store) == ["left"]
-            found = await _clusters(store)
-            assert {name: each.members for name, each in found.items()} == {
+            clusters = await _clusters(store)
+            assert {name: cluster.members for name, cluster in clusters.items()} == {
                 "all": (),
                 "left": ("ada", "bo"),
                 "right": ("cy",),
@@ -306,13 +313,13 @@ class Clusters:
         async with open_store() as store:
             await _fill(store)
             await embed(store)
-            found = await _clusters(store, allowed=allowed)
-            assert {name: each.n_entities for name, each in found.items()} == {"all": 3, "left": 2, "right": 1}
-            assert found["right"].members == ("cy",)
+            clusters = await _clusters(store, allowed=allowed)
+            assert {name: cluster.n_entities for name, cluster in clusters.items()} == {"all": 3, "left": 2, "right": 1}
+            assert clusters["right"].members == ("cy",)
             assert await _reported(store, allowed) == ["left"]
             async with store.view(allowed) as view:
                 assert await report_ratings(view, ["right", "all", "left", "nowhere"]) == {"left": 4.5}
-                bare = [replace(each, members=()) for each in found.values()]
+                bare = [replace(cluster, members=()) for cluster in clusters.values()]
                 assert await view.clusters(_COMMUNITIES, with_members=False) == bare
                 assert await view.clusters_of(_COMMUNITIES, ["cy", "di"]) == {"cy": "right"}
                 rows = await view.allowed_numbers(VectorSpace.REPORT)
@@ -320,7 +327,7 @@ class Clusters:
                 assert await view.vector_owners(VectorSpace.REPORT, rows.tolist()) == {int(rows[0]): ("left",)}
                 assert set(await view.numbers(VectorSpace.REPORT, ["left", "right"])) == {"left"}
             only = await _clusters(store, allowed=Filter(documents=("east",)))
-            assert {name: each.members for name, each in only.items()} == {"all": (), "left": ("ada", "bo")}
+            assert {name: cluster.members for name, cluster in only.items()} == {"all": (), "left": ("ada", "bo")}
             assert await _reported(store, Filter(documents=("east",))) == []
 
     async def test_reports_are_rated(self, open_store: OpenStore) -> None:
@@ -345,14 +352,14 @@ class Clusters:
                 _cluster("di", "di", parent="right", level=2),
                 _cluster("cy", "cy", parent="deep", level=3),
             )
-            sizes = {name: each.n_entities for name, each in (await _clusters(store, allowed=allowed)).items()}
+            sizes = {name: cluster.n_entities for name, cluster in (await _clusters(store, allowed=allowed)).items()}
             assert sizes == {"all": 3, "left": 2, "right": 1, "deep": 1, "cy": 1}
             await remove(store, "west")
-            sizes = {name: each.n_entities for name, each in (await _clusters(store, allowed=allowed)).items()}
+            sizes = {name: cluster.n_entities for name, cluster in (await _clusters(store, allowed=allowed)).items()}
             assert sizes == {"all": 3, "left": 2, "right": 1, "deep": 1, "cy": 1}
             await _divide(store, *_TREE[:2], _cluster("new", "cy", parent="all", level=1))
             await store.commit(Delta(reports=[_report("all"), _report("new")]))
-            sizes = {name: each.n_entities for name, each in (await _clusters(store, allowed=allowed)).items()}
+            sizes = {name: cluster.n_entities for name, cluster in (await _clusters(store, allowed=allowed)).items()}
             assert sizes == {"all": 3, "left": 2, "new": 1}
             async with store.view(allowed) as view:
                 assert set(await report_ratings(view, ["all", "left", "new"])) == {"all", "left", "new"}

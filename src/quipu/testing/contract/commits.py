@@ -18,8 +18,8 @@ _GOOD = document("good", passage("Venice trades with Acre.", entity("Venice"), e
 _TWICE = document("twice", "The same words.")
 
 
-def _saying(*said: ChunkFacts) -> DocumentFacts:
-    return replace(document("bad"), chunks=said)
+def _saying(*chunks: ChunkFacts) -> DocumentFacts:
+    return replace(document("bad"), chunks=chunks)
 
 
 _BAD_DELTAS = {
@@ -48,7 +48,7 @@ _BAD_DELTAS = {
 }
 
 
-class Commits:
+class CommitsContract:
     """What `commit` and `view` promise."""
 
     async def test_a_new_index_is_empty_and_sound(self, open_store: OpenStore) -> None:
@@ -104,7 +104,7 @@ class Commits:
                     Delta(publish=[_GOOD], vectors=[vector(text_hash, dimension=DIMENSION + 1)]),
                 )
             async with store.view() as view:
-                assert [each.id for each in await view.documents()] == ["a"]
+                assert [doc.id for doc in await view.documents()] == ["a"]
                 assert (await view.counts()).vectors == 0
 
     async def test_an_invalid_change_is_not_in_the_way_of_the_next(self, open_store: OpenStore) -> None:
@@ -124,12 +124,12 @@ class Commits:
                 await remove(store, "old")
                 await embed(store)
                 assert [line async for line in view.dump()] == before
-                assert [each.id for each in await view.documents()] == ["good", "old"]
+                assert [doc.id for doc in await view.documents()] == ["good", "old"]
                 assert len(await view.search_text(NodeKind.CHUNK, "falls", 10)) == 1
                 (acre,) = await view.entities(["acre"])
                 assert acre.n_mentions == 2
             async with store.view() as view:
-                assert [each.id for each in await view.documents()] == ["good", "new"]
+                assert [doc.id for doc in await view.documents()] == ["good", "new"]
                 assert await view.search_text(NodeKind.CHUNK, "falls", 10) == []
 
     async def test_views_with_different_filters_do_not_disturb_one_another(self, open_store: OpenStore) -> None:
@@ -141,15 +141,15 @@ class Commits:
                 store.view() as third,
             ):
                 await publish(store, document("c", "Three."))
-                seen = [[each.id for each in await view.documents()] for view in (first, second, third)]
-            assert seen == [["a"], ["b"], ["a", "b"]]
+                ids_by_view = [[doc.id for doc in await view.documents()] for view in (first, second, third)]
+            assert ids_by_view == [["a"], ["b"], ["a", "b"]]
 
     async def test_a_filter_of_a_closed_view_does_not_linger(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await publish(store, document("a", "One."), document("b", "Two."))
-            for wanted in ("a", "b", "a"):
-                async with store.view(Filter(documents=(wanted,))) as view:
-                    assert [each.id for each in await view.documents()] == [wanted]
+            for document_id in ("a", "b", "a"):
+                async with store.view(Filter(documents=(document_id,))) as view:
+                    assert [doc.id for doc in await view.documents()] == [document_id]
             async with store.view() as view:
                 assert len(await view.documents()) == 2
 
@@ -157,8 +157,8 @@ class Commits:
         async with open_store() as store:
             await publish(store, _GOOD)
             async with store.view() as view:
-                found = await asyncio.gather(*(view.entities(["venice"]) for _ in range(8)), view.entities(["acre"]))
-            assert [len(each) for each in found] == [1] * 9
+                results = await asyncio.gather(*(view.entities(["venice"]) for _ in range(8)), view.entities(["acre"]))
+            assert [len(rows) for rows in results] == [1] * 9
 
     async def test_two_instances_lose_no_commit(self, open_store: OpenStore) -> None:
         async with open_store() as first, open_store() as second:
@@ -171,7 +171,7 @@ class Commits:
             )
             async with first.view() as view:
                 assert view.revision == 12
-                assert [each.id for each in await view.documents()] == names
+                assert [doc.id for doc in await view.documents()] == names
                 (venice,) = await view.entities(["venice"])
             assert (venice.n_mentions, venice.n_chunks) == (12, 12)
             assert await second.verify() == []
@@ -214,12 +214,12 @@ class Commits:
         )
         async with open_store() as store:
             await publish(store, facts)
-            chunk_ids = [each.chunk.id for each in facts.chunks]
+            chunk_ids = [chunk_facts.chunk.id for chunk_facts in facts.chunks]
             keys = [f"e{i}" for i in range(n)]
             ids = [f"e{i} -- hub" for i in range(n)]
             async with store.view() as view:
-                assert [each.id for each in await view.chunks(chunk_ids)] == chunk_ids
-                assert [each.key for each in await view.entities(keys)] == keys
-                assert [each.id for each in await view.relations(ids)] == ids
-                assert [each.degree for each in await view.entities(["hub"])] == [n]
+                assert [chunk.id for chunk in await view.chunks(chunk_ids)] == chunk_ids
+                assert [node.key for node in await view.entities(keys)] == keys
+                assert [edge.id for edge in await view.relations(ids)] == ids
+                assert [node.degree for node in await view.entities(["hub"])] == [n]
                 assert len(await view.occurrences(OccurrenceKind.ENTITY, keys, 10)) == n

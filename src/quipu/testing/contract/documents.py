@@ -15,7 +15,7 @@ _KHAN = passage("Kublai Khan ruled.", entity("Kublai Khan", "Person"))
 _ROAD = passage("The road is long.", entity("road"))
 
 
-class Documents:
+class DocumentsContract:
     """What is promised of documents and chunks."""
 
     async def test_documents_come_in_the_order_asked_for_and_unknown_ids_are_left_out(
@@ -24,8 +24,8 @@ class Documents:
         async with open_store() as store:
             await publish(store, document("b", "Two."), document("a", "One."), document("ä", "Three."))
             async with store.view() as view:
-                assert [each.id for each in await view.documents()] == ["a", "b", "ä"]
-                assert [each.id for each in await view.documents(["b", "nowhere", "a"])] == ["b", "a"]
+                assert [doc.id for doc in await view.documents()] == ["a", "b", "ä"]
+                assert [doc.id for doc in await view.documents(["b", "nowhere", "a"])] == ["b", "a"]
                 assert await view.documents([]) == []
 
     async def test_a_document_is_read_back_as_it_was_published(self, open_store: OpenStore) -> None:
@@ -41,12 +41,17 @@ class Documents:
         async with open_store() as store:
             await publish(store, facts)
             async with store.view() as view:
-                (found,) = await view.documents(["a"])
-        assert (found.id, found.title, found.status) == ("a", "Travels 旅行", DocumentStatus.READY)
-        assert (found.source, found.media_type, found.content_hash) == ("a.txt", "text/plain", facts.content_hash)
-        assert (dict(found.metadata), found.n_chunks, found.n_failed_chunks, found.error) == (metadata, 2, 0, "")
-        assert type(found.metadata["is_old"]) is bool
-        assert found.added_at
+                (details,) = await view.documents(["a"])
+        assert (details.id, details.title, details.status) == ("a", "Travels 旅行", DocumentStatus.READY)
+        assert (details.source, details.media_type, details.content_hash) == ("a.txt", "text/plain", facts.content_hash)
+        assert (dict(details.metadata), details.n_chunks, details.n_failed_chunks, details.error) == (
+            metadata,
+            2,
+            0,
+            "",
+        )
+        assert type(details.metadata["is_old"]) is bool
+        assert details.added_at
 
     async def test_the_version_counts_publications_and_the_first_time_stays(self, open_store: OpenStore) -> None:
         async with open_store() as store:
@@ -72,7 +77,7 @@ class Documents:
             title="Travels",
         )
         paged = replace(facts, chunks=tuple(replace(c, chunk=replace(c.chunk, page=7)) for c in facts.chunks))
-        chunks = [each.chunk for each in paged.chunks]
+        chunks = [chunk_facts.chunk for chunk_facts in paged.chunks]
         async with open_store() as store:
             await publish(store, paged)
             async with store.view() as view:
@@ -84,14 +89,14 @@ class Documents:
         async with open_store() as store:
             await publish(store, document("a", _POLO, passage("Kublai Khan ruled.", error="timed out")))
             async with store.view() as view:
-                (found,) = await view.documents()
-            assert (found.status, found.n_chunks, found.n_failed_chunks) == (DocumentStatus.PARTIAL, 2, 1)
-            assert "timed out" in found.error
+                (details,) = await view.documents()
+            assert (details.status, details.n_chunks, details.n_failed_chunks) == (DocumentStatus.PARTIAL, 2, 1)
+            assert "timed out" in details.error
             await publish(store, document("a", _POLO, _KHAN))
             async with store.view() as view:
-                (found,) = await view.documents()
+                (details,) = await view.documents()
                 assert len(await view.entities(["kublai khan"])) == 1
-            assert (found.status, found.n_failed_chunks, found.error) == (DocumentStatus.READY, 0, "")
+            assert (details.status, details.n_failed_chunks, details.error) == (DocumentStatus.READY, 0, "")
 
     async def test_what_could_be_read_of_a_failed_chunk_is_shown_until_the_whole_is(
         self, open_store: OpenStore
@@ -101,22 +106,22 @@ class Documents:
         async with open_store() as store:
             await publish(store, document("a", _POLO, passage("Kublai Khan ruled in Dadu.", some, error="cut short")))
             async with store.view() as view:
-                (found,) = await view.documents()
-                assert [each.description for each in await view.entities(["kublai khan", "dadu"])] == ["He ruled."]
-                (chunk,) = [each for each in await view.chunks(document_id="a") if each.error]
-                assert [each.key for each in (await view.mentions(EntityMention, [chunk.id]))[chunk.id]] == [
+                (details,) = await view.documents()
+                assert [node.description for node in await view.entities(["kublai khan", "dadu"])] == ["He ruled."]
+                (chunk,) = [chunk for chunk in await view.chunks(document_id="a") if chunk.error]
+                assert [mention.key for mention in (await view.mentions(EntityMention, [chunk.id]))[chunk.id]] == [
                     "kublai khan"
                 ]
-            assert (found.status, found.n_chunks, found.n_failed_chunks) == (DocumentStatus.PARTIAL, 2, 1)
+            assert (details.status, details.n_chunks, details.n_failed_chunks) == (DocumentStatus.PARTIAL, 2, 1)
             assert await store.verify() == []
             whole = document(
                 "a", _POLO, passage("Kublai Khan ruled in Dadu.", some, more, relation("Dadu", "Kublai Khan"))
             )
             await publish(store, whole)
             async with store.view() as view:
-                (found,) = await view.documents()
-                counts = {each.key: each.n_mentions for each in await view.entities(["kublai khan", "dadu"])}
-            assert (found.status, counts) == (DocumentStatus.READY, {"kublai khan": 1, "dadu": 1})
+                (details,) = await view.documents()
+                counts = {node.key: node.n_mentions for node in await view.entities(["kublai khan", "dadu"])}
+            assert (details.status, counts) == (DocumentStatus.READY, {"kublai khan": 1, "dadu": 1})
             assert await store.verify() == []
             state = await dump(store)
         async with open_store("fresh") as store:
@@ -136,16 +141,20 @@ class Documents:
                 Delta(enqueue=[source("new", title="New"), source("live", title="New title")], enqueue_removal=["gone"])
             )
             async with store.view() as view:
-                found = {each.id: each for each in await view.documents()}
-                assert [each.status for each in await view.documents(["live"])] == [DocumentStatus.QUEUED]
-            assert sorted(found) == ["gone", "live", "new"]
-            assert (found["new"].status, found["new"].title, found["new"].version) == (DocumentStatus.QUEUED, "New", 0)
-            assert (found["live"].title, found["live"].n_chunks) == ("Old title", 1)
-            assert found["gone"].status is DocumentStatus.REMOVING
+                details_by_id = {doc.id: doc for doc in await view.documents()}
+                assert [doc.status for doc in await view.documents(["live"])] == [DocumentStatus.QUEUED]
+            assert sorted(details_by_id) == ["gone", "live", "new"]
+            assert (details_by_id["new"].status, details_by_id["new"].title, details_by_id["new"].version) == (
+                DocumentStatus.QUEUED,
+                "New",
+                0,
+            )
+            assert (details_by_id["live"].title, details_by_id["live"].n_chunks) == ("Old title", 1)
+            assert details_by_id["gone"].status is DocumentStatus.REMOVING
             jobs = await store.claim_jobs(10)
             await store.advance_jobs([job.id for job in jobs if job.source], DocumentStatus.EXTRACTING)
             async with store.view() as view:
-                stages = {each.id: each.status for each in await view.documents()}
+                stages = {doc.id: doc.status for doc in await view.documents()}
             assert stages == {
                 "gone": DocumentStatus.REMOVING,
                 "live": DocumentStatus.EXTRACTING,
@@ -159,9 +168,9 @@ class Documents:
             (job,) = await store.claim_jobs(1)
             await store.commit(Delta(fail=[JobFailure(job=job.id, error="It is a picture.")]))
             async with store.view() as view:
-                (found,) = await view.documents()
+                (details,) = await view.documents()
                 assert len(await view.chunks(document_id="a")) == 1
-            assert (found.status, found.error, found.n_chunks) == (DocumentStatus.FAILED, "It is a picture.", 1)
+            assert (details.status, details.error, details.n_chunks) == (DocumentStatus.FAILED, "It is a picture.", 1)
 
     async def test_a_chunk_that_moves_keeps_its_id_its_mentions_and_its_vector(self, open_store: OpenStore) -> None:
         before, after = document("a", _POLO, _KHAN), document("a", _ROAD, _KHAN, _POLO)
@@ -173,7 +182,7 @@ class Documents:
             await publish(store, after)
             waiting = await store.texts_without_vector(MODEL, 10)
             async with store.view() as view:
-                assert await view.chunks(document_id="a") == [each.chunk for each in after.chunks]
+                assert await view.chunks(document_id="a") == [chunk_facts.chunk for chunk_facts in after.chunks]
                 assert await view.mentions(EntityMention, [polo]) == {polo: list(before.chunks[0].entities)}
             assert sorted(waiting.values()) == ["The road is long.", "road"]
             assert await store.verify() == []
@@ -186,7 +195,7 @@ class Documents:
             await publish(store, before)
             await publish(store, after)
             async with store.view() as view:
-                assert [each.key for each in await view.entities(["doge", "marco polo", "venice"])] == [
+                assert [node.key for node in await view.entities(["doge", "marco polo", "venice"])] == [
                     "marco polo",
                     "venice",
                 ]
@@ -245,8 +254,8 @@ class Documents:
                 assert len(await view.search_text(NodeKind.CHUNK, "Marco", 10)) == 2
             await remove(store, "a")
             async with store.view() as view:
-                (left,) = await view.search_text(NodeKind.CHUNK, "Marco", 10)
-                assert [each.document_id for each in await view.chunks([left.id])] == ["b"]
+                (hit,) = await view.search_text(NodeKind.CHUNK, "Marco", 10)
+                assert [chunk.document_id for chunk in await view.chunks([hit.id])] == ["b"]
                 (venice,) = await view.entities(["venice"])
             assert venice.n_mentions == 1
 
@@ -255,25 +264,25 @@ class Documents:
         async with open_store() as store:
             await publish(store, twice)
             async with store.view() as view:
-                assert [each.text for each in await view.chunks(document_id="a")] == [
+                assert [chunk.text for chunk in await view.chunks(document_id="a")] == [
                     _ROAD.text,
                     _KHAN.text,
                     _ROAD.text,
                 ]
             await publish(store, once)
             async with store.view() as view:
-                assert await view.chunks(document_id="a") == [each.chunk for each in once.chunks]
+                assert await view.chunks(document_id="a") == [chunk_facts.chunk for chunk_facts in once.chunks]
             assert await store.verify() == []
 
     async def test_counts_say_how_much_there_is(self, open_store: OpenStore) -> None:
-        said = passage(
+        first_passage = passage(
             "Marco Polo met Kublai Khan.",
             entity("Marco Polo"),
             entity("Kublai Khan"),
             relation("Marco Polo", "Kublai Khan"),
         )
         async with open_store() as store:
-            await publish(store, document("a", said, _ROAD), document("b", _KHAN))
+            await publish(store, document("a", first_passage, _ROAD), document("b", _KHAN))
             await store.commit(Delta(enqueue=[source("c"), source("d")], enqueue_removal=["a"]))
             async with store.view() as view:
                 counts = await view.counts()
@@ -287,8 +296,8 @@ class Documents:
         by = {"a": "rules", "b": "a model", "c": "a model"}
         hashes = {name: join_content_hash(digest(name), f"{reader}/1", reader) for name, reader in by.items()}
         async with open_store() as store:
-            await publish(store, *(replace(document(each, _ROAD), content_hash=hashes[each]) for each in by))
+            await publish(store, *(replace(document(name, _ROAD), content_hash=hashes[name]) for name in by))
             await remove(store, "c")
             async with store.view() as view:
                 assert dict((await view.counts()).extractors) == {"a model": 1, "rules": 1}
-                assert [each.extractor for each in await view.documents()] == ["rules", "a model"]
+                assert [doc.extractor for doc in await view.documents()] == ["rules", "a model"]

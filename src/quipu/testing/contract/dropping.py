@@ -38,8 +38,11 @@ async def _make(store: Store) -> None:
 async def _held(store: Store) -> dict[str, int]:
     """Return how much there is of each."""
     async with store.view() as view:
-        clusters = {each: await view.clusters(each) for each in Hierarchy}
-        reports = {each: await view.cluster_reports([cluster.id for cluster in clusters[each]]) for each in Hierarchy}
+        clusters = {hierarchy: await view.clusters(hierarchy) for hierarchy in Hierarchy}
+        reports = {
+            hierarchy: await view.cluster_reports([cluster.id for cluster in clusters[hierarchy]])
+            for hierarchy in Hierarchy
+        }
         return {
             "names": len((await view.vectors(VectorSpace.NAME)).rows),
             "synonyms": sum(map(len, (await synonyms(view, ["ada"])).values())),
@@ -50,7 +53,7 @@ async def _held(store: Store) -> dict[str, int]:
         }
 
 
-class Dropping:
+class DroppingContract:
     """What is promised of derivations that are kept no longer."""
 
     async def test_what_is_dropped_goes_whole_and_nothing_else_does(self, open_store: OpenStore) -> None:
@@ -60,18 +63,18 @@ class Dropping:
             await store.set_embedder(MODEL, DIMENSION)
             await publish(store, _FACTS)
             await _make(store)
-            whole, kept = await _held(store), await dump(store)
-            assert all(whole.values()), whole
+            counts_before, dump_before = await _held(store), await dump(store)
+            assert all(counts_before.values()), counts_before
             for dropped in {**alone, **together}.values():
                 await store.commit(Delta(drop=dropped))
-                gone = {name: 0 if name in dropped else n for name, n in whole.items()}
-                assert await _held(store) == gone
+                expected_counts = {name: 0 if name in dropped else n for name, n in counts_before.items()}
+                assert await _held(store) == expected_counts
                 async with store.view() as view:
                     assert set(await view.derivations()) == set(_MADE).difference(dropped)
                 assert await store.verify() == []
                 await _make(store)
-                assert await _held(store) == whole
-                assert await dump(store) == kept
+                assert await _held(store) == counts_before
+                assert await dump(store) == dump_before
 
     async def test_what_arrives_after_a_drop_is_not_kept(self, open_store: OpenStore) -> None:
         async with open_store() as store:
@@ -83,10 +86,10 @@ class Dropping:
                 revision = view.revision
             await store.commit(Delta(drop=[SENTENCES, SYNONYMS]))
             late = ChunkSentences(chunk=_FACTS.chunks[0].chunk.id, spans=[(0, 12), (13, 26)])
-            found = SynonymUpdate(revision=revision, names=["ada", "ida", "bo"], pairs=[pair])
-            await store.commit(Delta(sentences=[late], synonyms=found))
-            held = await _held(store)
-            assert (held[SENTENCES], held[SYNONYMS]) == (0, 0)
+            update = SynonymUpdate(revision=revision, names=["ada", "ida", "bo"], pairs=[pair])
+            await store.commit(Delta(sentences=[late], synonyms=update))
+            counts = await _held(store)
+            assert (counts[SENTENCES], counts[SYNONYMS]) == (0, 0)
             assert await embed(store) == []
             assert await store.verify() == []
 
@@ -101,8 +104,8 @@ class Dropping:
             hashes = Hierarchy.COMMUNITIES, Hierarchy.AGGREGATES
             late = [ClusterReport(cluster=f"the {of}", title="Ada", summary="Late.", inputs_hash=of) for of in hashes]
             assert (await store.commit(Delta(reports=late))).n_outdated == 1
-            held = await _held(store)
-            assert (held[REPORTS], held["hierarchy"]) == (0, 2)
+            counts = await _held(store)
+            assert (counts[REPORTS], counts["hierarchy"]) == (0, 2)
             noted = DerivationRecord(name=REPORTS, identity="test/2", revision=1)
             assert (await store.commit(Delta(reports=late, derivations=[noted]))).n_outdated == 0
             assert (await _held(store))[REPORTS] == 1
@@ -113,8 +116,8 @@ class Dropping:
             await publish(store, _FACTS)
             await _make(store)
             await store.commit(Delta(drop=[NAMES]))
-            held = await _held(store)
-            assert (held[NAMES], held[SYNONYMS]) == (0, 0)
+            counts = await _held(store)
+            assert (counts[NAMES], counts[SYNONYMS]) == (0, 0)
             async with store.view() as view:
                 assert set(await view.derivations()) == set(_MADE) - {NAMES, SYNONYMS}
 

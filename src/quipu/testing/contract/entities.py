@@ -8,7 +8,7 @@ from quipu.testing.facts import alias, document, entity, passage, relation
 _WHO = "World Health Organization"
 
 
-class Entities:
+class EntitiesContract:
     """What is promised of entities."""
 
     async def test_entities_come_in_the_order_asked_for_and_unknown_keys_are_left_out(
@@ -17,7 +17,7 @@ class Entities:
         async with open_store() as store:
             await publish(store, document("a", passage("Venice and Acre.", entity("Venice"), entity("Acre"))))
             async with store.view() as view:
-                assert [each.key for each in await view.entities(["venice", "nowhere", "acre"])] == ["venice", "acre"]
+                assert [node.key for node in await view.entities(["venice", "nowhere", "acre"])] == ["venice", "acre"]
                 assert await view.entities([]) == []
 
     async def test_the_most_frequent_spelling_is_the_name_and_ties_go_by_text(self, open_store: OpenStore) -> None:
@@ -43,14 +43,14 @@ class Entities:
             assert (await only_entity(store, "acre")).type == "Other"
 
     async def test_descriptions_are_distinct_definitions_first_and_not_by_arrival(self, open_store: OpenStore) -> None:
-        said = [
+        passages = [
             passage(f"text {n}", entity("Acre", description=f"Acre is {n}.", is_definition=n == 7)) for n in range(12)
         ]
         async with open_store("forth") as forth, open_store("back") as back:
-            for n, each in enumerate(said):
-                await publish(forth, document(f"d{n}", each))
-            for n, each in reversed(list(enumerate(said))):
-                await publish(back, document(f"d{n}", each), document(f"again{n}", each))
+            for n, acre_passage in enumerate(passages):
+                await publish(forth, document(f"d{n}", acre_passage))
+            for n, acre_passage in reversed(list(enumerate(passages))):
+                await publish(back, document(f"d{n}", acre_passage), document(f"again{n}", acre_passage))
             first, second = await only_entity(forth, "acre"), await only_entity(back, "acre")
         lines = first.description.split("\n")
         assert lines[0] == "Acre is 7."
@@ -59,14 +59,14 @@ class Entities:
 
     async def test_a_description_given_as_definition_and_not_is_shown_once(self, open_store: OpenStore) -> None:
         words = "Acre is a port."
-        said = passage(
+        text_passage = passage(
             "Acre is a port.",
             entity("Acre", description=words, is_definition=True),
             entity("Acre", description=words),
             entity("Acre", description=""),
         )
         async with open_store() as store:
-            await publish(store, document("a", said))
+            await publish(store, document("a", text_passage))
             assert (await only_entity(store, "acre")).description == words
             assert await store.verify() == []
 
@@ -91,13 +91,13 @@ class Entities:
                 assert await view.entities(["venice"]) == []
 
     async def test_entities_have_their_degree_and_the_most_related_can_be_chosen(self, open_store: OpenStore) -> None:
-        said = passage("x", entity("Acre"), entity("Venice"), entity("Genoa"), relation("Acre", "Venice"))
+        text_passage = passage("x", entity("Acre"), entity("Venice"), entity("Genoa"), relation("Acre", "Venice"))
         async with open_store() as store:
-            await publish(store, document("a", said))
+            await publish(store, document("a", text_passage))
             async with store.view() as view:
-                assert [each.degree for each in await view.entities(["acre", "genoa", "nowhere"])] == [1, 0]
+                assert [node.degree for node in await view.entities(["acre", "genoa", "nowhere"])] == [1, 0]
                 most_related = await view.entities(["genoa", "venice", "nowhere", "acre", "acre"], 2)
-                assert [each.key for each in most_related] == ["acre", "venice"]
+                assert [hit.key for hit in most_related] == ["acre", "venice"]
                 assert await view.entities(["acre"], 0) == []
 
     async def test_aliases_are_shown_and_go_with_the_chunk_that_states_them(self, open_store: OpenStore) -> None:
@@ -119,9 +119,9 @@ class Entities:
                 document("b", passage("z", entity(whisky), alias(whisky, "WHO"), alias(whisky, "WHO"))),
             )
             async with store.view() as view:
-                found = await view.keys_by_name(["WHO", "who", "nowhere", whisky.lower()])
+                hits = await view.keys_by_name(["WHO", "who", "nowhere", whisky.lower()])
             # Its own key first, then by how often the alias is stated.
-            assert found == {"WHO": ("WHO", whisky.lower(), _WHO.lower()), whisky.lower(): (whisky.lower(),)}
+            assert hits == {"WHO": ("WHO", whisky.lower(), _WHO.lower()), whisky.lower(): (whisky.lower(),)}
             await remove(store, "a", "b")
             async with store.view() as view:
                 assert await view.keys_by_name(["WHO"]) == {}
@@ -131,10 +131,10 @@ class Entities:
         async with open_store() as store:
             await publish(store, document("a", passage("x", *(entity(name) for name in names))))
             async with store.view() as view:
-                found = await view.search_text(NodeKind.ENTITY, "polo", 10)
-                assert [each.id for each in found] == ["polo", "polo bridge", "maffeo polo", "marco polo"]
-                assert found[0].score > found[1].score
-                assert [each.id for each in await view.search_text(NodeKind.ENTITY, "Polo", 2)] == [
+                hits = await view.search_text(NodeKind.ENTITY, "polo", 10)
+                assert [hit.id for hit in hits] == ["polo", "polo bridge", "maffeo polo", "marco polo"]
+                assert hits[0].score > hits[1].score
+                assert [hit.id for hit in await view.search_text(NodeKind.ENTITY, "Polo", 2)] == [
                     "polo",
                     "polo bridge",
                 ]
@@ -144,12 +144,12 @@ class Entities:
         async with open_store() as store:
             await publish(store, document("a", passage("x", entity("NASA"), entity("Nasal spray"))))
             async with store.view() as view:
-                assert sorted(each.id for each in await view.search_text(NodeKind.ENTITY, "nasa", 5)) == [
+                assert sorted(hit.id for hit in await view.search_text(NodeKind.ENTITY, "nasa", 5)) == [
                     "NASA",
                     "nasal spray",
                 ]
-                assert "NASA" in [each.id for each in await view.search_text(NodeKind.ENTITY, "NAS", 5)]
-                assert "NASA" in [each.id for each in await view.search_text(NodeKind.ENTITY, "NASA", 5)]
+                assert "NASA" in [hit.id for hit in await view.search_text(NodeKind.ENTITY, "NAS", 5)]
+                assert "NASA" in [hit.id for hit in await view.search_text(NodeKind.ENTITY, "NASA", 5)]
 
     async def test_search_treats_signs_as_signs(self, open_store: OpenStore) -> None:
         async with open_store() as store:
@@ -157,4 +157,4 @@ class Entities:
             async with store.view() as view:
                 for text in ("%", "_", "a%e", "'", '"', "\\"):
                     assert await view.search_text(NodeKind.ENTITY, text, 5) == []
-                assert [each.id for each in await view.search_text(NodeKind.ENTITY, "c++", 5)] == ["c++"]
+                assert [hit.id for hit in await view.search_text(NodeKind.ENTITY, "c++", 5)] == ["c++"]

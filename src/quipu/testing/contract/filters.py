@@ -12,8 +12,8 @@ from quipu.ports.store import Store, VectorSpace
 from quipu.testing.contract.steps import (
     DIMENSION,
     MODEL,
-    Asked,
     OpenStore,
+    ReadTargets,
     dump,
     embed,
     everything,
@@ -42,7 +42,7 @@ _DATED = (
     ),
     document("notes/c", "Three.", metadata={"none": None, "empty": ()}),
 )
-_A, _B, _C = (each.id for each in _DATED)
+_A, _B, _C = (chunk.id for chunk in _DATED)
 
 _CONDITIONS: tuple[tuple[str, ComparisonOperator, str, set[str]], ...] = (
     ("region", "=", "Asia", {_A}),
@@ -148,24 +148,24 @@ _OPEN = Filter(documents=("open/*",))
 
 async def _seen(store: Store, allowed: Filter) -> list[str]:
     async with store.view(allowed) as view:
-        return [each.id for each in await view.documents()]
+        return [doc.id for doc in await view.documents()]
 
 
-async def _asked(store: Store, words: Sequence[str]) -> Asked:
+async def _read_targets(store: Store, words: Sequence[str]) -> ReadTargets:
     """Return all there is to ask about, filter or not."""
     lines = [json.loads(line) for line in await dump(store)]
     keys = sorted({line["key"] for line in lines if line["kind"] == "entity"})
     aliases = sorted({line["alias"] for line in lines if line["kind"] == "alias"})
-    return Asked(
+    return ReadTargets(
         documents=sorted(line["id"] for line in lines if line["kind"] == "document"),
         chunks=sorted(line["id"] for line in lines if line["kind"] == "chunk"),
-        keys=[*keys, *(each for each in aliases if each not in keys)],
+        keys=[*keys, *(alias_name for alias_name in aliases if alias_name not in keys)],
         relations=sorted(f"{line['source']} -- {line['target']}" for line in lines if line["kind"] == "relation"),
         words=words,
     )
 
 
-class Filters:
+class FiltersContract:
     """What is promised of filtered views."""
 
     @pytest.mark.parametrize(("field", "comparison", "value", "expected"), _CONDITIONS)
@@ -238,9 +238,9 @@ class Filters:
     async def test_other_signs_of_a_pattern_mean_themselves(self, open_store: OpenStore) -> None:
         ids = ["50%", "500", "a_b", "aXb", "back\\slash"]
         async with open_store() as store:
-            await publish(store, *(document(each, "One.") for each in ids))
-            for each in ids:
-                assert await _seen(store, Filter(documents=(each,))) == [each]
+            await publish(store, *(document(document_id, "One.") for document_id in ids))
+            for document_id in ids:
+                assert await _seen(store, Filter(documents=(document_id,))) == [document_id]
             assert await _seen(store, Filter(documents=("a_*",))) == ["a_b"]
             assert await _seen(store, Filter(documents=("*\\*",))) == ["back\\slash"]
 
@@ -270,31 +270,31 @@ class Filters:
     async def test_a_filtered_view_is_an_index_of_the_allowed_documents_alone(self, open_store: OpenStore) -> None:
         async with open_store("all") as store:
             await publish(store, *_SPOKEN)
-            asked = await _asked(store, ("venice", "quisling", "organization"))
+            targets = await _read_targets(store, ("venice", "quisling", "organization"))
             async with store.view(_OPEN) as view:
                 assert view.filter == _OPEN
-                filtered = await everything(view, asked)
+                filtered = await everything(view, targets)
         async with open_store("allowed") as store:
             await publish(store, *_SPOKEN[:2])
             async with store.view() as view:
-                alone = await everything(view, asked)
+                alone = await everything(view, targets)
         for read, expected in alone.items():
             assert filtered[read] == expected, read
 
     async def test_nothing_an_excluded_document_says_shows_in_any_answer(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await publish(store, *_SPOKEN)
-            asked = await _asked(store, ("venice", "secret", "quisling"))
+            targets = await _read_targets(store, ("venice", "secret", "quisling"))
             async with store.view(_OPEN) as view:
                 answers = {
-                    **await everything(view, asked),
+                    **await everything(view, targets),
                     "full text": await view.search_text(NodeKind.CHUNK, "secret betrays", 10),
                 }
             async with store.view() as view:
-                hidden = [each.id for each in await view.chunks(document_id="spy")]
+                hidden = [chunk.id for chunk in await view.chunks(document_id="spy")]
         for read, answer in answers.items():
             assert "ecret" not in repr(answer), read
-            assert not any(each in repr(answer) for each in hidden), read
+            assert not any(chunk_id in repr(answer) for chunk_id in hidden), read
 
     async def test_entities_are_folded_again_from_allowed_mentions(self, open_store: OpenStore) -> None:
         async with open_store() as store:
@@ -314,9 +314,9 @@ class Filters:
                 document("b", passage("y", *[entity("Port Acre")] * 5)),
             )
             async with store.view() as view:
-                assert [each.id for each in await view.search_text(NodeKind.ENTITY, "port", 1)] == ["port acre"]
+                assert [hit.id for hit in await view.search_text(NodeKind.ENTITY, "port", 1)] == ["port acre"]
             async with store.view(Filter(documents=("a",))) as view:
-                assert [each.id for each in await view.search_text(NodeKind.ENTITY, "port", 1)] == ["port tyre"]
+                assert [hit.id for hit in await view.search_text(NodeKind.ENTITY, "port", 1)] == ["port tyre"]
 
     async def test_counts_and_dump_are_those_of_the_whole_index(self, open_store: OpenStore) -> None:
         async with open_store() as store:
@@ -343,22 +343,24 @@ class Filters:
                 chunks = await view.vector_owners(VectorSpace.CHUNK, rows[VectorSpace.CHUNK])
                 entities = await view.vector_owners(VectorSpace.ENTITY, rows[VectorSpace.ENTITY])
                 relations = await view.vector_owners(VectorSpace.RELATION, rows[VectorSpace.RELATION])
-                found = await view.numbers(VectorSpace.ENTITY, ["quisling", "venice"])
+                entity_rows = await view.numbers(VectorSpace.ENTITY, ["quisling", "venice"])
                 between = await view.numbers(VectorSpace.RELATION, ["acre -- venice", "quisling -- venice"])
-                every_chunk = [each.id for name in ("open/a", "open/b") for each in await view.chunks(document_id=name)]
+                every_chunk = [
+                    chunk.id for name in ("open/a", "open/b") for chunk in await view.chunks(document_id=name)
+                ]
             async with store.view(Filter(documents=("nowhere",))) as view:
                 nothing = await view.allowed_numbers(VectorSpace.CHUNK)
-        assert sorted(owner for each in chunks.values() for owner in each) == sorted(every_chunk)
+        assert sorted(owner for owner_ids in chunks.values() for owner in owner_ids) == sorted(every_chunk)
         assert sorted(entities.values()) == [("acre",), ("venice",), ("world health organization",)]
         assert sorted(relations.values()) == [("acre -- venice",), ("venice -- world health organization",)]
-        assert list(found) == ["venice"]
+        assert list(entity_rows) == ["venice"]
         assert list(between) == ["acre -- venice"]
         assert nothing is not None
         assert nothing.tolist() == []
 
     async def test_a_shared_vector_row_names_only_allowed_owners(self, open_store: OpenStore) -> None:
         documents = [document(name, "The same words.") for name in ("a", "b", "c")]
-        ids = [each.chunks[0].chunk.id for each in documents]
+        ids = [document.chunks[0].chunk.id for document in documents]
         async with open_store() as store:
             await store.set_embedder(MODEL, DIMENSION)
             await publish(store, *documents)

@@ -31,24 +31,24 @@ _TEXTS = (
 def bm25(texts: Sequence[str], query: str) -> dict[int, float]:
     """Return the BM25 scores of the texts that match (Robertson and Zaragoza 2009, with FTS5's floor under IDF)."""
     counts = [Counter(index_terms(split_words(text))) for text in texts]
-    lengths = [sum(each.values()) for each in counts]
+    lengths = [sum(counter.values()) for counter in counts]
     mean = sum(lengths) / len(lengths)
     scores: dict[int, float] = {}
     for term in query_terms(query):
-        n = sum(1 for each in counts if each[term])
+        n = sum(1 for counter in counts if counter[term])
         idf = max(math.log((len(texts) - n + 0.5) / (n + 0.5)), _LEAST_IDF) if n else 0.0
-        for position, each in enumerate(counts):
-            if frequency := each[term]:
+        for position, term_counts in enumerate(counts):
+            if frequency := term_counts[term]:
                 norm = _K1 * (1 - _B + _B * lengths[position] / mean)
                 scores[position] = scores.get(position, 0.0) + idf * frequency * (_K1 + 1) / (frequency + norm)
     return scores
 
 
-class FullText:
+class FullTextContract:
     """What is promised of full text."""
 
     @pytest.mark.parametrize(
-        ("query", "found"),
+        ("query", "positions"),
         [
             ("wall", {0, 1}),
             ("WALL", {0, 1}),
@@ -71,14 +71,14 @@ class FullText:
             ("?! …", set()),
         ],
     )
-    async def test_words_of_any_script_are_found(self, open_store: OpenStore, query: str, found: set[int]) -> None:
+    async def test_words_of_any_script_are_found(self, open_store: OpenStore, query: str, positions: set[int]) -> None:
         facts = document("a", *_TEXTS)
         async with open_store() as store:
             await publish(store, facts)
             async with store.view() as view:
                 hits = await view.search_text(NodeKind.CHUNK, query, 10)
-                texts = {each.text for each in await view.chunks([hit.id for hit in hits])}
-        assert texts == {_TEXTS[position] for position in found}
+                texts = {chunk.text for chunk in await view.chunks([hit.id for hit in hits])}
+        assert texts == {_TEXTS[position] for position in positions}
 
     @pytest.mark.parametrize(
         "text",
@@ -95,7 +95,7 @@ class FullText:
     @pytest.mark.parametrize("query", ["brick", "wall brick", "the wall", "长城很长", "стена из", "brick and the c++"])
     async def test_scores_are_bm25(self, open_store: OpenStore, query: str) -> None:
         facts = document("a", *_TEXTS)
-        ids = [each.chunk.id for each in facts.chunks]
+        ids = [chunk_facts.chunk.id for chunk_facts in facts.chunks]
         async with open_store() as store:
             await publish(store, facts)
             async with store.view() as view:
@@ -104,21 +104,21 @@ class FullText:
         assert {hit.id: hit.score for hit in hits} == pytest.approx(expected, abs=1e-6)
 
     async def test_scores_follow_what_is_there_now(self, open_store: OpenStore) -> None:
-        left = _TEXTS[:6]
-        facts = document("a", *left)
-        ids = [each.chunk.id for each in facts.chunks]
+        texts_left = _TEXTS[:6]
+        facts = document("a", *texts_left)
+        ids = [chunk_facts.chunk.id for chunk_facts in facts.chunks]
         async with open_store() as store:
             await publish(store, document("b", *_TEXTS[6:], *_TEXTS), document("a", *_TEXTS))
             await publish(store, facts)
             await remove(store, "b")
             async with store.view() as view:
                 hits = await view.search_text(NodeKind.CHUNK, "wall of brick", 10)
-        expected = {ids[position]: score for position, score in bm25(left, "wall of brick").items()}
+        expected = {ids[position]: score for position, score in bm25(texts_left, "wall of brick").items()}
         assert {hit.id: hit.score for hit in hits} == pytest.approx(expected, abs=1e-6)
 
     async def test_the_best_come_first_and_equal_scores_by_id(self, open_store: OpenStore) -> None:
         documents = [document(f"d{number}", "A wall of brick.") for number in range(9)]
-        ids = sorted(each.chunks[0].chunk.id for each in documents)
+        ids = sorted(document.chunks[0].chunk.id for document in documents)
         better = document("better", "Brick, brick, brick.")
         async with open_store() as store:
             await publish(store, *documents, better, *(document(f"other{n}", f"Nothing {n}.") for n in range(12)))
@@ -161,18 +161,18 @@ class FullText:
             assert await store.verify() == []
 
     async def test_a_chunk_is_found_by_the_header_of_its_table(self, open_store: OpenStore) -> None:
-        said = document("a", "Anna | 7", "Berta | 9")
-        first, second = said.chunks
+        facts = document("a", "Anna | 7", "Berta | 9")
+        first, second = facts.chunks
         with_header = replace(second, chunk=replace(second.chunk, header="Name | Shoesize"))
         async with open_store() as store:
-            await publish(store, said)
-            await publish(store, replace(said, chunks=(first, with_header)))
+            await publish(store, facts)
+            await publish(store, replace(facts, chunks=(first, with_header)))
             async with store.view() as view:
                 assert [hit.id for hit in await view.search_text(NodeKind.CHUNK, "shoesize", 5)] == [second.chunk.id]
-                (found,) = await view.chunks([second.chunk.id])
-                assert (found.header, found.text) == ("Name | Shoesize", "Berta | 9")
+                (second_chunk,) = await view.chunks([second.chunk.id])
+                assert (second_chunk.header, second_chunk.text) == ("Name | Shoesize", "Berta | 9")
             assert await store.verify() == []
-            await publish(store, said)
+            await publish(store, facts)
             async with store.view() as view:
                 assert await view.search_text(NodeKind.CHUNK, "shoesize", 5) == []
             assert await store.verify() == []

@@ -16,8 +16,11 @@ _EXPIRED = -1.0
 
 
 async def _enqueue(store: Store, *ids: str, version: int = 0) -> None:
-    texts = {each: f"Text of {each}." if not version else f"Text {version} of {each}." for each in ids}
-    await store.commit(Delta(enqueue=[source(each, text) for each, text in texts.items()]))
+    texts = {
+        document_id: f"Text of {document_id}." if not version else f"Text {version} of {document_id}."
+        for document_id in ids
+    }
+    await store.commit(Delta(enqueue=[source(document_id, text) for document_id, text in texts.items()]))
 
 
 async def _claim(store: Store, limit: int = 10) -> list[str]:
@@ -31,11 +34,11 @@ async def _claim_one(store: Store) -> Job:
 
 async def _status(store: Store, document_id: str) -> DocumentStatus | None:
     async with store.view() as view:
-        found = await view.documents([document_id])
-    return found[0].status if found else None
+        documents = await view.documents([document_id])
+    return documents[0].status if documents else None
 
 
-class Jobs:
+class JobsContract:
     """What is promised of work."""
 
     async def test_jobs_are_claimed_oldest_first_up_to_the_limit(self, open_store: OpenStore) -> None:
@@ -140,7 +143,8 @@ class Jobs:
             jobs = {job.document_id: job.id for job in await store.claim_jobs(10)}
             await store.cancel_jobs(["a"])
             replies = [
-                ExtractionReply(input_hash=each, document_id=each, payload="{}", job=jobs[each]) for each in jobs
+                ExtractionReply(input_hash=document_id, document_id=document_id, payload="{}", job=jobs[document_id])
+                for document_id in jobs
             ]
             assert (await store.commit(Delta(replies=replies))).superseded == ("a",)
 
@@ -154,7 +158,7 @@ class Jobs:
             await second.release_jobs()
             assert await _claim(second) == []
             await first.release_jobs()
-            assert [await _status(first, each) for each in ("a", "b", "gone")] == [
+            assert [await _status(first, name) for name in ("a", "b", "gone")] == [
                 DocumentStatus.QUEUED,
                 DocumentStatus.QUEUED,
                 DocumentStatus.REMOVING,
@@ -190,15 +194,15 @@ class Jobs:
             committed = await publish(store, late, document("b", "Other."))
             assert committed.superseded == ("a",)
             async with store.view() as view:
-                assert [each.text for each in await view.chunks(document_id="a")] == ["Old."]
-                assert [each.id for each in await view.documents()] == ["a", "b"]
+                assert [chunk.text for chunk in await view.chunks(document_id="a")] == ["Old."]
+                assert [doc.id for doc in await view.documents()] == ["a", "b"]
             await store.commit(Delta(remove=["b"]))
             assert await dump(store) == before
             new = await _claim_one(store)
             assert new.id != old.id
             assert (await publish(store, replace(late, job=new.id))).superseded == ()
             async with store.view() as view:
-                assert [each.text for each in await view.chunks(document_id="a")] == ["Late."]
+                assert [chunk.text for chunk in await view.chunks(document_id="a")] == ["Late."]
 
     @pytest.mark.parametrize("is_claimed", [False, True])
     async def test_the_same_handed_in_again_leaves_the_work_on_it_as_it_is(
@@ -340,7 +344,7 @@ class Jobs:
             for job in jobs:
                 assert (await publish(store, document("a", "Late.", job=job.id))).superseded == ("a",)
             async with store.view() as view:
-                assert [each.text for each in await view.chunks(document_id="a")] == ["Live."]
+                assert [chunk.text for chunk in await view.chunks(document_id="a")] == ["Live."]
 
     async def test_a_partly_read_document_has_nothing_to_cancel(self, open_store: OpenStore) -> None:
         async with open_store() as store:

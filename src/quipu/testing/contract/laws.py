@@ -16,8 +16,8 @@ from quipu.ports.store import Store, VectorSpace
 from quipu.testing.contract.steps import (
     DIMENSION,
     MODEL,
-    Asked,
     OpenStore,
+    ReadTargets,
     dump,
     embed,
     everything,
@@ -25,7 +25,7 @@ from quipu.testing.contract.steps import (
     remove,
     summarise,
 )
-from quipu.testing.facts import Passage, alias, claim, document, entity, passage, relation
+from quipu.testing.facts import PassageSpec, alias, claim, document, entity, passage, relation
 
 _WHO = "World Health Organization"
 _NAMES = ("a", "b", "c", "d", "e")
@@ -58,7 +58,7 @@ def version(name: str, number: int) -> DocumentFacts:
     )
 
 
-def _passage(text: str, title: str) -> Passage:
+def _passage(text: str, title: str) -> PassageSpec:
     random = Random(f"{text} {title}")
     names = random.sample(_ENTITIES, 4)
     described = [
@@ -81,24 +81,24 @@ def history(random: Random) -> Iterator[Delta]:
     """Yield changes of a few documents: batches of new versions and removals."""
     for _ in range(random.randint(3, 8)):
         names = random.sample(_NAMES, random.randint(1, 4))
-        kept = random.randint(0, len(names))
-        yield Delta(publish=[version(name, random.randint(1, 3)) for name in names[:kept]], remove=names[kept:])
+        n_kept = random.randint(0, len(names))
+        yield Delta(publish=[version(name, random.randint(1, 3)) for name in names[:n_kept]], remove=names[n_kept:])
 
 
 def survivors(history: Sequence[Delta]) -> dict[str, DocumentFacts]:
     """Return the documents that are live after these changes."""
     live: dict[str, DocumentFacts] = {}
     for delta in history:
-        live.update({each.id: each for each in delta.publish})
+        live.update({facts.id: facts for facts in delta.publish})
         for name in delta.remove:
             live.pop(name, None)
     return live
 
 
-async def _asked(store: Store) -> Asked:
+async def _read_targets(store: Store) -> ReadTargets:
     """Return all there is to ask about, and more."""
     lines = [json.loads(line) for line in await dump(store)]
-    return Asked(
+    return ReadTargets(
         documents=_NAMES,
         chunks=[line["id"] for line in lines if line["kind"] == "chunk"],
         keys=[entity(name).key for name in _ENTITIES],
@@ -108,19 +108,19 @@ async def _asked(store: Store) -> Asked:
 
 
 async def _answers(store: Store) -> dict[str, object]:
-    asked = await _asked(store)
+    targets = await _read_targets(store)
     async with store.view() as view:
-        searched = [await view.search_text(NodeKind.CHUNK, each, 50) for each in ("marco polo", "长城", "who")]
-        return {**await everything(view, asked), "full text": searched}
+        searched = [await view.search_text(NodeKind.CHUNK, name, 50) for name in ("marco polo", "长城", "who")]
+        return {**await everything(view, targets), "full text": searched}
 
 
 def _described(answers: dict[str, object]) -> dict[str, str]:
     """Return what is shown of each entity and relation."""
     entities, relations = cast("list[Entity]", answers["entities"]), cast("list[Relation]", answers["relations"])
-    return {each.key: each.description for each in entities} | {each.id: each.description for each in relations}
+    return {node.key: node.description for node in entities} | {edge.id: edge.description for edge in relations}
 
 
-class Laws:
+class LawsContract:
     """What is promised of histories."""
 
     @pytest.mark.parametrize("seed", range(12))
@@ -163,9 +163,9 @@ class Laws:
         cut = random.randint(1, len(documents))
         async with open_store("in parts") as store:
             await publish(store, *documents[:cut])
-            for each in documents[cut:]:
+            for facts in documents[cut:]:
                 await summarise(store)
-                await publish(store, each)
+                await publish(store, facts)
             await summarise(store)
             assert await dump(store) == expected
             await store.rebuild_text_index()
@@ -182,15 +182,15 @@ class Laws:
         allowed = random.sample(documents, random.randint(1, 4))
         async with open_store("all") as store:
             await publish(store, *documents)
-            asked = await _asked(store)
-            async with store.view(Filter(documents=tuple(each.id for each in allowed))) as view:
-                filtered = await everything(view, asked)
-                found = {each.id for each in await view.search_text(NodeKind.CHUNK, "marco polo 长城", 50)}
+            targets = await _read_targets(store)
+            async with store.view(Filter(documents=tuple(document.id for document in allowed))) as view:
+                filtered = await everything(view, targets)
+                hit_ids = {hit.id for hit in await view.search_text(NodeKind.CHUNK, "marco polo 长城", 50)}
         async with open_store("allowed") as store:
             await publish(store, *allowed)
             async with store.view() as view:
-                alone = await everything(view, asked)
-                assert found == {each.id for each in await view.search_text(NodeKind.CHUNK, "marco polo 长城", 50)}
+                alone = await everything(view, targets)
+                assert hit_ids == {hit.id for hit in await view.search_text(NodeKind.CHUNK, "marco polo 长城", 50)}
         for read, expected in alone.items():
             assert filtered[read] == expected, read
 
@@ -202,23 +202,23 @@ class Laws:
         allowed = Random(seed).sample(documents, 4)
         async with open_store("all") as store:
             await publish(store, *documents)
-            asked = await _asked(store)
-            everywhere = {each.inputs_hash for each in await summarise(store)}
-            async with store.view(Filter(documents=tuple(each.id for each in allowed))) as view:
-                filtered = _described(await everything(view, asked))
+            targets = await _read_targets(store)
+            everywhere = {summary.inputs_hash for summary in await summarise(store)}
+            async with store.view(Filter(documents=tuple(document.id for document in allowed))) as view:
+                filtered = _described(await everything(view, targets))
         async with open_store("allowed") as store:
             await publish(store, *allowed)
             async with store.view() as view:
-                expected = _described(await everything(view, asked))
-            shared = [each for each in await summarise(store) if each.inputs_hash in everywhere]
-        assert filtered == expected | {each.target.id: each.text for each in shared}
+                expected = _described(await everything(view, targets))
+            shared = [summary for summary in await summarise(store) if summary.inputs_hash in everywhere]
+        assert filtered == expected | {summary.target.id: summary.text for summary in shared}
 
     @pytest.mark.parametrize("seed", range(6))
     async def test_whoever_follows_the_vectors_by_revision_knows_all_of_them(
         self, open_store: OpenStore, seed: int
     ) -> None:
         random = Random(seed)
-        known: dict[VectorSpace, set[int]] = {space: set() for space in VectorSpace}
+        rows_by_space: dict[VectorSpace, set[int]] = {space: set() for space in VectorSpace}
         last = dict.fromkeys(VectorSpace, -1)
         revision = 0
         async with open_store() as store:
@@ -234,9 +234,9 @@ class Laws:
                         block = await view.vectors(space, last[space], since=revision)
                         assert block.deleted is not None
                         later = block.rows.tolist()
-                        known[space] = (known[space] | set(later)) - set(block.deleted.tolist())
+                        rows_by_space[space] = (rows_by_space[space] | set(later)) - set(block.deleted.tolist())
                         last[space] = max([last[space], *later])
-                        assert sorted(known[space]) == (await view.vectors(space)).rows.tolist()
+                        assert sorted(rows_by_space[space]) == (await view.vectors(space)).rows.tolist()
                     revision = view.revision
 
     async def test_the_dump_is_ordered_json_of_what_is_said_and_not_of_how_it_came(self, open_store: OpenStore) -> None:
@@ -267,7 +267,7 @@ class Laws:
             assert line == json.dumps(record, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
     async def test_the_dump_holds_all_a_document_says(self, open_store: OpenStore) -> None:
-        said = passage(
+        left_passage = passage(
             "Marco Polo left 长城.",
             entity("Marco Polo", "Person", "A merchant.", is_definition=True),
             entity("长城", "Location"),
@@ -277,7 +277,7 @@ class Laws:
             claim("长城", "It is long."),
             headings=("Part I",),
         )
-        facts = document("a", said, title="Travels", metadata={"tags": ("x", "y")})
+        facts = document("a", left_passage, title="Travels", metadata={"tags": ("x", "y")})
         chunk = facts.chunks[0].chunk
         async with open_store() as store:
             await publish(store, facts)
@@ -303,7 +303,7 @@ class Laws:
             "dates": "1298",
             "description": "He lied.",
         }
-        assert [(each["subject"], each["object"]) for each in by_kind["claim"][1:]] == [("长城", "")]
+        assert [(line["subject"], line["object"]) for line in by_kind["claim"][1:]] == [("长城", "")]
         assert chunk_["text"] == chunk.text
         assert (chunk_["span"], chunk_["headings"], chunk_["document"]) == ([0, len(chunk.text)], ["Part I"], "a")
         assert (document_["title"], document_["metadata"]) == ("Travels", {"tags": ["x", "y"]})
@@ -313,5 +313,5 @@ class Laws:
         assert (mention["source"], mention["target"], mention["weight"]) == ("长城", "marco polo", 250)
         (folded,) = by_kind["relation"]
         assert (folded["source"], folded["target"], folded["weight"]) == ("marco polo", "长城", 250)
-        assert [(each["name"], each["n"]) for each in by_kind["link"]] == [("marco polo", 1), ("长城", 1)]
-        assert [each["key"] for each in by_kind["entity"]] == ["marco polo", "长城"]
+        assert [(line["name"], line["n"]) for line in by_kind["link"]] == [("marco polo", 1), ("长城", 1)]
+        assert [line["key"] for line in by_kind["entity"]] == ["marco polo", "长城"]

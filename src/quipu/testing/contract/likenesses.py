@@ -35,7 +35,7 @@ def _kinds(lines: Sequence[str], kind: str) -> int:
     return sum(f'"kind":"{kind}"' in line for line in lines)
 
 
-class Likenesses:
+class LikenessesContract:
     """What is promised of names, synonyms and sentences."""
 
     async def test_names_want_vectors_from_when_they_are_kept(self, open_store: OpenStore) -> None:
@@ -50,7 +50,7 @@ class Likenesses:
             async with store.view() as view:
                 rows = await view.numbers(VectorSpace.NAME, ["acre", "acres", "venice", "nobody"])
                 owners = await view.vector_owners(VectorSpace.NAME, list(rows.values()))
-                assert {each: (key,) for key, each in rows.items()} == owners
+                assert {row_key: (key,) for key, row_key in rows.items()} == owners
                 assert (await view.derivation_counts(NAMES)).n_items == 3
             async with store.view(Filter(documents=("b",))) as view:
                 assert set(await view.numbers(VectorSpace.NAME, ["acre", "acres", "venice"])) == {"acres", "venice"}
@@ -120,8 +120,12 @@ class Likenesses:
             assert await embed(store) == ["Acre fell.", "Acres are fields.", "Venice stood."]
             async with store.view() as view:
                 assert await view.pending(SENTENCES, 10) == []
-                found = await view.sentences([second, first, "nowhere"])
-                assert [(each.chunk, each.ordinal, each.text) for chunk in found for each in found[chunk]] == [
+                sentences = await view.sentences([second, first, "nowhere"])
+                assert [
+                    (sentence.chunk, sentence.ordinal, sentence.text)
+                    for chunk in sentences
+                    for sentence in sentences[chunk]
+                ] == [
                     (second, 0, "Acres are fields."),
                     (first, 0, "Acre fell."),
                     (first, 1, "Venice stood."),
@@ -143,24 +147,24 @@ class Likenesses:
 
     async def test_whatever_comes_and_goes_what_is_not_divided_is_known(self, open_store: OpenStore) -> None:
         texts = {name: document(name, *(f"{name} {n}. And {n}." for n in range(4)), " ") for name in "abcde"}
-        ids = {name: [each.chunk.id for each in facts.chunks[:4]] for name, facts in texts.items()}
-        left: set[str] = set()
+        ids = {name: [chunk_facts.chunk.id for chunk_facts in facts.chunks[:4]] for name, facts in texts.items()}
+        pending: set[str] = set()
 
         async def check() -> None:
             async with store.view() as view:
-                assert set(await view.pending(SENTENCES, 100)) == left
-                assert (await view.derivation_counts(SENTENCES)).n_stale == len(left)
+                assert set(await view.pending(SENTENCES, 100)) == pending
+                assert (await view.derivation_counts(SENTENCES)).n_stale == len(pending)
             assert await store.verify() == []
 
         async def divide(*chunks: str) -> None:
-            await _divide(store, *(ChunkSentences(chunk=each, spans=[(0, 4), (5, 11)]) for each in chunks))
-            left.difference_update(chunks)
+            await _divide(store, *(ChunkSentences(chunk=chunk_id, spans=[(0, 4), (5, 11)]) for chunk_id in chunks))
+            pending.difference_update(chunks)
             await check()
 
-        async def follow(*, gone: Sequence[str] = (), new: Sequence[str] = ()) -> None:
-            await store.commit(Delta(publish=[texts[name] for name in new], remove=gone))
-            left.difference_update(*(ids[name] for name in gone))
-            left.update(*(ids[name] for name in new))
+        async def follow(*, removed: Sequence[str] = (), new: Sequence[str] = ()) -> None:
+            await store.commit(Delta(publish=[texts[name] for name in new], remove=removed))
+            pending.difference_update(*(ids[name] for name in removed))
+            pending.update(*(ids[name] for name in new))
             await check()
 
         async with open_store() as store:
@@ -168,14 +172,14 @@ class Likenesses:
             await follow(new="ab")
             await divide(*ids["b"])
             await divide(*ids["a"])
-            await follow(gone="b", new="c")  # the rows of the last chunks may be used again
-            await follow(gone="c")
+            await follow(removed="b", new="c")  # the rows of the last chunks may be used again
+            await follow(removed="c")
             await follow(new="d")
             await divide(ids["d"][1], ids["d"][3])
-            await follow(gone="d", new="e")
+            await follow(removed="d", new="e")
             await divide(*ids["e"])
             await store.commit(Delta(drop=[SENTENCES]))
-            left.update(ids["a"], ids["e"])
+            pending.update(ids["a"], ids["e"])
             await check()
             await _keep(store, SENTENCES)
             await divide(*ids["a"], *ids["e"])
@@ -204,6 +208,9 @@ class Likenesses:
 async def _types(store: Store, allowed: Filter) -> list[tuple[str, str]]:
     """Return the entities and types as told, in their order."""
     async with store.view(allowed) as view:
-        told = await view.entity_types()
-        keys = await view.ids(NodeKind.ENTITY, told.numbers.tolist())
-    return [(keys[number], told.types[code]) for number, code in zip(told.numbers.tolist(), told.codes, strict=True)]
+        entity_types = await view.entity_types()
+        keys = await view.ids(NodeKind.ENTITY, entity_types.numbers.tolist())
+    return [
+        (keys[number], entity_types.types[code])
+        for number, code in zip(entity_types.numbers.tolist(), entity_types.codes, strict=True)
+    ]

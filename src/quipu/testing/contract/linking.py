@@ -47,10 +47,10 @@ async def _links(store: Store) -> dict[tuple[str, str], int]:
     return {(line["name"], line["chunk"]): line["n"] for line in lines if line["kind"] == "link"}
 
 
-class Linking:
+class LinkingContract:
     """What is promised of links."""
 
-    @pytest.mark.parametrize(("name", "text", "n"), _OCCURRENCES, ids=[each[0] for each in _OCCURRENCES])
+    @pytest.mark.parametrize(("name", "text", "n"), _OCCURRENCES, ids=[case[0] for case in _OCCURRENCES])
     async def test_a_name_is_linked_whichever_came_first(
         self, open_store: OpenStore, name: str, text: str, n: int
     ) -> None:
@@ -82,7 +82,7 @@ class Linking:
             await publish(store, document("later", f"{name} X 7 42 长 长城 {name}"))
             assert await _links(store) == {}
             async with store.view() as view:
-                assert [each.key for each in await view.entities([mention.key])] == [mention.key]
+                assert [node.key for node in await view.entities([mention.key])] == [mention.key]
             assert await store.verify() == []
 
     @pytest.mark.parametrize(
@@ -136,8 +136,8 @@ class Linking:
                 document("b", passage("Two.", entity("World Health"), alias("World Health", "WHO"))),
                 document("c", passage("Three.", entity("World Hospital"), alias("World Hospital", "WHO"))),
             )
-            for gone in ("b", "a"):
-                await remove(store, gone)
+            for document_id in ("b", "a"):
+                await remove(store, document_id)
                 assert await _links(store) == link
             await remove(store, "c")
             assert await _links(store) == {}

@@ -20,14 +20,14 @@ _FIRST = passage(
 _SECOND = passage("Genoa lost.", entity("Genoa"))
 
 
-class Mentions:
+class MentionsContract:
     """What is promised of mentions."""
 
     async def test_mentions_are_read_back_in_the_order_and_direction_they_were_said(
         self, open_store: OpenStore
     ) -> None:
         facts = document("a", _FIRST, _SECOND, "Nothing said.")
-        first, second, silent = (each.chunk.id for each in facts.chunks)
+        first, second, silent = (chunk_facts.chunk.id for chunk_facts in facts.chunks)
         async with open_store() as store:
             await publish(store, facts)
             async with store.view() as view:
@@ -37,13 +37,13 @@ class Mentions:
         assert relations == {first: list(facts.chunks[0].relations)}
 
     async def test_aliases_are_read_back_as_they_were_said_within_the_filter(self, open_store: OpenStore) -> None:
-        said = (alias("World Health Organization", "WHO"), alias("World Health Organization", "Oms"))
-        facts = document("a", passage("The WHO.", entity("World Health Organization"), *said), "Nothing said.")
-        chunk, silent = (each.chunk.id for each in facts.chunks)
+        aliases = (alias("World Health Organization", "WHO"), alias("World Health Organization", "Oms"))
+        facts = document("a", passage("The WHO.", entity("World Health Organization"), *aliases), "Nothing said.")
+        chunk, silent = (chunk_facts.chunk.id for chunk_facts in facts.chunks)
         async with open_store() as store:
             await publish(store, facts)
             async with store.view() as view:
-                assert await view.mentions(AliasMention, [silent, chunk, "nowhere"]) == {chunk: list(said)}
+                assert await view.mentions(AliasMention, [silent, chunk, "nowhere"]) == {chunk: list(aliases)}
             async with store.view(Filter(exclude=("a",))) as view:
                 assert await view.mentions(AliasMention, [chunk]) == {}
 
@@ -60,12 +60,12 @@ class Mentions:
             ),
             passage("Genoa lost.", entity("Genoa")),
         )
-        chunk, silent = (each.chunk.id for each in facts.chunks)
+        chunk, silent = (chunk_facts.chunk.id for chunk_facts in facts.chunks)
         async with open_store() as store:
             await publish(store, facts, document("b", "Nothing said."))
             async with store.view() as view:
-                found = await view.mentions(ClaimMention, [silent, chunk, "nowhere"])
-            assert found == {chunk: list(facts.chunks[0].claims)}
+                mentions = await view.mentions(ClaimMention, [silent, chunk, "nowhere"])
+            assert mentions == {chunk: list(facts.chunks[0].claims)}
             await publish(store, document("a", "Genoa lost."))
             async with store.view() as view:
                 assert await view.mentions(ClaimMention, [chunk]) == {}
@@ -83,17 +83,19 @@ class Mentions:
             document(name, passage(f"Genoa {name}.", entity("Genoa"), entity("Acre"), *claims), "None.")
             for name in "ab"
         ]
-        first, second = (each.chunks[0].chunk.id for each in facts)
-        expected = [_seen(each, n, said) for each in sorted((first, second)) for n, said in enumerate(claims)]
+        first, second = (document.chunks[0].chunk.id for document in facts)
+        expected = [
+            _seen(chunk_id, n, mention) for chunk_id in sorted((first, second)) for n, mention in enumerate(claims)
+        ]
         async with open_store() as store:
             await publish(store, *facts)
             async with store.view() as view:
-                found = await view.claims(subjects=["nowhere", "genoa", "acre"], k=k)
+                by_entity = await view.claims(subjects=["nowhere", "genoa", "acre"], k=k)
             async with store.view(Filter(documents=("a",))) as view:
                 allowed = await view.claims(subjects=["genoa"], k=k)
                 everything = await view.claims(subjects=["genoa"])
-        assert found == expected[:k]
-        assert everything == [each for each in expected if each.chunk_id == first]
+        assert by_entity == expected[:k]
+        assert everything == [row for row in expected if row.chunk_id == first]
         assert allowed == everything[:k]
 
     async def test_claims_are_read_by_id_in_the_order_asked_for_and_what_is_no_id_is_left_out(
@@ -103,29 +105,29 @@ class Mentions:
         facts = [
             document(name, passage(f"Genoa {name}.", entity("Genoa"), entity("Acre"), *claims)) for name in ("a", "b")
         ]
-        first, second = (each.chunks[0].chunk.id for each in facts)
-        wanted = [claim_id(second, 1), claim_id(first, 0), claim_id(first, 2), "nonsense", f"{first}:x", "nowhere:0"]
+        first, second = (document.chunks[0].chunk.id for document in facts)
+        claim_ids = [claim_id(second, 1), claim_id(first, 0), claim_id(first, 2), "nonsense", f"{first}:x", "nowhere:0"]
         async with open_store() as store:
             await publish(store, *facts)
             async with store.view() as view:
-                found = await view.claims(wanted)
+                rows = await view.claims(claim_ids)
             async with store.view(Filter(exclude=("b",))) as view:
-                allowed = await view.claims(wanted)
-        assert found == [_seen(second, 1, claims[1]), _seen(first, 0, claims[0])]
-        assert allowed == found[1:]
+                allowed = await view.claims(claim_ids)
+        assert rows == [_seen(second, 1, claims[1]), _seen(first, 0, claims[0])]
+        assert allowed == rows[1:]
 
     async def test_under_a_filter_the_names_in_a_claim_are_those_the_allowed_chunks_give(
         self, open_store: OpenStore
     ) -> None:
         facts = document("a", passage("Acre!", entity("Acre!"), claim("Acre", "It burnt.", "Acre")))
         other = document("b", passage("Acre, Acre.", entity("Acre"), entity("Acre")))
-        wanted = [claim_id(facts.chunks[0].chunk.id, 0)]
+        claim_ids = [claim_id(facts.chunks[0].chunk.id, 0)]
         async with open_store() as store:
             await publish(store, facts, other)
             names = []
             for allowed in (Filter(), Filter(documents=("a",))):
                 async with store.view(allowed) as view:
-                    names += [(each.subject_name, each.object_name) for each in await view.claims(wanted)]
+                    names += [(row.subject_name, row.object_name) for row in await view.claims(claim_ids)]
         assert names == [("Acre", "Acre"), ("Acre!", "Acre!")]
 
     async def test_a_weight_is_kept_to_three_decimals(self, open_store: OpenStore) -> None:
@@ -138,27 +140,27 @@ class Mentions:
 
     async def test_a_relation_names_the_chunks_that_state_it_in_order(self, open_store: OpenStore) -> None:
         stated = relation("Jaffa", "Tyre"), relation("Tyre", "Jaffa")
-        said = [passage(f"x{n}", entity("Tyre"), entity("Jaffa"), *stated) for n in range(6)]
-        facts = document("a", *said, "None.")
-        expected = sorted(each.chunk.id for each in facts.chunks[:6])
+        passages = [passage(f"x{n}", entity("Tyre"), entity("Jaffa"), *stated) for n in range(6)]
+        facts = document("a", *passages, "None.")
+        expected = sorted(chunk_facts.chunk.id for chunk_facts in facts.chunks[:6])
         async with open_store() as store:
             await publish(store, facts)
             async with store.view() as view:
-                found = await view.occurrences(OccurrenceKind.RELATION, ["jaffa -- tyre", "nonsense"])
+                chunks_by_relation = await view.occurrences(OccurrenceKind.RELATION, ["jaffa -- tyre", "nonsense"])
                 first = await view.occurrences(OccurrenceKind.RELATION, ["jaffa -- tyre"], 2)
-        assert found == {"jaffa -- tyre": dict.fromkeys(expected, 2)}
-        assert (list(found["jaffa -- tyre"]), list(first["jaffa -- tyre"])) == (expected, expected[:2])
+        assert chunks_by_relation == {"jaffa -- tyre": dict.fromkeys(expected, 2)}
+        assert (list(chunks_by_relation["jaffa -- tyre"]), list(first["jaffa -- tyre"])) == (expected, expected[:2])
 
     async def test_an_entity_names_its_chunks_with_mentions_or_occurrences_whichever_are_more(
         self, open_store: OpenStore
     ) -> None:
         facts = document("a", _FIRST, passage("There is no name here.", entity("Genoa"), entity("Genoa")), "Venice!")
-        first, nameless, unsaid = (each.chunk.id for each in facts.chunks)
+        first, nameless, unsaid = (chunk_facts.chunk.id for chunk_facts in facts.chunks)
         async with open_store() as store:
             await publish(store, facts)
             async with store.view() as view:
-                found = await view.occurrences(OccurrenceKind.ENTITY, ["venice", "genoa", "nowhere"], 10)
-        assert found == {"venice": {first: 2, unsaid: 1}, "genoa": {first: 1, nameless: 2}}
+                counts_by_entity = await view.occurrences(OccurrenceKind.ENTITY, ["venice", "genoa", "nowhere"], 10)
+        assert counts_by_entity == {"venice": {first: 2, unsaid: 1}, "genoa": {first: 1, nameless: 2}}
 
     async def test_occurrences_of_all_aliases_count_for_the_entity(self, open_store: OpenStore) -> None:
         name = "World Health Organization"
@@ -167,7 +169,7 @@ class Mentions:
             passage(f"The {name} (WHO).", entity(name), alias(name, "WHO")),
             f"WHO? The WHO. The {name}. But who?",
         )
-        first, second = (each.chunk.id for each in facts.chunks)
+        first, second = (chunk_facts.chunk.id for chunk_facts in facts.chunks)
         async with open_store() as store:
             await publish(store, facts)
             async with store.view() as view:
@@ -180,36 +182,40 @@ class Mentions:
         self, open_store: OpenStore, k: int
     ) -> None:
         # One in two chunks names Acre: where most are tied, those with the first ids are found without all the others.
-        said = [f"{n}: {'Acre! ' * (3 if n % 9 == 0 else n % 2)}" for n in range(40)]
-        facts = document("a", passage("There it lies.", entity("Acre")), *said)
+        passages = [f"{n}: {'Acre! ' * (3 if n % 9 == 0 else n % 2)}" for n in range(40)]
+        facts = document("a", passage("There it lies.", entity("Acre")), *passages)
         async with open_store() as store:
             await publish(store, facts)
             async with store.view() as view:
-                found = await view.occurrences(OccurrenceKind.ENTITY, ["acre"], k)
-        counts = {each.chunk.id: each.chunk.text.count("Acre") for each in facts.chunks}
+                counts_by_entity = await view.occurrences(OccurrenceKind.ENTITY, ["acre"], k)
+        counts = {chunk_facts.chunk.id: chunk_facts.chunk.text.count("Acre") for chunk_facts in facts.chunks}
         counts[facts.chunks[0].chunk.id] = 1
         expected = sorted((-n, i) for i, n in counts.items() if n)[:k]
-        assert list(found.get("acre", {}).items()) == [(i, -n) for n, i in expected]
+        assert list(counts_by_entity.get("acre", {}).items()) == [(i, -n) for n, i in expected]
 
     @pytest.mark.parametrize("k", [0, 1, 3, 30])
     async def test_the_chunks_that_mention_an_entity_come_by_id_and_those_that_only_name_it_do_not(
         self, open_store: OpenStore, k: int
     ) -> None:
-        told = [passage(f"{n}: Acre.", entity("Acre"), entity("Acre")) for n in range(12)]
+        passages = [passage(f"{n}: Acre.", entity("Acre"), entity("Acre")) for n in range(12)]
         named = [f"{n}: Acre! Acre! Acre!" for n in range(12)]
-        facts, other = document("a", *told, *named), document("b", passage("Acre!", entity("Acre")))
-        here, there = (sorted(each.chunk.id for each in chunks) for chunks in (facts.chunks[:12], other.chunks))
+        facts, other = document("a", *passages, *named), document("b", passage("Acre!", entity("Acre")))
+        own_chunks, other_chunks = (
+            sorted(chunk_id.chunk.id for chunk_id in chunks) for chunks in (facts.chunks[:12], other.chunks)
+        )
         async with open_store() as store:
             await publish(store, facts, other)
             async with store.view() as view:
-                found = await view.occurrences(OccurrenceKind.MENTION, ["acre", "nowhere"], k)
+                chunks_by_entity = await view.occurrences(OccurrenceKind.MENTION, ["acre", "nowhere"], k)
             async with store.view(Filter(documents=("b",))) as view:
-                shown = await view.occurrences(OccurrenceKind.MENTION, ["acre"], k)
+                allowed = await view.occurrences(OccurrenceKind.MENTION, ["acre"], k)
                 everything = await view.occurrences(OccurrenceKind.MENTION, ["acre"])
-        counts = dict.fromkeys(here, 2) | dict.fromkeys(there, 1)
-        assert list(found.get("acre", {}).items()) == [(chunk, counts[chunk]) for chunk in sorted(counts)[:k]]
-        assert shown == ({"acre": dict.fromkeys(there, 1)} if k else {})
-        assert everything == {"acre": dict.fromkeys(there, 1)}
+        counts = dict.fromkeys(own_chunks, 2) | dict.fromkeys(other_chunks, 1)
+        assert list(chunks_by_entity.get("acre", {}).items()) == [
+            (chunk, counts[chunk]) for chunk in sorted(counts)[:k]
+        ]
+        assert allowed == ({"acre": dict.fromkeys(other_chunks, 1)} if k else {})
+        assert everything == {"acre": dict.fromkeys(other_chunks, 1)}
 
     async def test_an_entity_that_is_only_mentioned_names_its_chunk(self, open_store: OpenStore) -> None:
         facts = document("a", passage("It is a road.", entity("road")))
@@ -221,17 +227,17 @@ class Mentions:
                 }
 
 
-def _seen(chunk: str, ordinal: int, said: ClaimMention) -> Claim:
+def _seen(chunk: str, ordinal: int, mention: ClaimMention) -> Claim:
     """Return a claim as a view shows it where names are spelt as `str.title` does."""
     return Claim(
         id=claim_id(chunk, ordinal),
         chunk_id=chunk,
-        subject=said.subject,
-        object=said.object,
-        subject_name=said.subject.title(),
-        object_name=said.object.title(),
-        type=said.type,
-        status=said.status,
-        dates=said.dates,
-        description=said.description,
+        subject=mention.subject,
+        object=mention.object,
+        subject_name=mention.subject.title(),
+        object_name=mention.object.title(),
+        type=mention.type,
+        status=mention.status,
+        dates=mention.dates,
+        description=mention.description,
     )

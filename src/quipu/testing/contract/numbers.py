@@ -26,7 +26,7 @@ Counted = dict[tuple[str, str], tuple[int, ...]]
 
 
 async def _all(view: ReadView) -> list[str]:
-    return [chunk.id for each in await view.documents() for chunk in await view.chunks(document_id=each.id)]
+    return [chunk.id for doc in await view.documents() for chunk in await view.chunks(document_id=doc.id)]
 
 
 async def _appearances(rows: GraphRows, view: ReadView) -> Counted:
@@ -37,7 +37,7 @@ async def _appearances(rows: GraphRows, view: ReadView) -> Counted:
 async def _by_ids(entities: Ints, chunks: Ints, counts: list[Ints], view: ReadView) -> Counted:
     keys = await view.ids(NodeKind.ENTITY, entities.tolist())
     ids = await view.ids(NodeKind.CHUNK, chunks.tolist())
-    counted = zip(entities.tolist(), chunks.tolist(), *(each.tolist() for each in counts), strict=True)
+    counted = zip(entities.tolist(), chunks.tolist(), *(counter.tolist() for counter in counts), strict=True)
     return {(keys[number], ids[chunk]): tuple(values) for number, chunk, *values in counted}
 
 
@@ -54,7 +54,7 @@ async def _rows_after(store: Store, revision: int) -> tuple[ChangeSet, GraphRows
         return changed, await view.graph_rows(changed)
 
 
-class Numbers:
+class NumbersContract:
     """What is promised of numbers, and of the graph told in them."""
 
     async def test_numbers_lead_to_ids_and_back(self, open_store: OpenStore) -> None:
@@ -94,15 +94,15 @@ class Numbers:
         async with open_store() as store:
             await publish(store, *PAGES)
             async with store.view() as view:
-                found = await _appearances(await view.graph_rows(), view)
+                occurrences = await _appearances(await view.graph_rows(), view)
                 named = await view.occurrences(OccurrenceKind.ENTITY, KEYS, 100)
-                assert {pair: counts[0] for pair, counts in found.items()} == {
+                assert {pair: counts[0] for pair, counts in occurrences.items()} == {
                     (key, chunk): n for key, counts in named.items() for chunk, n in counts.items()
                 }
-                first, *_, met, last = await _all(view)
-                assert found["ada", first] == (2, 1, 2)
-                assert found["world health organization", met] == (1, 0, 0)  # by its alias alone
-                assert found["ada", last] == (1, 1, 0)
+                first, *_, alias_chunk, last = await _all(view)
+                assert occurrences["ada", first] == (2, 1, 2)
+                assert occurrences["world health organization", alias_chunk] == (1, 0, 0)  # by its alias alone
+                assert occurrences["ada", last] == (1, 1, 0)
 
     async def test_rows_tell_every_statement_and_every_place(self, open_store: OpenStore) -> None:
         async with open_store() as store:
@@ -130,12 +130,12 @@ class Numbers:
             changed, rows = await _rows_after(store, 1)
             async with store.view() as view:
                 every = await view.graph_rows()
-                found, whole = await _appearances(rows, view), await _appearances(every, view)
+                occurrences, whole = await _appearances(rows, view), await _appearances(every, view)
                 chunks = set((await view.ids(NodeKind.CHUNK, changed.chunks.tolist())).values())
                 entities = set((await view.ids(NodeKind.ENTITY, changed.entities.tolist())).values())
             assert entities == {"world health organization"}
             assert len(chunks) == 3
-            assert found == {pair: n for pair, n in whole.items() if pair[0] in entities or pair[1] in chunks}
+            assert occurrences == {pair: n for pair, n in whole.items() if pair[0] in entities or pair[1] in chunks}
             assert sorted(rows.stated_in.tolist()) == sorted(
                 set(every.stated_in.tolist()) & set(changed.chunks.tolist())
             )

@@ -13,7 +13,7 @@ def _reply(document_id: str, input_hash: str = _HASH, payload: str = '{"said": "
     return ExtractionReply(input_hash=input_hash, document_id=document_id, payload=payload)
 
 
-class Replies:
+class RepliesContract:
     """What is promised of replies."""
 
     async def test_replies_are_kept_and_unknown_hashes_are_left_out(self, open_store: OpenStore) -> None:

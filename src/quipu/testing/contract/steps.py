@@ -48,29 +48,29 @@ async def dump(store: Store) -> list[str]:
 async def only_entity(store: Store, key: str, allowed: Filter | None = None) -> Entity:
     """Return one entity; fails where it is not there."""
     async with store.view(allowed) as view:
-        (found,) = await view.entities([key])
-    return found
+        (node,) = await view.entities([key])
+    return node
 
 
 async def only_relation(store: Store, identifier: str) -> Relation:
     """Return one relation; fails where it is not there."""
     async with store.view() as view:
-        (found,) = await view.relations([identifier])
-    return found
+        (edge,) = await view.relations([identifier])
+    return edge
 
 
 def vector(text_hash: str, model: str = MODEL, dimension: int = DIMENSION) -> VectorRow:
     """Return a vector that depends on model and text alone."""
     seed = bytes.fromhex(digest(model, text_hash))
-    data = np.frombuffer(seed[:dimension], np.uint8).astype(np.float16) / np.float16(256)
-    return VectorRow(model=model, text_hash=text_hash, vector=data)
+    vector_values = np.frombuffer(seed[:dimension], np.uint8).astype(np.float16) / np.float16(256)
+    return VectorRow(model=model, text_hash=text_hash, vector=vector_values)
 
 
 async def embed(store: Store, model: str = MODEL, dimension: int = DIMENSION) -> list[str]:
     """Give every text that waits its vector; return the texts, sorted."""
     texts: list[str] = []
     while waiting := await store.texts_without_vector(model, 7):
-        await store.commit(Delta(vectors=[vector(each, model, dimension) for each in waiting]))
+        await store.commit(Delta(vectors=[vector(entry, model, dimension) for entry in waiting]))
         texts += waiting.values()
     return sorted(texts)
 
@@ -88,7 +88,7 @@ async def pair_of(store: Store, first: str, second: str) -> SynonymPair:
 
 def summary_of(task: SummaryTask) -> Summary:
     """Return a summary that depends on the names and the descriptions alone."""
-    texts = [each.text for each in task.descriptions]
+    texts = [description.text for description in task.descriptions]
     text = f"{' and '.join(task.names)}: {len(texts)} notes, {digest(*texts)[:8]}."
     return Summary(target=task.target, inputs_hash=task.inputs_hash, text=text, model="tests/summaries")
 
@@ -101,7 +101,7 @@ async def summarise(store: Store) -> list[Summary]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ReadTargets:
     """What to read: ids that exist somewhere, and words to search."""
 
     documents: Sequence[str]
@@ -111,35 +111,35 @@ class Asked:
     words: Sequence[str]
 
 
-async def everything(view: ReadView, asked: Asked) -> dict[str, object]:
+async def everything(view: ReadView, targets: ReadTargets) -> dict[str, object]:
     """Return what each read of the graph and the texts answers, in the order of the answers."""
     return {
-        "documents": [(each.id, each.title, each.metadata) for each in await view.documents()],
-        "some documents": [each.id for each in await view.documents(asked.documents)],
-        "chunks": await view.chunks(asked.chunks),
-        "document chunks": [await view.chunks(document_id=each) for each in asked.documents],
-        "entities": await view.entities(asked.keys),
-        "relations": await view.relations(asked.relations),
-        "incident": await view.relations(entities=asked.keys),
-        "strongest relations": [await view.strongest_relations(asked.keys, k) for k in (1, 4, 1_000)],
-        "most related": [await view.entities(asked.keys, k) for k in (0, 1, 4, 1_000)],
-        "named": list((await view.keys_by_name(asked.keys)).items()),
-        "search": [await view.search_text(NodeKind.ENTITY, word, 10) for word in asked.words],
+        "documents": [(doc.id, doc.title, doc.metadata) for doc in await view.documents()],
+        "some documents": [doc.id for doc in await view.documents(targets.documents)],
+        "chunks": await view.chunks(targets.chunks),
+        "document chunks": [await view.chunks(document_id=document_id) for document_id in targets.documents],
+        "entities": await view.entities(targets.keys),
+        "relations": await view.relations(targets.relations),
+        "incident": await view.relations(entities=targets.keys),
+        "strongest relations": [await view.strongest_relations(targets.keys, k) for k in (1, 4, 1_000)],
+        "most related": [await view.entities(targets.keys, k) for k in (0, 1, 4, 1_000)],
+        "named": list((await view.keys_by_name(targets.keys)).items()),
+        "search": [await view.search_text(NodeKind.ENTITY, word, 10) for word in targets.words],
         "chunks of entities": [
             (key, list(counts.items()))
             for k in (1, 2, 1_000)
-            for key, counts in (await view.occurrences(OccurrenceKind.ENTITY, asked.keys, k)).items()
+            for key, counts in (await view.occurrences(OccurrenceKind.ENTITY, targets.keys, k)).items()
         ],
         "chunks mentioning": [
-            list((await view.occurrences(OccurrenceKind.MENTION, asked.keys, k)).items()) for k in (1, 2, 1_000)
+            list((await view.occurrences(OccurrenceKind.MENTION, targets.keys, k)).items()) for k in (1, 2, 1_000)
         ],
-        "chunks of relations": list((await view.occurrences(OccurrenceKind.RELATION, asked.relations)).items()),
-        "entity mentions": list((await view.mentions(EntityMention, asked.chunks)).items()),
-        "relation mentions": list((await view.mentions(RelationMention, asked.chunks)).items()),
-        "alias mentions": list((await view.mentions(AliasMention, asked.chunks)).items()),
-        "claim mentions": list((await view.mentions(ClaimMention, asked.chunks)).items()),
-        "claims of entities": [await view.claims(subjects=asked.keys, k=k) for k in (1, 3, 1_000)],
-        "claims": await view.claims([claim_id(chunk, n) for chunk in asked.chunks for n in range(3)]),
+        "chunks of relations": list((await view.occurrences(OccurrenceKind.RELATION, targets.relations)).items()),
+        "entity mentions": list((await view.mentions(EntityMention, targets.chunks)).items()),
+        "relation mentions": list((await view.mentions(RelationMention, targets.chunks)).items()),
+        "alias mentions": list((await view.mentions(AliasMention, targets.chunks)).items()),
+        "claim mentions": list((await view.mentions(ClaimMention, targets.chunks)).items()),
+        "claims of entities": [await view.claims(subjects=targets.keys, k=k) for k in (1, 3, 1_000)],
+        "claims": await view.claims([claim_id(chunk, n) for chunk in targets.chunks for n in range(3)]),
     }
 
 
@@ -165,6 +165,6 @@ async def report_ratings(view: ReadView, ids: Sequence[str]) -> dict[str, float]
     return {report.cluster: report.rating for report in await view.cluster_reports(ids, with_text=False)}
 
 
-def floats(data: npt.NDArray[np.float16]) -> list[float]:
+def floats(vector_values: npt.NDArray[np.float16]) -> list[float]:
     """Return a vector as numbers that compare."""
-    return [float(each) for each in data]
+    return [float(value) for value in vector_values]

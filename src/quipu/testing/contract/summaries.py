@@ -57,7 +57,7 @@ async def _summaries(store: Store) -> list[str]:
     return [line for line in await dump(store) if '"kind":"summary"' in line]
 
 
-class Summaries:
+class SummariesContract:
     """What is promised of summaries."""
 
     async def test_what_has_more_descriptions_than_are_shown_waits_for_a_summary(self, open_store: OpenStore) -> None:
@@ -74,11 +74,11 @@ class Summaries:
 
     async def test_what_has_longer_descriptions_than_are_shown_waits_too(self, open_store: OpenStore) -> None:
         long = [f"{letter} " * (MAX_DESCRIPTION_CHARS // 3) for letter in "xyz"]
-        said = [passage(each, entity("Acre", description=each)) for each in long]
+        passages = [passage(text, entity("Acre", description=text)) for text in long]
         async with open_store() as store:
-            await publish(store, document("a", said[0]))
+            await publish(store, document("a", passages[0]))
             assert await store.summary_targets() == []
-            await publish(store, document("b", *said[1:]))
+            await publish(store, document("b", *passages[1:]))
             assert await store.summary_targets() == [_ACRE]
 
     async def test_a_task_holds_every_description_once_in_the_order_shown(self, open_store: OpenStore) -> None:
@@ -91,12 +91,12 @@ class Summaries:
                 SummaryTarget(SummaryTargetKind.ENTITY, "nowhere"),
             )
             (acre,) = await store.summary_tasks([_ACRE, *others])
-            shown, _ = await _shown(store)
-        texts = [each.text for each in acre.descriptions]
+            descriptions, _ = await _shown(store)
+        texts = [description.text for description in acre.descriptions]
         assert (acre.target, acre.names, texts[0]) == (_ACRE, ("acre",), "Acre is a port.")
         assert sorted(texts) == sorted(["Acre is a port.", *(f"Acre is {n}." for n in _MANY)])
-        assert texts[:MAX_DESCRIPTIONS] == shown.split("\n")
-        first = {each.text: each.document for each in acre.descriptions}
+        assert texts[:MAX_DESCRIPTIONS] == descriptions.split("\n")
+        first = {description.text: description.document for description in acre.descriptions}
         assert (first["Acre is 0."], first["Acre is 2."], first["Acre is a port."]) == ("z", "a", "d")
 
     async def test_a_summary_is_shown_in_place_of_the_join_and_found_by_its_own_words(
@@ -107,7 +107,7 @@ class Summaries:
             await publish(store, _saying("a", *_MANY))
             await embed(store)
             written = await summarise(store)
-            assert [each.target for each in written] == [_ACRE, _BOTH]
+            assert [summary.target for summary in written] == [_ACRE, _BOTH]
             assert await _shown(store) == (written[0].text, written[1].text)
             assert await store.summary_targets() == []
             assert await store.summary_tasks([_ACRE]) == []
@@ -128,19 +128,19 @@ class Summaries:
         }
         before = [_saying("a", *_MANY), _saying("b", 50)]
         async with open_store("summarised") as store, open_store("never") as never:
-            for each in (store, never):
-                await each.set_embedder(MODEL, DIMENSION)
-                await publish(each, *before)
+            for either in (store, never):
+                await either.set_embedder(MODEL, DIMENSION)
+                await publish(either, *before)
             written = await summarise(store)
             await embed(store)
-            for each in (store, never):
-                await each.commit(deltas[change])
+            for either in (store, never):
+                await either.commit(deltas[change])
             assert await store.verify() == []
-            for each in (store, never):
-                await embed(each)
+            for either in (store, never):
+                await embed(either)
             assert await dump(store) == await dump(never)
             state = "\n".join(await dump(store))
-            assert not [each for each in written if each.text in state]
+            assert not [summary for summary in written if summary.text in state]
             assert await store.summary_targets() == [_ACRE, _BOTH]
 
     async def test_a_summary_stays_while_the_descriptions_are_the_same(self, open_store: OpenStore) -> None:
@@ -149,7 +149,7 @@ class Summaries:
             await store.set_embedder(MODEL, DIMENSION)
             await publish(store, _saying("a", *_MANY))
             await summarise(store)
-            kept = await _summaries(store)
+            summaries = await _summaries(store)
             for change in (
                 Delta(publish=[_saying("b", *_MANY[:3])]),
                 Delta(publish=[_saying("a", *_MANY, title="Another")]),
@@ -159,7 +159,7 @@ class Summaries:
                 Delta(remove=["b", "c", "d"]),
             ):
                 await store.commit(change)
-                assert await _summaries(store) == kept
+                assert await _summaries(store) == summaries
                 assert await store.verify() == []
 
     async def test_another_spelling_keeps_the_summary_under_the_new_name(self, open_store: OpenStore) -> None:
@@ -170,8 +170,8 @@ class Summaries:
             acre, _ = await summarise(store)
             await embed(store)
             await publish(store, spelled)
-            found = await only_entity(store, "acre")
-            assert (found.name, found.description) == ("acre", acre.text)
+            node = await only_entity(store, "acre")
+            assert (node.name, node.description) == ("acre", acre.text)
             assert f"acre\n{acre.text}" in await embed(store)
             assert await store.verify() == []
 
@@ -180,10 +180,10 @@ class Summaries:
             await publish(store, _saying("a", *_MANY))
             tasks = await store.summary_tasks([_ACRE, _BOTH])
             await publish(store, document("b", passage("Acre.", entity("Acre", description="Acre is new."))))
-            shown = await _shown(store)
+            descriptions = await _shown(store)
             committed = await store.commit(Delta(summaries=[summary_of(task) for task in tasks]))
             assert committed.n_outdated == 1
-            assert await _shown(store) == (shown[0], summary_of(tasks[1]).text)
+            assert await _shown(store) == (descriptions[0], summary_of(tasks[1]).text)
             assert await store.summary_targets() == [_ACRE]
             assert await store.verify() == []
 
@@ -251,8 +251,8 @@ class Summaries:
             await publish(store, _saying("a", *_MANY), _saying("b", *_MANY[1:]))
             written = await summarise(store)
             for allowed, expected in (
-                (("a",), tuple(each.text for each in written)),
-                (("a", "b"), tuple(each.text for each in written)),
+                (("a",), tuple(summary.text for summary in written)),
+                (("a", "b"), tuple(summary.text for summary in written)),
                 (("b",), alone),
             ):
                 async with store.view(Filter(documents=allowed)) as view:
@@ -263,8 +263,8 @@ class Summaries:
         documents = [_saying(f"d{n}", n, n + 1) for n in range(12)]
         async with open_store("forth") as forth, open_store("back") as back:
             await publish(forth, *documents)
-            for each in reversed(documents):
-                await publish(back, each)
+            for facts in reversed(documents):
+                await publish(back, facts)
             for store in (forth, back):
                 await publish(store, _saying("gone", 70))
                 await remove(store, "gone")

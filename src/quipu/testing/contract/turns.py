@@ -10,7 +10,7 @@ _EXPIRED = -1.0
 _NEXT = "tests/next"
 
 
-class Turns:
+class TurnsContract:
     """What is promised of the turn to derive."""
 
     async def test_one_store_at_a_time_has_the_turn_to_derive(self, open_store: OpenStore) -> None:

@@ -24,7 +24,7 @@ _ROW = UsageRow(
 )
 
 
-class Usage:
+class UsageContract:
     """What is promised of costs."""
 
     async def test_costs_are_added_up_by_day_stage_model_and_subject(self, open_store: OpenStore) -> None:

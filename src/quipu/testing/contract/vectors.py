@@ -42,18 +42,18 @@ async def _rows(view: ReadView, space: VectorSpace) -> list[int]:
 
 
 async def _gone(view: ReadView, space: VectorSpace, revision: int) -> list[int] | None:
-    gone = (await view.vectors(space, since=revision)).deleted
-    return None if gone is None else [int(each) for each in gone]
+    deleted = (await view.vectors(space, since=revision)).deleted
+    return None if deleted is None else [int(row) for row in deleted]
 
 
 def _at(block: VectorBlock, row: int) -> npt.NDArray[np.float16]:
     """Return the vector of a row."""
     (place,) = np.flatnonzero(block.rows == row)
-    found: npt.NDArray[np.float16] = block.vectors[place]
-    return found
+    stored_vector: npt.NDArray[np.float16] = block.vectors[place]
+    return stored_vector
 
 
-class Vectors:
+class VectorsContract:
     """What is promised of vectors."""
 
     async def test_without_an_embedder_nothing_waits(self, open_store: OpenStore) -> None:
@@ -109,7 +109,10 @@ class Vectors:
             "acre -- venice": expected[_TEXTS[3]]
         }
         assert (str(block.vectors.dtype), block.vectors.shape) == ("float16", (2, DIMENSION))
-        by_row = {owners[int(row)]: floats(data) for row, data in zip(block.rows, block.vectors, strict=True)}
+        by_row = {
+            owners[int(row)]: floats(stored_vector)
+            for row, stored_vector in zip(block.rows, block.vectors, strict=True)
+        }
         assert by_row == {("acre",): expected["Acre"], ("venice",): expected["Venice\nA republic."]}
 
     async def test_rows_rise_and_only_those_above_are_returned(self, open_store: OpenStore) -> None:
@@ -131,7 +134,7 @@ class Vectors:
     async def test_equal_texts_share_a_row(self, open_store: OpenStore) -> None:
         documents = [document(name, "The same words.", title="Title") for name in ("a", "b")]
         other = document("c", "The same words.", title="Another title")
-        ids = sorted(each.chunks[0].chunk.id for each in documents)
+        ids = sorted(document.chunks[0].chunk.id for document in documents)
         async with open_store() as store:
             await _embedded(store, *documents, other)
             async with store.view() as view:
@@ -149,7 +152,7 @@ class Vectors:
             await _embedded(store, document("a", passage("Acre", entity("Acre"))))
             async with store.view() as view:
                 rows = [await _rows(view, space) for space in (VectorSpace.CHUNK, VectorSpace.ENTITY)]
-        assert [len(each) for each in rows] == [1, 1]
+        assert [len(row_ids) for row_ids in rows] == [1, 1]
         assert rows[0] != rows[1]
 
     async def test_rows_are_never_used_again(self, open_store: OpenStore) -> None:
@@ -198,26 +201,26 @@ class Vectors:
             assert sorted((await store.texts_without_vector(MODEL, 10)).values()) == ["Acre\nA port.", "x"]
             await embed(store)
             async with store.view() as view:
-                gone = await _gone(view, VectorSpace.ENTITY, start)
-                assert gone is not None
-                assert len(gone) == 1
-                assert set(gone) < set(rows)
+                deleted = await _gone(view, VectorSpace.ENTITY, start)
+                assert deleted is not None
+                assert len(deleted) == 1
+                assert set(deleted) < set(rows)
                 assert len(await _rows(view, VectorSpace.ENTITY)) == 2
 
     async def test_a_vector_nobody_waits_for_is_ignored(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await store.set_embedder(MODEL, DIMENSION)
             await publish(store, document("a", "One."))
-            (wanted,) = await store.texts_without_vector(MODEL, 10)
+            (waiting,) = await store.texts_without_vector(MODEL, 10)
             await publish(store, document("a", "Two."))
-            late = [vector(wanted), vector("0" * 32)]
+            late = [vector(waiting), vector("0" * 32)]
             await store.commit(Delta(vectors=late))
             await embed(store)
             async with store.view() as view:
                 before = (await view.vectors(VectorSpace.CHUNK)).vectors.tolist()
-            (kept,) = [line for line in await dump(store) if '"kind":"vector"' in line]
-            assert wanted not in kept
-            await store.commit(Delta(vectors=[*late, vector(wanted, "another model")]))
+            (vector_line,) = [line for line in await dump(store) if '"kind":"vector"' in line]
+            assert waiting not in vector_line
+            await store.commit(Delta(vectors=[*late, vector(waiting, "another model")]))
             async with store.view() as view:
                 assert (await view.vectors(VectorSpace.CHUNK)).vectors.tolist() == before
                 assert (await view.counts()).vectors == 1
@@ -255,8 +258,8 @@ class Vectors:
         async with open_store() as first, open_store() as second:
             await asyncio.gather(first.set_embedder(MODEL, DIMENSION), second.set_embedder(_NEXT, _NEXT_DIMENSION))
             outcomes = await asyncio.gather(publish(first, _FACTS), publish(second, _FACTS), return_exceptions=True)
-            assert sorted(str(type(each).__name__) for each in outcomes) == ["CommitResult", "Mismatch"]
-            n_waiting = [len(await first.texts_without_vector(each, 100)) for each in (MODEL, _NEXT)]
+            assert sorted(str(type(outcome).__name__) for outcome in outcomes) == ["CommitResult", "Mismatch"]
+            n_waiting = [len(await first.texts_without_vector(name, 100)) for name in (MODEL, _NEXT)]
             assert sorted(n_waiting) == [0, len(_TEXTS)]
 
     async def test_a_second_set_is_built_beside_the_live_one(self, open_store: OpenStore) -> None:
@@ -325,8 +328,8 @@ class Vectors:
         async with open_store() as store:
             await _embedded(store, _FACTS)
             await store.begin_reembedding(_NEXT, _NEXT_DIMENSION)
-            some = await store.texts_without_vector(_NEXT, 2)
-            await store.commit(Delta(vectors=[vector(each, _NEXT, _NEXT_DIMENSION) for each in some]))
+            entries = await store.texts_without_vector(_NEXT, 2)
+            await store.commit(Delta(vectors=[vector(entry, _NEXT, _NEXT_DIMENSION) for entry in entries]))
         async with open_store() as store:
             await store.begin_reembedding(_NEXT, _NEXT_DIMENSION)
             assert len(await embed(store, _NEXT, _NEXT_DIMENSION)) == 2
