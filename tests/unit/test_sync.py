@@ -87,7 +87,7 @@ def test_a_single_name_is_no_list_of_letters_and_a_list_of_paths_is_many(tmp_pat
         assert {each.name for each in kb.plan("names")} >= {"names"}
         assert [each.strategy for each in kb.compare("Who read Linear B?", "lexical").results] == ["lexical"]
         assert kb.drop("communities") == ("communities",)
-        with pytest.raises(InvalidInput, match=r"5 is no document\."):
+        with pytest.raises(InvalidInput, match=r"5 is not a document\."):
             kb.add(5)  # type: ignore[arg-type]
 
 
@@ -122,11 +122,11 @@ def test_what_is_no_question_no_text_and_no_metadata_is_refused(tmp_path: Path) 
             (5, {}, "takes a text, not 5"),
             ("A text.", {"id": 5}, "5 cannot be the id"),
             ("A text.", {"metadata": {"a": object()}}, "'a' = <object"),
-            ("A text.", {"metadata": ["a"]}, "is no metadata"),
+            ("A text.", {"metadata": ["a"]}, "is not metadata"),
         )
         for text, options, named in refused:
             with pytest.raises(InvalidInput, match=named):
                 kb.add_text(text, **options)
-        with pytest.raises(InvalidInput, match="is no metadata"):
+        with pytest.raises(InvalidInput, match="is not metadata"):
             kb.add(tmp_path, metadata="a=1")  # type: ignore[arg-type]
         assert kb.documents() == []

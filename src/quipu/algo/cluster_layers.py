@@ -38,18 +38,18 @@ class ClusterLayers:
 
 
 def max_layers(n: int) -> int:
-    """Return the most layers that LeanRAG puts over n leaves, without the root."""
+    """Return the largest number of layers that LeanRAG puts over n leaves, without the root."""
     return round(log(n, CLUSTER_SIZE)) + 1 if n > 1 else 0
 
 
 def cluster_layers(
     keys: Sequence[str], vectors: npt.NDArray[np.float16], grouping: Grouping = nearest_centres
 ) -> ClusterLayers:
-    """Return the layers over leaves with these `keys` (distinct, rising) and unit vectors [n, d].
+    """Return the layers over leaves with these `keys` (distinct, ascending) and unit vectors [n, d].
 
-    A cluster's vector is the mean of its leaves' vectors, and its key in the next layer is that of its centre. So the
-    tree depends only on keys and vectors. Source: LeanRAG (Y. Zhang et al., 2025), with the stop rules of its code.
-    Deviation: there, a cluster's vector is that of the summary that a model wrote of it.
+    A cluster's vector is the mean of its leaves' vectors. In the next layer, a cluster has the key of its centre. So
+    the tree depends only on keys and vectors. Source: LeanRAG (Y. Zhang et al., 2025), with the stop rules of its code.
+    Deviation: LeanRAG embeds a summary that a model writes of the cluster.
     """
     layer_keys, rows = list(keys), to_grid(vectors)
     leaves, position = rows, np.arange(len(keys), dtype=np.int64)  # `position`: each leaf's cluster in this layer
@@ -62,7 +62,7 @@ def cluster_layers(
             break
         tree.add_layer(groups, sizes)
         position = groups[position]
-        layer_keys = [layer_keys[centre] for centre in centres]  # still rising, because the centres are
+        layer_keys = [layer_keys[centre] for centre in centres]  # still ascending, because the centres are
         rows = cluster_means(leaves, position, len(layer_keys))
     if len(layer_keys) > 1:
         tree.add_layer(np.zeros(len(layer_keys), dtype=np.int64), np.array([len(layer_keys)]))
@@ -78,7 +78,8 @@ class _TreeBuilder:
         self._nodes = np.arange(n, dtype=np.int64)  # the nodes of the highest layer, in order
 
     def add_layer(self, groups: Ints, sizes: Ints) -> None:
-        """Put clusters of `sizes` [k] over the highest layer; `groups` assigns its nodes. One node is no cluster."""
+        """Put clusters of `sizes` [k] over the highest layer; `groups` assigns its nodes. A single node is not a
+        cluster."""
         is_new = sizes > 1
         above = np.where(is_new, len(self.parents) + np.cumsum(is_new) - 1, -1)
         has_parent = is_new[groups]

@@ -56,7 +56,7 @@ def edge_list(n: int, first: Ints, second: Ints, weights: Floats) -> EdgeList:
 
 
 def members_by_label(labels: Ints) -> list[Ints]:
-    """Return the nodes of each label, rising; the groups are ordered by their first node."""
+    """Return the nodes of each label, ascending; the groups are ordered by their first node."""
     order = np.argsort(labels, kind="stable")
     if not len(order):
         return []

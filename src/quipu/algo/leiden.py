@@ -57,7 +57,7 @@ def renumbered(labels: Ints) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class Community:
-    """One community: its `nodes` [n], rising, and the position of its parent in the list, -1 for none.
+    """One community: its `nodes` [n], ascending, and the position of its parent in the list, -1 for none.
 
     `previous` is the number of the earlier community it continues, -1 for a new one. `is_finest` says that it has no
     community below it.
@@ -122,7 +122,7 @@ def hierarchical_leiden(
 
 
 def _was_divided(subgraph: _Subgraph, part: Ints, previous: PreviousPartition | None) -> bool:
-    """Say whether the nodes of a part were in several communities of the level below."""
+    """Return whether the nodes of a part were in several communities of the level below."""
     if previous is None or subgraph.level + 1 >= len(previous.levels):
         return False
     below = previous.levels[subgraph.level + 1][subgraph.nodes[part]]

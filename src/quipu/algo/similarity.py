@@ -91,7 +91,7 @@ def distances(sketches: npt.NDArray[np.uint64], query: QuerySketch) -> npt.NDArr
 
 
 def smallest_with_ties(distances: npt.NDArray[np.uint16], k: int) -> npt.NDArray[np.int64]:
-    """Return the positions, rising, of the `k` smallest distances and of all ties with the largest of them.
+    """Return the positions, ascending, of the `k` smallest distances and of all ties with the largest of them.
 
     No tie is cut, so the result does not depend on the order of rows.
     """
@@ -102,7 +102,7 @@ def smallest_with_ties(distances: npt.NDArray[np.uint16], k: int) -> npt.NDArray
 
 
 def largest_with_ties(scores: npt.NDArray[np.float64], k: int) -> npt.NDArray[np.int64]:
-    """Return the positions, rising, of the `k` largest scores and of all ties with the smallest of them."""
+    """Return the positions, ascending, of the `k` largest scores and of all ties with the smallest of them."""
     if k >= len(scores):
         return np.arange(len(scores))
     return np.flatnonzero(scores >= np.partition(scores, len(scores) - k)[len(scores) - k])

@@ -26,7 +26,7 @@ def concatenated_ranges(starts: Ints, lengths: Ints) -> Ints:
 
 @dataclass(frozen=True, kw_only=True)
 class SparseMatrix:
-    """Compressed rows: row i has `columns[starts[i] : starts[i + 1]]`, rising, with their `weights`, or 1 each.
+    """Compressed rows: row i has `columns[starts[i] : starts[i + 1]]`, ascending, with their `weights`, or 1 each.
 
     `starts` is [n_rows + 1] or shorter: rows beyond it are empty.
     """
@@ -103,7 +103,7 @@ def sparse_matrix(rows: Ints, columns: Ints, weights: Floats | None, shape: tupl
 
 @dataclass(frozen=True, kw_only=True)
 class PatchedMatrix:
-    """A matrix with some `rows` (rising) replaced: row i of `patch` is the new row `rows[i]`, in full."""
+    """A matrix with some `rows` (ascending) replaced: row i of `patch` is the new row `rows[i]`, in full."""
 
     matrix: SparseMatrix
     rows: Ints

@@ -24,7 +24,7 @@ class PathGraph:
     """The graph that paths follow, and what makes a path worth more; arrays are [n], by entity number.
 
     `order` is an entity's rank by name, and `is_answer` says that it may be an answer. `relevant_pairs` are the codes
-    (`pair_codes`) of entities whose relation is near the question, rising.
+    (`pair_codes`) of entities whose relation is near the question, ascending.
     """
 
     relations: AdjacencyMatrix

@@ -1,4 +1,4 @@
-"""Answer input: everything an answer is made from, read from one view, so that none is open while a model writes."""
+"""Answer input: all data that an answer is made from, read from one view, which is closed while a model writes."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -22,8 +22,8 @@ MAX_QUOTABLE_CHUNKS = 40  # of these, how many quotes are searched in: about as 
 class AnswerInput:
     """The packed evidence, what its passages mention, the sources of their documents, and the revision of the view.
 
-    `source_chunks` are the chunks beneath packed points, reports and claims, by id. `stale` notes say what is not up to
-    date. `has_text` is False where the view has no chunk at all.
+    `source_chunks` are the chunks beneath packed points, reports and claims, by id. `stale` notes name derivations that
+    are not up to date. `has_text` is False where the view has no chunk at all.
     """
 
     packed: PackedEvidence
@@ -64,7 +64,7 @@ async def read_answer_input(
     timings: Sequence[Timing] = (),
     clock: Callable[[], float] = time.perf_counter,
 ) -> AnswerInput:
-    """Pack the evidence and read what is needed to answer from it; `timings` are those of the stages before."""
+    """Pack the evidence and read all data that an answer needs; `timings` belong to the stages before."""
     start = clock()
     packed = await pack_evidence(query, evidence, view, tokenizer)
     source_ids = chunks_of_sources(packed.secondary, MAX_SOURCE_CHUNKS_READ)

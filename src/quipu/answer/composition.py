@@ -28,9 +28,9 @@ async def compose_answer(
 ) -> Answer:
     """Return the answer: text by a model, checked; without a model quotes, or the statement that nothing was found.
 
-    `on_text` gets the text in pieces, in order, as they come. Without evidence no model is asked, unless nothing was
-    looked up on purpose. If the model fails, or the budget allows no call, the answer is quoted and a note says why;
-    with `query.may_fall_back` off the error is raised.
+    `on_text` gets the text in pieces, in order, as they come. Without evidence no model is asked, except if the
+    strategy never retrieves anything. If the model fails, or the budget allows no call, the answer is quoted and a note
+    says why; with `query.may_fall_back` off the error is raised.
     """
     start = clock()
     draft = await _draft(query, answer_input, llm, on_text)

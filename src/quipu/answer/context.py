@@ -73,7 +73,7 @@ class PackedEvidence:
 
     @property
     def secondary(self) -> tuple[SecondarySource, ...]:
-        """Points, reports and claims, in the order of their numbers, which come before those of passages."""
+        """Points, reports and claims in the order of their numbers. Passages have higher numbers."""
         return self.points + self.reports + self.claims
 
     def context(self, boundary: str = "") -> str:
@@ -88,12 +88,12 @@ class PackedEvidence:
         ).text(boundary)
 
     def messages(self, query: Query) -> tuple[Message, ...]:
-        """Return what is sent to a model."""
+        """Return the messages for a model."""
         boundary = prompt.make_answer_boundary(query, self.context())
         return prompt.render(query, self.context(boundary), boundary=boundary)
 
     def prompt(self, query: Query) -> str:
-        """Return what is sent to a model as one text."""
+        """Return the messages for a model as one text."""
         return join_messages(self.messages(query))
 
 

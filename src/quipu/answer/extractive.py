@@ -125,12 +125,12 @@ def _gain(sentence: QuotableSentence, coverage: _Coverage, question: WeightedQue
 
 
 def _adds(sentence: QuotableSentence, coverage: _Coverage, question: WeightedQuestion) -> bool:
-    """Say whether a sentence says something new, or is about an entity that the question names."""
+    """Return whether a sentence says something new, or is about an entity that the question names."""
     return _gain(sentence, coverage, question) > 0 or (sentence.subject != "" and question.is_named(sentence.subject))
 
 
 def _has_words(quotes: Sequence[QuotableSentence], question: WeightedQuestion) -> bool:
-    """Say whether one of the quotes holds `MIN_WORDS` of the question's words, or all where it has fewer."""
+    """Return whether one of the quotes holds `MIN_WORDS` of the question's words, or all where it has fewer."""
     n_needed = min(MIN_WORDS, len(question.weights))
     return any(len(quote.terms & question.weights.keys()) >= n_needed for quote in quotes)
 

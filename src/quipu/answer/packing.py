@@ -72,7 +72,7 @@ async def pack_evidence(query: Query, evidence: Evidence, view: ReadView, tokeni
 
 
 def _empty_prompt(query: Query, evidence: Evidence) -> str:
-    """Return what is sent beside the evidence: rules, headings, history, question."""
+    """Return the prompt without the evidence: rules, headings, history, question."""
     blank = [" "]
     headings = ContextSections(
         points=blank if evidence.points else (),
@@ -90,7 +90,8 @@ async def _pack_points(
 ) -> tuple[tuple[SecondarySource, ...], int, DroppedHits]:
     """Return the points that fit, their tokens, and the others.
 
-    A point is shown only if the view has all reports and chunks it rests on: what a removed document said is gone.
+    A point is shown only if the view has all reports and chunks it rests on: text about a removed document is therefore
+    not shown.
     """
     report_ids = sorted({report for point in points for report in point.reports})
     report_by_cluster = (

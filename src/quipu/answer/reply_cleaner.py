@@ -66,7 +66,7 @@ _MAX_LINE = 300  # characters: no entry of a list is longer
 _MAX_AFTER_PLACE = 60
 
 MAX_MARK = 80  # characters
-MAX_RANGE = 100  # a longer range of numbers is no mark
+MAX_RANGE = 100  # a longer range of numbers is not a mark
 
 _OPENERS, _CLOSERS = "[【［", "]】］"
 _OPEN, _CLOSE = r"[\[【［]", r"[\]】］]"
@@ -149,17 +149,17 @@ class SourceListFilter:
         self._places = tuple({" ".join(place.casefold().split()) for place in places if place.strip()})
         self._block: list[str] = []  # lines that are a list of sources, if nothing follows
         self._line = ""  # the current line, while it may belong to a list
-        self._is_text = False  # whether the current line belongs to no list
+        self._is_text = False  # whether the current line certainly belongs to no list
         self._has_heading = False
-        self._last = ""  # the last character of the text so far that is no space
+        self._last = ""  # the last character so far that is not a space
         self.is_dropped = False
 
     def feed(self, text: str) -> str:
-        """Return the text that certainly belongs to no list."""
+        """Return the text that certainly does not belong to a list of sources."""
         return "".join(map(self._step, text))
 
     def end(self) -> str:
-        """Return the text that was held back and is no list; call it after the last piece."""
+        """Return held-back text that is not a list of sources; call it after the last piece."""
         if self._line and not self._belongs(self._line):
             return self._let_go()
         block = "".join((*self._block, self._line))
@@ -192,14 +192,14 @@ class SourceListFilter:
         return text
 
     def _belongs(self, line: str) -> bool:
-        """Say whether a complete line is part of a list of sources."""
+        """Return whether a complete line is part of a list of sources."""
         if _RULE.fullmatch(line) or _heading(line) in _LIST_HEADINGS or (self._has_heading and _LISTED.match(line)):
             return True
         entry = _ENTRY.match(line)
         return entry is not None and self._is_place(entry["rest"].rstrip())
 
     def _may_belong(self, line: str) -> bool:
-        """Say whether a line that may be incomplete can still be part of a list of sources."""
+        """Return whether a line that may be incomplete can still be part of a list of sources."""
         if len(line) > _MAX_LINE:
             return False
         start = _heading(line)
@@ -211,7 +211,7 @@ class SourceListFilter:
         return entry is not None and self._may_be_place(entry["rest"])
 
     def _is_place(self, text: str) -> bool:
-        """Say whether the text after a number in brackets defines the number, or is a place with a page or the like."""
+        """Return whether text after a bracketed number defines the number, or is a place, such as a page."""
         if text.startswith((":", "：")):
             return True
         folded = _folded(text)
@@ -239,8 +239,8 @@ class CitationMarks:
     """Writes citation marks as [1][4] and removes numbers that are not in `numbers`.
 
     Marks are numbers in square brackets of any width: [1], [1, 4], [1-3], [^2], [[3]], 【4】, [passage 5],
-    【6†source】. Numbers in round brackets are no marks: they count things and name years. Text that may still become
-    a mark is held back. The space before a removed mark is removed too, and so is space around the whole text.
+    【6†source】. Numbers in round brackets are not marks: they count things and name years. Text that may still
+    become a mark is held back. The space before a removed mark is removed too, and so is space around the whole text.
     `n_removed` counts removed numbers. `zeros` are the places in the text where the number 0 was: with it a model says
     that there is no answer.
     """
@@ -303,7 +303,7 @@ class CitationMarks:
         return "".join(f"[{number}]" for number in numbers if number in self._numbers)
 
     def _is_index(self, tail: str) -> bool:
-        """Say whether this is the [0] of words[0], which cites nothing."""
+        """Return whether this is the [0] of words[0], which cites nothing."""
         is_joined = len(tail) == len(self._held) and not self._space and not self._is_gap
         before = self._last if is_joined else ""
         return tail == "[0]" and before.isascii() and (before.isalnum() or before in tuple("_)"))

@@ -29,8 +29,8 @@ _UNTYPED = frozenset({OTHER_TYPE, UNKNOWN_TYPE})
 class QuotableSentence:
     """Characters [start, end) of a passage's text: a sentence, or a few short ones of one line.
 
-    `terms` are its content words. `about` adds those of title and headings, since each sentence of a page is also about
-    the subject of the page. `names` are the keys of entities it names, `subject` is the key of the title.
+    `terms` are its content words. `about` adds the content words of title and headings, since each sentence of a page
+    is also about its subject. `names` are the keys of entities it names, `subject` is the key of the title.
     """
 
     passage: Passage
@@ -188,7 +188,7 @@ class WeightedQuestion:
         return matching / total if total else 0.0
 
     def is_offered_by(self, sentence: QuotableSentence) -> bool:
-        """Say whether a sentence holds an answer of the expected kind that the question does not name itself.
+        """Return whether a sentence holds an answer of the expected kind that the question does not name itself.
 
         An entity of unknown type counts as one of the expected kind.
         """
@@ -197,7 +197,7 @@ class WeightedQuestion:
         return any(self._has_expected_type(key) and not self.is_named(key) for key in sentence.names)
 
     def is_named(self, key: str) -> bool:
-        """Say whether every word of an entity's name occurs in the question."""
+        """Return whether every word of an entity's name occurs in the question."""
         return self.forms.issuperset(name_forms(key))
 
     def _has_expected_type(self, key: str) -> bool:

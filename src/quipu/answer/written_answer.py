@@ -15,7 +15,7 @@ from quipu.prompts import answer as prompt
 from quipu.text.thinking import strip_thinking
 
 UNSUPPORTED = "No passage supports what the model says."
-UNSOURCED = "Nothing was looked up: this is what the model says by itself."
+UNSOURCED = "The strategy retrieves nothing: the model answered without sources."
 
 
 async def write_answer(query: Query, answer_input: AnswerInput, llm: LLM, on_text: TextSink) -> AnswerDraft:
@@ -49,7 +49,7 @@ async def write_answer(query: Query, answer_input: AnswerInput, llm: LLM, on_tex
 
 
 def answer_messages(query: Query, answer_input: AnswerInput) -> tuple[Message, ...]:
-    """Return what is sent to a model: the evidence with its rules, or the question alone if nothing was looked up."""
+    """Return the messages for a model: evidence and rules, or only the question if the strategy retrieves nothing."""
     if answer_input.evidence.searches_index:
         return answer_input.packed.messages(query)
     return prompt.render_without_evidence(query, boundary=prompt.make_answer_boundary(query, ""))
@@ -116,7 +116,7 @@ def _no_text_error(reply: Completion, query: Query) -> Unavailable | Refused:
         return Refused("The provider withheld the answer.", remedy="Ask in other words, or use another model.")
     return Unavailable(
         f"The model wrote no answer (its reply ended with '{reply.finish}').",
-        remedy=f"If it thinks at length, raise answer_tokens above {query.budget.answer:,}.",
+        remedy=f"If the model thinks for long, raise answer_tokens above {query.budget.answer:,}.",
     )
 
 
@@ -133,7 +133,7 @@ def _notes(reply: Completion, query: Query) -> Iterator[str]:
 
 
 def _says_no(cleaner: ReplyCleaner, checked: CheckedStatements, text: str) -> bool:
-    """Say whether the model marked its first statement with [0]: the evidence does not answer the question."""
+    """Return whether the model marked its first statement with [0]: the evidence does not answer the question."""
     first_end = checked.statements[0].end if checked.statements else len(text)
     return any(place <= first_end for place in cleaner.marks.zeros)
 

@@ -1,1 +1,1 @@
-"""Benchmarks: data sets, metrics, and what they measure."""
+"""Benchmarks: data sets, metrics and measurements of retrieval."""

@@ -66,7 +66,7 @@ R = TypeVar("R", bound=_DatasetRecord)
 def read_dataset(folder: Path) -> Dataset:
     """Return the data set in `folder`; questions whose gold is known to be incomplete are left out.
 
-    Raises NotFound where a file is missing, InvalidInput naming the line that is no such record.
+    Raises NotFound if a file is missing, and InvalidInput, which names the line, for an invalid record.
     """
     passages = (
         DatasetPassage(id=record.id, title=record.title, text=record.text)

@@ -1,4 +1,4 @@
-"""Metrics: recall of gold passages, answer strings in answers, and how sure a mean is."""
+"""Metrics: recall of gold passages, answer strings in answers, and confidence intervals of means."""
 
 import re
 import unicodedata
@@ -36,14 +36,13 @@ def recall_at(k: int, ranking: Sequence[str], gold: Sequence[Set[str]]) -> float
 
 
 def all_at(k: int, ranking: Sequence[str], gold: Sequence[Set[str]]) -> bool:
-    """Say whether every gold group has a passage among the first `k`."""
+    """Return whether every gold group has a passage among the first `k`."""
     return recall_at(k, ranking, gold) == 1.0
 
 
 def covers_answer(text: str, answers: Iterable[str]) -> bool:
-    """Say whether one of the answer strings stands in `text`, case, punctuation and articles apart.
-
-    As whole words, except in scripts that do not divide words.
+    """Return whether `text` contains one of the answer strings; case, punctuation and articles are ignored. It must
+    match whole words, except in scripts without spaces.
     """
     normal = f" {normalised(text)} "
     needles = (answer if is_unspaced(answer) else f" {answer} " for answer in map(normalised, answers) if answer)

@@ -1,4 +1,4 @@
-"""Recorded: a language model's extraction of a data set, as it was published, in place of the model."""
+"""Recorded extractions: published extractions of a data set by a language model, used in place of the model."""
 
 from pathlib import Path
 
@@ -8,9 +8,9 @@ FILE = "extraction.jsonl"
 
 
 def read_recorded(folder: Path) -> ImportedExtractor | None:
-    """Return the extractor of a data set's folder, None where none is recorded.
+    """Return an extractor that replays the extractions recorded in a data set's folder, None if there are none.
 
-    Raises InvalidInput naming the line that is no record.
+    Raises InvalidInput, which names the line, for an invalid record.
     """
     path = folder / FILE
     recordings = read_recordings(path) if path.is_file() else None

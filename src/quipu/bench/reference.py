@@ -1,4 +1,4 @@
-"""Reference: what `naive` and `lexical` must find, computed the long way round from what the index holds."""
+"""Reference: the rankings that `naive` and `lexical` must return, computed by brute force from the index."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,15 +12,15 @@ from quipu.model.graph import Chunk
 from quipu.ports.store import ReadView, VectorSpace
 from quipu.text.words import Analyzer, split_words
 
-K1, B = 1.2, 0.75  # those of FTS5
-MIN_IDF = 1e-6  # FTS5's, of a term that more than half of the rows have
+K1, B = 1.2, 0.75  # the constants of FTS5
+MIN_IDF = 1e-6  # as in FTS5, for a term that more than half of the rows have
 
 _SAME = 2e-6  # scores nearer than this are a tie: the index rounds them to six decimals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """How many rankings of a strategy are those of its reference: `same` to the id, `tied` but for equal scores."""
+    """How many rankings equal the reference: `same` counts equal ids, `tied` a different order of equal scores only."""
 
     dataset: str
     embedder: str
@@ -104,12 +104,12 @@ def bm25(chunks: Sequence[Chunk], analyzer: Analyzer) -> Bm25:
 
 
 def is_same(ranking: Sequence[str], scores: Mapping[str, float], k: int) -> bool:
-    """Say whether a ranking holds the `k` best ids of `scores` in their order, equal scores by id."""
+    """Return whether a ranking is the `k` best ids of `scores` in order; equal scores are ordered by id."""
     return list(ranking) == _best(scores, k)
 
 
 def is_tied(ranking: Sequence[str], scores: Mapping[str, float], k: int) -> bool:
-    """Say whether a ranking is that of `scores` but for the order, or choice, of ids whose scores are equal."""
+    """Return whether a ranking agrees with `scores`, except for the order or choice of ids with equal scores."""
     best = [scores[id_] for id_ in _best(scores, k)]
     ranked = [scores.get(id_, float("-inf")) for id_ in ranking]
     is_as_good = all(abs(a - b) <= _SAME for a, b in zip(ranked, best, strict=False))

@@ -1,4 +1,4 @@
-"""Retrieval: every strategy that ranks passages, on one data set, through the public engine, with its own check."""
+"""Retrieval benchmark: scores every strategy that ranks passages on one data set, through the public engine."""
 
 import asyncio
 import time
@@ -30,8 +30,8 @@ ALL_AT = 8
 class Outcome:
     """One question asked with one strategy: the chunks it ranked and their documents, best first, and the time.
 
-    Whether it got an answer, and whether that covers one that is right; `tokens` are those of the context, `cpu_ms` is
-    that of all threads.
+    `is_answered` tells whether there is an answer, `is_covered` whether it contains an expected one. `tokens` counts
+    the context, `cpu_ms` includes all threads.
     """
 
     question: GoldQuestion
@@ -46,7 +46,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """What was measured: a data set as an embedder and an extractor made an index of it."""
+    """What was measured: the index of a data set, built with one embedder and one extractor."""
 
     dataset: str
     embedder: str
@@ -55,7 +55,7 @@ class Setup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """How one strategy did. Shares in percent over the questions with gold, except `unanswerable_answered`.
+    """The scores of one strategy. Shares in percent over the questions with gold, except `unanswerable_answered`.
 
     `answered` is the share that got an answer, `covered` the share whose answer string stands in it;
     `unanswerable_answered` the share of the questions without gold that got an answer (less is better); `tokens`,
@@ -97,10 +97,10 @@ async def measure(
     embedder: str = "wordllama",
     extractor: Extractor | None = None,
 ) -> Measured:
-    """Return how each strategy did on `dataset`, whose index is kept below `cache` for the next time.
+    """Return the scores of each strategy on `dataset`. Its index is kept in `cache` for the next run.
 
-    It is read by the local rules, or by `extractor`. Of `naive` and `lexical`, where they are among the strategies, the
-    rankings are compared with their references.
+    It is read by the local rules, or by `extractor`. The rankings of `naive` and `lexical` are compared with their
+    references.
     """
     reader = extractor or LocalExtractor()
     settings = Settings(index=await _index_folder(dataset, cache, embedder, reader), embedder=embedder)
@@ -157,7 +157,7 @@ def table(scores: Iterable[Score]) -> str:
 
 
 async def _index_folder(dataset: Dataset, cache: Path, embedder: str, extractor: Extractor) -> Path:
-    """Return the folder of the index of these passages by this recipe: another recipe gets another."""
+    """Return the folder for the index of these passages; the name depends on the passages and the configuration."""
     settings = Settings(embedder=embedder)
     store = open_store(settings)
     recipe = (
@@ -212,7 +212,7 @@ async def _agreement(
     chunks: Sequence[Chunk],
     dataset: Dataset,
 ) -> Agreement:
-    """Compare the rankings of `naive` or `lexical` with those of its reference."""
+    """Compare the rankings of `naive` or `lexical` with the rankings of its reference."""
     k = settings.chunk_top_k
     reference = await (_cosines if strategy == "naive" else _bm25_scores)(settings, chunks, dataset.questions)
     compared = [

@@ -1,4 +1,4 @@
-"""The `quipu` command: one file a command in `commands`, everything they share beside it."""
+"""The `quipu` command: each file in `commands` is one command; this folder holds what they share."""
 
 from quipu.cli.app import main
 

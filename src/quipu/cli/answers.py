@@ -1,4 +1,4 @@
-"""How answers look: text and numbered citations, side by side for several strategies, and the trace."""
+"""Prints answers: text with numbered citations, side by side for several strategies, and the trace."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ from quipu.text.formatting import format_count
 _MIN_COLUMN = 32
 _MAX_HITS = 10
 _TITLE_CELLS = 120
-_UNSUPPORTED = "†"  # behind a sentence that no passage it cites supports
+_UNSUPPORTED = "†"  # follows a sentence that no cited passage supports
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnsweredQuestion:
-    """A question and an answer for each strategy."""
+    """A question and its answers, one for each strategy."""
 
     question: str
     answers: tuple[Answer, ...]
@@ -55,7 +55,7 @@ def render_panels(console: Console, panels: Sequence[Panel]) -> None:
 
 
 def render_raw(console: Console, question: AnsweredQuestion, *, is_prompt: bool) -> None:
-    """Print contexts or prompts as they are, for pipes; several are told apart by a heading."""
+    """Print contexts or prompts unformatted, for pipes; if there are several, each gets a heading."""
     for answer in question.answers:
         if len(question.answers) > 1:
             console.print(styled(f"# {answer.trace.strategy}", "bold"))
@@ -68,7 +68,7 @@ def _title(answer: Answer) -> str:
 
 
 def panel_of(answer: Answer, title: str, *, heading: str = "", has_usage: bool = True) -> Panel:
-    """Return an answer in its frame, under a line of its own where there is a `heading`."""
+    """Return an answer in a frame, with `heading` above it if there is one."""
     parts: list[RenderableType] = [styled(heading, "dim"), Text()] if heading else []
     parts.append(_body(answer))
     if answer.citations:
@@ -83,7 +83,7 @@ def panel_of(answer: Answer, title: str, *, heading: str = "", has_usage: bool =
 
 
 def _body(answer: Answer) -> Text:
-    """Return the text; of an answer with support, what has none is dimmed and marked."""
+    """Return the text of an answer. Sentences that no cited passage supports are dimmed and marked."""
     if not _has_marks(answer):
         return styled(answer.text, "" if answer.is_supported else "yellow")
     body, written = styled(""), 0
@@ -100,7 +100,7 @@ def _has_marks(answer: Answer) -> bool:
 
 
 def _sources(citations: tuple[Citation, ...]) -> Iterator[Text]:
-    """Yield a line for each number and document it leads to: title and document, then where in it, as quoted."""
+    """Yield a line for each cited document of each number: its title, its id and the places of its quotes."""
     for (number, _), quotes in _by_source(citations).items():
         first = quotes[0]
         line = styled(f"[{number}] ", "cyan")
@@ -111,7 +111,7 @@ def _sources(citations: tuple[Citation, ...]) -> Iterator[Text]:
 
 
 def _by_source(citations: tuple[Citation, ...]) -> dict[tuple[int, str], list[Citation]]:
-    """Return the quotes of each number and document: that of a report may lead to several."""
+    """Return the quotes by number and document. The number of a report may stand for several documents."""
     quotes_by_source: dict[tuple[int, str], list[Citation]] = {}
     for citation in citations:
         quotes_by_source.setdefault((citation.number, citation.document_id), []).append(citation)
@@ -119,7 +119,7 @@ def _by_source(citations: tuple[Citation, ...]) -> dict[tuple[int, str], list[Ci
 
 
 def _place(quote: Citation) -> str:
-    """Return where a quote stands: characters, page, and headings that say more than the title."""
+    """Return the place of a quote: characters, page, and headings that differ from the title."""
     headings = [one_line(heading, _TITLE_CELLS) for heading in quote.headings if heading != quote.title]
     page = f", page {quote.page}" if quote.page else ""
     return f"{quote.start}-{quote.end}{page}" + (f" in {' > '.join(headings)}" if headings else "")

@@ -30,7 +30,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "search": "Find passages and entities by their words.",
             "show": "Show a document, chunk, entity, relation or report.",
             "docs": "List the documents of the index.",
-            "remove": "Remove documents and everything that only they said.",
+            "remove": "Remove documents and the facts that only they state.",
             "status": "Show what the index contains, what is queued and what is stale.",
             "usage": "Show the calls, tokens and cost of models.",
         },

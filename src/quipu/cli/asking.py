@@ -66,9 +66,13 @@ keyword_options = options(
 )
 
 _filter_options = options(
-    click.option("--doc", "documents", multiple=True, metavar="ID", help="Only these documents; ids or patterns."),
-    click.option("--exclude", multiple=True, metavar="ID", help="Not these documents; ids or patterns."),
-    click.option("--where", "conditions", multiple=True, metavar="COND", help='On metadata, as in "year >= 1500".'),
+    click.option(
+        "--doc", "documents", multiple=True, metavar="ID", help="Search only these documents; ids or patterns."
+    ),
+    click.option("--exclude", multiple=True, metavar="ID", help="Exclude these documents; ids or patterns."),
+    click.option(
+        "--where", "conditions", multiple=True, metavar="COND", help='Condition on metadata, as in "year >= 1500".'
+    ),
     click.option("--after", default="", metavar="DATE", help="Only documents of this date or later."),
     click.option("--before", default="", metavar="DATE", help="Only documents of this date or earlier."),
 )

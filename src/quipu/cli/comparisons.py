@@ -29,7 +29,7 @@ _COUNTS: dict[str, Callable[[StrategyResult], int]] = {
 
 
 def render_comparison(console: Console, comparison: Comparison) -> None:
-    """Draw the figures, the overlap, what was found first, and the answers, equal ones once."""
+    """Draw the figures, the overlap, the first evidence, and the answers; equal answers are drawn once."""
     console.print(styled(comparison.question, "bold"))
     console.print()
     print_wide(console, [row.strategy for row in comparison.results], _figures(comparison), heading="strategy")
@@ -42,7 +42,7 @@ def render_comparison(console: Console, comparison: Comparison) -> None:
         console.print(styled(f"not asked: {name}. {why}", "dim"))
     if comparison.overlaps:
         console.print()
-        console.print(styled("Passages shared, of those either found (1.00: the same)", "italic"))
+        console.print(styled("Passages that both found, of all that either found (1.00: the same)", "italic"))
         print_wide(console, *_overlaps(comparison))
     answered = [row for row in comparison.results if row.answer is not None]
     render_evidence(console, answered)
@@ -84,7 +84,7 @@ def _generator(row: StrategyResult) -> Text:
 
 
 def _overlaps(comparison: Comparison) -> tuple[list[str], list[Column]]:
-    """Return the rows and columns of what two strategies share: passages in both of those in either."""
+    """Return the table of overlaps: for each two strategies, passages in both as a share of passages in either."""
     names = list(dict.fromkeys(name for overlap in comparison.overlaps for name in (overlap.first, overlap.second)))
     jaccard = {(overlap.first, overlap.second): f"{overlap.jaccard:.2f}" for overlap in comparison.overlaps}
     columns = [
@@ -99,7 +99,7 @@ _FRAME = 8  # cells of a panel beside its title
 
 
 def render_answers(console: Console, rows: Sequence[StrategyResult]) -> None:
-    """Draw what strategies said."""
+    """Draw the answers of the strategies."""
     grouped: dict[Hashable, list[tuple[str, Answer]]] = {}
     for row in rows:
         if row.answer is not None:
@@ -112,7 +112,7 @@ def render_answers(console: Console, rows: Sequence[StrategyResult]) -> None:
 
 
 def _said(answer: Answer) -> Hashable:
-    """Return what makes an answer another one: its words, what it rests on, and what is to be known about it."""
+    """Return a key for comparing answers: the text, the cited sources, the author, the support and the notes."""
     sources = frozenset(map(_source, answer.citations))
     return tuple(_words(answer)), sources, answer.generator, answer.is_supported, answer.notes, answer.trace.stale
 
@@ -122,7 +122,7 @@ def _source(citation: Citation) -> Hashable:
 
 
 def _words(answer: Answer) -> Iterator[Hashable]:
-    """Yield the text of an answer in pieces, what is cited in place of its numbers; quotes are left as they are."""
+    """Yield the text of an answer in pieces, with cited sources in place of numbers; quotes are not changed."""
     sources: dict[int, set[Hashable]] = defaultdict(set)
     for citation in answer.citations:
         sources[citation.number].add(_source(citation))
@@ -137,7 +137,7 @@ def _words(answer: Answer) -> Iterator[Hashable]:
 
 
 def _cited(marks: str, sources: Mapping[int, set[Hashable]]) -> Iterator[Hashable]:
-    """Yield the marks that cite nothing as they are, then all that the others cite, in whatever order."""
+    """Yield the marks that cite nothing, unchanged, then the sources that the other marks cite, in any order."""
     cited: set[Hashable] = set()
     for mark in re.findall(_MARK, marks):
         numbers = {int(digits) for digits in re.findall(r"\d+", mark)}
@@ -164,14 +164,14 @@ _NOT_FOUND = "·"
 
 
 def render_evidence(console: Console, rows: Sequence[StrategyResult]) -> None:
-    """Draw a table of ranks, then first entities and reports; strategies that found the same share a line."""
+    """Draw a table of ranks, then the first entities and reports. Strategies with equal results share a line."""
     _print_ranks(console, [row for row in rows if row.chunks])
     _print_firsts(console, "first entities", rows, lambda row: ", ".join(row.entities[:_SHOWN]))
     _print_firsts(console, "first reports", rows, lambda row: "; ".join(map(_report, row.reports[:_REPORTS])))
 
 
 def _print_ranks(console: Console, rows: Sequence[StrategyResult]) -> None:
-    """Print the passages that are among the first of any strategy, those most strategies found before the others."""
+    """Print the first passages of all strategies; passages that more strategies found come first."""
     ranks = {row.strategy: {chunk.id: rank for rank, chunk in enumerate(row.chunks, 1)} for row in rows}
     chunks = {chunk.id: chunk for row in rows for chunk in row.chunks[:_SHOWN]}
 
@@ -184,7 +184,7 @@ def _print_ranks(console: Console, rows: Sequence[StrategyResult]) -> None:
     if not first:
         return
     console.print()
-    console.print(styled("Passages found first, with the rank each strategy gives them", "italic"))
+    console.print(styled("First passages, with their rank in each strategy", "italic"))
     ids = Column("chunk", tuple(styled(chunk, "dim") for chunk in first), is_right=False)
     columns = [Column(name, tuple(_rank(ranked.get(chunk)) for chunk in first)) for name, ranked in ranks.items()]
     print_wide(console, [_title(chunks[chunk]) for chunk in first], [ids, *columns], heading="passage")
@@ -210,7 +210,7 @@ def _report(report: tuple[str, str]) -> str:
 def _print_firsts(
     console: Console, heading: str, rows: Sequence[StrategyResult], render: Callable[[StrategyResult], str]
 ) -> None:
-    """Print a line for each text that `told` gives, with the strategies it is given for; "" has none."""
+    """Print a line for each distinct text of `render`, with the strategies that have it; "" prints nothing."""
     names_by_text: dict[str, list[str]] = {}
     for row in rows:
         if text := render(row):

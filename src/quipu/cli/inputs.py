@@ -32,7 +32,7 @@ _DATE = re.compile(r"\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01])([T ].*)?)?)?"
 
 
 def parse_metadata(pairs: tuple[str, ...]) -> Metadata:
-    """Return `key=value` pairs as metadata: true, false and numbers become what they look like, all else is text."""
+    """Return `key=value` pairs as metadata: true, false and numbers are converted, all other values are texts."""
     return dict(_pair(pair) for pair in pairs)
 
 
@@ -49,7 +49,7 @@ def parse_condition(text: str) -> Condition:
 
 
 def parse_date(text: str) -> str:
-    """Return a date as it is written: a year, a month (1907-05), a day or a moment, in ISO 8601."""
+    """Return a date unchanged if it has the form of ISO 8601: a year, a month (1907-05), a day or a time."""
     if text and not _DATE.fullmatch(text):
         raise click.UsageError(f"{text!r} is not a date: write 1907, 1907-05 or 1907-05-31.")
     return text
@@ -73,7 +73,7 @@ def _natural(value: str) -> MetadataValue:
     return value
 
 
-MAX_BYTES = 1_000_000  # of a prompt or a history: what is longer is no such thing, or never ends
+MAX_BYTES = 1_000_000  # a longer file is not a prompt or a history, or it never ends
 
 
 def text_or_file(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
@@ -88,7 +88,7 @@ def text_or_file(ctx: click.Context, parameter: click.Parameter, value: str) -> 
 
 
 def read_text(file: Path) -> str:
-    """Return the text of a file. Raises OSError; ValueError with the reason where it is too long or no text."""
+    """Return the text of a file. Raises OSError; ValueError with the reason where it is too long or is not text."""
     with file.open("rb") as opened:
         content = opened.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:

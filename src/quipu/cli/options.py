@@ -14,7 +14,7 @@ _META = "quipu."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
-    """What was given of the shared options, wherever on the line."""
+    """The values of the shared options, from before or after the command."""
 
     index: str | None
     as_json: bool
@@ -76,7 +76,7 @@ class QuipuGroup(click.Group):
 
 def _shared_options() -> list[click.Parameter]:
     return [
-        _SharedOption(["--index"], metavar="DIR", help="The index; else QUIPU_INDEX, else ./.quipu."),
+        _SharedOption(["--index"], metavar="DIR", help="Index folder; by default QUIPU_INDEX, else ./.quipu."),
         _SharedOption(["--json"], is_flag=True, default=None, help="Print JSON for programs."),
         _SharedOption(["-v", "--verbose"], is_flag=True, default=None, help="Show the traceback of an error."),
         _SharedOption(["--version"], is_flag=True, is_eager=True, callback=_print_version, help="Print the version."),
@@ -84,7 +84,7 @@ def _shared_options() -> list[click.Parameter]:
 
 
 class _SharedOption(click.Option):
-    """An option remembered for the whole line: given after the command it wins over before."""
+    """A shared option. If it stands before and after the command, the value after the command is used."""
 
     def __init__(self, names: list[str], *, callback: Callable[..., None] | None = None, **kwargs: Any) -> None:
         super().__init__(names, expose_value=False, callback=callback or _remember, **kwargs)
@@ -126,7 +126,9 @@ def _write_examples(examples: tuple[str, ...], formatter: click.HelpFormatter) -
 budget_option = click.option(
     "--budget",
     metavar="AMOUNT",
-    help='Most to spend on models: money, tokens or calls, as in 5.00, "2M tokens" or "300 calls".',
+    help='Spending limit for models: money, tokens or calls, as in 5.00, "2M tokens" or "300 calls".',
 )
 
-no_model_option = click.option("--no-model", "has_no_model", is_flag=True, help="Ask no language model, set or not.")
+no_model_option = click.option(
+    "--no-model", "has_no_model", is_flag=True, help="Use no language model, even if one is set."
+)

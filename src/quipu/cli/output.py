@@ -52,14 +52,14 @@ def stderr() -> Console:
 
 
 def one_line(text: str, max_cells: int) -> str:
-    """Return `text` cleaned, its white space folded, cut to `max_cells` columns of a terminal."""
+    """Return `text` on one line without control characters, cut to `max_cells` terminal columns."""
     line = Text(" ".join(clean(text).split()))
     line.truncate(max_cells, overflow="ellipsis")
     return line.plain
 
 
 def styled(text: str, style: str = "") -> Text:
-    """Return text to print as it is: never read as markup, never steering the terminal."""
+    """Return text that is printed literally: without markup and without control characters."""
     return Text(clean(text), style=style, overflow="fold")
 
 
@@ -97,7 +97,7 @@ _GAP = 3  # cells between two columns
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its heading and its cells, as many as there are rows; `is_right` where they are numbers."""
+    """A column: its heading and one cell for each row; `is_right` aligns numbers to the right."""
 
     heading: str
     cells: tuple[Text, ...]
@@ -105,12 +105,12 @@ class Column:
 
     @property
     def width(self) -> int:
-        """How many cells of a terminal it takes."""
+        """The width of the column in terminal cells."""
         return max(cell_len(self.heading), *(cell.cell_len for cell in self.cells), 0)
 
 
 def print_wide(console: Console, rows: Sequence[str], columns: Sequence[Column], heading: str = "") -> None:
-    """Print rows by name, in as many tables below each other as their columns need; empty rows are left out."""
+    """Print named rows; columns that do not fit continue in further tables below. Empty rows are left out."""
     names = Column(heading, tuple(map(styled, rows)), is_right=False)
     for n, part in enumerate(_parts(columns, console.width - names.width)):
         if n:
@@ -132,7 +132,7 @@ def _print_part(console: Console, names: Column, part: Sequence[Column]) -> None
 
 
 def _parts(columns: Sequence[Column], room: int) -> Iterator[list[Column]]:
-    """Yield columns that together take up to `room` cells; one that is wider stands alone, and wraps."""
+    """Yield groups of columns that fit into `room` cells. A wider column gets a group of its own and wraps."""
     part: list[Column] = []
     left = room
     for column in columns:
@@ -152,12 +152,12 @@ def money(micro: int) -> str:
 
 
 def tokens(n: int) -> str:
-    """Return a number of tokens, from a million on with three digits."""
+    """Return a number of tokens; a million or more is written in millions."""
     return f"{n:,}" if n < MICRO else f"{n / MICRO:,.2f}M"
 
 
 def duration(seconds: float) -> str:
-    """Return seconds as the two largest units that matter."""
+    """Return a duration in seconds, minutes or hours, whichever suits its size."""
     if seconds < 60:
         return f"{seconds:.0f} s"
     minutes = seconds / 60
@@ -165,7 +165,7 @@ def duration(seconds: float) -> str:
 
 
 def spent(rows: Sequence[UsageRow]) -> str:
-    """Return what models were asked, as in "2 calls: 3,210 tokens in, 120 out, 0.0012"."""
+    """Return the calls of models and their cost, as in "2 calls: 3,210 tokens in, 120 out, 0.0012"."""
     sums = total(rows)
     parts = [f"{tokens(sums.tokens.input)} tokens in", f"{tokens(sums.tokens.output)} out"]
     if sums.tokens.cached:
@@ -180,7 +180,7 @@ ALL_WORK = "all work"
 
 
 def work_in_words(work: Sequence[str]) -> str:
-    """Return the names of pieces of work with commas between, or that it is all a language model is used for."""
+    """Return the names of these roles, separated by commas, or a phrase if they are all roles of a language model."""
     if set(work) >= {role.value for role in Role}:
         return ", ".join([ALL_WORK, *(name for name in work if name not in list(Role))])
     return ", ".join(work)

@@ -95,7 +95,7 @@ class _Bars:
 Watcher = Callable[[str, str], None]
 
 _FRAME = 4  # columns of a panel that are not text
-_FREE_LINES = 6  # of the screen
+_FREE_LINES = 6  # of the screen, kept free
 _MIN_LINES = 3
 _PER_SECOND = 8
 
@@ -115,7 +115,7 @@ def watching(console: Console, clock: Callable[[], float] = time.monotonic) -> I
 
 
 class _LiveAnswer:
-    """The last lines of an answer that fit on the screen, and the time it has taken."""
+    """The last lines of an answer that fit on the screen, and the elapsed time."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._strategy, self._text = "", ""

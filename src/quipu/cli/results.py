@@ -52,7 +52,7 @@ def _finish(result: AddResult, headline: str, *, is_quiet: bool) -> int:
 
 
 def _has_only_failed_chunks(result: AddResult) -> bool:
-    """Say whether every chunk failed. Then the extractor is at fault, not single chunks."""
+    """Return whether every chunk failed, which means that the extractor fails, not single chunks."""
     return bool(result.partial) and not result.n_extracted and not result.n_reused
 
 
@@ -80,7 +80,7 @@ def _render_result(console: Console, result: AddResult, headline: str) -> None:
 
 
 def _render_work(console: Console, result: AddResult) -> None:
-    """Print what was read, written and paid for."""
+    """Print what an add read, wrote and spent."""
     if result.n_chunks:
         rate = f" in {result.seconds:,.1f} s ({result.n_chunks / result.seconds:,.0f}/s)" if result.seconds else ""
         console.print(
@@ -107,7 +107,7 @@ def _render_errors(console: Console, label: str, documents: Sequence[Document]) 
 
 
 def render_refresh(console: Console, result: RefreshResult) -> None:
-    """Print what was brought up to date, and what is still to do."""
+    """Print what a refresh brought up to date, and what remains to be done."""
     if result.n_summarised:
         console.print(f"{format_count(result.n_summarised, 'summary')} written.")
     render_derivations(console, result.derivations)

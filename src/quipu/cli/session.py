@@ -1,4 +1,4 @@
-"""A command's way to the engine: open, work, close; and what Ctrl-C leaves behind."""
+"""Sessions: a command opens the engine, works and closes it; Ctrl-C prints what was saved."""
 
 import asyncio
 import gc
@@ -49,7 +49,8 @@ def with_engine(
     create: bool = False,
     repair: bool = False,
 ) -> Result:
-    """Open the index, do `work` with the engine, close it; raises Stopped on Ctrl-C, NotFound where there is no index.
+    """Open the index, run `work` with the engine, and close it. Raises Stopped on Ctrl-C, NotFound if there is no
+    index.
 
     Only a command that adds may `create` an index: a question to a mistyped path must not leave an empty one.
     """
@@ -81,14 +82,14 @@ def _opener() -> Opener:
 
 
 async def _stopped(engine: "Quipu") -> WorkStopped:
-    """Say what is saved and how to go on."""
+    """Print what is saved, and how to continue."""
     status = await engine.status()
     n_waiting = waiting(status)
     message = f"Stopped. {format_count(status.n_documents, 'document')} in the index, {n_waiting:,} waiting."
     if n_waiting:
         return WorkStopped(message, remedy=f"Continue with `{command_line('resume')}`.")
     if status.stale:
-        return WorkStopped(message, remedy=f"What was made is kept. Continue with `{command_line('refresh')}`.")
+        return WorkStopped(message, remedy=f"Finished results are saved. Continue with `{command_line('refresh')}`.")
     return WorkStopped(message, remedy="Nothing is lost.")
 
 

@@ -53,8 +53,8 @@ class ClusterRelationInputs:
 class HierarchyPlan:
     """The hierarchy of a view, and the inputs of outdated texts, children before their parents.
 
-    `chunks` are those of every aggregate. `stored_reports` are by aggregate, `stored_relations` by both ends. Between
-    `obsolete_ends` there is no relation any more.
+    `chunks` are the chunks of each aggregate. `stored_reports` has one entry per aggregate, `stored_relations` one per
+    pair of ends. `obsolete_ends` are pairs that are no longer related.
     """
 
     identity: str
@@ -103,17 +103,18 @@ async def plan_hierarchy(
 
 
 def hierarchy_identity(n_entities: int, embedder: str, grouping: Grouping = nearest_centres) -> str:
-    """Return what a hierarchy over n entities is made with; if this changes, all of it is written again."""
+    """Return the identity of the methods and settings of a hierarchy over n entities; if it changes, all is
+    rewritten."""
     return f"hierarchy/{VERSION} {grouping.__name__} {max_layers(n_entities)} layers {embedder}"
 
 
 def has_same_method(identity: str, embedder: str, grouping: Grouping) -> bool:
-    """Say whether a hierarchy of any size was made with this version, grouping and embedder."""
+    """Return whether a hierarchy of any size was made with this version, grouping and embedder."""
     return identity.startswith(f"hierarchy/{VERSION} {grouping.__name__} ") and identity.endswith(f" {embedder}")
 
 
 def _is_current(cluster: Cluster, report: ClusterReport | None, *, has_model: bool) -> bool:
-    """Say whether a report has the hash of its cluster, and is by a model if there is one."""
+    """Return whether a report has the hash of its cluster, and is by a model if there is one."""
     if report is None or cluster.inputs_hash == "" or report.inputs_hash != cluster.inputs_hash:
         return False
     return not (has_model and report.model == EXTRACTIVE)

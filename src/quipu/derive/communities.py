@@ -47,7 +47,7 @@ async def read_state(view: ReadView, _context: DerivationContext) -> DerivationS
 
 
 async def refresh(context: DerivationContext, rebuild: bool) -> DerivationResult:
-    """Bring communities up to date, or find all of them anew; imported communities are kept either way."""
+    """Update the communities, or compute all of them from scratch; imported communities are kept in both cases."""
     async with context.store.view() as view:
         record = (await view.derivations()).get(COMMUNITIES)
         stored = await view.clusters(Hierarchy.COMMUNITIES)

@@ -235,7 +235,7 @@ class _HierarchyRun:
         )
 
     def _is_outdated(self, inputs: AggregateInputs) -> bool:
-        """Say whether a report must be written; a model's report with the same input hash stays."""
+        """Return whether a report must be written; a model's report with the same input hash stays."""
         report = self.plan.stored_reports.get(inputs.cluster.id)
         if report is None or report.inputs_hash != inputs.cluster.inputs_hash or report.model == EXTRACTIVE:
             return True

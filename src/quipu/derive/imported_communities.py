@@ -1,4 +1,4 @@
-"""Imported communities: communities and reports of another system, used in place of those found here.
+"""Imported communities: communities and reports of another system, which replace the ones that Quipu computed.
 
 After the import they are like any others: new entities join them, and a report is written again once the facts about
 its community change. The original communities and reports are stored apart, in the reply cache, so that a rebuild finds
@@ -46,7 +46,7 @@ class CommunityImportResult:
 
 
 async def is_imported(graph: ImportedGraph, store: Store) -> bool:
-    """Say whether the present communities come from this graph, including everything that joined them since."""
+    """Return whether the present communities come from this graph, including everything that joined them since."""
     async with store.view() as view:
         records = await view.derivations()
     has_all = COMMUNITIES in records and (REPORTS in records or not graph.reports)
@@ -54,9 +54,9 @@ async def is_imported(graph: ImportedGraph, store: Store) -> bool:
 
 
 async def import_communities(context: DerivationContext, graph: ImportedGraph) -> CommunityImportResult:
-    """Replace the present communities by those of a graph, with their reports; without a known entity do nothing.
+    """Replace the communities and reports by the ones of an imported graph; do nothing if it has no known entity.
 
-    Entities that are in none of them, as those of other documents, form communities among themselves. They do not join
+    All other entities, such as the entities of other documents, form communities among themselves. They do not join
     imported communities, because that would invalidate the reports that were just imported. The import is recorded
     last, so that an interrupted one is repeated. Raises Busy if other processes keep changing facts about the entities.
     """
@@ -209,7 +209,7 @@ async def load_communities(keys: Sequence[str], view: ReadView, reply_cache: Rep
 
 
 async def has_imported_communities(view: ReadView, reply_cache: ReplyCache) -> bool:
-    """Say whether the imported communities are still recorded, so that a rebuild can keep them."""
+    """Return whether the imported communities are still recorded, so that a rebuild can keep them."""
     return bool(await _communities_payload(view, reply_cache))
 
 

@@ -106,9 +106,9 @@ def _cooccurrences(
 def partition_graph(
     graph: CommunityGraph, stored: Sequence[Cluster], imported: Sequence[Community] = ()
 ) -> "CommunityPlan":
-    """Return the communities of a graph: the imported ones as they are, then those of all other entities.
+    """Return the communities of a graph: the imported ones unchanged, then communities of all other entities.
 
-    The others start from the `stored` communities: only what changed moves. Without stored ones all are found anew.
+    The others are updated from the `stored` communities. Without stored communities they are computed from scratch.
     """
     is_free = np.ones(len(graph.keys), dtype=np.bool_)
     for community in imported:
@@ -124,7 +124,8 @@ def partition_graph(
 
 
 def offset_parents(communities: Sequence[Community], n: int) -> list[Community]:
-    """Return communities with their parents' places increased by `n`, to be appended to `n` others."""
+    """Return communities with `n` added to each parent index, so that they can follow `n` other communities in a
+    list."""
     return [
         replace(community, parent=community.parent + n) if community.parent >= 0 else community
         for community in communities

@@ -89,7 +89,7 @@ async def _compare_names(context: DerivationContext) -> SynonymUpdate | None:
 
 
 def is_comparable(key: str) -> bool:
-    """Say whether a name is long enough for its similarity to another to mean something."""
+    """Return whether a name is long enough for its similarity to another to mean something."""
     return sum(character.isalnum() for character in key) >= MIN_LETTERS
 
 

@@ -96,7 +96,7 @@ class Quipu:
         reread: bool = False,
         on_event: EventSink = ignore_event,
     ) -> AddResult:
-        """Add files, folders or documents, and what was queued before; return when all of it can be queried.
+        """Add files, folders or documents, and finish the queue; return when all of them can be queried.
 
         A file's id is its path below `root`, by default the folder that holds the index: adding a changed file updates
         its document, and adding the same file again costs nothing. A file that cannot be read is part of the result,
@@ -140,11 +140,11 @@ class Quipu:
         on_event: EventSink = ignore_event,
         **sizes: Any,
     ) -> TuningResult:
-        """Return a suggestion how documents like these, or like those of the index, should be read; nothing is added.
+        """Suggest an ontology for documents like these, or like the documents of the index; nothing is added.
 
-        The result holds the text of an ontology file. `sizes` are `n_sample` chunks to learn from (12) and `n_compare`
-        other chunks on which readings are compared (2). With `dry_run=True` no model is asked, and the result holds
-        the cost.
+        The result holds the text of an ontology file. `sizes` are `n_sample`, the number of chunks to learn from (12),
+        and `n_compare`, the number of other chunks to compare on (2). With `dry_run=True` no model is asked, and the
+        result holds the cost.
         """
         from quipu.engine.tuning import SampleSizes, tune  # noqa: PLC0415 - takes time, and is rarely needed
 
@@ -166,12 +166,11 @@ class Quipu:
         return await self.add(source, on_event=on_event)
 
     async def import_graph(self, *paths: str | Path, on_event: EventSink = ignore_event) -> ImportResult:
-        """Add documents with what another system has extracted from them, from JSON Lines files or folders of these.
+        """Add documents with a graph that another system extracted, from JSON Lines files or folders of such files.
 
-        Communities in the files, and the reports on them, replace those of the index. They may also come alone, after
-        their documents. Importing the same again changes nothing, and completes an import that was interrupted. Raises
-        NotFound for a path that does not exist. Raises InvalidInput, with file and line, for what cannot be read or
-        refers to nothing; then nothing is added.
+        Communities and reports in the files replace those of the index; they may come later than their documents.
+        Importing the same again changes nothing, and completes an interrupted import. Raises NotFound for a missing
+        path, and InvalidInput with file and line for an unreadable line or a missing reference; then nothing is added.
         """
         from quipu.ingest.graph_import import read_graph  # noqa: PLC0415
 
@@ -181,7 +180,7 @@ class Quipu:
         return await ingest_imported_graph(graph, run, self._lease(run.components), refresh, on_event)
 
     async def resume(self, on_event: EventSink = ignore_event) -> AddResult:
-        """Work through the queue, including what a process that died left unfinished."""
+        """Work through the queue, including work that a dead process left unfinished."""
         return await self._finish(EnqueueResult(), on_event, IngestRun(self._components))
 
     async def remove(self, ids: Sequence[str], on_event: EventSink = ignore_event) -> RemoveResult:
@@ -205,7 +204,7 @@ class Quipu:
         return len(await self._store.cancel_jobs(ids))
 
     async def retry(self, ids: Sequence[str] | None = None) -> int:
-        """Queue failed documents, and failed chunks of partial ones, again (all, or these); return how many."""
+        """Queue failed documents again, and the failed chunks of partly read ones; return how many. None means all."""
         ids = None if ids is None else lookups.unique_ids(ids)
         await self._check_documents(ids or ())
         return await self._store.retry_jobs(ids)
@@ -215,10 +214,10 @@ class Quipu:
     ) -> RefreshResult:
         """Bring derived data up to date: summaries, vectors, and every derivation that exists or is named here.
 
-        A named derivation exists from then on, with all it needs: `add` and `remove` keep it up to date. With `rebuild`
-        the named derivations are computed from the start; without names, everything is, with full text and links, but
-        imported data stays as it came. If the budget is spent or a model does not answer, the result says so, and the
-        next refresh does the rest. Raises NotFound for an unknown name.
+        A named derivation and all it needs are computed, and from then on `add` and `remove` keep them up to date. With
+        `rebuild` the named derivations are computed from the start; without names, everything is, with full text and
+        links, but imported data stays as it came. If the budget is spent or a model does not answer, the result says
+        so, and the next refresh does the rest. Raises NotFound for an unknown name.
         """
         run = IngestRun(self._components)
         if rebuild and not names:
@@ -298,7 +297,7 @@ class Quipu:
     async def prepare(
         self, /, query: str | Query, on_event: EventSink = ignore_event, **options: Any
     ) -> RefreshResult | None:
-        """Make the derivations that the strategy of a query needs and lacks; None where it lacks nothing.
+        """Compute the missing derivations that the strategy of a query needs; None if none is missing.
 
         A query with `auto_refresh` does this before it is asked. Raises Stale where they could not be made.
         """
@@ -345,17 +344,18 @@ class Quipu:
             return await lookups.entity(view, name)
 
     async def relation(self, first: str, second: str) -> RelationDetails:
-        """Return what the index holds about two names together. Raises NotFound, naming what the first relates to."""
+        """Return the relation of two entities, by name. Raises NotFound with entities that the first one is related
+        to."""
         async with self._store.view() as view:
             return await lookups.relation(view, first, second)
 
     async def report(self, report_id: str) -> ReportDetails:
-        """Return a report on a community or aggregate by its id, or the beginning of it. Raises NotFound."""
+        """Return a report on a community or aggregate, by its id or the beginning of its id. Raises NotFound."""
         async with self._store.view() as view:
             return await lookups.report(view, report_id)
 
     async def status(self) -> IndexStatus:
-        """Return how much the index holds, what waits, and which derived data is fresh, stale or missing."""
+        """Return the size of the index, its queue, and which derived data is fresh, stale or missing."""
         return await read_status(self._components, self._states)
 
     async def verify(self) -> list[str]:
@@ -363,7 +363,8 @@ class Quipu:
         return await self._store.verify()
 
     async def damage(self) -> list[str]:
-        """Return what the database finds wrong with its files, in words; quicker than `verify`, which includes it."""
+        """Return the damage that the database finds in its files, in words. `verify` includes this check and takes
+        longer."""
         return await self._store.verify(files_only=True)
 
     async def dump(self) -> AsyncIterator[str]:

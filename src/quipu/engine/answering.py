@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOutcome:
-    """The evidence for a question, in the open view it was found in; `stale` notes say what is not up to date."""
+    """The evidence for a question and the open view it was read from; `stale` notes name stale derivations."""
 
     query: Query
     evidence: Evidence
@@ -131,7 +131,8 @@ def _question_embedder(view: ReopenableView, components: Components, counter: Ca
 
 
 class MatchingVectors:
-    """A guard that raises Mismatch, before the embedder is asked, where the vectors of the index come from another one.
+    """A layer that raises Mismatch before the embedder is asked, if the vectors of the index come from another
+    embedder.
 
     Searches by words alone never embed anything, so they go on working until the index is embedded again.
     """

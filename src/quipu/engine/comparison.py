@@ -1,4 +1,4 @@
-"""Comparison: one question asked of several strategies, with what each found, cost and answered."""
+"""Comparison: several strategies answer one question; their evidence, costs and answers are compared."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -25,7 +25,7 @@ Answerer = Callable[[Query], Awaitable[Answer]]
 async def compare_strategies(
     query: Query, names: Sequence[str], answer: Answerer, components: Components, states: DerivationStates
 ) -> Comparison:
-    """Return what each strategy makes of a question; without names, each one that can run.
+    """Ask a question of each named strategy, or of each strategy that can run, and return the results.
 
     Where services are asked, all strategies run at the same time, since most of it is waiting. Otherwise they run one
     after the other, so that the times can be compared. A strategy that fails becomes a row with its error. Raises
@@ -44,7 +44,7 @@ async def compare_strategies(
     if components.models.asks_services:
         rows = list(await asyncio.gather(*(_row(strategy_query, answer, tokenizer) for strategy_query in queries)))
     else:
-        for strategy_query in queries:  # a first run that is not counted loads what is loaded on first use
+        for strategy_query in queries:  # a first run, not counted, loads everything that is loaded lazily
             await _row(strategy_query, answer, tokenizer)
         rows = [await _row(strategy_query, answer, tokenizer) for strategy_query in queries]
     async with components.store.view(query.filter) as view:
@@ -57,9 +57,9 @@ async def compare_strategies(
 async def _why_not_runnable(
     strategy: Strategy, components: Components, states: DerivationStates, *, may_make: bool
 ) -> str:
-    """Return why a strategy cannot run, "" where it can; with `may_make`, what it lacks can be made first."""
+    """Return why a strategy cannot run, "" if it can. With `may_make`, missing derivations do not count."""
     if not strategy.searches_index and components.models.llm(Role.ANSWER) is None:
-        return "It looks nothing up, and there is no language model to answer."
+        return "It retrieves nothing, and there is no language model to answer."
     missing = () if may_make else await states.missing(strategy)
     return str(states.missing_error(strategy, missing)) if missing else ""
 

@@ -98,14 +98,14 @@ class UnaskedEmbedder:
         return np.zeros((len(texts), self.dimension), np.float32)
 
     async def embed_queries(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Return the same."""
+        """Return zeros, as `embed` does."""
         return await self.embed(texts)
 
 
 async def _read_sample(
     chunks: Sequence[Chunk], store: Store, ingest_config: IngestConfig, models: Models, on_event: EventSink
 ) -> tuple[MeasuredUsage, dict[str, str]]:
-    """Read chunks; return what that cost, and for each that failed the error by the hash of its input."""
+    """Read chunks; return the cost, and the errors of failed chunks by the hash of their input."""
     start, n_done = time.perf_counter(), 0
 
     def on_outcome(n_chunks: int, *, is_new: bool) -> None:

@@ -38,7 +38,7 @@ Source = str | Path | SourceDocument
 
 
 class ReadingOptions(TypedDict, total=False):
-    """How documents are to be read, as in `add`."""
+    """Options of `add` for reading documents."""
 
     chunking: Chunking | None
     reread: bool
@@ -74,8 +74,8 @@ def _flattened(sources: Sequence[object]) -> list[Source]:
             flat += _flattened(source)
         else:
             raise InvalidInput(
-                f"{repr(source)[:80]} is no document.",
-                remedy="Give paths, lists of paths or a SourceDocument; a text goes to add_text.",
+                f"{repr(source)[:80]} is not a document.",
+                remedy="Give paths, lists of paths or a SourceDocument; use add_text for a text.",
             )
     return flat
 
@@ -87,7 +87,7 @@ def _with_metadata(source: SourceDocument, metadata: Metadata | None) -> SourceD
 class ModelCheck:
     """Checks once, before the first document is read, that the models answer; `notes` are for the user.
 
-    With `store` and `embedder` it also checks that new vectors fit those of the index.
+    With `store` and `embedder` it also checks that the embedder is the one of the index.
     """
 
     def __init__(self, store: Store | None = None, embedder: Embedder | None = None) -> None:
@@ -96,11 +96,11 @@ class ModelCheck:
         self._is_checked = False
 
     async def check(self, models: Models, extractor: Extractor) -> None:
-        """Raise Unavailable where documents cannot be read with these models, with the remedy.
+        """Check the models and the extractor, once. Raises Unavailable if documents cannot be read with them.
 
-        Raises Mismatch where the vectors of the index come from another embedder, and OverBudget where the budget
-        allows no call at all. A budget that ends during the check raises nothing and the check is not repeated: the
-        documents are queued and wait for more budget.
+        Raises Mismatch if the vectors of the index come from another embedder, and OverBudget if the budget allows no
+        call at all. If the budget ends during the check, nothing is raised and the check is not repeated: the documents
+        stay in the queue until there is more budget.
         """
         if self._is_checked:
             return
@@ -115,7 +115,7 @@ class ModelCheck:
         self._is_checked = True
 
     async def check_if_waiting(self, store: Store, models: Models, extractor: Extractor) -> None:
-        """Do the same, if documents wait in the queue to be read."""
+        """Run `check` if documents wait in the queue to be read."""
         if self._is_checked:
             return
         async with store.view() as view:

@@ -27,7 +27,7 @@ _WHERE_REPORT_IDS_ARE = (
 async def search(view: ReadView, text: str, k: int) -> SearchResult:
     """Return passages that match words, by BM25, and entities by name. Raises InvalidInput where there are no words."""
     if not text.strip():
-        raise InvalidInput("There is nothing to search for.", remedy="Give some words.")
+        raise InvalidInput("There is nothing to search for.", remedy="Give at least one word.")
     hits = await view.search_text(NodeKind.CHUNK, text, k)
     chunk_by_id = {chunk.id: chunk for chunk in await view.chunks([hit.id for hit in hits])}
     entity_hits = await view.search_text(NodeKind.ENTITY, text, k)
@@ -71,7 +71,7 @@ async def entity(view: ReadView, name: str) -> EntityDetails:
 
 
 async def relation(view: ReadView, first: str, second: str) -> RelationDetails:
-    """Return what the index holds about two names together. Raises NotFound, naming what the first relates to."""
+    """Return the relation of two entities, by name. Raises NotFound with entities that the first one is related to."""
     source = entity_key(first)
     relations = await view.relations([relation_id(source, entity_key(second))])
     if not relations:
@@ -136,9 +136,9 @@ def _did_you_mean(near: Sequence[str]) -> str:
 
 
 async def report(view: ReadView, report_id: str) -> ReportDetails:
-    """Return the report with this id, or the only one whose id begins so, with its cluster.
+    """Return the report with this id or this unique beginning of an id, with its cluster.
 
-    Raises NotFound where there is none, InvalidInput where several ids begin so.
+    Raises NotFound if there is none, InvalidInput if several ids have this beginning.
     """
     prefix = report_id.strip().casefold()
     if not prefix:
@@ -231,7 +231,7 @@ async def _unknown_report(view: ReadView, report_id: str, ids: Sequence[str]) ->
     if not title_by_id:
         return NotFound(
             f"There is no report {report_id!r}: none has been written.",
-            remedy="`quipu refresh reports` writes them of communities, `quipu refresh hierarchy` of aggregates.",
+            remedy="`quipu refresh reports` writes reports on communities, `quipu refresh hierarchy` on aggregates.",
         )
     words = report_id.strip().casefold()
     near = [cluster for cluster, title in title_by_id.items() if words in title.casefold()]
@@ -244,7 +244,7 @@ async def _ambiguous_report(view: ReadView, prefix: str, ids: Sequence[str]) -> 
     reports = await view.cluster_reports(ids[:_MAX_NAMED_REPORTS])
     return InvalidInput(
         f"{len(ids):,} reports have an id that begins with {prefix!r}.",
-        remedy=f"Give more of it: {_with_titles(ids, {report.cluster: report.title for report in reports})}.",
+        remedy=f"Give more of the id: {_with_titles(ids, {report.cluster: report.title for report in reports})}.",
     )
 
 

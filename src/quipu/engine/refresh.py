@@ -53,9 +53,9 @@ class RefreshScope:
 async def derivation_lease(store: Store, models: Models) -> AsyncIterator[None]:
     """Hold the derivation lease of the index within this context, and wait for it first.
 
-    Only one process at a time asks models to derive something, so nothing is paid for twice: what the process before
-    has derived is there once it gives the lease back. The lease of a process that died ends by itself. Without models,
-    which cost something, nobody waits.
+    Only one process at a time asks models to derive something, so nothing is paid for twice. The next process sees all
+    that the one before it has derived. The lease of a process that died ends by itself. If no model is set, nothing
+    costs money, and the lease is not needed.
     """
     if not models.chains and models.embedder_chain is None:
         yield

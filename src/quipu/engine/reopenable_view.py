@@ -65,7 +65,7 @@ class ReopenableView:
 
     @property
     def reads(self) -> ReadView:
-        """This view, typed as what it behaves as: type checkers do not follow `__getattr__`."""
+        """This view, typed as a ReadView: type checkers do not follow `__getattr__`."""
         return cast("ReadView", self)
 
     @asynccontextmanager
@@ -78,7 +78,7 @@ class ReopenableView:
 
     @asynccontextmanager
     async def paused(self) -> AsyncIterator[None]:
-        """Do the same, and raise RevisionMoved where the new snapshot is not the one a strategy was reading.
+        """Like `released`, but raise RevisionMoved if the new snapshot is not the one that the strategy was reading.
 
         Both the revision and the history nonce are compared: an index that was replaced may have equal revisions.
         """

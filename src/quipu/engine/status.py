@@ -54,7 +54,7 @@ class DerivationStates:
         )
 
     async def missing(self, strategy: Strategy) -> tuple[DerivationState, ...]:
-        """Return the states of the derivations a strategy needs that have never been made."""
+        """Return the states of the derivations that a strategy needs and that were never computed."""
         return tuple(state for state in await self._needed(strategy) if state.freshness is Freshness.MISSING)
 
     async def check(self, strategy: Strategy) -> tuple[str, ...]:
@@ -67,7 +67,7 @@ class DerivationStates:
     async def make_missing(
         self, strategy: Strategy, refresh: Callable[[Sequence[str]], Awaitable[RefreshResult]]
     ) -> RefreshResult | None:
-        """Have `refresh` make what a strategy needs and lacks; None where nothing is missing.
+        """Let `refresh` compute the missing derivations that a strategy needs; None if nothing is missing.
 
         Raises Stale where it could not be made.
         """
@@ -75,12 +75,13 @@ class DerivationStates:
             return None
         result = await refresh([state.name for state in missing])
         if result.stopped and (still_missing := await self.missing(strategy)):
-            message = f"The derivations that the strategy '{strategy.name}' needs could not be made."
+            message = f"The derivations that the strategy '{strategy.name}' needs could not be computed."
             raise Stale(message, remedy=result.stopped, missing=tuple(state.name for state in still_missing))
         return result
 
     def missing_error(self, strategy: Strategy, missing: Sequence[DerivationState]) -> Stale:
-        """Return the error that names what a strategy lacks, the command that makes it, and the cost."""
+        """Return the error that names the missing derivations of a strategy, the command that computes them, and the
+        cost."""
         names = tuple(state.name for state in missing)
         cost = reduce(RefreshCost.__add__, (state.cost for state in missing))
         implied = {need for derivation in self.catalog if derivation.name in names for need in derivation.needs}
@@ -124,7 +125,7 @@ class DerivationStates:
 
 
 def derivation_states(components: Components) -> DerivationStates:
-    """Return what knows the state of the derivations of an engine."""
+    """Return an object that computes the states of the derivations of an engine."""
     price = components.models.price(Role.REPORT)
     return DerivationStates(context=components.derivation_context(), catalog=components.catalog, price=price)
 
@@ -148,7 +149,7 @@ def _stale_note(state: DerivationState) -> str:
 
 
 async def read_status(components: Components, states: DerivationStates) -> IndexStatus:
-    """Return how much the index holds, what waits in the queue and what is stale."""
+    """Return the size of the index, its queue and its stale data."""
     configured = (components.embedder.identity, components.embedder.dimension)
     identity, dimension = await components.store.embedder() or configured
     async with components.store.view() as view:
@@ -219,7 +220,8 @@ def folder_size(folder: Path) -> int:
 def _always_derived(
     components: Components, counts: IndexCounts, embedder: tuple[str, int]
 ) -> tuple[DerivationState, ...]:
-    """Return the state of what every index keeps; `embedder` is identity and dimension of the live vectors."""
+    """Return the states of the derivations that every index has; `embedder` is identity and dimension of live
+    vectors."""
     identity, dimension = embedder
     has_model = components.models.llm(Role.SUMMARISE) is not None
     n_unsummarised = counts.n_unsummarised if has_model else 0

@@ -1,4 +1,4 @@
-"""Tuning: suggestions for reading, made from a sample of documents or of the index; nothing is added."""
+"""Tuning: suggests an ontology from a sample of documents or of the index; nothing is added."""
 
 import asyncio
 from collections.abc import Iterable
@@ -35,9 +35,9 @@ SUBJECT = "tuning"  # under which its cost is counted
 async def tune(
     sources: Iterable[FoundSource] | None, sizes: SampleSizes, components: Components, on_event: EventSink
 ) -> TuningResult:
-    """Return a suggestion how documents like these, or like those of the index, should be read, and what would change.
+    """Suggest an ontology for documents like these, or like the documents of the index, and show its effect.
 
-    Raises InvalidInput where there is no text to take a sample of, and what the first call of the model raises.
+    Raises InvalidInput if there is no text for a sample, and the errors of the first call of the model.
     """
     pool = await _sample_pool(sources, components, on_event)
     components = components.metered_by(components.models.meter.child(SUBJECT))
@@ -46,7 +46,7 @@ async def tune(
     sample = await asyncio.to_thread(choose_sample, pool.chunks, sizes.n_sample, sizes.n_compare if asks_model else 0)
     if not sample.learned:
         raise InvalidInput(
-            "There is no text to take a sample of.", remedy="Name files or folders with text, or add documents first."
+            "There is no text for a sample.", remedy="Name files or folders with text, or add documents first."
         )
     counts = await asyncio.to_thread(count_names, sample.counted)
     context = await _model_context(sample, components) if asks_model else TuningContext(ingest_config=config)

@@ -32,9 +32,9 @@ READING = "reading/2"  # raise it whenever parsers or chunkers give another resu
 class IngestConfig:
     """How documents are parsed, chunked and extracted.
 
-    `media_types` maps each file suffix that can be read to its media type. The chunking of a document is its own, else
-    that of the first of `rules` that matches its id, else `chunking`. `embedder` embeds sentences for the chunking
-    method that compares them.
+    `media_types` maps each file suffix that can be read to its media type. A document uses its own chunking if it has
+    one, else the chunking of the first of `rules` that matches its id, else `chunking`. `embedder` embeds sentences for
+    the chunking method that compares them.
     """
 
     parse: Callable[[SourceDocument], ParsedDocument]

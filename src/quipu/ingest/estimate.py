@@ -41,8 +41,8 @@ _SECONDS_PER_TOKEN = Range(low=1 / 120, likely=1 / 60, high=1 / 25)  # of output
 class DocumentSurvey:
     """What adding documents would do. `unread` are the chunks without a cached reply, by the hash of their input.
 
-    `n_by_other_reader` counts those of the unchanged documents that another extractor or other settings have read, by
-    the description of that reader.
+    `n_by_other_reader` counts the unchanged documents that were read by another extractor or with other settings. The
+    key describes that reader.
     """
 
     n_documents: int = 0

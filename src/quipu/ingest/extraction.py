@@ -67,7 +67,7 @@ class ExtractionBatch:
         return [input_hash for input_hash in self.chunks_by_hash if input_hash not in self.outcomes]
 
     def is_obsolete(self, superseded: Collection[str]) -> bool:
-        """Say whether only superseded documents still wait for an outcome, so that nobody needs it."""
+        """Return whether only superseded documents still wait for an outcome, so that nobody needs it."""
         waiting = (chunk.document_id for input_hash in self.missing for chunk in self.chunks_by_hash[input_hash])
         return bool(superseded) and all(document_id in superseded for document_id in waiting)
 

@@ -21,8 +21,8 @@ from quipu.text.unicode import find_text_with_surrogate
 class EnqueueResult:
     """What happened to the documents that were added, by id.
 
-    `n_by_other_reader` counts those of the `unchanged` that another extractor or other settings have read, by the
-    description of that reader.
+    `n_by_other_reader` counts the `unchanged` documents that were read by another extractor or with other settings.
+    The key describes that reader.
     """
 
     added: list[str] = field(default_factory=list)

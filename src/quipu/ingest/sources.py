@@ -66,7 +66,7 @@ def find_sources(
     """Yield a document for each file of `paths` and for each readable file in folders among them, ordered by name.
 
     `media_types` maps each suffix that can be read to its media type. The id of a file is its path below `root`, or its
-    full path if it is elsewhere. `metadata` applies to every document and overrides that of a sidecar file,
+    full path if it is elsewhere. `metadata` applies to every document and overrides the metadata in a sidecar file,
     NAME.meta.json or NAME.EXT.meta.json.
 
     Files are read lazily, and each file once. Hidden files, sidecars and links out of their folder are skipped. In
@@ -90,7 +90,7 @@ def text_source(
 ) -> SourceDocument:
     """Return `text` as a document. Without an id, its id is a digest of its content: equal texts are one document.
 
-    Raises InvalidDocument for text that holds a lone surrogate, and InvalidInput for a value that is no text.
+    Raises InvalidDocument for text that holds a lone surrogate, and InvalidInput for a value that is not a text.
     """
     if not isinstance(text, str):
         raise InvalidInput(
@@ -122,7 +122,7 @@ def checked_metadata(metadata: Metadata | None) -> Metadata:
     """Return `metadata`, {} for None. Raises InvalidInput unless it maps names to texts, numbers or lists of texts."""
     if not isinstance(metadata or {}, Mapping):
         raise InvalidInput(
-            f"{repr(metadata)[:80]} is no metadata.",
+            f"{repr(metadata)[:80]} is not metadata.",
             remedy="Give a mapping, such as {'year': 1298, 'author': 'Polo'}.",
         )
     for name, value in (metadata or {}).items():
@@ -130,13 +130,13 @@ def checked_metadata(metadata: Metadata | None) -> Metadata:
         if not isinstance(name, str) or not all(part is None or isinstance(part, _SCALARS) for part in values):
             raise InvalidInput(
                 f"The metadata {repr(name)[:80]} = {repr(value)[:80]} cannot be stored.",
-                remedy="A name is a text, a value a text, a number, True, False, None, or a list of texts.",
+                remedy="A name must be a text. A value must be a text, number, True, False, None, or a list of texts.",
             )
     return metadata or {}
 
 
 def _exists(path: Path) -> bool:
-    """Say whether `path` exists; False if it is too long for a path or in a folder that cannot be opened."""
+    """Return whether `path` exists; False if it is too long for a path or in a folder that cannot be opened."""
     try:
         return path.exists()
     except OSError:
@@ -206,7 +206,7 @@ def _skipped_kind(file: Path, top: Path) -> str:
 
 
 def is_tape(file: Path) -> bool:
-    """Say whether a regular file begins with a recorded model call, as the setting `record` writes it."""
+    """Return whether a regular file begins with a recorded model call, as the setting `record` writes it."""
     if file.suffix.lower() != _TAPE_SUFFIX:
         return False
     try:
@@ -239,7 +239,10 @@ def _read(
 ) -> SourceDocument | UnreadableSource:
     try:
         if len(name) > MAX_ID:
-            raise InvalidDocument(f"The path {name[:80]}… is longer than {MAX_ID:,} characters.", remedy="Move it up.")
+            raise InvalidDocument(
+                f"The path {name[:80]}… is longer than {MAX_ID:,} characters.",
+                remedy="Move it to a folder with a shorter path.",
+            )
         return SourceDocument(
             id=name,
             source=name,
@@ -299,7 +302,8 @@ def _sidecar(path: Path, top: Path) -> Metadata:
         if _exists(sidecar) and sidecar.is_file():
             if sidecar.is_symlink() and not sidecar.resolve().is_relative_to(top.resolve()):
                 raise InvalidDocument(
-                    f"The metadata in {sidecar} is a link out of its folder.", remedy="Copy it, or remove the link."
+                    f"The metadata in {sidecar} is a link to a file outside its folder.",
+                    remedy="Copy it, or remove the link.",
                 )
             metadata |= _load_sidecar(sidecar)
     return metadata

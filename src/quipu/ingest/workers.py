@@ -28,7 +28,7 @@ class WorkerPool:
 
     @property
     def is_idle(self) -> bool:
-        """Say whether no task is running."""
+        """Return whether no task is running."""
         return not self._tasks
 
     def start(self, chunk_task: ChunkTask, n_chunks: int) -> None:

@@ -140,11 +140,12 @@ class Query:
     questions per round of `drift`. With `from_aggregates`, `lca` also starts from the aggregates nearest to the
     question. `mix_weights` belong to `mix`.
 
-    Answering with a model: `response_type` is the form of the answer and `language` its language ("": that of the
-    question). `system_prompt` replaces the instructions on role and style, but never those on evidence and citations.
-    `user_prompt` adds instructions. `history` is the earlier conversation; with `rewrite_question` a model uses it to
-    make the question self-contained before the search. `may_fall_back` allows an extractive answer if the model is
-    unavailable. If not `with_answer`, no model writes an answer, for callers that need only the context or the prompt.
+    Answering with a model: `response_type` is the form of the answer and `language` its language ("": the language of
+    the question). `system_prompt` replaces the instructions on role and style, but never the instructions on evidence
+    and citations. `user_prompt` adds instructions. `history` is the earlier conversation; with `rewrite_question` a
+    model uses it to make the question self-contained before the search. `may_fall_back` allows an extractive answer if
+    the model is unavailable. If not `with_answer`, no model writes an answer, for callers that need only the context or
+    the prompt.
 
     With `auto_refresh`, a missing derivation that the strategy needs is built first, which may cost model calls;
     otherwise the query raises Stale.

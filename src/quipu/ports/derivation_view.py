@@ -26,7 +26,7 @@ class NodeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeSet:
-    """The numbers of what changed after a revision, rising.
+    """The numbers of the chunks and entities that changed after a revision, ascending.
 
     `chunks` were added, removed or moved, or their text or mentions changed. `entities` were added or removed, or
     their names or synonyms changed, so that old chunks may link to them differently. `history_nonce` is the random
@@ -121,10 +121,10 @@ class DerivationView(Protocol):
         ...
 
     async def graph_rows(self, changed: ChangeSet | None = None) -> GraphRows:
-        """Return what all chunks state, whatever the filter; or, with `changed`, the present rows of what changed.
+        """Return places, occurrences and statements of all chunks; the filter does not apply.
 
-        These are the places, occurrences and statements of the changed chunks, and the occurrences of the changed
-        entities in all chunks.
+        With `changed`, return only current rows: the places, occurrences and statements of changed chunks, and the
+        occurrences of changed entities in all chunks.
         """
         ...
 

@@ -31,7 +31,7 @@ class EdgeWeight(StrEnum):
 class Neighbours:
     """The entries of some rows of a matrix, three arrays of one length.
 
-    `positions` say which of the requested rows an entry belongs to, rising; `columns` are numbers; `weights` are > 0.
+    `positions` say which requested row an entry belongs to, ascending; `columns` are numbers; `weights` are > 0.
     """
 
     positions: Ints

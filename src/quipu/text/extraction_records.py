@@ -164,7 +164,7 @@ def _split_keywords(text: str) -> tuple[str, ...]:
 
 
 def parse_strength(value: str) -> float | None:
-    """Return the weight from 0.1 to 1 of a relation's strength, None if the field is no strength.
+    """Return the weight from 0.1 to 1 of a relation's strength, None if the field is not a strength.
 
     A strength from 1 to 10 is divided by ten. A fraction below 1 is a weight already, and a percentage is divided by a
     hundred. Values out of range are clipped.

@@ -42,7 +42,7 @@ def entity_key(name: str) -> str:
 
 
 def _acronym(text: str) -> str:
-    """Return the acronym that a name is, without dots, article and outer punctuation; "" if it is none."""
+    """Return a name that is an acronym without dots, article and outer punctuation; "" if it is not an acronym."""
     article = _ARTICLE_AS_WRITTEN.match(text)
     bare = _OUTER_PUNCTUATION.sub("", text[article.end() :] if article else text)
     bare = bare.replace(".", "") if _DOTTED_ACRONYM.fullmatch(bare) else bare
@@ -55,7 +55,8 @@ def name_forms(key: str) -> tuple[str, ...]:
 
 
 def is_linkable(key: str) -> bool:
-    """Return whether to search texts for this name: not if it is one character or a short number."""
+    """Return whether texts are searched for this name. A single character is not, nor a number unless it has four
+    digits."""
     return len(key) >= 2 and not (key.isdigit() and len(key) != 4) and contains_word(key)
 
 

@@ -97,7 +97,7 @@ def strip_end_mark(line: str) -> tuple[str, bool]:
 
 
 def heading_kind(line: str) -> RecordKind | None:
-    """Return the kind of the records below a heading such as "**Entities:**", None if the line is no such heading."""
+    """Return the kind of the records below a heading such as "**Entities:**", None if it is another line."""
     match = _HEADING.fullmatch(line)
     return _KIND_BY_WORD[match[1].casefold()] if match else None
 
@@ -108,7 +108,7 @@ def begins_record(line: str) -> bool:
 
 
 def split_fields(line: str) -> RecordFields | None:
-    """Return the fields of a record, not cleaned; None if the line is no record."""
+    """Return the fields of a record, not cleaned; None if the line is not a record."""
     start = _match_start(line)
     if start is None:
         if _ANGLE.search(line):
@@ -121,7 +121,7 @@ def split_fields(line: str) -> RecordFields | None:
 
 
 def _match_start(line: str) -> re.Match[str] | None:
-    """Return the match of the start of a record; a key of JSON starts none."""
+    """Return the match of the start of a record; a JSON key does not start a record."""
     start = _RECORD_START.match(line)
     is_json_key = start is not None and start["after"] in ":：" and start["close"].rstrip("*`)]")
     return None if is_json_key else start
@@ -163,7 +163,7 @@ def clean_text(value: str) -> str:
 def clean_name(value: str) -> str:
     """Return a name without the quotes and brackets around it.
 
-    "" if it is no name: it has no letter or digit, is a placeholder in brackets, or is too long.
+    Returns "" if the text is not a name: it has no letter or digit, is a placeholder in brackets, or is too long.
     """
     name = clean_text(value).strip("*_").rstrip(",;:，；：").strip()
     if len(name) > MAX_NAME_CHARS or not any(char.isalnum() for char in name):

@@ -193,7 +193,7 @@ async def open_embedder(settings: Settings, measured: tuple[str, int] | None = N
     """Return the embedder that the settings name. It is opened in a thread, because some load their model for seconds.
 
     `measured` is identity and dimension of the embedder an index was built with, so that a remote one needs no call.
-    Raises Unavailable naming what is not installed, InvalidInput if embedder_model is set but would be ignored.
+    Raises Unavailable, which names the missing package, and InvalidInput if embedder_model would be ignored.
     """
     if settings.embedder == "openai":
         from quipu.wiring.models import open_remote_embedder  # noqa: PLC0415 - see _open_models

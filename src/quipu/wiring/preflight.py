@@ -103,7 +103,7 @@ def embedder_check(chain: EmbedderChain) -> PreflightCheck:
 
 
 def combine_checks(checks: Sequence[PreflightCheck]) -> PreflightCheck:
-    """Return a check that runs these checks in order, and raises what the first failing one raises."""
+    """Return a check that runs these checks in order and raises the first error."""
 
     async def check_all(meter: Meter) -> Notes:
         return tuple([note for check in checks for note in await check(meter)])

@@ -26,7 +26,7 @@ class Guard(Protocol):
     """Runs a call: at once or later, once or several times. All calls of a service share one guard."""
 
     async def run(self, work: Callable[[], Awaitable[T]], call: ServiceCall) -> T:
-        """Return what `work` returns, or raise what it raises."""
+        """Run `work`; return its result or raise its error."""
         ...
 
 

@@ -181,7 +181,7 @@ async def test_bypass_asks_the_model_alone(library: Library) -> None:
     await library.publish(PAGE)
     answer = await _asked(library, Talker("A merchant [1]."), Query(text="Who was Marco Polo?", strategy="bypass"))
     assert (answer.text, answer.is_supported, answer.citations) == ("A merchant.", False, ())
-    assert "Nothing was looked up" in answer.notes[0]
+    assert "The strategy retrieves nothing" in answer.notes[0]
     assert "Venice" not in answer.prompt
 
 

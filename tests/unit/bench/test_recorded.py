@@ -57,7 +57,7 @@ def test_a_set_that_records_nothing_of_passages_has_no_extractor(tmp_path: Path)
 
 def test_a_line_that_is_no_record_is_named(tmp_path: Path) -> None:
     _write(tmp_path, KOBER, {"passage_id": 3})
-    with pytest.raises(InvalidInput, match=r"line 2 is no passage"):
+    with pytest.raises(InvalidInput, match=r"line 2 is not a passage"):
         read_recorded(tmp_path)
 
 

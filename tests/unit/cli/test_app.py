@@ -145,7 +145,7 @@ def test_stopping_where_nothing_waits_says_what_finishes_what_is_derived(
     engine.is_interrupted, engine.jobs = True, ()
     assert cli("add", "a.md").err.endswith("\nNothing is lost.\n")
     engine.stale = ("not up to date: reports",)
-    assert cli("add", "a.md").err.endswith("\nWhat was made is kept. Continue with `quipu refresh`.\n")
+    assert cli("add", "a.md").err.endswith("\nFinished results are saved. Continue with `quipu refresh`.\n")
 
 
 def test_control_characters_of_a_document_never_reach_the_terminal(cli: Cli) -> None:

@@ -102,12 +102,12 @@ def test_standard_input_that_is_not_utf8_is_refused_with_a_remedy(cli: Cli, monk
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        ((), "Say what to add"),
+        ((), "Name what to add"),
         (("none.md",), "There is no file or folder 'none.md'"),
         (("-", "a.md"), "cannot be combined with other paths"),
         (("--text", " "), "The text is empty"),
         (("a.md", "--root", "none"), "'none' does not exist"),
-        (("a.md", "--text", "x"), "Say what to add"),
+        (("a.md", "--text", "x"), "Name what to add"),
         ((".", "--id", "x"), "are for one document"),
         (("--text", "x", "--meta", "novalue"), "not key=value"),
     ],
@@ -308,7 +308,7 @@ def test_remove_by_pattern_needs_a_yes(cli: Cli, engine: FakeEngine, monkeypatch
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))
     ran = cli("remove", "letters/*")
     assert ran.code == 2
-    assert "This removes 2 documents: say --yes." in ran.err
+    assert "This removes 2 documents: add --yes." in ran.err
     cli("remove", "letters/*", "--yes")
     assert engine.calls == [("remove", ["letters/a.md", "letters/b.md"])]
 

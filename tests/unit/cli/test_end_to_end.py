@@ -98,7 +98,7 @@ def test_a_recorded_graph_is_imported_and_asked_by_every_way_it_allows(quipu: Qu
     told = quipu("import", "run")
     assert "1 document added" in told
     assert "1 community and 1 report adopted." in told
-    assert 'line 1: ["Alice"] is no triple.' in " ".join(told.split())
+    assert 'line 1: ["Alice"] is not a triple.' in " ".join(told.split())
     assert "1 unchanged" in quipu("import", "run")
     (asked,) = json.loads(quipu("ask", "--json", "-s", "community_global", "Who studied Linear B?"))["answers"]
     assert len(asked["trace"]["evidence"]["reports"]) == 1

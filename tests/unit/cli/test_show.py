@@ -27,7 +27,7 @@ _SEEN = _CLAIM | {
 
 def test_a_chunk_is_shown_with_its_claims(cli: Cli) -> None:
     out = cli("show", "chunk", "c0ffee").out
-    assert re.search(r"Claims *\n *subject +object +type +status +dates +what is claimed", out)
+    assert re.search(r"Claims *\n *subject +object +type +status +dates +description", out)
     assert re.search(r"alice kober +brooklyn college +praise +suspected +1946 +It is said", out)
     assert "\x1b" not in out
     assert cli("show", "chunk", "c0ffee", "--json").json["claims"] == [_CLAIM]
@@ -52,7 +52,7 @@ def test_a_report_is_shown_with_its_place_text_entities_passages_and_what_is_aro
     assert re.search(r"Key entities *\n.*\n.*\nAlice Kober +Person +1", out)
     assert re.search(r"kober\.md +c0ffee +Alice Kober taught", out)
     assert re.search(r"Part of *\n.*\n.*\nabba +Scripts", out)
-    assert re.search(r"Divided into *\n.*\n.*\nbeef01 +\(nothing written yet\)", out)
+    assert re.search(r"Divided into *\n.*\n.*\nbeef01 +\(no report yet\)", out)
     assert re.search(r"beef02 +Knossos +Both tell of tablets\.", out)
     assert "\x1b" not in out
     assert "quipu refresh" not in out
@@ -64,12 +64,12 @@ def test_a_group_nothing_is_written_of_says_what_writes_it(cli: Cli, engine: Fak
     engine.found_report = replace(engine.found_report, report=None, is_current=False, chunks=())
     out = cli("--index", "kb", "show", "report", "beefed").out
     assert out.startswith("beefed\n")
-    assert "Nothing is written of it yet, or no longer: `quipu --index kb refresh reports` writes it." in out
+    assert "There is no current report: `quipu --index kb refresh reports` writes a new one." in out
     aggregate = replace(engine.found_report.cluster, hierarchy=Hierarchy.AGGREGATES)
     engine.found_report = replace(FOUND_REPORT, cluster=aggregate, is_current=False)
     out = cli("show", "report", "beefed").out
     assert "aggregate beefed, layer 1 (1 lies above the entities)" in out
-    assert "This is of what was in it before: `quipu refresh hierarchy` writes it." in out
+    assert "This report describes earlier contents: `quipu refresh hierarchy` writes a new one." in out
 
 
 @pytest.mark.parametrize("kind", ["document", "chunk", "entity", "relation", "report"])

@@ -26,7 +26,7 @@ def test_the_file_is_written_and_the_setting_that_names_it_shown(cli: Cli, tmp_p
     out = cli("tune").out
     assert (tmp_path / "ontology.yaml").read_text(encoding="utf-8") == TUNING.file
     assert "ontology.yaml is written." in out and 'ontology = "ontology.yaml"' in out
-    assert "`quipu add --reread` reads them again by it" in " ".join(out.split())
+    assert "`quipu add --reread` reads them again with this ontology" in " ".join(out.split())
 
 
 def test_the_file_stands_beside_the_settings(cli: Cli, tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_file_that_comes_meanwhile_stays(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--output", "o.toml"), "its name ends with .yaml or .yml"),
+        (("--output", "o.toml"), "its name must end with .yaml or .yml"),
         (("--output", "absent/o.yaml"), "There is no folder 'absent'"),
         (("absent.md",), "There is no file or folder 'absent.md'"),
         (("--sample", "0"), "0 is not in the range"),
@@ -98,14 +98,14 @@ def test_a_dry_run_tells_the_cost_and_writes_nothing(cli: Cli, engine: FakeEngin
         line.split()[0]: line.split()[1:] for line in ran.out.splitlines() if line.startswith(("calls", "money"))
     }
     assert figures == {"calls": ["10", "7", "14"], "money": ["0.0020", "0.0010", "1.50"]}
-    assert "A sample of 1 chunk, and 1 apart to compare on, of 40 in 3 documents (1 cannot be read)." in ran.out
+    assert "A sample of 1 chunk, and 1 more for the comparison, of 40 in 3 documents (1 cannot be read)." in ran.out
     assert (tmp_path / "ontology.yaml").read_text(encoding="utf-8") == "mine"
 
 
 def test_the_differences_are_shown_side_by_side(cli: Cli) -> None:
     lines = [" ".join(line.split()) for line in cli("tune").out.splitlines()]
     for line in (
-        "Worked out by the language model openai/small.",
+        "Suggested by the language model openai/small.",
         "The type 'x' was left out: it has no usable name.",
         "Person a human being 1,234",
         "taught at Person any held lessons in",

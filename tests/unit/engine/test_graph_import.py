@@ -157,7 +157,7 @@ async def test_what_an_import_leaves_out_is_told_and_its_entities_stay(tmp_path:
     async with quipu.open(tmp_path / "k") as kb:
         report = await kb.import_graph(file)
         assert report.omissions == (
-            f'{file}, line 1: ["Alice", "knew"] is no triple',
+            f'{file}, line 1: ["Alice", "knew"] is not a triple',
             f'{file}, line 1: "Pylos" is related to itself',
         )
         assert (await kb.entity("Pylos")).entity.name == "Pylos"

@@ -240,7 +240,7 @@ async def test_what_cannot_be_made_is_told_with_the_reason(kb: Quipu, monkeypatc
     shelve(kb, Shelf("shed", error=Overloaded("Too busy.")))
     add_strategy(monkeypatch, lambda _: [], needs=("shed",))
     with pytest.raises(
-        Stale, match=r"The derivations that the strategy 'talkative' needs could not be made. Too busy."
+        Stale, match=r"The derivations that the strategy 'talkative' needs could not be computed. Too busy."
     ) as raised:
         await kb.query("Who?", strategy="talkative", auto_refresh=True)
     assert raised.value.missing == ("shed",)

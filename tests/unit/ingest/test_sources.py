@@ -201,7 +201,7 @@ def test_a_sidecar_that_leads_out_of_the_folder_fails_its_document(tmp_path: Pat
     (tmp_path / "in/a.meta.json").symlink_to(tmp_path / "secret.json")
     (tmp_path / "in/b.meta.json").symlink_to(tmp_path / "in/shared.json")
     a, b, _ = find(tmp_path / "in", root=tmp_path)
-    assert "out of its folder" in error_of(a).message
+    assert "outside its folder" in error_of(a).message
     assert isinstance(b, SourceDocument)
     assert b.metadata == {"key": "shared"}
 

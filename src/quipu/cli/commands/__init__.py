@@ -1,1 +1,1 @@
-"""One file a command; each offers its click command as `command`."""
+"""One file per command; each defines its click command as `command`."""

@@ -32,7 +32,7 @@ _TEXT_TYPE = "text/markdown"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Request:
-    """What the command line asks to add."""
+    """The arguments of the command: what to add."""
 
     paths: tuple[Path, ...]
     text: str | None
@@ -46,7 +46,7 @@ class _Request:
 
 _ESCAPES = {"\\n": "\n", "\\t": "\t", "\\f": "\f", "\\\\": "\\"}
 _OPTIONS = (
-    click.option("--chunker", "method", type=click.Choice(list(TAKES)), help="How to cut these documents."),
+    click.option("--chunker", "method", type=click.Choice(list(TAKES)), help="Chunking method for these documents."),
     click.option("--chunk-tokens", "max_tokens", type=int, metavar="N", help="Maximum tokens of a chunk."),
     click.option("--chunk-overlap", "overlap", type=int, metavar="N", help="Tokens repeated from the previous chunk."),
     click.option("--chunk-separator", "separator", metavar="TEXT", help=r"Text to cut at; \f ends a page."),
@@ -103,7 +103,9 @@ def parse_chunking(**options: str | int | None) -> Chunking | None:
 @click.option("--title", default="", help="Title of the one document added; by default its own.")
 @click.option("--meta", "pairs", multiple=True, metavar="KEY=VALUE", help="Metadata of every document added.")
 @click.option(
-    "--root", type=click.Path(path_type=Path, exists=True, file_okay=False), help="Ids are paths below this folder."
+    "--root",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Document ids are paths relative to this folder.",
 )
 @chunking_options
 @click.option(
@@ -111,7 +113,7 @@ def parse_chunking(**options: str | int | None) -> Chunking | None:
 )
 @no_model_option
 @budget_option
-@click.option("--dry-run", "is_dry", is_flag=True, help="Only estimate calls, tokens, money and time; add nothing.")
+@click.option("--dry-run", "is_dry", is_flag=True, help="Only estimate calls, tokens, cost and time; add nothing.")
 @click.option(
     "--sample", "n_sample", type=click.IntRange(1, 1_000), metavar="N", help="With --dry-run: read N chunks to measure."
 )
@@ -177,7 +179,7 @@ def _print_estimate(request: _Request, n_sample: int, settings: "Settings", *, i
 def _check(request: _Request) -> None:
     """Check the request before anything is opened. Raises UsageError."""
     if bool(request.paths) == (request.text is not None):
-        raise click.UsageError("Say what to add: a PATH, - for standard input, or --text.")
+        raise click.UsageError("Name what to add: a PATH, - for standard input, or --text.")
     if request.text is not None and not request.text.strip():
         raise click.UsageError("The text is empty: there is nothing to add.")
     if request.identifier is not None:
@@ -216,7 +218,7 @@ async def _estimate(engine: "Quipu", request: _Request, n_sample: int, on_event:
 
 
 def _sources(request: _Request) -> Sequence[Path | SourceDocument]:
-    """Return what to add: a text, one file under another name, or files and folders as they are."""
+    """Return the sources to add: a text, one file with another id or title, or files and folders."""
     from quipu.ingest.sources import text_source
 
     if request.text is not None:

@@ -37,7 +37,7 @@ def _prompt_option(name: str, description: str) -> Option:
 
 _ANSWER = options(
     click.option("--response-type", help='Form of a model\'s answer, as in "Bullet Points".'),
-    click.option("--language", help="Language of a model's answer; else that of the question."),
+    click.option("--language", help="Language of a model's answer; by default the language of the question."),
     click.option("--answer-tokens", metavar="N", help="Maximum tokens of a model's answer."),
 )
 
@@ -62,7 +62,7 @@ _ANSWER = options(
     "strategies",
     multiple=True,
     metavar="NAME",
-    help="Retrieval strategy; several are shown side by side.",
+    help="Retrieval strategy; repeat it to see several side by side.",
 )
 @search_options
 @context_options

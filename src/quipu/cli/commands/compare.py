@@ -36,7 +36,7 @@ from quipu.model.query import Filter
     "listed",
     multiple=True,
     metavar="NAMES",
-    help="Which, with commas between; by default all that can be run.",
+    help="Strategies, separated by commas; by default all that can run.",
 )
 @search_options
 @context_options
@@ -56,15 +56,15 @@ def command(
 ) -> int:
     """Ask several strategies the same question, side by side.
 
-    Shows what each found, how much of it two of them share, the tokens of its context, calls of a language model, time
-    and answer. One that needs what has not been made is told of with the command that makes it. The exit code is 1 if
-    one that was named failed.
+    For each strategy it shows the evidence, the answer, the tokens of the context, the calls of a language model and
+    the time. It also shows how many passages each two strategies share. A strategy that needs a missing derivation is
+    listed with the command that computes it. The exit code is 1 if a strategy that you named failed.
     """
     settings = load_settings(has_no_model=has_no_model, **setting_options)
     query = parse_query(settings, question, keywords=keywords, themes=themes, allowed=allowed)
     names = [name.strip() for names_text in listed for name in names_text.split(",") if name.strip()]
     if listed and not names:
-        raise click.UsageError("--strategies names no strategy; leave it out to ask all that can be run.")
+        raise click.UsageError("--strategies is empty. Leave it out to ask all strategies that can run.")
     comparison = with_engine(lambda engine: engine.compare(query, names), settings)
     emit(_lean(comparison) if shared().as_json else comparison, render_comparison)
     return 1 if any(row.error for row in comparison.results) else 0

@@ -30,8 +30,8 @@ class _Config:
 def command() -> None:
     """Show each setting and its origin.
 
-    Arguments win over the environment (QUIPU_TOP_K), that over quipu.toml, that over the defaults. Of each model it
-    tells what it is for and where its key was found; a key is never shown.
+    Arguments override environment variables (QUIPU_TOP_K), which override quipu.toml, which overrides the defaults. For
+    each model it shows its roles and the origin of its key, but never the key.
     """
     from quipu.settings import effective
 
@@ -49,7 +49,7 @@ def _for_display(setting: "EffectiveSetting") -> "EffectiveSetting":
 
 
 def _models(settings: "Settings") -> "tuple[tuple[NamedModel, ...], QuipuError | None]":
-    """Return the models the settings name, or none and why they cannot be used as they stand."""
+    """Return the models that the settings name, or no models and the error if these settings cannot be used."""
     if not settings.names_model and settings.embedder != "openai":
         return (), None
     from quipu.wiring.inventory import take_inventory

@@ -18,13 +18,18 @@ _STRATEGIES = ("naive", "local", "mix")
 
 
 @click.command("demo", cls=QuipuCommand, examples=("quipu demo", "quipu demo --index /tmp/demo"))
-@click.option("--with-model", "has_model", is_flag=True, help="Have your language model read and answer, at its price.")
+@click.option(
+    "--with-model",
+    "has_model",
+    is_flag=True,
+    help="Use your language model to read and answer; its calls may cost money.",
+)
 def command(has_model: bool) -> int:
     """Index a small corpus and ask six questions.
 
     The corpus ships with Quipu: short documents about the history of writing, printing and travel, in English, Russian
-    and Chinese. The index goes to ./.quipu-demo unless --index says otherwise. Every step is a command you can type.
-    No language model is asked, set or not, without --with-model.
+    and Chinese. The index goes to ./.quipu-demo unless --index says otherwise. Every step is a command you can type. No
+    language model is used without --with-model.
     """
     index = shared().index or _DEFAULT_INDEX
     settings = load_settings()

@@ -1,4 +1,4 @@
-"""`quipu doctor`: check that everything works here, and say what to do where it does not."""
+"""`quipu doctor`: check that everything works here, and suggest a remedy for each problem."""
 
 import asyncio
 import os
@@ -44,7 +44,7 @@ _EXTRAS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One thing that was tried: "ok", "warning" or "failed", and what to do about it."""
+    """One check: its outcome is "ok", "warning" or "failed"; its remedy says what to do."""
 
     name: str
     outcome: str
@@ -56,10 +56,10 @@ class Check:
 def command() -> int:
     """Check that everything works here.
 
-    Indexes a sentence in a temporary folder and asks for it, then looks at your settings and index, and changes
-    nothing there, but for bringing one of an earlier version up to date. Each model that is set is asked once, some
-    hundred tokens that `quipu usage` does not count; the sentence is read without it. The exit code is 1 if a check
-    failed.
+    Indexes a sentence in a temporary folder and asks a question about it, without a language model. Then it checks your
+    settings and your index. It changes nothing there, except that an index of an earlier version is migrated. It calls
+    each model that is set once, with a few hundred tokens, which `quipu usage` does not count. The exit code is 1 if a
+    check failed.
     """
     settings = load_settings()
     checks = [_versions(), *_embedder_checks(settings), _tried("self-test", _self_test), *model_checks(settings)]
@@ -75,7 +75,7 @@ def _versions() -> Check:
 
 
 def _tried(name: str, attempt: Callable[[], Check]) -> Check:
-    """Return the check, failed with the reason if the attempt raises: one broken thing must not hide the others."""
+    """Return the check. If it raises, it counts as failed, so that one failure does not hide the other checks."""
     try:
         return attempt()
     except QuipuError as error:
@@ -91,7 +91,7 @@ def _embedder_checks(settings: "Settings") -> Iterator[Check]:
 
 
 def _embedder(settings: "Settings") -> Check:
-    """Find what the embedder of the settings needs; a model that loads on first use is tried by the self-test."""
+    """Check that the embedder is installed. The self-test checks models that load at their first use."""
     from quipu.wiring import open_embedder
 
     embedder = asyncio.run(open_embedder(settings))
@@ -100,14 +100,14 @@ def _embedder(settings: "Settings") -> Check:
 
 
 def _self_test() -> Check:
-    """Take the whole way once, in a folder of its own: store, full text, extractor, embedder, answer; no paid model."""
+    """Index a sentence in a temporary folder and answer a question about it; no paid model is called."""
     with TemporaryDirectory() as folder:
         settings = load_settings().without_models()
         local = {"embedder": "wordllama", "embedder_model": None} if settings.embedder == "openai" else {}
         settings = settings.model_copy(update={"index": Path(folder) / "index", **local})
         check = with_engine(lambda engine: _add_and_ask(engine, settings), settings, create=True)
     if not check:
-        return Check(name="self-test", outcome="failed", detail="A sentence just added was not found again.")
+        return Check(name="self-test", outcome="failed", detail="The sentence that was just added was not found.")
     return Check(name="self-test", outcome="ok", detail="a sentence was indexed, embedded, found and cited")
 
 
@@ -119,7 +119,7 @@ async def _add_and_ask(engine: "Quipu", settings: "Settings") -> bool:
 
 
 def _grouping_checks(settings: "Settings") -> Iterator[Check]:
-    """Yield a check of what groups the hierarchy, where that is a library's work: nothing else needs it."""
+    """Yield a check of the library that groups the hierarchy, if the settings choose one."""
     if settings.hierarchy_grouping == "mixture":
         yield _tried("hierarchy", _mixture)
 
@@ -139,7 +139,7 @@ def _settings_checks() -> Iterator[Check]:
     yield Check(name="settings", outcome="ok", detail=detail)
     for name, closest in unknown_variables():
         remedy = f"Did you mean {closest}?" if closest else "`quipu config` lists every setting."
-        yield Check(name="settings", outcome="warning", detail=f"{name} names no setting and is ignored", remedy=remedy)
+        yield Check(name="settings", outcome="warning", detail=f"{name} is not a setting and is ignored", remedy=remedy)
 
 
 def _space(index: Path) -> Check:
@@ -156,7 +156,7 @@ def _space(index: Path) -> Check:
 
 
 def _index(settings: "Settings") -> Check:
-    """Open the index and have its file checked: a wrong schema, another embedder or damage show themselves."""
+    """Open the index and check its file for damage, a wrong schema or another embedder."""
     if not settings.index.exists():
         return Check(name="index", outcome="ok", detail=f"none at {settings.index} yet", remedy="quipu add PATH")
     status = with_engine(lambda engine: engine.status(), settings)
@@ -180,7 +180,7 @@ def _index(settings: "Settings") -> Check:
 
 def _extras() -> Iterator[Check]:
     for module, extra in _EXTRAS.items():
-        state = "installed" if find_spec(module) else "not installed; nothing needs it unless a setting asks for it"
+        state = "installed" if find_spec(module) else "not installed; needed only if a setting uses it"
         yield Check(name="extra", outcome="ok", detail=f"{extra} is {state}")
 
 
@@ -192,13 +192,13 @@ def _render(console: Console, checks: list[Check]) -> None:
     console.print(listing)
 
 
-_NONE = "none is set: local rules read, and answers are quotes"
-_HOW = 'Set llm, as in QUIPU_LLM="ollama/qwen3:8b", to have one read and answer.'
+_NONE = "none is set: local rules read documents, and answers are quotes"
+_HOW = 'Set llm, as in QUIPU_LLM="ollama/qwen3:8b", to let a model read and answer.'
 _READABLE = stat.S_IRWXG | stat.S_IRWXO
 
 
 def model_checks(settings: "Settings") -> list[Check]:
-    """Return a check for each model the settings name, or one that says there is none."""
+    """Return a check for each model that the settings name, or one check that no model is set."""
     is_remote = settings.embedder == "openai"
     if not settings.names_model and not is_remote:
         return [Check(name="language model", outcome="ok", detail=_NONE, remedy=_HOW)]
@@ -212,7 +212,7 @@ def model_checks(settings: "Settings") -> list[Check]:
 
 
 def secrets_checks(settings: "Settings") -> Iterator[Check]:
-    """Yield a check of the file of secrets, where there is one: nobody else shall be able to read it."""
+    """Yield a check that no other user can read the secrets file, if there is one."""
     from quipu.settings.sources import find_secrets
 
     file = find_secrets(settings.secrets, settings.index)
@@ -237,14 +237,14 @@ def _check(named: "NamedModel", probe: "ProbeResult", settings: "Settings") -> C
 
 
 def _facts(named: "NamedModel", probe: "ProbeResult") -> Iterator[str]:
-    """Yield what is known, in the order a reader wants it."""
+    """Yield the facts that the probe measured, the most useful first."""
     if probe.took_s is not None:
         first = f" (begins after {probe.first_token_s:.1f} s)" if probe.first_token_s is not None else ""
         yield f"answered in {probe.took_s:.1f} s{first}"
     if probe.tokens_per_s is not None:
         yield f"{probe.tokens_per_s:,.0f} tokens a second"
     if probe.json is not None:
-        yield {"schema": "JSON by a schema", "object": "JSON without a schema"}.get(probe.json, "no JSON of its own")
+        yield {"schema": "JSON by a schema", "object": "JSON without a schema"}.get(probe.json, "no JSON mode")
     if probe.context_window is not None:
         yield f"a context window of {probe.context_window:,} tokens"
     if probe.dimension is not None:
@@ -254,6 +254,6 @@ def _facts(named: "NamedModel", probe: "ProbeResult") -> Iterator[str]:
 
 def _further_advice(named: "NamedModel", probe: "ProbeResult", settings: "Settings") -> Iterator[str]:
     if probe.is_listed is False:
-        yield "The server answers for it, but does not list it among its models: check the name."
+        yield "The server answers but does not list this model: check the name."
     if named.price is None and settings.spending.cost is not None:
-        yield "No price is known for it, so that a budget in money cannot be kept: add a [[price]] table to quipu.toml."
+        yield "Its price is unknown, so a budget in money cannot be enforced: add a [[price]] table to quipu.toml."

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     ),
 )
 @click.argument("question")
-@click.option("-s", "--strategy", metavar="NAME", help="How to retrieve.")
-@click.option("--chunk", default="", metavar="ID", help="Why this passage is there, or why not.")
-@click.option("--rank", type=click.IntRange(min=1), metavar="N", help="Why the passage of this rank is there.")
+@click.option("-s", "--strategy", metavar="NAME", help="Retrieval strategy.")
+@click.option("--chunk", default="", metavar="ID", help="Explain why this passage is in the evidence or not.")
+@click.option("--rank", type=click.IntRange(min=1), metavar="N", help="Explain the passage of this rank.")
 @search_options
 @keyword_options
 @filter_options
@@ -51,11 +51,12 @@ def command(
 ) -> None:
     """Show why a passage is among the evidence for a question.
 
-    Of the passage of that id or rank, else of the first three: where the search began, which entities and relations of
-    the evidence lead to it, with their scores, and the shortest way over relations. No answer is asked for.
+    Explains the passage with that id or rank, else the first three passages. It shows the seeds of the search, the
+    entities and relations of the evidence that lead to the passage, with their scores, and the shortest path over
+    relations. No answer is written.
     """
     if chunk and rank is not None:
-        raise click.UsageError("Say --chunk or --rank, not both.")
+        raise click.UsageError("Use --chunk or --rank, not both.")
     settings = load_settings(has_no_model=has_no_model, **setting_options)
     query = parse_query(settings, question, keywords=keywords, themes=themes, allowed=allowed)
     explanation = with_engine(lambda engine: _explain(engine, query, chunk, rank), settings)
@@ -69,11 +70,11 @@ async def _explain(engine: "Quipu", query: Query, chunk: str, rank: int | None) 
 _MAX_FOUND = 5
 _TEXT_CELLS = 200
 _DESCRIPTION_CELLS = 100
-_NO_GROUND = "no entity, relation, claim or report of the evidence leads to it: it was found as said above"
+_NO_GROUND = "no entity, relation, claim or report of the evidence leads to it; the reason above says how it was found"
 
 
 def render_explanation(console: Console, explanation: Explanation) -> None:
-    """Draw where the search began, then a tree for each passage, then what the trace notes."""
+    """Draw the seeds of the search, then a tree for each passage, then the notes of the trace."""
     console.print(styled(explanation.question, "bold"))
     console.print(styled(f"{explanation.strategy}, revision {explanation.revision:,}: {_found(explanation)}", "dim"))
     console.print(_seeds(explanation))
@@ -96,13 +97,13 @@ def _found(explanation: Explanation) -> str:
 def _beside(explanation: Explanation) -> Tree:
     """Return the first points and reports of a strategy that ranks no passages."""
     if explanation.other_evidence:
-        tree = Tree(styled(f"{explanation.strategy} ranks no passages; what it found instead"))
+        tree = Tree(styled(f"{explanation.strategy} ranks no passages; it found this instead"))
         _add_grounds(tree, explanation.other_evidence, "{}s")
         return tree
     why = (
         "ranks no passages, and found nothing else"
         if explanation.searches_index
-        else "looks nothing up: there is no evidence"
+        else "retrieves nothing, so there is no evidence"
     )
     return Tree(styled(f"{explanation.strategy} {why}"))
 
@@ -113,7 +114,7 @@ def _seeds(explanation: Explanation) -> Tree:
     for seed in explanation.seeds:
         tree.add(_seed(seed, names))
     if not explanation.seeds:
-        began = "with no entity or passage" if explanation.searches_index else "nowhere: nothing was looked up"
+        began = "with no entity or passage" if explanation.searches_index else "nowhere: nothing was retrieved"
         tree.add(styled(began, "dim"))
     return tree
 
@@ -152,11 +153,11 @@ def _add_grounds(tree: Tree, grounds: Sequence[SupportingHit], heading: str = "b
 def _add_chain(tree: Tree, chain: Chain) -> None:
     begun = styled(f"{chain.seed} (by {chain.kind}, {chain.score:.3f})", "cyan")
     if not chain.start:
-        tree.add(begun.append(" → found it itself"))
+        tree.add(begun.append(" → matches the passage directly"))
         return
-    branch = tree.add(begun.append(f" → {chain.start}{'' if chain.steps else ', which it tells of'}"))
+    branch = tree.add(begun.append(f" → {chain.start}{'' if chain.steps else ', which the passage mentions'}"))
     for step in chain.steps:
         description = f": {one_line(step.description, _DESCRIPTION_CELLS)}" if step.description else ""
         branch = branch.add(styled(f"{step.source} → {step.target}{description}"))
     if chain.steps:
-        branch.add(styled("which it tells of"))
+        branch.add(styled("which the passage mentions"))

@@ -1,4 +1,4 @@
-"""`quipu import`: a graph another system has made, with its documents, into the index."""
+"""`quipu import`: add documents with a graph that another system extracted."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,10 +33,10 @@ _SHOWN = 5
 def command(paths: tuple[Path, ...], has_no_model: bool, budget: str | None) -> int:
     """Add documents with a graph that another system extracted.
 
-    PATH is a file of JSON lines, or a folder of such files: texts, what is recorded of each, communities and reports on
-    them (docs/importing.md). No model reads the documents again; one that is set writes what is derived, unless
-    --no-model leaves that for later. Everything is checked before anything is added. The exit code is 1 if a document
-    could not be read.
+    PATH is a JSON Lines file, or a folder of such files. They contain texts, the entities and relations of each text,
+    communities, and reports on them (docs/importing.md). No model reads the documents again. If a model is set, it
+    writes the derived texts, such as summaries; --no-model leaves them for later. Everything is checked before anything
+    is added. The exit code is 1 if a document could not be read.
     """
     settings = load_settings(has_no_model=has_no_model, budget=budget)
     if not settings.index.exists():
@@ -48,14 +48,14 @@ def command(paths: tuple[Path, ...], has_no_model: bool, budget: str | None) -> 
 
 
 def _check(paths: Sequence[Path]) -> None:
-    """Read all once before an index is made: what cannot be read, or is of nothing, must leave no empty one behind."""
+    """Read all files before an index is created, so that invalid files leave no empty index behind."""
     from quipu.ingest.graph_import import read_graph
 
     graph = read_graph(paths)
     if not graph.documents:
         raise InvalidInput(
-            "There are no documents in what is imported, and no index that holds any.",
-            remedy="Import the documents that the communities are of, before or together with them.",
+            "The files contain no documents, and there is no index to add their communities to.",
+            remedy="Import the documents of these communities first, or in the same command.",
         )
 
 
@@ -72,11 +72,13 @@ def _render(console: Console, report: ImportResult) -> None:
     if report.unknown:
         names = ", ".join(report.unknown[:_SHOWN])
         more = f" and {len(report.unknown) - _SHOWN:,} more" if len(report.unknown) > _SHOWN else ""
-        console.print(styled(f"Names in communities that no document has, left out: {names}{more}.", "yellow"))
+        console.print(
+            styled(f"Left out, because no document contains these names of communities: {names}{more}.", "yellow")
+        )
     for what in report.omissions[:_SHOWN]:
         console.print(styled(f"Left out: {what}.", "yellow"))
     if len(report.omissions) > _SHOWN:
-        console.print(styled(f"Left out besides: {len(report.omissions) - _SHOWN:,} more of the kind.", "yellow"))
+        console.print(styled(f"Left out: {len(report.omissions) - _SHOWN:,} more like these.", "yellow"))
     for document, why in report.failed[:_SHOWN]:
         console.print(styled(f"Failed: {named(document)}: {why}", "red"))
     render_refresh(console, report.refreshed)

@@ -62,7 +62,7 @@ _SETTLED = (DocumentStatus.READY, DocumentStatus.PARTIAL)
 
 @click.command("cancel", cls=QuipuCommand, examples=("quipu cancel notes/a.md", "quipu cancel --all"))
 @click.argument("ids", nargs=-1)
-@click.option("--all", "is_all", is_flag=True, help="Every queued or failed document.")
+@click.option("--all", "is_all", is_flag=True, help="Cancel every queued or failed document.")
 def cancel(ids: tuple[str, ...], is_all: bool) -> None:
     """Drop queued work; live documents stay."""
     if bool(ids) == is_all:

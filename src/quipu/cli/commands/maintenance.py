@@ -79,7 +79,8 @@ def _render_reembed(console: Console, result: dict[str, int]) -> None:
 def purge() -> None:
     """Drop cached replies and vectors that nothing needs.
 
-    Replies to earlier versions of a document make it free to go back to them; this gives up that space.
+    Cached replies for earlier versions of a document make it free to return to such a version. This command deletes
+    them to save space.
     """
     emit({"dropped": with_engine(lambda engine: engine.purge())}, _render_purge)
 

@@ -57,8 +57,8 @@ def command(
     """Bring derivations up to date, or compute one on demand.
 
     NAME is a derivation on demand; `quipu status` lists them. It is computed with everything it needs, and later
-    commands that change documents keep it up to date. So there is something to refresh only after a killed process or a
-    spent budget. The exit code is 1 if something is still stale.
+    commands that change documents keep it up to date. A refresh is therefore needed only after a process was killed or
+    a budget was spent. The exit code is 1 if something is still stale.
     """
     if dropped and (names or is_rebuild or is_dry):
         raise click.UsageError("--drop cannot be combined with a NAME, --rebuild or --dry-run.")

@@ -1,4 +1,4 @@
-"""`quipu remove`: documents, and all they said, out of the index."""
+"""`quipu remove`: remove documents, and the facts that only they state."""
 
 import sys
 from collections.abc import Sequence
@@ -33,11 +33,11 @@ _SHOWN = 10
 @no_model_option
 @budget_option
 def command(ids: tuple[str, ...], is_all: bool, yes: bool, has_no_model: bool, budget: str | None) -> int:
-    """Remove documents and everything that only they said.
+    """Remove documents and the facts that only they state.
 
-    IDS are document ids or shell patterns; a pattern or --all asks before it removes. Summaries they had a part in are
-    dropped; a language model, where one is set, writes them anew, unless --no-model leaves that for later. So it is
-    with all that is kept up to date. The exit code is 1 if some of that is left.
+    IDS are document ids or shell patterns. With a pattern or --all, the command asks before it removes. Derived data
+    that depends on these documents, such as summaries, is then brought up to date. This may call a language model;
+    --no-model leaves it for later. The exit code is 1 if something is still stale.
     """
     if bool(ids) == is_all:
         raise click.UsageError("Name documents, or use --all.")
@@ -57,9 +57,9 @@ async def _remove(engine: "Quipu", ids: Sequence[str], *, is_all: bool, is_sure:
 
 
 def _expand(ids: Sequence[str], known: Sequence[str]) -> list[str]:
-    """Return the documents meant: an id stands for itself, a pattern for what it matches.
+    """Return the ids of the documents to remove; a pattern stands for all ids that it matches.
 
-    Raises NotFound for a pattern that matches nothing; what is no pattern is left to the engine.
+    Raises NotFound for a pattern that matches nothing. The engine checks the plain ids.
     """
     from quipu.engine.lookups import unmatched_pattern
 
@@ -74,7 +74,7 @@ def _expand(ids: Sequence[str], known: Sequence[str]) -> list[str]:
 
 def _confirm(chosen: Sequence[str]) -> None:
     if not sys.stdin.isatty():
-        raise click.UsageError(f"This removes {format_count(len(chosen), 'document')}: say --yes.")
+        raise click.UsageError(f"This removes {format_count(len(chosen), 'document')}: add --yes.")
     console = stderr()
     for document_id in chosen[:_SHOWN]:
         console.print(named(f"  {document_id}"))
@@ -87,5 +87,5 @@ def _render(console: Console, report: RemoveResult) -> None:
     for document_id in report.removed[:_SHOWN]:
         console.print(named(f"removed {document_id}"))
     who = "it" if len(report.removed) == 1 else "they"
-    console.print(f"{format_count(len(report.removed), 'document')} removed, with everything {who} said.")
+    console.print(f"{format_count(len(report.removed), 'document')} removed, with the facts that only {who} stated.")
     render_refresh(console, report.refreshed)

@@ -1,4 +1,4 @@
-"""`quipu search`: passages and entities by their words, for people."""
+"""`quipu search`: find passages and entities by their words."""
 
 import click
 from rich.console import Console
@@ -16,14 +16,21 @@ _LEAD_CHARS = 60
 
 @click.command("search", cls=QuipuCommand, examples=("quipu search papermaking", "quipu search 长城 -k 3"))
 @click.argument("query")
-@click.option("-k", "n_results", type=click.IntRange(1, 1_000), default=10, show_default=True, help="Most of each.")
+@click.option(
+    "-k",
+    "n_results",
+    type=click.IntRange(1, 1_000),
+    default=10,
+    show_default=True,
+    help="Maximum number of passages, and of entities.",
+)
 def command(query: str, n_results: int) -> None:
     """Find passages and entities by their words.
 
-    Passages are ranked by BM25; entities are those whose name holds the words. `quipu ask` answers questions.
+    Passages are ranked by BM25; entities match if their name contains the words. `quipu ask` answers questions.
     """
     if not query.strip():
-        raise click.UsageError("Say what to search for.")
+        raise click.UsageError("Name the words to search for.")
     results = with_engine(lambda engine: engine.search(query, k=n_results))
     emit(results, lambda console, results: _render(console, results, query.split()))
 
@@ -46,7 +53,7 @@ def _passages(results: SearchResult, words: list[str]) -> Table:
 
 
 def _excerpt(text: str, words: list[str]) -> Text:
-    """Return the text from shortly before the first of the words, with every one of them marked."""
+    """Return an excerpt that starts shortly before the first matching word; all matching words are marked."""
     places = [place for word in words if (place := text.casefold().find(word.casefold())) >= 0]
     start = max(min(places, default=0) - _LEAD_CHARS, 0)
     excerpt = styled(("…" if start else "") + one_line(text[start:], _EXCERPT_CELLS))

@@ -43,14 +43,14 @@ def document(identifier: str) -> None:
 @command.command("chunk", examples=("quipu show chunk b1383db28d0459dc",))
 @click.argument("identifier", metavar="ID")
 def chunk(identifier: str) -> None:
-    """Show a chunk's text and what it says."""
+    """Show a chunk's text and the facts it states."""
     emit(with_engine(lambda engine: engine.chunk(identifier)), _render_chunk)
 
 
 @command.command("entity", examples=('quipu show entity "Alice Kober"',))
 @click.argument("name")
 def entity(name: str) -> None:
-    """Show an entity, its relations and where it is named."""
+    """Show an entity, its relations and the chunks that name it."""
     emit(with_engine(lambda engine: engine.entity(name)), _render_entity)
 
 
@@ -58,7 +58,7 @@ def entity(name: str) -> None:
 @click.argument("source")
 @click.argument("target")
 def relation(source: str, target: str) -> None:
-    """Show what relates two entities, and where it is said."""
+    """Show the relation of two entities and the chunks that state it."""
     emit(with_engine(lambda engine: engine.relation(source, target)), _render_relation)
 
 
@@ -67,8 +67,8 @@ def relation(source: str, target: str) -> None:
 def report(identifier: str) -> None:
     """Show a report on a community or aggregate.
 
-    With the entities it is about, the passages it rests on, and the groups above, below and beside it. ID is what `ask
-    --trace` and `explain` print for a report, or its beginning.
+    Also shows its entities, its source passages, and the clusters above, below and related to it. ID is the id that
+    `ask --trace` and `explain` print for a report, or the beginning of it.
     """
     emit(with_engine(lambda engine: engine.report(identifier)), render_report)
 
@@ -99,10 +99,10 @@ def _render_chunk(console: Console, facts: ChunkFacts) -> None:
     if facts.chunk.header:
         console.print(styled(facts.chunk.header, "dim"))
     console.print(styled(facts.chunk.text))
-    entities = table("entity", "type", "said of it", title="Entities")
+    entities = table("entity", "type", "description", title="Entities")
     for mention in facts.entities:
         entities.add_row(styled(mention.surface), mention.type, styled(one_line(mention.description, _EXCERPT_CELLS)))
-    relations = table("source", "target", "keywords", "said of them", title="Relations")
+    relations = table("source", "target", "keywords", "description", title="Relations")
     for relation in facts.relations:
         relations.add_row(
             styled(relation.source),
@@ -139,10 +139,10 @@ def _render_entity(console: Console, details: EntityDetails) -> None:
 
 
 def _print_relations(console: Console, relations: tuple[Relation, ...], key: str) -> None:
-    """Print the relations of the entity `key`, each by its other end."""
+    """Print the relations of the entity `key`, each with the entity at its other end."""
     if not relations:
         return
-    listing = table("with", "weight", "keywords", "said of them", right=["weight"], title="Relations")
+    listing = table("with", "weight", "keywords", "description", right=["weight"], title="Relations")
     for relation in relations[:_MAX_ROWS]:
         other = relation.target_name if relation.source == key else relation.source_name
         listing.add_row(
@@ -156,10 +156,10 @@ def _print_relations(console: Console, relations: tuple[Relation, ...], key: str
 
 
 def _print_claims(console: Console, first: str, claims: Sequence[tuple[str, Claim | ClaimMention]]) -> None:
-    """Print claims, each behind its value of the column `first`."""
+    """Print (value, claim) pairs; `first` is the heading of the column of values."""
     if not claims:
         return
-    listing = table(first, "object", "type", "status", "dates", "what is claimed", title="Claims")
+    listing = table(first, "object", "type", "status", "dates", "description", title="Claims")
     for value, claim in claims[:_MAX_ROWS]:
         cells = (value, claim.object, claim.type, claim.status, claim.dates)
         listing.add_row(*map(styled, cells), styled(one_line(claim.description, _EXCERPT_CELLS)))
@@ -195,11 +195,11 @@ def _print_rest(console: Console, n: int, noun: str) -> None:
 
 
 _REPORT_EXCERPT_CELLS = 120
-_NO_TITLE = "(nothing written yet)"
+_NO_TITLE = "(no report yet)"
 
 
 def render_report(console: Console, details: ReportDetails) -> None:
-    """Draw what is written of a group of entities, then who is in it, what it rests on, and what is around it."""
+    """Draw a report, then the entities of its cluster, its source passages and the clusters around it."""
     report = details.report
     console.print(styled(report.title if report and report.title else details.cluster.id, "bold"))
     console.print(styled(_place(details), "dim"))
@@ -215,7 +215,7 @@ def render_report(console: Console, details: ReportDetails) -> None:
 
 
 def _place(details: ReportDetails) -> str:
-    """Return what it is a report on, how it is called for, and who wrote it."""
+    """Return the cluster of the report, its id and size, the rating and the author."""
     cluster, report = details.cluster, details.report
     if cluster.hierarchy is Hierarchy.COMMUNITIES:
         where = f"community {cluster.id}, level {cluster.level} (0 is the coarsest)"
@@ -229,8 +229,8 @@ def _place(details: ReportDetails) -> str:
 
 def _why_not_current(details: ReportDetails) -> str:
     name = "reports" if details.cluster.hierarchy is Hierarchy.COMMUNITIES else "hierarchy"
-    why = "This is of what was in it before" if details.report else "Nothing is written of it yet, or no longer"
-    return f"{why}: `{command_line('refresh', name)}` writes it."
+    why = "This report describes earlier contents" if details.report else "There is no current report"
+    return f"{why}: `{command_line('refresh', name)}` writes a new one."
 
 
 def _print_text(console: Console, report: ClusterReport) -> None:

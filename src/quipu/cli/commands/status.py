@@ -1,4 +1,4 @@
-"""What is in an index: `quipu status` and `quipu docs`."""
+"""Contents of an index: `quipu status` and `quipu docs`."""
 
 from collections.abc import Iterator
 
@@ -69,7 +69,7 @@ _STYLE_BY_STATUS = {DocumentStatus.READY: "green", DocumentStatus.FAILED: "red",
     "statuses",
     multiple=True,
     type=click.Choice([str(status) for status in DocumentStatus]),
-    help="Only these.",
+    help="Only documents with this status.",
 )
 def docs(statuses: tuple[str, ...]) -> None:
     """List the documents of the index."""

@@ -1,4 +1,4 @@
-"""`quipu strategies`: the ways to retrieve."""
+"""`quipu strategies`: list the retrieval strategies."""
 
 from collections.abc import Iterator
 

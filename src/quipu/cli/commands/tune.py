@@ -1,4 +1,4 @@
-"""`quipu tune`: suggest from a sample how your documents should be read."""
+"""`quipu tune`: suggest an ontology for your documents from a sample."""
 
 import json
 import os
@@ -29,7 +29,8 @@ _SUFFIXES = (".yaml", ".yml")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tuned:
-    """What was worked out, the file it was written to ("": none), and the line of quipu.toml that names the file."""
+    """The result of tuning, the file of the ontology ("": not written), and the line of quipu.toml that names the
+    file."""
 
     path: str
     setting: str
@@ -55,11 +56,13 @@ class Tuned:
     type=click.Path(path_type=Path, dir_okay=False),
     help=f"The file to write; by default {_NAME} beside quipu.toml.",
 )
-@click.option("--force", "is_forced", is_flag=True, help="Write over a file that is there.")
+@click.option("--force", "is_forced", is_flag=True, help="Overwrite an existing file.")
 @click.option(
-    "--root", type=click.Path(path_type=Path, exists=True, file_okay=False), help="Ids are paths below this folder."
+    "--root",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Document ids are paths relative to this folder.",
 )
-@click.option("--dry-run", "is_dry", is_flag=True, help="Only say what it would take; ask no model, write nothing.")
+@click.option("--dry-run", "is_dry", is_flag=True, help="Only estimate the cost; ask no model, write nothing.")
 @no_model_option
 @budget_option
 def command(
@@ -76,10 +79,10 @@ def command(
 ) -> int:
     """Suggest an ontology for your documents from a sample.
 
-    The sample is taken from files and folders, or without PATH from the index. A language model suggests what the
-    documents are about, types, relations and examples; without one, types and names are counted by rules. All of it is
-    written into a file for you to edit; then the difference is shown: in what a model is told, and in what it finds in
-    other chunks. Nothing is added to the index. The exit code is 1 if the work stopped before its end.
+    The sample is taken from files and folders, or from the index if there is no PATH. A language model suggests a
+    domain, entity types, relations and examples. Without a model, rules count types and names. The ontology is written
+    to a file for you to edit. Then the command shows how the ontology changes the prompt, and which entities a model
+    finds with it in other chunks. Nothing is added to the index. The exit code is 1 if the work stopped early.
     """
     missing = [path for path in paths if not Path(path).exists()]
     if missing:
@@ -118,21 +121,23 @@ def _render(console: Console, tuned: Tuned) -> None:
     )
     console.print(styled(f"  {tuned.setting}", "green"))
     reread = command_line("add", "--reread")
-    console.print(styled(f"Documents of the index stay as they were read; `{reread}` reads them again by it."))
+    console.print(styled(f"Documents in the index do not change; `{reread}` reads them again with this ontology."))
 
 
 def _check(path: Path, *, is_forced: bool) -> None:
-    """Refuse a file that cannot be written before anything is paid for."""
+    """Raise UsageError if the file cannot be written, before any model is called."""
     if path.suffix not in _SUFFIXES:
-        raise click.UsageError(f"--output {str(path)!r}: the file is YAML; its name ends with .yaml or .yml.")
+        raise click.UsageError(f"--output {str(path)!r}: the file is YAML, so its name must end with .yaml or .yml.")
     if not path.parent.is_dir():
         raise click.UsageError(f"There is no folder {str(path.parent)!r}.")
     if path.exists() and not is_forced:
-        raise click.UsageError(f"{str(path)!r} is there. Name another with --output, or write over it with --force.")
+        raise click.UsageError(
+            f"{str(path)!r} exists already. Name another file with --output, or overwrite it with --force."
+        )
 
 
 def _write(path: Path, text: str, *, is_forced: bool) -> None:
-    """Write the file whole or not at all; unless forced, never over one that has come there meanwhile."""
+    """Write the file completely or not at all. Unless forced, never replace a file that appeared meanwhile."""
     if not is_forced:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
@@ -146,7 +151,7 @@ def _write(path: Path, text: str, *, is_forced: bool) -> None:
 
 
 def _config_folder(settings: "Settings") -> Path:
-    """Return the folder of quipu.toml, or the one it would be looked for in."""
+    """Return the folder of quipu.toml, or the folder where Quipu looks for it."""
     from quipu.settings.sources import find_config
 
     file = settings.config or find_config(settings.index)
@@ -154,7 +159,7 @@ def _config_folder(settings: "Settings") -> Path:
 
 
 def _setting(path: Path, folder: Path) -> str:
-    """Return the line that names the file; paths in quipu.toml go from its own folder."""
+    """Return the line of quipu.toml that names the file; paths there are relative to the folder of quipu.toml."""
     whole, base = path.absolute(), folder.absolute()
     named = whole.relative_to(base) if whole.is_relative_to(base) else whole
     return f"ontology = {json.dumps(named.as_posix(), ensure_ascii=False)}"
@@ -165,10 +170,10 @@ _STYLE_BY_MARK = {"+": "green", "-": "red", "@": "dim"}
 
 
 def render_cost(console: Console, report: TuningResult) -> None:
-    """Print what tuning would take."""
+    """Print the estimated cost of tuning."""
     _render_sample(console, report)
     if report.cost is None:
-        console.print("No model would be asked, nothing is spent.")
+        console.print("No model would be asked, and nothing would be spent.")
         return
     cost, right = report.cost, ["likely", "at least", "at most"]
     listing = table(cost.model, *right, right=right)
@@ -178,13 +183,13 @@ def render_cost(console: Console, report: TuningResult) -> None:
     if cost.money is not None:
         listing.add_row("money", *(money(round(value)) for value in _values(cost.money)))
     console.print(listing)
-    console.print("By typical figures. Nothing was asked or written; `--budget` sets a limit.")
+    console.print("Based on typical figures. No model was asked and nothing was written; `--budget` sets a limit.")
 
 
 def render_tuning(console: Console, report: TuningResult) -> None:
-    """Print what was worked out and the differences it makes."""
+    """Print the ontology and the differences it makes."""
     _render_sample(console, report)
-    console.print(styled(f"Worked out by {report.method}."))
+    console.print(styled(f"Suggested by {report.method}."))
     for note in report.notes:
         console.print(styled(note, "yellow"))
     if report.stopped:
@@ -193,7 +198,7 @@ def render_tuning(console: Console, report: TuningResult) -> None:
     _render_ontology(console, report)
     if report.prompt_diff:
         console.print()
-        console.print(styled("What a model is told with every text", "bold"))
+        console.print(styled("Changes of the instructions that a model gets with every text", "bold"))
         for line in report.prompt_diff.splitlines():
             console.print(styled(line, _STYLE_BY_MARK.get(line[:1], "")))
     for comparison in report.comparisons:
@@ -206,7 +211,7 @@ def render_tuning(console: Console, report: TuningResult) -> None:
 
 def _render_sample(console: Console, report: TuningResult) -> None:
     n_compared = sum(chunk.is_compared for chunk in report.sample)
-    apart = f", and {n_compared:,} apart to compare on" if n_compared else ""
+    apart = f", and {n_compared:,} more for the comparison" if n_compared else ""
     unreadable = f" ({report.n_unreadable:,} cannot be read)" if report.n_unreadable else ""
     console.print(
         f"A sample of {format_count(len(report.sample) - n_compared, 'chunk')}{apart}, of {report.n_chunks:,} in "
@@ -217,13 +222,13 @@ def _render_sample(console: Console, report: TuningResult) -> None:
 def _render_ontology(console: Console, report: TuningResult) -> None:
     ontology = report.ontology
     console.print(styled(f"Domain: {ontology.domain or '(none)'}"))
-    listing = table("type", "told of it", "by rules", right=["by rules"])
+    listing = table("type", "description", "by rules", right=["by rules"])
     count_by_name = {count.name: count.n for count in report.type_counts}
     for rule in ontology.types:
         listing.add_row(styled(rule.name), styled(rule.description), f"{count_by_name.get(rule.name, 0):,}")
     console.print(listing)
     if ontology.relations:
-        listing = table("relation", "from", "to", "told of it")
+        listing = table("relation", "from", "to", "description")
         for relation in ontology.relations:
             ends = (styled(", ".join(names) or "any") for names in (relation.domain, relation.range))
             listing.add_row(styled(relation.name), *ends, styled(relation.description))
@@ -233,7 +238,7 @@ def _render_ontology(console: Console, report: TuningResult) -> None:
 
 
 def _render_compared(console: Console, comparison: ExtractionComparison) -> None:
-    """Print two readings side by side, names that both have first."""
+    """Print two extractions of a chunk side by side; names in both come first."""
     console.print(
         named(comparison.title or comparison.document_id, "bold").append(f"  {comparison.chunk_id}", style="dim")
     )

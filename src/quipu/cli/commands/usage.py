@@ -1,4 +1,4 @@
-"""`quipu usage`: what models were asked, and what it cost."""
+"""`quipu usage`: show the calls, tokens and cost of models."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ GROUPS: Mapping[str, Callable[[UsageRow], str]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageGroup:
-    """Rows added up by one of their columns, and all together."""
+    """Usage rows grouped by one of their columns, and their total."""
 
     by: str
     groups: Mapping[str, UsageRow]
@@ -52,8 +52,8 @@ class UsageGroup:
 def command(by: str, since: str, until: str) -> None:
     """Show the calls, tokens and cost of models.
 
-    Money is counted by the table of prices that comes along, or by [[price]] tables in quipu.toml. Calls that broke off
-    may have been billed: at most what the last columns say, which the others do not include.
+    Costs are computed from the price table that ships with Quipu, or from [[price]] tables in quipu.toml. Interrupted
+    calls may have been billed. The last columns show their maximum cost, which the other columns do not include.
     """
     first, last = parse_date(since), parse_date(until)
     rows = with_engine(lambda engine: engine.usage(since=first, until=last))

@@ -164,7 +164,7 @@ T = TypeVar("T")
 
 def _add_once(value_by_name: dict[str, T], name: str, value: T, where: str) -> None:
     if name in value_by_name:
-        raise InvalidInput(f"{where}: {name!r} is recorded a second time.", remedy="Leave one of the two out.")
+        raise InvalidInput(f"{where}: {name!r} is recorded a second time.", remedy="Remove one of the two.")
     value_by_name[name] = value
 
 
@@ -192,13 +192,13 @@ def _lines(file: Path, *, is_given: bool) -> Iterator[tuple[str, GraphLine]]:
                 yield where, line
             elif is_given:
                 raise InvalidInput(
-                    f"{where} is no passage, record, community or report.",
+                    f"{where} is not a passage, record, community or report.",
                     remedy="docs/importing.md shows the fields of each.",
                 )
 
 
 def _value(where: str, line_text: str) -> object:
-    """Return the JSON value of a line. Raises InvalidInput if it is no JSON in UTF-8."""
+    """Return the JSON value of a line. Raises InvalidInput if it is not JSON in UTF-8."""
     if find_text_with_surrogate([line_text]):
         raise InvalidInput(f"{where} is not valid UTF-8.", remedy="Convert the file to UTF-8.")
     try:
@@ -207,7 +207,7 @@ def _value(where: str, line_text: str) -> object:
         fault = f"column {error.pos + 1}: {error.msg}"
     except (ValueError, RecursionError):
         fault = "a number of too many digits, or too many brackets"
-    raise InvalidInput(f"{where} is no JSON object ({fault}).", remedy="Correct the line.")
+    raise InvalidInput(f"{where} is not a JSON object ({fault}).", remedy="Correct the line.")
 
 
 def _line(where: str, fields: dict[str, object]) -> GraphLine | None:

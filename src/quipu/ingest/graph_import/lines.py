@@ -23,18 +23,18 @@ def _check_id(value: object) -> object:
 
 
 def _nothing_is_empty(value: object) -> object:
-    """Replace null, and words for it, with an empty text."""
+    """Replace null, and words that mean null, with an empty text."""
     is_nothing = value is None or (isinstance(value, str) and value.strip().casefold() in _NOTHING)
     return "" if is_nothing else value
 
 
 def _casefolded(value: object) -> object:
-    """Accept any case, and JSON's own true and false, for the words."""
+    """Return a word or a JSON boolean in lower case."""
     return str(value).strip().casefold() if isinstance(value, str | bool) else value
 
 
 def _number_is_year(value: object) -> object:
-    """Accept a number for a year."""
+    """Return a number as text, because a year may be written as a number."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
@@ -55,7 +55,7 @@ class _Line(BaseModel):
 
 
 class EntityLine(_Line):
-    """An entity of a passage."""
+    """A recorded entity of a passage, as an object in a JSON line."""
 
     name: str = Field(min_length=1, validation_alias=AliasChoices("name", "title", "entity"))
     type: str = OTHER_TYPE
@@ -67,7 +67,7 @@ class EntityLine(_Line):
 
 
 class RelationLine(_Line):
-    """A relation of a passage."""
+    """A recorded relation of a passage, as an object in a JSON line."""
 
     source: str = Field(min_length=1)
     target: str = Field(min_length=1)
@@ -140,7 +140,7 @@ class PassageLine(_Line):
     @classmethod
     def _has_no_nul(cls, value: object) -> object:
         if isinstance(value, str) and "\0" in value:
-            raise ValueError("holds a NUL: it is no text")
+            raise ValueError("holds a NUL, so it is not text")
         return value
 
     @field_validator("text")
@@ -157,7 +157,7 @@ class PassageLine(_Line):
         without three texts, claims that lack something, and relations of an entity with itself; that entity is kept.
         """
         complete = [triple for triple in self.triples if _is_complete(triple)]
-        left_out = [f"{_quoted(triple)} is no triple" for triple in self.triples if not _is_complete(triple)]
+        left_out = [f"{_quoted(triple)} is not a triple" for triple in self.triples if not _is_complete(triple)]
         entities = [line.entity() for line in self.entities]
         keys = {entity_key(entity.name) for entity in entities}
         relations: list[ExtractedRelation] = []
@@ -241,7 +241,7 @@ GraphLine = PassageLine | CommunityLine | ReportLine
 
 
 def line_kind(fields: dict[str, object]) -> type[GraphLine | CovariateLine] | None:
-    """Return the kind of a line with these fields, None if it is of no known kind."""
+    """Return the kind of a line with these fields, None if its kind is unknown."""
     if "community" in fields:
         return ReportLine if "summary" in fields else CommunityLine if "entities" in fields else None
     has_id = not fields.keys().isdisjoint(("id", "passage_id", "document"))

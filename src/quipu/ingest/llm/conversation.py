@@ -93,7 +93,7 @@ class ExtractionOptions:
 
 
 class ConversationSetup:
-    """What is the same for every chunk of a run: options, validator, system message and schema."""
+    """The settings shared by all chunks of a run: options, validator, system message and schema."""
 
     def __init__(self, options: ExtractionOptions, validator: RecordValidator, type_words: frozenset[str]) -> None:
         self.options = options

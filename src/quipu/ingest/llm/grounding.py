@@ -40,7 +40,7 @@ class GroundingText:
         self._full_text = "\n".join((chunk.title, *chunk.headings, chunk.header, chunk.text))
 
     def may_contain(self, name: str) -> bool:
-        """Say whether the name may come from this text: any significant word in some inflection, or the initials.
+        """Return whether the name may come from this text: any significant word in some inflection, or the initials.
 
         A name in another script than the text also passes, because it may be a translation.
         """
@@ -52,14 +52,14 @@ class GroundingText:
         return is_initials or _script(name) != self._script
 
     def contains_all_words(self, name: str) -> bool:
-        """Say whether the text contains every significant word of the name, in some inflection; no translations."""
+        """Return whether the text contains every significant word of the name, in some inflection; no translations."""
         _, significant = _words_of(name)
         if not significant or _UNSPACED.search(name):
             return self.contains_exactly(name)
         return all(map(self._contains_word, significant))
 
     def contains_exactly(self, name: str) -> bool:
-        """Say whether the text contains the name word for word, ignoring case and accents."""
+        """Return whether the text contains the name word for word, ignoring case and accents."""
         words = _WORD.findall(_fold(name))
         if _UNSPACED.search(name):
             return _fold(name) in self._folded
@@ -83,7 +83,7 @@ class GroundingText:
         return match.span() if match else (0, 0)
 
     def _is_separate(self, start: int, end: int) -> bool:
-        """Say whether [start, end) is not a part of longer words."""
+        """Return whether [start, end) is not a part of longer words."""
         before, after = self._text[start - 1 : start], self._text[end : end + 1]
         return not (_joins(before, self._text[start]) or _joins(after, self._text[end - 1]))
 
@@ -122,14 +122,14 @@ class DetectedNames:
         return len(names) > 1 or any(" " in key or self.count_by_key[key] > 1 for key in names)
 
     def missed_by(self, names: Iterable[str]) -> list[str]:
-        """Return the detected names that are no part of any of `names` and contain none of them."""
+        """Return the detected names that are not part of any of `names` and contain none of them."""
         keys = [f" {entity_key(name)} " for name in names]
         return [
             name for key, name in self.name_by_key.items() if not any(_overlap(f" {key} ", other) for other in keys)
         ]
 
     def is_mostly(self, missed: list[str]) -> bool:
-        """Say whether more than half of the names, and at least `MIN_MISSED`, were missed: gleaning is worth a call."""
+        """Return whether gleaning is worth a call: more than half the names and at least `MIN_MISSED` are missed."""
         return len(missed) >= MIN_MISSED and 2 * len(missed) > len(self.name_by_key)
 
 
@@ -137,7 +137,7 @@ NO_NAMES = DetectedNames({}, Counter())
 
 
 def may_miss_names(text: str, names: Iterable[str]) -> bool:
-    """Say whether `detect_names` might find names in the text that are missing among `names`.
+    """Return whether `detect_names` might find names in the text that are missing among `names`.
 
     A cheap test of capitalised words; True in scripts without spaces, where only detection can tell.
     """
@@ -165,7 +165,7 @@ def detect_names(text: str) -> DetectedNames:
 
 
 def _joins(outer: str, inner: str) -> bool:
-    """Say whether a character beside a name continues its word; in scripts without spaces it never does."""
+    """Return whether a character beside a name continues its word; in scripts without spaces it never does."""
     return outer.isalnum() and inner.isalnum() and not (_UNSPACED.match(outer) or _UNSPACED.match(inner))
 
 

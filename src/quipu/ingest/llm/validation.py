@@ -102,7 +102,7 @@ class RecordValidator:
         )
 
     def has_grounded_name(self, records: Iterable[ExtractionRecord], text: GroundingText) -> bool:
-        """Say whether the text contains any name in the records."""
+        """Return whether the text contains any name in the records."""
         draft = _ExtractionDraft(text)
         return any(self._is_grounded(name, draft) for record in records for name in names_in_record(record))
 
@@ -163,7 +163,7 @@ class RecordValidator:
             draft.claims.append(replace(claim, subject=subject, object=object_))
 
     def _grounded_name(self, name: str, draft: "_ExtractionDraft") -> str:
-        """Return the name to store for a name in a record: that of the glossary, if any; "" if it is not grounded."""
+        """Return the name to store for a name in a record, spelled as in the glossary; "" if it is not grounded."""
         key = entity_key(name)
         if not key or not self._is_grounded(name, draft):
             self.dropped.n_ungrounded += 1
@@ -176,7 +176,7 @@ class RecordValidator:
         return term.name
 
     def _is_grounded(self, name: str, draft: "_ExtractionDraft") -> bool:
-        """Say whether the text contains a name or an alias of it; names of the prompt's example must match exactly."""
+        """Return whether the text contains a name or its alias; names of the prompt's example must match exactly."""
         key = entity_key(name)
         if key in self._example_keys:
             return draft.text.contains_exactly(name)

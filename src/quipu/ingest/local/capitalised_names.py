@@ -148,7 +148,7 @@ def _extend_over_head(text: str, end: int) -> int:
 
 
 def _names_nothing(text: str, word: RunToken, *, is_initial: bool) -> bool:
-    """Return whether a single word is no name: a letter, a numeral, or a common word that is no acronym here.
+    """Return whether a single word is not a name: a letter, a numeral, or a common word that is not an acronym here.
 
     Inside a sentence, a capital makes a name of any Russian noun ("посёлок Ключи").
     """

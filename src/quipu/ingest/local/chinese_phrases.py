@@ -193,7 +193,7 @@ def _trim(phrase: Sequence[ChineseWord]) -> list[ChineseWord]:
 
 
 def _judge(text: str, last: ChineseWord, *, after_role: bool) -> tuple[Cue | None, str]:
-    """Return the cue and the entity type of unknown characters; the cue is None if they are no name."""
+    """Return the cue and the entity type of unknown characters; the cue is None if they are not a name."""
     if last.word_class is WordClass.NOUN_IN_NAMES and len(last.text) > 1:
         return Cue.CHINESE, ""
     if text[-1] in (TYPE_BY_LAST_CHARACTER if len(text) > 2 else _DIVISION_SUFFIXES):

@@ -261,7 +261,7 @@ def _extraction_settings(context: TuningContext) -> tuple[tuple[str, str], ...]:
         ("max_gleaning", str(options.max_gleaning)),
         ("always_glean", str(options.always_glean).lower()),
         ("claims", str(options.with_claims).lower()),
-        ("language", options.language or "that of the text"),
+        ("language", options.language or "language of the text"),
         (
             "ontology",
             f"{len(ontology.types)} types, {len(ontology.relations)} relations, {len(ontology.glossary)} terms",

@@ -57,7 +57,7 @@ class Trial:
         return examples
 
     async def compare(self, chunks: Sequence[Chunk], ontology: Ontology) -> list[ExtractionComparison]:
-        """Read chunks with the current ontology and with the tuned one."""
+        """Extract chunks with the current and with the tuned ontology, and return a comparison for each chunk."""
         inputs = [extractor_input(chunk, self._context.reply_documents(chunk)) for chunk in chunks]
         before = await self._read(inputs, self._extractor)
         after = await self._read(inputs, self._extractor.with_ontology(ontology))

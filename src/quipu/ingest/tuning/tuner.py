@@ -22,7 +22,7 @@ from quipu.prompts.extraction import render_system
 NO_MODEL = (
     "No language model reads documents here, so rules counted the names, and nothing uses the file until a model is "
     "set. With a model (setting llm), `quipu tune` describes the domain and the types, suggests relations, writes "
-    "examples and compares what is found before and after."
+    "examples and compares extractions before and after."
 )
 _DIFF_CONTEXT = 1  # lines around a difference: the lines of a prompt are long
 _SUGGESTION_OUTPUT = Range(low=300, likely=800, high=prompt.MAX_OUTPUT_TOKENS)  # tokens
@@ -40,7 +40,7 @@ class TuningTask:
 
 
 async def tune_ontology(task: TuningTask, on_event: EventSink) -> TuningResult:
-    """Return the ontology that a model suggests for a sample, else the one that rules count, and what it changes.
+    """Return an ontology for a sample and its effect on prompts and extractions. Without a model, rules make it.
 
     Nothing is written to the index, except cached replies.
     """

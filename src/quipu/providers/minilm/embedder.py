@@ -253,9 +253,9 @@ class ModelFiles:
 
 
 def find_files(folder: str) -> ModelFiles:
-    """Return the files of the model in `folder`, or if it is empty those of the installed weights package.
+    """Return the files of the model in `folder`; if `folder` is "", the files of the installed weights package.
 
-    Raises Unavailable naming what is missing.
+    Raises Unavailable, which names the missing files.
     """
     root = Path(folder).expanduser() if folder else _package_folder()
     weights = next((root / path for path in _WEIGHTS if (root / path).is_file()), None)

@@ -2,7 +2,7 @@
 
 It uses ONNX Runtime's fused operators: one operator does the attention of a layer with its projections. The operator
 that adds and normalizes in one step is not used: it takes three times as long as the plain ones (ONNX Runtime 1.31).
-Field numbers of the protocol buffers are those of onnx.proto (IR version 8), whose compatibility rules keep them.
+Field numbers of the protocol buffers come from onnx.proto (IR version 8), whose compatibility rules keep them fixed.
 Source: J. Devlin et al., BERT (2019); operators: ONNX Runtime, docs/ContribOperators.md.
 """
 

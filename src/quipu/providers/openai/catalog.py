@@ -37,7 +37,7 @@ class InputType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """What is known of a service. The adapters correct it for themselves when the service rejects a request.
+    """Known facts about a service. An adapter corrects its own copy when the service rejects a request.
 
     `concurrency` is the highest number of concurrent calls. `batch_texts` is the number of texts in one request for
     embeddings or scores.
@@ -297,7 +297,7 @@ _RETRIEVE = "Represent this sentence for searching relevant passages: "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddingModel:
-    """What is known of an embedding model: `dimension` (None: to be measured), and `max_tokens` of one text."""
+    """Known facts about an embedding model: `dimension` (None: to be measured), and `max_tokens` of one text."""
 
     dimension: int | None = None
     max_tokens: int = 2_048
@@ -352,7 +352,7 @@ _EMBEDDING_MODELS = (
 
 
 def known_embedding_model(name: str) -> EmbeddingModel:
-    """Return what is known of the embedding model with this name."""
+    """Return the known facts about the embedding model with this name."""
     return next(
         (model for pattern, model in _EMBEDDING_MODELS if re.search(pattern, name, re.IGNORECASE)), _UNKNOWN_MODEL
     )

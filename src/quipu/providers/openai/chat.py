@@ -240,7 +240,7 @@ class OpenAIChat:
 
 
 def initial_capabilities(target: Target) -> ChatCapabilities:
-    """Return what is known of a server and model before the first request."""
+    """Return the capabilities to assume of a server and model before the first request."""
     provider = target.endpoint.provider
     is_reasoning = provider.name in ("openai", "azure") and _REASONING_MODEL.search(target.model) is not None
     return ChatCapabilities(

@@ -57,7 +57,7 @@ _LARGER_WINDOW = {
 
 
 class ErrorKind(StrEnum):
-    """The kind of an error, by what has to be done about it."""
+    """The kind of an error, by the reaction that it needs."""
 
     KEY = "key"
     QUOTA = "quota"

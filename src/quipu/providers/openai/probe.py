@@ -40,7 +40,7 @@ _PASSAGE = "Quipus are records kept in knotted cords."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeResult:
-    """What one small call showed of a model. None: it does not apply or is unknown.
+    """The results of one small call to a model. None: it does not apply or is unknown.
 
     `problem` is why the call failed, "" if it succeeded; `json` is what the server enforced; `advice` what to change.
     """

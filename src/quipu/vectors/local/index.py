@@ -89,7 +89,7 @@ class LocalVectors:
     async def all_similarities(
         self, view: ReadView, space: VectorSpace, query: npt.NDArray[np.float32]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-        """Return every row the view may see, rising, and the cosine of `query` ([d], unit) with each."""
+        """Return every row the view may see, ascending, and the cosine of `query` ([d], unit) with each."""
         scope = await self._scope(view, space)
         if not len(scope):
             return np.empty(0, dtype=np.int64), np.empty(0)
@@ -211,7 +211,7 @@ class LocalVectors:
 
 
 def _is_sparse(state: SpaceState) -> bool:
-    """Say whether more than a fifth of the rows are deleted."""
+    """Return whether more than a fifth of the rows are deleted."""
     return len(state.deleted) * 5 > len(state.table)
 
 

@@ -16,7 +16,7 @@ _FARTHEST = np.iinfo(np.uint16).max
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchScope:
-    """The rows that a search may return: all live rows of `state`, or those at the `allowed` positions (rising)."""
+    """The rows that a search may return: all live rows of `state`, or those at the `allowed` positions (ascending)."""
 
     state: SpaceState
     allowed: npt.NDArray[np.int64] | None
@@ -27,7 +27,7 @@ class SearchScope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankedRows:
-    """Rows, rising, with their scores. `is_exhausted` says that a deeper search would return no more."""
+    """Rows, ascending, with their scores. `is_exhausted` says that a deeper search would return no more."""
 
     rows: npt.NDArray[np.int64]
     scores: npt.NDArray[np.float64]
@@ -70,7 +70,7 @@ def rank(scope: SearchScope, query: npt.NDArray[np.float32], depth: SearchDepth)
 def score_all(
     scope: SearchScope, query: npt.NDArray[np.float32]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Return the rows of a scope, rising, and the score of each."""
+    """Return the rows of a scope, ascending, and the score of each."""
     table = scope.state.table
     if scope.allowed is None:
         positions = scope.state.live()

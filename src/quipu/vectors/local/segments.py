@@ -34,7 +34,7 @@ class MappedPages:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """A run of rows: `rows` [n] int64, rising; `sketches` [words, n] uint64; `data` [n, d] float16.
+    """A run of rows: `rows` [n] int64, ascending; `sketches` [words, n] uint64; `data` [n, d] float16.
 
     `pages` is set where `data` is mapped from a large file.
     """
@@ -74,7 +74,7 @@ def concatenated_segments(left: Segment, right: Segment) -> Segment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VectorTable:
-    """Segments one after the other, rows rising over all of them. A position counts rows from the start.
+    """Segments one after the other, rows ascending over all of them. A position counts rows from the start.
 
     The first `n_mapped` segments are mapped from files.
     """
@@ -119,13 +119,13 @@ class VectorTable:
         return np.concatenate(positions)
 
     def rows_at(self, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the row numbers at rising positions."""
+        """Return the row numbers at ascending positions."""
         return np.concatenate(
             [np.empty(0, dtype=np.int64), *(segment.rows[index] for segment, index in self._split(positions))]
         )
 
     def data_at(self, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.float16]:
-        """Return the vectors at rising positions, [n, d]."""
+        """Return the vectors at ascending positions, [n, d]."""
         return np.concatenate(
             [
                 np.empty((0, self.dimension), dtype=np.float16),
@@ -142,7 +142,7 @@ class VectorTable:
         return np.concatenate([exact_scores(segment.data, query) for segment in self.segments])
 
     def scores_at(self, positions: npt.NDArray[np.int64], query: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
-        """Return the exact scores of the rows at rising positions."""
+        """Return the exact scores of the rows at ascending positions."""
         scored = [np.empty(0, dtype=np.float64)]
         for segment, index in self._split(positions):
             scored.append(exact_scores(segment.data, query, index))
@@ -168,7 +168,7 @@ class VectorTable:
         return starts[:-1]
 
     def _split(self, positions: npt.NDArray[np.int64]) -> Iterator[tuple[Segment, npt.NDArray[np.int64]]]:
-        """Yield each segment that has some of the rising positions, with their index in it."""
+        """Yield each segment that has some of the ascending positions, with their index in it."""
         starts = self._starts()
         cuts = [*np.searchsorted(positions, starts).tolist(), len(positions)]
         for i, segment in enumerate(self.segments):
@@ -207,7 +207,7 @@ class SpaceState:
         return len(self.table) - len(self.deleted)
 
     def live(self) -> npt.NDArray[np.int64]:
-        """Return the positions of the rows that are not deleted, rising."""
+        """Return the positions of the rows that are not deleted, ascending."""
         mask = np.ones(len(self.table), dtype=bool)
         mask[self.deleted] = False
         return np.flatnonzero(mask)

@@ -102,8 +102,8 @@ def test_names_in_mixed_case_stay_as_they_are(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        (["{broken\n"], r"line 1 is no JSON object"),
-        ([TEXT, {"question": "Who?"}], r"line 2 is no passage"),
+        (["{broken\n"], r"line 1 is not a JSON object"),
+        ([TEXT, {"question": "Who?"}], r"line 2 is not a passage"),
         ([TEXT, {"id": "d1", "entities": [{"name": ""}]}], r"line 2: `name` of item 1 of `entities` is empty\."),
         (
             [TEXT, {"id": "d1", "relations": [{"source": "A", "target": "B", "weight": -1}]}],
@@ -120,7 +120,10 @@ def test_names_in_mixed_case_stay_as_they_are(tmp_path: Path) -> None:
         ([TEXT, {"id": "d\0", "text": "A"}], r"line 2: `id` holds a NUL"),
         ([TEXT, {"id": "d2", "text": ""}], r"line 2: `text` holds no text"),
         ([TEXT, {"id": "d2", "text": " \u200b\x01"}], r"line 2: `text` holds no text"),
-        ([TEXT, "[" * 100_000 + "\n"], r"line 2 is no JSON object \(a number of too many digits, or too many brackets"),
+        (
+            [TEXT, "[" * 100_000 + "\n"],
+            r"line 2 is not a JSON object \(a number of too many digits, or too many brackets",
+        ),
         ([RECORD], r"line 1: there are records of 'd1', but not its text"),
         ([TEXT, TEXT], r"line 2: 'd1' is recorded a second time"),
         ([TEXT, REPORT], r"graph\.jsonl, line 2: the report is on community 0, which is missing"),
@@ -137,7 +140,7 @@ def test_names_in_mixed_case_stay_as_they_are(tmp_path: Path) -> None:
             r"line 2: community 0 of level 0 has the parent 0 of level 0",
         ),
         ([TEXT, COMMUNITY, {**REPORT, "rank": 11}], r"line 3: `rank` should be less than or equal to 10\."),
-        ([{"question": "Who?"}], r"line 1 is no passage"),
+        ([{"question": "Who?"}], r"line 1 is not a passage"),
     ],
 )
 def test_what_cannot_be_meant_is_named_with_its_line(tmp_path: Path, lines: list[object], message: str) -> None:
@@ -155,7 +158,7 @@ def test_bytes_that_are_no_utf8_are_named_with_their_line(tmp_path: Path) -> Non
 def test_broken_json_is_told_by_its_column_alone(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput) as caught:
         read_graph([_write(tmp_path, "graph.jsonl", TEXT, '{"id":\n')])
-    assert "line 2 is no JSON object (column 7: Expecting value)" in str(caught.value)
+    assert "line 2 is not a JSON object (column 7: Expecting value)" in str(caught.value)
 
 
 def test_triples_that_are_not_whole_are_left_out_and_told(tmp_path: Path) -> None:
@@ -163,8 +166,8 @@ def test_triples_that_are_not_whole_are_left_out_and_told(tmp_path: Path) -> Non
     file = _write(tmp_path, "graph.jsonl", TEXT, record)
     graph = read_graph([file])
     assert graph.omissions == (
-        f'{file}, line 2: ["Alice", "knew"] is no triple',
-        f'{file}, line 2: ["Alice", "", "Bob"] is no triple',
+        f'{file}, line 2: ["Alice", "knew"] is not a triple',
+        f'{file}, line 2: ["Alice", "", "Bob"] is not a triple',
     )
     assert [each.target for each in graph.extractions["d1"].relations] == ["Linear B", "Bob"]
 
