@@ -1,4 +1,4 @@
-"""SQLite: WAL, one writer at a time, full text by FTS5 over terms of our own making."""
+"""SQLite: WAL, one writer at a time, full text by FTS5 over terms that Quipu's analyzer makes."""
 
 import os
 import sqlite3
@@ -24,7 +24,7 @@ _MAPPED_BYTES = 2_147_418_112
 _TOKENIZE = """tokenize = "unicode61 remove_diacritics 0 categories 'L* N* M* S* Co' tokenchars '#'" """
 
 FULL_TEXT = (
-    # Contentless: the chunks hold the text already. Positions are kept, since BM25 needs how often a term occurs.
+    # Contentless: the chunk table holds the text. Positions are stored because BM25 needs term frequencies.
     f"CREATE VIRTUAL TABLE IF NOT EXISTS chunk_terms USING fts5(terms, content='', {_TOKENIZE})",
     f"CREATE VIRTUAL TABLE IF NOT EXISTS chunk_capitals USING fts5(terms, content='', detail='none', columnsize=0, "
     f"{_TOKENIZE})",
@@ -94,7 +94,7 @@ class SqliteBackend:
             )
 
     def unindex_text(self, connection: Connection, rows: Sequence[tuple[int, str, str]]) -> None:
-        """Take chunks out of both full-text tables; a contentless table must be told what it held."""
+        """Remove chunks from both full-text tables. A contentless table needs the removed terms."""
         if rows:
             connection.exec_driver_sql(
                 "INSERT INTO chunk_terms(chunk_terms, rowid, terms) VALUES ('delete', ?, ?)",
@@ -111,12 +111,12 @@ class SqliteBackend:
             connection.exec_driver_sql(f"INSERT INTO {table}({table}) VALUES ('delete-all')")
 
     def wipe_text(self, connection: Connection) -> None:
-        """Merge the segments of both full-text tables into one: else a deletion is noted beside what it deletes."""
+        """Merge the segments of both full-text tables into one, so that deleted terms leave the file."""
         for table in ("chunk_terms", "chunk_capitals"):
             connection.exec_driver_sql(f"INSERT INTO {table}({table}) VALUES ('optimize')")
 
     def empty_log(self) -> None:
-        """Copy the log back into the file and cut it to nothing, unless a reader or writer is in the way."""
+        """Copy the write-ahead log into the file and truncate it, unless a reader or writer blocks this."""
         with self.guard(), self._engine.connect() as connection:
             connection.exec_driver_sql("PRAGMA busy_timeout = 0")
             try:
@@ -131,7 +131,7 @@ class SqliteBackend:
         return bm25.search(connection, terms, k, is_filtered=is_filtered)
 
     def chunks_with_phrase(self, connection: Connection, terms: Sequence[str]) -> list[int]:
-        """Return the chunks that have these terms in a row."""
+        """Return the chunks that contain these terms as a phrase."""
         return self._rows(connection, "chunk_terms", quoted(" ".join(terms)))
 
     def chunks_with_capital(self, connection: Connection, term: str) -> list[int]:
@@ -146,8 +146,8 @@ class SqliteBackend:
 
     def damage(self, connection: Connection) -> list[str]:
         """Return what SQLite's own quick check finds wrong with the file."""
-        found = connection.exec_driver_sql("PRAGMA quick_check(20)").scalars()
-        return [f"the database file: {line}" for line in found if line != "ok"]
+        lines = connection.exec_driver_sql("PRAGMA quick_check(20)").scalars()
+        return [f"the database file: {line}" for line in lines if line != "ok"]
 
     def close(self) -> None:
         """Release every connection."""
@@ -164,7 +164,7 @@ class SqliteBackend:
                 connection.exec_driver_sql("ROLLBACK")
 
     def _check_in_place(self) -> None:
-        """Raise Unavailable where the file was deleted or replaced while open: what is written would be lost."""
+        """Raise Unavailable if the file was deleted or replaced while open, because writes would be lost."""
         try:
             inode = self._path.stat().st_ino
         except FileNotFoundError:
@@ -183,13 +183,13 @@ class SqliteBackend:
 
     @contextmanager
     def guard(self) -> Iterator[None]:
-        """Turn the driver's errors into ours."""
+        """Convert errors of the driver to errors of Quipu."""
         try:
             yield
         except UnicodeEncodeError as error:
-            said = str(error.object)[max(0, error.start - 40) : error.end + 40].strip('[]"')  # ids come as a list
+            excerpt = str(error.object)[max(0, error.start - 40) : error.end + 40].strip('[]"')  # ids come as a list
             raise InvalidInput(
-                f"{said!r} holds a lone surrogate: bytes that are not UTF-8 text.",
+                f"{excerpt!r} holds a lone surrogate: bytes that are not UTF-8 text.",
                 remedy="Write it as UTF-8.",
             ) from error
         except OperationalError as error:

@@ -1,8 +1,8 @@
-"""BM25 by FTS5, of which only the rows that can be among the best are scored.
+"""BM25 by FTS5. Only rows that can be among the k best are scored.
 
-To score a row takes FTS5 far longer than to find it, and a common word finds nearly all rows. A row that has none but
-common words cannot score more than they give together; where that is less than what the k-th row has, such rows need no
-score. Source: H. Turtle, J. Flood, Query evaluation: strategies and optimizations (1995), section 4.3 (max_score).
+FTS5 finds a row far faster than it scores one, and a common word matches nearly all rows. A row with only common words
+cannot score more than the sum of their maximum scores. If this sum is below the score of the k-th row, such rows are
+skipped. Source: H. Turtle, J. Flood, Query evaluation: strategies and optimizations (1995), section 4.3 (max_score).
 """
 
 import math
@@ -20,7 +20,7 @@ _ROWS_TO_START = 4  # times k, found by the first search
 _ROUNDING = 1e-5
 
 _FREQUENCY = text("SELECT doc FROM chunk_vocabulary WHERE term = :term")
-_LAST_ROW = text("SELECT max(rid) FROM chunk")  # at least as many as there are: a bound stays one
+_LAST_ROW = text("SELECT max(rid) FROM chunk")  # an upper bound of the number of rows
 _SCORED = """
     SELECT chunk.id AS id, round(-bm25(chunk_terms), 6) AS score
     FROM chunk_terms JOIN chunk ON chunk.rid = chunk_terms.rowid
@@ -42,7 +42,7 @@ def search(connection: Connection, terms: Sequence[str], k: int, *, is_filtered:
         return _scored(connection, terms, (), k, is_filtered)
     most = {term: _most(n, n_rows) for term, n in frequency.items()}
     rarest_first = sorted(terms, key=lambda term: (-most[term], term))
-    # What a row with none of the first 0, 1, 2 … terms can score at most.
+    # The maximum score of a row that has none of the first 0, 1, 2 … terms.
     left = [*accumulate((most[term] for term in reversed(rarest_first)), initial=0.0)][::-1]
     n_found = accumulate(frequency[term] or 0 for term in rarest_first)
     n_needed = next((i for i, n in enumerate(n_found, 1) if n >= _ROWS_TO_START * k), len(terms))
@@ -65,7 +65,7 @@ def _most(n_rows_with: int | None, n_rows: int) -> float:
 def _scored(
     connection: Connection, terms: Sequence[str], needed: Sequence[str], k: int, is_filtered: bool
 ) -> list[tuple[str, float]]:
-    """Return the best of the rows that have one of the `needed` terms, or any of all where none is named."""
+    """Return the best of the rows that have one of the `needed` terms, or of any term if `needed` is empty."""
     is_restricted = 0 < len(needed) < len(terms)
     conditions = (_ALLOWED if is_filtered else "", _WITH_ONE_OF if is_restricted else "")
     parameters = {"terms": _any_of(terms), "k": k, **({"needed": _any_of(needed)} if is_restricted else {})}
