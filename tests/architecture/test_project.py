@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 import quipu
 from quipu.cli.app import COMMANDS
@@ -87,3 +88,11 @@ def test_the_guide_to_strategies_says_when_to_choose_each() -> None:
 def test_a_strategys_file_is_found_by_its_name() -> None:
     files = {path.stem.strip("_") for path in (PACKAGE / "retrieve").glob("*.py")}
     assert set(STRATEGIES) <= files
+
+
+def test_the_workflow_runs_everything_on_linux_and_the_tests_elsewhere() -> None:
+    jobs = yaml.safe_load((PROJECT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))["jobs"]
+    commands = {name: [step["run"] for step in job["steps"] if "run" in step] for name, job in jobs.items()}
+    assert commands == {"linux": [".ci/run"], "desktop": ["make test PYTHON=python"]}
+    assert jobs["desktop"]["strategy"]["matrix"]["os"] == ["macos-latest", "windows-latest"]
+    assert {tuple(job["strategy"]["matrix"]["python"]) for job in jobs.values()} == {("3.11", "3.12", "3.13", "3.14")}

@@ -96,7 +96,12 @@ def load_command(name: str) -> click.Command:
 @click.group(
     cls=_LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"]},
-    examples=("quipu demo", "quipu add ./notes", 'quipu ask "Who taught Alice Kober?"', "quipu ask --help"),
+    examples=(
+        "quipu demo",
+        "quipu add ./notes",
+        'quipu ask "Who built on the work of Alice Kober?"',
+        "quipu ask --help",
+    ),
 )
 def cli() -> None:
     """Quipu reads documents once, keeps what they say as a graph with the proof of every fact, and answers

@@ -63,7 +63,7 @@ def _say_what_next(index: str) -> None:
     console.print("\nNow try:", style="bold")
     quoted = shlex.quote(index)
     for line in (
-        f'quipu --index {quoted} ask "Who deciphered Linear B?" --trace',
+        f'quipu --index {quoted} ask "Who built on the work of Alice Kober?" --trace',
         f'quipu --index {quoted} show entity "Alice Kober"',
         f"quipu --index {quoted} search 长城",
         f"quipu --index {quoted} verify",

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     "explain",
     cls=QuipuCommand,
     examples=(
-        'quipu explain "Who taught Alice Kober?"',
-        'quipu explain "Who taught Alice Kober?" -s local --rank 2',
-        'quipu explain "Who taught Alice Kober?" --chunk 1f0c5d9e27b34a86',
+        'quipu explain "Who built on the work of Alice Kober?"',
+        'quipu explain "Who built on the work of Alice Kober?" -s local --rank 2',
+        'quipu explain "Who built on the work of Alice Kober?" --chunk 1f0c5d9e27b34a86',
     ),
 )
 @click.argument("question")

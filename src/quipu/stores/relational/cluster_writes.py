@@ -70,7 +70,7 @@ def follow_mentions(
     backend: Backend,
     changed: Collection[int],
     forgotten: Collection[int],
-    gone: Collection[int],
+    removed: Collection[int],
 ) -> Touched:
     """Update clusters after a commit: drop the reports that may quote removed facts, and remove gone entities.
 
@@ -91,7 +91,7 @@ def follow_mentions(
     robbed = _with_ancestors(connection, robbed)
     _UNSETTLE.run(connection, sorted(unsettled))
     vectors = drop_reports(connection, robbed)
-    _remove_members(connection, sorted((entity, c) for entity in gone for c in clusters_by_entity.get(entity, ())))
+    _remove_members(connection, sorted((entity, c) for entity in removed for c in clusters_by_entity.get(entity, ())))
     return Touched(unsettled, robbed, vectors)
 
 
@@ -123,15 +123,15 @@ def write_partition(connection: Connection, partition: Partition) -> tuple[set[i
     members = {entity_by_key[key]: rids[c.id] for c in clusters for key in c.members if key in entity_by_key}
     parents_before = {row.rid: row.parent for row in before.values()}
     robbed = _robbed(members_before, members, parents_before, {row["rid"]: row["parent"] for row in after.values()})
-    gone = {row.rid for cluster_id, row in before.items() if cluster_id not in after}
-    vectors = drop_reports(connection, robbed | gone)
-    _replace(connection, before, after, gone)
+    removed = {row.rid for cluster_id, row in before.items() if cluster_id not in after}
+    vectors = drop_reports(connection, robbed | removed)
+    _replace(connection, before, after, removed)
     _LEAVE.run(connection, sorted(members_before.items() - members.items()))
     new_members = sorted(members.items() - members_before.items())
     insert_rows(connection, s.membership, [{"entity": entity, "cluster": cluster} for entity, cluster in new_members])
     write_meta(connection, _MADE_FROM + partition.hierarchy.value, partition.revision)
     write_meta(connection, _WRITTEN_AT + partition.hierarchy.value, read_number(connection, "revision"))
-    return robbed | gone, vectors
+    return robbed | removed, vectors
 
 
 def write_reports(connection: Connection, reports: Sequence[ClusterReport]) -> tuple[VectorChanges, int]:
@@ -334,9 +334,9 @@ def _lineage(rid: int | None, parents: Mapping[int, int | None]) -> frozenset[in
 
 
 def _replace(
-    connection: Connection, before: Mapping[str, Any], after: Mapping[str, Mapping[str, Any]], gone: Collection[int]
+    connection: Connection, before: Mapping[str, Any], after: Mapping[str, Mapping[str, Any]], removed: Collection[int]
 ) -> None:
-    _DROP.run(connection, sorted(gone))
+    _DROP.run(connection, sorted(removed))
     rows = sorted(after.items())
     insert_rows(connection, s.cluster, [dict(row) for cluster_id, row in rows if cluster_id not in before])
     existing = [(row, before[cluster_id]) for cluster_id, row in rows if cluster_id in before]

@@ -275,7 +275,7 @@ def log_synonyms(connection: Connection, backend: Backend, revision: int, rids: 
 
 
 def follow_names(
-    connection: Connection, names: Mapping[int, str], gone: Collection[int], revision: int
+    connection: Connection, names: Mapping[int, str], removed: Collection[int], revision: int
 ) -> tuple[frozenset[int], VectorChanges]:
     """Update the name rows of these entities, given by row id, if names are kept.
 
@@ -285,7 +285,7 @@ def follow_names(
     if not change_log.is_derived(connection, NAMES):
         return frozenset(), vectors
     new_hashes = {rid: vector_hash(VectorSpace.NAME, name) for rid, name in names.items()}
-    old_hashes: dict[int, str] = dict(map(tuple, _NAME_HASHES.rows(connection, [*names, *gone])))
+    old_hashes: dict[int, str] = dict(map(tuple, _NAME_HASHES.rows(connection, [*names, *removed])))
     changed = frozenset(rid for rid, text_hash in old_hashes.items() if new_hashes.get(rid) != text_hash)
     new = sorted(rid for rid, text_hash in new_hashes.items() if old_hashes.get(rid) != text_hash)
     for rid in {*changed, *new}:

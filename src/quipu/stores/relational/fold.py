@@ -110,14 +110,14 @@ def _refold_relations(
     added, forgotten = changes.relation_descriptions, changes.relation_forgotten
     described = _describe(connection, _RELATION, before, added, forgotten) | _describe_new(added, new)
     degrees, vectors = Counter[int](), VectorChanges()
-    rows, gone = list[dict[str, Any]](), list[int]()
+    rows, removed = list[dict[str, Any]](), list[int]()
     touched: list[Row[Any] | NewRelation] = [*before, *new.values()]
     for row in touched:
         n_mentions = row.n_mentions + changes.relation_mentions[row.rid]
         change = (n_mentions > 0) - (row.n_mentions > 0)
         degrees.update({row.source: change, row.target: change})
         if not n_mentions:
-            gone.append(row.rid)
+            removed.append(row.rid)
             vectors.moved(VectorSpace.RELATION, row.vector_hash, "")
             continue
         words = top_keywords(keywords.get(row.rid, {}))
@@ -140,7 +140,7 @@ def _refold_relations(
             }
         )
     _write(connection, s.relation, rows, new)
-    _DELETE_RELATIONS.run(connection, gone)
+    _DELETE_RELATIONS.run(connection, removed)
     return Counter({entity: change for entity, change in degrees.items() if change}), vectors
 
 

@@ -59,8 +59,8 @@ class Segment:
 
 def segment_of(block: VectorBlock) -> Segment:
     """Return a block of vectors as a segment in memory."""
-    data = np.ascontiguousarray(block.vectors)
-    return Segment(rows=block.rows, sketches=pack_signs(data), data=data)
+    vectors = np.ascontiguousarray(block.vectors)
+    return Segment(rows=block.rows, sketches=pack_signs(vectors), data=vectors)
 
 
 def concatenated_segments(left: Segment, right: Segment) -> Segment:
