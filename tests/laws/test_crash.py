@@ -139,7 +139,7 @@ async def test_the_law_fails_where_kept_replies_are_not_used(tmp_path: Path, mon
     versions = [document("a.md", 0), document("a.md", 1), document("a.md", 0)]
     for log in (first, again, forgotten):
         if log is forgotten:
-            monkeypatch.setattr(RelationalStore, "replies", forgetful)
+            monkeypatch.setattr(RelationalStore, "find_replies", forgetful)
         async with engine(tmp_path / "kb", extractor=CountingExtractor(log)) as kb:
             for version in versions:
                 await kb.add(version)

@@ -388,8 +388,8 @@ def test_strategies_are_listed_in_few_lines_however_narrow_the_terminal(cli: Cli
     assert len(lines) <= 16 * {60: 8, 80: 6, 140: 4}[width] + 4
     (first,) = (place for place, line in enumerate(lines) if line.startswith("lca"))
     told = " ".join(" ".join(lines[first : first + 8]).split())
-    assert told.startswith("lca entities nearest to the question, and the aggregates that join them")
-    assert "when: the question joins things that are alike" in told
+    assert told.startswith("lca entities nearest to the question, and the aggregates that connect them")
+    assert "when: the question connects similar things" in told
     assert "LeanRAG · needs hierarchy · no call" in told
 
 

@@ -353,6 +353,6 @@ async def test_sizes_that_cannot_be_are_refused(
 async def test_where_there_is_no_text_there_is_no_sample(server: ServerHandle, tmp_path: Path) -> None:
     async with _engine(tmp_path, server) as kb:
         for documents in ((), (_document("a.md", "--- ***"),)):
-            with pytest.raises(InvalidInput, match="no text to take a sample of"):
+            with pytest.raises(InvalidInput, match="There is no text for a sample"):
                 await kb.tune(*documents)
     assert server.stats().requests == ()
