@@ -140,7 +140,7 @@ def figures(sources: Sequence[Source]) -> Iterator[Figure]:
         name="modules of stores/relational", value=len(relational), goal=25, ceiling=26, members=tuple(relational)
     )
     methods = store_methods(sources)
-    yield Figure(name="methods behind the store port", value=len(methods), goal=50, ceiling=79, members=methods)
+    yield Figure(name="methods behind the store port", value=len(methods), goal=50, ceiling=63, members=methods)
     names = list(local_names(sources))
     vague = [name for name in names if name.rpartition(" ")[2] in VAGUE_NAMES]
     share = 100 * len(vague) / len(names)
@@ -152,7 +152,7 @@ def figures(sources: Sequence[Source]) -> Iterator[Figure]:
         name="statements, comment and docstring lines",
         value=sum(map(n_statements_and_comments, shipped)),
         goal=31_150,
-        ceiling=35_800,
+        ceiling=35_860,
     )
 
 
@@ -162,7 +162,7 @@ def running_figures() -> Iterator[Figure]:
         index = ["--index", str(Path(folder) / "index")]
         adding = _traced([*index, "add", str(DOCUMENT)], Path(folder))
         asking = _traced([*index, "ask", QUESTION, "-s", "ppr"], Path(folder))
-    for name, trace, goal, ceiling in (("add FILE", adding, 85, 95), ("ask Q -s ppr", asking, 70, 86)):
+    for name, trace, goal, ceiling in (("add FILE", adding, 85, 96), ("ask Q -s ppr", asking, 70, 86)):
         ran = tuple(Path(path).relative_to(SOURCE).as_posix() for path in trace["ran"])
         yield Figure(
             name=f"modules that run for `quipu {name}`", value=len(ran), goal=goal, ceiling=ceiling, members=ran
