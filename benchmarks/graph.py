@@ -162,20 +162,22 @@ async def topologies(world: World) -> AsyncIterator[Figure]:
         yield Figure("topology, read from the store and written", "quipu", took, f"{n_bytes / 1e6:,.0f} MB")
         opened = [await _taken(lambda: _opened(LocalTopologyIndex(folder), store)) for _ in range(REPEATS)]
         yield Figure("topology, opened", "quipu", _middle(opened))
-        found = LocalTopologyIndex(folder)
-        await _opened(found, store)
-        yield Figure("ppr, damping 0.85, the first after opening", "quipu", await _taken(lambda: _asked(found, store)))
-        commits, followed, asked = [], [], []
+        topologies = LocalTopologyIndex(folder)
+        await _opened(topologies, store)
+        yield Figure(
+            "ppr, damping 0.85, the first after opening", "quipu", await _taken(lambda: _asked(topologies, store))
+        )
+        commits, followed, questions = [], [], []
         for n in range(REPEATS):
             page = _page(world, n)
             commits.append(await _taken(lambda: store.commit(Delta(publish=[page]))))  # noqa: B023
-            followed.append(await _taken(lambda: _opened(found, store)))
-            asked.append(await _taken(lambda: _asked(found, store)))
+            followed.append(await _taken(lambda: _opened(topologies, store)))
+            questions.append(await _taken(lambda: _asked(topologies, store)))
         yield Figure("a document is committed", "quipu", _middle(commits), "5 entities, 4 relations")
         yield Figure("topology, caught up after it", "quipu", _middle(followed))
-        yield Figure("ppr, damping 0.85, after that", "quipu", _middle(asked))
+        yield Figure("ppr, damping 0.85, after that", "quipu", _middle(questions))
         some = Filter(documents=tuple(f"d{n}" for n in range(0, world.n_chunks // CHUNKS_PER_DOCUMENT, 10)))
-        took = await _taken(lambda: _opened(found, store, some))
+        took = await _taken(lambda: _opened(topologies, store, some))
         yield Figure("topology, a tenth of the documents allowed", "quipu", took, "opening the view included")
 
 
@@ -185,10 +187,10 @@ async def divisions(world: World) -> AsyncIterator[Figure]:
     for kind, pairs in (("random", random), ("with groups", _planted(world.n_entities, world.n_relations))):
         took, labels = _once(lambda: leiden(pairs))  # noqa: B023
         yield Figure(f"leiden, one level, {kind}", "graspologic-native", took, f"Q {modularity(pairs, labels):.4f}")
-        took, found = _once(lambda: hierarchical_leiden(pairs, max_size=10))  # noqa: B023
-        n_levels = 1 + max(community.level for community in found)
-        yield Figure(f"communities, anew, {kind}", "quipu", took, f"{len(found):,} in {n_levels} levels")
-        before = _before(pairs.n, found, n_levels)
+        took, communities = _once(lambda: hierarchical_leiden(pairs, max_size=10))  # noqa: B023
+        n_levels = 1 + max(community.level for community in communities)
+        yield Figure(f"communities, anew, {kind}", "quipu", took, f"{len(communities):,} in {n_levels} levels")
+        before = _before(pairs.n, communities, n_levels)
         took, _ = _once(lambda: hierarchical_leiden(pairs, max_size=10, previous=before))  # noqa: B023
         yield Figure(f"communities, 20 entities free, {kind}", "quipu", took)
 
@@ -205,8 +207,8 @@ async def hierarchies(world: World) -> AsyncIterator[Figure]:
     yield Figure("hierarchy, 45 lowest common ancestors", "quipu", _median(lambda: forest.lca(first, first[::-1])))
     async with _store(world) as store:
         await store.commit(Delta(partition=partition_of(aggregation, [f"e{n + 1}" for n in range(world.n_entities)])))
-        asked = [await _taken(lambda: _walked(store, n)) for n in range(REPEATS)]  # noqa: B023
-    yield Figure("lca, paths between ten entities in a store", "quipu", _middle(asked))
+        questions = [await _taken(lambda: _walked(store, n)) for n in range(REPEATS)]  # noqa: B023
+    yield Figure("lca, paths between ten entities in a store", "quipu", _middle(questions))
 
 
 async def ways(world: World) -> AsyncIterator[Figure]:
@@ -234,10 +236,10 @@ async def ways(world: World) -> AsyncIterator[Figure]:
 CASES: tuple[Callable[[World], AsyncIterator[Figure]], ...] = (walks, ways, topologies, divisions, hierarchies)
 
 
-def _before(n: int, found: Sequence[Community], n_levels: int) -> PreviousPartition:
+def _before(n: int, communities: Sequence[Community], n_levels: int) -> PreviousPartition:
     """Return how a graph was divided, with twenty nodes free to move."""
     levels = [np.full(n, -1, dtype=np.int64) for _ in range(n_levels)]
-    for number, community in enumerate(found):
+    for number, community in enumerate(communities):
         levels[community.level][community.nodes] = number
     free = np.zeros(n, dtype=np.bool_)
     free[np.random.default_rng(5).choice(n, 20, replace=False)] = True
@@ -357,19 +359,19 @@ def _page(world: World, n: int) -> Any:
     return document(f"new{n}", passage(" and ".join(names), *map(entity, names), *related))
 
 
-async def _catch_up(found: LocalTopologyIndex, store: RelationalStore) -> None:
+async def _catch_up(topologies: LocalTopologyIndex, store: RelationalStore) -> None:
     async with store.view() as view:
-        await found.catch_up(view)
+        await topologies.catch_up(view)
 
 
-async def _opened(found: LocalTopologyIndex, store: RelationalStore, allowed: Filter | None = None) -> None:
+async def _opened(topologies: LocalTopologyIndex, store: RelationalStore, allowed: Filter | None = None) -> None:
     async with store.view(allowed) as view:
-        await found.open(view)
+        await topologies.open(view)
 
 
-async def _asked(found: LocalTopologyIndex, store: RelationalStore) -> None:
+async def _asked(topologies: LocalTopologyIndex, store: RelationalStore) -> None:
     async with store.view() as view:
-        topology = await found.open(view)
+        topology = await topologies.open(view)
     reset = np.zeros(topology.n_entities)
     reset[1 : 1 + N_SEEDS] = 1 / N_SEEDS
     personalised_pagerank(
@@ -407,7 +409,7 @@ def _middle(taken: Sequence[Taken]) -> Taken:
 
 
 async def _measure(full: bool) -> list[dict[str, object]]:
-    found: list[dict[str, object]] = []
+    rows: list[dict[str, object]] = []
     for n_entities, n_relations in SIZES if full else SIZES[:1]:
         with tempfile.TemporaryDirectory() as folder:
             made = world(n_entities, n_relations, Path(folder))
@@ -416,8 +418,8 @@ async def _measure(full: bool) -> list[dict[str, object]]:
                 async for figure in case(made):
                     took = f"{figure.took.ms:>10,.1f} ms, cpu {figure.took.cpu_ms:>8,.1f} ms"
                     print(f"  {figure.case:<{CASE_WIDTH}}{figure.who:<{WHO_WIDTH}}{took}  {figure.note}", flush=True)
-                    found.append({"n_entities": made.n_entities, "n_relations": made.n_relations, **asdict(figure)})
-    return found
+                    rows.append({"n_entities": made.n_entities, "n_relations": made.n_relations, **asdict(figure)})
+    return rows
 
 
 def main() -> None:
@@ -426,9 +428,9 @@ def main() -> None:
     parser.add_argument("--full", action="store_true", help="also at 10⁶ entities and 4·10⁶ relations")
     parser.add_argument("--json", type=Path, help="where to write the figures")
     given = parser.parse_args()
-    found = asyncio.run(_measure(given.full))
+    rows = asyncio.run(_measure(given.full))
     if given.json:
-        given.json.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
+        given.json.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

@@ -11,11 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from scripts.house import VAGUE_NAMES, Source, local_names, read_sources, repeated_classes
 
-VAGUE_NAMES_LEFT: Mapping[str, int] = {
-    "quipu.stores.relational.migrations": 5,
-    "quipu.stores.sqlite.bm25": 2,
-    "quipu.testing.scripted.script": 1,
-}
+VAGUE_NAMES_LEFT: Mapping[str, int] = {}
 
 ARCHAIC = re.compile(
     r"\b(whence|thereof|therein|hitherto|whither|thence|henceforth|betimes|whilst|mend(s|ed)?)\b", re.I

@@ -27,7 +27,9 @@ def _add_headers_and_shorten_spaces(connection: Connection) -> None:
 
 
 def _add_column(connection: Connection, column: Column[Any]) -> None:
-    if column.name not in {each["name"] for each in inspect(connection).get_columns(column.table.name)}:
+    if column.name not in {
+        existing_column["name"] for existing_column in inspect(connection).get_columns(column.table.name)
+    }:
         connection.exec_driver_sql(f"ALTER TABLE {column.table.name} ADD COLUMN {CreateColumn(column)}")
 
 
@@ -79,19 +81,19 @@ def prepare(connection: Connection, backend: Backend, analyzer: Analyzer) -> Non
         write_meta(connection, "schema", SCHEMA)
         write_meta(connection, "tokenizer", analyzer.identity)
         return
-    found = _found_schema(connection)
-    if not found:
+    schema_number = _found_schema(connection)
+    if not schema_number:
         raise Corrupt("The database holds other tables, not a Quipu index.", remedy="Name another folder.")
-    _migrate(connection, found)
-    if found < _TEXT_SINCE and _segmenter(read_meta(connection, "tokenizer")) == _segmenter(analyzer.identity):
+    _migrate(connection, schema_number)
+    if schema_number < _TEXT_SINCE and _segmenter(read_meta(connection, "tokenizer")) == _segmenter(analyzer.identity):
         text_index.rebuild(connection, backend, analyzer)
 
 
 def explain(connection: Connection, error: Unavailable) -> None:
     """Raise Unavailable with its cause and a way out where an older index could not be brought up to date."""
-    if found := _found_schema(connection):
+    if schema_number := _found_schema(connection):
         raise Unavailable(
-            f"The index has schema {found} and must be brought to {SCHEMA}, which failed: {error.message}",
+            f"The index has schema {schema_number} and must be brought to {SCHEMA}, which failed: {error.message}",
             remedy="Run `quipu status` once where and as someone who may write to it; then reading is enough.",
         ) from error
 
@@ -112,10 +114,10 @@ def check_schema(schema: int) -> None:
 
 def check_tokenizer(connection: Connection, tokenizer: str) -> None:
     """Raise Mismatch where full text was built with another tokenizer."""
-    found = read_meta(connection, "tokenizer")
-    if found != tokenizer:
+    index_tokenizer = read_meta(connection, "tokenizer")
+    if index_tokenizer != tokenizer:
         raise Mismatch(
-            f"Full text was built with the tokenizer {found!r}, but {tokenizer!r} is set.",
+            f"Full text was built with the tokenizer {index_tokenizer!r}, but {tokenizer!r} is set.",
             remedy="Run `quipu refresh --rebuild`, or set the old one again.",
         )
 
@@ -129,13 +131,13 @@ def _found_schema(connection: Connection) -> int:
     return int(number) if number.isdigit() else 0
 
 
-def _migrate(connection: Connection, found: int) -> None:
-    if found > SCHEMA:
+def _migrate(connection: Connection, schema_number: int) -> None:
+    if schema_number > SCHEMA:
         raise Mismatch(
-            f"The index has schema {found}; this version of Quipu knows up to {SCHEMA}.",
+            f"The index has schema {schema_number}; this version of Quipu knows up to {SCHEMA}.",
             remedy="Upgrade Quipu: pip install -U quipu-rag",
         )
-    for migration in MIGRATIONS[found - 1 :]:
+    for migration in MIGRATIONS[schema_number - 1 :]:
         migration(connection)
-    if found < SCHEMA:
+    if schema_number < SCHEMA:
         write_meta(connection, "schema", SCHEMA)

@@ -47,12 +47,12 @@ def search(connection: Connection, terms: Sequence[str], k: int, *, is_filtered:
     n_found = accumulate(frequency[term] or 0 for term in rarest_first)
     n_needed = next((i for i, n in enumerate(n_found, 1) if n >= _ROWS_TO_START * k), len(terms))
     while True:
-        found = _scored(connection, terms, rarest_first[:n_needed], k, is_filtered)
-        least = found[-1][1] - _ROUNDING if len(found) == k else 0.0
-        wanted = next((i for i, score in enumerate(left) if score < least), len(terms))
-        if wanted <= n_needed:
-            return found
-        n_needed = wanted
+        best = _scored(connection, terms, rarest_first[:n_needed], k, is_filtered)
+        least = best[-1][1] - _ROUNDING if len(best) == k else 0.0
+        n_scored = next((i for i, score in enumerate(left) if score < least), len(terms))
+        if n_scored <= n_needed:
+            return best
+        n_needed = n_scored
 
 
 def _most(n_rows_with: int | None, n_rows: int) -> float:

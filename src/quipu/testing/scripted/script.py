@@ -315,10 +315,10 @@ class Script:
 _SCRIPT = TypeAdapter(Script)
 
 
-def parse_script(data: str | bytes) -> Script:
+def parse_script(content: str | bytes) -> Script:
     """Return the script of a JSON text. Raises InvalidInput with the field that is invalid."""
     try:
-        return _SCRIPT.validate_json(data)
+        return _SCRIPT.validate_json(content)
     except ValidationError as error:
         problem = error.errors()[0]
         place = ".".join(str(part) for part in problem["loc"])

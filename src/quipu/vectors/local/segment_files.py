@@ -168,7 +168,7 @@ class SpaceFiles:
         return Segment(
             rows=np.frombuffer(mapped, dtype=np.int64, count=n),
             sketches=np.frombuffer(mapped, dtype=np.uint64, count=n * n_words, offset=n * 8).reshape(n_words, n),
-            data=np.frombuffer(mapped, dtype=np.float16, offset=index_bytes).reshape(n, dimension),
+            vectors=np.frombuffer(mapped, dtype=np.float16, offset=index_bytes).reshape(n, dimension),
             pages=MappedPages(mapped, index_bytes) if len(mapped) - index_bytes > _LARGE_BYTES else None,
         )
 
@@ -222,7 +222,7 @@ def _vectors(parts: Sequence[_MaskedSegment]) -> Iterator[bytes]:
     for segment, mask in parts:
         for start in range(0, len(segment), _ROWS_PER_WRITE):
             rows = slice(start, start + _ROWS_PER_WRITE)
-            yield segment.data[rows][mask[rows]].tobytes()
+            yield segment.vectors[rows][mask[rows]].tobytes()
             segment.release()
 
 

@@ -34,14 +34,14 @@ class MappedPages:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """A run of rows: `rows` [n] int64, ascending; `sketches` [words, n] uint64; `data` [n, d] float16.
+    """A run of rows: `rows` [n] int64, ascending; `sketches` [words, n] uint64; `vectors` [n, d] float16.
 
-    `pages` is set where `data` is mapped from a large file.
+    `pages` is set where `vectors` is mapped from a large file.
     """
 
     rows: npt.NDArray[np.int64]
     sketches: npt.NDArray[np.uint64]
-    data: npt.NDArray[np.float16]
+    vectors: npt.NDArray[np.float16]
     pages: MappedPages | None = None
 
     def __len__(self) -> int:
@@ -49,7 +49,7 @@ class Segment:
 
     def first(self, n: int) -> "Segment":
         """Return the first `n` rows, sharing memory."""
-        return replace(self, rows=self.rows[:n], sketches=self.sketches[:, :n], data=self.data[:n])
+        return replace(self, rows=self.rows[:n], sketches=self.sketches[:, :n], vectors=self.vectors[:n])
 
     def release(self) -> None:
         """Release the pages of a large file."""
@@ -60,7 +60,7 @@ class Segment:
 def segment_of(block: VectorBlock) -> Segment:
     """Return a block of vectors as a segment in memory."""
     vectors = np.ascontiguousarray(block.vectors)
-    return Segment(rows=block.rows, sketches=pack_signs(vectors), data=vectors)
+    return Segment(rows=block.rows, sketches=pack_signs(vectors), vectors=vectors)
 
 
 def concatenated_segments(left: Segment, right: Segment) -> Segment:
@@ -68,7 +68,7 @@ def concatenated_segments(left: Segment, right: Segment) -> Segment:
     return Segment(
         rows=np.concatenate([left.rows, right.rows]),
         sketches=np.concatenate([left.sketches, right.sketches], axis=1),
-        data=np.concatenate([left.data, right.data]),
+        vectors=np.concatenate([left.vectors, right.vectors]),
     )
 
 
@@ -88,7 +88,7 @@ class VectorTable:
     @property
     def dimension(self) -> int:
         """Length of the vectors, 0 where there are none."""
-        return self.segments[0].data.shape[1] if self.segments else 0
+        return self.segments[0].vectors.shape[1] if self.segments else 0
 
     def first(self, n: int) -> "VectorTable":
         """Return the first `n` rows, sharing memory."""
@@ -129,7 +129,7 @@ class VectorTable:
         return np.concatenate(
             [
                 np.empty((0, self.dimension), dtype=np.float16),
-                *(segment.data[index] for segment, index in self._split(positions)),
+                *(segment.vectors[index] for segment, index in self._split(positions)),
             ]
         )
 
@@ -139,13 +139,13 @@ class VectorTable:
 
     def scores(self, query: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
         """Return the exact score of every row."""
-        return np.concatenate([exact_scores(segment.data, query) for segment in self.segments])
+        return np.concatenate([exact_scores(segment.vectors, query) for segment in self.segments])
 
     def scores_at(self, positions: npt.NDArray[np.int64], query: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
         """Return the exact scores of the rows at ascending positions."""
         scored = [np.empty(0, dtype=np.float64)]
         for segment, index in self._split(positions):
-            scored.append(exact_scores(segment.data, query, index))
+            scored.append(exact_scores(segment.vectors, query, index))
             segment.release()
         return np.concatenate(scored)
 
@@ -155,7 +155,7 @@ class VectorTable:
         """Return the positions, and the rows of `queries` [q, d], of pairs that may score `min_score` or more."""
         pairs = [np.empty((2, 0), dtype=np.int64)]
         for start, segment in zip(self._starts(), self.segments, strict=True):
-            index, query_rows = near_pairs(segment.data, queries, min_score)
+            index, query_rows = near_pairs(segment.vectors, queries, min_score)
             pairs.append(np.stack([index + start, query_rows]))
             segment.release()
         positions, query_rows = np.concatenate(pairs, axis=1)
