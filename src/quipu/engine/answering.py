@@ -9,7 +9,13 @@ from typing import TypeVar
 
 from quipu.answer import compose_answer, read_answer_input
 from quipu.engine.components import CallCounter, Components
-from quipu.engine.reopenable_view import QuestionEmbedder, QuestionModel, QuestionReplies, ReopenableView, RevisionMoved
+from quipu.engine.reopenable_view import (
+    QuestionModel,
+    QuestionReplies,
+    ReopenableView,
+    RevisionMoved,
+    ViewReleasingLayer,
+)
 from quipu.engine.status import DerivationStates, with_remedy
 from quipu.errors import QuipuError
 from quipu.model.answer import Answer, AnswerPiece
@@ -22,7 +28,7 @@ from quipu.ports.store import ReadView, Store
 from quipu.retrieve import strategy_named
 from quipu.retrieve.question import understand_question
 from quipu.retrieve.strategy import Tools
-from quipu.wrap.embedder import guarded_embedder
+from quipu.wrap.embedder import WrappedEmbedder, guard_layer
 from quipu.wrap.guard import ServiceCall
 
 RERANK_FACTOR = 3  # with a reranker, so many times more passages are searched than are kept
@@ -126,8 +132,9 @@ async def _run_strategy(query: Query, view: ReopenableView, components: Componen
 
 def _question_embedder(view: ReopenableView, components: Components, counter: CallCounter) -> Embedder:
     metered = components.models.embedder(components.embedder, counter.meter)
-    embedder = guarded_embedder(metered, [MatchingVectors(metered, components.store)])
-    return QuestionEmbedder(embedder, view) if components.models.embedder_chain else embedder
+    layers = [guard_layer([MatchingVectors(metered, components.store)])]
+    is_remote = components.models.embedder_chain is not None
+    return WrappedEmbedder(metered, [ViewReleasingLayer(view), *layers] if is_remote else layers)
 
 
 class MatchingVectors:

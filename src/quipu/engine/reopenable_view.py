@@ -9,13 +9,13 @@ from types import TracebackType
 from typing import Any, Self, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from quipu.errors import QuipuError
 from quipu.model.chat import ChatRequest, Completion, FinishReason, Role
 from quipu.model.query import Filter
-from quipu.ports.providers import LLM, Embedder
+from quipu.ports.providers import LLM
 from quipu.ports.store import ReadView, Store
+from quipu.wrap.embedder import Embed, EmbedCall, Vectors
 
 MAX_ROUNDS = 24  # batches of requests to a model in one question: more than any method needs
 MAX_WASTED_ROUNDS = 2  # batches whose replies may be lost because documents changed; then the view stays open
@@ -102,40 +102,30 @@ class ReopenableView:
         return self._snapshot
 
 
-class QuestionEmbedder:
-    """A remote embedder for one question: the view is released while it is asked, and no text is sent twice.
+class ViewReleasingLayer:
+    """A layer of a remote embedder for one question: the view is released while it is asked, and no text is sent twice.
 
     After `MAX_EMBED_CALLS` calls the view stays open, so that a search ends even if documents change all the time.
     """
 
-    def __init__(self, embedder: Embedder, view: ReopenableView) -> None:
-        self._embedder = embedder
+    def __init__(self, view: ReopenableView) -> None:
         self._view = view
-        self._vector_by_text: dict[str, npt.NDArray[np.float32]] = {}
+        self._vector_by_text: dict[str, Vectors] = {}
         self._n_calls = 0
 
-    @property
-    def identity(self) -> str:
-        """The identity of the embedder."""
-        return self._embedder.identity
+    async def __call__(self, call: EmbedCall, below: Embed) -> Vectors:
+        """Return one vector per text; for questions it raises RevisionMoved as `paused` does.
 
-    @property
-    def dimension(self) -> int:
-        """Length of every vector."""
-        return self._embedder.dimension
-
-    async def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Return one unit vector per text, shape [n, dimension]; no strategy calls this, so the view stays open."""
-        return await self._embedder.embed(texts)
-
-    async def embed_queries(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Return one unit vector per query text, shape [n, dimension]; raises RevisionMoved as `paused` does."""
-        missing = [text for text in dict.fromkeys(texts) if text not in self._vector_by_text]
+        The vectors are kept even then. No strategy embeds passages, so for these the view stays open.
+        """
+        if not call.is_query:
+            return await below(call)
+        missing = [text for text in dict.fromkeys(call.texts) if text not in self._vector_by_text]
         if missing:
             self._n_calls += 1
             async with self._view.paused() if self._n_calls <= MAX_EMBED_CALLS else nullcontext():
-                self._vector_by_text |= zip(missing, await self._embedder.embed_queries(missing), strict=True)
-        return np.stack([self._vector_by_text[text] for text in texts])
+                self._vector_by_text |= zip(missing, await below(replace(call, texts=missing)), strict=True)
+        return np.stack([self._vector_by_text[text] for text in call.texts])
 
 
 @dataclass(slots=True)

@@ -18,9 +18,9 @@ from quipu.engine.reopenable_view import (
     MAX_EMBED_CALLS,
     MAX_ROUNDS,
     MAX_WASTED_ROUNDS,
-    QuestionEmbedder,
     ReopenableView,
     RevisionMoved,
+    ViewReleasingLayer,
 )
 from quipu.errors import OverBudget, Overloaded, QuipuError, Unavailable
 from quipu.model.chat import ChatRequest, Completion, Role
@@ -32,6 +32,7 @@ from quipu.ports.derivation_view import ChangeSet
 from quipu.ports.providers import TextSink, ignore_text
 from quipu.ports.store import CountName, IndexCounts, ReadView, Store
 from quipu.testing.llm import ScriptedLLM
+from quipu.wrap.embedder import WrappedEmbedder
 from tests.laws.model_world import script, scripted_engine, travels
 from tests.unit.engine.fakes import add_strategy, asking
 
@@ -357,7 +358,7 @@ async def test_a_text_is_embedded_once_with_the_view_released() -> None:
     store = FakeStore()
     paid = Paid(store)
     async with _view(store) as view:
-        embedder = QuestionEmbedder(paid, view)
+        embedder = WrappedEmbedder(paid, [ViewReleasingLayer(view)])
         await embedder.embed_queries(["question"])
         vectors = await embedder.embed_queries(["question", "title", "title"])
     assert vectors.tolist() == [[8, 1], [5, 1], [5, 1]]
@@ -368,7 +369,7 @@ async def test_a_search_that_embeds_something_else_each_time_ends_though_documen
     store = FakeStore()
     paid, number = Paid(store, is_moving=True), count()
     async with _view(store) as view:
-        embedder = QuestionEmbedder(paid, view)
+        embedder = WrappedEmbedder(paid, [ViewReleasingLayer(view)])
         while True:
             try:
                 vectors = await embedder.embed_queries([f"{next(number):2d}"])
