@@ -118,6 +118,11 @@ def __getattr__(name: str) -> object:
     raise AttributeError(f"module 'quipu' has no attribute {name!r}")
 
 
+def __dir__() -> list[str]:
+    """List what is public, for completion in an editor or a notebook."""
+    return sorted(__all__)
+
+
 @asynccontextmanager
 async def open(  # noqa: A001 -- `quipu.open` is the name users look for
     index: "str | Path | None" = None, **settings: "SettingValue"

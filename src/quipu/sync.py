@@ -6,12 +6,13 @@ engine. Each method takes one line, and a test fails where one is missing: nothi
 """
 
 import asyncio
+import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from threading import Thread
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from quipu.engine import Quipu
 from quipu.errors import Unavailable
@@ -22,20 +23,17 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-@contextmanager
-def open(index: str | Path | None = None, **settings: SettingValue) -> Iterator["BlockingQuipu"]:  # noqa: A001 - as quipu.open
-    """Open the index in the directory `index` and close it at the end of the block; see `quipu.open`."""
+def open(index: str | Path | None = None, **settings: SettingValue) -> "BlockingQuipu":  # noqa: A001 - as quipu.open
+    """Open the index in the directory `index`; see `quipu.open`.
+
+    Use the result in a `with` block, or call its `close()`. A program or notebook that does neither loses nothing.
+    """
     loop = _BackgroundLoop()
     try:
-        engine = loop.run(open_engine(Settings(index=index, **settings)))
-        twin = BlockingQuipu(engine, loop)
-        try:
-            yield twin
-        finally:
-            loop.run(_close_all(twin._iterators))
-            loop.run(engine.close())
-    finally:
+        return BlockingQuipu(loop.run(open_engine(Settings(index=index, **settings))), loop)
+    except BaseException:
         loop.stop()
+        raise
 
 
 class _BackgroundLoop:
@@ -43,17 +41,22 @@ class _BackgroundLoop:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
-        self._thread = Thread(target=self._loop.run_forever, name="quipu.sync", daemon=True)
+        self._thread = Thread(target=self._run_until_stopped, name="quipu.sync", daemon=True)
         self._thread.start()
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the loop has been stopped for good."""
+        return self._loop.is_closed()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run `work` in the loop and return its result; an interrupt of the caller cancels it and waits for its end.
 
         Raises Unavailable where the loop has been stopped.
         """
-        if self._loop.is_closed():
+        if self.is_stopped:
             work.close()
-            raise Unavailable("The index has been closed.", remedy="Open it again: `with quipu.sync.open(PATH) as kb`.")
+            raise Unavailable("The index has been closed.", remedy="Open it again: `kb = quipu.sync.open(PATH)`.")
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
@@ -63,11 +66,21 @@ class _BackgroundLoop:
             raise
 
     def stop(self) -> None:
-        """Stop the loop and its threads."""
+        """Stop the loop and its threads; a stopped loop stays as it is."""
+        if self.is_stopped:
+            return
         self.run(self._loop.shutdown_asyncgens())
         self.run(self._loop.shutdown_default_executor())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
+
+    def stop_after(self, work: Coroutine[Any, Any, None]) -> None:
+        """Have the loop run `work` and then stop, without waiting for either."""
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        future.add_done_callback(lambda _: self._loop.call_soon_threadsafe(self._loop.stop))
+
+    def _run_until_stopped(self) -> None:
+        self._loop.run_forever()
         self._loop.close()
 
 
@@ -125,8 +138,31 @@ class BlockingQuipu:
 
     def __init__(self, engine: Quipu, loop: _BackgroundLoop) -> None:
         self._engine = engine
+        self._loop = loop
         self._run = loop.run
         self._iterators: set[AsyncGenerator[Any, None]] = set()  # that have not reached their end
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if not self._loop.is_stopped and not sys.is_finalizing():  # at exit, the loop's thread no longer runs
+            self._loop.stop_after(self._engine.close())
+
+    def close(self) -> None:
+        """Close the index and stop its thread; closing twice does nothing."""
+        if self._loop.is_stopped:
+            return
+        try:
+            self._run(_close_all(self._iterators))
+            self._run(self._engine.close())
+        finally:
+            self._loop.stop()
 
     # ---- documents in
 

@@ -18,6 +18,10 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         _ = quipu.opne
 
 
+def test_completion_offers_what_is_public_and_nothing_else() -> None:
+    assert dir(quipu) == sorted(quipu.__all__)
+
+
 def test_importing_quipu_imports_nothing_heavy() -> None:
     heavy = "('asyncio', 'click', 'numpy', 'pydantic', 'quipu.engine', 'quipu.settings', 'rich', 'sqlalchemy')"
     probe = f"import quipu, sys; print([name for name in {heavy} if name in sys.modules])"

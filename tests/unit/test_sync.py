@@ -3,7 +3,9 @@
 import inspect
 import json
 import math
+import sys
 from pathlib import Path
+from subprocess import run
 from typing import Any
 
 import pytest
@@ -14,7 +16,20 @@ from quipu.model.usage import Stage
 from quipu.testing.scripted.script import Latency, Script
 from quipu.testing.server import serving
 
-NAMES = [name for name in vars(engine.Quipu) if not name.startswith("_") and name != "close"]
+NAMES = [name for name in vars(engine.Quipu) if not name.startswith("_")]
+
+UNCLOSED = """
+import sys, threading
+from quipu import sync
+
+kb = sync.open(sys.argv[1])
+kb.add_text("Alice Kober taught classics at Brooklyn College.", id="kober")
+kb = sync.open(sys.argv[1])
+print(kb.query("Where did Alice Kober teach?").text)
+loops = [thread for thread in threading.enumerate() if thread.name == "quipu.sync"]
+loops[0].join(10)
+print(sum(loop.is_alive() for loop in loops))
+"""
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -64,6 +79,24 @@ def test_a_stream_that_is_not_read_to_its_end_is_closed_with_the_index(tmp_path:
             next(pieces)
         with pytest.raises(Unavailable, match="has been closed"):
             kb.query("Where did Alice Kober teach?")
+
+
+def test_an_index_may_be_used_without_a_with_block(tmp_path: Path) -> None:
+    kb = sync.open(tmp_path / "kb")
+    kb.add_text("Alice Kober taught classics at Brooklyn College.", id="kober")
+    assert "Brooklyn College" in kb.query("Where did Alice Kober teach?").text
+    kb.close()
+    kb.close()
+    with pytest.raises(Unavailable, match="closed"):
+        kb.status()
+
+
+def test_an_index_that_is_never_closed_neither_holds_up_the_exit_nor_leaves_its_thread(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", UNCLOSED, str(tmp_path / "kb")]
+    process = run(command, check=False, capture_output=True, text=True, timeout=120)
+    answer, n_alive = process.stdout.splitlines()
+    assert (process.returncode, process.stderr, n_alive) == (0, "", "1")
+    assert "Brooklyn College" in answer
 
 
 def test_errors_reach_the_caller(tmp_path: Path) -> None:

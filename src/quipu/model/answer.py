@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from quipu.model.evidence import Trace
+from quipu.model.markdown import escape_markdown, markdown_table
 from quipu.model.usage import UsageRow
 
 
@@ -24,6 +25,11 @@ class Citation:
     page: int | None = None
     headings: tuple[str, ...] = ()
     source: str = ""
+
+    def _repr_markdown_(self) -> str:
+        title, document_id = escape_markdown(self.title or self.document_id), escape_markdown(self.document_id)
+        page = f", page {self.page}" if self.page else ""
+        return f"- [{self.number}] **{title}** — {document_id}{page}, characters {self.start}–{self.end}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +68,12 @@ class Answer:
     statements: tuple[Statement, ...] = ()
     notes: tuple[str, ...] = ()
     usage: tuple[UsageRow, ...] = ()
+
+    def _repr_markdown_(self) -> str:
+        """Return the answer, its notes and a list of its sources, for a notebook."""
+        sources = dict.fromkeys(citation._repr_markdown_() for citation in self.citations)
+        notes = [f"> {escape_markdown(note)}" for note in (*self.notes, *self.trace.stale)]
+        return "\n\n".join(filter(None, (self.text, "\n>\n".join(notes), "\n".join(sources))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,3 +138,16 @@ class Comparison:
     results: tuple[StrategyResult, ...]
     overlaps: tuple[Overlap, ...] = ()
     skipped: tuple[tuple[str, str], ...] = ()
+
+    def _repr_markdown_(self) -> str:
+        """Return a table of the strategies with their answers, for a notebook."""
+        rows = [
+            (
+                result.strategy,
+                result.answer.text if result.answer else result.error,
+                result.n_chunks,
+                f"{result.ms:,.0f}",
+            )
+            for result in self.results
+        ]
+        return markdown_table(("strategy", "answer", "passages", "ms"), rows)

@@ -8,6 +8,7 @@ from quipu.model.derivation import DerivationResult, DerivationState
 from quipu.model.document import Document
 from quipu.model.evidence import Scored
 from quipu.model.graph import Chunk, Claim, Entity, Relation
+from quipu.model.markdown import markdown_table
 from quipu.model.summary import SummaryFailure
 from quipu.model.usage import UsageRow
 
@@ -54,6 +55,13 @@ class AddResult:
     extractors: tuple[tuple[str, int], ...] = ()
     derivations: tuple[DerivationResult, ...] = ()
     n_removed: int = 0
+
+    def _repr_markdown_(self) -> str:
+        """Return the counts, and a table of the failed and partly read documents, for a notebook."""
+        counts = f"{self.n_added:,} added, {self.n_updated:,} updated, {self.n_unchanged:,} unchanged"
+        documents = (*self.failed, *self.partial)
+        failures = markdown_table(("document", "error"), [(document.id, document.error) for document in documents])
+        return "\n\n".join(filter(None, (counts, failures if documents else "", self.stopped)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +150,11 @@ class IndexStatus:
     derivations: tuple[DerivationState, ...] = ()
     other_embedder: str = ""
 
+    def _repr_markdown_(self) -> str:
+        """Return a table of the counts, for a notebook."""
+        names = ("documents", "chunks", "entities", "relations", "vectors")
+        return markdown_table(names, [[f"{getattr(self, f'n_{name}'):,}" for name in names]])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
@@ -149,6 +162,11 @@ class SearchResult:
 
     chunks: tuple[tuple[Scored, Chunk], ...]
     entities: tuple[Entity, ...]
+
+    def _repr_markdown_(self) -> str:
+        """Return a table of the chunks, best first, for a notebook."""
+        rows = [(f"{hit.score:.2f}", chunk.document_id, chunk.text) for hit, chunk in self.chunks]
+        return markdown_table(("score", "document", "passage"), rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
