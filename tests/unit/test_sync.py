@@ -122,6 +122,10 @@ def test_a_single_name_is_no_list_of_letters_and_a_list_of_paths_is_many(tmp_pat
         assert kb.drop("communities") == ("communities",)
         with pytest.raises(InvalidInput, match=r"5 is not a document\."):
             kb.add(5)  # type: ignore[arg-type]
+        with pytest.raises(InvalidInput, match="a list of strings, not None"):
+            kb.remove(None)  # type: ignore[arg-type]
+        with pytest.raises(InvalidInput, match="rank = 'one' is not a whole number"):
+            kb.explain("Who read Linear B?", rank="one")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

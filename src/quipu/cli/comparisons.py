@@ -42,7 +42,9 @@ def render_comparison(console: Console, comparison: Comparison) -> None:
         console.print(styled(f"not asked: {name}. {why}", "dim"))
     if comparison.overlaps:
         console.print()
-        console.print(styled("Passages that both found, of all that either found (1.00: the same)", "italic"))
+        console.print(
+            styled("Overlap of the passages of two strategies (Jaccard index; 1.00: the same passages)", "italic")
+        )
         print_wide(console, *_overlaps(comparison))
     answered = [row for row in comparison.results if row.answer is not None]
     render_evidence(console, answered)

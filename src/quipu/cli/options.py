@@ -34,6 +34,14 @@ class QuipuCommand(click.Command):
         self.examples = examples
         self.params += _shared_options()
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments; every usage error names the command, so that its help can be pointed to."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx
+            raise
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the command's own options, then the shared ones."""
         _write_options(self, ctx, formatter)

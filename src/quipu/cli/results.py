@@ -88,12 +88,15 @@ def _render_work(console: Console, result: AddResult) -> None:
             f"{result.n_reused:,} cached; {format_count(result.n_embedded, 'text')} embedded."
         )
         console.print(styled(f"Read by: {result.extractor}{other_extractors(result.extractors, result.extractor)}."))
+    elif result.n_embedded:
+        console.print(f"{format_count(result.n_embedded, 'text')} embedded.")
     if result.n_dropped:
         records = format_count(result.n_dropped, "record")
         console.print(f"{records} of the model left out, because the text does not support them.")
     if result.n_summarised:
         console.print(f"{format_count(result.n_summarised, 'summary')} written.")
-    render_derivations(console, result.derivations)
+    changed = [derivation for derivation in result.derivations if derivation.n_built or derivation.failed]
+    render_derivations(console, changed)
     if result.usage:
         console.print(f"{spent(result.usage)}.")
     for note in result.notes:
@@ -101,9 +104,18 @@ def _render_work(console: Console, result: AddResult) -> None:
 
 
 def _render_errors(console: Console, label: str, documents: Sequence[Document]) -> None:
+    """Print why documents failed, those with the same reason together."""
+    documents_by_reason: dict[str, list[Document]] = {}
     for document in documents:
-        name = "" if document.id in document.error else f"{document.id}: "
-        console.print(named(f"{label}: {name}{document.error}", "red"))
+        documents_by_reason.setdefault(document.error.replace(document.id, "…"), []).append(document)
+    for reason, group in documents_by_reason.items():
+        if len(group) > 1:
+            ids = ", ".join(document.id for document in group[:_MAX_FAILURES])
+            more = f" and {len(group) - _MAX_FAILURES:,} more" if len(group) > _MAX_FAILURES else ""
+            console.print(named(f"{label}, {format_count(len(group), 'document')} ({ids}{more}): {reason}", "red"))
+        else:
+            name = "" if group[0].id in group[0].error else f"{group[0].id}: "
+            console.print(named(f"{label}: {name}{group[0].error}", "red"))
 
 
 def render_refresh(console: Console, result: RefreshResult) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -85,8 +85,16 @@ async def relation(view: ReadView, first: str, second: str) -> RelationDetails:
 
 
 def unique_ids(ids: str | Sequence[str]) -> tuple[str, ...]:
-    """Return ids, each once; a single text is one id, not one for each of its letters."""
-    return (ids,) if isinstance(ids, str) else tuple(dict.fromkeys(ids))
+    """Return ids, each once; a single text is one id, not one for each of its letters.
+
+    Raises InvalidInput for anything else.
+    """
+    if isinstance(ids, str):
+        return (ids,)
+    names = tuple(ids) if isinstance(ids, Iterable) else None
+    if names is None or not all(isinstance(name, str) for name in names):
+        raise InvalidInput(f"Ids and names must be a list of strings, not {ids!r}.", remedy="Write ['letters/1.md'].")
+    return tuple(dict.fromkeys(names))
 
 
 async def check_documents(view: ReadView, ids: Sequence[str]) -> None:

@@ -11,7 +11,7 @@ from quipu.model.graph import Chunk, Claim, Entity, Relation
 from quipu.model.ids import relation_ends
 from quipu.model.query import Filter, Query
 from quipu.ports.store import OccurrenceKind, ReadView
-from quipu.text.formatting import format_count
+from quipu.text.formatting import format_count, format_times
 
 N_EXPLAINED = 3  # chunks that are explained where none is named
 MAX_GROUNDS = 10  # entities, relations and claims, each; points and reports where no passages are ranked
@@ -26,6 +26,8 @@ class ChunkChoice:
     rank: int | None = None
 
     def __post_init__(self) -> None:
+        if self.rank is not None and not isinstance(self.rank, int):
+            raise InvalidInput(f"rank = {self.rank!r} is not a whole number.", remedy="Use 1 for the first passage.")
         if self.chunk and self.rank is not None:
             raise InvalidInput("A chunk is named by its id or by its rank, not by both.", remedy="Give one of them.")
 
@@ -161,16 +163,16 @@ def grounds_of_chunk(chunk: str, graph: EvidenceGraph) -> Iterator[SupportingHit
     title_by_report = {report: title for report, (title, chunks) in graph.reports.items() if chunk in chunks}
     claimed = {claim.id: claim.description for claim in graph.claims.values() if claim.chunk_id == chunk}
     for rank, hit in islice(_ranked(evidence.entities, n_named), MAX_GROUNDS):
-        yield _ground("entity", rank, hit, graph, f"named {n_named[hit.id]}×")
+        yield _ground("entity", rank, hit, graph, f"mentioned {format_times(n_named[hit.id])}")
     for rank, hit in islice(_ranked(evidence.relations, stated), MAX_GROUNDS):
         yield _ground("relation", rank, hit, graph, "stated here")
     for rank, hit in islice(_ranked(evidence.claims, claimed), MAX_GROUNDS):
         yield _ground("claim", rank, hit, graph, "claimed here", name=claimed[hit.id])
     for rank, hit in _ranked(evidence.reports, title_by_report):
-        yield _ground("report", rank, hit, graph, "rests on it", name=title_by_report[hit.id])
+        yield _ground("report", rank, hit, graph, "cites this passage", name=title_by_report[hit.id])
     for rank, point in enumerate(evidence.points, 1):
         if chunk in point.chunks or not title_by_report.keys().isdisjoint(point.reports):
-            how = "drawn from it" if chunk in point.chunks else "drawn from a report that rests on it"
+            how = "drawn from this passage" if chunk in point.chunks else "drawn from a report that cites this passage"
             yield SupportingHit(
                 kind="point", id=str(rank), name=point.text, rank=rank, score=point.score, reason="", connection=how
             )
@@ -186,7 +188,7 @@ def points_and_reports(graph: EvidenceGraph) -> Iterator[SupportingHit]:
         )
     for rank, hit in enumerate(graph.evidence.reports[:MAX_GROUNDS], 1):
         title, chunks = graph.reports.get(hit.id, ("", frozenset()))
-        yield _ground("report", rank, hit, graph, f"rests on {format_count(len(chunks), 'passage')}", name=title)
+        yield _ground("report", rank, hit, graph, f"cites {format_count(len(chunks), 'passage')}", name=title)
 
 
 def _ranked(hits: Sequence[Hit], ids: Mapping[str, object] | set[str]) -> Iterator[tuple[int, Hit]]:

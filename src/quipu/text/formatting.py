@@ -10,10 +10,15 @@ def format_count(n: int, noun: str) -> str:
     return f"{n:,} {noun if n == 1 else plural}"
 
 
+def format_times(n: int) -> str:
+    """Return how often something occurs, as in "once" or "12 times"."""
+    return "once" if n == 1 else f"{n:,} times"
+
+
 def format_cost(cost: RefreshCost) -> str:
     """Return a cost in words.
 
-    An example: "about 41 calls of a model (120,000 tokens in, 8,000 out, 0.0123), 300 texts to embed".
+    An example: "about 41 model calls (120,000 tokens in, 8,000 out, 0.0123), 300 texts to embed".
     """
     parts = []
     if cost.n_calls:
@@ -23,7 +28,7 @@ def format_cost(cost: RefreshCost) -> str:
         if cost.money is not None:
             details.append(f"{cost.money / MICRO:.4f}")
         in_brackets = f" ({', '.join(details)})" if details else ""
-        parts.append(f"about {format_count(cost.n_calls, 'call')} of a model{in_brackets}")
+        parts.append(f"about {format_count(cost.n_calls, 'model call')}{in_brackets}")
     if cost.n_texts:
         parts.append(f"{format_count(cost.n_texts, 'text')} to embed")
-    return ", ".join(parts) or "no call of a model"
+    return ", ".join(parts) or "nothing to pay"

@@ -227,7 +227,13 @@ EXPLANATION = Explanation(
             reason="names Alice Kober",
             supporting_hits=(
                 SupportingHit(
-                    kind="entity", id="x", name="Alice Kober", rank=2, score=0.9, reason="named", connection="named 2×"
+                    kind="entity",
+                    id="x",
+                    name="Alice Kober",
+                    rank=2,
+                    score=0.9,
+                    reason="named",
+                    connection="mentioned 2 times",
                 ),
             ),
             chains=(

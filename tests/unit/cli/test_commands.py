@@ -51,6 +51,26 @@ def test_add_lists_failures_with_reasons_and_ends_with_1(cli: Cli, engine: FakeE
     assert "Fix these documents and add them again" in ran.out
 
 
+def test_documents_that_failed_for_one_reason_are_listed_together(cli: Cli, engine: FakeEngine) -> None:
+    failed = [
+        Document(id=f"{n}.pdf", title="", status=DocumentStatus.FAILED, error=f"{n}.pdf is encrypted. Decrypt it.")
+        for n in range(7)
+    ]
+    engine.added = AddResult(failed=tuple(failed))
+    out = " ".join(cli("add", "--text", "Hello").out.split())
+    assert "Failed, 7 documents (0.pdf, 1.pdf, 2.pdf, 3.pdf, 4.pdf and 2 more): … is encrypted. Decrypt it." in out
+
+
+def test_a_resume_says_how_many_vectors_it_computed(cli: Cli, engine: FakeEngine) -> None:
+    engine.added = AddResult(n_embedded=3)
+    assert "3 texts embedded." in cli("resume").out
+
+
+def test_an_option_without_its_argument_points_to_the_help_page(cli: Cli) -> None:
+    ran = cli("ask", "Who?", "--doc")
+    assert (ran.code, "`quipu ask --help` shows how it is used." in ran.err) == (2, True)
+
+
 def test_quiet_add_prints_nothing(cli: Cli) -> None:
     assert cli("add", "--text", "Hello", "-q").out == ""
 

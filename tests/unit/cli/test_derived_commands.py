@@ -92,7 +92,7 @@ def test_a_plan_is_a_table_of_costs(cli: Cli, engine: FakeEngine) -> None:
     engine.planned = STATES[1:]
     out = " ".join(cli("refresh", "--dry-run").out.split())
     assert "stale, 3 to do" in out
-    assert "about 3 calls of a model (9,000 tokens in, 1,200 out, 0.0123), 3 texts to embed" in out
+    assert "about 3 model calls (9,000 tokens in, 1,200 out, 0.0123), 3 texts to embed" in out
     assert [state["freshness"] for state in cli("refresh", "--dry-run", "--json").json] == ["stale", "missing"]
 
 
@@ -137,8 +137,8 @@ def test_status_shows_what_is_derived(cli: Cli) -> None:
     assert "\x1b" not in out
     rows = {line.split()[0]: " ".join(line.split()) for line in out.splitlines() if line.strip()}
     assert rows["vectors"] == "vectors fresh 5 by wordllama 2.5 MB"
-    assert rows["reports"].startswith("reports stale, 3 to do 41 reports\ufffd[31m 20 kB about 3 calls of a model")
-    assert rows["hierarchy"].startswith("hierarchy missing about 12 calls of a model")
+    assert rows["reports"].startswith("reports stale, 3 to do 41 reports\ufffd[31m 20 kB about 3 model calls")
+    assert rows["hierarchy"].startswith("hierarchy missing about 12 model calls")
     assert [each["name"] for each in cli("status", "--json").json["derivations"]] == ["vectors", "reports", "hierarchy"]
 
 
@@ -321,7 +321,7 @@ def test_an_explanation_is_a_tree_from_the_question_to_each_passage(cli: Cli) ->
         "Kober (by name, 1.000) → Alice Kober",
         "Alice Kober → Brooklyn: She taught there.",
         "by entity",
-        "#2 Alice Kober, named 2×; score 0.9000 (named)",
+        "#2 Alice Kober, mentioned 2 times; score 0.9000 (named)",
         "not found b.md  b.md, chunk dead",
         "no evidence of this strategy leads to it",
         "note: a note",

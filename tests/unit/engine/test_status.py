@@ -218,7 +218,7 @@ async def test_a_question_that_lacks_something_says_how_to_make_it_and_asks_noth
         await kb.query("Who?", strategy="talkative")
     error = raised.value
     assert error.message == "The strategy 'talkative' needs derivations that are missing: ground, tower."
-    calls = "about 2 calls of a model (2,000 tokens in, 20 out)"
+    calls = "about 2 model calls (2,000 tokens in, 20 out)"
     assert error.remedy == f"Run `quipu refresh tower` ({calls}), or ask with --auto-refresh."
     assert error.missing == ("ground", "tower")
     assert (told, len(await kb.usage())) == ([], n_usage)
@@ -266,4 +266,4 @@ async def test_money_is_told_where_a_price_is_known(kb: Quipu, shelves: tuple[Sh
     assert tower.cost.money is None
     cost = with_price(tower.cost, Price(input=2.0, output=10.0)) + ground.cost
     assert cost.money == 2_100
-    assert format_cost(cost) == "about 2 calls of a model (2,000 tokens in, 20 out, 0.0021)"
+    assert format_cost(cost) == "about 2 model calls (2,000 tokens in, 20 out, 0.0021)"

@@ -105,9 +105,9 @@ async def test_grounds_are_the_evidence_the_chunk_names_states_or_was_drawn_from
     )
     (told,) = (await _explain(travels, evidence)).chunks
     assert [(each.kind, each.name, each.rank, each.connection) for each in told.supporting_hits] == [
-        ("entity", "Dadu", 2, "named 1×"),
+        ("entity", "Dadu", 2, "mentioned once"),
         ("relation", "Dadu – Kublai Khan", 2, "stated here"),
-        ("point", "He ruled.", 1, "drawn from it"),
+        ("point", "He ruled.", 1, "drawn from this passage"),
     ]
 
 

