@@ -23,6 +23,7 @@ from rich.text import Text
 from quipu.cli.options import shared
 from quipu.cli.output import one_line, stderr, styled
 from quipu.model import event
+from quipu.model.answer import AnswerPiece
 
 _READ = "read"
 _DOCUMENTS = "publish"
@@ -92,7 +93,14 @@ class _Bars:
         return self._task_by_stage[stage]
 
 
-Watcher = Callable[[str, str], None]
+Watcher = Callable[[str, AnswerPiece], None]
+
+_STAGES = {
+    "understand": "understanding the question",
+    "retrieve": "searching the index",
+    "rerank": "ordering the passages",
+    "generate": "waiting for the model to write",
+}
 
 _FRAME = 4  # columns of a panel that are not text
 _FREE_LINES = 6  # of the screen, kept free
@@ -102,7 +110,7 @@ _PER_SECOND = 8
 
 @contextmanager
 def watching(console: Console, clock: Callable[[], float] = time.monotonic) -> Iterator[Watcher | None]:
-    """Yield a function that takes the strategy and the next piece of its answer; None where there is no terminal.
+    """Yield a function that takes the strategy and its next piece or stage; None without a terminal.
 
     The text is removed at the end, because the whole answer is printed in its place.
     """
@@ -115,20 +123,21 @@ def watching(console: Console, clock: Callable[[], float] = time.monotonic) -> I
 
 
 class _LiveAnswer:
-    """The last lines of an answer that fit on the screen, and the elapsed time."""
+    """The last lines of an answer that fit on the screen, or the stage before it, and the elapsed time."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        self._strategy, self._text = "", ""
+        self._strategy, self._text, self._stage = "", "", ""
         self._clock, self._started = clock, clock()
 
-    def add(self, strategy: str, text: str) -> None:
+    def add(self, strategy: str, piece: AnswerPiece) -> None:
         """Add the next piece; another strategy starts a new answer."""
         if strategy != self._strategy:
             self._strategy, self._text, self._started = strategy, "", self._clock()
-        self._text += text
+        self._text += piece.text
+        self._stage = _STAGES.get(piece.stage, self._stage)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        lines = styled(self._text or "…").wrap(console, max(options.max_width - _FRAME, 1))
+        lines = styled(self._text or f"{self._stage}…").wrap(console, max(options.max_width - _FRAME, 1))
         last_lines = Text("\n").join(lines[-max(console.height - _FREE_LINES, _MIN_LINES) :])
         title = f"{self._strategy} · {self._clock() - self._started:.0f} s".removeprefix(" · ")
         yield Panel(last_lines, title=styled(title, "dim"), title_align="left", box=ROUNDED, border_style="dim")

@@ -30,7 +30,7 @@ from quipu.engine.refresh import RefreshScope, derivation_lease, drop_derivation
 from quipu.engine.status import derivation_states, plan_refresh, read_status
 from quipu.ingest.queue import EnqueueResult, enqueue_documents
 from quipu.ingest.sources import text_source
-from quipu.model.answer import Answer, AnswerPiece, Comparison
+from quipu.model.answer import Answer, AnswerPiece, Comparison, PieceSink, ignore_piece
 from quipu.model.chunking import Chunking
 from quipu.model.delta import ChunkFacts, Delta
 from quipu.model.derivation import DerivationState
@@ -52,7 +52,6 @@ from quipu.model.results import (
 )
 from quipu.model.tuning import TuningResult
 from quipu.model.usage import Estimate, UsageRow
-from quipu.ports.providers import TextSink, ignore_text
 from quipu.retrieve import strategy_named
 from quipu.retrieve.explanation import ChunkChoice, explain
 from quipu.retrieve.question import build_query
@@ -261,7 +260,7 @@ class Quipu:
         return await self._answer(await self._prepared_query(query, options))
 
     async def stream(self, /, query: str | Query, **options: Any) -> AsyncGenerator[AnswerPiece, None]:
-        """Yield an answer in pieces while it is written; the last piece has no text and holds the whole answer."""
+        """Yield an answer in pieces while it is made: stages, text, and in the last piece the whole answer."""
         prepared = await self._prepared_query(query, options)
         async with aclosing(stream_answer(partial(self._answer, prepared))) as pieces:
             async for piece in pieces:
@@ -304,8 +303,8 @@ class Quipu:
         strategy = strategy_named(self._query(query, options).strategy)
         return await self._states.make_missing(strategy, partial(self.refresh, on_event=on_event))
 
-    async def _answer(self, query: Query, on_text: TextSink = ignore_text) -> Answer:
-        return await answer_question(query, self._components, self._states, on_text)
+    async def _answer(self, query: Query, on_piece: PieceSink = ignore_piece) -> Answer:
+        return await answer_question(query, self._components, self._states, on_piece)
 
     async def _prepared_query(self, query: str | Query, options: Mapping[str, Any]) -> Query:
         prepared = self._query(query, options)

@@ -18,12 +18,12 @@ from quipu.engine.reopenable_view import (
 )
 from quipu.engine.status import DerivationStates, with_remedy
 from quipu.errors import QuipuError
-from quipu.model.answer import Answer, AnswerPiece
+from quipu.model.answer import Answer, AnswerPiece, PieceSink, ignore_piece
 from quipu.model.chat import Role
 from quipu.model.evidence import Evidence, Hit, Timing
 from quipu.model.graph import Chunk, chunk_text
 from quipu.model.query import Query
-from quipu.ports.providers import Embedder, Reranker, TextSink, ignore_text
+from quipu.ports.providers import Embedder, Reranker, TextSink
 from quipu.ports.store import ReadView, Store
 from quipu.retrieve import strategy_named
 from quipu.retrieve.question import understand_question
@@ -50,18 +50,20 @@ class SearchOutcome:
 
 
 async def answer_question(
-    query: Query, components: Components, states: DerivationStates, on_text: TextSink = ignore_text
+    query: Query, components: Components, states: DerivationStates, on_piece: PieceSink = ignore_piece
 ) -> Answer:
-    """Return the answer to a question with its citations, costs and trace; `on_text` gets its text in pieces.
+    """Return the answer to a question with its citations, costs and trace; `on_piece` gets stages and text.
 
     Raises Stale where the strategy needs a derivation that is missing. No view is open while the answer is written.
     """
-    async with search(query, components, states) as result:
+    async with search(query, components, states, on_piece) as result:
         answer_input = await read_answer_input(
             result.query, result.evidence, result.view, components.ingest_config.tokenizer, timings=result.timings
         )
     answer_input = replace(answer_input, stale=(*map(with_remedy, answer_input.stale), *result.stale))
     llm = result.counter.llm(Role.ANSWER) if query.with_answer else None
+    on_piece(AnswerPiece(stage="generate"))
+    on_text: TextSink = lambda text: on_piece(AnswerPiece(text=text))  # noqa: E731
     answer = await compose_answer(result.query, answer_input, llm=llm, on_text=on_text)
     trace = replace(answer.trace, n_calls=result.counter.n_calls)
     return replace(answer, usage=result.counter.meter.rows(), trace=trace)
@@ -74,7 +76,9 @@ async def find_evidence(query: Query, components: Components, states: Derivation
 
 
 @asynccontextmanager
-async def search(query: Query, components: Components, states: DerivationStates) -> AsyncIterator[SearchOutcome]:
+async def search(
+    query: Query, components: Components, states: DerivationStates, on_piece: PieceSink = ignore_piece
+) -> AsyncIterator[SearchOutcome]:
     """Understand the question, open a view, run the strategy, rerank; the view stays open within the context.
 
     No view is open while a model, a remote embedder or a reranker is asked. Raises Stale where the strategy needs a
@@ -84,10 +88,12 @@ async def search(query: Query, components: Components, states: DerivationStates)
     counter = CallCounter(components.models, components.models.meter.child(query.text))
 
     start = time.perf_counter()
+    on_piece(AnswerPiece(stage="understand"))
     question = await understand_question(query, counter.llm(Role.KEYWORDS))
     timings = [_timing("understand", start)] if question.notes else []
 
     start = time.perf_counter()
+    on_piece(AnswerPiece(stage="retrieve"))
     reranker = components.models.reranker(counter.meter)
     n_passages = query.chunk_top_k * (RERANK_FACTOR if reranker else 1)
     async with ReopenableView(components.store, query.filter) as view:
@@ -96,6 +102,7 @@ async def search(query: Query, components: Components, states: DerivationStates)
         evidence = evidence.with_notes(question.notes)
         if reranker:
             chunks = await view.reads.chunks([hit.id for hit in evidence.chunks])
+            on_piece(AnswerPiece(stage="rerank"))
             async with view.released():
                 evidence = await rerank(question.query, evidence, chunks, reranker)
         timings.append(_timing("retrieve", start))
@@ -183,8 +190,8 @@ def _timing(stage: str, start: float) -> Timing:
     return Timing(stage=stage, ms=(time.perf_counter() - start) * 1000)
 
 
-async def stream_answer(answer: Callable[[TextSink], Awaitable[Answer]]) -> AsyncGenerator[AnswerPiece, None]:
-    """Yield the pieces of text that `answer` writes to the sink it is given, then one piece with the whole answer.
+async def stream_answer(answer: Callable[[PieceSink], Awaitable[Answer]]) -> AsyncGenerator[AnswerPiece, None]:
+    """Yield the pieces that `answer` writes to the sink it is given, then one piece with the whole answer.
 
     Raises what `answer` raises. Closing the generator cancels it and waits until it has ended.
     """
@@ -192,7 +199,7 @@ async def stream_answer(answer: Callable[[TextSink], Awaitable[Answer]]) -> Asyn
 
     async def run() -> Answer:
         try:
-            return await answer(lambda text: pieces.put_nowait(AnswerPiece(text=text)))
+            return await answer(pieces.put_nowait)
         finally:
             pieces.put_nowait(None)
 

@@ -1,5 +1,6 @@
 """Answers: a text with numbered citations, and the comparison of several strategies' answers."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from quipu.model.evidence import Trace
@@ -78,10 +79,21 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerPiece:
-    """A piece of an answer while it is streamed. The last piece has no text and holds the whole answer."""
+    """A piece of an answer while it is streamed. The last piece has no text and holds the whole answer.
+
+    A piece with a `stage` and no text says what is done from now on: "understand", "retrieve", "rerank" or "generate".
+    """
 
     text: str = ""
     answer: Answer | None = None
+    stage: str = ""
+
+
+PieceSink = Callable[[AnswerPiece], None]
+
+
+def ignore_piece(piece: AnswerPiece) -> None:
+    """Discard a piece: the default PieceSink."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ import io
 from rich.console import Console
 
 from quipu.cli.progress import watching
+from quipu.model.answer import AnswerPiece
 
 
 def _terminal(height: int = 24) -> Console:
@@ -28,20 +29,28 @@ def test_a_terminal_shows_the_strategy_the_time_and_the_text_so_far() -> None:
     now = 10.0
     with watching(console, clock=lambda: now) as watcher:
         assert watcher is not None
-        watcher("mix", "Alice Kober taught")
-        watcher("mix", " classics.\x1b[31m")
+        watcher("mix", AnswerPiece(text="Alice Kober taught"))
+        watcher("mix", AnswerPiece(text=" classics.\x1b[31m"))
         now = 13.2
     last = _shown(console).rpartition("╭")[2]
     assert "mix · 3 s" in last
     assert "Alice Kober taught classics.\N{REPLACEMENT CHARACTER}[31m" in last
 
 
+def test_a_terminal_shows_the_stage_until_there_is_text() -> None:
+    console = _terminal()
+    with watching(console, clock=lambda: 0.0) as watcher:
+        assert watcher is not None
+        watcher("mix", AnswerPiece(stage="retrieve"))
+    assert "searching the index…" in _shown(console).rpartition("╭")[2]
+
+
 def test_another_strategy_begins_a_new_draft() -> None:
     console = _terminal()
     with watching(console, clock=lambda: 0.0) as watcher:
         assert watcher is not None
-        watcher("naive", "First")
-        watcher("mix", "Second")
+        watcher("naive", AnswerPiece(text="First"))
+        watcher("mix", AnswerPiece(text="Second"))
     last = _shown(console).rpartition("╭")[2]
     assert "Second" in last
     assert "First" not in last
@@ -51,6 +60,6 @@ def test_of_a_long_answer_the_end_is_shown() -> None:
     console = _terminal(height=10)
     with watching(console, clock=lambda: 0.0) as watcher:
         assert watcher is not None
-        watcher("mix", "\n".join(f"line {n}" for n in range(100)))
+        watcher("mix", AnswerPiece(text="\n".join(f"line {n}" for n in range(100))))
     last = _shown(console).rpartition("╭")[2]
     assert [f"line {n}" in last for n in (95, 96, 97, 98, 99)] == [False, True, True, True, True]

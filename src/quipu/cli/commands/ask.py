@@ -23,7 +23,7 @@ from quipu.cli.options import QuipuCommand, budget_option, no_model_option, shar
 from quipu.cli.output import stdout, write_json
 from quipu.cli.progress import Watcher, watching
 from quipu.cli.session import load_settings, with_engine
-from quipu.model.answer import Answer
+from quipu.model.answer import Answer, AnswerPiece
 from quipu.model.chat import Role
 from quipu.model.query import Filter, Query
 
@@ -136,10 +136,10 @@ async def _ask(engine: "Quipu", queries: list[Query], watcher: Watcher | None) -
 
 async def _watched(engine: "Quipu", query: Query, watcher: Watcher) -> Answer:
     answers: list[Answer] = []
-    watcher(query.strategy, "")
+    watcher(query.strategy, AnswerPiece())
     async with aclosing(engine.stream(query)) as pieces:
         async for piece in pieces:
-            watcher(query.strategy, piece.text)
+            watcher(query.strategy, piece)
             answers += [piece.answer] if piece.answer else []
     return answers[-1]
 
