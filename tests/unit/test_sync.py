@@ -64,7 +64,8 @@ def test_a_model_is_asked_streamed_and_counted_without_async(tmp_path: Path) -> 
         assert pieces[-1].answer is not None
         assert "".join(piece.text for piece in pieces) == pieces[-1].answer.text
         assert {row.stage for row in kb.usage()} == {Stage.EXTRACT, Stage.KEYWORDS, Stage.ANSWER}
-        assert next(kb.stream("Where did Alice Kober teach?")).text  # the rest is not waited for
+        unread = kb.stream("Where did Alice Kober teach?")
+        assert next(piece.text for piece in unread if piece.text)  # the rest is not waited for
 
 
 def test_a_stream_that_is_not_read_to_its_end_is_closed_with_the_index(tmp_path: Path) -> None:
@@ -74,7 +75,7 @@ def test_a_stream_that_is_not_read_to_its_end_is_closed_with_the_index(tmp_path:
             kb.add_text("Alice Kober taught classics at Brooklyn College.", id="kober")
             server.configure(slow)
             pieces = kb.stream("Where did Alice Kober teach?")
-            assert next(pieces).text
+            assert next(piece.text for piece in pieces if piece.text)
         with pytest.raises(Unavailable, match="has been closed"):
             next(pieces)
         with pytest.raises(Unavailable, match="has been closed"):
