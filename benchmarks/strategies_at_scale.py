@@ -41,7 +41,7 @@ from quipu.ingest.local import LocalExtractor
 from quipu.model.delta import Delta, DocumentFacts
 from quipu.model.event import ignore_event
 from quipu.model.query import Condition, Filter, Query
-from quipu.parse import MEDIA_TYPE_BY_SUFFIX, parse
+from quipu.parse import FILE_TYPES, parse
 from quipu.ports.store import Store
 from quipu.providers.local import ByteTokenizer
 from quipu.retrieve import STRATEGIES
@@ -176,7 +176,7 @@ def open_index(folder: Path) -> AbstractAsyncContextManager[tuple[Quipu, Compone
     embedder = HashedWords()
     ingest_config = IngestConfig(
         parse=parse,
-        media_types=MEDIA_TYPE_BY_SUFFIX,
+        file_types=FILE_TYPES,
         extractor=LocalExtractor(),
         tokenizer=ByteTokenizer(),
         embedder=embedder,

@@ -190,8 +190,17 @@ def formats_page() -> str:
         lines.append(f"| {each.name} | {suffixes} | {each.keeps} |")
     lines += [
         "",
+        "A file without a suffix is read if its first bytes are text or a PDF; so is a file with any other suffix, if",
+        "you name it. Empty files and files in other formats are skipped; `quipu add` counts them by reason.",
+        "",
+        "Text is UTF-8, or Unicode with a byte order mark. HTML, XML and e-mail may declare another encoding.",
+        "Otherwise the encoding in which the bytes make the most probable text is assumed: windows-1251, koi8-r,",
+        "ibm866, gb18030, big5, shift_jis, euc-jp, euc-kr or windows-1252. `quipu add` prints it, and the document's",
+        "metadata has it as `assumed_encoding`. `--meta encoding=NAME`, or `encoding` in NAME.meta.json, names one.",
+        "",
         "A file that cannot be read is a failed document with the reason and what to do, never an empty one: it is",
-        "scanned, protected by a password, cut short, empty, not what its suffix says, or over one of these limits.",
+        "scanned, protected by a password, cut short, without text, not what its suffix says, or over one of these",
+        "limits.",
         "",
         "| limit | value |",
         "|---|---|",

@@ -35,7 +35,7 @@ from quipu.model.delta import Delta, DocumentFacts
 from quipu.model.document import SourceDocument
 from quipu.model.event import Event, Progress, ignore_event
 from quipu.model.extraction import ChunkInput, ExtractedEntity, ExtractedRelation, Extraction
-from quipu.parse import MEDIA_TYPE_BY_SUFFIX, parse
+from quipu.parse import FILE_TYPES, parse
 from quipu.ports.ingest import ExtractionResult
 from quipu.retrieve import strategy_named
 from quipu.retrieve.strategy import Tools
@@ -149,7 +149,7 @@ async def store(bench: Bench) -> None:
     given = Given()
     meter = Meter(given)
     async with open_index(bench.index, given) as (_, parts):
-        sources = find_sources(bench.documents(), root=bench.folder, media_types=MEDIA_TYPE_BY_SUFFIX)
+        sources = find_sources(bench.documents(), root=bench.folder, file_types=FILE_TYPES)
         documents = (source for source in sources if isinstance(source, SourceDocument))
         while group := list(islice(documents, DOCUMENTS_PER_COMMIT)):
             facts = [_facts(one, parts.ingest_config) for one in group]
@@ -227,7 +227,7 @@ def open_index(index: Path, given: Given) -> AbstractAsyncContextManager[tuple[Q
     embedder = GivenEmbedder(given)
     ingest_config = IngestConfig(
         parse=parse,
-        media_types=MEDIA_TYPE_BY_SUFFIX,
+        file_types=FILE_TYPES,
         extractor=GivenExtractor(given),
         tokenizer=WordTokenizer(),
         embedder=embedder,

@@ -20,7 +20,7 @@ from quipu.model.chat import Role
 from quipu.model.chunking import Chunking
 from quipu.model.document import SourceDocument
 from quipu.model.query import Query
-from quipu.parse import MEDIA_TYPE_BY_SUFFIX, parse
+from quipu.parse import FILE_TYPES, parse
 from quipu.ports.providers import Embedder
 from quipu.providers.local import ByteTokenizer
 from quipu.settings import Settings
@@ -115,7 +115,7 @@ async def scripted_engine(
     )
     ingest_config = IngestConfig(
         parse=parse,
-        media_types=MEDIA_TYPE_BY_SUFFIX,
+        file_types=FILE_TYPES,
         extractor=extractor,
         tokenizer=tokenizer,
         embedder=embedder,

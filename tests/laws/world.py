@@ -14,7 +14,7 @@ from quipu.ingest.local import LocalExtractor
 from quipu.model.chunking import Chunking
 from quipu.model.document import SourceDocument
 from quipu.model.query import Query
-from quipu.parse import MEDIA_TYPE_BY_SUFFIX, parse
+from quipu.parse import FILE_TYPES, parse
 from quipu.ports.ingest import Extractor
 from quipu.providers.local import ByteTokenizer, WordLlamaEmbedder
 from quipu.stores.relational.store import RelationalStore
@@ -53,7 +53,7 @@ _EMBEDDER = WordLlamaEmbedder()
 
 INGEST_CONFIG = IngestConfig(
     parse=parse,
-    media_types=MEDIA_TYPE_BY_SUFFIX,
+    file_types=FILE_TYPES,
     extractor=LocalExtractor(),
     tokenizer=ByteTokenizer(),
     embedder=_EMBEDDER,

@@ -1,5 +1,6 @@
 """Prints what work on documents did (add, resume, refresh), the state of derivations, and what adding would cost."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from rich.console import Console
@@ -8,8 +9,8 @@ from rich.text import Text
 from quipu.cli.output import duration, emit, money, named, spent, styled, table, tokens
 from quipu.cli.session import command_line
 from quipu.model.derivation import DerivationResult, DerivationState, Freshness
-from quipu.model.document import Document
-from quipu.model.results import AddResult, RefreshResult
+from quipu.model.document import UNSURE, Document
+from quipu.model.results import UNREAD, AddResult, RefreshResult
 from quipu.model.summary import SummaryFailure
 from quipu.model.usage import Estimate, Range
 from quipu.text.formatting import format_cost, format_count
@@ -48,6 +49,8 @@ def _finish(result: AddResult, headline: str, *, is_quiet: bool) -> int:
     is_complete = not (result.failed or result.stopped or _has_only_failed_chunks(result))
     if not is_quiet or not is_complete:
         emit(result, lambda console, result: _render_result(console, result, headline))
+    elif result.skipped:
+        emit(result, _render_skipped)
     return 0 if is_complete else 1
 
 
@@ -62,9 +65,8 @@ def _render_result(console: Console, result: AddResult, headline: str) -> None:
         note = other_extractors_note(result.n_other_extractor, result.other_extractors, result.extractor)
         console.print(styled(note, "yellow"))
     _render_work(console, result)
-    if result.skipped:
-        kinds = ", ".join(f"{n:,} {suffix or 'without suffix'}" for suffix, n in result.skipped)
-        console.print(styled(f"Skipped, because Quipu does not read this format: {kinds}.", "yellow"))
+    _render_skipped(console, result)
+    _render_encodings(console, result)
     _render_errors(console, "Failed", result.failed)
     _render_errors(console, "Partly read", result.partial)
     if result.failed:
@@ -103,6 +105,42 @@ def _render_work(console: Console, result: AddResult) -> None:
         console.print(styled(note, "yellow"))
 
 
+def _render_skipped(console: Console, result: AddResult) -> None:
+    """Print how many files were skipped, by reason, as in "Skipped 3 files: 2 empty, 1 symbolic link."."""
+    if not result.skipped:
+        return
+    n_by_reason: Counter[str] = Counter()
+    suffixes: dict[str, list[str]] = {}
+    for reason, suffix, n in result.skipped:
+        n_by_reason[reason] += n
+        if reason == UNREAD:
+            suffixes.setdefault(reason, []).append(f"{suffix or 'without suffix'} {n:,}")
+    reasons = (
+        f"{n:,} {reason}" + (f" ({', '.join(suffixes[reason])})" if reason in suffixes else "")
+        for reason, n in n_by_reason.items()
+    )
+    total = format_count(n_by_reason.total(), "file")
+    console.print(styled(f"Skipped {total}: {', '.join(reasons)}.", "yellow"))
+
+
+def _render_encodings(console: Console, result: AddResult) -> None:
+    """Print which encodings were assumed, and the documents of which this is unsure."""
+    n_by_encoding = Counter(encoding.removesuffix(UNSURE) for _, encoding in result.assumed_encodings)
+    if not n_by_encoding:
+        return
+    listed = ", ".join(f"{encoding} {n:,}" for encoding, n in sorted(n_by_encoding.items()))
+    console.print(styled(f"Not UTF-8; encoding assumed: {listed}."))
+    unsure = [
+        f"{document} ({encoding.removesuffix(UNSURE)})"
+        for document, encoding in result.assumed_encodings
+        if encoding.endswith(UNSURE)
+    ]
+    if unsure:
+        names = f"{', '.join(unsure[:_MAX_FAILURES])}{_and_more(unsure)}"
+        remedy = f"`{command_line('add', 'FILE', '--meta', 'encoding=NAME')}` names another"
+        console.print(named(f"Unsure of the encoding of {names}; {remedy}.", "yellow"))
+
+
 def _render_errors(console: Console, label: str, documents: Sequence[Document]) -> None:
     """Print why documents failed, those with the same reason together."""
     documents_by_reason: dict[str, list[Document]] = {}
@@ -111,11 +149,16 @@ def _render_errors(console: Console, label: str, documents: Sequence[Document]) 
     for reason, group in documents_by_reason.items():
         if len(group) > 1:
             ids = ", ".join(document.id for document in group[:_MAX_FAILURES])
-            more = f" and {len(group) - _MAX_FAILURES:,} more" if len(group) > _MAX_FAILURES else ""
-            console.print(named(f"{label}, {format_count(len(group), 'document')} ({ids}{more}): {reason}", "red"))
+            console.print(
+                named(f"{label}, {format_count(len(group), 'document')} ({ids}{_and_more(group)}): {reason}", "red")
+            )
         else:
             name = "" if group[0].id in group[0].error else f"{group[0].id}: "
             console.print(named(f"{label}: {name}{group[0].error}", "red"))
+
+
+def _and_more(listed: Sequence[object]) -> str:
+    return f" and {len(listed) - _MAX_FAILURES:,} more" if len(listed) > _MAX_FAILURES else ""
 
 
 def render_refresh(console: Console, result: RefreshResult) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from itertools import chain
@@ -57,7 +57,7 @@ def collect_sources(
     files = find_sources(
         [Path(source) for source in sources if not isinstance(source, SourceDocument)],
         root=Path(root) if root else components.path.parent,
-        media_types=components.ingest_config.media_types,
+        file_types=components.ingest_config.file_types,
         metadata=metadata,
         is_index=components.is_index,
     )
@@ -143,6 +143,15 @@ async def work_until_finished(
         await asyncio.sleep(POLL_S)
 
 
+def _assumed_encodings(documents: Iterable[Document]) -> tuple[tuple[str, str], ...]:
+    """Return (document, encoding) for each document whose encoding was assumed."""
+    return tuple(
+        (document.id, str(document.metadata["assumed_encoding"]))
+        for document in documents
+        if document.metadata.get("assumed_encoding") and document.status is not DocumentStatus.FAILED
+    )
+
+
 class IngestRun:
     """One call of `add`, `resume` or `import_graph`: `components` count what it costs, `seconds` how long it takes."""
 
@@ -190,7 +199,8 @@ class IngestRun:
             n_embedded=refreshed.n_embedded,
             n_summarised=refreshed.n_summarised,
             summary_failures=refreshed.summary_failures,
-            skipped=tuple(enqueued.skipped.n_by_suffix.items()) if enqueued.skipped else (),
+            skipped=tuple((*kind, n) for kind, n in enqueued.skipped.n_by_reason.items()) if enqueued.skipped else (),
+            assumed_encodings=_assumed_encodings(finished),
             extractor=self.components.ingest_config.extractor.description,
             seconds=self.seconds,
             stopped=str(work.stopped or refreshed.stopped or ""),

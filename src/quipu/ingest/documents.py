@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 
@@ -21,24 +21,23 @@ from quipu.model.document import (
 from quipu.model.extraction import ChunkInput
 from quipu.model.graph import Chunk
 from quipu.model.ids import chunk_id, digest, digest_bytes
-from quipu.ports.ingest import Extractor
+from quipu.ports.ingest import Extractor, FileTypes
 from quipu.ports.providers import Embedder, Tokenizer
 from quipu.ports.store import Store
 
-READING = "reading/2"  # raise it whenever parsers or chunkers give another result for the same bytes
+READING = "reading/3"  # raise it whenever parsers or chunkers give another result for the same bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestConfig:
     """How documents are parsed, chunked and extracted.
 
-    `media_types` maps each file suffix that can be read to its media type. A document uses its own chunking if it has
-    one, else the chunking of the first of `rules` that matches its id, else `chunking`. `embedder` embeds sentences for
-    the chunking method that compares them.
+    A document uses its own chunking if it has one, else the chunking of the first of `rules` that matches its id, else
+    `chunking`. `embedder` embeds sentences for the chunking method that compares them.
     """
 
     parse: Callable[[SourceDocument], ParsedDocument]
-    media_types: Mapping[str, str]
+    file_types: FileTypes
     extractor: Extractor
     tokenizer: Tokenizer
     embedder: Embedder

@@ -11,6 +11,8 @@ from pathlib import Path
 from quipu.errors import InvalidDocument, InvalidInput, NotFound
 from quipu.model.document import Metadata, MetadataValue, SourceDocument
 from quipu.model.ids import digest_bytes
+from quipu.model.results import UNREAD
+from quipu.ports.ingest import FileTypes
 from quipu.text.metadata import flatten_metadata
 
 SIDECAR_SUFFIX = ".meta.json"
@@ -18,9 +20,11 @@ MAX_ID = 4_096  # characters: as long as a path may be
 MAX_BYTES = 500_000_000  # of a document: memory holds several copies of it; SQLite stores at most twice as much
 _MAX_SIDECAR_BYTES = 1_000_000
 _SCALARS = (str, int, float)  # types of metadata values, besides None and lists of texts
-_LINK = "symbolic link"
-_SPECIAL = "pipe or device"
+EMPTY, _LINK, _SPECIAL = "empty", "symbolic link", "pipe or device"
 TAPE, INDEX = "recorded calls of a model", "index of Quipu"
+_BLANK = b"\xef\xbb\xbf \t\r\n\v\f\0"
+_SNIFFED_SUFFIXES = ("", ".gz")  # what files with these names hold is seen from their bytes only
+_SNIFFED_BYTES = 65_536
 _TAPE_SUFFIX = ".jsonl"
 _TAPE_FIELDS = frozenset(("model", "role", "messages", "max_output_tokens", "reply", "finish", "tokens", "is_estimate"))
 _MAX_TAPE_LINE = 20_000_000  # bytes of a record: a request may be as long as a context window of a million tokens
@@ -41,15 +45,9 @@ class UnreadableSource:
 
 @dataclass(frozen=True, slots=True)
 class SkippedFiles:
-    """How many files in the folders were skipped, by suffix ("" for none) or by kind, such as "symbolic link"."""
+    """How many files were skipped, by reason and suffix, such as (UNREAD, ".png"). Only UNREAD has suffixes."""
 
-    n_by_suffix: Mapping[str, int]
-
-    def __str__(self) -> str:
-        """Return a summary for users, such as "3 files skipped: .png 2, .zip 1"."""
-        total = sum(self.n_by_suffix.values())
-        listed = ", ".join(f"{suffix or 'no suffix'} {n_files}" for suffix, n_files in self.n_by_suffix.items())
-        return f"{total} {'file' if total == 1 else 'files'} skipped: {listed}"
+    n_by_reason: Mapping[tuple[str, str], int]
 
 
 FoundSource = SourceDocument | UnreadableSource | SkippedFiles
@@ -59,25 +57,26 @@ def find_sources(
     paths: Sequence[Path],
     *,
     root: Path,
-    media_types: Mapping[str, str],
+    file_types: FileTypes,
     metadata: Metadata | None = None,
     is_index: Callable[[Path], bool] = lambda _: False,
 ) -> Iterator[FoundSource]:
     """Yield a document for each file of `paths` and for each readable file in folders among them, ordered by name.
 
-    `media_types` maps each suffix that can be read to its media type. The id of a file is its path below `root`, or its
-    full path if it is elsewhere. `metadata` applies to every document and overrides the metadata in a sidecar file,
-    NAME.meta.json or NAME.EXT.meta.json.
+    The type of a file follows from its suffix; without one, and for a file with any other suffix that is named in
+    `paths`, from its first bytes. The id of a file is its path below `root`, or its full path if it is elsewhere.
+    `metadata` applies to every document and overrides the metadata in a sidecar file, NAME.meta.json or
+    NAME.EXT.meta.json.
 
-    Files are read lazily, and each file once. Hidden files, sidecars and links out of their folder are skipped. In
-    folders, files that Quipu has written are skipped too: recorded model calls, and an index, whose database `is_index`
-    recognizes. A file that cannot be read gives an UnreadableSource. The last value is a SkippedFiles, if any file of a
-    folder was skipped. Raises NotFound at once for a path that does not exist.
+    Files are read lazily, and each file once. Hidden files, sidecars, empty files and links out of their folder are
+    skipped. In folders, files that Quipu has written are skipped too: recorded model calls, and an index, whose
+    database `is_index` recognizes. A file that cannot be read gives an UnreadableSource. The last value is a
+    SkippedFiles, if any file was skipped. Raises NotFound at once for a path that does not exist.
     """
     for path in paths:
         if not _exists(path):
             raise NotFound(f"There is no file or folder {path}.", remedy="Check its spelling, or give its full path.")
-    return _find(paths, root.resolve(), media_types, metadata or {}, is_index)
+    return _find(paths, root.resolve(), file_types, metadata or {}, is_index)
 
 
 def text_source(
@@ -144,21 +143,21 @@ def _exists(path: Path) -> bool:
 
 
 def _find(
-    paths: Sequence[Path],
-    root: Path,
-    media_types: Mapping[str, str],
-    metadata: Metadata,
-    is_index: Callable[[Path], bool],
+    paths: Sequence[Path], root: Path, file_types: FileTypes, metadata: Metadata, is_index: Callable[[Path], bool]
 ) -> Iterator[FoundSource]:
-    skipped: Counter[str] = Counter()
+    skipped: Counter[tuple[str, str]] = Counter()
     file_name_by_id: dict[str, bytes] = {}
     for path in paths:
         is_folder = path.is_dir()
-        for file in _files(path, media_types, skipped, is_index) if is_folder else [path]:
+        for file in _files(path, file_types, skipped, is_index) if is_folder else [path]:
             name = _id(file, root)
             if name not in file_name_by_id:
                 file_name_by_id[name] = os.fsencode(file.name)
-                yield _read(file, name, path if is_folder else path.parent, media_types, metadata)
+                source = _read(file, name, path if is_folder else path.parent, file_types, metadata)
+                if isinstance(source, SourceDocument) and not source.content.strip(_BLANK):
+                    skipped[EMPTY, ""] += 1
+                else:
+                    yield source
             elif file_name_by_id[name] != os.fsencode(file.name):  # two names whose escaped spelling is equal
                 error = InvalidDocument(f"Two files would be called {name}.", remedy="Rename one of them.")
                 yield UnreadableSource(id=name, source=name, error=error)
@@ -167,27 +166,44 @@ def _find(
 
 
 def _files(
-    folder: Path, media_types: Mapping[str, str], skipped: Counter[str], is_index: Callable[[Path], bool]
+    folder: Path, file_types: FileTypes, skipped: Counter[tuple[str, str]], is_index: Callable[[Path], bool]
 ) -> Iterator[Path]:
     """Yield the readable files in `folder` and its subfolders, then the folders that cannot be opened."""
     closed: list[OSError] = []
     top = folder.resolve()
     for base, folders, names in os.walk(folder, onerror=closed.append):
         own = index_parts(Path(base), (*folders, *names), is_index)
-        skipped.update([INDEX] if own else ())
+        skipped.update([(INDEX, "")] if own else ())
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in own)
-        skipped.update(_LINK for name in folders if Path(base, name).is_symlink())
+        skipped.update((_LINK, "") for name in folders if Path(base, name).is_symlink())
         for name in sorted(names):
             file = Path(base, name)
             if name.startswith(".") or name.endswith(SIDECAR_SUFFIX) or name in own:
                 continue
-            if file.suffix.lower() not in media_types:
-                skipped[file.suffix.lower()] += 1
+            suffix = file.suffix.lower()
+            if suffix not in (*file_types.by_suffix, *_SNIFFED_SUFFIXES):
+                skipped[UNREAD, suffix] += 1
             elif kind := _skipped_kind(file, top):
-                skipped[kind] += 1
+                skipped[kind, ""] += 1
+            elif suffix in _SNIFFED_SUFFIXES and _is_unread(file, file_types):
+                skipped[UNREAD, suffix] += 1
             else:
                 yield file
     yield from sorted(Path(error.filename) for error in closed)
+
+
+def _is_unread(file: Path, file_types: FileTypes) -> bool:
+    """Return whether the bytes of a file that is not blank are of no type that can be read."""
+    try:
+        head = _head(file)
+    except OSError:  # reading it will report this
+        return False
+    return bool(head.strip(_BLANK)) and not file_types.sniff(file.name, head)
+
+
+def _head(file: Path) -> bytes:
+    with file.open("rb") as stream:
+        return stream.read(_SNIFFED_BYTES)
 
 
 def _skipped_kind(file: Path, top: Path) -> str:
@@ -235,7 +251,7 @@ def _id(path: Path, root: Path) -> str:
 
 
 def _read(
-    path: Path, name: str, top: Path, media_types: Mapping[str, str], metadata: Metadata
+    path: Path, name: str, top: Path, file_types: FileTypes, metadata: Metadata
 ) -> SourceDocument | UnreadableSource:
     try:
         if len(name) > MAX_ID:
@@ -243,12 +259,17 @@ def _read(
                 f"The path {name[:80]}… is longer than {MAX_ID:,} characters.",
                 remedy="Move it to a folder with a shorter path.",
             )
+        if path.is_dir():
+            raise InvalidDocument(
+                f"The folder {path} cannot be opened.", remedy="Check its permissions, or leave it out."
+            )
+        content = _read_bytes(path, MAX_BYTES)
         return SourceDocument(
             id=name,
             source=name,
-            media_type=_media_type(path, media_types),
+            media_type=_media_type(path, content, file_types),
             metadata={**_sidecar(path, top), **metadata},
-            content=_read_bytes(path, MAX_BYTES),
+            content=content,
         )
     except InvalidDocument as error:
         return UnreadableSource(id=name[:MAX_ID], source=name, error=error)
@@ -256,16 +277,17 @@ def _read(
         return UnreadableSource(id=name, source=name, error=_unreadable(path, error))
 
 
-def _media_type(path: Path, media_types: Mapping[str, str]) -> str:
-    media_type = media_types.get(path.suffix.lower())
-    if media_type is not None and not path.is_dir():
-        return media_type
-    if path.is_dir():
-        raise InvalidDocument(f"The folder {path} cannot be opened.", remedy="Check its permissions, or leave it out.")
+def _media_type(path: Path, content: bytes, file_types: FileTypes) -> str:
+    """Return the media type of a file by its suffix, otherwise by its content; of an empty file, that of plain text."""
+    suffix = path.suffix.lower()
+    media_type = "" if suffix in _SNIFFED_SUFFIXES else file_types.by_suffix.get(suffix, "")
+    media_type = media_type or file_types.sniff(path.name, content[:_SNIFFED_BYTES])
+    if media_type or not content.strip(_BLANK):
+        return media_type or "text/plain"
     kind = f"files ending in {path.suffix}" if path.suffix else "files without a suffix"
     raise InvalidDocument(
-        f"{path} cannot be read: no parser reads {kind}.",
-        remedy=f"These can be read: {', '.join(sorted(media_types))}.",
+        f"{path} cannot be read: it is no text, and no parser reads {kind}.",
+        remedy=f"These can be read: {', '.join(sorted(file_types.by_suffix))}.",
     )
 
 

@@ -9,6 +9,7 @@ from quipu.model.ids import digest
 
 MetadataValue = str | int | float | bool | None | tuple[str, ...]
 Metadata = Mapping[str, MetadataValue]
+UNSURE = " (unsure)"  # follows the encoding in the metadata `assumed_encoding` if another is nearly as probable
 
 
 class DocumentStatus(StrEnum):

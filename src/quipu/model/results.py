@@ -12,6 +12,8 @@ from quipu.model.markdown import markdown_table
 from quipu.model.summary import SummaryFailure
 from quipu.model.usage import UsageRow
 
+UNREAD = "in a format that is not read"  # a reason why files are skipped; they are counted by suffix
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddResult:
@@ -21,7 +23,8 @@ class AddResult:
       queued before. Failed documents are in none of these counts; `failed` and `partial` list them with the remedy.
     - `n_extracted` chunks were read, `n_reused` replies came from the cache. `n_dropped` records of a model were
       dropped because the text or the ontology does not support them.
-    - `skipped` are (file suffix or kind, count) of files in folders that are not documents.
+    - `skipped` are (reason, suffix, count) of files that are not documents; only files in a format that is not read
+      are counted by suffix. `assumed_encodings` are (document, encoding) for texts that did not say their encoding.
     - `stopped` says why the work ended early (budget spent, model unavailable), "" if it did not. Then `n_waiting`
       documents stay queued, and everything that was paid for is kept.
     - `extractor` describes the configured extractor. `extractors` are (description, documents) for the whole index.
@@ -40,7 +43,8 @@ class AddResult:
     n_extracted: int = 0
     n_reused: int = 0
     n_embedded: int = 0
-    skipped: tuple[tuple[str, int], ...] = ()
+    skipped: tuple[tuple[str, str, int], ...] = ()
+    assumed_encodings: tuple[tuple[str, str], ...] = ()
     n_summarised: int = 0
     summary_failures: tuple[SummaryFailure, ...] = ()
     extractor: str = ""

@@ -2,15 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from types import MappingProxyType
 
 from quipu.errors import InvalidDocument
 from quipu.model.document import ParsedDocument, SourceDocument
 from quipu.parse.builder import MAX_HEADING, check_block_count
-from quipu.parse.decode import display_name, normalise
+from quipu.parse.decode import display_name, in_utf8, normalise
 from quipu.parse.formats import FORMATS, Format
-from quipu.parse.signature import check_signature
+from quipu.parse.signature import check_signature, sniff_text_type
+from quipu.ports.ingest import FileTypes
 
 PARSERS: Mapping[str, Format] = MappingProxyType(
     {media_type: file_format for file_format in FORMATS for media_type in file_format.media_types}
@@ -21,9 +22,12 @@ MEDIA_TYPE_BY_SUFFIX: Mapping[str, str] = MappingProxyType(
 _BLANK = b"\xef\xbb\xbf \t\r\n\v\f\0"
 
 
-def media_type_of(path: Path) -> str | None:
-    """Return the media type of a file by its suffix; None if no parser reads it."""
-    return MEDIA_TYPE_BY_SUFFIX.get(path.suffix.lower())
+def sniff_media_type(name: str, head: bytes) -> str:
+    """Return the media type of a file without a known suffix by its first bytes; "" if no parser reads it."""
+    return sniff_text_type(head)
+
+
+FILE_TYPES = FileTypes(MEDIA_TYPE_BY_SUFFIX, sniff_media_type)
 
 
 def parser_for(media_type: str) -> Format:
@@ -41,10 +45,12 @@ def parse(source: SourceDocument) -> ParsedDocument:
     """Return the text, title, blocks and metadata of `source`.
 
     The title is `source.title`, otherwise the document's own, otherwise the name of its file. Metadata in `source`
-    replaces the document's own. Raises InvalidDocument, with a remedy, if it cannot be read or has no text.
+    replaces the document's own. If the encoding of a text had to be assumed, the metadata `assumed_encoding` names it.
+    Raises InvalidDocument, with a remedy, if the document cannot be read or has no text.
     """
     parser = parser_for(source.media_type)
-    parsed = _read(source, parser) if source.content.strip(_BLANK) else _EMPTY
+    text_source, encoding = in_utf8(source) if parser.is_text else (source, "")
+    parsed = _read(text_source, parser) if source.content.strip(_BLANK) else _EMPTY
     check_block_count(len(parsed.blocks), display_name(source))
     if not parsed.text.strip():
         raise InvalidDocument(
@@ -52,7 +58,8 @@ def parse(source: SourceDocument) -> ParsedDocument:
             remedy="Check that it is the right document, or leave it out.",
         )
     title = " ".join(normalise(source.title or parsed.title).split()) or _title_from_name(source.source)
-    return replace(parsed, title=_shorten_title(title), metadata={**parsed.metadata, **source.metadata})
+    assumed = {"assumed_encoding": encoding} if encoding else {}
+    return replace(parsed, title=_shorten_title(title), metadata={**parsed.metadata, **assumed, **source.metadata})
 
 
 _EMPTY = ParsedDocument(text="", title="", blocks=())

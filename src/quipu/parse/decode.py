@@ -1,12 +1,14 @@
-"""Decoding: bytes to text by byte order mark, UTF-8 or declared charset, then normalised characters."""
+"""Decoding: bytes to text by byte order mark, UTF-8, named, declared or assumed charset, then normalised characters."""
 
 import codecs
 import re
 import unicodedata
+from dataclasses import replace
 from functools import cache
 
 from quipu.errors import InvalidDocument
-from quipu.model.document import SourceDocument
+from quipu.model.document import UNSURE, SourceDocument
+from quipu.parse.encoding import assume_encoding, codec_of
 from quipu.parse.limits import MAX_CHARACTERS
 
 # Longest first: the mark of UTF-32 begins with the mark of UTF-16.
@@ -17,25 +19,14 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-# Declared charsets and the encoding that browsers use for them.
-_BROWSER_ENCODING = {
-    "iso-8859-1": "cp1252",
-    "latin1": "cp1252",
-    "us-ascii": "cp1252",
-    "ascii": "cp1252",
-    "iso-8859-9": "cp1254",
-    "gb2312": "gb18030",
-    "gbk": "gb18030",
-    "shift_jis": "cp932",
-    "shift-jis": "cp932",
-    "x-sjis": "cp932",
-    "euc-kr": "cp949",
-    "ks_c_5601-1987": "cp949",
-}
-_KNOWN_CHARSET = re.compile(
-    r"windows-125\d|cp125\d|iso-8859-\d{1,2}|koi8-[ru]|ibm866|cp866|macintosh|big5(?:-hkscs)?"
-    r"|gb18030|euc-jp|iso-2022-jp|cp932|cp949|cp1252|cp1254"
+_CHARSET = re.compile(
+    rb"""<(?:meta\s[^<>]{0,200}?charset|\?xml\s[^<>]{0,200}?encoding)\s*=\s*["']?\s*([\w.:-]{1,40})""", re.IGNORECASE
 )
+_CHARSET_WITHIN = 4096  # bytes
+_CONTROL_BYTES = bytes(code for code in range(0x20) if code not in b"\t\n\v\f\r\x1b")
+_MIN_TEXT_SHARE = 0.98  # of bytes that are no control characters
+_MARKUP = re.compile("html|xml")
+_MAX_INVALID = 1_000  # an assumed encoding may leave one character in so many invalid
 _LINE_END = re.compile("\r\n|[\r\v\f\x85\u2028\u2029]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MAX_MARKS = 30  # on one letter, as in the Stream-Safe Text Format (UAX #15, section 13)
@@ -77,14 +68,73 @@ def stream_safe(text: str) -> str:
 
 def decode_declared(content: bytes, declared: str) -> str | None:
     """Return the text if `declared` is a known charset (not Unicode) and `content` is valid in it, else None."""
-    label = declared.strip().lower()
-    encoding = _BROWSER_ENCODING.get(label, label)
-    if not _KNOWN_CHARSET.fullmatch(encoding):
-        return None
     try:
-        return content.decode(encoding.replace("windows-", "cp").replace("macintosh", "mac-roman"))
+        return content.decode(codec_of(declared))
     except (UnicodeDecodeError, LookupError):
         return None
+
+
+def declared_charset(content: bytes) -> str:
+    """Return the charset that an HTML or XML document declares in its first bytes, or the empty string."""
+    declared = _CHARSET.search(content[:_CHARSET_WITHIN])
+    return declared[1].decode("ascii", "replace") if declared else ""
+
+
+def in_utf8(source: SourceDocument) -> tuple[SourceDocument, str]:
+    """Return `source` with its text in UTF-8, and the encoding that was assumed; "" where nothing was assumed.
+
+    Where the bytes are neither marked nor valid UTF-8, the metadata `encoding` may name their charset, or the media
+    type or an HTML or XML document declares it. Otherwise the most probable one is assumed. Bytes without any are
+    returned as they are. Raises InvalidDocument if the bytes are invalid in the charset that the metadata names.
+    """
+    content = source.content
+    if _is_unicode(content) or b"\0" in content:
+        return source, ""
+    if named := str(source.metadata.get("encoding") or ""):
+        text = decode_declared(content, named)
+        if text is None:
+            raise InvalidDocument(
+                f"{display_name(source)} is not text in the encoding {named[:40]!r} that its metadata names.",
+                remedy="Name another, such as windows-1251, koi8-r, gb18030, big5 or shift_jis, or none.",
+            )
+        return replace(source, content=text.encode()), ""
+    declared = declared_charset(content) if _MARKUP.search(source.media_type.lower()) else ""
+    if decode_declared(content, _charset_parameter(source.media_type) or declared) is not None:
+        return source, ""
+    assumed = assume_encoding(content)
+    if assumed is None:
+        return source, ""
+    text = content.decode(codec_of(assumed.name) or "utf-8", "replace")
+    if text.count("\ufffd") * _MAX_INVALID > len(text):
+        return source, ""
+    return replace(source, content=text.encode()), assumed.name if assumed.is_sure else f"{assumed.name}{UNSURE}"
+
+
+def is_text(head: bytes) -> bool:
+    """Return whether the bytes at the start of a file are text, in Unicode or in an encoding that can be assumed."""
+    if _is_marked(head):
+        return True
+    if b"\0" in head or len(head.translate(None, _CONTROL_BYTES)) < _MIN_TEXT_SHARE * len(head):
+        return False
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)  # its end may be cut within a character
+    except UnicodeDecodeError:
+        return assume_encoding(head) is not None
+    return True
+
+
+def _is_marked(content: bytes) -> bool:
+    return content.startswith(tuple(mark for mark, _ in _BYTE_ORDER_MARKS))
+
+
+def _is_unicode(content: bytes) -> bool:
+    if _is_marked(content):
+        return True
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def display_name(source: SourceDocument) -> str:
@@ -129,8 +179,9 @@ def _decode_unmarked(source: SourceDocument, declared: str) -> str:
         if text is not None:
             return text
         raise InvalidDocument(
-            f"{display_name(source)} is not valid UTF-8 at byte {error.start} (0x{source.content[error.start]:02x}).",
-            remedy="Convert it to UTF-8, as in: iconv -f WINDOWS-1252 -t UTF-8",
+            f"{display_name(source)} is not UTF-8 text (byte {error.start}, 0x{source.content[error.start]:02x}), "
+            "and no other encoding makes text of it.",
+            remedy="Name its encoding, as in: quipu add FILE --meta encoding=windows-1251",
         ) from error
 
 

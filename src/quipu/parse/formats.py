@@ -15,6 +15,7 @@ class Format:
     """A format: its suffixes by media type, the module of this package with its parser, and what the parser extracts.
 
     `signature` is the file type that the bytes must have (quipu.parse.signature), or the empty string for text.
+    `is_text` is True if the bytes are one text in one encoding.
     `is_read` is False for a format that is recognised only to be refused with advice.
     """
 
@@ -22,6 +23,7 @@ class Format:
     module: str
     types: tuple[tuple[str, tuple[str, ...]], ...]
     signature: str = ""
+    is_text: bool = False
     keeps: str = ""
     is_read: bool = True
 
@@ -39,18 +41,21 @@ FORMATS: tuple[Format, ...] = (
     Format(
         name="Plain text",
         module="text",
+        is_text=True,
         types=(("text/plain", (".txt", ".text", ".log", ".rst")),),
         keeps="paragraphs; a first line that stands alone is the title",
     ),
     Format(
         name="Markdown",
         module="markdown",
+        is_text=True,
         types=(("text/markdown", (".md", ".markdown", ".mdx")),),
         keeps="headings, lists, tables, code; front matter as metadata",
     ),
     Format(
         name="HTML",
         module="html",
+        is_text=True,
         types=(("text/html", (".html", ".htm")), ("application/xhtml+xml", (".xhtml",))),
         keeps="headings, lists, tables, preformatted text; not navigation, forms, headers, footers",
     ),
@@ -94,14 +99,23 @@ FORMATS: tuple[Format, ...] = (
     Format(
         name="CSV, TSV",
         module="csv",
+        is_text=True,
         types=(("text/csv", (".csv",)), ("text/tab-separated-values", (".tsv", ".tab"))),
         keeps="rows, and the header row where the first one is",
     ),
     Format(
         name="JSON, JSON lines",
         module="json",
+        is_text=True,
         types=(("application/json", (".json",)), ("application/x-ndjson", (".jsonl", ".ndjson"))),
         keeps="a block for each record: its title as heading, its values as `key: value`, its text",
+    ),
+    Format(
+        name="Jupyter notebook",
+        module="notebook",
+        is_text=True,
+        types=(("application/x-ipynb+json", (".ipynb",)),),
+        keeps="cells in order: Markdown, code, the first lines of outputs; not pictures",
     ),
     Format(
         name="E-mail",

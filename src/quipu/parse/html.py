@@ -6,15 +6,11 @@ from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
 from quipu.errors import InvalidDocument
 from quipu.model.document import ParsedDocument, SourceDocument
-from quipu.parse.decode import decode, display_name, normalise
+from quipu.parse.decode import declared_charset, decode, display_name, normalise
 from quipu.parse.html_page import HtmlBlockReader, is_furniture, is_never_read, nesting_depth
 from quipu.parse.limits import MAX_HTML_TAGS
 from quipu.parse.markup_process import read_markup_in_process
 
-_CHARSET = re.compile(
-    rb"""<(?:meta\s[^<>]{0,200}?charset|\?xml\s[^<>]{0,200}?encoding)\s*=\s*["']?\s*([\w.:-]{1,40})""", re.IGNORECASE
-)
-_CHARSET_WITHIN = 4096  # bytes
 # Real pages nest tens of elements deep.
 _MAX_DEPTH = 5_000
 
@@ -41,8 +37,7 @@ class HtmlParser:
         Raises InvalidDocument if the bytes are not text, if elements nest too deep, or if the page takes too much time
         or memory.
         """
-        declared = _CHARSET.search(source.content[:_CHARSET_WITHIN])
-        markup = decode(source, declared[1].decode("ascii", "replace") if declared else "")
+        markup = decode(source, declared_charset(source.content))
         if not _is_heavy(markup):
             return read_markup(markup)
         if nesting_depth(markup) > _MAX_DEPTH:

@@ -43,13 +43,20 @@ class MarkdownParser:
         """Return the body, its blocks and the front matter. Raises InvalidDocument for invalid text or YAML."""
         text = decode(source)
         front = split_front_matter(text, display_name(source))
-        body = text[front.body_start :]
-        is_large = len(body) > _MAX_CHARACTERS_IN_PROCESS
-        parsed = read_markup_in_process("markdown", body, display_name(source)) if is_large else read_markup(body)
+        parsed = parse_markdown(text[front.body_start :], display_name(source))
         return replace(parsed, title=_title(front.metadata) or parsed.title, metadata=front.metadata)
 
 
 PARSER = MarkdownParser()
+
+
+def parse_markdown(markup: str, name: str) -> ParsedDocument:
+    """Return the text, title and blocks of Markdown without front matter; long text is read in another process.
+
+    Raises InvalidDocument, with the document's `name`, if this takes too much memory or time.
+    """
+    is_large = len(markup) > _MAX_CHARACTERS_IN_PROCESS
+    return read_markup_in_process("markdown", markup, name) if is_large else read_markup(markup)
 
 
 def read_markup(markup: str) -> ParsedDocument:
@@ -68,7 +75,8 @@ class _MarkdownBlocks:
     """The top-level blocks of one Markdown text."""
 
     def __init__(self, text: str) -> None:
-        self.title = ""
+        self._titles: dict[bool, str] = {}  # the first heading of level 1; and the first one, if no text is above it
+        self._has_text = False
         self._text = text
         # Inline markup takes markdown-it most of its time, and only headings need it.
         self._inline = MarkdownIt("commonmark")
@@ -76,6 +84,11 @@ class _MarkdownBlocks:
         self._structure.core.ruler.disable("inline")
         self._line_starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
         self._path = HeadingPath()
+
+    @property
+    def title(self) -> str:
+        """The first heading of level 1, otherwise the first heading if at most code is above it; "" before `blocks`."""
+        return self._titles.get(True) or self._titles.get(False, "")
 
     def blocks(self) -> Iterator[Block]:
         """Yield the blocks in order. Lines without a token in markdown-it (link definitions) become paragraphs."""
@@ -101,7 +114,8 @@ class _MarkdownBlocks:
             yield Block(start=block.start, end=block.end, kind="heading", headings=self._path.above(level))
         if 0 < len(text) <= MAX_HEADING:
             self._path.enter(level, text)
-            self.title = self.title or (text if level == 1 else "")
+            if level == 1 or not self._has_text:
+                self._titles.setdefault(level == 1, text)
 
     def _block(self, first: int, last: int, kind: str) -> Iterator[Block]:
         """Yield the block of lines [first, last) without surrounding white space; nothing if it is empty."""
@@ -109,6 +123,7 @@ class _MarkdownBlocks:
         end = min(self._line_starts[last], len(self._text))
         lines = self._text[start:end]
         if lines.strip():
+            self._has_text = self._has_text or kind not in ("heading", "code")
             text_start = start + len(lines) - len(lines.lstrip())
             yield Block(
                 start=text_start,

@@ -5,7 +5,7 @@ from zipfile import BadZipFile, ZipFile
 
 from quipu.errors import InvalidDocument
 from quipu.model.document import ParsedDocument, SourceDocument
-from quipu.parse.decode import display_name
+from quipu.parse.decode import display_name, is_text
 from quipu.parse.limits import MAX_ENTRIES
 
 _PDF_WITHIN = 1024  # bytes; PDF readers accept other bytes before the header
@@ -61,6 +61,7 @@ _SUFFIX_BY_KIND = {
     "an EPUB book": ".epub",
     "an HTML page": ".html",
 }
+_KEY = b"-----BEGIN "
 # A text file may begin with these signatures.
 _ALSO_TEXT = frozenset({"", "an HTML page", "a GIF image", "a Rich Text document"})
 
@@ -84,6 +85,19 @@ def check_signature(source: SourceDocument, expected: str) -> None:
     raise InvalidDocument(
         f"{display_name(source)} has the wrong suffix: it holds {kind}.", remedy=_REMEDY_BY_KIND.get(kind, remedy)
     )
+
+
+def sniff_text_type(head: bytes) -> str:
+    """Return the media type of text or a PDF that begins with `head`; "" for other bytes and for keys and certificates.
+
+    Text is in a Unicode encoding, or in another one that makes text of it.
+    """
+    kind = detect_file_type(head)
+    if kind == "a PDF document":
+        return "application/pdf"
+    if kind not in _ALSO_TEXT or head.lstrip().startswith(_KEY) or not is_text(head):
+        return ""
+    return "text/html" if kind == "an HTML page" else "text/plain"
 
 
 def detect_file_type(content: bytes) -> str:

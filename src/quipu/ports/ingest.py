@@ -1,11 +1,27 @@
-"""What ingestion needs: a Parser (bytes to text) and an Extractor (chunk to entities and relations)."""
+"""What ingestion needs: FileTypes, a Parser (bytes to text) and an Extractor (chunk to entities and relations)."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from quipu.model.document import ParsedDocument, SourceDocument
 from quipu.model.extraction import ChunkInput, Extraction
+
+
+def _no_media_type(_name: str, _head: bytes) -> str:
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class FileTypes:
+    """How the media type of a file is found: by its suffix, or by its name and its first bytes.
+
+    `by_suffix` has each suffix that can be read, in lower case. `sniff` takes the name of a file and its first bytes,
+    and returns "" for a file that no parser reads.
+    """
+
+    by_suffix: Mapping[str, str]
+    sniff: Callable[[str, bytes], str] = _no_media_type
 
 
 class Parser(Protocol):

@@ -15,7 +15,7 @@ from quipu.errors import InvalidInput, Mismatch, NotFound
 from quipu.ingest.documents import IngestConfig
 from quipu.ingest.local import LocalExtractor
 from quipu.model.chat import Role
-from quipu.parse import MEDIA_TYPE_BY_SUFFIX, parse
+from quipu.parse import FILE_TYPES, parse
 from quipu.ports.ingest import Extractor
 from quipu.ports.providers import Embedder
 from quipu.providers.local import ByteTokenizer, WordLlamaEmbedder
@@ -119,7 +119,7 @@ def _components(
     path = settings.index.absolute()
     ingest_config = IngestConfig(
         parse=parse,
-        media_types=MEDIA_TYPE_BY_SUFFIX,
+        file_types=FILE_TYPES,
         extractor=extractor,
         tokenizer=ByteTokenizer(),
         embedder=embedder,

@@ -13,7 +13,7 @@ from quipu.errors import Unavailable
 from quipu.model.chunking import Chunking
 from quipu.model.document import Document, DocumentStatus, SourceDocument
 from quipu.model.query import Condition, Turn
-from quipu.model.results import AddResult, SearchResult
+from quipu.model.results import UNREAD, AddResult, SearchResult
 from tests.unit.cli.conftest import Cli, FakeEngine
 
 # ---- add
@@ -43,12 +43,26 @@ def test_add_says_what_was_read_by_what_and_what_was_reused(cli: Cli, engine: Fa
 
 def test_add_lists_failures_with_reasons_and_ends_with_1(cli: Cli, engine: FakeEngine) -> None:
     bad = Document(id="b.bin", title="", status=DocumentStatus.FAILED, error="It is not text. Leave it out.")
-    engine.added = AddResult(n_added=1, failed=(bad,), skipped=((".png", 3), ("", 1)))
+    engine.added = AddResult(n_added=1, failed=(bad,), skipped=((UNREAD, "", 1), (UNREAD, ".png", 3)))
     ran = cli("add", "--text", "Hello", "--quiet")
     assert ran.code == 1
     assert "Failed: b.bin: It is not text. Leave it out." in ran.out
-    assert "3 .png, 1 without suffix" in ran.out
+    assert "Skipped 4 files: 4 in a format that is not read (without suffix 1, .png 3)." in ran.out
     assert "Fix these documents and add them again" in ran.out
+
+
+def test_quiet_add_says_what_was_skipped_and_nothing_else(cli: Cli, engine: FakeEngine) -> None:
+    engine.added = AddResult(n_added=1, skipped=(("empty", "", 2), (UNREAD, ".png", 3)))
+    ran = cli("add", "--text", "Hello", "-q")
+    assert ran.code == 0
+    assert ran.out == "Skipped 5 files: 2 empty, 3 in a format that is not read (.png 3).\n"
+
+
+def test_add_says_which_encodings_it_assumed_and_where_it_is_unsure(cli: Cli, engine: FakeEngine) -> None:
+    engine.added = AddResult(assumed_encodings=(("a.txt", "koi8-r"), ("b.txt", "koi8-r (unsure)"), ("c.txt", "big5")))
+    out = cli("add", "--text", "Hello").out
+    assert "Not UTF-8; encoding assumed: big5 1, koi8-r 2." in out
+    assert "Unsure of the encoding of b.txt (koi8-r); `quipu add FILE --meta encoding=NAME` names another." in out
 
 
 def test_documents_that_failed_for_one_reason_are_listed_together(cli: Cli, engine: FakeEngine) -> None:

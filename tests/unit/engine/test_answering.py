@@ -22,6 +22,7 @@ from quipu.model.evidence import Evidence
 from quipu.model.query import Filter, Query
 from quipu.model.usage import Stage, UsageRow
 from quipu.parse import parse
+from quipu.ports.ingest import FileTypes
 from quipu.ports.store import ReadView
 from quipu.retrieve import STRATEGIES
 from quipu.testing.llm import ScriptedLLM, ScriptedReranker
@@ -121,7 +122,7 @@ def _components(watched: _Watched, *, is_remote: bool = True, reranker: Scripted
     )
     tools = watched.library.tools
     ingest_config = IngestConfig(
-        parse=parse, media_types={}, extractor=LocalExtractor(), tokenizer=tools.tokenizer, embedder=watched
+        parse=parse, file_types=FileTypes({}), extractor=LocalExtractor(), tokenizer=tools.tokenizer, embedder=watched
     )
     return Components(
         path=Path(),

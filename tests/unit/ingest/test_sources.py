@@ -22,12 +22,14 @@ from quipu.ingest.sources import (
 )
 from quipu.model.chat import ChatRequest, Message, Role
 from quipu.model.document import Metadata, SourceDocument
+from quipu.model.results import UNREAD
+from quipu.ports.ingest import FileTypes
 from quipu.settings import Settings
 from quipu.testing.llm import ScriptedLLM
 from quipu.wiring import open_engine
 from quipu.wrap.recording import RecordedLLM
 
-MEDIA_TYPES = {".txt": "text/plain", ".md": "text/markdown"}
+FILE_TYPES = FileTypes({".txt": "text/plain", ".md": "text/markdown"})
 
 
 def write(root: Path, *names: str) -> None:
@@ -38,7 +40,7 @@ def write(root: Path, *names: str) -> None:
 
 
 def find(*paths: Path, root: Path, metadata: Metadata | None = None) -> list[FoundSource]:
-    return list(find_sources(paths, root=root, media_types=MEDIA_TYPES, metadata=metadata))
+    return list(find_sources(paths, root=root, file_types=FILE_TYPES, metadata=metadata))
 
 
 def ids(found: list[FoundSource]) -> list[str]:
@@ -86,7 +88,37 @@ def test_files_no_parser_reads_are_counted_within_folders(tmp_path: Path) -> Non
     write(tmp_path, "a.txt", "b.png", "c/d.PNG", "c/e.zip", "LICENSE")
     *_, skipped = find(tmp_path, root=tmp_path)
     assert isinstance(skipped, SkippedFiles)
-    assert str(skipped) == "4 files skipped: no suffix 1, .png 2, .zip 1"
+    assert skipped.n_by_reason == {(UNREAD, ""): 1, (UNREAD, ".png"): 2, (UNREAD, ".zip"): 1}
+
+
+def sniff(name: str, head: bytes) -> str:
+    return "" if b"\0" in head else f"text/x-{name.lower()}"
+
+
+def test_the_type_of_a_file_without_a_suffix_follows_from_its_bytes(tmp_path: Path) -> None:
+    write(tmp_path, "README", "a.zip")
+    (tmp_path / "program").write_bytes(b"\x7fELF\0\0")
+    types = FileTypes(FILE_TYPES.by_suffix, sniff)
+    source, skipped = find_sources([tmp_path], root=tmp_path, file_types=types)
+    assert isinstance(source, SourceDocument)
+    assert (source.id, source.media_type) == ("README", "text/x-readme")
+    assert isinstance(skipped, SkippedFiles)
+    assert skipped.n_by_reason == {(UNREAD, ""): 1, (UNREAD, ".zip"): 1}
+    named, refused = find_sources([tmp_path / "a.zip", tmp_path / "program"], root=tmp_path, file_types=types)
+    assert isinstance(named, SourceDocument)
+    assert named.media_type == "text/x-a.zip"
+    assert isinstance(refused, UnreadableSource)
+
+
+@pytest.mark.parametrize("content", [b"", b" \n\t", b"\xef\xbb\xbf\n"])
+def test_an_empty_file_is_skipped_and_is_no_failure(tmp_path: Path, content: bytes) -> None:
+    for name in ("a.txt", "LICENSE"):
+        (tmp_path / name).write_bytes(content)
+    [skipped] = find_sources(
+        [tmp_path, tmp_path / "LICENSE"], root=tmp_path, file_types=FileTypes({".txt": "text/plain"})
+    )
+    assert isinstance(skipped, SkippedFiles)
+    assert skipped.n_by_reason == {("empty", ""): 2}
 
 
 @pytest.mark.parametrize(("name", "kind"), [("a.pdf", "files ending in .pdf"), ("LICENSE", "files without a suffix")])
@@ -102,13 +134,13 @@ def test_a_file_no_parser_reads_is_refused_where_it_is_named(tmp_path: Path, nam
 def test_a_missing_path_is_reported_before_anything_is_read(tmp_path: Path) -> None:
     write(tmp_path, "a.txt")
     with pytest.raises(NotFound, match=r"b\.txt") as caught:
-        find_sources([tmp_path / "a.txt", tmp_path / "b.txt"], root=tmp_path, media_types=MEDIA_TYPES)
+        find_sources([tmp_path / "a.txt", tmp_path / "b.txt"], root=tmp_path, file_types=FILE_TYPES)
     assert caught.value.remedy
 
 
 def test_a_file_is_read_when_its_turn_comes(tmp_path: Path) -> None:
     write(tmp_path, "a.txt", "b.txt", "c.txt")
-    sources = find_sources([tmp_path], root=tmp_path, media_types=MEDIA_TYPES)
+    sources = find_sources([tmp_path], root=tmp_path, file_types=FILE_TYPES)
     next(sources)
     (tmp_path / "b.txt").unlink()
     (tmp_path / "c.txt").write_text("changed")
@@ -127,7 +159,8 @@ def test_links_are_followed_within_their_folder_and_not_out_of_it(tmp_path: Path
     (tmp_path / "in/loop").symlink_to(tmp_path / "in")
     *found, skipped = find(tmp_path / "in", root=tmp_path)
     assert ids(found) == ["in/a.txt", "in/inside.txt", "in/sub/b.txt"]
-    assert str(skipped) == "3 files skipped: symbolic link 3"
+    assert isinstance(skipped, SkippedFiles)
+    assert skipped.n_by_reason == {("symbolic link", ""): 3}
 
 
 def test_a_link_that_is_named_is_followed(tmp_path: Path) -> None:
@@ -181,9 +214,9 @@ def test_half_a_surrogate_pair_is_refused() -> None:
 def test_pipes_are_passed_over_in_folders_and_refused_by_name(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.md")
     (tmp_path / "a.md").write_text("Text.")
-    found = list(find_sources([tmp_path], root=tmp_path, media_types=MEDIA_TYPES))
+    found = list(find_sources([tmp_path], root=tmp_path, file_types=FILE_TYPES))
     assert [type(each).__name__ for each in found] == ["SourceDocument", "SkippedFiles"]
-    [named] = find_sources([tmp_path / "pipe.md"], root=tmp_path, media_types=MEDIA_TYPES)
+    [named] = find_sources([tmp_path / "pipe.md"], root=tmp_path, file_types=FILE_TYPES)
     assert isinstance(named, UnreadableSource)
     assert "not a regular file" in str(named.error)
 
@@ -266,12 +299,12 @@ def test_a_folder_that_may_be_listed_but_not_entered_fails_its_files(
 
 def test_a_pipe_that_takes_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
     write(tmp_path, "a.txt", "b.txt")
-    sources = find_sources([tmp_path], root=tmp_path, media_types=MEDIA_TYPES)
+    sources = find_sources([tmp_path], root=tmp_path, file_types=FILE_TYPES)
     next(sources)
     (tmp_path / "b.txt").unlink()
     listed = iter(sources)
     os.mkfifo(tmp_path / "b.txt")
-    assert [str(each) for each in listed] == ["1 file skipped: pipe or device 1"]
+    assert list(listed) == [SkippedFiles({("pipe or device", ""): 1})]
 
 
 REQUEST = ChatRequest(messages=(Message("user", "Say OK. " * 99),), role=Role.EXTRACT, max_output_tokens=9)
@@ -289,7 +322,7 @@ async def test_a_tape_and_an_index_in_the_folder_are_left_out_and_reported(tmp_p
         report = await kb.add(tmp_path)
         found = {each.id for each in await kb.documents()}
     assert found == {"kober", "notes.md", "own.jsonl"}
-    assert report.skipped == ((INDEX, 1), (TAPE, 1))
+    assert report.skipped == ((INDEX, "", 1), (TAPE, "", 1))
     assert report.failed == ()
 
 
@@ -353,4 +386,4 @@ async def test_folders_beside_a_database_of_the_users_own_are_read(tmp_path: Pat
         report = await kb.add(notes)
         found = {each.id for each in await kb.documents()}
     assert found == {"notes/vectors/algebra.md", "notes/topology/sets.md", "notes/index.sqlite.md"}
-    assert report.skipped == ((".sqlite", 1),)
+    assert report.skipped == ((UNREAD, ".sqlite", 1),)

@@ -8,14 +8,14 @@ from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from quipu.model.document import Block, ParsedDocument, SourceDocument
-from quipu.parse import media_type_of, parse
+from quipu.parse import MEDIA_TYPE_BY_SUFFIX, parse
 
 WIDTH, HEIGHT = 595, 842
 
 
 def read(name: str, data: bytes) -> ParsedDocument:
     """Return `data` parsed as a file called `name`."""
-    media_type = media_type_of(Path(name))
+    media_type = MEDIA_TYPE_BY_SUFFIX.get(Path(name).suffix)
     assert media_type
     return parse(SourceDocument(id=name, source=name, content=data, media_type=media_type))
 

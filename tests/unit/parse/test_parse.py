@@ -2,7 +2,6 @@
 
 import itertools
 import re
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 
 from quipu.errors import InvalidDocument
 from quipu.model.document import Metadata, ParsedDocument, SourceDocument
-from quipu.parse import MEDIA_TYPE_BY_SUFFIX, PARSERS, media_type_of, parse, parser_for
+from quipu.parse import MEDIA_TYPE_BY_SUFFIX, PARSERS, parse, parser_for
 
 MEDIA_TYPES = sorted(PARSERS)
 PIECES = re.findall(
@@ -89,9 +88,6 @@ def test_parameters_and_case_of_the_media_type_do_not_matter() -> None:
 
 def test_every_suffix_has_a_parser() -> None:
     assert all(parser_for(media_type) for media_type in MEDIA_TYPE_BY_SUFFIX.values())
-    assert media_type_of(Path("a/b.MD")) == "text/markdown"
-    assert media_type_of(Path("a.tar.png")) is None
-    assert media_type_of(Path(".md")) is None
 
 
 def test_the_title_given_wins_then_the_documents_own_then_the_name_of_the_file() -> None:

@@ -229,10 +229,10 @@ def _sources(request: _Request) -> Sequence[Path | SourceDocument]:
 def _renamed(request: _Request) -> SourceDocument:
     """Return the one file of the request with the id and title given for it."""
     from quipu.ingest.sources import UnreadableSource, find_sources
-    from quipu.parse import MEDIA_TYPE_BY_SUFFIX
+    from quipu.parse import FILE_TYPES
 
     root = request.root or load_settings().index.absolute().parent
-    source = next(find_sources(request.paths, root=root, media_types=MEDIA_TYPE_BY_SUFFIX))
+    source = next(find_sources(request.paths, root=root, file_types=FILE_TYPES))
     if isinstance(source, UnreadableSource):
         raise source.error
     if not isinstance(source, SourceDocument):

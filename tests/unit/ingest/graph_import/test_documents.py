@@ -9,7 +9,7 @@ from quipu.model.document import SourceDocument
 from quipu.model.event import ignore_event
 from quipu.model.extraction import ExtractedEntity, ExtractedRelation
 from quipu.model.imported_graph import ImportedExtraction, ImportedGraph
-from quipu.parse import MEDIA_TYPE_BY_SUFFIX, parse
+from quipu.parse import FILE_TYPES, parse
 from quipu.providers.local import ByteTokenizer
 from quipu.stores.relational.store import RelationalStore
 from quipu.stores.sqlite.backend import SqliteBackend
@@ -41,7 +41,7 @@ def _graph(
 def _recipe() -> IngestConfig:
     return IngestConfig(
         parse=parse,
-        media_types=MEDIA_TYPE_BY_SUFFIX,
+        file_types=FILE_TYPES,
         extractor=_Unasked(),  # type: ignore[arg-type]
         tokenizer=ByteTokenizer(),
         embedder=WordEmbedder(),

@@ -12,7 +12,7 @@ from quipu.ingest.sources import FoundSource, find_sources
 from quipu.ingest.tuning import sample
 from quipu.ingest.tuning.sample import choose_sample, in_sampling_order, pool_of_sources
 from quipu.model.event import ignore_event
-from quipu.parse import MEDIA_TYPE_BY_SUFFIX, parse
+from quipu.parse import FILE_TYPES, parse
 from quipu.providers.local import ByteTokenizer, WordLlamaEmbedder
 from tests.unit.ingest.tuning.world import chunk, chunks
 
@@ -73,14 +73,14 @@ async def test_documents_are_cut_for_real_and_what_cannot_be_read_is_counted(
     (tmp_path / "empty.md").write_text("", encoding="utf-8")
     ingest_config = IngestConfig(
         parse=parse,
-        media_types=MEDIA_TYPE_BY_SUFFIX,
+        file_types=FILE_TYPES,
         extractor=LocalExtractor(),
         tokenizer=ByteTokenizer(),
         embedder=WordLlamaEmbedder(),
     )
 
     def sources() -> Iterator[FoundSource]:
-        return find_sources([tmp_path], root=tmp_path, media_types=MEDIA_TYPE_BY_SUFFIX)
+        return find_sources([tmp_path], root=tmp_path, file_types=FILE_TYPES)
 
     pool = await pool_of_sources(sources(), ingest_config, ignore_event)
     assert sorted(each.document_id for each in pool.chunks) == ["a.md", "b.md", "c.md", "d.md"]
