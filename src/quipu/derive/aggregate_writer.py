@@ -15,7 +15,8 @@ from quipu.derive.aggregate_inputs import (
     ClusterRelationInputs,
     relation_note,
 )
-from quipu.derive.generation import Ask, ask_until_valid
+from quipu.derive.generation import Ask, ReplyFormat, ask_until_valid
+from quipu.derive.report_writer import clean_text, parse_findings
 from quipu.model.chat import ChatRequest, Message, ReplyLifetime, Role
 from quipu.model.cluster import ClusterRelation, ClusterReport, Finding
 from quipu.model.graph import Entity, Relation
@@ -67,18 +68,11 @@ class AggregateWriter:
         notes = self._fitting_notes([relation_note(relation) for relation in relations])
         messages = prompt.render(members, notes, language=self.language)
         request = self._request(messages, lower, schema=prompt.SCHEMA)
-        completion = await ask_until_valid("a report on an aggregate", request, self.ask, _is_report)
-        reply = parse_aggregate_reply(completion.text)
-        assert reply is not None
-        return ClusterReport(
-            cluster=inputs.cluster.id,
-            title=reply.name,
-            summary=reply.description,
-            findings=reply.findings,
-            chunks=inputs.chunks,
-            inputs_hash=inputs.cluster.inputs_hash,
-            model=f"{completion.model} aggregate/{prompt.VERSION}",
+        rules: ReplyFormat[ClusterReport] = ReplyFormat(
+            text="a report on an aggregate", parse=lambda text: parse_aggregate_report(text, inputs)
         )
+        reply = await ask_until_valid(request, self.ask, rules)
+        return replace(reply.content, model=f"{reply.completion.model} aggregate/{prompt.VERSION}")
 
     async def write_relation(self, inputs: ClusterRelationInputs, lower: LowerReports) -> ClusterRelation:
         """Return the relation between two aggregates. Raises the same errors as `write_report`."""
@@ -88,10 +82,9 @@ class AggregateWriter:
         messages = prompt.render_relation(
             groups, self._fitting_notes(notes), language=self.language, max_words=max_words
         )
-        request = self._request(messages, lower)
-        completion = await ask_until_valid("a text on two aggregates", request, self.ask, _has_words)
-        description = " ".join(strip_thinking(completion.text).split())[:MAX_RELATION_CHARS]
-        return replace(inputs.relation, description=description, model=f"{completion.model} aggregate/{prompt.VERSION}")
+        reply = await ask_until_valid(self._request(messages, lower), self.ask, _RELATION_FORMAT)
+        model = f"{reply.completion.model} aggregate/{prompt.VERSION}"
+        return replace(inputs.relation, description=reply.content, model=model)
 
     def _fitting_notes(self, notes: list[str]) -> list[str]:
         return notes[: self._n_fitting([f"{note}: \n" for note in notes], RELATION_TOKENS)]
@@ -122,49 +115,28 @@ def _most_related_first(inputs: AggregateInputs) -> tuple[list[Entity], list[Rel
     return entities, sorted(inputs.relations, key=lambda r: (-degree[r.source] - degree[r.target], r.id))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AggregateReply:
-    """A model's reply about an aggregate."""
-
-    name: str
-    description: str
-    findings: tuple[Finding, ...] = ()
-
-
-def parse_aggregate_reply(text: str) -> AggregateReply | None:
-    """Return the content of a reply, None if it has no name or no description; malformed findings are left out."""
+def parse_aggregate_report(text: str, inputs: AggregateInputs) -> ClusterReport | None:
+    """Return the report in a reply, None if it has no name or no description; malformed findings are left out."""
     reply = parse_lenient_json(text)
     if not isinstance(reply, dict):
         return None
-    name, description = _clean_text(reply.get("name")), _clean_text(reply.get("description"))
+    name, description = clean_text(reply.get("name")), clean_text(reply.get("description"))
     if not name or not description:
         return None
-    values = reply.get("findings")
-    findings = list(filter(None, map(_parse_finding, values))) if isinstance(values, list) else []
-    return AggregateReply(name=name, description=description, findings=tuple(findings[:MAX_FINDINGS]))
+    return ClusterReport(
+        cluster=inputs.cluster.id,
+        title=name,
+        summary=description,
+        findings=parse_findings(reply.get("findings"), MAX_FINDINGS),
+        chunks=inputs.chunks,
+        inputs_hash=inputs.cluster.inputs_hash,
+    )
 
 
-def _parse_finding(value: object) -> Finding | None:
-    if isinstance(value, str):
-        return Finding(summary=_clean_text(value)) if _clean_text(value) else None
-    if not isinstance(value, dict):
-        return None
-    summary, explanation = _clean_text(value.get("summary")), _clean_text(value.get("explanation"))
-    if not summary:
-        return Finding(summary=explanation) if explanation else None
-    return Finding(summary=summary, explanation=explanation)
-
-
-def _clean_text(value: object) -> str:
-    return " ".join(value.split()) if isinstance(value, str) else ""
-
-
-def _is_report(text: str) -> bool:
-    return parse_aggregate_reply(text) is not None
-
-
-def _has_words(text: str) -> bool:
-    return bool(strip_thinking(text).strip())
+_RELATION_FORMAT: ReplyFormat[str] = ReplyFormat(
+    text="a text on two aggregates",
+    parse=lambda text: clean_text(strip_thinking(text), MAX_RELATION_CHARS) or None,
+)
 
 
 def extract_aggregate_report(inputs: AggregateInputs) -> ClusterReport:

@@ -6,7 +6,7 @@ of entities alone, never on texts of a model; the relations between the aggregat
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from quipu.algo.vector_clusters import CLUSTER_SIZE, Grouping, nearest_centres
@@ -28,8 +28,8 @@ from quipu.derive.aggregate_writer import (
 )
 from quipu.derive.derivation import Derivation, DerivationContext, RebuildEstimate
 from quipu.derive.embedding import embed_stale
-from quipu.derive.generation import GenerationSteps, ModelCalls, generate_all
-from quipu.errors import OverBudget, QuipuError, Refused, Unavailable
+from quipu.derive.generation import ModelCalls, TextGeneration
+from quipu.errors import NotFound, Refused
 from quipu.model.cluster import ClusterRelation, ClusterRelationUpdate, ClusterReport, Hierarchy
 from quipu.model.delta import Delta
 from quipu.model.derivation import (
@@ -41,7 +41,7 @@ from quipu.model.derivation import (
     RefreshCost,
 )
 from quipu.model.event import Progress
-from quipu.ports.providers import LLM
+from quipu.ports.providers import Tokenizer
 from quipu.ports.store import ReadView
 from quipu.text.formatting import format_count
 
@@ -151,151 +151,109 @@ async def refresh(context: DerivationContext, rebuild: bool, grouping: Grouping 
     for _ in range(MAX_ATTEMPTS):
         async with context.store.view() as view:
             plan = await plan_hierarchy(view, context, rebuild=rebuild, grouping=grouping)
-        run = _HierarchyRun(context=context, plan=plan, is_rebuild=rebuild)
-        await run.run()
+        result, n_outdated = await _carry_out(plan, context, rebuild)
         rebuild = False
-        if not run.n_outdated:
+        if not n_outdated:
             break
-    return run.result()
+    return result
 
 
-@dataclass(frozen=True, slots=True)
-class _FailedText:
-    """A text that could not be written, and why; the next refresh tries again."""
+async def _carry_out(plan: HierarchyPlan, context: DerivationContext, is_rebuild: bool) -> tuple[DerivationResult, int]:
+    """Commit the partition with all texts that need no model, then the model's texts, layer by layer.
 
-    inputs: TextInputs
-    error: str
+    Returns the result, and how many texts the store rejected because their facts had changed.
+    """
+    revision = plan.partition.revision
+    reports = [inputs for inputs in plan.reports if _must_write(plan, inputs, is_rebuild and context.llm is not None)]
+    extractive = list(map(extract_aggregate_report, reports)) if context.llm is None else []
+    relations = [_relation_without_model(plan, inputs, context.tokenizer, is_rebuild) for inputs in plan.relations]
+    cut = [
+        inputs for inputs, relation in zip(plan.relations, relations, strict=True) if relation.model == EXTRACTIVE_CUT
+    ]
+    calls = ModelCalls(context.llm, 2 * context.n_ahead) if context.llm is not None else None
+    generation: TextGeneration[TextInputs, LowerReports | None, ClusterReport | ClusterRelation] = TextGeneration(
+        context.store.commit,
+        calls,
+        context.on_event,
+        Progress(stage="aggregate", n_done=0, n_total=len(reports) + len(cut)),
+    )
+    await generation.commit(
+        Delta(
+            partition=plan.partition,
+            reports=[*extractive, *_reports_with_new_chunks(plan, {inputs.cluster.id for inputs in reports})],
+            cluster_relations=ClusterRelationUpdate(relations=relations, removed=plan.obsolete_ends, revision=revision),
+            derivations=[DerivationRecord(name=HIERARCHY, identity=plan.identity, revision=revision)],
+        )
+    )
+    n_built, n_refused = len(extractive), 0
+    if calls is not None and context.llm is not None:
+        writer = AggregateWriter(
+            ask=calls.ask, tokenizer=context.tokenizer, revision=revision, language=context.language
+        )
+        maker = _AggregateMaker(plan=plan, context=context, writer=writer, llm_identity=context.llm.identity)
+        for level in sorted({inputs.cluster.level for inputs in reports}):
+            await generation.generate([inputs for inputs in reports if inputs.cluster.level == level], maker)
+        await generation.generate(cut, maker)
+        n_built, n_refused = maker.n_reports, maker.n_refused
+    n_failed_reports = sum(isinstance(inputs, AggregateInputs) for inputs, _ in generation.failed)
+    note = (
+        f"{n_refused:,} aggregates or relations between them are described by sentences of the documents,"
+        " because no reply of the model was valid"
+    )
+    result = replace(
+        generation.result(HIERARCHY),
+        n_built=n_built,
+        n_unchanged=len(plan.partition.clusters) - n_built - n_failed_reports,
+        failed=tuple(sorted((_text_name(inputs), error) for inputs, error in generation.failed)),
+        notes=(note,) if n_refused else (),
+    )
+    return result, generation.n_outdated
 
 
-@dataclass(frozen=True, slots=True)
-class _TextTask:
-    """A text for a model to write; `lower` is None if a report it builds on is missing."""
+def _must_write(plan: HierarchyPlan, inputs: AggregateInputs, is_rebuild: bool) -> bool:
+    """Return whether a report must be written; a model's report with the same input hash stays."""
+    report = plan.stored_reports.get(inputs.cluster.id)
+    if report is None or report.inputs_hash != inputs.cluster.inputs_hash or report.model == EXTRACTIVE:
+        return True
+    return is_rebuild
 
-    inputs: TextInputs
-    lower: LowerReports | None
+
+def _relation_without_model(
+    plan: HierarchyPlan, inputs: ClusterRelationInputs, tokenizer: Tokenizer, is_rebuild: bool
+) -> ClusterRelation:
+    """Return the stored relation if a model wrote it from the same inputs, else an extractive one."""
+    stored = plan.stored_relations.get((inputs.relation.source, inputs.relation.target))
+    is_same = stored is not None and stored.inputs_hash == inputs.relation.inputs_hash and not is_rebuild
+    if stored is not None and is_same and stored.model not in (EXTRACTIVE, EXTRACTIVE_CUT):
+        return replace(inputs.relation, description=stored.description, model=stored.model)
+    return extract_cluster_relation(inputs, tokenizer)
 
 
-_TextOutcome = ClusterReport | ClusterRelation | _FailedText
+def _reports_with_new_chunks(plan: HierarchyPlan, rewritten: set[str]) -> list[ClusterReport]:
+    """Return the current reports that now cite other chunks, without those that are rewritten anyway."""
+    hash_by_id = {cluster.id: cluster.inputs_hash for cluster in plan.partition.clusters}
+    return [
+        replace(report, chunks=plan.chunks[cluster_id])
+        for cluster_id, report in sorted(plan.stored_reports.items())
+        if cluster_id not in rewritten
+        and report.inputs_hash == hash_by_id.get(cluster_id)
+        and report.chunks != plan.chunks[cluster_id]
+    ]
 
 
 @dataclass(slots=True, kw_only=True)
-class _HierarchyRun:
-    """Carries out one plan; the store rejected `n_outdated` texts, because their facts had changed."""
+class _AggregateMaker:
+    """Makes the reports on aggregates and the relations between them, with a model; `n_refused` are extractive."""
 
-    context: DerivationContext
     plan: HierarchyPlan
-    is_rebuild: bool = False
-    n_outdated: int = 0
-    failed: list[_FailedText] = field(default_factory=list)
-    reported: set[str] = field(default_factory=set)
+    context: DerivationContext
+    writer: AggregateWriter
+    llm_identity: str
+    n_reports: int = 0
     n_refused: int = 0
-    calls: ModelCalls | None = None
 
-    async def run(self) -> None:
-        """Commit the partition with all texts that need no model, then the model's texts, layer by layer."""
-        plan, llm = self.plan, self.context.llm
-        report_inputs = [inputs for inputs in plan.reports if self._is_outdated(inputs)]
-        relations = [self._relation_without_model(inputs) for inputs in plan.relations]
-        reports = [] if llm else list(map(extract_aggregate_report, report_inputs))
-        recited = self._reports_with_new_chunks({inputs.cluster.id for inputs in report_inputs})
-        revision = plan.partition.revision
-        await self._commit(
-            Delta(
-                partition=plan.partition,
-                reports=[*reports, *recited],
-                cluster_relations=ClusterRelationUpdate(
-                    relations=relations, removed=plan.obsolete_ends, revision=revision
-                ),
-                derivations=[DerivationRecord(name=HIERARCHY, identity=plan.identity, revision=revision)],
-            )
-        )
-        self.reported |= {report.cluster for report in reports}
-        if llm is not None:
-            pairs = zip(plan.relations, relations, strict=True)
-            cut = [inputs for inputs, relation in pairs if relation.model == EXTRACTIVE_CUT]
-            await self._write_with_model(llm, report_inputs, cut)
-
-    def result(self) -> DerivationResult:
-        """Return what the run did."""
-        calls, n_made = self.calls, len(self.reported)
-        n_failed_reports = sum(isinstance(failure.inputs, AggregateInputs) for failure in self.failed)
-        note = (
-            f"{self.n_refused:,} aggregates or relations between them are described by sentences of the documents,"
-            " because no reply of the model was valid"
-        )
-        return DerivationResult(
-            name=HIERARCHY,
-            n_built=n_made,
-            n_unchanged=len(self.plan.partition.clusters) - n_made - n_failed_reports,
-            n_calls=calls.n_calls if calls else 0,
-            n_reused=calls.n_reused if calls else 0,
-            failed=tuple(sorted((_text_name(failure.inputs), failure.error) for failure in self.failed)),
-            stopped=str(calls.stop_error) if calls and calls.stop_error else "",
-            notes=(note,) if self.n_refused else (),
-        )
-
-    def _is_outdated(self, inputs: AggregateInputs) -> bool:
-        """Return whether a report must be written; a model's report with the same input hash stays."""
-        report = self.plan.stored_reports.get(inputs.cluster.id)
-        if report is None or report.inputs_hash != inputs.cluster.inputs_hash or report.model == EXTRACTIVE:
-            return True
-        return self.is_rebuild and self.context.llm is not None
-
-    def _relation_without_model(self, inputs: ClusterRelationInputs) -> ClusterRelation:
-        """Return the stored relation if a model wrote it from the same inputs, else an extractive one."""
-        stored = self.plan.stored_relations.get((inputs.relation.source, inputs.relation.target))
-        is_same = stored is not None and stored.inputs_hash == inputs.relation.inputs_hash and not self.is_rebuild
-        if stored is not None and is_same and stored.model not in (EXTRACTIVE, EXTRACTIVE_CUT):
-            return replace(inputs.relation, description=stored.description, model=stored.model)
-        return extract_cluster_relation(inputs, self.context.tokenizer)
-
-    def _reports_with_new_chunks(self, rewritten: set[str]) -> list[ClusterReport]:
-        """Return the current reports that now cite other chunks, without those that are rewritten anyway."""
-        plan = self.plan
-        hash_by_id = {cluster.id: cluster.inputs_hash for cluster in plan.partition.clusters}
-        return [
-            replace(report, chunks=plan.chunks[cluster_id])
-            for cluster_id, report in sorted(plan.stored_reports.items())
-            if cluster_id not in rewritten
-            and report.inputs_hash == hash_by_id.get(cluster_id)
-            and report.chunks != plan.chunks[cluster_id]
-        ]
-
-    async def _write_with_model(
-        self, llm: LLM, reports: Sequence[AggregateInputs], relations: Sequence[ClusterRelationInputs]
-    ) -> None:
-        """Write the reports on aggregates, the lowest layer first, and then the relations between them."""
-        n_concurrent = 2 * self.context.n_ahead
-        calls = self.calls = ModelCalls(llm, n_concurrent)
-        writer = AggregateWriter(
-            ask=calls.ask,
-            tokenizer=self.context.tokenizer,
-            revision=self.plan.partition.revision,
-            language=self.context.language,
-        )
-        steps: GenerationSteps[TextInputs, _TextTask, _TextOutcome] = GenerationSteps(
-            read=self._read, write=partial(_write_text, writer, llm.identity), store=self._store
-        )
-        levels = sorted({inputs.cluster.level for inputs in reports})
-        layers: list[list[TextInputs]] = [
-            [inputs for inputs in reports if inputs.cluster.level == level] for level in levels
-        ]
-        layers.append(list(relations))
-        n_total, n_before = sum(map(len, layers)), 0
-        for layer in layers:
-            if calls.stop_error is not None:
-                return
-
-            def on_done(n_done: int, n_before: int = n_before) -> None:
-                self.context.on_event(Progress(stage="aggregate", n_done=n_before + n_done, n_total=n_total))
-
-            await generate_all(layer, steps, n_concurrent=n_concurrent, on_done=on_done)
-            n_before += len(layer)
-
-    async def _read(self, batch: Sequence[TextInputs]) -> Sequence[_TextTask] | None:
-        """Read the reports that texts build on, and the documents of their aggregates; None after a stop error."""
-        if self.calls is None or self.calls.stop_error is not None:
-            return None
+    async def read(self, batch: Sequence[TextInputs]) -> Sequence[tuple[TextInputs, LowerReports | None]]:
+        """Read the reports that texts build on, and the documents of their aggregates; None if a report is missing."""
         lower_ids = sorted({cluster_id for inputs in batch for cluster_id in _lower_ids(inputs)})
         covered_ids = sorted({cluster_id for inputs in batch for cluster_id in _covered_ids(inputs)})
         async with self.context.store.view() as view:
@@ -303,58 +261,46 @@ class _HierarchyRun:
             documents_by_id = await view.cluster_documents(covered_ids)
         hash_by_id = {cluster.id: cluster.inputs_hash for cluster in self.plan.partition.clusters}
         current = {report.cluster: report for report in reports if report.inputs_hash == hash_by_id[report.cluster]}
-        tasks = []
-        for inputs in batch:
-            lower = None
-            if current.keys() >= set(_lower_ids(inputs)):
-                covered = _covered_ids(inputs)
-                documents = {document for cluster_id in covered for document in documents_by_id.get(cluster_id, ())}
-                lower = LowerReports(
-                    reports=[current[cluster_id] for cluster_id in _lower_ids(inputs)], documents=sorted(documents)
-                )
-            tasks.append(_TextTask(inputs, lower))
-        return tasks
 
-    async def _store(self, outcomes: Sequence[_TextOutcome]) -> None:
-        reports = [outcome for outcome in outcomes if isinstance(outcome, ClusterReport)]
-        relations = [outcome for outcome in outcomes if isinstance(outcome, ClusterRelation)]
-        self.failed += [outcome for outcome in outcomes if isinstance(outcome, _FailedText)]
-        self.reported |= {report.cluster for report in reports}
-        models = [*(report.model for report in reports), *(relation.model for relation in relations)]
-        self.n_refused += sum(model.startswith(EXTRACTIVE_AFTER_REFUSAL) for model in models)
-        if reports or relations:
-            revision = self.plan.partition.revision
-            update = ClusterRelationUpdate(relations=relations, revision=revision) if relations else None
-            await self._commit(Delta(reports=reports, cluster_relations=update))
+        def lower(inputs: TextInputs) -> LowerReports | None:
+            if not current.keys() >= set(_lower_ids(inputs)):
+                return None
+            documents = {
+                document for cluster_id in _covered_ids(inputs) for document in documents_by_id.get(cluster_id, ())
+            }
+            return LowerReports(
+                reports=[current[cluster_id] for cluster_id in _lower_ids(inputs)], documents=sorted(documents)
+            )
 
-    async def _commit(self, delta: Delta) -> None:
-        self.n_outdated += (await self.context.store.commit(delta)).n_outdated
+        return [(inputs, lower(inputs)) for inputs in batch]
 
+    async def write(self, inputs: TextInputs, lower: LowerReports | None) -> ClusterReport | ClusterRelation:
+        """Return the text; it is extractive if the model refuses.
 
-async def _write_text(writer: AggregateWriter, model: str, task: _TextTask) -> _TextOutcome | None:
-    """Return the text, or why it could not be written; None once no request can succeed any more.
+        So reports of higher layers can be written, and the model is not asked again.
+        """
+        is_relation = isinstance(inputs, ClusterRelationInputs)
+        if lower is None:
+            raise NotFound(f"the report on {'one of its ends' if is_relation else 'an aggregate in it'} is missing")
+        try:
+            if isinstance(inputs, ClusterRelationInputs):
+                return await self.writer.write_relation(inputs, lower)
+            return await self.writer.write_report(inputs, lower)
+        except Refused:
+            self.n_refused += 1
+            label = f"{EXTRACTIVE_AFTER_REFUSAL} {self.llm_identity}"
+            if isinstance(inputs, ClusterRelationInputs):
+                return replace(extract_cluster_relation(inputs, self.writer.tokenizer), model=label)
+            return replace(extract_aggregate_report(inputs), model=label)
 
-    If the model refuses, the text is extractive: so reports of higher layers can be written, and the model is not asked
-    again.
-    """
-    inputs = task.inputs
-    is_relation = isinstance(inputs, ClusterRelationInputs)
-    if task.lower is None:
-        missing = "one of its ends" if is_relation else "an aggregate in it"
-        return _FailedText(inputs, f"the report on {missing} is missing")
-    try:
-        if isinstance(inputs, ClusterRelationInputs):
-            return await writer.write_relation(inputs, task.lower)
-        return await writer.write_report(inputs, task.lower)
-    except (Unavailable, OverBudget):
-        return None
-    except Refused:
-        label = f"{EXTRACTIVE_AFTER_REFUSAL} {model}"
-        if isinstance(inputs, ClusterRelationInputs):
-            return replace(extract_cluster_relation(inputs, writer.tokenizer), model=label)
-        return replace(extract_aggregate_report(inputs), model=label)
-    except QuipuError as error:
-        return _FailedText(inputs, str(error))
+    def to_delta(self, texts: Sequence[ClusterReport | ClusterRelation]) -> Delta:
+        """Return the change that records reports and relations."""
+        reports = [text for text in texts if isinstance(text, ClusterReport)]
+        relations = [text for text in texts if isinstance(text, ClusterRelation)]
+        self.n_reports += len(reports)
+        revision = self.plan.partition.revision
+        update = ClusterRelationUpdate(relations=relations, revision=revision) if relations else None
+        return Delta(reports=reports, cluster_relations=update)
 
 
 def _lower_ids(inputs: TextInputs) -> tuple[str, ...]:

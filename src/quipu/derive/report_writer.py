@@ -1,12 +1,11 @@
 """Report writer: the report on one community, by a language model or from sentences of the documents (extractive)."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import log2
 
-from quipu.derive.generation import Ask, ask_until_valid
+from quipu.derive.generation import Ask, ReplyFormat, ask_until_valid
 from quipu.derive.report_inputs import ReportInputs
-from quipu.errors import Refused, TooLong
 from quipu.model.chat import ChatRequest, ReplyLifetime, Role
 from quipu.model.cluster import ClusterReport, Finding
 from quipu.prompts import report as prompt
@@ -35,29 +34,14 @@ MAX_SENTENCE_CHARS = 600
 MAX_NAMES = 30  # that are searched in sentences
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WrittenReport:
-    """A report, and why it is extractive although there is a model ("": the model wrote it)."""
+async def write_report(inputs: ReportInputs, ask: Ask, language: str) -> ClusterReport:
+    """Return the model's report.
 
-    report: ClusterReport
-    failure: str = ""
-
-
-async def write_report(inputs: ReportInputs, ask: Ask, language: str) -> WrittenReport:
-    """Return the model's report, or an extractive one if the model refuses or never replies with a report.
-
-    Raises Overloaded if the reply was interrupted, and whatever `ask` raises except Refused and TooLong.
+    Raises Refused if no reply is a report, Overloaded if a reply was interrupted, and whatever `ask` raises.
     """
-    request = make_request(inputs, language)
-    try:
-        completion = await ask_until_valid(
-            "a report", request, ask, lambda text: parse_report(text, inputs, "") is not None
-        )
-    except (Refused, TooLong) as error:
-        return WrittenReport(report=extract_report(inputs, EXTRACTIVE_AFTER_FAILURE), failure=str(error))
-    report = parse_report(completion.text, inputs, completion.model)
-    assert report is not None
-    return WrittenReport(report=report)
+    rules: ReplyFormat[ClusterReport] = ReplyFormat(text="a report", parse=lambda text: parse_report(text, inputs))
+    reply = await ask_until_valid(make_request(inputs, language), ask, rules)
+    return replace(reply.content, model=f"{reply.completion.model} report/{prompt.VERSION}")
 
 
 def make_request(inputs: ReportInputs, language: str) -> ChatRequest:
@@ -76,35 +60,31 @@ def make_request(inputs: ReportInputs, language: str) -> ChatRequest:
     )
 
 
-def parse_report(text: str, inputs: ReportInputs, model: str) -> ClusterReport | None:
+def parse_report(text: str, inputs: ReportInputs) -> ClusterReport | None:
     """Return the report in a reply, None if it has no summary. Other missing parts come from an extractive report."""
     reply = parse_lenient_json(text)
-    if not isinstance(reply, dict):
-        return None
-    summary = _clean_text(reply.get("summary"))
-    if not summary:
+    summary = clean_text(reply.get("summary"), MAX_TEXT) if isinstance(reply, dict) else ""
+    if not isinstance(reply, dict) or not summary:
         return None
     extractive = extract_report(inputs)
-    return ClusterReport(
-        cluster=inputs.cluster.id,
-        title=_clean_text(reply.get("title"))[:MAX_TITLE] or extractive.title,
+    return replace(
+        extractive,
+        title=clean_text(reply.get("title"), MAX_TITLE) or extractive.title,
         summary=summary,
-        findings=tuple(_parse_findings(reply.get("findings")))[:MAX_FINDINGS],
+        findings=parse_findings(reply.get("findings"), MAX_FINDINGS, MAX_TEXT),
         rating=_parse_rating(reply.get("rating"), extractive.rating),
-        chunks=extractive.chunks,
-        inputs_hash=inputs.cluster.inputs_hash,
-        model=f"{model} report/{prompt.VERSION}",
     )
 
 
-def _parse_findings(value: object) -> Iterator[Finding]:
-    for finding in value if isinstance(value, list) else ():
-        if isinstance(finding, dict):
-            summary, explanation = _clean_text(finding.get("summary")), _clean_text(finding.get("explanation"))
-            if summary or explanation:
-                yield Finding(summary=summary or explanation, explanation=explanation if summary else "")
-        elif text := _clean_text(finding):
-            yield Finding(summary=text)
+def parse_findings(value: object, limit: int, max_chars: int | None = None) -> tuple[Finding, ...]:
+    """Return the first findings in a list of a reply; those without text are left out."""
+    findings = []
+    for element in value if isinstance(value, list) else ():
+        fields = element if isinstance(element, dict) else {"summary": element}
+        summary, explanation = (clean_text(fields.get(name), max_chars) for name in ("summary", "explanation"))
+        if summary or explanation:
+            findings.append(Finding(summary=summary or explanation, explanation=explanation if summary else ""))
+    return tuple(findings[:limit])
 
 
 def _parse_rating(value: object, default: float) -> float:
@@ -115,8 +95,9 @@ def _parse_rating(value: object, default: float) -> float:
     return round(min(10.0, max(0.0, rating)), 1) if rating == rating else default  # noqa: PLR0124 - not a number
 
 
-def _clean_text(value: object) -> str:
-    return " ".join(value.split())[:MAX_TEXT] if isinstance(value, str) else ""
+def clean_text(value: object, max_chars: int | None = None) -> str:
+    """Return a text of a reply on one line; "" if it is no text."""
+    return " ".join(value.split())[:max_chars] if isinstance(value, str) else ""
 
 
 def extract_report(inputs: ReportInputs, model: str = EXTRACTIVE_REPORT) -> ClusterReport:

@@ -5,24 +5,23 @@ communities up, so that reports on sub-communities can replace their notes. A re
 about its community changed.
 """
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from quipu.derive.derivation import Derivation, DerivationContext, RebuildEstimate
-from quipu.derive.generation import GenerationSteps, ModelCalls, generate_all
+from quipu.derive.generation import ModelCalls, TextGeneration
 from quipu.derive.imported_communities import load_reports, read_imported_reports
 from quipu.derive.report_inputs import MAX_NOTE_TOKENS, CommunityTree, ReportInputs, read_report_inputs
 from quipu.derive.report_writer import (
+    EXTRACTIVE_AFTER_FAILURE,
     EXTRACTIVE_REPORT,
     EXTRACTIVE_SINGLE_ENTITY,
     MAX_OUTPUT_TOKENS,
     REPORTS_IDENTITY,
-    WrittenReport,
     extract_report,
     write_report,
 )
-from quipu.errors import OverBudget, QuipuError, Unavailable
+from quipu.errors import Refused, TooLong
 from quipu.model.cluster import ClusterReport, Hierarchy
 from quipu.model.delta import Delta
 from quipu.model.derivation import (
@@ -99,19 +98,29 @@ async def refresh(context: DerivationContext, rebuild: bool) -> DerivationResult
     record = Delta(derivations=[DerivationRecord(name=REPORTS, identity=REPORTS_IDENTITY, revision=revision)])
     if old_record is None:
         await context.store.commit(record)
-    run = _ReportRun(
+    calls = ModelCalls(context.llm, 2 * context.n_ahead) if context.llm is not None else None
+    generation: TextGeneration[str, ReportInputs, ClusterReport] = TextGeneration(
+        context.store.commit, calls, context.on_event, Progress(stage=REPORTS, n_done=0, n_total=len(stale_ids))
+    )
+    maker = _ReportMaker(
         context=context,
         tree=tree,
-        n_total=len(stale_ids),
-        calls=ModelCalls(context.llm, 2 * context.n_ahead) if context.llm else None,
+        calls=calls,
         imported_by_hash=await load_reports([tree.by_id[cluster_id] for cluster_id in stale_ids], context.store),
+        unreported=set(stale_ids),
     )
     for level in sorted({tree.by_id[cluster_id].level for cluster_id in stale_ids}, reverse=True):
-        await run.write_level([cluster_id for cluster_id in stale_ids if tree.by_id[cluster_id].level == level])
-    if is_other_identity and not run.unreported:
+        await generation.generate(maker.ready_ids(level), maker)
+    if is_other_identity and not maker.unreported:
         await context.store.commit(record)
-    n_kept = len(tree.by_id) - len(stale_ids)
-    return run.result(n_kept=n_kept, n_imported=n_kept if is_rebuild else 0)
+    n_unchanged = len(tree.by_id) - len(stale_ids)
+    return replace(
+        generation.result(REPORTS),
+        n_built=generation.n_stored,
+        n_unchanged=n_unchanged,
+        failed=tuple(sorted([*generation.failed, *maker.failed])),
+        notes=tuple(maker.notes(generation.n_stored, n_imported=n_unchanged if is_rebuild else 0)),
+    )
 
 
 async def _unreported(view: ReadView, context: DerivationContext) -> list[str]:
@@ -126,103 +135,72 @@ async def _not_imported(view: ReadView) -> list[str]:
     return sorted(cluster.id for cluster in clusters if cluster.id not in imported_ids)
 
 
-@dataclass(frozen=True, slots=True)
-class _FailedReport:
-    """A report that could not be written, and why; the next refresh tries again."""
-
-    cluster: str
-    error: str
-
-
 @dataclass(slots=True, kw_only=True)
-class _ReportRun:
-    """One refresh. `unreported` are communities without a report so far; a parent of one is not attempted."""
+class _ReportMaker:
+    """Makes the reports of one refresh.
+
+    `unreported` are communities without a current report so far; a parent of one is not attempted. `failed` are those
+    with an extractive report because the model did not write a valid one.
+    """
 
     context: DerivationContext
     tree: CommunityTree
-    n_total: int
     calls: ModelCalls | None
     imported_by_hash: Mapping[str, ClusterReport]
-    unreported: set[str] = field(default_factory=set)
+    unreported: set[str]
     failed: list[tuple[str, str]] = field(default_factory=list)
-    counts: Counter[str] = field(default_factory=Counter)
+    n_restored: int = 0
 
-    async def write_level(self, ids: Sequence[str]) -> None:
-        """Write the reports on communities of one level."""
-        ready = [cluster_id for cluster_id in ids if not self.unreported.intersection(self.tree.children(cluster_id))]
-        self.unreported.update(ids)
-        n_before = self.counts["done"]
-
-        def on_done(n_done: int) -> None:
-            self.counts["done"] = n_before + n_done
-            self.context.on_event(Progress(stage=REPORTS, n_done=n_before + n_done, n_total=self.n_total))
-
-        steps: GenerationSteps[str, ReportInputs, WrittenReport | _FailedReport] = GenerationSteps(
-            read=self._read, write=self._write, store=self._commit
-        )
-        await generate_all(ready, steps, n_concurrent=2 * self.context.n_ahead, on_done=on_done)
-
-    def result(self, *, n_kept: int, n_imported: int) -> DerivationResult:
-        """Return what the run did."""
-        calls, n_made, n_restored = self.calls, self.counts["made"], self.counts["restored"]
-        notes = [
-            f"{format_count(n_imported, 'imported report')} kept" if n_imported else "",
-            f"{format_count(n_restored, 'imported report')} restored: facts are as they were at the import"
-            if n_restored
-            else "",
+    def ready_ids(self, level: int) -> list[str]:
+        """Return the communities of a level that can be reported on, because all below them are."""
+        return [
+            cluster_id
+            for cluster_id in sorted(self.unreported)
+            if self.tree.by_id[cluster_id].level == level and self.unreported.isdisjoint(self.tree.children(cluster_id))
         ]
-        if calls is None and n_made > n_restored:
-            notes.append("written without a language model: names and sentences of the documents")
-        return DerivationResult(
-            name=REPORTS,
-            n_built=n_made,
-            n_unchanged=n_kept,
-            n_calls=calls.n_calls if calls else 0,
-            n_reused=calls.n_reused if calls else 0,
-            failed=tuple(sorted(self.failed)),
-            stopped=str(calls.stop_error) if calls and calls.stop_error else "",
-            notes=tuple(filter(None, notes)),
-        )
 
-    async def _read(self, ids: Sequence[str]) -> Sequence[ReportInputs] | None:
+    async def read(self, ids: Sequence[str]) -> Sequence[tuple[str, ReportInputs]]:
         """Return the inputs of reports; communities that changed since the run began are left to the next refresh."""
-        if self.calls is not None and self.calls.stop_error is not None:
-            return None
         async with self.context.store.view() as view:
             clusters = await view.clusters(Hierarchy.COMMUNITIES, ids)
             hash_by_id = {cluster.id: cluster.inputs_hash for cluster in clusters if cluster.inputs_hash}
             unchanged = [
                 cluster_id
                 for cluster_id in ids
-                if cluster_id in hash_by_id and hash_by_id[cluster_id] == self.tree.by_id[cluster_id].inputs_hash
+                if hash_by_id.get(cluster_id) == self.tree.by_id[cluster_id].inputs_hash
             ]
             topology = await self.context.topology.open(view)
-            return await read_report_inputs(unchanged, self.tree, view, topology, self.context.tokenizer)
+            all_inputs = await read_report_inputs(unchanged, self.tree, view, topology, self.context.tokenizer)
+        return list(zip(unchanged, all_inputs, strict=True))
 
-    async def _write(self, inputs: ReportInputs) -> WrittenReport | _FailedReport | None:
+    async def write(self, cluster_id: str, inputs: ReportInputs) -> ClusterReport:
+        """Return an imported report, the model's, or an extractive one where neither is possible."""
         if imported := self.imported_by_hash.get(inputs.cluster.inputs_hash):
-            return WrittenReport(report=replace(imported, cluster=inputs.cluster.id))
+            self.n_restored += 1
+            return replace(imported, cluster=cluster_id)
         if inputs.cluster.n_entities == 1:
-            return WrittenReport(report=extract_report(inputs, EXTRACTIVE_SINGLE_ENTITY))
+            return extract_report(inputs, EXTRACTIVE_SINGLE_ENTITY)
         if self.calls is None:
-            return WrittenReport(report=extract_report(inputs))
+            return extract_report(inputs)
         try:
             return await write_report(inputs, self.calls.ask, self.context.language)
-        except (Unavailable, OverBudget):
-            return None
-        except QuipuError as error:
-            return _FailedReport(inputs.cluster.id, str(error))
+        except (Refused, TooLong) as error:
+            self.failed.append((cluster_id, str(error)))
+            return extract_report(inputs, EXTRACTIVE_AFTER_FAILURE)
 
-    async def _commit(self, outcomes: Sequence[WrittenReport | _FailedReport]) -> None:
-        written = [outcome for outcome in outcomes if isinstance(outcome, WrittenReport)]
-        self.failed += [(outcome.cluster, outcome.error) for outcome in outcomes if isinstance(outcome, _FailedReport)]
-        self.failed += [(outcome.report.cluster, outcome.failure) for outcome in written if outcome.failure]
-        if not written:
-            return
-        commit = await self.context.store.commit(Delta(reports=[outcome.report for outcome in written]))
-        self.counts["made"] += len(written) - commit.n_outdated
-        self.counts["restored"] += sum(outcome.report.inputs_hash in self.imported_by_hash for outcome in written)
-        self.unreported.difference_update(outcome.report.cluster for outcome in written)
+    def to_delta(self, reports: Sequence[ClusterReport]) -> Delta:
+        """Return the change that records reports, which count as written from then on."""
+        self.unreported.difference_update(report.cluster for report in reports)
+        return Delta(reports=reports)
+
+    def notes(self, n_built: int, *, n_imported: int) -> Iterator[str]:
+        """Yield what the result should say about imported and extractive reports."""
+        if n_imported:
+            yield f"{format_count(n_imported, 'imported report')} kept"
+        if self.n_restored:
+            yield (f"{format_count(self.n_restored, 'imported report')} restored: facts are as they were at the import")
+        if self.calls is None and n_built > self.n_restored:
+            yield "written without a language model: names and sentences of the documents"
 
 
 DERIVATION = Derivation(

@@ -6,23 +6,22 @@ on the descriptions alone, so that a new description changes few requests.
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from quipu.algo.batches import Batch, batch_tree
-from quipu.derive.generation import Ask, GenerationSteps, ModelCalls, generate_all
-from quipu.errors import OverBudget, Overloaded, QuipuError, Refused, Unavailable
-from quipu.model.chat import ChatRequest, Completion, FinishReason, ReplyLifetime, Role
+from quipu.derive.generation import Ask, ModelCalls, ReplyFormat, TextGeneration, ask_until_valid
+from quipu.model.chat import ChatRequest, FinishReason, ReplyLifetime, Role
 from quipu.model.delta import Delta
 from quipu.model.event import EventSink, Progress
 from quipu.model.ids import digest
-from quipu.model.summary import Description, Summary, SummaryFailure, SummaryResult, SummaryTarget, SummaryTask
+from quipu.model.results import RefreshResult
+from quipu.model.summary import Description, Summary, SummaryFailure, SummaryTarget, SummaryTask
 from quipu.ports.providers import LLM, Tokenizer
 from quipu.ports.store import Store
 from quipu.prompts import summary as prompt
 from quipu.text.sentences import sentence_spans
 from quipu.text.thinking import strip_thinking
 
-LENGTH_FACTOR = 4  # a reply that reached its token limit is requested once more with this many times the limit
 MAX_CHARS = 2_400  # twice the limit of joined descriptions: a longer summary is cut after a sentence
 
 
@@ -46,59 +45,39 @@ class SummaryOptions:
 
 async def summarise_stale(
     store: Store, llm: LLM, on_event: EventSink, *, tokenizer: Tokenizer, options: SummaryOptions
-) -> SummaryResult:
+) -> RefreshResult:
     """Write all missing summaries and commit them as they arrive; the failure of one does not affect the others.
 
-    `llm` must cache its replies, so that a repeated request costs nothing. Raises Unavailable or OverBudget once no
+    `llm` must cache its replies, so that a repeated request costs nothing. The result says why the work stopped if no
     request can succeed any more; everything written before is committed by then.
     """
     targets = await store.summary_targets()
-    n_concurrent = 2 * options.n_ahead
-    run = _SummaryRun(store=store, calls=ModelCalls(llm, n_concurrent), tokenizer=tokenizer, options=options)
-
-    def on_done(n_done: int) -> None:
-        on_event(Progress(stage="summarise", n_done=n_done, n_total=len(targets)))
-
-    steps: GenerationSteps[SummaryTarget, SummaryTask, Summary | SummaryFailure] = GenerationSteps(
-        read=run.read, write=run.write, store=run.commit
+    calls = ModelCalls(llm, 2 * options.n_ahead)
+    generation: TextGeneration[SummaryTarget, SummaryTask, Summary] = TextGeneration(
+        store.commit, calls, on_event, Progress(stage="summarise", n_done=0, n_total=len(targets))
     )
-    await generate_all(targets, steps, n_concurrent=n_concurrent, on_done=on_done)
-    if run.calls.stop_error is not None:
-        raise run.calls.stop_error
-    return replace(run.result, n_calls=run.calls.n_calls, n_reused=run.calls.n_reused)
+    await generation.generate(targets, _SummaryMaker(store, calls.ask, tokenizer, options))
+    failures = [SummaryFailure(target=target, error=error) for target, error in sorted(generation.failed)]
+    return RefreshResult(n_summarised=generation.n_stored, summary_failures=tuple(failures), stopped=generation.stopped)
 
 
-@dataclass(slots=True, kw_only=True)
-class _SummaryRun:
-    """The generation steps of one run, and its result so far."""
+@dataclass(frozen=True, slots=True)
+class _SummaryMaker:
+    """Makes the summary of an entity or relation from its descriptions."""
 
     store: Store
-    calls: ModelCalls
+    ask: Ask
     tokenizer: Tokenizer
     options: SummaryOptions
-    result: SummaryResult = field(default_factory=SummaryResult)
 
-    async def read(self, targets: Sequence[SummaryTarget]) -> Sequence[SummaryTask] | None:
-        return await self.store.summary_tasks(targets) if self.calls.stop_error is None else None
+    async def read(self, targets: Sequence[SummaryTarget]) -> Sequence[tuple[SummaryTarget, SummaryTask]]:
+        return [(task.target, task) for task in await self.store.summary_tasks(targets)]
 
-    async def write(self, task: SummaryTask) -> Summary | SummaryFailure | None:
-        try:
-            return await write_summary(task, self.calls.ask, self.tokenizer, self.options)
-        except (Unavailable, OverBudget):
-            return None
-        except QuipuError as error:
-            return SummaryFailure(target=task.target, error=str(error))
+    async def write(self, _target: SummaryTarget, task: SummaryTask) -> Summary:
+        return await write_summary(task, self.ask, self.tokenizer, self.options)
 
-    async def commit(self, outcomes: Sequence[Summary | SummaryFailure]) -> None:
-        summaries = [outcome for outcome in outcomes if isinstance(outcome, Summary)]
-        failures = [outcome for outcome in outcomes if isinstance(outcome, SummaryFailure)]
-        n_outdated = (await self.store.commit(Delta(summaries=summaries))).n_outdated if summaries else 0
-        self.result = replace(
-            self.result,
-            n_done=self.result.n_done + len(summaries) - n_outdated,
-            n_outdated=self.result.n_outdated + n_outdated,
-            failed=tuple(sorted((*self.result.failed, *failures), key=lambda failure: failure.target)),
-        )
+    def to_delta(self, summaries: Sequence[Summary]) -> Delta:
+        return Delta(summaries=summaries)
 
 
 async def write_summary(task: SummaryTask, ask: Ask, tokenizer: Tokenizer, options: SummaryOptions) -> Summary:
@@ -163,19 +142,11 @@ class _BatchSummariser:
         return await self._ask(replace(request, source_replies=tuple(sorted({part.key for part in parts}))))
 
     async def _ask(self, request: ChatRequest) -> _BatchSummary:
-        """Return the summary in the model's reply; a cached reply that holds none is replaced by a new one."""
-        while True:
-            sent = request
-            completion = await self.ask(sent)
-            if completion.finish is FinishReason.LENGTH:
-                sent = replace(sent, max_output_tokens=sent.max_output_tokens * LENGTH_FACTOR)
-                completion = await self.ask(sent)
-            try:
-                return _BatchSummary(_summary_text(completion), completion.model, sent.hash(completion.model))
-            except Refused:
-                if not completion.is_reused:
-                    raise
-                request = replace(request, attempt=request.attempt + 1)
+        reply = await ask_until_valid(request, self.ask, _REPLY_FORMAT)
+        text = reply.content
+        if reply.completion.finish is FinishReason.LENGTH or len(text) > MAX_CHARS:
+            text = _without_last_sentence(text[:MAX_CHARS])
+        return _BatchSummary(text, reply.completion.model, reply.request.hash(reply.completion.model))
 
     def _request(self, notes: Sequence[str]) -> ChatRequest:
         options = self.options
@@ -188,21 +159,12 @@ class _BatchSummariser:
         )
 
 
-def _summary_text(completion: Completion) -> str:
-    """Return the text of a reply. Raises Refused if it has none, Overloaded if it was interrupted."""
-    if completion.finish is FinishReason.FILTERED:
-        raise Refused("The provider withheld the rest of a summary.", remedy="Use another model for summaries.")
-    if completion.finish is FinishReason.INTERRUPTED:
-        raise Overloaded("The reply was interrupted while it wrote a summary.", remedy="Run `quipu refresh` again.")
-    text = strip_thinking(completion.text).strip()
-    if completion.finish is FinishReason.LENGTH or len(text) > MAX_CHARS:
-        text = _without_last_sentence(text[:MAX_CHARS])
-    if not text:
-        raise Refused("The model's reply was an empty summary.", remedy="Use another model for summaries.")
-    return text
-
-
 def _without_last_sentence(text: str) -> str:
     """Return a cut text without its last sentence, unless that is the only one."""
     spans = sentence_spans(text)
     return text[: spans[-2][1]] if len(spans) > 1 else text
+
+
+_REPLY_FORMAT: ReplyFormat[str] = ReplyFormat(
+    text="a summary", parse=lambda text: strip_thinking(text).strip() or None, length_factor=4, max_new=1
+)

@@ -133,13 +133,9 @@ async def _summarise(components: Components, on_event: EventSink) -> RefreshResu
     llm = components.models.llm(Role.SUMMARISE)
     if llm is None:
         return RefreshResult()
-    try:
-        result = await summarise_stale(
-            components.store, llm, on_event, tokenizer=components.ingest_config.tokenizer, options=components.summaries
-        )
-    except (OverBudget, Unavailable) as error:
-        return RefreshResult(stopped=str(error))
-    return RefreshResult(n_summarised=result.n_done, summary_failures=result.failed)
+    return await summarise_stale(
+        components.store, llm, on_event, tokenizer=components.ingest_config.tokenizer, options=components.summaries
+    )
 
 
 @dataclass(slots=True)

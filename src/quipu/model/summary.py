@@ -58,17 +58,3 @@ class SummaryFailure:
 
     target: SummaryTarget
     error: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SummaryResult:
-    """The result of a run of summaries: how many were written, with how many calls and cached replies, and failures.
-
-    `n_outdated` summaries were discarded because their descriptions had changed.
-    """
-
-    n_done: int = 0
-    n_calls: int = 0
-    n_reused: int = 0
-    n_outdated: int = 0
-    failed: tuple[SummaryFailure, ...] = ()

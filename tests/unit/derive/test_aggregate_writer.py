@@ -2,28 +2,43 @@
 
 import json
 
-from quipu.derive.aggregate_writer import AggregateReply, parse_aggregate_reply
-from quipu.model.cluster import Finding
+from quipu.derive.aggregate_inputs import AggregateInputs
+from quipu.derive.aggregate_writer import parse_aggregate_report
+from quipu.model.cluster import Cluster, ClusterReport, Finding, Hierarchy
 from quipu.prompts.aggregate import SCHEMA
+
+_INPUTS = AggregateInputs(
+    cluster=Cluster(id="k", hierarchy=Hierarchy.AGGREGATES, level=1, inputs_hash="h"),
+    entities=(),
+    children=(),
+    top_entities=(),
+    relations=(),
+    chunks=("c",),
+)
+
+
+def _parse(text: str) -> ClusterReport | None:
+    return parse_aggregate_report(text, _INPUTS)
 
 
 def test_a_reply_is_read_whole() -> None:
     said = {"name": "Ports", "description": "They\ntrade.", "findings": [{"summary": "One.", "explanation": "So."}]}
-    expected = AggregateReply(
-        name="Ports", description="They trade.", findings=(Finding(summary="One.", explanation="So."),)
+    finding = Finding(summary="One.", explanation="So.")
+    expected = ClusterReport(
+        cluster="k", title="Ports", summary="They trade.", findings=(finding,), chunks=("c",), inputs_hash="h"
     )
-    assert parse_aggregate_reply(json.dumps(said)) == expected
-    assert parse_aggregate_reply(f"Here it is:\n```json\n{json.dumps(said)}\n```") == expected
+    assert _parse(json.dumps(said)) == expected
+    assert _parse(f"Here it is:\n```json\n{json.dumps(said)}\n```") == expected
     assert json.loads(SCHEMA)["required"] == list(said)
 
 
 def test_what_is_malformed_in_a_reply_is_left_out() -> None:
     findings = ["One.", {"explanation": "Two."}, {"summary": " "}, 3, None, {"summary": "Four.", "explanation": 4}]
-    reply = parse_aggregate_reply(json.dumps({"name": "Ports", "description": "They trade.", "findings": findings}))
+    reply = _parse(json.dumps({"name": "Ports", "description": "They trade.", "findings": findings}))
     assert reply is not None
     assert reply.findings == (Finding(summary="One."), Finding(summary="Two."), Finding(summary="Four."))
     many = json.dumps({"name": "a", "description": "b", "findings": ["x"] * 40})
-    assert len(getattr(parse_aggregate_reply(many), "findings", ())) == 10
+    assert len(getattr(_parse(many), "findings", ())) == 10
     for text in (
         "",
         "no",
@@ -33,4 +48,4 @@ def test_what_is_malformed_in_a_reply_is_left_out() -> None:
         '{"name": "", "description": "b"}',
         '{"name": 1, "description": 2}',
     ):
-        assert parse_aggregate_reply(text) is None
+        assert _parse(text) is None

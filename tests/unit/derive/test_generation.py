@@ -6,16 +6,19 @@ from collections.abc import Sequence
 import pytest
 
 from quipu.derive.generation import (
-    LENGTH_FACTOR,
     READ_AHEAD,
-    GenerationSteps,
     ModelCalls,
+    ReplyFormat,
+    TextGeneration,
     ask_until_valid,
-    generate_all,
     merge_errors,
 )
-from quipu.errors import OverBudget, Overloaded, Refused, Unavailable
+from quipu.errors import Busy, OverBudget, Overloaded, QuipuError, Refused, Unavailable
 from quipu.model.chat import ChatRequest, Completion, FinishReason, Message, Role
+from quipu.model.delta import CommitResult, Delta
+from quipu.model.derivation import DerivationResult
+from quipu.model.event import Event, Progress
+from quipu.model.summary import Summary, SummaryTarget, SummaryTargetKind
 from quipu.model.usage import SpendingLimit
 from quipu.wrap.meter import Amount, SpendingBudget
 from tests.unit.derive.writer import Writer, completion
@@ -23,83 +26,142 @@ from tests.unit.derive.writer import Writer, completion
 _REQUEST = ChatRequest(messages=(Message("user", "#a#\n- x\n#a#"),), role=Role.REPORT, max_output_tokens=9)
 
 
-class _Desk:
-    """Doubles numbers; knows which it has read and kept."""
+class _Doubles:
+    """A TextMaker that doubles numbers; it knows which it has read. Numbers that end in 3 need no text."""
 
-    def __init__(self) -> None:
-        self.read_blocks: list[Sequence[int]] = []
-        self.kept: list[int] = []
+    def __init__(self, failures: dict[int, QuipuError] | None = None) -> None:
+        self.batches: list[Sequence[int]] = []
         self.n_at_once, self.peak = 0, 0
+        self._failures = failures or {}
 
-    async def read(self, keys: Sequence[int]) -> Sequence[int]:
-        self.read_blocks.append(keys)
-        return [each for each in keys if each % 10 != 3]
+    async def read(self, keys: Sequence[int]) -> Sequence[tuple[int, int]]:
+        self.batches.append(keys)
+        return [(key, key) for key in keys if key % 10 != 3]
 
-    async def write(self, number: int) -> int | None:
+    async def write(self, key: int, number: int) -> Summary:
         self.n_at_once += 1
         self.peak = max(self.peak, self.n_at_once)
         await asyncio.sleep(0)
         self.n_at_once -= 1
-        return None if number % 10 == 7 else 2 * number
+        if key in self._failures:
+            raise self._failures[key]
+        target = SummaryTarget(SummaryTargetKind.ENTITY, str(2 * number))
+        return Summary(target=target, inputs_hash="", text="", model="")
 
-    async def keep(self, written: Sequence[int]) -> None:
-        self.kept += written
-
-    def work(self) -> GenerationSteps[int, int, int]:
-        return GenerationSteps(read=self.read, write=self.write, store=self.keep)
-
-
-async def test_all_is_written_but_what_is_gone_and_what_was_not_tried() -> None:
-    desk, done = _Desk(), list[int]()
-    await generate_all(range(50), desk.work(), n_concurrent=4, on_done=done.append)
-    assert sorted(desk.kept) == [2 * n for n in range(50) if n % 10 not in (3, 7)]
-    assert done == sorted(done)
-    assert done[-1] == len(desk.kept) + 5  # what was not tried is not done
-    assert desk.peak == 4
-    assert max(map(len, desk.read_blocks)) == READ_AHEAD
+    def to_delta(self, texts: Sequence[Summary]) -> Delta:
+        return Delta(summaries=texts)
 
 
-async def test_nothing_is_done_where_there_is_nothing_to_do() -> None:
-    desk = _Desk()
-    await generate_all([], desk.work(), n_concurrent=2, on_done=lambda _: None)
-    assert desk.read_blocks == []
+class _Commits:
+    """Remembers the numbers that are committed, and rejects those in `outdated`."""
 
+    def __init__(self, *, outdated: Sequence[int] = (), error: Exception | None = None) -> None:
+        self.numbers: list[int] = []
+        self.n_commits = 0
+        self._outdated = outdated
+        self._error = error
 
-@pytest.mark.parametrize("step", ["read", "write", "store"])
-async def test_what_a_step_raises_ends_the_run(step: str) -> None:
-    async def fail(_: object) -> None:
-        raise LookupError(step)
-
-    desk = _Desk()
-    steps = {"read": desk.read, "write": desk.write, "store": desk.keep, step: fail}
-    with pytest.raises(LookupError, match=step):
-        await generate_all(range(20), GenerationSteps(**steps), n_concurrent=2, on_done=lambda _: None)  # type: ignore[arg-type]
-
-
-async def test_several_failures_are_told_together_and_what_succeeded_is_kept() -> None:
-    """Two fail while others are under way, which are ended and kept; nothing more is begun."""
-    causes = {3: Overloaded("It is busy.", remedy="Wait."), 4: Refused("It says no.", remedy="Ask another.")}
-    begun: list[int] = []
-    desk = _Desk()
-
-    async def write(number: int) -> int:
-        begun.append(number)
+    async def commit(self, delta: Delta) -> CommitResult:
+        self.n_commits += 1
         await asyncio.sleep(0)
-        if number in causes:
-            raise causes[number]
-        await asyncio.sleep(0)
-        return number
+        if self._error is not None:
+            raise self._error
+        numbers = [int(summary.target.id) for summary in delta.summaries]
+        self.numbers += numbers
+        return CommitResult(revision=1, n_outdated=sum(number in self._outdated for number in numbers))
 
-    async def read(numbers: Sequence[int]) -> Sequence[int]:
-        return numbers
 
-    with pytest.raises(Overloaded) as caught:
-        await generate_all(
-            range(40), GenerationSteps(read=read, write=write, store=desk.keep), n_concurrent=6, on_done=lambda _: None
-        )
-    assert caught.value.message == "2 texts could not be written: It is busy; It says no."
-    assert caught.value.remedy == "Wait. Ask another."
-    assert sorted(desk.kept) == [each for each in begun if each not in causes] == [0, 1, 2, 5]
+async def _generate(
+    n_keys: int, maker: _Doubles, commits: _Commits, calls: ModelCalls | None = None
+) -> tuple[TextGeneration[int, int, Summary], list[int]]:
+    """Return the generation of n texts, and the counts it reported."""
+    counts: list[int] = []
+
+    def on_event(event: Event) -> None:
+        if isinstance(event, Progress):
+            counts.append(event.n_done)
+
+    generation: TextGeneration[int, int, Summary] = TextGeneration(
+        commits.commit, calls or ModelCalls(Writer(), 4), on_event, Progress(stage="", n_done=0, n_total=n_keys)
+    )
+    try:
+        await generation.generate(range(n_keys), maker)
+    finally:
+        assert counts == sorted(counts)
+    return generation, counts
+
+
+async def test_all_texts_are_stored_except_those_not_needed_and_those_not_attempted() -> None:
+    maker, commits = _Doubles({7: OverBudget("It is spent."), 17: Unavailable("It is down.")}), _Commits()
+    generation, counts = await _generate(50, maker, commits)
+    assert sorted(commits.numbers) == [2 * n for n in range(50) if n % 10 != 3 and n not in (7, 17)]
+    assert counts[-1] == 48  # texts that were not attempted do not count
+    assert generation.n_stored == len(commits.numbers) == 43
+    assert maker.peak == 4
+    assert max(map(len, maker.batches)) == READ_AHEAD
+
+
+async def test_texts_that_are_written_during_a_commit_are_committed_together() -> None:
+    commits = _Commits()
+    generation, _ = await _generate(40, _Doubles(), commits)
+    assert generation.n_stored == 36
+    assert commits.n_commits < 36
+
+
+async def test_one_text_that_fails_is_listed_and_the_others_are_stored() -> None:
+    commits = _Commits(outdated=[0, 2])
+    failures: dict[int, QuipuError] = {3: Refused("No."), 5: Refused("It says no.", remedy="Ask another.")}
+    generation, counts = await _generate(10, _Doubles(failures), commits)
+    assert generation.failed == [(5, "It says no. Ask another.")]
+    assert (generation.n_stored, generation.n_outdated, counts[-1]) == (6, 2, 10)
+
+
+async def test_without_keys_nothing_is_read() -> None:
+    maker = _Doubles()
+    await _generate(0, maker, _Commits())
+    assert maker.batches == []
+
+
+async def test_an_error_of_the_store_or_a_fault_ends_the_run() -> None:
+    class Faulty(_Doubles):
+        async def read(self, keys: Sequence[int]) -> Sequence[tuple[int, int]]:
+            raise LookupError(keys)
+
+    with pytest.raises(LookupError):
+        await _generate(20, Faulty(), _Commits())
+    with pytest.raises(Busy):
+        await _generate(20, _Doubles(), _Commits(error=Busy("It is locked.")))
+
+
+async def test_after_an_error_of_reading_what_was_read_before_is_stored() -> None:
+    class Unreadable(_Doubles):
+        async def read(self, keys: Sequence[int]) -> Sequence[tuple[int, int]]:
+            if self.batches:
+                raise Busy("It is locked.")
+            return await super().read(keys)
+
+    commits = _Commits()
+    with pytest.raises(Busy, match="locked"):
+        await _generate(100, Unreadable(), commits)
+    assert sorted(commits.numbers) == [2 * n for n in range(READ_AHEAD) if n % 10 != 3]
+
+
+async def test_nothing_more_is_read_once_the_calls_have_stopped() -> None:
+    calls = ModelCalls(Writer(reply=lambda _: Unavailable("It is down.")), 2)
+
+    class Asking(_Doubles):
+        async def write(self, key: int, number: int) -> Summary:
+            if key >= 5:
+                await calls.ask(_REQUEST)
+            return await super().write(key, number)
+
+    maker, commits = Asking(), _Commits()
+    generation, counts = await _generate(100, maker, commits, calls)
+    assert sorted(commits.numbers) == [0, 2, 4, 8]
+    n_not_needed = sum(number % 10 == 3 for batch in maker.batches for number in batch)
+    assert counts[-1] == len(commits.numbers) + n_not_needed
+    assert len(maker.batches) <= 2
+    assert generation.result("x") == DerivationResult(name="x", stopped="It is down.")
 
 
 async def test_calls_that_fail_side_by_side_are_counted_by_their_cause() -> None:
@@ -113,48 +175,8 @@ async def test_calls_that_fail_side_by_side_are_counted_by_their_cause() -> None
 
 def test_of_many_causes_the_first_are_named() -> None:
     failures = [Refused(f"Cause {n}.") for n in range(9)]
-    assert merge_errors(failures, "calls failed").message == (
-        "9 calls failed: Cause 0; Cause 1; Cause 2; and 6 other causes."
-    )
-    assert merge_errors([failures[0], Refused("Cause 0.")], "calls failed") is failures[0]
-
-
-@pytest.mark.parametrize("step", ["read", "write"])
-async def test_what_is_not_tried_after_a_failure_is_not_told_as_done(step: str) -> None:
-    desk, done = _Desk(), list[int]()
-
-    async def fail_in_the_second_block(numbers: Sequence[int]) -> Sequence[int]:
-        if desk.read_blocks:
-            raise OverBudget("It is spent.")
-        return await desk.read(numbers)
-
-    async def fail_on_the_second(number: int) -> int | None:
-        if number == 1:
-            raise OverBudget("It is spent.")
-        return await desk.write(number)
-
-    read = fail_in_the_second_block if step == "read" else desk.read
-    write = fail_on_the_second if step == "write" else desk.write
-    with pytest.raises(OverBudget):
-        await generate_all(
-            range(100), GenerationSteps(read=read, write=write, store=desk.keep), n_concurrent=2, on_done=done.append
-        )
-    assert done == sorted(done)
-    n_not_wanted = sum(number % 10 == 3 for block in desk.read_blocks for number in block)
-    assert 0 < done[-1] == len(desk.kept) + n_not_wanted < 50
-
-
-async def test_what_is_not_read_any_more_is_not_told_as_done() -> None:
-    """As summaries and reports do where their calls have ended: they raise nothing."""
-    desk, done = _Desk(), list[int]()
-
-    async def read(numbers: Sequence[int]) -> Sequence[int] | None:
-        return None if desk.read_blocks else await desk.read(numbers)
-
-    await generate_all(
-        range(100), GenerationSteps(read=read, write=desk.write, store=desk.keep), n_concurrent=2, on_done=done.append
-    )
-    assert done[-1] == len(desk.kept) + 2  # 3 and 13 are not wanted
+    assert merge_errors(failures).message == ("9 model calls failed: Cause 0; Cause 1; Cause 2; and 6 other causes.")
+    assert merge_errors([failures[0], Refused("Cause 0.")]) is failures[0]
 
 
 async def test_a_spent_budget_is_told_once_whatever_each_call_would_have_needed() -> None:
@@ -178,12 +200,12 @@ async def test_a_spent_budget_is_told_once_whatever_each_call_would_have_needed(
 def test_a_spent_budget_stands_behind_the_calls_that_failed() -> None:
     spent = [OverBudget(f"It is spent: {n}.", remedy="Raise it.") for n in range(3)]
     gone = [Unavailable("A is gone.", remedy="Start A."), Unavailable("A is gone."), Unavailable("B is gone.")]
-    one = merge_errors([gone[0], *spent, gone[1]], "calls failed")
+    one = merge_errors([gone[0], *spent, gone[1]])
     assert isinstance(one, Unavailable)
     assert str(one) == "A is gone. It is spent: 0. Start A. Raise it."
-    several = merge_errors([*spent, *gone], "calls failed")
+    several = merge_errors([*spent, *gone])
     assert isinstance(several, OverBudget)
-    assert str(several) == "3 calls failed: A is gone (2 times); B is gone. It is spent: 0. Raise it. Start A."
+    assert str(several) == "3 model calls failed: A is gone (2 times); B is gone. It is spent: 0. Raise it. Start A."
 
 
 async def test_calls_end_with_the_first_that_says_so() -> None:
@@ -218,8 +240,12 @@ def _kept(text: str) -> Completion:
 
 async def _ask(*replies: Completion) -> tuple[str, list[ChatRequest]]:
     model = _Model(*replies)
-    found = await ask_until_valid("a yes", _REQUEST_ONE, model.ask, lambda text: text.startswith("Yes"))
-    return found.text, model.asked
+    rules: ReplyFormat[str] = ReplyFormat(
+        text="a yes", parse=lambda text: text if text.startswith("Yes") else None, length_factor=3
+    )
+    reply = await ask_until_valid(_REQUEST_ONE, model.ask, rules)
+    assert reply.request == model.asked[-1]
+    return reply.content, model.asked
 
 
 @pytest.mark.parametrize(
@@ -255,7 +281,7 @@ async def test_a_reply_that_is_cut_short_gets_more_room_once() -> None:
         completion("Yes, bec", FinishReason.LENGTH), completion("Yes, because.", FinishReason.LENGTH)
     )
     assert text == "Yes, because."
-    assert [each.max_output_tokens for each in asked] == [10, 10 * LENGTH_FACTOR]
+    assert [each.max_output_tokens for each in asked] == [10, 30]
 
 
 @pytest.mark.parametrize("text", ["Yes, bec", "", "No"])

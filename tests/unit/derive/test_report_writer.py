@@ -5,21 +5,19 @@ from dataclasses import replace
 
 import pytest
 
-from quipu.derive.generation import LENGTH_FACTOR, ModelCalls
+from quipu.derive.generation import ModelCalls
 from quipu.derive.report_inputs import ReportInputs, ReportNotes
 from quipu.derive.report_writer import (
-    EXTRACTIVE_AFTER_FAILURE,
     EXTRACTIVE_REPORT,
     MAX_FINDINGS,
     MAX_OUTPUT_TOKENS,
-    WrittenReport,
     extract_report,
     rate_by_size,
     write_report,
 )
 from quipu.errors import OverBudget, Overloaded, QuipuError, Refused, TooLong
 from quipu.model.chat import ChatRequest, Completion, FinishReason, ReplyLifetime, Role
-from quipu.model.cluster import Cluster, Finding, Hierarchy
+from quipu.model.cluster import Cluster, ClusterReport, Finding, Hierarchy
 from quipu.model.graph import Chunk
 from quipu.prompts.report import SCHEMA
 from tests.unit.derive.writer import Writer, completion, notes_of
@@ -44,7 +42,7 @@ _WHOLE = {
 }
 
 
-async def _write(*replies: Completion | QuipuError) -> tuple[WrittenReport, Writer]:
+async def _write(*replies: Completion | QuipuError) -> tuple[ClusterReport, Writer]:
     said = iter(replies)
     writer = Writer(reply=lambda _: next(said))
     return await write_report(MATERIAL, ModelCalls(writer, 2).ask, ""), writer
@@ -55,13 +53,11 @@ def _says(**changes: object) -> Completion:
 
 
 async def test_a_report_says_what_the_model_says_and_rests_on_the_chunks() -> None:
-    written, writer = await _write(_says())
-    report = written.report
+    report, writer = await _write(_says())
     assert (report.title, report.summary, report.rating) == ("Ada and Bo", "They met.", 7.2)
     assert report.findings == (Finding(summary="It was late.", explanation="In 1271."),)
     assert (report.cluster, report.inputs_hash, report.chunks) == ("k", "h", ("c",))
     assert report.model == "tests/writer report/1"
-    assert written.failure == ""
     (request,) = writer.asked
     assert (request.role, request.schema, request.lifetime) == (Role.REPORT, SCHEMA, ReplyLifetime.ALL_DOCUMENTS)
     assert (request.documents, request.revision) == (("a", "d"), 7)
@@ -81,11 +77,11 @@ async def test_a_report_says_what_the_model_says_and_rests_on_the_chunks() -> No
     ],
 )
 async def test_what_is_spoiled_is_repaired(text: str, findings: int) -> None:
-    written, writer = await _write(completion(text))
-    assert written.report.summary == "S"
-    assert written.report.title in ("T", "Ada, Bo")
-    assert len(written.report.findings) == findings
-    assert written.report.rating == 1.6  # that of its size
+    report, writer = await _write(completion(text))
+    assert report.summary == "S"
+    assert report.title in ("T", "Ada, Bo")
+    assert len(report.findings) == findings
+    assert report.rating == 1.6  # that of its size
     assert len(writer.asked) == 1
 
 
@@ -93,33 +89,26 @@ async def test_what_is_spoiled_is_repaired(text: str, findings: int) -> None:
     ("rating", "kept"), [(-3, 0.0), (11, 10.0), ("8.5", 8.5), (True, 1.0), (None, 1.6), ("1e999", 10.0)]
 )
 async def test_a_rating_is_a_number_from_0_to_10(rating: object, kept: float) -> None:
-    written, _ = await _write(_says(rating=rating))
-    assert written.report.rating == kept
+    report, _ = await _write(_says(rating=rating))
+    assert report.rating == kept
 
 
 async def test_what_cannot_be_read_is_asked_for_once_more() -> None:
-    written, writer = await _write(completion("I would rather not."), _says())
-    assert written.report.summary == "They met."
+    report, writer = await _write(completion("I would rather not."), _says())
+    assert report.summary == "They met."
     assert [request.attempt for request in writer.asked] == [0, 1]
 
 
 @pytest.mark.parametrize("reply", ["No.", "", "[1, 2]", '{"title": "T"}', '{"summary": "  "}'])
-async def test_what_cannot_be_read_twice_is_quoted_and_told(reply: str) -> None:
-    written, writer = await _write(completion(reply), completion(reply))
-    assert written.report.summary == "Ada met Bo."
-    assert written.report.model == EXTRACTIVE_AFTER_FAILURE
-    assert "not a report" in written.failure
+async def test_an_invalid_reply_is_requested_once_more_and_then_refused(reply: str) -> None:
+    writer = Writer(reply=lambda _: completion(reply))
+    with pytest.raises(Refused, match="not a report"):
+        await write_report(MATERIAL, ModelCalls(writer, 2).ask, "")
     assert len(writer.asked) == 2
 
 
-@pytest.mark.parametrize("error", [Refused("Not this."), TooLong("Too much.")])
-async def test_what_a_provider_will_not_answer_is_quoted(error: QuipuError) -> None:
-    written, _ = await _write(error)
-    assert (written.report.model, written.failure) == (EXTRACTIVE_AFTER_FAILURE, str(error))
-
-
-@pytest.mark.parametrize("error", [Overloaded("Later."), OverBudget("Spent.")])
-async def test_what_may_pass_is_raised(error: QuipuError) -> None:
+@pytest.mark.parametrize("error", [Overloaded("Later."), OverBudget("Spent."), Refused("No."), TooLong("No.")])
+async def test_an_error_of_the_model_is_raised(error: QuipuError) -> None:
     with pytest.raises(type(error)):
         await _write(error)
 
@@ -130,24 +119,24 @@ async def test_a_report_that_broke_off_may_come_whole_later(text: str) -> None:
         await _write(completion(text, FinishReason.INTERRUPTED))
 
 
-async def test_a_report_of_which_the_rest_is_withheld_is_quoted() -> None:
-    written, writer = await _write(completion('{"title": "T", "summary": "Half of', FinishReason.FILTERED))
-    assert written.report.model == EXTRACTIVE_AFTER_FAILURE
-    assert "withheld" in written.failure
+async def test_a_report_whose_rest_is_withheld_is_refused_at_once() -> None:
+    writer = Writer(reply=lambda _: completion('{"title": "T", "summary": "Half of', FinishReason.FILTERED))
+    with pytest.raises(Refused, match="withheld"):
+        await write_report(MATERIAL, ModelCalls(writer, 2).ask, "")
     assert len(writer.asked) == 1
 
 
 async def test_a_reply_that_is_cut_short_gets_more_room_once() -> None:
     cut = completion('{"title": "T", "summary": "Half of', FinishReason.LENGTH)
-    written, writer = await _write(cut, _says())
-    assert written.report.summary == "They met."
+    report, writer = await _write(cut, _says())
+    assert report.summary == "They met."
     assert [request.max_output_tokens for request in writer.asked] == [
         MAX_OUTPUT_TOKENS,
-        LENGTH_FACTOR * MAX_OUTPUT_TOKENS,
+        2 * MAX_OUTPUT_TOKENS,
     ]
     cut = completion('{"title": "T", "summary": "All of it.", "findings": [{"summary": "Half of', FinishReason.LENGTH)
-    written, _ = await _write(cut, cut)
-    assert (written.report.summary, written.report.findings) == ("All of it.", ())
+    report, _ = await _write(cut, cut)
+    assert (report.summary, report.findings) == ("All of it.", ())
 
 
 async def test_the_language_is_passed_on_and_is_part_of_what_is_asked() -> None:

@@ -14,7 +14,8 @@ from quipu.model.delta import DocumentFacts
 from quipu.model.event import Event, EventSink, Progress, ignore_event
 from quipu.model.fold import descriptions_hash
 from quipu.model.ids import digest
-from quipu.model.summary import Description, Summary, SummaryResult, SummaryTarget, SummaryTargetKind, SummaryTask
+from quipu.model.results import RefreshResult
+from quipu.model.summary import Description, Summary, SummaryTarget, SummaryTargetKind, SummaryTask
 from quipu.ports.providers import LLM
 from quipu.prompts.summary import TITLE, VERSION
 from quipu.providers.local import ByteTokenizer
@@ -49,7 +50,7 @@ def _saying(document_id: str, *names: str, n: int = 8) -> DocumentFacts:
     )
 
 
-async def _run(store: RelationalStore, llm: LLM, on_event: EventSink = ignore_event) -> SummaryResult:
+async def _run(store: RelationalStore, llm: LLM, on_event: EventSink = ignore_event) -> RefreshResult:
     return await summarise_stale(store, llm, on_event, tokenizer=ByteTokenizer(), options=OPTIONS)
 
 
@@ -60,7 +61,7 @@ def _cached(writer: Writer, store: RelationalStore) -> LLM:
 async def test_nothing_is_asked_where_nothing_waits(store: RelationalStore) -> None:
     writer = Writer()
     await publish(store, _saying("a", "Acre", n=3))
-    assert await _run(store, writer) == SummaryResult()
+    assert await _run(store, writer) == RefreshResult()
     assert writer.asked == []
     async with store.view() as view:
         assert view.revision == 1
@@ -71,7 +72,7 @@ async def test_all_that_waits_gets_its_summary_and_progress_is_told(store: Relat
     names = [f"Doge {n}" for n in range(40)]
     await publish(store, _saying("a", *names))
     report = await _run(store, writer, events.append)
-    assert report == SummaryResult(n_done=40, n_calls=40)
+    assert report == RefreshResult(n_summarised=40)
     assert sorted(subjects_of(request) for request in writer.asked) == sorted(name.lower() for name in names)
     assert (await only_entity(store, "doge 7")).description.startswith("8 notes")
     assert await store.summary_targets() == []
@@ -111,12 +112,11 @@ async def test_nothing_is_asked_again_when_descriptions_come_and_go(store: Relat
     n_new = len(writer.asked) - n_all
     assert n_all > 20
     assert 2 <= n_new <= 8
-    assert report.n_calls == n_new
-    assert report.n_reused > n_all - 8
+    assert report.n_summarised == 1
     await remove(store, "new")
     report = await _run(store, llm)
     assert (await only_entity(store, "acre")).description == shown
-    assert (report.n_done, report.n_calls, report.n_reused) == (1, 0, n_all)
+    assert report.n_summarised == 1
     assert len(writer.asked) == n_all + n_new
 
 
@@ -143,12 +143,12 @@ async def test_one_that_cannot_be_made_fails_alone_and_waits(store: RelationalSt
     writer = Writer(reply=lambda r: Refused("It is withheld.") if subjects_of(r) == "acre" else None)
     await publish(store, _saying("a", "Acre", "Venice"))
     report = await _run(store, writer)
-    assert (report.n_done, report.n_calls) == (1, 1)
-    ((owner, error),) = [(each.target, each.error) for each in report.failed]
+    assert (report.n_summarised, report.stopped) == (1, "")
+    ((owner, error),) = [(each.target, each.error) for each in report.summary_failures]
     assert (owner.kind, owner.id, error) == (SummaryTargetKind.ENTITY, "acre", "It is withheld.")
     assert await store.summary_targets() == [owner]
     assert len(writer.asked) == 2
-    assert (await _run(store, replace(writer, reply=lambda _: None))).n_done == 1
+    assert (await _run(store, replace(writer, reply=lambda _: None))).n_summarised == 1
 
 
 @pytest.mark.parametrize("end", [Unavailable("The key is wrong."), OverBudget("That would be 5.01.")])
@@ -163,13 +163,13 @@ async def test_when_no_call_is_made_any_more_all_that_was_done_is_kept(store: Re
 
     writer, events = Writer(reply=reply), list[Event]()
     await publish(store, _saying("a", *names))
-    with pytest.raises(type(end), match=str(end)):
-        await _run(store, writer, events.append)
+    report = await _run(store, writer, events.append)
+    assert (report.n_summarised, report.stopped) == (20, str(end))
     assert [each.n_done for each in events if isinstance(each, Progress)][-1] == 20
     assert len(await store.summary_targets()) == 40
     assert len(writer.asked) <= 20 + 2 * OPTIONS.n_ahead
     assert await store.verify() == []
-    assert (await _run(store, Writer())).n_done == 40
+    assert (await _run(store, Writer())).n_summarised == 40
 
 
 async def test_a_summary_that_is_outdated_when_it_comes_is_not_shown(store: RelationalStore) -> None:
@@ -179,7 +179,7 @@ async def test_a_summary_that_is_outdated_when_it_comes_is_not_shown(store: Rela
         await publish(store, _saying("b", "Acre", n=1))
 
     report = await _run(store, Writer(work=overtaken))
-    assert (report.n_done, report.n_outdated) == (0, 1)
+    assert (report.n_summarised, report.summary_failures) == (0, ())
     assert len(await store.summary_targets()) == 1
     assert "notes" not in (await only_entity(store, "acre")).description
 
