@@ -42,7 +42,7 @@ FORMATS: tuple[Format, ...] = (
         name="Plain text",
         module="text",
         is_text=True,
-        types=(("text/plain", (".txt", ".text", ".log", ".rst")),),
+        types=(("text/plain", (".txt", ".text", ".log")),),
         keeps="paragraphs; a first line that stands alone is the title",
     ),
     Format(
@@ -51,6 +51,13 @@ FORMATS: tuple[Format, ...] = (
         is_text=True,
         types=(("text/markdown", (".md", ".markdown", ".mdx")),),
         keeps="headings, lists, tables, code; front matter as metadata",
+    ),
+    Format(
+        name="reStructuredText",
+        module="rst",
+        is_text=True,
+        types=(("text/x-rst", (".rst", ".rest")),),
+        keeps="sections, described objects as headings, lists, tables, code; roles and links as their text",
     ),
     Format(
         name="HTML",

@@ -1,0 +1,188 @@
+"""Tests of the parser of reStructuredText."""
+
+from quipu.model.document import ParsedDocument
+from tests.unit.parse.files import read, texts
+
+
+def rst(*lines: str) -> ParsedDocument:
+    return read("notes/the-road.rst", "\n".join(lines).encode())
+
+
+def kinds(parsed: ParsedDocument) -> list[str]:
+    return [block.kind for block in parsed.blocks]
+
+
+def test_sections_make_the_path_and_the_lone_first_one_the_title() -> None:
+    parsed = rst(
+        "=====", "Roads", "=====", "", "To Rome.", "", "Parts", "-----", "", "Stones.", "", "Sand", "~~~~", "", "x"
+    )
+    assert parsed.title == "Roads"
+    assert texts(parsed) == ["Roads", "To Rome.", "Parts", "Stones.", "Sand", "x"]
+    assert [block.headings for block in parsed.blocks][3:] == [
+        ("Roads", "Parts"), ("Roads", "Parts"), ("Roads", "Parts", "Sand"),
+    ]  # fmt: skip
+
+
+def test_a_document_of_several_equal_parts_has_no_title_of_its_own() -> None:
+    parsed = rst("Version 2", "---------", "", "New.", "", "Version 1", "---------", "", "Old.")
+    assert parsed.title == "the road"
+    assert [block.headings for block in parsed.blocks] == [(), ("Version 2",), (), ("Version 1",)]
+
+
+def test_a_title_in_wide_letters_needs_no_longer_line_and_a_short_line_is_accepted() -> None:
+    assert rst("道路建设", "========", "", "文。").title == "道路建设"
+    assert rst("A Long Title", "=========", "", "Text.").title == "A Long Title"
+
+
+def test_fields_at_the_start_and_link_targets_are_no_text() -> None:
+    parsed = rst(
+        ":orphan:",
+        ":author: Ann",
+        "",
+        ".. _road:",
+        "",
+        ".. a comment",
+        "   of two lines",
+        "",
+        "Roads",
+        "=====",
+        "",
+        "A.",
+    )
+    assert texts(parsed) == ["Roads", "A."]
+    assert (parsed.title, dict(parsed.metadata)) == ("Roads", {"author": "Ann"})
+
+
+def test_wrapped_lines_are_joined_and_markup_is_reduced_to_its_text() -> None:
+    parsed = rst(
+        "See :doc:`the guide </guide>`, :class:`~quipu.Store` and",
+        "`the site <https://a.org>`_ or `Docs`_, *not* ``f(*args)``",
+        "of :pep:`8`, **bold**, |name|, a\\*b and road_.", "", ".. |name| replace:: Quipu",
+    )  # fmt: skip
+    assert texts(parsed) == [
+        "See the guide, Store and the site (https://a.org) or Docs, not `f(*args)` of PEP 8, bold, Quipu, a*b and road."
+    ]
+    assert texts(rst("道路", "建设")) == ["道路建设"]
+
+
+def test_code_is_kept_with_its_indentation() -> None:
+    parsed = rst(
+        "Run::",
+        "",
+        "    def f():",
+        "        return 1",
+        "",
+        "Then:",
+        "",
+        ".. code-block:: python",
+        "   :linenos:",
+        "",
+        "   x = 1",
+        "",
+        ">>> x",
+        "1",
+    )
+    assert texts(parsed) == ["Run:", "def f():\n    return 1", "Then:", "x = 1", ">>> x\n1"]
+    assert kinds(parsed) == ["paragraph", "code", "paragraph", "code", "code"]
+
+
+def test_a_list_is_one_block_unless_it_holds_code() -> None:
+    parsed = rst("- one", "  more", "- two", "", "  * inner", "", "1. first", "#. second")
+    assert texts(parsed) == ["- one more\n- two\n  * inner", "1. first\n#. second"]
+    assert kinds(parsed) == ["list", "list"]
+    parsed = rst("1.  Run this::", "", "        make", "", "2.  Done.")
+    assert texts(parsed) == ["1. Run this:", "make", "2. Done."]
+
+
+def test_a_definition_stays_with_its_term() -> None:
+    assert texts(rst("``--app``", "    Which app", "    to run.", "", "term", "    Text.", "", "    More.")) == [
+        "`--app`\nWhich app to run.", "term\nText.", "More.",
+    ]  # fmt: skip
+
+
+def test_notes_and_changes_say_what_they_are_and_tabs_are_read() -> None:
+    parsed = rst(
+        ".. note:: Take care.", "", ".. warning::", "", "   It burns.", "", ".. versionadded:: 2.0", "   The flag.", "",
+        ".. tabs::", "", "   .. group-tab:: Linux", "", "      .. code-block:: text", "", "         $ ls",
+    )  # fmt: skip
+    assert texts(parsed) == [
+        "Note: Take care.",
+        "Warning: It burns.",
+        "Added in version 2.0: The flag.",
+        "Linux",
+        "$ ls",
+    ]
+
+
+def test_what_a_directive_describes_is_a_heading_above_its_text() -> None:
+    parsed = rst(
+        "Settings",
+        "========",
+        "",
+        ".. py:data:: DEBUG",
+        "",
+        "    Debug mode.",
+        "",
+        "    Default: ``False``",
+        "",
+        "After.",
+    )
+    assert texts(parsed) == ["Settings", "DEBUG", "Debug mode.", "Default: `False`", "After."]
+    assert [block.headings for block in parsed.blocks][2:] == [("Settings", "DEBUG")] * 2 + [("Settings",)]
+
+
+def test_directives_that_build_a_site_are_left_out() -> None:
+    parsed = rst(
+        ".. toctree::",
+        "   :maxdepth: 2",
+        "",
+        "   install",
+        "   usage",
+        "",
+        ".. currentmodule:: a",
+        "",
+        "Text.",
+        "",
+        ".. image:: a.png",
+    )
+    assert texts(parsed) == ["Text."]
+
+
+def test_tables_are_rows_with_their_header() -> None:
+    grid = rst(
+        "+------+-------+",
+        "| Name | Year  |",
+        "+======+=======+",
+        "| Ann  | 1901  |",
+        "|      | about |",
+        "+------+-------+",
+    )
+    assert texts(grid) == ["Name | Year\nAnn | 1901 about"]
+    simple = rst(
+        "====  =====", "Name  Year", "====  =====", "Ann   1901", "      about", "Bob", "====  =====", "", "After."
+    )
+    assert texts(simple) == ["Name | Year\nAnn | 1901 about\nBob", "After."]
+    listed = rst(
+        ".. list-table:: Kings",
+        "   :header-rows: 1",
+        "",
+        "   * - Name",
+        "     - Year",
+        "   * - Ann",
+        "     - 1901",
+        "       about",
+    )
+    assert texts(listed) == ["Kings", "Name | Year\nAnn | 1901 about"]
+    commas = rst(".. csv-table::", '   :header: "Name", "Year"', "", '   "Ann", 1901')
+    assert texts(commas) == ["Name | Year\nAnn | 1901"]
+    assert [parsed.blocks[-1].header for parsed in (grid, listed, commas)] == ["Name | Year"] * 3
+
+
+def test_a_transition_is_no_text_and_a_footnote_is() -> None:
+    assert texts(rst("A [1]_.", "", "-----", "", "B.", "", ".. [1] The note.")) == ["A [1]_.", "B.", "[1] The note."]
+
+
+def test_deep_nesting_ends_as_code() -> None:
+    parsed = rst(*(" " * depth + "word" + "\n" for depth in range(60)))
+    assert "code" in kinds(parsed)
+    assert parsed.text.count("word") == 60
