@@ -1,5 +1,6 @@
 """Parsers: the bytes of a document become one text with a title, blocks and metadata."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
@@ -19,6 +20,13 @@ PARSERS: Mapping[str, Format] = MappingProxyType(
 MEDIA_TYPE_BY_SUFFIX: Mapping[str, str] = MappingProxyType(
     {suffix: media_type for file_format in FORMATS for media_type, suffixes in file_format.types for suffix in suffixes}
 )
+_TITLE_MARKS = re.compile(r"^(?:#{1,6}|={1,6}|\*{1,6})\s+|\s*(?:[¶🔗]|\s#{1,6}|\s={1,6}|\s\*{1,6})$")
+_NO_TITLE = re.compile(
+    r"untitled(?: document)?|\(?anonymous\)?|no title|document\d*|(?:skip|jump) to .{0,40}|(?:new )?page\d*",
+    re.IGNORECASE,
+)
+_FIRST_LINE_WITHIN = 2_000  # characters
+_MAX_FIRST_LINE = 80
 _BLANK = b"\xef\xbb\xbf \t\r\n\v\f\0"
 
 
@@ -57,7 +65,9 @@ def parse(source: SourceDocument) -> ParsedDocument:
             f"{display_name(source)} holds no text, so there is nothing to index.",
             remedy="Check that it is the right document, or leave it out.",
         )
-    title = " ".join(normalise(source.title or parsed.title).split()) or _title_from_name(source.source)
+    title = " ".join(normalise(source.title).split()) or _own_title(parsed) or _title_from_name(source.source)
+    if title and not source.title and not _has_letter(title):
+        title = _first_line(parsed) or title
     assumed = {"assumed_encoding": encoding} if encoding else {}
     return replace(parsed, title=_shorten_title(title), metadata={**parsed.metadata, **assumed, **source.metadata})
 
@@ -79,6 +89,24 @@ def _read(source: SourceDocument, parser: Format) -> ParsedDocument:
 def _shorten_title(title: str) -> str:
     """Return at most MAX_HEADING characters of the title, because it is repeated with every chunk."""
     return title if len(title) <= MAX_HEADING else f"{title[: MAX_HEADING - 1].rstrip()}…"
+
+
+def _own_title(parsed: ParsedDocument) -> str:
+    """Return the title of the document without marks of markup; "" for a number, a placeholder or a link of a page."""
+    title = " ".join(normalise(parsed.title).split())
+    title = _TITLE_MARKS.sub("", title) or title
+    return title if _has_letter(title) and not _NO_TITLE.fullmatch(title) else ""
+
+
+def _has_letter(title: str) -> bool:
+    return any(map(str.isalpha, title))
+
+
+def _first_line(parsed: ParsedDocument) -> str:
+    """Return the first line with a letter, for a document whose file has only a number for a name."""
+    lines = (" ".join(line.split()) for line in parsed.text[:_FIRST_LINE_WITHIN].split("\n"))
+    line = next(filter(_has_letter, lines), "")
+    return line if len(line) <= _MAX_FIRST_LINE else f"{line[:_MAX_FIRST_LINE].rpartition(' ')[0] or line[:40]}…"
 
 
 def _title_from_name(name: str) -> str:

@@ -1,6 +1,7 @@
 """HTML: the readable text of a page, without navigation and other parts of the site."""
 
 import re
+from collections.abc import Sequence
 
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
@@ -32,7 +33,7 @@ class HtmlParser:
     media_types = frozenset({"text/html", "application/xhtml+xml"})
 
     def parse(self, source: SourceDocument) -> ParsedDocument:
-        """Return the readable text with blank lines between blocks. The title is the first h1, otherwise <title>.
+        """Return the readable text with blank lines between blocks. The title is the only h1, otherwise <title>.
 
         Raises InvalidDocument if the bytes are not text, if elements nest too deep, or if the page takes too much time
         or memory.
@@ -66,12 +67,14 @@ def read_markup(markup: str) -> ParsedDocument:
     page = HtmlBlockReader(tree.root, is_furniture)
     if not page.blocks:  # old frameworks wrap the whole page in a form or header
         page = HtmlBlockReader(tree.root, is_never_read)
-    return ParsedDocument(text=page.text, title=page.title or _title(tree), blocks=tuple(page.blocks))
+    return ParsedDocument(text=page.text, title=_title(tree, page.titles), blocks=tuple(page.blocks))
 
 
-def _title(tree: LexborHTMLParser) -> str:
-    title = tree.css_first("title")
-    return " ".join(normalise(title.text()).split()) if title else ""
+def _title(tree: LexborHTMLParser, headings: Sequence[str]) -> str:
+    """Return the only h1; with several, which are parts of the page, or none, the title that the page declares."""
+    title = tree.css_first("title") if len(headings) != 1 else None
+    declared = " ".join(normalise(title.text()).split()) if title else ""
+    return declared or next(iter(headings), "")
 
 
 def _is_heavy(markup: str) -> bool:

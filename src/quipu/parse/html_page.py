@@ -27,6 +27,17 @@ _NEVER_READ = _tags(
     "datalist dialog"
 )
 _FURNITURE = _tags("nav header footer aside form")
+_FURNITURE_ROLES = _tags("navigation search banner contentinfo complementary")
+# Classes and ids by which common site generators mark what is not the page's text.
+_FURNITURE_NAMES = _tags(
+    "nav navbar navigation navheader navfooter navlinks sidebar sphinxsidebar toc table-of-contents breadcrumb "
+    "breadcrumbs related pagination pager prev-next headerlink permalink anchorjs-link skip-link skiplink "
+    "skip-to-content footer site-footer page-footer masthead cookie-banner cookie-consent newsletter share-buttons "
+    "edit-link editsection mw-editsection mw-jump-link catlinks noprint screen-reader-text"
+)
+_PERMALINKS = frozenset("¶#§🔗\uf0c1")
+_SKIP_LINK = re.compile(r"(?:skip|jump) to\b.{0,40}", re.IGNORECASE)
+_WHOLE_PAGE = _tags("html body main article")
 _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _NOT_IN_DATA_TABLES = _tags("table ul ol menu pre h1 h2 h3 h4 h5 h6")
 _TAG = re.compile(r"<(/?)([a-z][a-z0-9-]{0,30})(?=[\s>/])", re.IGNORECASE)
@@ -38,10 +49,10 @@ _CLOSED_BY_OTHERS = _tags(
 
 
 class HtmlBlockReader:
-    """Reads one tree; afterwards `text` and `blocks` hold its readable text, and `title` its first h1."""
+    """Reads one tree; afterwards `text` and `blocks` hold its readable text, and `titles` every h1."""
 
     def __init__(self, root: LexborNode, skips: SkipPredicate) -> None:
-        self.title = ""
+        self.titles: list[str] = []
         self.blocks: list[Block] = []
         self._texts: list[str] = []
         self._length = 0
@@ -120,7 +131,8 @@ class HtmlBlockReader:
             self._words.clear()
             self._append(text, "heading", self._path.above(level))
             self._path.enter(level, text)
-            self.title = self.title or (text if level == 1 else "")
+            if level == 1:
+                self.titles.append(text)
         else:
             self._end_block("paragraph")
 
@@ -220,7 +232,24 @@ def is_furniture(node: LexborNode) -> bool:
     """Return whether `node` is never read or belongs to the site; the header of an article belongs to the article."""
     if is_never_read(node):
         return True
-    return node.tag in _FURNITURE and not (node.tag == "header" and _is_within_article(node))
+    if not node.is_element_node:
+        return False
+    if node.tag in _FURNITURE:
+        return not (node.tag == "header" and _is_within_article(node))
+    if node.tag == "a" and _is_page_link(node):
+        return True
+    attributes = node.attributes
+    names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}".lower().split()
+    is_marked = attributes.get("role") in _FURNITURE_ROLES or not _FURNITURE_NAMES.isdisjoint(names)
+    return is_marked and node.tag not in _WHOLE_PAGE and node.css_first("h1, main, article") is None
+
+
+def _is_page_link(node: LexborNode) -> bool:
+    """Return whether a link leads only to a place on its own page: the sign of a heading, or "Skip to content"."""
+    if not (node.attributes.get("href") or "").startswith("#"):
+        return False
+    text = node.text().strip()
+    return text in _PERMALINKS or _SKIP_LINK.fullmatch(text) is not None
 
 
 def _is_within_article(node: LexborNode) -> bool:

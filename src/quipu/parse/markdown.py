@@ -75,8 +75,8 @@ class _MarkdownBlocks:
     """The top-level blocks of one Markdown text."""
 
     def __init__(self, text: str) -> None:
-        self._titles: dict[bool, str] = {}  # the first heading of level 1; and the first one, if no text is above it
-        self._has_text = False
+        self._headings: list[tuple[int, str]] = []  # level and text of each
+        self._has_lead = False  # there is text above the first heading
         self._text = text
         # Inline markup takes markdown-it most of its time, and only headings need it.
         self._inline = MarkdownIt("commonmark")
@@ -87,8 +87,14 @@ class _MarkdownBlocks:
 
     @property
     def title(self) -> str:
-        """The first heading of level 1, otherwise the first heading if at most code is above it; "" before `blocks`."""
-        return self._titles.get(True) or self._titles.get(False, "")
+        """The first heading of level 1, otherwise the first heading if it is above all others and any text.
+
+        The empty string before `blocks` was read.
+        """
+        if title := next((text for level, text in self._headings if level == 1), ""):
+            return title
+        (top, title), *others = self._headings or [(1, "")]
+        return title if not self._has_lead and all(level > top for level, _ in others) else ""
 
     def blocks(self) -> Iterator[Block]:
         """Yield the blocks in order. Lines without a token in markdown-it (link definitions) become paragraphs."""
@@ -114,8 +120,7 @@ class _MarkdownBlocks:
             yield Block(start=block.start, end=block.end, kind="heading", headings=self._path.above(level))
         if 0 < len(text) <= MAX_HEADING:
             self._path.enter(level, text)
-            if level == 1 or not self._has_text:
-                self._titles.setdefault(level == 1, text)
+            self._headings.append((level, text))
 
     def _block(self, first: int, last: int, kind: str) -> Iterator[Block]:
         """Yield the block of lines [first, last) without surrounding white space; nothing if it is empty."""
@@ -123,7 +128,7 @@ class _MarkdownBlocks:
         end = min(self._line_starts[last], len(self._text))
         lines = self._text[start:end]
         if lines.strip():
-            self._has_text = self._has_text or kind not in ("heading", "code")
+            self._has_lead = self._has_lead or (not self._headings and kind not in ("heading", "code"))
             text_start = start + len(lines) - len(lines.lstrip())
             yield Block(
                 start=text_start,

@@ -26,19 +26,27 @@ class NotebookParser:
     media_types = frozenset({"application/x-ipynb+json"})
 
     def parse(self, source: SourceDocument) -> ParsedDocument:
-        """Return the cells: Markdown as written, code and outputs as code blocks. The title is the first heading.
+        """Return the cells: Markdown as written, code and outputs as code blocks.
 
-        Raises InvalidDocument if the bytes are not a notebook.
+        The title is the first heading of level 1, otherwise any heading above the first text. Raises InvalidDocument
+        if the bytes are not a notebook.
         """
         notebook = _load(decode(source), display_name(source))
         language = _language(notebook)
         parts = (part for cell in _cells(notebook) for part in _cell_parts(cell, language))
         text = normalise("\n\n".join(part for part in parts if part.strip()))
         parsed = parse_markdown(text, display_name(source))
-        return replace(parsed, metadata={"language": language} if language else {})
+        title = parsed.title or _first_heading(parsed)
+        return replace(parsed, title=title, metadata={"language": language} if language else {})
 
 
 PARSER = NotebookParser()
+
+
+def _first_heading(parsed: ParsedDocument) -> str:
+    """Return the first heading, if only code is above it; else the empty string."""
+    block = next((block for block in parsed.blocks if block.kind != "code"), None)
+    return parsed.text[block.start : block.end].strip("# ") if block and block.kind == "heading" else ""
 
 
 def _load(text: str, name: str) -> Mapping[str, object]:

@@ -19,7 +19,8 @@ _KEY_BY_PROPERTY = {"Author": "author", "Subject": "subject", "Keywords": "keywo
 _DATE_BY_PROPERTY = {"CreationDate": "created", "ModDate": "modified"}
 _DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(?:(\d\d)(\d\d)(\d\d)?)?")
 _NO_TITLE = re.compile(
-    r"(?:microsoft (?:word|powerpoint|excel) - .*|untitled.*|.*\.(?:docx?|pptx?|xlsx?|tex|dvi|indd|qxd|pages|odt))",
+    r"microsoft (?:word|powerpoint|excel) - .*|untitled.*|\(?(?:anonymous|unspecified|unnamed|no title|none)\)?"
+    r"|.*\.(?:docx?|pptx?|xlsx?|tex|dvi|indd|qxd|pages|odt)",
     re.IGNORECASE,
 )
 _RawLine = tuple[str, float, float, float, float, float]

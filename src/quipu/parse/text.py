@@ -8,6 +8,7 @@ from quipu.parse.decode import decode, display_name
 
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*+\n)+")
 _MAX_TITLE = 100
+_ADORNMENT = re.compile(r"([=~^*#+_-])\1{2,}")
 
 
 class PlainTextParser:
@@ -39,10 +40,11 @@ def _paragraphs(text: str) -> list[Block]:
 
 
 def _title(text: str) -> str:
-    """Return the first line if it is short, has no full stop at its end, and a blank line follows; else ""."""
-    first, _, rest = text.lstrip().partition("\n")
-    following = rest.partition("\n")[0]
-    stands_alone = bool(rest.strip()) and not following.strip()
-    return (
-        first.strip() if stands_alone and len(first) <= _MAX_TITLE and not first.rstrip().endswith((".", "。")) else ""
-    )
+    """Return the first line if it is short, has no full stop at its end, and is underlined or alone; else ""."""
+    first, second, third = [*text.lstrip().split("\n", 3), "", "", ""][:3]
+    if _ADORNMENT.fullmatch(first.strip()):
+        first, second = second, third
+    first = first.strip()
+    is_underlined = _ADORNMENT.fullmatch(second.strip()) is not None
+    is_alone = is_underlined or (not second.strip() and len(text.strip()) > len(first))
+    return first if is_alone and len(first) <= _MAX_TITLE and not first.endswith((".", "。")) else ""

@@ -57,9 +57,7 @@ def test_a_page_that_is_all_form_is_read_whole() -> None:
 
 
 def test_headings_make_the_path_and_the_first_h1_the_title() -> None:
-    parsed = read(
-        "<title>Site</title><h2>Zero</h2><h1>The <em>Road</em></h1><p>a</p><h2>Parts</h2><p>b</p><h1>Next</h1>c"
-    )
+    parsed = read("<h2>Zero</h2><h1>The <em>Road</em></h1><p>a</p><h2>Parts</h2><p>b</p><h1>Next</h1>c")
     assert parsed.title == "The Road"
     assert [(block.kind, block.headings) for block in parsed.blocks] == [
         ("heading", ()),
@@ -70,6 +68,34 @@ def test_headings_make_the_path_and_the_first_h1_the_title() -> None:
         ("heading", ()),
         ("paragraph", ("Next",)),
     ]
+
+
+def test_the_only_heading_is_the_title_and_with_several_it_is_the_one_the_page_declares() -> None:
+    assert read("<title>Road - Site</title><h1>The Road</h1><p>a").title == "The Road"
+    assert read("<title>The Road</title><h1>1. Start</h1><p>a<h1>2. End</h1><p>b").title == "The Road"
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        '<a class="headerlink" href="#road">¶</a>',
+        '<a href="#road"> # </a>',
+        '<a href="#content">Skip to content</a>',
+        '<div class="navheader">x</div>',
+        '<div role="navigation">x</div>',
+        '<ul class="toc small"><li>x</ul>',
+        '<div id="footer">x</div>',
+    ],
+)
+def test_what_is_marked_as_part_of_the_site_is_left_out(noise: str) -> None:
+    assert read(f"<p>a</p>{noise}<p>b</p>").text == "a\n\nb"
+
+
+def test_what_holds_the_page_itself_is_read_whatever_it_is_called() -> None:
+    assert read('<body class="sidebar"><p>a</p>').text == "a"
+    assert read('<div id="footer"><h1>Road</h1><p>a</p></div><p>b</p>').text == "Road\n\na\n\nb"
+    assert read('<div class="toc"><p>a</p></div>').text == "a"
+    assert read('<p>See <a href="#b">the part on roads</a>.</p>').text == "See the part on roads."
 
 
 def test_without_a_heading_the_title_is_the_pages() -> None:

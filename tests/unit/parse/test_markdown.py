@@ -165,3 +165,9 @@ def test_values_that_cannot_be_used_are_refused(yaml: str, reason: str) -> None:
 
 def test_half_a_surrogate_pair_and_nul_do_not_get_into_metadata() -> None:
     assert metadata('x: "a\\ud800b\\0c"') == {"x": "a?bc"}
+
+
+def test_a_lower_first_heading_is_the_title_if_it_is_above_all_others() -> None:
+    assert read("## Road\n\nText.\n\n### Part\n").title == "Road"
+    assert read("## 1.2\n\nText.\n\n## 1.1\n").title == ""
+    assert read("Text.\n\n## Road\n").title == ""

@@ -33,7 +33,8 @@ def test_cells_are_read_in_order_under_their_headings() -> None:
 
 
 def test_the_first_heading_is_the_title_if_only_code_is_above_it() -> None:
-    assert notebook(code("# licence"), markdown("## Global search"), markdown("Text.")).title == "Global search"
+    parsed = notebook(code("# licence"), markdown("## Global search"), markdown("Text."), markdown("## More"))
+    assert parsed.title == "Global search"
     assert notebook(markdown("Text."), markdown("## Not a title")).title == "a"
 
 

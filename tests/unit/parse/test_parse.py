@@ -116,3 +116,29 @@ def test_a_heading_of_a_page_is_text_and_a_title_is_cut() -> None:
     named = parse(SourceDocument(id="d", content=b"Body.", title=long))
     assert len(named.title) <= 300
     assert named.title.endswith("…")
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("Roads ¶", "Roads"),
+        ("# Roads", "Roads"),
+        ("== Roads ==", "Roads"),
+        ("C #", "C"),
+        ("Untitled", "b"),
+        ("2024", "b"),
+        ("(anonymous)", "b"),
+        ("Skip to content", "b"),
+        ("100 roads", "100 roads"),
+        ("F#", "F#"),
+    ],
+)
+def test_the_title_is_a_title_without_marks(title: str, expected: str) -> None:
+    assert parse(source(f"<title>{title}</title><p>Text.", "text/html", "a/b.html")).title == expected
+
+
+def test_a_document_with_a_number_for_a_name_is_called_by_its_first_line() -> None:
+    text = "\n\nIt was a long road, and nobody knew who had built it. " + "It went on. " * 20
+    assert parse(source(text, name="0017.txt")).title.startswith("It was a long road, and nobody knew")
+    assert len(parse(source(text, name="0017.txt")).title) <= 81
+    assert parse(source("1 2 3", name="0017.txt")).title == "0017"

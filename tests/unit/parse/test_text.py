@@ -39,3 +39,8 @@ def test_a_short_first_line_that_stands_alone_is_the_title(text: str) -> None:
 )
 def test_another_first_line_is_no_title(text: str) -> None:
     assert read(text).title == ""
+
+
+def test_an_underlined_first_line_is_the_title() -> None:
+    assert read("road-work(1)\n============\n\nNAME\n----\n").title == "road-work(1)"
+    assert read("*****\nRoads\n*****\nText.").title == "Roads"
