@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from quipu.algo import similarity
 from quipu.model.document import SourceDocument
 from quipu.stores.relational import text_index
-from quipu.vectors.local import search
+from quipu.vectors.local import segments
 from tests.laws.world import STRATEGIES, document, engine, fresh_state, run, state
 
 NAMES = ("a.md", "b.md", "c.md", "d.md", "e.md")
@@ -86,9 +86,9 @@ def few_candidates(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         cuts.append(len(kept))
         return kept
 
-    monkeypatch.setattr(search, "_MIN_CANDIDATES", 8)
-    monkeypatch.setattr(search, "_CANDIDATES_PER_RESULT", 1)
-    monkeypatch.setattr(search, "smallest_with_ties", counted)
+    monkeypatch.setattr(segments, "_MIN_CANDIDATES", 8)
+    monkeypatch.setattr(segments, "_CANDIDATES_PER_RESULT", 1)
+    monkeypatch.setattr(segments, "smallest_with_ties", counted)
     return cuts
 
 
@@ -114,7 +114,7 @@ async def test_the_law_fails_where_sketches_cut_ties_by_position(
     def nearest(distances: npt.NDArray[np.uint16], n: int) -> npt.NDArray[np.int64]:
         return np.sort(np.argsort(distances, kind="stable")[:n])
 
-    monkeypatch.setattr(search, "smallest_with_ties", nearest)
+    monkeypatch.setattr(segments, "smallest_with_ties", nearest)
     assert await differs_with_sketches()
 
 

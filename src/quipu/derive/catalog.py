@@ -1,7 +1,9 @@
 """Catalog: all derivations made on demand, by name. To add one, write its module and add it to the list below."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
+from functools import partial
 
 from quipu.algo.vector_clusters import Grouping, nearest_centres
 from quipu.derive import communities, hierarchy, names, reports, sentences
@@ -26,7 +28,12 @@ def make_catalog(
             sentences.DERIVATION,
             communities.DERIVATION,
             reports.DERIVATION,
-            hierarchy.make_derivation(grouping, check_grouping),
+            replace(
+                hierarchy.DERIVATION,
+                read_state=partial(hierarchy.read_state, grouping=grouping),
+                refresh=partial(hierarchy.refresh, grouping=grouping),
+                check_installed=check_grouping,
+            ),
         )
     )
 

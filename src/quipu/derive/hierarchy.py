@@ -5,9 +5,8 @@ Retrieval" (2025), and its code. Deviations: ids are digests of content, never n
 of entities alone, never on texts of a model; the relations between the aggregates of a layer are found in one pass.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from quipu.algo.vector_clusters import CLUSTER_SIZE, Grouping, nearest_centres
 from quipu.derive.aggregate_inputs import (
@@ -50,25 +49,6 @@ _ROW_BYTES = 1_500  # of an aggregate with its report, its relations and its mem
 _INPUT_TOKENS, _OUTPUT_TOKENS = 2_500, 600  # of one call, approximately
 
 TextInputs = AggregateInputs | ClusterRelationInputs
-
-
-def make_derivation(
-    grouping: Grouping = nearest_centres, check_installed: Callable[[], None] = lambda: None
-) -> Derivation:
-    """Return the derivation whose layers are clustered by `grouping` (see `quipu.algo.vector_clusters`).
-
-    `check_installed` raises Unavailable if the library of the grouping is missing.
-    """
-    return Derivation(
-        name=HIERARCHY,
-        summary="layers of aggregates over similar entities, with a report on each (LeanRAG)",
-        read_state=partial(read_state, grouping=grouping),
-        refresh=partial(refresh, grouping=grouping),
-        needs=("vectors", "topology"),
-        asks_model=True,
-        estimate_rebuild=estimate_rebuild,
-        check_installed=check_installed,
-    )
 
 
 async def read_state(
@@ -321,4 +301,12 @@ def _text_name(inputs: TextInputs) -> str:
     return f"aggregate of {', '.join(entity.name for entity in inputs.top_entities[:3])}"
 
 
-DERIVATION = make_derivation()
+DERIVATION = Derivation(
+    name=HIERARCHY,
+    summary="layers of aggregates over similar entities, with a report on each (LeanRAG)",
+    read_state=read_state,
+    refresh=refresh,
+    needs=("vectors", "topology"),
+    asks_model=True,
+    estimate_rebuild=estimate_rebuild,
+)

@@ -27,7 +27,7 @@ from quipu.engine.ingestion import (
     work_until_finished,
 )
 from quipu.engine.refresh import RefreshScope, derivation_lease, drop_derivations, refresh_index
-from quipu.engine.status import derivation_states, plan_refresh, read_status
+from quipu.engine.status import DerivationStates, plan_refresh, read_status
 from quipu.ingest.queue import EnqueueResult, enqueue_documents
 from quipu.ingest.sources import text_source
 from quipu.model.answer import Answer, AnswerPiece, Comparison, PieceSink, ignore_piece
@@ -69,7 +69,7 @@ class Quipu:
         self._store = components.store
         self._working, self._deriving = asyncio.Lock(), asyncio.Lock()
         self._model_check = ModelCheck(components.store, components.embedder)
-        self._states = derivation_states(components)
+        self._states = DerivationStates(components)
 
     async def __aenter__(self) -> Self:
         return self

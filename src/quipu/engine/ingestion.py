@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
@@ -84,16 +84,17 @@ def _with_metadata(source: SourceDocument, metadata: Metadata | None) -> SourceD
     return replace(source, metadata={**source.metadata, **metadata}) if metadata else source
 
 
+@dataclass(slots=True)
 class ModelCheck:
     """Checks once, before the first document is read, that the models answer; `notes` are for the user.
 
     With `store` and `embedder` it also checks that the embedder is the one of the index.
     """
 
-    def __init__(self, store: Store | None = None, embedder: Embedder | None = None) -> None:
-        self._store, self._embedder = store, embedder
-        self.notes: tuple[str, ...] = ()
-        self._is_checked = False
+    store: Store | None = None
+    embedder: Embedder | None = None
+    notes: tuple[str, ...] = ()
+    is_finished: bool = False
 
     async def check(self, models: Models, extractor: Extractor) -> None:
         """Check the models and the extractor, once. Raises Unavailable if documents cannot be read with them.
@@ -102,21 +103,21 @@ class ModelCheck:
         call at all. If the budget ends during the check, nothing is raised and the check is not repeated: the documents
         stay in the queue until there is more budget.
         """
-        if self._is_checked:
+        if self.is_finished:
             return
-        if self._store and self._embedder:
-            await self._store.set_embedder(self._embedder.identity, self._embedder.dimension)
+        if self.store and self.embedder:
+            await self.store.set_embedder(self.embedder.identity, self.embedder.dimension)
         try:
             self.notes = await models.check(models.meter)
             await extractor.check()
         except OverBudget:
             if not models.meter.rows():
                 raise
-        self._is_checked = True
+        self.is_finished = True
 
     async def check_if_waiting(self, store: Store, models: Models, extractor: Extractor) -> None:
         """Run `check` if documents wait in the queue to be read."""
-        if self._is_checked:
+        if self.is_finished:
             return
         async with store.view() as view:
             jobs = (await view.counts()).jobs

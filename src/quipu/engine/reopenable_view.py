@@ -22,9 +22,6 @@ MAX_WASTED_ROUNDS = 2  # batches whose replies may be lost because documents cha
 MAX_EMBED_CALLS = 12  # calls of a remote embedder with the view released: more than any method needs
 
 
-_LIMIT_NOTE = f"a model was asked {MAX_ROUNDS} times, the limit of one question: later replies are empty"
-
-
 class RevisionMoved(Exception):
     """The index changed while a view was released, so what a strategy has read is out of date: run it again."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from quipu.answer.answer_input import stale_notes
 from quipu.derive.catalog import resolve_needs
-from quipu.derive.derivation import Derivation, DerivationContext
+from quipu.derive.derivation import Derivation
 from quipu.engine.components import Components
 from quipu.engine.refresh import RefreshScope, derivations_in_scope
 from quipu.errors import Stale
@@ -24,16 +24,11 @@ from quipu.text.formatting import format_cost, format_count
 _FLOAT16_BYTES = 2  # vectors are stored as float16
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class DerivationStates:
-    """Knows the state of every derivation of the catalog; each state is computed once per revision.
+    """Knows the state of every derivation of the catalog; each state is computed once per revision."""
 
-    `price` is the price of the model that derivations ask; None where there is none or it is unknown.
-    """
-
-    context: DerivationContext
-    catalog: tuple[Derivation, ...]
-    price: Price | None = None
+    components: Components
     _state_by_name: dict[str, tuple[int, DerivationState]] = field(default_factory=dict)
 
     async def read(self, view: ReadView, derivations: Sequence[Derivation]) -> tuple[DerivationState, ...]:
@@ -84,7 +79,9 @@ class DerivationStates:
         cost."""
         names = tuple(state.name for state in missing)
         cost = reduce(RefreshCost.__add__, (state.cost for state in missing))
-        implied = {need for derivation in self.catalog if derivation.name in names for need in derivation.needs}
+        implied = {
+            need for derivation in self.components.catalog if derivation.name in names for need in derivation.needs
+        }
         arguments = " ".join(name for name in names if name not in implied)
         hindrances = dict.fromkeys(state.unavailable_reason for state in missing if state.unavailable_reason)
         command = f"un `quipu refresh {arguments}` ({format_cost(cost)}), or ask with --auto-refresh."
@@ -95,21 +92,22 @@ class DerivationStates:
         )
 
     async def _needed(self, strategy: Strategy) -> tuple[DerivationState, ...]:
-        names = {derivation.name for derivation in self.catalog}
-        derivations = resolve_needs([need for need in strategy.needs if need in names], self.catalog)
+        catalog = self.components.catalog
+        names = {derivation.name for derivation in catalog}
+        derivations = resolve_needs([need for need in strategy.needs if need in names], catalog)
         if not derivations:
             return ()
-        async with self.context.store.view() as view:
+        async with self.components.store.view() as view:
             return await self.read(view, derivations)
 
     async def _state(self, view: ReadView, derivation: Derivation, *, is_kept: bool) -> DerivationState:
         revision, state = self._state_by_name.get(derivation.name, (-1, None))
         if state is None or revision != view.revision:
-            state = await derivation.read_state(view, self.context)
+            state = await derivation.read_state(view, self.components.derivation_context())
             self._state_by_name[derivation.name] = view.revision, state
         # A derivation that is not kept up to date counts as missing, even if some of its rows are still there.
         freshness = state.freshness if is_kept else Freshness.MISSING
-        cost = with_price(state.cost, self.price)
+        cost = self._with_price(state.cost)
         return replace(state, freshness=freshness, cost=cost, unavailable_reason=derivation.unavailable_reason())
 
     async def _with_rebuild_cost(
@@ -119,15 +117,12 @@ class DerivationStates:
             derivation.estimate_rebuild is None or state.freshness is Freshness.MISSING
         ):  # then refreshing it costs the same
             return replace(state, is_rebuild=True)
-        rebuild = await derivation.estimate_rebuild(view, self.context)
+        rebuild = await derivation.estimate_rebuild(view, self.components.derivation_context())
         holds = "; ".join(filter(None, (state.contents, rebuild.note)))
-        return replace(state, is_rebuild=True, contents=holds, cost=with_price(rebuild.cost, self.price))
+        return replace(state, is_rebuild=True, contents=holds, cost=self._with_price(rebuild.cost))
 
-
-def derivation_states(components: Components) -> DerivationStates:
-    """Return an object that computes the states of the derivations of an engine."""
-    price = components.models.price(Role.REPORT)
-    return DerivationStates(context=components.derivation_context(), catalog=components.catalog, price=price)
+    def _with_price(self, cost: RefreshCost) -> RefreshCost:
+        return with_price(cost, self.components.models.price(Role.REPORT))
 
 
 def with_remedy(stale: str) -> str:

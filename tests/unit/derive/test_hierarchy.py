@@ -11,6 +11,7 @@ import pytest
 from quipu.algo.vector_clusters import Grid, Ints
 from quipu.derive import hierarchy
 from quipu.derive.aggregate_inputs import EXTRACTIVE, EXTRACTIVE_AFTER_REFUSAL, EXTRACTIVE_CUT
+from quipu.derive.catalog import get_derivation, make_catalog
 from quipu.derive.derivation import DerivationContext
 from quipu.errors import OverBudget, Overloaded, QuipuError, Refused, Unavailable
 from quipu.model.chat import ChatRequest, ReplyLifetime, Role
@@ -72,7 +73,7 @@ async def test_another_grouping_makes_all_of_it_stale_and_is_what_it_is_then_mad
 
     await refresh(guilds)
     n_before = len(await aggregates(guilds))
-    other = hierarchy.make_derivation(by_place)
+    other = get_derivation("hierarchy", make_catalog(by_place))
     async with guilds.store.view() as view:
         state = await other.read_state(view, guilds)
         with_a_model = await other.read_state(view, with_model(guilds, Narrator()))

@@ -10,7 +10,7 @@ from quipu import retrieve
 from quipu.derive.catalog import sort_by_needs
 from quipu.derive.derivation import Derivation, DerivationContext, RebuildEstimate
 from quipu.engine import Quipu
-from quipu.engine.status import derivation_states
+from quipu.engine.status import DerivationStates
 from quipu.errors import QuipuError
 from quipu.model.chat import ChatRequest, Message, ReplyLifetime, Role
 from quipu.model.delta import Delta
@@ -88,7 +88,7 @@ def shelve(kb: Quipu, *shelves: Shelf) -> None:
         each.log = shelves[0].log
     catalog = sort_by_needs([each.derivation() for each in shelves])
     kb._components = replace(kb._components, catalog=catalog)
-    kb._states = derivation_states(kb._components)
+    kb._states = DerivationStates(kb._components)
 
 
 def asking(text: str, *, role: Role = Role.KEYWORDS) -> ChatRequest:

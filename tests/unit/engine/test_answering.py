@@ -12,7 +12,7 @@ import pytest
 
 from quipu.engine.answering import RERANK_FACTOR, answer_question, find_evidence
 from quipu.engine.components import Components, Models
-from quipu.engine.status import derivation_states
+from quipu.engine.status import DerivationStates
 from quipu.errors import Overloaded
 from quipu.ingest.documents import IngestConfig
 from quipu.ingest.local import LocalExtractor
@@ -138,12 +138,12 @@ def _components(watched: _Watched, *, is_remote: bool = True, reranker: Scripted
 
 
 async def _answer(components: Components, query: Query) -> Answer:
-    return await answer_question(query, components, derivation_states(components))
+    return await answer_question(query, components, DerivationStates(components))
 
 
 async def _evidence(components: Components, **options: Any) -> Evidence:
     query = Query(text="Whom did Marco Polo serve?", **options)
-    return await find_evidence(query, components, derivation_states(components))
+    return await find_evidence(query, components, DerivationStates(components))
 
 
 @pytest.mark.parametrize("is_reranked", [False, True])

@@ -14,9 +14,17 @@ from quipu.errors import Mismatch
 from quipu.model.evidence import Scored
 from quipu.ports.store import ReadView, VectorSpace
 from quipu.ports.vector_index import SimilarPair
-from quipu.vectors.local.search import RankedRows, SearchDepth, SearchScope, rank, rank_pairs, score_all
 from quipu.vectors.local.segment_files import Manifest, SpaceFiles, try_lock_exclusively
-from quipu.vectors.local.segments import SpaceState, initial_state
+from quipu.vectors.local.segments import (
+    RankedRows,
+    SearchDepth,
+    SearchScope,
+    SpaceState,
+    initial_state,
+    rank,
+    rank_pairs,
+    score_all,
+)
 
 _T = TypeVar("_T")
 

@@ -5,8 +5,7 @@ import pytest
 
 from quipu.algo.similarity import exact_scores
 from quipu.ports.store import VectorBlock
-from quipu.vectors.local.search import SearchDepth, SearchScope, rank
-from quipu.vectors.local.segments import SpaceState, initial_state
+from quipu.vectors.local.segments import SearchDepth, SearchScope, SpaceState, initial_state, rank
 from tests.unit.vectors.local.ledger import clustered
 
 DATA = clustered(2_000, 70).astype(np.float16)
