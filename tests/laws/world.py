@@ -25,7 +25,7 @@ from quipu.vectors.local import LocalVectors
 T = TypeVar("T")
 
 CHUNK_TOKENS = 48
-STRATEGIES = ("naive", "lexical", "local", "global", "hybrid", "mix")
+STRATEGIES = ("weave", "naive", "lexical", "local", "global", "hybrid", "mix")
 QUESTIONS = (
     "Who travelled with Marco Polo to the court of Kublai Khan?",
     "Кто нашёл берестяные грамоты в Новгороде?",

@@ -116,6 +116,10 @@ class DerivationView(Protocol):
         """Return the entity key or the chunk id of each of these numbers."""
         ...
 
+    async def titles(self, chunks: Sequence[int]) -> dict[int, str]:
+        """Return the title of the document of each of these chunk numbers."""
+        ...
+
     async def entity_types(self) -> EntityTypes:
         """Return all entities of the view with their types; under a filter, the types by the allowed mentions."""
         ...

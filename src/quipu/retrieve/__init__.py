@@ -12,6 +12,7 @@ __all__ = ["STRATEGIES", "Retrieve", "Strategy", "Tools", "strategy_named"]
 
 # The module of each strategy, in the order in which they are listed.
 _MODULES = {
+    "weave": "weave",
     "bypass": "bypass",
     "naive": "naive",
     "lexical": "lexical",

@@ -40,7 +40,7 @@ from quipu.retrieve.steps.keywords import link_names
 from quipu.retrieve.steps.vector_search import Vector, embed, find_nearest_passages, score_all_passages
 from quipu.retrieve.strategy import Strategy, Tools
 from quipu.text.formatting import format_count
-from quipu.text.names import anchor, capitalised_spans, count_occurrences, name_forms
+from quipu.text.names import capitalised_spans, count_occurrences, group_by_anchor, name_forms
 from quipu.text.words import split_words
 
 MIN_ACTIVATION = 0.2  # δ
@@ -212,7 +212,7 @@ class _AnnotatedPassage:
 
     def sentences_with(self, key: str) -> list[Sentence]:
         """Return the sentences that contain the entity's name or a mention of it."""
-        keys_by_anchor, forms = _group_by_anchor([key]), name_forms(key)[:1]
+        keys_by_anchor, forms = group_by_anchor([key]), name_forms(key)[:1]
         return [
             sentence
             for sentence in self.sentences
@@ -222,18 +222,11 @@ class _AnnotatedPassage:
 
     def entities_in(self, sentence: Sentence) -> list[str]:
         """Return the entities whose name or mention is in a sentence."""
-        named = count_occurrences(split_words(sentence.text), _group_by_anchor(self.keys))
+        named = count_occurrences(split_words(sentence.text), group_by_anchor(self.keys))
         return sorted(self._mentioned_in(sentence) | named.keys())
 
     def _mentioned_in(self, sentence: Sentence) -> set[str]:
         return {m.key for m in self.mentions if sentence.start <= m.start < m.end <= sentence.end}
-
-
-def _group_by_anchor(keys: Sequence[str]) -> dict[str, list[str]]:
-    keys_by_anchor: defaultdict[str, list[str]] = defaultdict(list)
-    for key in keys:
-        keys_by_anchor[anchor(name_forms(key))].append(key)
-    return keys_by_anchor
 
 
 def _may_contain(text: str, forms: Sequence[str]) -> bool:

@@ -99,6 +99,14 @@ def anchor(forms: Sequence[str]) -> str:
     return " ".join(forms[:2])
 
 
+def group_by_anchor(keys: Iterable[str]) -> dict[str, list[str]]:
+    """Return entity keys by their anchors, as `count_occurrences` takes them."""
+    keys_by_anchor: dict[str, list[str]] = {}
+    for key in keys:
+        keys_by_anchor.setdefault(anchor(name_forms(key)), []).append(key)
+    return keys_by_anchor
+
+
 def find_name_starts(words: Words) -> NameStarts:
     """Return where names may start.
 

@@ -9,7 +9,7 @@ from quipu.retrieve import STRATEGIES, strategy_named
 
 def test_every_strategy_is_found_by_its_name() -> None:
     assert [strategy_named(name).name for name in STRATEGIES] == list(STRATEGIES)
-    assert list(STRATEGIES)[:7] == ["bypass", "naive", "lexical", "local", "global", "hybrid", "mix"]
+    assert list(STRATEGIES)[:8] == ["weave", "bypass", "naive", "lexical", "local", "global", "hybrid", "mix"]
 
 
 def test_an_unknown_name_is_answered_with_the_closest_and_the_whole_list() -> None:
@@ -17,7 +17,7 @@ def test_an_unknown_name_is_answered_with_the_closest_and_the_whole_list() -> No
         strategy_named("Hybird")
     assert "'Hybird'" in str(caught.value)
     assert "Did you mean 'hybrid'?" in str(caught.value)
-    assert "bypass, naive, lexical, local, global, hybrid, mix" in str(caught.value)
+    assert "weave, bypass, naive, lexical, local, global, hybrid, mix" in str(caught.value)
 
 
 def test_every_strategy_says_what_it_is_and_when_to_use_it() -> None:

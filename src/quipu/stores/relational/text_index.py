@@ -37,6 +37,7 @@ from quipu.text.names import (
     count_occurrences,
     count_occurrences_at,
     find_name_starts,
+    group_by_anchor,
     is_linkable,
     name_forms,
     phrase_terms,
@@ -235,10 +236,7 @@ def _link_new_names(connection: Connection, backend: Backend, names: Mapping[str
                 keys_by_chunk.setdefault(chunk, []).append(key)
     counts: dict[int, dict[str, int]] = {}
     for row in _CHUNK_TEXTS.rows(connection, sorted(keys_by_chunk)):
-        keys_by_anchor: dict[str, list[str]] = {}
-        for key in keys_by_chunk[row.rid]:
-            keys_by_anchor.setdefault(anchor(name_forms(key)), []).append(key)
-        counts[row.rid] = count_occurrences(split_words(row.text), keys_by_anchor)
+        counts[row.rid] = count_occurrences(split_words(row.text), group_by_anchor(keys_by_chunk[row.rid]))
     _insert_links(connection, counts, names)
 
 

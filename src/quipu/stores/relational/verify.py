@@ -28,7 +28,7 @@ from quipu.stores.relational.sql import Backend, blocks, texts_from_json
 from quipu.stores.relational.text_index import chunk_words, index_terms, owner_hashes
 from quipu.stores.relational.vector_writes import OWNERS
 from quipu.text.formatting import format_count
-from quipu.text.names import anchor, capital_terms, count_occurrences, is_linkable, name_forms
+from quipu.text.names import anchor, capital_terms, count_occurrences, group_by_anchor, is_linkable, name_forms
 from quipu.text.words import Analyzer, split_words
 
 MAX_EXAMPLES = 20
@@ -253,9 +253,7 @@ def _replies(connection: Connection) -> Iterator[str]:
 
 def _text(connection: Connection, backend: Backend, analyzer: Analyzer) -> Iterator[str]:
     """Compare links and full text with the words of the chunks."""
-    keys_by_anchor: dict[str, list[str]] = {}
-    for key in sorted(_name_uses(connection)):
-        keys_by_anchor.setdefault(anchor(name_forms(key)), []).append(key)
+    keys_by_anchor = group_by_anchor(sorted(_name_uses(connection)))
     stored_links: dict[int, dict[str, int]] = {}
     n, k = s.name.c, s.link.c
     for row in connection.execute(select(k.chunk, n.key, k.n).join_from(s.link, s.name, k.name == n.rid)):

@@ -144,6 +144,7 @@ class RelationalView:
 
     counts = _in_thread(_counts)
     documents = _in_thread(chunk_reads.documents)
+    titles = _in_thread(chunk_reads.titles)
     chunks = _in_thread(chunk_reads.chunks)
     sentences = _in_thread(chunk_reads.sentences)
     search_text = _in_thread(_search_text)

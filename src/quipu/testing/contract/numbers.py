@@ -29,6 +29,10 @@ async def _all(view: ReadView) -> list[str]:
     return [chunk.id for doc in await view.documents() for chunk in await view.chunks(document_id=doc.id)]
 
 
+async def _chunk_ids(view: ReadView, document: str) -> list[str]:
+    return [chunk.id for chunk in await view.chunks(document_id=document)]
+
+
 async def _appearances(rows: GraphRows, view: ReadView) -> Counted:
     """Return, by entity and chunk, how often it appears, is mentioned and is named by its key there."""
     return await _by_ids(rows.entities, rows.chunks, [rows.counts, rows.mentions, rows.keyed], view)
@@ -69,6 +73,20 @@ class NumbersContract:
                 assert list(by_id) == chunks
                 assert await view.ids(NodeKind.CHUNK, [*by_id.values(), 10_000]) == {n: i for i, n in by_id.items()}
                 assert await view.allowed_numbers(NodeKind.CHUNK) is None
+
+    async def test_each_chunk_number_has_the_title_of_its_document_within_the_filter(
+        self, open_store: OpenStore
+    ) -> None:
+        async with open_store() as store:
+            await publish(store, *(document(name, f"About {name}.", title=name.upper()) for name in "abc"))
+            async with store.view() as view:
+                titles: dict[int, str] = {}
+                for doc in await view.documents():
+                    numbers = await view.numbers(NodeKind.CHUNK, await _chunk_ids(view, doc.id))
+                    titles |= dict.fromkeys(numbers.values(), doc.title)
+                assert await view.titles([*titles, 10_000]) == titles
+            async with store.view(Filter(documents=("b",))) as view:
+                assert set((await view.titles(list(titles))).values()) == {"B"}
 
     async def test_within_a_filter_only_what_it_allows_has_a_number(self, open_store: OpenStore) -> None:
         async with open_store() as store:

@@ -1,0 +1,300 @@
+"""weave, the default: full text, vectors, names and a walk in one ranking, each trusted as far as the question allows.
+
+Quipu's own method; no language model is asked. It joins parts of published ones: convex fusion of words and vectors
+(S. Bruch et al., "An Analysis of Fusion Functions for Hybrid Retrieval", 2023), activation through sentences near the
+question (LinearRAG, 2025), and personalised PageRank from the named entities (HippoRAG, 2024).
+
+1. Similarity: BM25 over its highest score and the scaled cosine, half each. This is plain hybrid search.
+2. Seeds: the entities that the question names. Each activates what stands in the one sentence about it that shares the
+   most terms with the question, by that share cubed.
+3. Subgraph: the passages most similar to the question, those of each active entity, and the home passages of the
+   entities that a first walk ranks best. A passage is home to the entity that its document's title names.
+4. Walk: personalised PageRank from the active entities over the subgraph. Mentions weigh √IDF, homes thirty times as
+   much, relations as often as they are stated.
+5. Fusion: the mean of walk and similarity. The weight of the walk is the mean selectivity of the names: one over the
+   number of home passages of a name or, if it has none, of all passages that it occurs in. A title leads to one
+   passage, so the walk decides. The name of a speaker of a chat leads to hundreds, so words and vectors decide.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from quipu.algo.pagerank import GraphBlock, WeightedGraph
+from quipu.algo.ranking import top_k
+from quipu.algo.similarity import largest_with_ties
+from quipu.algo.sparse_matrix import sparse_matrix
+from quipu.model.evidence import Evidence, Hit, Seed
+from quipu.model.graph import Chunk
+from quipu.model.ids import relation_id
+from quipu.model.query import Query
+from quipu.ports.derivation_view import NodeKind
+from quipu.ports.store import ReadView
+from quipu.ports.topology import EdgeWeight, Floats, Ints, Topology
+from quipu.retrieve.steps.graph_walk import round_scores, top_chunks, top_entities
+from quipu.retrieve.steps.keywords import find_low_level_keywords
+from quipu.retrieve.steps.vector_search import embed, score_all_passages
+from quipu.retrieve.strategy import Strategy, Tools
+from quipu.text.content_terms import content_terms, content_terms_of
+from quipu.text.names import count_occurrences, entity_key, group_by_anchor, name_forms
+from quipu.text.sentences import sentence_spans
+from quipu.text.words import Words, split_words
+
+N_BY_WORDS = 100  # passages that full text scores
+N_SIMILAR = 60  # passages of the subgraph by similarity
+N_PASSAGES = 30  # passages of an entity, the most similar to the question
+N_READ = 10  # passages of a seed whose sentences are read
+N_HOMES = 64  # entities whose home passages are looked up
+SHARPNESS = 3.0
+HOME_WEIGHT = 30.0
+PASSAGE_SHARE = 0.02  # of the reset, for passages by similarity
+DAMPING, N_STEPS = 0.85, 8  # eight steps order passages as well as all do
+MIN_SIMILARITY_WEIGHT = 0.1
+RANK_SCALE = 0.003  # above this share of the walk, ranks count by their logarithm
+MAX_ENTITIES, MAX_RELATIONS = 20, 20
+_BRACKET = re.compile(r"(?<=\S)\s*[(（\[][^()（）\[\]]*[)）\]]\s*$")  # "(film)" after a title
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What all steps read: the view, its graph, and the similarity of each chunk to the question, [n_chunks]."""
+
+    view: ReadView
+    topology: Topology
+    similarity: Floats
+    _home_entities: dict[int, int] = field(default_factory=dict)
+
+    def passages_of(self, entities: Iterable[int], k: int) -> dict[int, Ints]:
+        """Return the chunks in which each entity occurs; of more than k the most similar to the question, with ties."""
+        distinct = np.unique(np.array(list(entities), dtype=np.int64))
+        occurrences = self.topology.occurrences().neighbours(distinct)
+        chunks = np.split(occurrences.columns, np.searchsorted(occurrences.positions, np.arange(1, len(distinct))))
+        nearest = (numbers[largest_with_ties(self.similarity[numbers], k)] for numbers in chunks)
+        return dict(zip(distinct.tolist(), nearest, strict=False))
+
+    def n_passages(self, entities: Ints) -> Floats:
+        """Return the number of chunks in which each entity occurs."""
+        counts: Floats = self.topology.occurrences().unweighted().row_sums()[entities]
+        return counts
+
+    def rarity(self, entities: Ints) -> Floats:
+        """Return √IDF of each entity."""
+        n_chunks = np.count_nonzero(self.topology.occurrences_by_chunk().unweighted().row_sums())
+        idf = np.log((n_chunks + 1) / np.maximum(self.n_passages(entities), 1))
+        roots: Floats = np.sqrt(idf.clip(0.01))
+        return roots
+
+    async def home_entities(self, chunks: Ints) -> Ints:
+        """Return the entity that the title of each chunk's document names, -1 if there is none."""
+        unread = [number for number in chunks.tolist() if number not in self._home_entities]
+        titles = {n: _title_keys(title) for n, title in (await self.view.titles(unread) if unread else {}).items()}
+        names = sorted({key for keys in titles.values() for key in keys})
+        number_by_key = await self.view.numbers(NodeKind.ENTITY, names) if names else {}
+        for number in unread:
+            owners = [number_by_key[key] for key in titles.get(number, ()) if key in number_by_key]
+            self._home_entities[number] = owners[0] if owners else -1
+        return np.array([self._home_entities[number] for number in chunks.tolist()], dtype=np.int64)
+
+
+def _title_keys(title: str) -> tuple[str, str]:
+    return entity_key(title), entity_key(_BRACKET.sub("", title))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Name:
+    """A name in the question, the numbers of its entities, and the keys by which texts call them."""
+
+    entities: tuple[int, ...]
+    keys: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Walk:
+    """The entities and chunks of a subgraph (ascending numbers), their ranks in this order, and related positions."""
+
+    entities: Ints
+    chunks: Ints
+    ranks: Floats
+    related: Ints
+
+
+async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
+    """Return the `chunk_top_k` passages by similarity and walk, with the best ranked entities and relations."""
+    topology = await tools.topology.open(view)
+    similarity, search = await _score_similarity(query, topology, view, tools)
+    scope = Scope(view=view, topology=topology, similarity=similarity)
+    keywords = await find_low_level_keywords(query, view)
+    names = await _find_names(keywords.names, view)
+    trust = await _trust_in(names, scope) if names else 0.0
+    if not trust:
+        note = "the question names no entity of the index: words and vectors rank alone"
+        return Evidence(chunks=await _fuse(None, 0.0, scope, query.chunk_top_k), seeds=(search,), notes=(note,))
+    walk = await _walk_twice(await _activate(query.text, names, scope), scope)
+    entities, relations = await _graph_hits(walk, view)
+    note = f"the walk from the names in the question weighs {trust:.2f}, by how few passages they lead to"
+    return Evidence(
+        chunks=await _fuse(walk, trust, scope, query.chunk_top_k),
+        entities=entities,
+        relations=relations,
+        seeds=(*keywords.names, search),
+        notes=(*keywords.notes, note),
+    )
+
+
+async def _score_similarity(query: Query, topology: Topology, view: ReadView, tools: Tools) -> tuple[Floats, Seed]:
+    """Return the similarity of each chunk to the question, [n_chunks], and the search by words as a seed."""
+    vector = (await embed([query.text], tools.embedder))[query.text]
+    by_vector = await score_all_passages(vector, topology, view, tools)
+    matches = await view.search_text(NodeKind.CHUNK, query.text, max(N_BY_WORDS, query.chunk_top_k))
+    numbers = await view.numbers(NodeKind.CHUNK, [match.id for match in matches])
+    by_words = np.zeros(len(by_vector))
+    for match in matches:
+        by_words[numbers[match.id]] = match.score / matches[0].score
+    return (by_words + by_vector) / 2, Seed(text=query.text, kind="full text", matches=tuple(matches[:MAX_ENTITIES]))
+
+
+async def _find_names(seeds: Sequence[Seed], view: ReadView) -> list[Name]:
+    """Return the names that the seeds found in the question."""
+    numbers = await view.numbers(NodeKind.ENTITY, sorted({match.id for seed in seeds for match in seed.matches}))
+    keys_by_seed = [[match.id for match in seed.matches if match.id in numbers] for seed in seeds]
+    return [
+        Name(entities=tuple(numbers[key] for key in keys), keys=frozenset((*keys, entity_key(seed.text))))
+        for seed, keys in zip(seeds, keys_by_seed, strict=True)
+        if keys
+    ]
+
+
+async def _trust_in(names: Sequence[Name], scope: Scope) -> float:
+    """Return the mean selectivity of the names: one over the number of passages that each may mean."""
+    passages = scope.passages_of((entity for name in names for entity in name.entities), N_PASSAGES)
+    n_homes = {e: int((await scope.home_entities(chunks) == e).sum()) for e, chunks in passages.items()}
+    counts = [[n_homes[e] or int(scope.n_passages(np.array([e]))[0]) for e in name.entities] for name in names]
+    shares = [1 / min(filter(None, n_by_entity)) if any(n_by_entity) else 0.0 for n_by_entity in counts]
+    return round(sum(shares) / len(shares), 6)
+
+
+async def _activate(question: str, names: Sequence[Name], scope: Scope) -> dict[int, float]:
+    """Return the activation of what the question names, and of what stands in the nearest sentence about it."""
+    active: dict[int, float] = defaultdict(float)
+    passages = scope.passages_of((entity for name in names for entity in name.entities), N_READ)
+    ids = await scope.view.ids(NodeKind.CHUNK, sorted({n for chunks in passages.values() for n in chunks.tolist()}))
+    chunk_by_id = {chunk.id: chunk for chunk in await scope.view.chunks(list(ids.values()))}
+    chunk_by_number = {number: chunk_by_id[chunk_id] for number, chunk_id in ids.items()}
+    terms = frozenset(content_terms_of(question))
+    for name in names:
+        for entity in name.entities:
+            active[entity] = max(active[entity], 1 / len(name.entities))
+            texts = {n: chunk_by_number[n] for n in passages[entity].tolist() if n in chunk_by_number}
+            share, words, number = _nearest_sentence(name.keys, texts, terms)
+            for other in await _entities_in(words, number, scope) if share else ():
+                active[other] = max(active[other], active[entity] * share**SHARPNESS)
+    return dict(active)
+
+
+def _nearest_sentence(
+    names: Iterable[str], chunks: Mapping[int, Chunk], terms: frozenset[str]
+) -> tuple[float, Words, int]:
+    """Return the sentence with one of the names that has the largest share of the terms: share, words, chunk number."""
+    keys_by_anchor, first_forms = group_by_anchor(names), {name_forms(key)[0] for key in names}
+    best = 0.0, split_words(""), -1
+    for number, chunk in sorted(chunks.items(), key=lambda pair: pair[1].id):
+        for start, end in sentence_spans(chunk.text):
+            lowered = chunk.text[start:end].casefold()
+            if lowered.isascii() and not any(form in lowered for form in first_forms):
+                continue
+            words = split_words(chunk.text[start:end])
+            share = len(terms.intersection(content_terms(words))) / max(len(terms), 1)
+            if share > best[0] and count_occurrences(words, keys_by_anchor):
+                best = share, words, number
+    return best
+
+
+async def _entities_in(words: Words, chunk: int, scope: Scope) -> list[int]:
+    """Return the entities that a sentence of this chunk names, and the one that the chunk is home to."""
+    present = scope.topology.occurrences_by_chunk().neighbours(np.array([chunk])).columns
+    keys = await scope.view.ids(NodeKind.ENTITY, present.tolist())
+    named = count_occurrences(words, group_by_anchor(keys.values()))
+    home = (await scope.home_entities(np.array([chunk]))).tolist()
+    return [number for number in present.tolist() if keys.get(number) in named or number in home]
+
+
+async def _walk_twice(active: Mapping[int, float], scope: Scope) -> Walk:
+    """Walk over the subgraph, add the home passages of the best ranked entities, and walk again."""
+    similar = largest_with_ties(scope.similarity, N_SIMILAR)
+    chunks = np.unique(np.concatenate([similar, *scope.passages_of(active, N_PASSAGES).values()]))
+    first = await _walk(active, chunks, scope)
+    best = first.entities[largest_with_ties(first.ranks[: len(first.entities)], N_HOMES)]
+    passages = np.unique(np.concatenate(list(scope.passages_of(best, N_PASSAGES).values())))
+    homes = passages[np.isin(await scope.home_entities(passages), best)]
+    return await _walk(active, np.union1d(chunks, homes), scope)
+
+
+async def _walk(active: Mapping[int, float], chunks: Ints, scope: Scope) -> Walk:
+    """Return the personalised PageRank of a subgraph: these chunks, their entities, and the active ones."""
+    occurrences = scope.topology.occurrences_by_chunk().neighbours(chunks)
+    entities = np.union1d(occurrences.columns, np.array(list(active), dtype=np.int64))
+    rarity, n, m = scope.rarity(entities), len(entities), len(chunks)
+    rows, columns = np.searchsorted(entities, occurrences.columns), occurrences.positions
+    is_home = occurrences.columns == (await scope.home_entities(chunks))[columns]
+    n_homes = np.bincount(rows[is_home], minlength=n)
+    weights = rarity[rows] * (1 + HOME_WEIGHT * is_home / np.maximum(n_homes[rows], 1))
+    relations = scope.topology.relations(EdgeWeight.MENTIONS).neighbours(entities)
+    is_inside = np.isin(relations.columns, entities)
+    sources, targets = relations.positions[is_inside], np.searchsorted(entities, relations.columns[is_inside])
+    blocks = [
+        GraphBlock(matrix=sparse_matrix(sources, targets, relations.weights[is_inside], (n, n))),
+        GraphBlock(matrix=sparse_matrix(rows, columns, weights, (n, m)), columns=n),
+        GraphBlock(matrix=sparse_matrix(columns, rows, weights, (m, n)), rows=n),
+    ]
+    reset = np.zeros(n + m)
+    seeds = np.searchsorted(entities, list(active))
+    reset[seeds] = np.array(list(active.values())) * rarity[seeds]
+    similarity = scope.similarity[chunks]
+    reset[n:] = PASSAGE_SHARE * reset.sum() * similarity / max(float(similarity.sum()), 1e-12)
+    graph = WeightedGraph(blocks=blocks, n_entities=n, n_chunks=m)
+    reset /= reset.sum()
+    ranks, degrees = reset, np.maximum(graph.degrees, 1e-12)
+    for _ in range(N_STEPS):
+        ranks = DAMPING * graph.multiply(ranks / degrees) + (1 - DAMPING) * reset
+    ranks = round_scores(ranks)
+    return Walk(entities=entities, chunks=chunks, ranks=ranks, related=np.stack([sources, targets], axis=1))
+
+
+async def _fuse(walk: Walk | None, trust: float, scope: Scope, k: int) -> tuple[Hit, ...]:
+    """Return the k passages with the highest mean of similarity and walk."""
+    fused, ranks = max(1 - trust, MIN_SIMILARITY_WEIGHT) * scope.similarity, np.zeros(len(scope.similarity))
+    if walk:
+        ranks[walk.chunks] = walk.ranks[len(walk.entities) :]
+        by_walk = np.log1p(ranks / RANK_SCALE)
+        fused += trust * by_walk / max(float(by_walk.max()), 1e-12)
+    best = await top_chunks(round_scores(fused), k, scope.view)
+    numbers = await scope.view.numbers(NodeKind.CHUNK, [chunk.id for chunk in best])
+    shares = {c: f"similarity {scope.similarity[n]:.3f}, {ranks[n]:.3g} of the walk" for c, n in numbers.items()}
+    return tuple(Hit(id=c.id, score=c.score, reason=shares[c.id]) for c in best)
+
+
+async def _graph_hits(walk: Walk, view: ReadView) -> tuple[tuple[Hit, ...], tuple[Hit, ...]]:
+    """Return the best ranked entities, and the relations among them with the highest sums of ranks."""
+    ranks = np.zeros(int(walk.entities[-1]) + 1)
+    ranks[walk.entities] = walk.ranks[: len(walk.entities)]
+    rank_by_key = {entity.id: entity.score for entity in await top_entities(ranks, MAX_ENTITIES, view)}
+    numbers = await view.numbers(NodeKind.ENTITY, list(rank_by_key))
+    keys = {int(np.searchsorted(walk.entities, number)): key for key, number in numbers.items()}
+    ends = [(keys[a], keys[b]) for a, b in walk.related.tolist() if a in keys and b in keys]
+    sums = {relation_id(a, b): round(rank_by_key[a] + rank_by_key[b], 9) for a, b in ends}
+    best = [list(rank_by_key.items()), top_k(sums, MAX_RELATIONS)]
+    entities, relations = (tuple(Hit(id=i, score=s, reason=f"{s:.3g} of the walk") for i, s in hits) for hits in best)
+    return entities, relations
+
+
+STRATEGY = Strategy(
+    name="weave",
+    retrieve=retrieve,
+    summary="full text, vectors, names and a walk in one ranking, each trusted as far as the question allows",
+    after="Quipu",
+    when="nothing is known about the question",
+    needs=("full text", "chunk vectors", "relations", "topology"),
+)

@@ -1,0 +1,91 @@
+"""weave: similarity and a walk from names in one ranking."""
+
+import pytest
+
+from quipu.model.graph import AliasMention
+from quipu.model.ids import relation_id
+from quipu.model.query import Filter, Query
+from quipu.retrieve.weave import retrieve
+from tests.unit.retrieve.fakes import Library, page, titles
+
+CAPITAL = Query(text="What was the capital of the ruler whom Marco Polo served?", chunk_top_k=3)
+
+
+async def test_the_home_passage_of_an_entity_two_steps_away_is_found(travels: Library) -> None:
+    envoy = "Marco Polo served Kublai Khan as an envoy."
+    await travels.publish(page("Envoys", envoy, names={"Marco Polo": "Person", "Kublai Khan": "Person"}))
+    async with travels.view() as view:
+        evidence = await retrieve(CAPITAL, view, travels.tools)
+        assert (await titles(view, evidence.chunks))[:2] == ["Marco Polo", "Kublai Khan"]
+    assert [seed.kind for seed in evidence.seeds] == ["name", "full text"]
+    assert {"marco polo", "kublai khan"} <= {hit.id for hit in evidence.entities}
+    assert relation_id("marco polo", "kublai khan") in [hit.id for hit in evidence.relations]
+
+
+async def test_a_title_is_trusted_and_the_trace_says_how_far(travels: Library) -> None:
+    async with travels.view() as view:
+        evidence = await retrieve(CAPITAL, view, travels.tools)
+    assert "the walk from the names in the question weighs 1.00, by how few passages they lead to" in evidence.notes
+
+
+async def test_a_name_that_is_everywhere_is_trusted_little(library: Library) -> None:
+    chats = [page(f"{n}", f"Ann: note {n} of the day", names={"Ann": "Person"}) for n in range(9)]
+    await library.publish(*chats, page("10", "Ann: the key is under the mat", names={"Ann": "Person"}))
+    async with library.view() as view:
+        evidence = await retrieve(Query(text="Where is the key of Ann?"), view, library.tools)
+        assert (await titles(view, evidence.chunks))[0] == "10"
+    assert "the walk from the names in the question weighs 0.10, by how few passages they lead to" in evidence.notes
+
+
+async def test_without_a_name_words_and_vectors_rank_alone(travels: Library) -> None:
+    async with travels.view() as view:
+        evidence = await retrieve(Query(text="what was made of mulberry bark"), view, travels.tools)
+        assert (await titles(view, evidence.chunks))[0] == "Paper"
+    assert evidence.notes[-1] == "the question names no entity of the index: words and vectors rank alone"
+    assert not evidence.entities
+
+
+async def test_words_rank_alone_while_vectors_are_missing(library: Library) -> None:
+    await library.publish(page("Paper", "Paper was made of mulberry bark."), page("Ink", "Soot."), is_embedded=False)
+    async with library.view() as view:
+        evidence = await retrieve(Query(text="mulberry bark"), view, library.tools)
+        assert await titles(view, evidence.chunks) == ["Paper"]
+
+
+async def test_a_title_with_a_bracket_is_home_to_the_name_before_it(library: Library) -> None:
+    await library.publish(
+        page("Solaris (novel)", "Solaris was written by Lem.", names={"Solaris": "Work", "Lem": "Person"}),
+        page("Lem", "He was born in Lwów.", names={"Lwów": "Location"}),
+        page("Notes", "Solaris is far away.", names={"Solaris": "Work"}),
+    )
+    async with library.view() as view:
+        evidence = await retrieve(Query(text="Where was the author of Solaris born?"), view, library.tools)
+        assert (await titles(view, evidence.chunks))[0] == "Solaris (novel)"
+    assert any("weighs 1.00" in note for note in evidence.notes)
+
+
+async def test_an_alias_leads_to_its_entity(library: Library) -> None:
+    await library.publish(
+        page("Emil Mars", "Emil Mars built a bridge.", names={"Emil Mars": "Person"}, aliases={"EMA": "Emil Mars"}),
+        page("Bridges", "Bridges cross rivers.", names={"Rivers": "Location"}),
+    )
+    async with library.view() as view:
+        evidence = await retrieve(Query(text="What did EMA do?"), view, library.tools)
+        assert (await titles(view, evidence.chunks))[0] == "Emil Mars"
+    assert AliasMention(key="emil mars", alias="EMA", surface="EMA").key in {hit.id for hit in evidence.entities}
+
+
+@pytest.mark.parametrize("excluded", ["Kublai Khan", "Marco Polo"])
+async def test_a_filter_hides_documents_from_every_step(travels: Library, excluded: str) -> None:
+    allowed = Filter(exclude=(excluded,))
+    async with travels.view(allowed) as view:
+        evidence = await retrieve(CAPITAL, view, travels.tools)
+        assert excluded not in await titles(view, evidence.chunks)
+    if excluded == "Kublai Khan":
+        assert "dadu" not in {hit.id for hit in evidence.entities}
+
+
+async def test_no_more_than_chunk_top_k_passages_are_kept(travels: Library) -> None:
+    async with travels.view() as view:
+        evidence = await retrieve(Query(text="Marco Polo, Venice", chunk_top_k=2), view, travels.tools)
+    assert len(evidence.chunks) == 2
