@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from quipu.model.cluster import Hierarchy
+from quipu.model.derivation import COMMUNITIES
 from quipu.model.document import SourceDocument
 from quipu.model.query import Query, Turn
 from quipu.retrieve import STRATEGIES
@@ -156,5 +157,5 @@ async def test_what_was_asked_before_is_not_asked_again(name: str, index: Path, 
 async def n_reports(index: Path, server: ServerHandle, level: int | None = None) -> int:
     """Return how many reports on communities there are, of a level or of all."""
     async with model_engine(model_settings(index, server.base_url)) as kb, kb._store.view() as view:
-        counts = await view.cluster_counts(Hierarchy.COMMUNITIES)
-    return sum(each.n_reports for each in counts if level in (None, each.level))
+        counts = await view.derivation_counts(COMMUNITIES)
+    return sum(each.n_reports for each in counts.levels if level in (None, each.level))

@@ -91,7 +91,7 @@ def main() -> None:
     event.listen(Engine, "before_cursor_execute", fuse.burn)
     note_keys(fuse, keys)
     OpenAIEmbedder._embed_batch = fuse.around(OpenAIEmbedder._embed_batch)  # type: ignore[method-assign]
-    RelationalStore.save_reply = fuse.after_keeping(RelationalStore.save_reply)  # type: ignore[method-assign]
+    RelationalStore.record_call = fuse.after_keeping(RelationalStore.record_call)  # type: ignore[method-assign]
     do_jobs(fuse, run)
 
 

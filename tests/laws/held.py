@@ -42,16 +42,17 @@ class Held(ScriptedLLM):
 
 
 def open_when_waiting(gate: asyncio.Event, patch: pytest.MonkeyPatch) -> None:
-    """Open a gate when somebody finds the turn to derive taken."""
-    begin_deriving = RelationalStore.acquire_derivation_lease
+    """Open a gate when somebody finds the derivation lease taken."""
+    derivation_lease = RelationalStore.derivation_lease
 
-    async def told(store: RelationalStore) -> bool:
-        has_begun = await begin_deriving(store)
-        if not has_begun:
-            gate.set()
-        return has_begun
+    @asynccontextmanager
+    async def watched(store: RelationalStore) -> AsyncIterator[bool]:
+        async with derivation_lease(store) as is_held:
+            if not is_held:
+                gate.set()
+            yield is_held
 
-    patch.setattr(RelationalStore, "acquire_derivation_lease", told)
+    patch.setattr(RelationalStore, "derivation_lease", watched)
 
 
 @asynccontextmanager

@@ -16,6 +16,7 @@ from typing import Any
 from sqlalchemy import Engine, event
 
 from quipu.model.chat import ChatRequest
+from quipu.ports.reply_cache import CallReply
 from quipu.providers.openai.chat import OpenAIChat
 from quipu.providers.openai.embeddings import OpenAIEmbedder
 from quipu.stores.relational.store import RelationalStore
@@ -79,11 +80,10 @@ class Counted(Fuse):
     def after_keeping(self, keep: Call) -> Call:
         """Return a `keep` of a store that passes a point when a reply is committed."""
 
-        async def watched(
-            store: RelationalStore, input_hash: str, payload: str, request: ChatRequest, usage: Any
-        ) -> None:
-            await keep(store, input_hash, payload, request, usage)
-            self.pass_one(f"kept-{request.role.value}")
+        async def watched(store: RelationalStore, usage: Any, reply: CallReply | None = None) -> None:
+            await keep(store, usage, reply)
+            if reply is not None:
+                self.pass_one(f"kept-{reply.request.role.value}")
 
         return watched
 
@@ -117,7 +117,7 @@ def main() -> None:
     event.listen(Engine, "before_cursor_execute", fuse.burn)
     OpenAIChat.complete = fuse.around(OpenAIChat.complete)  # type: ignore[method-assign]
     OpenAIEmbedder._embed_batch = fuse.around(OpenAIEmbedder._embed_batch)  # type: ignore[method-assign]
-    RelationalStore.save_reply = fuse.after_keeping(RelationalStore.save_reply)  # type: ignore[method-assign]
+    RelationalStore.record_call = fuse.after_keeping(RelationalStore.record_call)  # type: ignore[method-assign]
     do_jobs(fuse, _run)
 
 

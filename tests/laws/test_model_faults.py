@@ -15,7 +15,7 @@ from quipu.model.chat import FinishReason
 from quipu.model.document import DocumentStatus, SourceDocument
 from quipu.model.results import AddResult
 from quipu.providers.openai.reply import ReplyAssembler
-from quipu.stores.relational.store import RelationalStore
+from quipu.stores.relational import jobs
 from quipu.testing.scripted.script import CannedReply, Fault, FaultName, ReplyRules, RequestKind, fault_mix
 from quipu.testing.server.process import ServerHandle
 from quipu.wrap import metered_models, reply_cache
@@ -281,7 +281,7 @@ class Seeded:
         ),
         Seeded(Meter, "_count_interrupted", lambda *_: NOTHING, BROKEN_REPLY),
         Seeded(ReplyAssembler, "finish", FinishReason.STOP, BROKEN_REPLY),
-        Seeded(RelationalStore, "retry_jobs", lambda *_: asyncio.sleep(0), LOST_GLEANING),
+        Seeded(jobs, "retry", lambda *_: 0, LOST_GLEANING),
     ],
     ids=["replies are not kept", "tokens", "broken calls", "a broken reply is taken for a whole one", "retry"],
 )

@@ -19,6 +19,7 @@ from quipu.ports.ingest import Extractor
 from quipu.providers.local import ByteTokenizer
 from quipu.retrieve import STRATEGIES
 from quipu.settings import Settings
+from quipu.stores.relational.migrations import SCHEMA
 from quipu.wiring import make_analyzer, open_embedder, open_engine, open_store
 
 RECALLS_AT = (2, 5, 10, 20)
@@ -159,12 +160,11 @@ def table(scores: Iterable[Score]) -> str:
 async def _index_folder(dataset: Dataset, cache: Path, embedder: str, extractor: Extractor) -> Path:
     """Return the folder for the index of these passages; the name depends on the passages and the configuration."""
     settings = Settings(embedder=embedder)
-    store = open_store(settings)
     recipe = (
         (await open_embedder(settings)).identity,
         extractor.identity,
         make_analyzer(settings).identity,
-        str(store.schema),
+        str(SCHEMA),
         str(settings.default_chunking),
     )
     passages = (part for passage in dataset.passages for part in (passage.id, passage.title, passage.text))

@@ -30,8 +30,8 @@ _ROW_BYTES = 60  # of a cluster, or of an entity in one
 
 async def read_state(view: ReadView, _context: DerivationContext) -> DerivationState:
     """Return how many communities there are, and how many contain a change."""
-    record, counts = (await view.derivations()).get(COMMUNITIES), await view.cluster_counts(Hierarchy.COMMUNITIES)
-    n, n_levels = sum(count.n_clusters for count in counts), len(counts)
+    record, counts = (await view.derivations()).get(COMMUNITIES), await view.derivation_counts(COMMUNITIES)
+    n, n_levels = counts.n_items, len(counts.levels)
     if record is None:
         freshness = Freshness.MISSING
     else:
@@ -41,8 +41,8 @@ async def read_state(view: ReadView, _context: DerivationContext) -> DerivationS
         freshness=freshness,
         contents=f"{format_count(n, 'community')} in {format_count(n_levels, 'level')}" if record is not None else "",
         n_items=n,
-        n_stale=sum(count.n_pending for count in counts),
-        n_bytes=_ROW_BYTES * (n + counts[0].n_entities) if counts else 0,
+        n_stale=counts.n_stale,
+        n_bytes=_ROW_BYTES * (n + counts.levels[0].n_entities) if counts.levels else 0,
     )
 
 
@@ -84,8 +84,7 @@ async def estimate_rebuild(view: ReadView, context: DerivationContext) -> Rebuil
 
 
 async def _is_stale(view: ReadView, record: DerivationRecord) -> bool:
-    counts = await view.cluster_counts(Hierarchy.COMMUNITIES)
-    if record.identity != partition_identity() or any(count.n_pending for count in counts):
+    if record.identity != partition_identity() or (await view.derivation_counts(COMMUNITIES)).n_stale:
         return True
     changes = await view.changes_since(record.revision)
     return changes is None or len(changes.chunks) > 0

@@ -59,8 +59,8 @@ async def read_state(
     With a model, relations between aggregates that the model has yet to summarise count as stale too.
     """
     record = (await view.derivations()).get(HIERARCHY)
-    counts = await view.cluster_counts(Hierarchy.AGGREGATES)
-    n, n_layers = sum(count.n_clusters for count in counts), len(counts)
+    counts = await view.derivation_counts(HIERARCHY)
+    n, n_layers = counts.n_items, len(counts.levels)
     if record is None:
         cost = _cost(await _n_expected(view), context)
         return DerivationState(name=HIERARCHY, freshness=Freshness.MISSING, cost=cost)

@@ -25,7 +25,7 @@ from quipu.model.delta import Delta
 from quipu.model.derivation import COMMUNITIES, IMPORTED_COMMUNITIES, IMPORTED_GRAPH, REPORTS, DerivationRecord
 from quipu.model.ids import digest
 from quipu.model.imported_graph import ImportedCommunity, ImportedGraph, ImportedReport
-from quipu.ports.reply_cache import ReplyCache
+from quipu.ports.reply_cache import CallReply, ReplyCache
 from quipu.ports.store import OccurrenceKind, ReadView, Store
 from quipu.text.names import entity_key
 
@@ -243,7 +243,8 @@ async def _store_communities(
     payload = await asyncio.to_thread(_encode_communities, communities, keys)
     documents = tuple(document.id for document in await view.documents() if document.version)
     identity = digest("imported", payload)
-    await reply_cache.save_reply(identity, payload, replace(_REQUEST, documents=documents), ())
+    request = replace(_REQUEST, documents=documents)
+    await reply_cache.record_call((), CallReply(input_hash=identity, payload=payload, request=request))
     return DerivationRecord(name=IMPORTED_COMMUNITIES, identity=identity, revision=view.revision)
 
 
@@ -258,7 +259,8 @@ async def _store_reports(reports: Sequence[ClusterReport], view: ReadView, reply
                     _REQUEST, documents=documents, lifetime=ReplyLifetime.ALL_DOCUMENTS, revision=view.revision
                 )
                 cache_key = _report_cache_key(report.inputs_hash)
-                tasks.create_task(reply_cache.save_reply(cache_key, _encode_report(report), request, ()))
+                reply = CallReply(input_hash=cache_key, payload=_encode_report(report), request=request)
+                tasks.create_task(reply_cache.record_call((), reply))
 
 
 async def _communities_payload(view: ReadView, reply_cache: ReplyCache) -> str:

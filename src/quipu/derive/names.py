@@ -34,7 +34,7 @@ _PAIR_BYTES = 30  # of a row and its index entry
 
 async def read_names_state(view: ReadView, context: DerivationContext) -> DerivationState:
     """Return how many names there are, and how many have no vector yet."""
-    vector_bytes = 2 * (await view.counts("vector_dimension")).vector_dimension
+    vector_bytes = 2 * (await view.counts("embedder")).vector_dimension
     return await read_row_state(view, NAMES, _NAMES_IDENTITY, noun="name", bytes_per_item=vector_bytes)
 
 

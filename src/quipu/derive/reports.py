@@ -45,15 +45,15 @@ _REPORT_BYTES = 2_000
 
 async def read_state(view: ReadView, context: DerivationContext) -> DerivationState:
     """Return how many reports there are, how many are missing or outdated, and what it would cost to write these."""
-    record, counts = (await view.derivations()).get(REPORTS), await view.cluster_counts(Hierarchy.COMMUNITIES)
+    record, counts = (await view.derivations()).get(REPORTS), await view.derivation_counts(COMMUNITIES)
     is_rebuild = record is not None and record.identity != REPORTS_IDENTITY
     stale_ids = await _not_imported(view) if is_rebuild else await _unreported(view, context)
     stale = await view.clusters(Hierarchy.COMMUNITIES, stale_ids)
     sizes = [cluster.n_entities for cluster in stale if cluster.n_entities > 1]
-    if not counts:  # no communities yet
+    if not counts.n_items:  # no communities yet
         sizes = [_ENTITIES_PER_REPORT] * ((await view.counts()).entities // _ENTITIES_PER_REPORT)
     freshness = Freshness.STALE if stale else Freshness.FRESH
-    n_reports = sum(count.n_reports for count in counts)
+    n_reports = sum(level.n_reports for level in counts.levels)
     return DerivationState(
         name=REPORTS,
         freshness=Freshness.MISSING if record is None else freshness,

@@ -27,7 +27,7 @@ _IDENTITY = "sentences/1"
 
 async def read_state(view: ReadView, context: DerivationContext) -> DerivationState:
     """Return how many sentences there are, and how many chunks are not split yet."""
-    vector_bytes = 2 * (await view.counts("vector_dimension")).vector_dimension
+    vector_bytes = 2 * (await view.counts("embedder")).vector_dimension
     return await read_row_state(view, SENTENCES, _IDENTITY, noun="sentence", bytes_per_item=vector_bytes)
 
 

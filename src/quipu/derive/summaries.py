@@ -12,6 +12,7 @@ from quipu.algo.batches import Batch, batch_tree
 from quipu.derive.generation import Ask, ModelCalls, ReplyFormat, TextGeneration, ask_until_valid
 from quipu.model.chat import ChatRequest, FinishReason, ReplyLifetime, Role
 from quipu.model.delta import Delta
+from quipu.model.derivation import SUMMARIES
 from quipu.model.event import EventSink, Progress
 from quipu.model.ids import digest
 from quipu.model.results import RefreshResult
@@ -51,7 +52,8 @@ async def summarise_stale(
     `llm` must cache its replies, so that a repeated request costs nothing. The result says why the work stopped if no
     request can succeed any more; everything written before is committed by then.
     """
-    targets = await store.summary_targets()
+    async with store.view() as view:
+        targets = [SummaryTarget.from_id(id_) for id_ in await view.pending(SUMMARIES)]
     calls = ModelCalls(llm, 2 * options.n_ahead)
     generation: TextGeneration[SummaryTarget, SummaryTask, Summary] = TextGeneration(
         store.commit, calls, on_event, Progress(stage="summarise", n_done=0, n_total=len(targets))

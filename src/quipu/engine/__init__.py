@@ -200,13 +200,13 @@ class Quipu:
         """
         ids = lookups.unique_ids(ids)
         await self._check_documents(ids)
-        return len(await self._store.cancel_jobs(ids))
+        return len((await self._store.commit(Delta(cancel=ids))).cancelled)
 
     async def retry(self, ids: Sequence[str] | None = None) -> int:
         """Queue failed documents again, and the failed chunks of partly read ones; return how many. None means all."""
         ids = None if ids is None else lookups.unique_ids(ids)
         await self._check_documents(ids or ())
-        return await self._store.retry_jobs(ids)
+        return (await self._store.commit(Delta(retry=ids))).n_retried
 
     async def refresh(
         self, names: Sequence[str] = (), *, rebuild: bool = False, on_event: EventSink = ignore_event
@@ -220,7 +220,7 @@ class Quipu:
         """
         run = IngestRun(self._components)
         if rebuild and not names:
-            await self._store.rebuild_text_index()
+            await self._store.commit(Delta(rebuild_text=True))
         scope = RefreshScope(names=lookups.unique_ids(names), rebuild=rebuild)
         result = await self._refresh(run.components, on_event, scope)
         return replace(result, usage=run.components.models.meter.rows())
@@ -238,10 +238,9 @@ class Quipu:
     async def reembed(self, on_event: EventSink = ignore_event) -> int:
         """Compute every vector with the embedder of the settings, beside the old ones, then swap; return how many."""
         embedder = self._components.embedder
-        async with self._lease(self._components):
-            await self._store.begin_reembedding(embedder.identity, embedder.dimension)
+        reembedding = self._store.reembedding(embedder.identity, embedder.dimension)
+        async with self._lease(self._components), reembedding:
             n_embedded = await embed_stale(self._store, embedder, on_event)
-            await self._store.finish_reembedding(embedder.identity)
         await self._refresh(self._components, on_event, RefreshScope(with_derivations=False))
         return n_embedded
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -11,7 +11,7 @@ from quipu.derive.derivation import Derivation
 from quipu.derive.embedding import embed_stale
 from quipu.derive.summaries import summarise_stale
 from quipu.engine.components import Components, Models
-from quipu.errors import Busy, Mismatch, OverBudget, Overloaded, Refused, TooLong, Unavailable
+from quipu.errors import Mismatch, OverBudget, Overloaded, Refused, TooLong, Unavailable
 from quipu.ingest.workers import lease_heartbeat
 from quipu.model.chat import Role
 from quipu.model.delta import Delta
@@ -60,14 +60,13 @@ async def derivation_lease(store: Store, models: Models) -> AsyncIterator[None]:
     if not models.chains and models.embedder_chain is None:
         yield
         return
-    try:  # starts here: a cancelled acquire may still have succeeded
-        while not await store.acquire_derivation_lease():  # noqa: ASYNC110 - no event reaches us from another process
-            await asyncio.sleep(POLL_S)
-        async with lease_heartbeat(store):
-            yield
-    finally:
-        with suppress(Busy):  # the lease will end by itself
-            await asyncio.shield(store.release_derivation_lease())
+    while True:
+        async with store.derivation_lease() as is_held:
+            if is_held:
+                async with lease_heartbeat(store):
+                    yield
+                return
+        await asyncio.sleep(POLL_S)  # no event reaches us from another process
 
 
 async def refresh_index(components: Components, on_event: EventSink, scope: RefreshScope) -> RefreshResult:

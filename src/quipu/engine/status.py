@@ -146,12 +146,12 @@ def _stale_note(state: DerivationState) -> str:
 async def read_status(components: Components, states: DerivationStates) -> IndexStatus:
     """Return the size of the index, its queue and its stale data."""
     configured = (components.embedder.identity, components.embedder.dimension)
-    identity, dimension = await components.store.embedder() or configured
     async with components.store.view() as view:
         counts = await view.counts()
         on_demand = await states.read(view, components.catalog)
         revision = view.revision
-    always = await asyncio.to_thread(_always_derived, components, counts, (identity, dimension))
+    identity, dimension = counts.embedder or configured
+    always = await asyncio.to_thread(_always_derived, components, counts)
     behind = [state.name for state in on_demand if state.freshness is Freshness.STALE]
     return IndexStatus(
         path=str(components.path),
@@ -175,7 +175,7 @@ async def read_status(components: Components, states: DerivationStates) -> Index
         dimension=dimension,
         other_embedder=configured[0] if configured != (identity, dimension) else "",
         n_bytes=await asyncio.to_thread(folder_size, components.path),
-        schema=components.store.schema,
+        schema=counts.schema,
         models=components.models.names(),
         extractors=tuple(counts.extractors.items()),
         derivations=(*always, *on_demand),
@@ -196,8 +196,7 @@ async def plan_refresh(
         state_by_name = {state.name: state for state in await states.read(view, derivations)}
         rebuilt = [derivation for derivation in derivations if derivation.name in rebuilt_names]
         state_by_name |= {state.name: state for state in await states.read_rebuilt(view, rebuilt)}
-    embedder = await components.store.embedder() or (components.embedder.identity, components.embedder.dimension)
-    always = await asyncio.to_thread(_always_derived, components, counts, embedder)
+    always = await asyncio.to_thread(_always_derived, components, counts)
     text = (_full_text(counts),) if scope.rebuild and not scope.names else ()
     planned: list[DerivationState] = [*text, *always, *state_by_name.values()]
     return tuple(state for state in planned if state.is_rebuild or state.freshness is not Freshness.FRESH)
@@ -212,12 +211,9 @@ def folder_size(folder: Path) -> int:
     return n_bytes
 
 
-def _always_derived(
-    components: Components, counts: IndexCounts, embedder: tuple[str, int]
-) -> tuple[DerivationState, ...]:
-    """Return the states of the derivations that every index has; `embedder` is identity and dimension of live
-    vectors."""
-    identity, dimension = embedder
+def _always_derived(components: Components, counts: IndexCounts) -> tuple[DerivationState, ...]:
+    """Return the states of the derivations that every index has."""
+    identity, dimension = counts.embedder or (components.embedder.identity, components.embedder.dimension)
     has_model = components.models.llm(Role.SUMMARISE) is not None
     n_unsummarised = counts.n_unsummarised if has_model else 0
     return (

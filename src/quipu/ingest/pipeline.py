@@ -70,7 +70,7 @@ _ChunkedJob = tuple[Job, ChunkedDocument]
 
 async def process_queue(store: Store, config: IngestConfig, result: PipelineResult, on_event: EventSink) -> None:
     """Process queued documents until none is left, and add to `result`. A document that cannot be read fails alone."""
-    await store.release_jobs()  # jobs that an earlier run could not give back because the index was busy
+    await store.update_jobs(DocumentStatus.QUEUED)  # what an earlier run could not give back because the index was busy
     run = _PipelineRun(store, config, result, on_event)
     async with _job_leases(store), WorkerPool(config.extractor.n_ahead) as pool:
         while result.stopped is None:
@@ -100,7 +100,7 @@ class _PipelineRun:
             except (OverBudget, Unavailable) as error:  # of the embedder: the documents go back to the queue
                 self._result.stopped = self._result.stopped or error
                 return
-            still_claimed = await self._store.advance_jobs([job.id for job, _ in chunked], DocumentStatus.EXTRACTING)
+            still_claimed = await self._store.update_jobs(DocumentStatus.EXTRACTING, [job.id for job, _ in chunked])
             chunked = [(job, document) for job, document in chunked if job.id in still_claimed]
             n_chunks = sum(len(document.chunks) for _, document in chunked)
             pool.start(partial(self._extract_and_commit, chunked, failed), n_chunks)
@@ -272,4 +272,4 @@ async def _job_leases(store: Store) -> AsyncIterator[None]:
             yield
     finally:
         with suppress(Busy):  # the next run, or another process after the lease has ended, takes the jobs
-            await asyncio.shield(store.release_jobs())
+            await asyncio.shield(store.update_jobs(DocumentStatus.QUEUED))

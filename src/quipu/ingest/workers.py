@@ -9,6 +9,8 @@ from typing import Self
 from quipu.errors import QuipuError
 from quipu.ports.store import Store
 
+_RETRY_S = 0.3  # after a first renewal that failed: nothing has told yet how long the leases last
+
 ChunkTask = Callable[[Callable[[int], None]], Coroutine[None, None, None]]
 
 
@@ -90,10 +92,11 @@ async def lease_heartbeat(store: Store) -> AsyncIterator[None]:
     """Renew every lease that the store holds, until the context ends."""
 
     async def beat() -> None:
+        pause_s = _RETRY_S
         while True:
-            await asyncio.sleep(store.lease_s / 3)
             with suppress(QuipuError):  # busy, or a full disk: the next beat comes before the lease ends
-                await store.renew_leases()
+                pause_s = await store.renew_leases()
+            await asyncio.sleep(pause_s)
 
     task = asyncio.create_task(beat())
     try:

@@ -112,11 +112,16 @@ class SynonymUpdate:
 class Delta:
     """One change, applied completely or not at all. The parts are applied in the order of the fields.
 
-    `remove` are document ids. `remove_claimed` are claimed removal jobs; a job that was replaced because its document
-    was added again removes nothing. A summary is written only if its descriptions are still current. `drop` are names
-    of derivations to delete with all their data. `usage` is added to the existing counts.
+    `cancel` are documents whose queued, running and failed jobs are deleted; their live versions stay. `retry` are
+    documents whose failed jobs are queued again, None for all. `remove` are document ids. `remove_claimed` are claimed
+    removal jobs; a job that was replaced because its document was added again removes nothing. A summary is written
+    only if its descriptions are still current. `drop` are names of derivations to delete with all their data. `usage`
+    is added to the existing counts. `rebuild_text` builds full text and links again from the chunks, with the tokenizer
+    of this version.
     """
 
+    cancel: Sequence[str] = ()
+    retry: Sequence[str] | None = ()
     enqueue: Sequence[SourceDocument] = ()
     enqueue_removal: Sequence[str] = ()
     replies: Sequence[ExtractionReply] = ()
@@ -134,6 +139,7 @@ class Delta:
     sentences: Sequence[ChunkSentences] = ()
     vectors: Sequence[VectorRow] = ()
     usage: Sequence[UsageRow] = ()
+    rebuild_text: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,9 +156,12 @@ class Job:
 class CommitResult:
     """The result of a commit: the new revision, and the ids of documents whose job had been replaced.
 
-    `n_outdated` summaries were discarded because their descriptions had changed.
+    `cancelled` are the documents that had a job to cancel, and `n_retried` jobs were queued again. `n_outdated`
+    summaries were discarded because their descriptions had changed.
     """
 
     revision: int
+    cancelled: tuple[str, ...] = ()
+    n_retried: int = 0
     superseded: tuple[str, ...] = ()
     n_outdated: int = 0

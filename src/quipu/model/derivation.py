@@ -6,6 +6,7 @@ from enum import StrEnum
 # The derivations that are made on demand.
 NAMES, SYNONYMS, SENTENCES = "names", "synonyms", "sentences"
 COMMUNITIES, REPORTS, HIERARCHY = "communities", "reports", "hierarchy"
+SUMMARIES = "summaries"  # always kept, if a model is set
 # Not derivations, but stored with them: which imported graph the communities come from,
 IMPORTED_GRAPH = "adopted"
 # and the location of all communities that were ever imported, for a rebuild.

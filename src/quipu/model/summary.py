@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Self
 
 
 class SummaryTargetKind(StrEnum):
@@ -17,6 +18,11 @@ class SummaryTarget:
 
     kind: SummaryTargetKind
     id: str
+
+    @classmethod
+    def from_id(cls, id_: str) -> Self:
+        """Return the entity or relation with this id; no entity's key looks like the id of a relation."""
+        return cls(SummaryTargetKind.RELATION if " -- " in id_ else SummaryTargetKind.ENTITY, id_)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

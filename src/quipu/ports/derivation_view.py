@@ -39,8 +39,17 @@ class ChangeSet:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SynonymRows:
+    """Pairs of entities by number, each once, in no order, and the cosine of their names; arrays of one length."""
+
+    firsts: Ints
+    seconds: Ints
+    similarities: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GraphRows:
-    """What chunks state, as numbers; the arrays of one group have the same length.
+    """What chunks state, as numbers, and synonyms; the arrays of one group have the same length.
 
     Occurrences: an entity of `entities` occurs in the chunk of `chunks` `counts` times, is mentioned there `mentions`
     times (which may be 0), and is named there by its own key `keyed` times. Statements: the chunk `stated_in` relates
@@ -60,6 +69,7 @@ class GraphRows:
     placed: Ints
     documents: Ints
     ordinals: Ints
+    synonyms: SynonymRows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,15 +79,6 @@ class AliasRows:
     entities: Ints
     chunks: Ints
     counts: Ints
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SynonymRows:
-    """Pairs of entities by number, each once, in no order, and the cosine of their names; arrays of one length."""
-
-    firsts: Ints
-    seconds: Ints
-    similarities: npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,11 +92,15 @@ class EntityTypes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DerivationCounts:
-    """How many items a derivation has, how many are missing or out of date, and how many texts need a vector."""
+    """How many items a derivation has, how many are missing or out of date, and how many texts need a vector.
+
+    The items of a hierarchy are clusters, counted together and on each of its `levels`, lowest first.
+    """
 
     n_items: int
     n_stale: int
     n_texts: int = 0
+    levels: tuple[ClusterCount, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,19 +130,15 @@ class DerivationView(Protocol):
         ...
 
     async def graph_rows(self, changed: ChangeSet | None = None) -> GraphRows:
-        """Return places, occurrences and statements of all chunks; the filter does not apply.
+        """Return places, occurrences and statements of all chunks, and all synonyms; the filter does not apply.
 
-        With `changed`, return only current rows: the places, occurrences and statements of changed chunks, and the
-        occurrences of changed entities in all chunks.
+        With `changed`, return only current rows: the places, occurrences and statements of changed chunks, the
+        occurrences of changed entities in all chunks, and the synonyms of changed entities.
         """
         ...
 
     async def alias_rows(self) -> AliasRows:
         """Return how often the allowed chunks name entities by the aliases that allowed chunks state."""
-        ...
-
-    async def synonym_rows(self, entities: Ints | None = None) -> SynonymRows:
-        """Return all synonyms, whatever the filter; or those with an end among these entities."""
         ...
 
     async def changes_since(self, revision: int) -> ChangeSet | None:
@@ -149,15 +150,16 @@ class DerivationView(Protocol):
         ...
 
     async def derivation_counts(self, derivation: str) -> DerivationCounts:
-        """Return the counts of "names", "synonyms" or "sentences"; the filter does not apply."""
+        """Return the counts of "names", "synonyms", "sentences", "communities" or "hierarchy", whatever the filter."""
         ...
 
     async def pending(self, derivation: str, limit: int | None = None, *, not_by: str = "") -> list[str]:
         """Return the ids of what a derivation has not processed yet, at most `limit`; the filter does not apply.
 
-        "synonyms": entities whose names have a vector and are not compared with all others. "sentences": chunks that
-        are not split. "reports" and "hierarchy": communities, or aggregates, without a report of their present
-        content, highest level first, then by id; a report by the model `not_by` does not count.
+        "summaries": entities and relations that have more descriptions than are shown and no summary of them all,
+        entities first. "synonyms": entities whose names have a vector and are not compared with all others.
+        "sentences": chunks that are not split. "reports" and "hierarchy": communities, or aggregates, without a report
+        of their present content, highest level first, then by id; a report by the model `not_by` does not count.
         """
         ...
 
@@ -176,10 +178,6 @@ class DerivationView(Protocol):
 
     async def clusters_of(self, hierarchy: Hierarchy, keys: Sequence[str]) -> dict[str, str]:
         """Return the finest cluster of each of these entities; one added since the last partition has none."""
-        ...
-
-    async def cluster_counts(self, hierarchy: Hierarchy) -> list[ClusterCount]:
-        """Return the number of clusters and reports on each level, lowest first; the filter does not apply."""
         ...
 
     async def cluster_documents(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:

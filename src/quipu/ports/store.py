@@ -72,12 +72,12 @@ class VectorBlock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexCounts:
-    """The size of the index, and the work that waits. Values that were not requested are 0 or empty.
+    """What the index consists of, and the work that waits. Values that were not requested are 0 or empty.
 
     `jobs` maps a status to its number of jobs. `n_unsummarised` entities and relations have more descriptions than are
     shown, and no current summary. `extractors` maps the description of an extractor to the number of live documents it
-    read; the description is "" if it was not recorded. `vector_dimension` is the length of the vectors of the live
-    embedder, 0 if there are none.
+    read; the description is "" if it was not recorded. `embedder` is the identity and dimension of the live embedder,
+    None if none is recorded yet. `schema` is the version of the database's tables.
     """
 
     documents: int = 0
@@ -92,7 +92,13 @@ class IndexCounts:
     stale_vectors: int = 0
     n_unsummarised: int = 0
     extractors: Mapping[str, int] = field(default_factory=dict)
-    vector_dimension: int = 0
+    embedder: tuple[str, int] | None = None
+    schema: int = 0
+
+    @property
+    def vector_dimension(self) -> int:
+        """The length of the vectors of the live embedder, 0 if there are none."""
+        return self.embedder[1] if self.embedder is not None else 0
 
     @property
     def n_waiting(self) -> int:
@@ -115,7 +121,8 @@ CountName = Literal[
     "stale_vectors",
     "n_unsummarised",
     "extractors",
-    "vector_dimension",
+    "embedder",
+    "schema",
 ]
 Mention = TypeVar("Mention", EntityMention, RelationMention, AliasMention, ClaimMention)
 
@@ -142,7 +149,7 @@ class ReadView(DerivationView, Protocol):
         ...
 
     async def counts(self, *names: CountName) -> IndexCounts:
-        """Return the size of the whole index, or only the named values, which is faster; ignores the filter."""
+        """Return the counts of the whole index, or only the named values, which is faster; ignores the filter."""
         ...
 
     async def documents(self, ids: Sequence[str] | None = None) -> list[Document]:
@@ -249,9 +256,9 @@ class ReadView(DerivationView, Protocol):
 class Store(ReplyCache, Protocol):
     """The database of an index: facts, folds, vectors, jobs, cached replies and usage.
 
-    Every change of facts or derivations is one `commit`, which is applied completely or not at all and increments the
-    revision. Reading happens through `view`, which never blocks writers. Jobs and the derivation lease coordinate
-    several processes; both are held under a lease that its holder must renew.
+    Every change of facts, derivations or the queue is one `commit`, which is applied completely or not at all and
+    increments the revision. Reading happens through `view`, which never blocks writers. Jobs and the derivation lease
+    coordinate several processes; both are held under a lease that its holder must renew.
 
     Views and writing methods raise Mismatch if another version of Quipu has changed the schema since this store was
     opened. The methods of ReplyCache do not change the revision.
@@ -279,48 +286,28 @@ class Store(ReplyCache, Protocol):
         """
         ...
 
-    async def advance_jobs(self, job_ids: Sequence[int], status: DocumentStatus) -> set[int]:
-        """Set the status of claimed jobs and renew their leases. Return those that this store still holds."""
-        ...
+    async def update_jobs(self, status: DocumentStatus, job_ids: Sequence[int] | None = None) -> set[int]:
+        """Set the status of claimed jobs, None for all that this store holds; return those that it still held.
 
-    @property
-    def schema(self) -> int:
-        """The schema version that this version of Quipu writes."""
-        ...
-
-    @property
-    def lease_s(self) -> float:
-        """The duration of a lease in seconds, unless it is renewed."""
-        ...
-
-    async def renew_leases(self) -> None:
-        """Renew the lease of every job that this store holds, and of the derivation lease if it holds it."""
-        ...
-
-    async def acquire_derivation_lease(self) -> bool:
-        """Try to acquire the derivation lease: only its holder refreshes derivations.
-
-        Returns False while another store holds it and that store's process lives.
+        QUEUED gives them back: they wait in the queue again, and any store may claim them. Every other status renews
+        their leases.
         """
         ...
 
-    async def release_derivation_lease(self) -> None:
-        """Release the derivation lease if this store holds it."""
-        ...
+    def derivation_lease(self) -> AbstractAsyncContextManager[bool]:
+        """Try to acquire the derivation lease for this context: only its holder refreshes derivations.
 
-    async def release_jobs(self) -> None:
-        """Return every job that this store still holds to the queue, unfinished."""
-        ...
-
-    async def cancel_jobs(self, document_ids: Sequence[str]) -> list[str]:
-        """Delete queued, running and failed jobs of these documents. Their live versions stay.
-
-        Return the ids of the documents that had such a job.
+        Yields False while another store holds it and that store's process lives. A store that holds it acquires it
+        again. At the end of the context it is released, also where acquiring it was cancelled. If the database is busy
+        then, the lease ends by itself.
         """
         ...
 
-    async def retry_jobs(self, document_ids: Sequence[str] | None = None) -> int:
-        """Queue failed jobs again, all or those of the given documents. Return how many."""
+    async def renew_leases(self) -> float:
+        """Renew the leases of all jobs that this store holds, and the derivation lease if it holds that.
+
+        Return after how many seconds they should be renewed again, long before they end.
+        """
         ...
 
     async def usage(self, since: str = "", until: str = "") -> list[UsageRow]:
@@ -330,23 +317,15 @@ class Store(ReplyCache, Protocol):
         """
         ...
 
-    async def summary_targets(self) -> list[SummaryTarget]:
-        """Return the entities and relations that have more descriptions than are shown and no current summary, ordered.
-
-        A summary is current if it covers every description.
-        """
-        ...
-
     async def summary_tasks(self, targets: Sequence[SummaryTarget]) -> list[SummaryTask]:
-        """Return the descriptions to summarise for each target, in the given order. Others are omitted."""
+        """Return the descriptions to summarise for each target, in the given order.
+
+        Targets that do not exist or need no summary are omitted. `ReadView.pending` lists those that need one.
+        """
         ...
 
     async def texts_without_vector(self, model: str, limit: int) -> dict[str, str]:
         """Return up to `limit` texts that have no vector of this embedding model yet, by text hash."""
-        ...
-
-    async def embedder(self) -> tuple[str, int] | None:
-        """Return the identity and dimension of the live embedder, None if none is recorded yet."""
         ...
 
     async def set_embedder(self, identity: str, dimension: int) -> None:
@@ -357,16 +336,12 @@ class Store(ReplyCache, Protocol):
         """
         ...
 
-    async def begin_reembedding(self, identity: str, dimension: int) -> None:
-        """Start a second set of vectors. The live set answers queries until `finish_reembedding`."""
-        ...
+    def reembedding(self, identity: str, dimension: int) -> AbstractAsyncContextManager[None]:
+        """Keep a second set of vectors, of this embedder, in this context; make it the live one at the end.
 
-    async def finish_reembedding(self, identity: str) -> None:
-        """Make the second set the live one and delete the first. Raises Stale while texts have no new vector."""
-        ...
-
-    async def rebuild_text_index(self) -> None:
-        """Rebuild full text and links from the chunks with the tokenizer of this version."""
+        The live set answers queries until then, and is deleted then. The end raises Stale while texts have no new
+        vector. After an error the second set stays, and the next re-embedding with this embedder completes it.
+        """
         ...
 
     async def purge(self, *, text_only: bool = False) -> int:

@@ -78,7 +78,7 @@ class Graph:
         return self.tables.synonyms.links(_cosine, (self.n_entities, self.n_entities))
 
 
-def build_graph(revision: int, rows: GraphRows, synonyms: SynonymRows) -> Graph:
+def build_graph(revision: int, rows: GraphRows) -> Graph:
     """Return the graph of all rows of a store."""
     named, stated = _occurrences(rows), _relation_mentions(rows)
     tables = GraphTables(
@@ -87,13 +87,13 @@ def build_graph(revision: int, rows: GraphRows, synonyms: SynonymRows) -> Graph:
         relation_mentions=_single_layer(stated),
         relations=_single_layer(_relations(stated)),
         chunk_positions=_single_layer(_chunk_positions(rows)),
-        synonyms=_single_layer(_synonyms(synonyms)),
+        synonyms=_single_layer(_synonyms(rows.synonyms)),
     )
     return Graph(revision, tables)
 
 
-def apply_changes(graph: Graph, revision: int, changed: ChangeSet, rows: GraphRows, synonyms: SynonymRows) -> Graph:
-    """Return the graph of a later revision; `rows` and `synonyms` are the current rows of what changed."""
+def apply_changes(graph: Graph, revision: int, changed: ChangeSet, rows: GraphRows) -> Graph:
+    """Return the graph of a later revision; `rows` are the current rows of what changed."""
     before, chunks, entities = graph.tables, changed.chunks, changed.entities
     named, stated = _occurrences(rows), _relation_mentions(rows)
     changed_chunks_of_entities = before.occurrences.entries(_rows_in(entities, before.occurrences)).columns
@@ -116,7 +116,7 @@ def apply_changes(graph: Graph, revision: int, changed: ChangeSet, rows: GraphRo
         relation_mentions=before.relation_mentions.replaced(chunks, stated),
         relations=_update_relations(before.relations, _relations(old_mentions), _relations(stated)),
         chunk_positions=before.chunk_positions.replaced(chunks, _chunk_positions(rows)),
-        synonyms=_replace_rows_and_columns(before.synonyms, _synonyms(synonyms), entities, entities, similar),
+        synonyms=_replace_rows_and_columns(before.synonyms, _synonyms(rows.synonyms), entities, entities, similar),
     )
     return Graph(revision, tables)
 

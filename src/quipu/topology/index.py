@@ -146,15 +146,15 @@ async def _update_graph(view: ReadView, version: _GraphVersion) -> _GraphVersion
         return None
     if not _n_changes(changed):
         return _GraphVersion(replace(graph, revision=view.revision), await _history_nonce(view))
-    rows, synonyms = await view.graph_rows(changed), await view.synonym_rows(changed.entities)
+    rows = await view.graph_rows(changed)
     is_heavy = _n_rows(rows) > _THREAD_ROWS
-    later = await _in_thread_if(is_heavy, lambda: apply_changes(graph, view.revision, changed, rows, synonyms))
+    later = await _in_thread_if(is_heavy, lambda: apply_changes(graph, view.revision, changed, rows))
     return _GraphVersion(later, await _history_nonce(view))
 
 
 async def _read_graph(view: ReadView) -> _GraphVersion:
-    rows, synonyms = await view.graph_rows(), await view.synonym_rows()
-    graph = await _in_thread_if(_n_rows(rows) > _THREAD_ROWS, lambda: build_graph(view.revision, rows, synonyms))
+    rows = await view.graph_rows()
+    graph = await _in_thread_if(_n_rows(rows) > _THREAD_ROWS, lambda: build_graph(view.revision, rows))
     return _GraphVersion(graph, await _history_nonce(view))
 
 

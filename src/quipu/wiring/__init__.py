@@ -94,7 +94,7 @@ async def open_engine(
     try:
         if not is_new:
             await store.prepare(any_tokenizer=repair)
-        embedder = await open_embedder(settings, None if is_new else await store.embedder())
+        embedder = await open_embedder(settings, None if is_new else await _recorded_embedder(store))
         if is_new:
             _make_folder(settings)
             await store.prepare(any_tokenizer=repair)
@@ -111,6 +111,11 @@ async def open_engine(
     except BaseException:
         await store.close()
         raise
+
+
+async def _recorded_embedder(store: RelationalStore) -> tuple[str, int] | None:
+    async with store.view() as view:
+        return (await view.counts("embedder")).embedder
 
 
 def _components(

@@ -134,7 +134,7 @@ class _ChainBuilder:
 
     def __init__(self, settings: Settings, replies: ReplyCache, retry: RetryPolicy | None) -> None:
         self._settings = settings
-        self._save_usage = replies.add_usage
+        self._save_usage = replies.record_call
         self._retry = retry
         self._prices = _price_table(settings)
         self._guards: dict[tuple[str, str], tuple[Guard, ...]] = {}

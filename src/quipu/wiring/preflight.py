@@ -65,7 +65,7 @@ async def _ping(link: ModelLink, role: Role, replies: ReplyCache, meter: Meter) 
         return None
     finally:
         if rows := call_meter.rows():
-            await replies.add_usage(rows)
+            await replies.record_call(rows)
     return None
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from quipu.model.chat import ChatRequest, Completion, FinishReason, ReplyLifetime, TokenCount
 from quipu.model.usage import UsageRow
 from quipu.ports.providers import LLM, TextSink, ignore_text
-from quipu.ports.reply_cache import ReplyCache
+from quipu.ports.reply_cache import CallReply, ReplyCache
 from quipu.wrap.meter import Meter
 from quipu.wrap.persistence import wait_for_end, write_durably
 
@@ -82,11 +82,12 @@ class CachedLLM:
 
     async def _save(self, request: ChatRequest, completion: Completion, rows: Sequence[UsageRow]) -> None:
         key = request.hash(completion.model or self.identity)
-        await write_durably(partial(self._replies.save_reply, key, write_payload(completion), request, rows))
+        reply = CallReply(input_hash=key, payload=write_payload(completion), request=request)
+        await write_durably(partial(self._replies.record_call, rows, reply))
 
     async def _save_cost(self, rows: Sequence[UsageRow]) -> None:
         if rows:
-            await write_durably(partial(self._replies.add_usage, rows))
+            await write_durably(partial(self._replies.record_call, rows))
 
 
 class InFlightRequests:

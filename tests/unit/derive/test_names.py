@@ -168,11 +168,11 @@ async def test_another_embedder_begins_anew(tmp_path: Path) -> None:
     async with open_bench(tmp_path) as context:
         await publish(context, _named("a", "Old Port Company", "Old Port Company West"))
         await _refresh(context)
-        await context.store.begin_reembedding("other", 2)
-        while waiting := await context.store.texts_without_vector("other", 100):
-            rows = [VectorRow(model="other", text_hash=each, vector=np.array([1, 0], np.float16)) for each in waiting]
-            await context.store.commit(Delta(vectors=rows))
-        await context.store.finish_reembedding("other")
+        vector = np.array([1, 0], np.float16)
+        async with context.store.reembedding("other", 2):
+            while waiting := await context.store.texts_without_vector("other", 100):
+                rows = [VectorRow(model="other", text_hash=each, vector=vector) for each in waiting]
+                await context.store.commit(Delta(vectors=rows))
         assert await _pairs(context) == {}
         assert (await _state(context))[SYNONYMS] == (Freshness.STALE, 2)
 

@@ -21,7 +21,7 @@ from quipu.prompts.summary import TITLE, VERSION
 from quipu.providers.local import ByteTokenizer
 from quipu.stores.relational.store import RelationalStore
 from quipu.stores.sqlite.backend import SqliteBackend
-from quipu.testing.contract.steps import dump, only_entity, publish, remove
+from quipu.testing.contract.steps import dump, only_entity, publish, remove, summary_targets
 from quipu.testing.facts import document, entity, passage
 from quipu.wrap.meter import Meter
 from quipu.wrap.reply_cache import CachedLLM
@@ -75,7 +75,7 @@ async def test_all_that_waits_gets_its_summary_and_progress_is_told(store: Relat
     assert report == RefreshResult(n_summarised=40)
     assert sorted(subjects_of(request) for request in writer.asked) == sorted(name.lower() for name in names)
     assert (await only_entity(store, "doge 7")).description.startswith("8 notes")
-    assert await store.summary_targets() == []
+    assert await summary_targets(store) == []
     assert await store.verify() == []
     done = [(event.n_done, event.n_total) for event in events if isinstance(event, Progress)]
     assert done == sorted(done)
@@ -146,7 +146,7 @@ async def test_one_that_cannot_be_made_fails_alone_and_waits(store: RelationalSt
     assert (report.n_summarised, report.stopped) == (1, "")
     ((owner, error),) = [(each.target, each.error) for each in report.summary_failures]
     assert (owner.kind, owner.id, error) == (SummaryTargetKind.ENTITY, "acre", "It is withheld.")
-    assert await store.summary_targets() == [owner]
+    assert await summary_targets(store) == [owner]
     assert len(writer.asked) == 2
     assert (await _run(store, replace(writer, reply=lambda _: None))).n_summarised == 1
 
@@ -166,7 +166,7 @@ async def test_when_no_call_is_made_any_more_all_that_was_done_is_kept(store: Re
     report = await _run(store, writer, events.append)
     assert (report.n_summarised, report.stopped) == (20, str(end))
     assert [each.n_done for each in events if isinstance(each, Progress)][-1] == 20
-    assert len(await store.summary_targets()) == 40
+    assert len(await summary_targets(store)) == 40
     assert len(writer.asked) <= 20 + 2 * OPTIONS.n_ahead
     assert await store.verify() == []
     assert (await _run(store, Writer())).n_summarised == 40
@@ -180,7 +180,7 @@ async def test_a_summary_that_is_outdated_when_it_comes_is_not_shown(store: Rela
 
     report = await _run(store, Writer(work=overtaken))
     assert (report.n_summarised, report.summary_failures) == (0, ())
-    assert len(await store.summary_targets()) == 1
+    assert len(await summary_targets(store)) == 1
     assert "notes" not in (await only_entity(store, "acre")).description
 
 
@@ -204,7 +204,7 @@ async def test_a_run_that_is_cancelled_stops(store: RelationalStore) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert len(await store.summary_targets()) == 40
+    assert len(await summary_targets(store)) == 40
 
 
 OPTIONS_ONE = SummaryOptions(batch_tokens=200, max_words=20, max_output_tokens=100)

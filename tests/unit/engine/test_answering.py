@@ -23,6 +23,7 @@ from quipu.model.query import Filter, Query
 from quipu.model.usage import Stage, UsageRow
 from quipu.parse import parse
 from quipu.ports.ingest import FileTypes
+from quipu.ports.reply_cache import CallReply
 from quipu.ports.store import ReadView
 from quipu.retrieve import STRATEGIES
 from quipu.testing.llm import ScriptedLLM, ScriptedReranker
@@ -80,10 +81,7 @@ class _Watched:
     async def find_replies(self, keys: Sequence[str]) -> dict[str, str]:
         return {}
 
-    async def save_reply(self, key: str, payload: str, request: object, usage: Sequence[UsageRow]) -> None:
-        return None
-
-    async def add_usage(self, usage: Sequence[UsageRow]) -> None:
+    async def record_call(self, usage: Sequence[UsageRow], reply: CallReply | None = None) -> None:
         return None
 
 
@@ -113,10 +111,10 @@ def _components(watched: _Watched, *, is_remote: bool = True, reranker: Scripted
     models = Models(
         meter=Meter(),
         chains={Role.KEYWORDS: llm, Role.ANSWER: llm},
-        embedder_chain=EmbedderChain(provider=watched, pricing=PRICING, save_usage=watched.add_usage)
+        embedder_chain=EmbedderChain(provider=watched, pricing=PRICING, save_usage=watched.record_call)
         if is_remote
         else None,
-        reranker_chain=RerankerChain(provider=reranker, pricing=PRICING, save_usage=watched.add_usage)
+        reranker_chain=RerankerChain(provider=reranker, pricing=PRICING, save_usage=watched.record_call)
         if reranker
         else None,
     )

@@ -93,7 +93,7 @@ async def test_a_service_that_is_paid_for_is_asked_once_for_each_strategy(kb: Qu
     chain = RerankerChain(
         provider=reranker,
         pricing=ModelPricing(model="words", price=None, count_tokens=len),
-        save_usage=kb._store.add_usage,
+        save_usage=kb._store.record_call,
     )
     kb._components = replace(kb._components, models=replace(kb._components.models, reranker_chain=chain))
     await kb.compare(QUESTION, ["naive", "lexical"])

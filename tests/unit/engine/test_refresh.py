@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,7 @@ from quipu.engine.components import Models
 from quipu.engine.refresh import derivation_lease
 from quipu.errors import OverBudget, Overloaded, QuipuError, Unavailable
 from quipu.model.chat import Role
+from quipu.stores.relational import jobs
 from quipu.stores.relational.store import RelationalStore
 from quipu.testing.llm import ScriptedEmbedder, ScriptedLLM
 from quipu.wrap.chain import LLMChain, ModelLink
@@ -56,51 +58,57 @@ async def test_without_models_nobody_waits_and_nothing_is_written(tmp_path: Path
         open_index(path) as other,
         derivation_lease(one, Models()),
         derivation_lease(other, Models()),
+        other.derivation_lease() as is_held,
     ):
-        assert await other.acquire_derivation_lease()
+        assert is_held
 
 
 async def test_it_is_renewed_meanwhile_and_given_back_after_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    renewed = asyncio.Event()
+    renewed, n_renewals = asyncio.Event(), 0
     async with (
         open_index(tmp_path / "index.sqlite", lease_s=0.03) as one,
         open_index(tmp_path / "index.sqlite") as other,
     ):
         renew = one.renew_leases
 
-        async def noted() -> None:
-            await renew()
-            renewed.set()
+        async def noted() -> float:
+            nonlocal n_renewals
+            pause_s = await renew()
+            n_renewals += 1
+            if n_renewals > 1:
+                renewed.set()
+            return pause_s
 
         monkeypatch.setattr(one, "renew_leases", noted)
         with pytest.raises(ZeroDivisionError):
             async with asyncio.timeout(PATIENCE_S), derivation_lease(one, models(one)):
                 await renewed.wait()
                 raise ZeroDivisionError
-        assert await other.acquire_derivation_lease()
+        async with other.derivation_lease() as is_held:
+            assert is_held
 
 
 async def test_who_is_cancelled_while_taking_it_gives_it_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_index(tmp_path / "index.sqlite") as one, open_index(tmp_path / "index.sqlite") as other:
-        begin_deriving = one.acquire_derivation_lease
+        acquire, loop = jobs.acquire_derivation_lease, asyncio.get_running_loop()
 
-        async def interrupted() -> bool:
-            has_begun = await begin_deriving()
-            task.cancel()
-            await asyncio.sleep(0)  # raises, with the lease acquired
-            return has_begun
+        def interrupted(*args: Any, **kwargs: Any) -> bool:
+            is_held = acquire(*args, **kwargs)
+            loop.call_soon_threadsafe(task.cancel)  # before the result comes
+            return is_held
 
         async def derive() -> None:
             async with derivation_lease(one, models(one)):
                 pytest.fail("was not cancelled")
 
-        monkeypatch.setattr(one, "acquire_derivation_lease", interrupted)
+        monkeypatch.setattr(jobs, "acquire_derivation_lease", interrupted)
         task = asyncio.create_task(derive())
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert await other.acquire_derivation_lease()
+        async with other.derivation_lease() as is_held:
+            assert is_held
 
 
 class Ending(ScriptedEmbedder):

@@ -134,12 +134,13 @@ async def test_a_renewal_that_fails_is_followed_by_others(
     outcomes = asyncio.Queue[QuipuError | None]()
     async with open_index(tmp_path / "index.sqlite", lease_s=0.003) as store:
 
-        async def renew() -> None:
+        async def renew() -> float:
             failure = error if outcomes.empty() else None
             outcomes.put_nowait(failure)
             if failure:
                 raise failure
             has_gone_on.set()
+            return 60.0
 
         has_gone_on = asyncio.Event()
         monkeypatch.setattr(store, "renew_leases", renew)

@@ -1,7 +1,7 @@
 """Child processes of the tests of stores; run as `python -m tests.unit.stores.child WORK DATABASE …`.
 
 hold: take the write lock and write something, say "holding", let go of it without a trace when a line comes in.
-claim: claim what is queued and the turn to derive, say what, wait.
+claim: claim what is queued and the derivation lease, say what, wait.
 watch N: read snapshots until one has revision N; say all that was seen.
 """
 
@@ -27,9 +27,9 @@ def hold(database: Path) -> None:
 
 
 async def claim(database: Path) -> None:
-    """Claim jobs and the turn to derive for an hour, and do nothing about them."""
-    async with open_index(database, lease_s=3600.0) as store:
-        assert await store.acquire_derivation_lease()
+    """Claim jobs and the derivation lease for an hour, and do nothing about them."""
+    async with open_index(database, lease_s=3600.0) as store, store.derivation_lease() as is_held:
+        assert is_held
         _say([job.document_id for job in await store.claim_jobs(10)])
         await asyncio.to_thread(sys.stdin.readline)
 

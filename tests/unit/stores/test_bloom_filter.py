@@ -62,7 +62,7 @@ async def test_names_that_another_process_rebuilt_are_found(tmp_path: Path) -> N
             connection.exec_driver_sql("DELETE FROM name WHERE key = 'oslo'")
         ours._bloom._bits = None
         await publish(ours, document("a", f"Nothing. {_FILLER}"))
-        await theirs.rebuild_text_index()
+        await theirs.commit(Delta(rebuild_text=True))
         await _check(ours, "b", "Oslo")
 
 

@@ -9,10 +9,12 @@ from sqlalchemy import Connection, Engine, event
 
 from quipu.model.cluster import Cluster, Hierarchy, Partition
 from quipu.model.delta import Delta
+from quipu.model.derivation import COMMUNITIES, HIERARCHY
 from quipu.ports.store import Store
 from quipu.testing.contract.steps import remove
 from tests.unit.stores.opening import fill, open_index
 
+DERIVATIONS = {Hierarchy.COMMUNITIES: COMMUNITIES, Hierarchy.AGGREGATES: HIERARCHY}
 SIZES = {Hierarchy.COMMUNITIES: [2], Hierarchy.AGGREGATES: [1, 1]}  # by level
 
 
@@ -35,7 +37,8 @@ def cluster(name: str, hierarchy: Hierarchy, *members: str, parent: str = "", le
 async def n_entities(store: Store, hierarchies: Sequence[Hierarchy]) -> dict[Hierarchy, list[int]]:
     """Return of each hierarchy how many entities there are on its levels, as a new view counts them."""
     async with store.view() as view:
-        return {each: [count.n_entities for count in await view.cluster_counts(each)] for each in hierarchies}
+        counts = {each: await view.derivation_counts(DERIVATIONS[each]) for each in hierarchies}
+        return {each: [level.n_entities for level in count.levels] for each, count in counts.items()}
 
 
 @contextmanager
@@ -67,13 +70,3 @@ async def test_each_hierarchy_is_counted_once_a_revision(database: Path) -> None
             await remove(store, "a.md", "b.md")
             assert await n_entities(store, list(SIZES)) != SIZES
             assert len(counted) == 2 * len(SIZES)
-
-
-async def test_what_a_caller_does_to_its_counts_is_not_seen_by_others(database: Path) -> None:
-    async with open_index(database) as store:
-        await fill(store)
-        await divide(store, cluster("all", Hierarchy.COMMUNITIES, "geneva"))
-        async with store.view() as view:
-            counts = await view.cluster_counts(Hierarchy.COMMUNITIES)
-            counts.clear()
-            assert await view.cluster_counts(Hierarchy.COMMUNITIES) != []

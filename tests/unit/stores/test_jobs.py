@@ -20,7 +20,7 @@ _HOST = new_owner().split("/")[0]
 
 def _claimed(backend: SqliteBackend, *, owner: str, now_s: float, lease_s: float = 10.0) -> list[int]:
     with backend.writing() as connection:
-        return [job.id for job in jobs.claim(connection, 9, owner=owner, now_s=now_s, lease_s=lease_s)]
+        return [job.id for job in jobs.claim(connection, 9, owner=owner, now_s=now_s, until_s=now_s + lease_s)]
 
 
 def _backend(database: Path) -> SqliteBackend:
@@ -87,7 +87,7 @@ def test_renewing_and_recording_a_stage_prolong_the_lease(database: Path) -> Non
         jobs.renew(connection, "far/1/1/x", 200.0)
     assert _claimed(backend, owner="far/2/2/y", now_s=150.0) == []
     with backend.writing() as connection:
-        jobs.advance(connection, [job], DocumentStatus.EXTRACTING, owner="far/1/1/x", now_s=200.0, lease_s=50.0)
+        jobs.update(connection, DocumentStatus.EXTRACTING, [job], owner="far/1/1/x", until_s=250.0)
     assert _claimed(backend, owner="far/2/2/y", now_s=249.0) == []
     assert _claimed(backend, owner="far/2/2/y", now_s=251.0) == [job]
     backend.close()

@@ -10,7 +10,7 @@ import pytest
 from quipu.errors import Mismatch, Unavailable
 from quipu.model.fold import MAX_DESCRIPTIONS
 from quipu.stores.relational.migrations import MIGRATIONS, SCHEMA
-from quipu.testing.contract.steps import DIMENSION, MODEL, dump, publish, remove
+from quipu.testing.contract.steps import DIMENSION, MODEL, dump, publish, remove, summary_targets
 from quipu.testing.facts import document, entity, passage, source
 from tests.unit.stores.opening import EXAMPLE, fill, open_index
 
@@ -122,12 +122,12 @@ async def test_what_has_more_descriptions_than_are_shown_waits_for_a_summary_in_
     long = [passage(f"Long {n}.", entity("Long", description=f"{n}" * 700)) for n in range(2)]
     async with open_index(database) as store:
         await publish(store, document("a", *few, *many, *long))
-        waiting, state = await store.summary_targets(), await dump(store)
+        waiting, state = await summary_targets(store), await dump(store)
     assert [owner.id for owner in waiting] == ["long", "many"]
     with closing(sqlite3.connect(database)) as connection:
         connection.executescript(_BACK_TO_3)
     async with open_index(database) as store:
-        assert (await store.summary_targets(), await dump(store), await store.verify()) == (waiting, state, [])
+        assert (await summary_targets(store), await dump(store), await store.verify()) == (waiting, state, [])
 
 
 async def test_a_process_that_an_upgrade_overtakes_is_told_and_writes_nothing(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ async def test_a_process_that_an_upgrade_overtakes_is_told_and_writes_nothing(tm
             lambda: remove(store, "a.md"),
             lambda: dump(store),
             lambda: store.claim_jobs(1),
-            lambda: store.add_usage([]),
+            lambda: store.record_call([]),
             store.purge,
         ):
             with pytest.raises(Mismatch, match=f"{SCHEMA + 1}") as caught:

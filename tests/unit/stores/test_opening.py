@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from quipu.errors import Corrupt, Mismatch, QuipuError
+from quipu.model.delta import Delta
 from quipu.stores.relational.migrations import SCHEMA
 from quipu.testing.contract.steps import dump, publish
 from quipu.testing.facts import document
@@ -88,7 +89,7 @@ async def test_full_text_of_another_tokenizer_is_refused_until_it_is_built_anew(
     assert "quipu-words/0" in caught.value.message
     assert "quipu refresh --rebuild" in caught.value.remedy
     async with open_index(database, any_tokenizer=True) as store:
-        await store.rebuild_text_index()
+        await store.commit(Delta(rebuild_text=True))
     async with open_index(database) as store:
         assert await dump(store) == before
         assert await store.verify() == []

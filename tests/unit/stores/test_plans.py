@@ -20,10 +20,11 @@ from quipu.model.ids import claim_id
 from quipu.model.query import Filter
 from quipu.model.summary import SummaryTarget, SummaryTargetKind
 from quipu.ports.derivation_view import NodeKind
+from quipu.ports.reply_cache import CallReply
 from quipu.ports.store import OccurrenceKind, VectorSpace
 from quipu.stores.relational.store import RelationalStore
 from quipu.stores.sqlite.backend import SqliteBackend
-from quipu.testing.contract.steps import DIMENSION, MODEL, embed, publish, remove, summarise
+from quipu.testing.contract.steps import DIMENSION, MODEL, embed, publish, remove, summarise, summary_targets
 from quipu.testing.facts import alias, claim, document, entity, passage, relation, source
 from tests.unit.stores.opening import EXAMPLE, fill
 
@@ -129,7 +130,7 @@ async def test_summaries_and_replies_are_kept_through_indexes(
         await publish(store, document("c.md", *said), document("d.md", *said[3:]))
         await summarise(store)
         for number, request in enumerate(requests):
-            await store.save_reply(f"{number}", "reply", request, [])
+            await store.record_call([], CallReply(input_hash=f"{number}", payload="reply", request=request))
             await store.find_replies([f"{number}"])
         await publish(store, document("d.md", said[4]))
         await publish(store, document("e.md", passage("Bern is new.", entity("Bern", description="New."))))
@@ -235,7 +236,7 @@ async def test_the_queues_are_read_through_indexes(
     with _recorded(backend) as executed:
         await store.texts_without_vector(MODEL, 10)
         await store.find_replies(["x"])
-        await store.summary_targets()
+        await summary_targets(store)
         await store.summary_tasks(
             [
                 SummaryTarget(SummaryTargetKind.ENTITY, "geneva"),

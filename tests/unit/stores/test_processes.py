@@ -104,8 +104,10 @@ async def test_what_a_killed_process_held_is_free_at_once(database: Path) -> Non
         async with _child("claim", str(database)) as worker:
             assert await _hear(worker) == ["a", "b"]
             assert await store.claim_jobs(10) == []
-            assert not await store.acquire_derivation_lease()
+            async with store.derivation_lease() as is_held:
+                assert not is_held
             worker.kill()
             await worker.wait()
-            assert await store.acquire_derivation_lease()
+            async with store.derivation_lease() as is_held:
+                assert is_held
             assert [job.document_id for job in await store.claim_jobs(10)] == ["a", "b"]

@@ -11,7 +11,7 @@ from quipu.model.delta import Delta
 from quipu.stores.relational import summaries
 from quipu.stores.relational.store import RelationalStore
 from quipu.stores.sqlite.backend import SqliteBackend
-from quipu.testing.contract.steps import DIMENSION, MODEL, dump, embed, summarise, summary_of
+from quipu.testing.contract.steps import DIMENSION, MODEL, dump, embed, summarise, summary_of, summary_targets
 from quipu.testing.facts import document, entity, passage, relation
 
 
@@ -67,7 +67,7 @@ async def test_a_change_that_is_cut_short_at_any_statement_leaves_nothing_behind
     backend: SqliteBackend, store: RelationalStore
 ) -> None:
     await store.commit(_saying("b", 20))
-    tasks = await store.summary_tasks(await store.summary_targets())
+    tasks = await store.summary_tasks(await summary_targets(store))
     for step in (
         Delta(summaries=[summary_of(task) for task in tasks]),
         _saying("c", 30),

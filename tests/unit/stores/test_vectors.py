@@ -110,9 +110,8 @@ async def test_other_vectors_and_forgotten_changes_are_read_anew(tmp_path: Path,
         await publish(store, a_document("a", [0, 1]))
         await embed(store)
         before = await chunk_vector_rows(store)
-        await store.begin_reembedding("another/1", DIMENSION)
-        await embed(store, "another/1")
-        await store.finish_reembedding("another/1")
+        async with store.reembedding("another/1", DIMENSION):
+            await embed(store, "another/1")
         after = await chunk_vector_rows(store)
         assert after[0] == before[0]
         assert not set(after[1]) & set(before[1])

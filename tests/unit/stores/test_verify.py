@@ -190,7 +190,7 @@ async def test_building_full_text_anew_cures_full_text_names_and_links(database:
         connection.commit()
     async with open_index(database) as store:
         assert await store.verify() != []
-        await store.rebuild_text_index()
+        await store.commit(Delta(rebuild_text=True))
         assert await store.verify() == []
 
 

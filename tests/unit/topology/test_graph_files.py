@@ -27,9 +27,9 @@ def graph(revision: int = 7) -> Graph:
         placed=two,
         documents=np.array([1, 1]),
         ordinals=np.array([0, 1]),
+        synonyms=SynonymRows(firsts=one[:1], seconds=one[1:], similarities=np.array([0.875])),
     )
-    pairs = SynonymRows(firsts=one[:1], seconds=one[1:], similarities=np.array([0.875]))
-    return build_graph(revision, rows, pairs)
+    return build_graph(revision, rows)
 
 
 def arrays(made: Graph) -> list[list[int]]:
@@ -54,8 +54,9 @@ def test_equal_graphs_are_equal_files(tmp_path: Path) -> None:
 
 def test_an_empty_graph_is_written_too(tmp_path: Path) -> None:
     none = np.empty(0, dtype=np.int64)
-    rows = GraphRows(**{each.name: none for each in fields(GraphRows)})
-    empty = build_graph(1, rows, SynonymRows(firsts=none, seconds=none, similarities=none.astype(float)))
+    no_synonyms = SynonymRows(firsts=none, seconds=none, similarities=none.astype(float))
+    columns = {each.name: none for each in fields(GraphRows) if each.name != "synonyms"}
+    empty = build_graph(1, GraphRows(**columns, synonyms=no_synonyms))
     assert arrays(graph_files.save(tmp_path, empty, None).graph) == arrays(empty)
 
 

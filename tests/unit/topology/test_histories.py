@@ -112,7 +112,7 @@ async def _apply(store: RelationalStore, change: DocumentFacts | str) -> None:
 async def _check_rebuilt(topology: object, view: ReadView) -> None:
     """Check that the tables, in one piece, are those made of the store's rows, byte for byte."""
     assert isinstance(topology, Graph)
-    again = build_graph(view.revision, await view.graph_rows(), await view.synonym_rows())
+    again = build_graph(view.revision, await view.graph_rows())
     whole = merge_layers(topology)
     assert (whole.n_entities, whole.n_chunks) == (again.n_entities, again.n_chunks)
     for name in (each.name for each in fields(GraphTables)):

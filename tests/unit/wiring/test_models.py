@@ -13,10 +13,11 @@ from quipu.engine.components import Models
 from quipu.errors import InvalidInput
 from quipu.ingest.llm import LlmExtractor
 from quipu.ingest.local import LocalExtractor
-from quipu.model.chat import ChatRequest, Role
+from quipu.model.chat import Role
 from quipu.model.secret import Secret
 from quipu.model.usage import Price, UsageRow
 from quipu.ports.ingest import Extractor
+from quipu.ports.reply_cache import CallReply
 from quipu.providers.litellm import LiteLlmParameters
 from quipu.providers.local import WordLlamaEmbedder
 from quipu.providers.openai.catalog import PROVIDERS
@@ -285,10 +286,7 @@ class _NoReplies:
     async def find_replies(self, keys: Sequence[str]) -> dict[str, str]:
         return {}
 
-    async def save_reply(self, key: str, payload: str, request: ChatRequest, usage: Sequence[UsageRow]) -> None:
-        return None
-
-    async def add_usage(self, usage: Sequence[UsageRow]) -> None:
+    async def record_call(self, usage: Sequence[UsageRow], reply: CallReply | None = None) -> None:
         return None
 
     async def facts_revision(self) -> int:

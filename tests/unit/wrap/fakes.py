@@ -11,6 +11,7 @@ from quipu.errors import Busy
 from quipu.model.chat import ChatRequest, Completion, FinishReason, Message, Role, TokenCount
 from quipu.model.usage import Price, UsageRow
 from quipu.ports.providers import TextSink, ignore_text
+from quipu.ports.reply_cache import CallReply
 from quipu.wrap.meter import ModelPricing
 
 PRICE = Price(input=1.0, output=2.0)  # a token costs a millionth, or two
@@ -142,16 +143,12 @@ class Shelf:
         await asyncio.sleep(0)
         return {key: self.payloads[key] for key in input_hashes if key in self.payloads}
 
-    async def save_reply(self, input_hash: str, payload: str, request: ChatRequest, usage: Sequence[UsageRow]) -> None:
-        """Keep payload and cost."""
+    async def record_call(self, usage: Sequence[UsageRow], reply: CallReply | None = None) -> None:
+        """Keep the cost, and payload and request of the reply."""
         await self._begin()
-        self.payloads.setdefault(input_hash, payload)
-        self.requests.append(request)
-        self.spent.extend(usage)
-
-    async def add_usage(self, usage: Sequence[UsageRow]) -> None:
-        """Keep cost."""
-        await self._begin()
+        if reply is not None:
+            self.payloads.setdefault(reply.input_hash, reply.payload)
+            self.requests.append(reply.request)
         self.spent.extend(usage)
 
     async def facts_revision(self) -> int:

@@ -93,10 +93,10 @@ async def _ask(kind: str, server: Server, shelf: Shelf, meter: Meter) -> list[Ba
     """Ask N times at once for different things; return what was raised."""
     guards = _guards()
     llm = _chain(server, shelf, guards).llm(meter)
-    embedder = EmbedderChain(provider=server, pricing=PRICING, save_usage=shelf.add_usage, guards=guards).embedder(
+    embedder = EmbedderChain(provider=server, pricing=PRICING, save_usage=shelf.record_call, guards=guards).embedder(
         meter
     )
-    reranker = RerankerChain(provider=server, pricing=PRICING, save_usage=shelf.add_usage, guards=guards).reranker(
+    reranker = RerankerChain(provider=server, pricing=PRICING, save_usage=shelf.record_call, guards=guards).reranker(
         meter
     )
     calls: Mapping[str, Callable[[int], Coroutine[None, None, object]]] = {
@@ -184,7 +184,7 @@ def test_questions_at_once_are_counted_apart() -> None:
         server, shelf, engine = Server(_sometimes([], 0.0)), Shelf(), Meter()
         chain, embedders = (
             _chain(server, shelf),
-            EmbedderChain(provider=server, pricing=PRICING, save_usage=shelf.add_usage),
+            EmbedderChain(provider=server, pricing=PRICING, save_usage=shelf.record_call),
         )
 
         async def ask(question: str, n_calls: int) -> tuple[UsageRow, ...]:

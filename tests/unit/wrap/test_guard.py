@@ -60,7 +60,7 @@ async def test_what_a_person_waits_for_is_urgent(role: Role, said: str) -> None:
 async def test_embedders_and_rerankers_are_guarded_alike() -> None:
     log: list[str] = []
     embedder = guarded_embedder(FakeEmbedder(), [Watch("g", log)])
-    reranker = MeteredReranker(FakeReranker(), Meter(), PRICING, Shelf().add_usage, [Watch("g", log)])
+    reranker = MeteredReranker(FakeReranker(), Meter(), PRICING, Shelf().record_call, [Watch("g", log)])
     assert (await embedder.embed(["ab"])).tolist() == [[2, 1]]
     assert (await embedder.embed_queries(["abc"])).tolist() == [[3, 1]]
     assert await reranker.score("?", ["a", "bc"]) == [1, 2]

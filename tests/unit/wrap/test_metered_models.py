@@ -110,7 +110,7 @@ async def test_text_is_streamed_through() -> None:
 @pytest.mark.parametrize(("embedder", "n_tokens"), [(FakeEmbedder(), 5), (CountingFakeEmbedder(), 14)])
 async def test_embeddings_cost_what_the_service_says_or_else_what_we_count(embedder: Embedder, n_tokens: int) -> None:
     shelf, meter = Shelf(), _meter("Who?")
-    metered = _metered_embedder(embedder, meter, PRICING, shelf.add_usage)
+    metered = _metered_embedder(embedder, meter, PRICING, shelf.record_call)
     assert (await metered.embed(["ab", "abc"])).tolist() == [[2, 1], [3, 1]]
     await metered.embed_queries(["ab", "abc"])
     assert _figures(meter.rows()) == [("embed", "Who?", 2, 2 * n_tokens, 2 * n_tokens)]
@@ -121,7 +121,7 @@ async def test_embeddings_cost_what_the_service_says_or_else_what_we_count(embed
 @pytest.mark.parametrize(("reranker", "n_tokens"), [(FakeReranker(), 6), (CountingFakeReranker(), 18)])
 async def test_scores_cost_what_the_service_says_or_else_what_we_count(reranker: Reranker, n_tokens: int) -> None:
     shelf, meter = Shelf(), _meter()
-    metered = MeteredReranker(reranker, meter, PRICING, shelf.add_usage)
+    metered = MeteredReranker(reranker, meter, PRICING, shelf.record_call)
     assert await metered.score("?", ["ab", "abc"]) == [2, 3]
     assert _figures(shelf.spent) == _figures(meter.rows()) == [("rerank", "", 1, n_tokens, n_tokens)]
 
@@ -129,7 +129,7 @@ async def test_scores_cost_what_the_service_says_or_else_what_we_count(reranker:
 async def test_questions_and_passages_are_told_apart() -> None:
     counting, plain = CountingFakeEmbedder(), FakeEmbedder()
     for embedder in (counting, plain):
-        metered = _metered_embedder(embedder, _meter(), PRICING, Shelf().add_usage)
+        metered = _metered_embedder(embedder, _meter(), PRICING, Shelf().record_call)
         await metered.embed(["passage"])
         await metered.embed_queries(["question"])
     assert counting.is_query == plain.is_query == [False, True]
@@ -137,7 +137,9 @@ async def test_questions_and_passages_are_told_apart() -> None:
 
 async def test_an_embedding_that_may_have_to_be_paid_for_is_kept_as_such() -> None:
     shelf = Shelf()
-    embedder = _metered_embedder(FakeEmbedder([Overloaded("late", may_cost=True)]), _meter(), PRICING, shelf.add_usage)
+    embedder = _metered_embedder(
+        FakeEmbedder([Overloaded("late", may_cost=True)]), _meter(), PRICING, shelf.record_call
+    )
     with pytest.raises(Overloaded):
         await embedder.embed(["abc"])
     assert [(row.n_interrupted, row.interrupted_cost) for row in shelf.spent] == [(1, 12)]
@@ -145,7 +147,7 @@ async def test_an_embedding_that_may_have_to_be_paid_for_is_kept_as_such() -> No
 
 async def test_an_embedding_that_was_refused_is_not_kept() -> None:
     shelf = Shelf()
-    embedder = _metered_embedder(FakeEmbedder([Overloaded("429")]), _meter(), PRICING, shelf.add_usage)
+    embedder = _metered_embedder(FakeEmbedder([Overloaded("429")]), _meter(), PRICING, shelf.record_call)
     with pytest.raises(Overloaded):
         await embedder.embed(["abc"])
     assert shelf.spent == []
@@ -157,15 +159,15 @@ async def test_nothing_is_asked_over_the_budget() -> None:
     with pytest.raises(OverBudget):
         await MeteredLLM(llm, meter, PRICING).complete(request())
     with pytest.raises(OverBudget):
-        await _metered_embedder(embedder, meter, PRICING, shelf.add_usage).embed(["abc"])
+        await _metered_embedder(embedder, meter, PRICING, shelf.record_call).embed(["abc"])
     with pytest.raises(OverBudget):
-        await MeteredReranker(reranker, meter, PRICING, shelf.add_usage).score("?", ["abc"])
+        await MeteredReranker(reranker, meter, PRICING, shelf.record_call).score("?", ["abc"])
     assert (llm.asked, embedder.asked, reranker.n_asked, shelf.spent) == ([], [], 0, [])
 
 
 async def test_without_texts_nothing_is_asked() -> None:
     embedder, reranker, shelf, meter = FakeEmbedder(), FakeReranker(), Shelf(), _meter()
-    metered = _metered_embedder(embedder, meter, PRICING, shelf.add_usage)
+    metered = _metered_embedder(embedder, meter, PRICING, shelf.record_call)
     assert (await metered.embed([])).shape == (await metered.embed_queries([])).shape == (0, 2)
-    assert await MeteredReranker(reranker, meter, PRICING, shelf.add_usage).score("?", []) == []
+    assert await MeteredReranker(reranker, meter, PRICING, shelf.record_call).score("?", []) == []
     assert (embedder.asked, reranker.n_asked, meter.rows()) == ([], 0, ())

@@ -13,6 +13,7 @@ from quipu.errors import Overloaded, Refused
 from quipu.model.chat import ChatRequest, Completion, FinishReason, ReplyLifetime, TokenCount
 from quipu.model.usage import UsageRow
 from quipu.ports.providers import LLM, TextSink, ignore_text
+from quipu.ports.reply_cache import CallReply
 from quipu.wrap.meter import Meter
 from quipu.wrap.metered_models import MeteredLLM
 from quipu.wrap.reply_cache import CachedLLM, InFlightRequests, read_payload, write_payload
@@ -61,10 +62,10 @@ async def test_another_request_is_asked_for() -> None:
 
 async def test_reply_and_cost_are_kept_together() -> None:
     class Ledger(Shelf):
-        async def save_reply(
-            self, input_hash: str, payload: str, request: ChatRequest, usage: Sequence[UsageRow]
-        ) -> None:
-            kept.append((input_hash, request, [(row.subject, row.n_calls, row.cost) for row in usage]))
+        async def record_call(self, usage: Sequence[UsageRow], reply: CallReply | None = None) -> None:
+            assert reply is not None
+            costs = [(row.subject, row.n_calls, row.cost) for row in usage]
+            kept.append((reply.input_hash, reply.request, costs))
 
     kept: list[tuple[str, ChatRequest, list[tuple[str, int, int]]]] = []
     llm, asked = FakeLLM(), replace(request(), documents=("a.md",))

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Row, and_, bindparam, case, func, or_, select
 
 from quipu.model.cluster import Cluster, ClusterCount, ClusterRelation, ClusterReport, Finding, Hierarchy, report_text
 from quipu.model.fold import thousandths_to_weight
+from quipu.ports.derivation_view import DerivationCounts
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.filters import allowed_clusters, visible_entities, visible_reports
 from quipu.stores.relational.snapshot import Snapshot, cached_value, in_order
@@ -98,14 +99,19 @@ def clusters_of(snapshot: Snapshot, hierarchy: Hierarchy, keys: Sequence[str]) -
     return in_order({key: cluster for rid, key, cluster in rows if rid in visible}, keys)
 
 
-def cluster_counts(snapshot: Snapshot, hierarchy: Hierarchy) -> list[ClusterCount]:
-    """Return the number of clusters and of reports on each level, whatever the filter."""
+def cluster_counts(snapshot: Snapshot, hierarchy: Hierarchy) -> DerivationCounts:
+    """Count the clusters and those whose inputs are not computed yet, together and by level, whatever the filter."""
 
-    def count() -> list[ClusterCount]:
+    def count() -> DerivationCounts:
         rows = snapshot.connection.execute(_COUNTS, {"hierarchy": hierarchy.value})
-        return [ClusterCount(**row._mapping) for row in rows]
+        levels = tuple(ClusterCount(**row._mapping) for row in rows)
+        return DerivationCounts(
+            n_items=sum(level.n_clusters for level in levels),
+            n_stale=sum(level.n_pending for level in levels),
+            levels=levels,
+        )
 
-    return cached_value(snapshot.cache.cluster_counts, hierarchy, count).copy()
+    return cached_value(snapshot.cache.cluster_counts, hierarchy, count)
 
 
 def unreported(snapshot: Snapshot, hierarchy: Hierarchy, not_by: str = "") -> list[str]:

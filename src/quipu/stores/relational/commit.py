@@ -70,6 +70,7 @@ def apply(
 
     `now` is the time of the commit as ISO text. Raises InvalidDelta if the change breaks the data model.
     """
+    cancelled, n_retried = _requeue(connection, delta)
     removals = [*delta.remove, *jobs.documents_to_remove(connection, delta.remove_claimed)]
     if both := {document.id for document in delta.publish} & set(removals):
         raise InvalidDelta(f"One change publishes and removes the document {min(both)!r}.")
@@ -95,7 +96,20 @@ def apply(
     n_outdated += _write_derivations(connection, backend, delta, revision)
     vector_writes.write(connection, delta.vectors)
     replies.add_usage(connection, backend, delta.usage)
-    return CommitResult(revision=revision, superseded=superseded, n_outdated=n_outdated)
+    if delta.rebuild_text:
+        change_log.forget_before(connection, revision)
+        text_index.rebuild(connection, backend, analyzer, bloom)
+    return CommitResult(
+        revision=revision, cancelled=cancelled, n_retried=n_retried, superseded=superseded, n_outdated=n_outdated
+    )
+
+
+def _requeue(connection: Connection, delta: Delta) -> tuple[tuple[str, ...], int]:
+    """Cancel jobs and queue failed ones again; return the documents with a cancelled job, and the number of retries."""
+    cancelled = jobs.cancel(connection, delta.cancel)
+    replies.release(connection, cancelled)
+    n_retried = jobs.retry(connection, delta.retry) if delta.retry is None or delta.retry else 0
+    return tuple(cancelled), n_retried
 
 
 def _write_facts(

@@ -191,7 +191,7 @@ def summaries_of(snapshot: Snapshot, kind: SummaryTargetKind, rows: Sequence[Row
     return summaries.read(snapshot.connection, kind, summarised)
 
 
-def synonym_rows(snapshot: Snapshot, entities: Ints | None = None) -> SynonymRows:
+def synonym_rows(snapshot: Snapshot, entities: Ints | None) -> SynonymRows:
     """Return all pairs once, or those with an end among these entities, whatever the filter."""
     if entities is None:
         firsts, seconds, similarities = from_texts(snapshot.connection.execute(_PAIRS).all(), 3)

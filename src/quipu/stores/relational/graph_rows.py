@@ -17,7 +17,7 @@ from quipu.ports.derivation_view import AliasRows, ChangeSet, GraphRows
 from quipu.ports.store import OccurrenceKind
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.chunks import chunk_ids
-from quipu.stores.relational.entities import entity_rids
+from quipu.stores.relational.entities import entity_rids, synonym_rows
 from quipu.stores.relational.relations import relation_rids
 from quipu.stores.relational.snapshot import Lookup, Snapshot, in_order
 from quipu.stores.relational.sql import Ints, as_texts, from_texts
@@ -68,7 +68,7 @@ def occurrences(
 
 
 def graph_rows(snapshot: Snapshot, changed: ChangeSet | None = None) -> GraphRows:
-    """Return what all chunks state, or the current state of what changed; whatever the filter."""
+    """Return what all chunks state and all synonyms, or the current state of what changed; whatever the filter."""
     mentions, own_names, aliases = _all_counts(snapshot) if changed is None else _changed_counts(snapshot, changed)
     entities, chunks, n_mentions, n_own, n_aliases = _sum_parts([mentions, own_names, aliases])
     sources, targets, stated_in, weights = _all_or_changed(snapshot, _STATEMENT, _STATEMENTS_IN, changed)
@@ -86,6 +86,7 @@ def graph_rows(snapshot: Snapshot, changed: ChangeSet | None = None) -> GraphRow
         placed=placed,
         documents=documents,
         ordinals=ordinals,
+        synonyms=synonym_rows(snapshot, None if changed is None else changed.entities),
     )
 
 

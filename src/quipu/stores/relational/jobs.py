@@ -71,7 +71,7 @@ def _same_as_queued(connection: Connection, row_by_document: Mapping[str, dict[s
     return [document for document in documents if connection.scalar(_N_EQUAL, contents[document])]
 
 
-def claim(connection: Connection, limit: int, *, owner: str, now_s: float, lease_s: float) -> list[Job]:
+def claim(connection: Connection, limit: int, *, owner: str, now_s: float, until_s: float) -> list[Job]:
     """Lease the oldest jobs that have no owner, a dead owner on this host, or an expired lease.
 
     Their documents hold at most CLAIM_BYTES together, unless the first alone holds more.
@@ -85,7 +85,7 @@ def claim(connection: Connection, limit: int, *, owner: str, now_s: float, lease
     rows = connection.execute(select(s.job).where(_j.rid.in_(rids)).order_by(_j.rid)).all()
     for row in rows:
         status = DocumentStatus.REMOVING if row.data is None else DocumentStatus.PARSING
-        lease = {"owner": owner, "lease_until": now_s + lease_s, "status": status}
+        lease = {"owner": owner, "lease_until": until_s, "status": status}
         connection.execute(s.job.update().where(_j.rid == row.rid).values(lease))
     return [_job(row) for row in rows]
 
@@ -98,13 +98,18 @@ def _first_within(n_bytes: int, jobs: Sequence[Any]) -> list[int]:
     ]
 
 
-def advance(
-    connection: Connection, jobs: Sequence[int], status: DocumentStatus, *, owner: str, now_s: float, lease_s: float
+def update(
+    connection: Connection, status: DocumentStatus, job_ids: Sequence[int] | None, *, owner: str, until_s: float
 ) -> set[int]:
-    """Record a stage and renew the lease of those jobs that `owner` still holds; return these."""
-    is_owned = _j.rid.in_(jobs), _j.owner == owner
-    connection.execute(s.job.update().where(*is_owned).values(status=status, lease_until=now_s + lease_s))
-    return set(connection.execute(select(_j.rid).where(*is_owned)).scalars())
+    """Set the status of those jobs (None: all) that `owner` still holds and return them; QUEUED releases them."""
+    is_owned = [_j.owner == owner, _j.status.in_((*WAITING, *WORKING))]
+    if job_ids is not None:
+        is_owned.append(_j.rid.in_(job_ids))
+    owned = set(connection.execute(select(_j.rid).where(*is_owned)).scalars())
+    is_released = status is DocumentStatus.QUEUED
+    values = {"status": _first_status(), **_FREE} if is_released else {"status": status, "lease_until": until_s}
+    connection.execute(s.job.update().where(*is_owned).values(values))
+    return owned
 
 
 def renew(connection: Connection, owner: str, until_s: float) -> None:
@@ -112,12 +117,6 @@ def renew(connection: Connection, owner: str, until_s: float) -> None:
     connection.execute(s.job.update().where(_j.owner == owner).values(lease_until=until_s))
     if _derivation_lease(connection)[1] == owner:
         _write_derivation_lease(connection, owner, until_s)
-
-
-def release(connection: Connection, owner: str) -> None:
-    """Return every unfinished job of this owner to the queue."""
-    is_owned = _j.owner == owner, _j.status.in_((*WAITING, *WORKING))
-    connection.execute(s.job.update().where(*is_owned).values(status=_first_status(), **_FREE))
 
 
 def finish(connection: Connection, jobs: Sequence[int], partial: Sequence[int]) -> None:
@@ -218,14 +217,14 @@ def _job(row: Row[Any]) -> Job:
     return Job(id=row.rid, document_id=row.document, status=DocumentStatus.PARSING, source=source)
 
 
-def acquire_derivation_lease(connection: Connection, owner: str, *, now_s: float, lease_s: float) -> bool:
+def acquire_derivation_lease(connection: Connection, owner: str, *, now_s: float, until_s: float) -> bool:
     """Acquire the lease under which one worker at a time makes derivations, so that no call is paid for twice.
 
     Returns False if another live worker holds it.
     """
     if _derivation_lease(connection)[1] != owner and is_derivation_leased(connection, now_s=now_s):
         return False
-    _write_derivation_lease(connection, owner, now_s + lease_s)
+    _write_derivation_lease(connection, owner, until_s)
     return True
 
 

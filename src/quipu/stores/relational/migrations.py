@@ -86,7 +86,7 @@ def prepare(connection: Connection, backend: Backend, analyzer: Analyzer) -> Non
         raise Corrupt("The database holds other tables, not a Quipu index.", remedy="Name another folder.")
     _migrate(connection, schema_number)
     if schema_number < _TEXT_SINCE and _segmenter(read_meta(connection, "tokenizer")) == _segmenter(analyzer.identity):
-        text_index.rebuild(connection, backend, analyzer)
+        text_index.rebuild(connection, backend, analyzer, text_index.BloomFilter())
 
 
 def explain(connection: Connection, error: Unavailable) -> None:

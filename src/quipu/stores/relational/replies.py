@@ -9,16 +9,16 @@ first of these. A reply that arrives after that is not kept, so nothing derived 
 import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, Row, select, tuple_
 from sqlalchemy import text as sql_text
 
-from quipu.model.chat import ChatRequest, ReplyLifetime, TokenCount
+from quipu.model.chat import ReplyLifetime, TokenCount
 from quipu.model.delta import ExtractionReply
 from quipu.model.usage import Stage, UsageRow
+from quipu.ports.reply_cache import CallReply
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.sql import (
     Backend,
@@ -66,36 +66,6 @@ _ADD_USAGE = Upsert(s.usage, counts=[column.name for column in _u if not column.
 _USAGE_KEY = (_u.day, _u.stage, _u.model, _u.subject)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallReply:
-    """A model's reply to a single call, with the request."""
-
-    input_hash: str
-    payload: str
-    request: ChatRequest
-
-    @property
-    def owners(self) -> tuple[str, ...]:
-        """The documents that need it; none if something else ends its lifetime."""
-        has_owners = self.request.lifetime not in (ReplyLifetime.REVISION, ReplyLifetime.FREE)
-        return self.request.documents if has_owners else ()
-
-    def is_older_than(self, revision: int) -> bool:
-        """Say whether its lifetime is one revision of the facts, and the facts changed at `revision` or before."""
-        made_at = self.request.revision
-        return self.request.lifetime is ReplyLifetime.REVISION and made_at is not None and made_at < revision
-
-    def is_of_all(self, stands_since: Mapping[str, int]) -> bool:
-        """Say whether all its documents are live and retracted nothing since its request.
-
-        `stands_since` is the revision of the last retraction of each live document.
-        """
-        made_at = self.request.revision
-        return all(
-            owner in stands_since and (made_at is None or stands_since[owner] <= made_at) for owner in self.owners
-        )
-
-
 def record(connection: Connection, backend: Backend, replies: Sequence[ExtractionReply]) -> None:
     """Keep an extractor's replies, each for its document if that is live or queued.
 
@@ -115,7 +85,7 @@ def keep(connection: Connection, backend: Backend, replies: Sequence[CallReply])
     A reply made from several documents is not kept if one of them retracted a statement after the request.
     """
     facts_revision = read_number(connection, FACTS)
-    stands_since, version = _versions(connection, sorted({owner for reply in replies for owner in reply.owners}))
+    stands_since, version = _versions(connection, sorted({owner for reply in replies for owner in _owners(reply)}))
     sources = sorted({source for reply in replies for source in reply.request.source_replies})
     existing_sources = {row.input_hash for row in _EXISTING.rows(connection, sources)}
     use_rows: list[dict[str, Any]] = []
@@ -123,9 +93,9 @@ def keep(connection: Connection, backend: Backend, replies: Sequence[CallReply])
     payloads: dict[ReplyLifetime, dict[str, str]] = {}
     for reply in replies:
         input_hash, lifetime = reply.input_hash, reply.request.lifetime
-        owners = [owner for owner in reply.owners if owner in version]
-        has_owners = reply.is_of_all(stands_since) if lifetime is ReplyLifetime.ALL_DOCUMENTS else bool(owners)
-        is_valid = (has_owners or not reply.owners) and not reply.is_older_than(facts_revision)
+        owners = [owner for owner in _owners(reply) if owner in version]
+        has_owners = _is_of_all(reply, stands_since) if lifetime is ReplyLifetime.ALL_DOCUMENTS else bool(owners)
+        is_valid = (has_owners or not _owners(reply)) and not _is_older_than(reply, facts_revision)
         if is_valid and existing_sources.issuperset(reply.request.source_replies):
             payloads.setdefault(lifetime, {}).setdefault(input_hash, reply.payload)
             use_rows += [{"document": id_, "input_hash": input_hash, "version": version[id_]} for id_ in owners]
@@ -134,6 +104,29 @@ def keep(connection: Connection, backend: Backend, replies: Sequence[CallReply])
         _put(connection, payload_by_hash, lifetime)
     _ADD_DOCUMENTS.run(connection, backend, use_rows)
     _ADD_SOURCES.run(connection, backend, source_rows)
+
+
+def _owners(reply: CallReply) -> tuple[str, ...]:
+    """Return the documents that need a reply; none if something else ends its lifetime."""
+    has_owners = reply.request.lifetime not in (ReplyLifetime.REVISION, ReplyLifetime.FREE)
+    return reply.request.documents if has_owners else ()
+
+
+def _is_older_than(reply: CallReply, revision: int) -> bool:
+    """Say whether a reply's lifetime is one revision of the facts, and the facts changed at `revision` or before."""
+    made_at = reply.request.revision
+    return reply.request.lifetime is ReplyLifetime.REVISION and made_at is not None and made_at < revision
+
+
+def _is_of_all(reply: CallReply, stands_since: Mapping[str, int]) -> bool:
+    """Say whether all documents of a reply are live and retracted nothing since its request.
+
+    `stands_since` is the revision of the last retraction of each live document.
+    """
+    made_at = reply.request.revision
+    return all(
+        owner in stands_since and (made_at is None or stands_since[owner] <= made_at) for owner in _owners(reply)
+    )
 
 
 def use(connection: Connection, backend: Backend, uses: Sequence[tuple[str, str]]) -> None:
@@ -245,7 +238,7 @@ def _drop(connection: Connection, input_hashes: Collection[str]) -> int:
 
 
 def add_usage(connection: Connection, backend: Backend, rows: Sequence[UsageRow]) -> None:
-    """Add to the usage format_count so far."""
+    """Add to the usage so far."""
     _ADD_USAGE.run(connection, backend, [_usage_values(row) for row in rows])
 
 

@@ -11,9 +11,9 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, select
 from sqlalchemy import column as sql_column
 from sqlalchemy import table as sql_table
 
-from quipu.model.cluster import Cluster, ClusterCount, Hierarchy
+from quipu.model.cluster import Cluster, Hierarchy
 from quipu.model.query import Filter
-from quipu.ports.derivation_view import EntityTypes
+from quipu.ports.derivation_view import DerivationCounts, EntityTypes
 from quipu.ports.store import VectorSpace
 from quipu.stores.relational.sql import Backend, ByValues, Ints, as_texts, from_texts
 from quipu.text.words import Analyzer
@@ -58,7 +58,7 @@ class SnapshotCache:
     arrays: dict[str, tuple[Ints, ...]] = field(default_factory=dict)
     types: dict[str, EntityTypes] = field(default_factory=dict)
     clusters: dict[Hierarchy, list[Cluster]] = field(default_factory=dict)
-    cluster_counts: dict[Hierarchy, list[ClusterCount]] = field(default_factory=dict)
+    cluster_counts: dict[Hierarchy, DerivationCounts] = field(default_factory=dict)
     owners: Mapping[VectorSpace, dict[int, tuple[str, ...]]] = field(
         default_factory=lambda: {space: {} for space in VectorSpace}
     )

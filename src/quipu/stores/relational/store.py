@@ -3,19 +3,19 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from typing import Generic, TypeVar
 
 from sqlalchemy import Connection
 
-from quipu.errors import Unavailable
-from quipu.model.chat import ChatRequest
+from quipu.errors import Busy, Unavailable
 from quipu.model.delta import CommitResult, Delta, Job
 from quipu.model.document import DocumentStatus
 from quipu.model.query import Filter
 from quipu.model.summary import SummaryTarget, SummaryTask
 from quipu.model.usage import UsageRow
+from quipu.ports.reply_cache import CallReply
 from quipu.ports.store import ReadView
 from quipu.stores.relational import (
     change_log,
@@ -30,12 +30,13 @@ from quipu.stores.relational import (
     vector_writes,
     verify,
 )
-from quipu.stores.relational.replies import CallReply
 from quipu.stores.relational.snapshot import Snapshot, SnapshotCaches
-from quipu.stores.relational.sql import Backend, finish_in_thread, read_number, read_numbers, write_meta
+from quipu.stores.relational.sql import Backend, finish_in_thread, read_number, read_numbers
 from quipu.stores.relational.text_index import BloomFilter
 from quipu.stores.relational.view import RelationalView
 from quipu.text.words import Analyzer
+
+_RENEWALS_PER_LEASE = 3  # so that two renewals may fail before the lease ends
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -134,70 +135,46 @@ class RelationalStore:
     async def claim_jobs(self, limit: int) -> list[Job]:
         return await self._write(
             lambda connection: jobs.claim(
-                connection, limit, owner=self._owner, now_s=time.time(), lease_s=self._lease_s
+                connection, limit, owner=self._owner, now_s=time.time(), until_s=self._lease_end()
             )
         )
 
-    async def advance_jobs(self, job_ids: Sequence[int], status: DocumentStatus) -> set[int]:
+    async def update_jobs(self, status: DocumentStatus, job_ids: Sequence[int] | None = None) -> set[int]:
         return await self._write(
-            lambda connection: jobs.advance(
-                connection, job_ids, status, owner=self._owner, now_s=time.time(), lease_s=self._lease_s
-            )
+            lambda connection: jobs.update(connection, status, job_ids, owner=self._owner, until_s=self._lease_end())
         )
 
-    @property
-    def schema(self) -> int:
-        return migrations.SCHEMA
-
-    @property
-    def lease_s(self) -> float:
-        return self._lease_s
-
-    async def renew_leases(self) -> None:
-        await self._write(lambda connection: jobs.renew(connection, self._owner, time.time() + self._lease_s))
-
-    async def acquire_derivation_lease(self) -> bool:
-        return await self._write(
-            lambda connection: jobs.acquire_derivation_lease(
-                connection, self._owner, now_s=time.time(), lease_s=self._lease_s
+    @asynccontextmanager
+    async def derivation_lease(self) -> AsyncIterator[bool]:
+        is_held: bool | None = None  # unknown: a cancelled acquire may still have succeeded
+        try:
+            is_held = await self._write(
+                lambda connection: jobs.acquire_derivation_lease(
+                    connection, self._owner, now_s=time.time(), until_s=self._lease_end()
+                )
             )
-        )
+            yield is_held
+        finally:
+            if is_held is not False:
+                release = self._write(lambda connection: jobs.release_derivation_lease(connection, self._owner))
+                with suppress(Busy):  # the lease will end by itself
+                    await asyncio.shield(release)
 
-    async def release_derivation_lease(self) -> None:
-        await self._write(lambda connection: jobs.release_derivation_lease(connection, self._owner))
-
-    async def release_jobs(self) -> None:
-        await self._write(lambda connection: jobs.release(connection, self._owner))
-
-    async def cancel_jobs(self, document_ids: Sequence[str]) -> list[str]:
-        def cancel(connection: Connection) -> list[str]:
-            cancelled = jobs.cancel(connection, document_ids)
-            replies.release(connection, cancelled)
-            return cancelled
-
-        return await self._write(cancel)
-
-    async def retry_jobs(self, document_ids: Sequence[str] | None = None) -> int:
-        return await self._write(lambda connection: jobs.retry(connection, document_ids))
+    async def renew_leases(self) -> float:
+        await self._write(lambda connection: jobs.renew(connection, self._owner, self._lease_end()))
+        return self._lease_s / _RENEWALS_PER_LEASE
 
     async def find_replies(self, input_hashes: Sequence[str]) -> dict[str, str]:
         return await self._find_requests.submit(input_hashes)
 
-    async def save_reply(self, input_hash: str, payload: str, request: ChatRequest, usage: Sequence[UsageRow]) -> None:
-        reply = CallReply(input_hash=input_hash, payload=payload, request=request)
+    async def record_call(self, usage: Sequence[UsageRow], reply: CallReply | None = None) -> None:
         await self._keep_requests.submit((reply, usage))
-
-    async def add_usage(self, usage: Sequence[UsageRow]) -> None:
-        await self._keep_requests.submit((None, usage))
 
     async def facts_revision(self) -> int:
         return await self._read(lambda connection: read_number(connection, replies.FACTS))
 
     async def usage(self, since: str = "", until: str = "") -> list[UsageRow]:
         return await self._read(lambda connection: replies.read_usage(connection, since, until))
-
-    async def summary_targets(self) -> list[SummaryTarget]:
-        return await self._read(summaries.unsummarised)
 
     async def summary_tasks(self, owners: Sequence[SummaryTarget]) -> list[SummaryTask]:
         return await self._read(lambda connection: summaries.summary_tasks(connection, owners))
@@ -210,31 +187,18 @@ class RelationalStore:
             await self._write(lambda connection: vector_writes.take_model(connection, identity, dimension))
         self._embedder = identity, dimension
 
-    async def embedder(self) -> tuple[str, int] | None:
-        return await self._read(vector_writes.live_model)
-
-    async def begin_reembedding(self, identity: str, dimension: int) -> None:
-        await self._write(lambda connection: vector_writes.begin_model(connection, identity, dimension, "building"))
-
-    async def finish_reembedding(self, identity: str) -> None:
+    @asynccontextmanager
+    async def reembedding(self, identity: str, dimension: int) -> AsyncIterator[None]:
         def finish(connection: Connection) -> None:
             if vector_writes.finish_model(connection, identity):
                 revision = read_number(connection, "revision")
                 restarted = entities.restart_synonyms(connection, revision)
                 entities.log_synonyms(connection, self._backend, revision, restarted)
 
+        await self._write(lambda connection: vector_writes.begin_model(connection, identity, dimension, "building"))
+        yield
         await self._write(finish)
         self._embedder = None
-
-    async def rebuild_text_index(self) -> None:
-        def rebuild(connection: Connection) -> None:
-            # A new revision, so that the Bloom filters of other processes are emptied.
-            revision = read_number(connection, "revision") + 1
-            write_meta(connection, "revision", revision)
-            change_log.forget_before(connection, revision)
-            text_index.rebuild(connection, self._backend, self._analyzer)
-
-        await self._write(rebuild)
 
     async def purge(self, *, text_only: bool = False) -> int:
         def purge(connection: Connection) -> int:
@@ -324,6 +288,9 @@ class RelationalStore:
 
         async with self._lock:
             return await finish_in_thread(run)
+
+    def _lease_end(self) -> float:
+        return time.time() + self._lease_s
 
     def _check_open(self) -> None:
         if self._is_closed:

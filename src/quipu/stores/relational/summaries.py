@@ -97,16 +97,11 @@ def _describe(table: Table) -> Update:
 _DESCRIBE = {SummaryTargetKind.ENTITY: _describe(s.entity), SummaryTargetKind.RELATION: _describe(s.relation)}
 
 
-def unsummarised(connection: Connection) -> list[SummaryTarget]:
-    """Return the entities and relations that need a summary, ordered."""
+def unsummarised(connection: Connection) -> list[str]:
+    """Return the entities, then the relations, that need a summary, each ordered by id."""
     entities = connection.execute(_WAITING[SummaryTargetKind.ENTITY]).scalars()
     relations = connection.execute(_WAITING[SummaryTargetKind.RELATION])
-    return sorted(
-        [
-            *(SummaryTarget(SummaryTargetKind.ENTITY, key) for key in entities),
-            *(SummaryTarget(SummaryTargetKind.RELATION, relation_id(*keys)) for keys in relations),
-        ]
-    )
+    return [*sorted(entities), *sorted(relation_id(*keys) for keys in relations)]
 
 
 def n_unsummarised(connection: Connection) -> int:

@@ -101,8 +101,12 @@ class BloomFilter:
     def begin(self, revision: int) -> None:
         """Begin a commit on top of `revision`; if that is the commit of another process, the filter is emptied."""
         if self._revision != revision:
-            self._bits = None
+            self.clear()
         self._revision = -1
+
+    def clear(self) -> None:
+        """Empty the filter: it is filled again when it is next used."""
+        self._bits = None
 
     def finish(self, revision: int) -> None:
         """Record that the commit succeeded and made `revision`."""
@@ -113,7 +117,7 @@ class BloomFilter:
         self._n_names += len(anchors)
         if self._bits is not None:
             if self._n_names * _BITS_PER_NAME > 2 * len(self._bits):
-                self._bits = None  # too full: filled again when it is next used
+                self.clear()  # it is too full
             else:
                 self._bits[_positions(anchors, len(self._bits))] = True
 
@@ -164,14 +168,14 @@ def update(
     _link_new_names(connection, backend, new_names, {chunk.rid for chunk in changes.added})
 
 
-def rebuild(connection: Connection, backend: Backend, analyzer: Analyzer) -> None:
+def rebuild(connection: Connection, backend: Backend, analyzer: Analyzer, bloom: BloomFilter) -> None:
     """Build full text, names and links again from the chunks, entities and aliases."""
+    bloom.clear()
     backend.clear_text(connection)
     connection.execute(s.link.delete())
     connection.execute(s.name.delete())
     name_uses = Counter(connection.execute(select(_e.key)).scalars())
     name_uses.update(connection.execute(select(s.alias_mention.c.alias)).scalars())
-    bloom = BloomFilter()
     _update_names(connection, bloom, name_uses)
     for rids in blocks(connection.execute(select(_c.rid).order_by(_c.rid)).scalars().all()):
         update(connection, backend, analyzer, bloom, ChunkChanges(added=chunk_words(connection, rids)), {})

@@ -103,16 +103,12 @@ _NEW_CHUNK_VECTORS = as_texts(_of_chunks.where(_v.rid >= bindparam("row")))
 _SOME_CHUNKS = Lookup(_of_chunks, _c.rid)
 
 
-def vector_dimension(snapshot: Snapshot) -> int:
-    """Return the length of the live model's vectors, 0 if no model is set."""
-    return snapshot.connection.scalar(_DIMENSION) or 0
-
-
 def vectors(snapshot: Snapshot, space: VectorSpace, after: int = -1, *, since: int | None = None) -> VectorBlock:
     """Return the vectors of a space with a row above `after`, and the rows deleted after the revision `since`."""
     where = {"space": space, "row": after}
     n = snapshot.connection.scalar(_N_AFTER, where) or 0
-    rows, matrix = np.empty(n, dtype=np.int64), np.empty((n, vector_dimension(snapshot) if n else 0), dtype="<f2")
+    dimension = snapshot.connection.scalar(_DIMENSION) or 0 if n else 0
+    rows, matrix = np.empty(n, dtype=np.int64), np.empty((n, dimension), dtype="<f2")
     result = snapshot.connection.execute(_AFTER, where)
     start = 0
     while block := result.fetchmany(_BLOCK_ROWS):  # into arrays at once: row objects would take as much memory again

@@ -11,13 +11,22 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 from sqlalchemy import ColumnElement, Table, func, select
 
 from quipu.model.cluster import Hierarchy
-from quipu.model.derivation import NAMES, REPORTS, SENTENCES, SYNONYMS, DerivationRecord
+from quipu.model.derivation import (
+    COMMUNITIES,
+    HIERARCHY,
+    NAMES,
+    REPORTS,
+    SENTENCES,
+    SUMMARIES,
+    SYNONYMS,
+    DerivationRecord,
+)
 from quipu.model.document import EXTRACTOR_NAME_OFFSET
 from quipu.model.evidence import Scored
 from quipu.model.query import Filter
 from quipu.ports.derivation_view import ChangeSet, DerivationCounts, NodeKind
 from quipu.ports.store import CountName, IndexCounts, Mention, VectorSpace
-from quipu.stores.relational import change_log, dump, filters, mentions, summaries
+from quipu.stores.relational import change_log, dump, filters, mentions, summaries, vector_writes
 from quipu.stores.relational import chunks as chunk_reads
 from quipu.stores.relational import clusters as cluster_reads
 from quipu.stores.relational import entities as entity_reads
@@ -26,17 +35,19 @@ from quipu.stores.relational import relations as relation_reads
 from quipu.stores.relational import schema as s
 from quipu.stores.relational import vectors as vector_reads
 from quipu.stores.relational.snapshot import Snapshot
-from quipu.stores.relational.sql import Ints, finish_in_thread
+from quipu.stores.relational.sql import Ints, finish_in_thread, read_number
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 _DUMP_LINES = 1_000
-_REPORTED = {REPORTS: Hierarchy.COMMUNITIES, "hierarchy": Hierarchy.AGGREGATES}
-_DERIVATION_COUNTS = {
+_REPORTED = {REPORTS: Hierarchy.COMMUNITIES, HIERARCHY: Hierarchy.AGGREGATES}
+_DERIVATION_COUNTS: Mapping[str, Callable[[Snapshot], DerivationCounts]] = {
     NAMES: entity_reads.name_counts,
     SYNONYMS: entity_reads.synonym_counts,
     SENTENCES: chunk_reads.sentence_counts,
+    COMMUNITIES: lambda snapshot: cluster_reads.cluster_counts(snapshot, Hierarchy.COMMUNITIES),
+    HIERARCHY: lambda snapshot: cluster_reads.cluster_counts(snapshot, Hierarchy.AGGREGATES),
 }
 
 
@@ -63,7 +74,8 @@ _COUNTS: Mapping[CountName, Callable[[Snapshot], Any]] = {
     "stale_vectors": vector_reads.n_texts_without_vector,
     "n_unsummarised": lambda snapshot: summaries.n_unsummarised(snapshot.connection),
     "extractors": _n_by_value(func.substr(s.document.c.content_hash, EXTRACTOR_NAME_OFFSET + 1).label("reader")),
-    "vector_dimension": vector_reads.vector_dimension,
+    "embedder": lambda snapshot: vector_writes.live_model(snapshot.connection),
+    "schema": lambda snapshot: read_number(snapshot.connection, "schema"),
 }
 
 
@@ -107,6 +119,8 @@ def _derivation_counts(snapshot: Snapshot, derivation: str) -> DerivationCounts:
 
 
 def _pending(snapshot: Snapshot, derivation: str, limit: int | None = None, *, not_by: str = "") -> list[str]:
+    if derivation == SUMMARIES:
+        return summaries.unsummarised(snapshot.connection)[:limit]
     if derivation == SYNONYMS:
         return entity_reads.uncompared_names(snapshot, limit)
     if derivation == SENTENCES:
@@ -169,12 +183,9 @@ class RelationalView:
 
     clusters = _in_thread(cluster_reads.clusters)
     clusters_of = _in_thread(cluster_reads.clusters_of)
-    cluster_counts = _in_thread(cluster_reads.cluster_counts)
     cluster_documents = _in_thread(cluster_reads.cluster_documents)
     cluster_reports = _in_thread(cluster_reads.cluster_reports)
     cluster_relations = _in_thread(cluster_reads.cluster_relations)
-
-    synonym_rows = _in_thread(entity_reads.synonym_rows)
 
     changes_since = _in_thread(_changes_since)
     derivations = _in_thread(_derivation_records)

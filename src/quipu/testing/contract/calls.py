@@ -1,6 +1,7 @@
 """Calls: completed replies of models, kept as long as their request says and not a commit longer."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from quipu.model.chat import ChatRequest, Message, ReplyLifetime, Role, TokenCount
 from quipu.model.delta import Delta
 from quipu.model.usage import Stage, UsageRow
+from quipu.ports.reply_cache import CallReply
 from quipu.ports.store import Store
 from quipu.testing.contract.steps import DIMENSION, MODEL, OpenStore, dump, embed, publish, remove
 from quipu.testing.facts import document, passage, source
@@ -26,8 +28,12 @@ def _request(*documents: str, lifetime: ReplyLifetime = ReplyLifetime.DOCUMENTS)
     )
 
 
+async def _save(store: Store, name: str, payload: str, request: ChatRequest, usage: Sequence[UsageRow]) -> None:
+    await store.record_call(usage, CallReply(input_hash=name, payload=payload, request=request))
+
+
 async def _keep(store: Store, name: str, *documents: str, lifetime: ReplyLifetime = ReplyLifetime.DOCUMENTS) -> None:
-    await store.save_reply(name, f"reply to {name}", _request(*documents, lifetime=lifetime), [])
+    await _save(store, name, f"reply to {name}", _request(*documents, lifetime=lifetime), [])
 
 
 async def _kept(store: Store, *names: str) -> list[str]:
@@ -42,7 +48,7 @@ class CallsContract:
         async with open_store() as store:
             await publish(store, _ONE)
             assert await store.find_replies(["hash"]) == {}
-            await store.save_reply("hash", 'один "一" \ud800', _request("a"), [_COST])
+            await _save(store, "hash", 'один "一" \ud800', _request("a"), [_COST])
             assert await store.find_replies(["hash"]) == {"hash": 'один "一" \ud800'}
         async with open_store() as store:
             assert await store.find_replies(["hash"]) == {"hash": 'один "一" \ud800'}
@@ -52,8 +58,8 @@ class CallsContract:
         async with open_store() as store:
             await publish(store, _ONE)
             before = await dump(store)
-            await store.save_reply("hash", "reply", _request("a"), [_COST])
-            await store.add_usage([_COST])
+            await _save(store, "hash", "reply", _request("a"), [_COST])
+            await store.record_call([_COST])
             await store.find_replies(["hash"])
             async with store.view() as view:
                 assert view.revision == 1
@@ -66,9 +72,9 @@ class CallsContract:
         async with open_store() as store, open_store() as other:
             await publish(store, _ONE)
             await asyncio.gather(
-                *(store.save_reply(name, name, _request("a"), [_COST]) for name in names),
+                *(_save(store, name, name, _request("a"), [_COST]) for name in names),
                 *(store.find_replies([name]) for name in names),
-                *(store.add_usage([_COST]) for _ in range(50)),
+                *(store.record_call([_COST]) for _ in range(50)),
                 publish(store, _TWO),
             )
             replies = await asyncio.gather(*(other.find_replies([name]) for name in names))
@@ -79,8 +85,8 @@ class CallsContract:
     async def test_the_first_reply_to_a_request_stays(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await publish(store, _ONE)
-            await asyncio.gather(*(store.save_reply("hash", f"{n}", _request("a"), []) for n in range(4)))
-            await store.save_reply("hash", "late", _request("a"), [])
+            await asyncio.gather(*(_save(store, "hash", f"{n}", _request("a"), []) for n in range(4)))
+            await _save(store, "hash", "late", _request("a"), [])
             assert await store.find_replies(["hash"]) == {"hash": "0"}
 
     async def test_a_cancelled_caller_takes_nothing_back_from_the_others(self, open_store: OpenStore) -> None:
@@ -144,13 +150,13 @@ class CallsContract:
                 ("and so on", ("of b alone", "of both")),
                 ("of what is not there", ("of a", "nowhere")),
             ):
-                await store.save_reply(name, name, replace(request, source_replies=sources), [_COST])
+                await _save(store, name, name, replace(request, source_replies=sources), [_COST])
             names = ("of a", "of b", "of b alone", "of both", "and so on", "of what is not there")
             assert await _kept(store, *names) == list(names[:-1])
             assert await store.purge() == 0
             await remove(store, "a")
             assert await _kept(store, *names) == ["of b", "of b alone"]
-            await store.save_reply("late", "late", replace(request, source_replies=("of a",)), [_COST])
+            await _save(store, "late", "late", replace(request, source_replies=("of a",)), [_COST])
             assert await _kept(store, "late") == []
             await remove(store, "b")
             async with store.view() as view:
@@ -176,14 +182,14 @@ class CallsContract:
             request = replace(_request("a", lifetime=ReplyLifetime.REVISION), revision=await store.facts_revision())
             for change, is_kept in ((Delta(enqueue=[source("c")]), True), (Delta(remove=["b"]), False)):
                 await store.commit(change)
-                await store.save_reply("now", "reply", request, [_COST])
+                await _save(store, "now", "reply", request, [_COST])
                 assert await _kept(store, "now") == ["now"] * is_kept
             await publish(store, _TWO)
-            await store.save_reply("now", "reply", request, [_COST])
+            await _save(store, "now", "reply", request, [_COST])
             assert await _kept(store, "now") == []
             async with store.view() as view:
                 assert await store.facts_revision() == view.revision
-                await store.save_reply("now", "reply", replace(request, revision=view.revision), [])
+                await _save(store, "now", "reply", replace(request, revision=view.revision), [])
             assert await _kept(store, "now") == ["now"]
             assert (await store.usage())[0].n_calls == 3
 
@@ -205,13 +211,13 @@ class CallsContract:
                 request = _request("a", "b", lifetime=ReplyLifetime.ALL_DOCUMENTS)
                 request = replace(request, revision=view.revision)
             await publish(store, document("a", "One.", "And more."), document("c", "Three."))
-            await store.save_reply("in time", "reply", request, [])
+            await _save(store, "in time", "reply", request, [])
             assert await _kept(store, "in time") == ["in time"]
             for change in changes:
                 await store.commit(change)
-            await store.save_reply("late", "reply", request, [_COST])
+            await _save(store, "late", "reply", request, [_COST])
             async with store.view() as view:
-                await store.save_reply("anew", "reply", replace(request, revision=view.revision), [])
+                await _save(store, "anew", "reply", replace(request, revision=view.revision), [])
             assert await _kept(store, "in time", "late", "anew") == ["anew"]
             assert (await store.usage())[0].n_calls == 1
             assert await store.verify() == []
@@ -244,7 +250,7 @@ class CallsContract:
         async with open_store() as store:
             await store.commit(Delta(publish=[_ONE, document("gone", "Two.")], enqueue=[source("q")]))
             await store.commit(Delta(remove=["gone"], enqueue_removal=["r"]))
-            await store.save_reply("late", "reply", _request("gone"), [_COST])
+            await _save(store, "late", "reply", _request("gone"), [_COST])
             await _keep(store, "one left", "gone", "a")
             await _keep(store, "one of all gone", "gone", "a", lifetime=ReplyLifetime.ALL_DOCUMENTS)
             await _keep(store, "to be removed", "r")

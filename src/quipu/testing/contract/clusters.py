@@ -7,7 +7,7 @@ import pytest
 from quipu.errors import InvalidDelta
 from quipu.model.cluster import Cluster, ClusterCount, ClusterReport, Finding, Hierarchy, Partition, report_text
 from quipu.model.delta import Delta
-from quipu.model.derivation import REPORTS, DerivationRecord
+from quipu.model.derivation import COMMUNITIES, REPORTS, DerivationRecord
 from quipu.model.query import Filter
 from quipu.ports.store import Store, VectorSpace
 from quipu.testing.contract.steps import (
@@ -195,10 +195,12 @@ class ClustersContract:
             assert await _reported(store) == ["right", "all", "left"]
             async with store.view() as view:
                 assert await view.pending(REPORTS) == ["left", "all"]
-                assert await view.cluster_counts(_COMMUNITIES) == [
+                counts = await view.derivation_counts(COMMUNITIES)
+                assert (counts.n_items, counts.n_stale) == (3, 2)
+                assert counts.levels == (
                     ClusterCount(level=0, n_clusters=1, n_entities=4, n_pending=1, n_reports=1, n_outdated=1),
                     ClusterCount(level=1, n_clusters=2, n_entities=4, n_pending=1, n_reports=2, n_outdated=1),
-                ]
+                )
             committed = await store.commit(Delta(reports=[_report("left", "Ada sings.")]))
             assert committed.n_outdated == 1
 

@@ -152,7 +152,7 @@ class DocumentsContract:
             assert (details_by_id["live"].title, details_by_id["live"].n_chunks) == ("Old title", 1)
             assert details_by_id["gone"].status is DocumentStatus.REMOVING
             jobs = await store.claim_jobs(10)
-            await store.advance_jobs([job.id for job in jobs if job.source], DocumentStatus.EXTRACTING)
+            await store.update_jobs(DocumentStatus.EXTRACTING, [job.id for job in jobs if job.source])
             async with store.view() as view:
                 stages = {doc.id: doc.status for doc in await view.documents()}
             assert stages == {

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from quipu.model.delta import Delta
 from quipu.model.query import Filter
 from quipu.ports.derivation_view import NodeKind
 from quipu.testing.contract.steps import OpenStore, publish, remove
@@ -182,7 +183,7 @@ class FullTextContract:
             await publish(store, document("a", *_TEXTS), document("b", *_TEXTS[:3]))
             async with store.view() as view:
                 before = await view.search_text(NodeKind.CHUNK, "wall brick 长城", 20)
-            await store.rebuild_text_index()
+            await store.commit(Delta(rebuild_text=True))
             async with store.view() as view:
                 assert await view.search_text(NodeKind.CHUNK, "wall brick 长城", 20) == before
             assert await store.verify() == []

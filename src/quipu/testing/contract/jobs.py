@@ -82,7 +82,7 @@ class JobsContract:
             jobs = await store.claim_jobs(10)
             assert [job.source and job.source.chunking for job in jobs] == [chunking, None, Chunking()]
             await store.commit(Delta(fail=[JobFailure(job=jobs[0].id, error="no")]))
-            await store.retry_jobs()
+            await store.commit(Delta(retry=None))
             assert (await _claim_one(store)).source == handed_in[0]
 
     async def test_an_empty_document_is_work_and_not_a_removal(self, open_store: OpenStore) -> None:
@@ -121,27 +121,31 @@ class JobsContract:
             await _enqueue(store, "a")
             job = await _claim_one(slow)
             await store.renew_leases()
-            await store.advance_jobs([job.id], DocumentStatus.EXTRACTING)
+            await store.update_jobs(DocumentStatus.EXTRACTING, [job.id])
             assert await _status(store, "a") is DocumentStatus.PARSING
             assert await _claim(store) == ["a"]
-            await slow.advance_jobs([job.id], DocumentStatus.EXTRACTING)
+            await slow.update_jobs(DocumentStatus.EXTRACTING, [job.id])
             await slow.renew_leases()
             assert await _status(store, "a") is DocumentStatus.PARSING
             assert await _claim(slow) == []
+
+    async def test_a_renewal_says_when_the_next_one_is_due(self, open_store: OpenStore) -> None:
+        async with open_store(lease_s=60.0) as store:
+            assert 0 < await store.renew_leases() < 30
 
     async def test_who_records_a_stage_is_told_which_jobs_are_still_theirs(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await _enqueue(store, "a", "b", "c")
             jobs = {job.document_id: job.id for job in await store.claim_jobs(10)}
-            await store.cancel_jobs(["a"])
+            await store.commit(Delta(cancel=["a"]))
             await _enqueue(store, "b", version=1)
-            assert await store.advance_jobs(list(jobs.values()), DocumentStatus.EXTRACTING) == {jobs["c"]}
+            assert await store.update_jobs(DocumentStatus.EXTRACTING, list(jobs.values())) == {jobs["c"]}
 
     async def test_who_keeps_a_reply_is_told_where_its_job_has_been_replaced(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await _enqueue(store, "a", "b")
             jobs = {job.document_id: job.id for job in await store.claim_jobs(10)}
-            await store.cancel_jobs(["a"])
+            await store.commit(Delta(cancel=["a"]))
             replies = [
                 ExtractionReply(input_hash=document_id, document_id=document_id, payload="{}", job=jobs[document_id])
                 for document_id in jobs
@@ -154,10 +158,10 @@ class JobsContract:
             await _enqueue(first, "a", "b")
             await first.commit(Delta(enqueue_removal=["gone"]))
             jobs = await first.claim_jobs(10)
-            await first.advance_jobs([jobs[0].id], DocumentStatus.EXTRACTING)
-            await second.release_jobs()
+            await first.update_jobs(DocumentStatus.EXTRACTING, [jobs[0].id])
+            await second.update_jobs(DocumentStatus.QUEUED)
             assert await _claim(second) == []
-            await first.release_jobs()
+            await first.update_jobs(DocumentStatus.QUEUED)
             assert [await _status(first, name) for name in ("a", "b", "gone")] == [
                 DocumentStatus.QUEUED,
                 DocumentStatus.QUEUED,
@@ -214,7 +218,7 @@ class JobsContract:
             jobs = await first.claim_jobs(10) if is_claimed else []
             await second.commit(Delta(enqueue=same))
             assert await _claim(second) == ([] if is_claimed else ["a", "b"])
-            assert await first.advance_jobs([job.id for job in jobs], DocumentStatus.EXTRACTING) == {
+            assert await first.update_jobs(DocumentStatus.EXTRACTING, [job.id for job in jobs]) == {
                 job.id for job in jobs
             }
             written = [document(job.document_id, "One.", job=job.id) for job in jobs]
@@ -236,7 +240,7 @@ class JobsContract:
             await store.commit(Delta(enqueue=[source("a", "A")]))
             old = await _claim_one(store)
             await store.commit(Delta(enqueue=[replace(source("a", "A"), **other)]))
-            assert await store.advance_jobs([old.id], DocumentStatus.EXTRACTING) == set()
+            assert await store.update_jobs(DocumentStatus.EXTRACTING, [old.id]) == set()
             assert (await _claim_one(store)).source == replace(source("a", "A"), **other)
 
     @pytest.mark.parametrize("is_partial", [False, True])
@@ -288,10 +292,10 @@ class JobsContract:
                 assert (await view.counts("jobs")).n_waiting == 1
             assert (failed[0].status, failed[0].error) == (DocumentStatus.FAILED, "No a.")
             assert await _claim(store) == ["c"]
-            assert await store.retry_jobs(["b", "nowhere"]) == 1
+            assert (await store.commit(Delta(retry=["b", "nowhere"]))).n_retried == 1
             assert await _status(store, "b") is DocumentStatus.QUEUED
-            assert await store.retry_jobs() == 1
-            assert await store.retry_jobs() == 0
+            assert (await store.commit(Delta(retry=None))).n_retried == 1
+            assert (await store.commit(Delta(retry=None))).n_retried == 0
             assert await _claim(store) == ["a", "b", "c"]
 
     async def test_a_failed_removal_is_tried_again_as_a_removal(self, open_store: OpenStore) -> None:
@@ -300,7 +304,7 @@ class JobsContract:
             await store.commit(Delta(enqueue_removal=["a"]))
             job = await _claim_one(store)
             await store.commit(Delta(fail=[JobFailure(job=job.id, error="Disk full.")]))
-            assert await store.retry_jobs() == 1
+            assert (await store.commit(Delta(retry=None))).n_retried == 1
             assert await _status(store, "a") is DocumentStatus.REMOVING
             assert (await _claim_one(store)).source is None
 
@@ -321,12 +325,12 @@ class JobsContract:
             assert (await publish(store, partly)).superseded == ()
             assert await _status(store, "a") is DocumentStatus.PARTIAL
             assert await _claim(store) == []
-            assert await store.retry_jobs() == 1
+            assert (await store.commit(Delta(retry=None))).n_retried == 1
             again = await _claim_one(store)
             assert again.source == source("a", "Text of a.")
             await publish(store, document("a", "One.", passage("Two.", entity("Two")), job=again.id))
             assert await _status(store, "a") is DocumentStatus.READY
-            assert await store.retry_jobs() == 0
+            assert (await store.commit(Delta(retry=None))).n_retried == 0
 
     @pytest.mark.parametrize("stage", ["waiting", "running", "failed"])
     async def test_cancelled_work_is_dropped_and_the_live_version_stays(
@@ -338,7 +342,7 @@ class JobsContract:
             jobs = await store.claim_jobs(1) if stage != "waiting" else []
             if stage == "failed":
                 await store.commit(Delta(fail=[JobFailure(job=jobs[0].id, error="No.")]))
-            assert await store.cancel_jobs(["nowhere", "a"]) == ["a"]
+            assert (await store.commit(Delta(cancel=["nowhere", "a"]))).cancelled == ("a",)
             assert await _status(store, "a") is DocumentStatus.READY
             assert await _claim(store) == ["b"]
             for job in jobs:
@@ -351,5 +355,5 @@ class JobsContract:
             await _enqueue(store, "a")
             job = await _claim_one(store)
             await publish(store, document("a", passage("Two.", error="timed out"), job=job.id))
-            assert await store.cancel_jobs(["a"]) == []
-            assert await store.retry_jobs(["a"]) == 1
+            assert (await store.commit(Delta(cancel=["a"]))).cancelled == ()
+            assert (await store.commit(Delta(retry=["a"]))).n_retried == 1

@@ -168,7 +168,7 @@ class LawsContract:
                 await publish(store, facts)
             await summarise(store)
             assert await dump(store) == expected
-            await store.rebuild_text_index()
+            await store.commit(Delta(rebuild_text=True))
             assert await dump(store) == expected
             await remove(store, *_NAMES)
             assert await dump(store) == []

@@ -82,7 +82,7 @@ class LikenessesContract:
                     "acre": [("acres", 0.9)],
                 }
                 numbers = await view.numbers(NodeKind.ENTITY, ["acre", "acres"])
-                pairs = await view.synonym_rows()
+                pairs = (await view.graph_rows()).synonyms
                 assert {int(pairs.firsts[0]), int(pairs.seconds[0])} == set(numbers.values())
                 assert pairs.similarities.tolist() == [0.9]
                 changed = await view.changes_since(revision)

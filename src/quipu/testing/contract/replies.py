@@ -85,7 +85,7 @@ class RepliesContract:
             await publish(store, _SAME)
             new = Delta(enqueue=[source("a"), source("b")], replies=[_reply("a", "new"), _reply("b", "newer")])
             await store.commit(new)
-            await store.cancel_jobs(["a", "b"])
+            await store.commit(Delta(cancel=["a", "b"]))
             assert await store.verify() == []
             assert len(await store.find_replies(["new", "newer"])) == 2
             await remove(store, "b")
@@ -115,7 +115,7 @@ class RepliesContract:
             await store.commit(Delta(enqueue=[source("a")], replies=[_reply("a")]))
             await store.purge()
             assert len(await store.find_replies([_HASH])) == 1
-            await store.cancel_jobs(["a"])
+            await store.commit(Delta(cancel=["a"]))
             assert await store.purge() == 1
             assert await store.find_replies([_HASH]) == {}
 

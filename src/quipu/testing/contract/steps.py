@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from quipu.model.delta import CommitResult, Delta, DocumentFacts, SynonymPair, VectorRow
+from quipu.model.derivation import SUMMARIES
 from quipu.model.graph import AliasMention, ClaimMention, Entity, EntityMention, Relation, RelationMention
 from quipu.model.ids import claim_id, digest
 from quipu.model.query import Filter
-from quipu.model.summary import Summary, SummaryTask
+from quipu.model.summary import Summary, SummaryTarget, SummaryTask
 from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import OccurrenceKind, ReadView, Store, VectorSpace
 
@@ -86,6 +87,12 @@ async def pair_of(store: Store, first: str, second: str) -> SynonymPair:
     return SynonymPair(first=first, second=second, similarity=min(round(float(one @ other), 6), 1.0))
 
 
+async def summary_targets(store: Store) -> list[SummaryTarget]:
+    """Return what needs a summary."""
+    async with store.view() as view:
+        return [SummaryTarget.from_id(id_) for id_ in await view.pending(SUMMARIES)]
+
+
 def summary_of(task: SummaryTask) -> Summary:
     """Return a summary that depends on the names and the descriptions alone."""
     texts = [description.text for description in task.descriptions]
@@ -95,7 +102,7 @@ def summary_of(task: SummaryTask) -> Summary:
 
 async def summarise(store: Store) -> list[Summary]:
     """Give everything that waits its summary; return them, ordered by what they are of."""
-    written = [summary_of(task) for task in await store.summary_tasks(await store.summary_targets())]
+    written = [summary_of(task) for task in await store.summary_tasks(await summary_targets(store))]
     await store.commit(Delta(summaries=written))
     return written
 
@@ -145,7 +152,7 @@ async def everything(view: ReadView, targets: ReadTargets) -> dict[str, object]:
 
 async def synonyms(view: ReadView, keys: Sequence[str]) -> dict[str, list[tuple[str, float]]]:
     """Return the visible synonyms of each of these entities with their cosine, nearest first, equal ones by key."""
-    rows = await view.synonym_rows()
+    rows = (await view.graph_rows()).synonyms
     key_by_number = await view.ids(NodeKind.ENTITY, [*rows.firsts.tolist(), *rows.seconds.tolist()])
     synonyms_by_key: dict[str, list[tuple[str, float]]] = {}
     for first, second, cosine in zip(rows.firsts.tolist(), rows.seconds.tolist(), rows.similarities, strict=True):

@@ -22,6 +22,7 @@ from quipu.testing.contract.steps import (
     remove,
     summarise,
     summary_of,
+    summary_targets,
 )
 from quipu.testing.facts import document, entity, passage, relation
 
@@ -63,23 +64,23 @@ class SummariesContract:
     async def test_what_has_more_descriptions_than_are_shown_waits_for_a_summary(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await publish(store, _saying("a", *_MANY[:-1]))
-            assert await store.summary_targets() == []
+            assert await summary_targets(store) == []
             await publish(store, _saying("b", *_MANY[-1:]))
-            assert await store.summary_targets() == [_ACRE, _BOTH]
+            assert await summary_targets(store) == [_ACRE, _BOTH]
             async with store.view() as view:
                 counts = await view.counts()
                 assert (counts.n_unsummarised, counts.stale_vectors, counts.n_waiting) == (2, 0, 0)
             await remove(store, "b")
-            assert await store.summary_targets() == []
+            assert await summary_targets(store) == []
 
     async def test_what_has_longer_descriptions_than_are_shown_waits_too(self, open_store: OpenStore) -> None:
         long = [f"{letter} " * (MAX_DESCRIPTION_CHARS // 3) for letter in "xyz"]
         passages = [passage(text, entity("Acre", description=text)) for text in long]
         async with open_store() as store:
             await publish(store, document("a", passages[0]))
-            assert await store.summary_targets() == []
+            assert await summary_targets(store) == []
             await publish(store, document("b", *passages[1:]))
-            assert await store.summary_targets() == [_ACRE]
+            assert await summary_targets(store) == [_ACRE]
 
     async def test_a_task_holds_every_description_once_in_the_order_shown(self, open_store: OpenStore) -> None:
         again = document("z", *(passage(f"x {n}", entity("Acre", description=f"Acre is {n}.")) for n in _MANY))
@@ -109,7 +110,7 @@ class SummariesContract:
             written = await summarise(store)
             assert [summary.target for summary in written] == [_ACRE, _BOTH]
             assert await _shown(store) == (written[0].text, written[1].text)
-            assert await store.summary_targets() == []
+            assert await summary_targets(store) == []
             assert await store.summary_tasks([_ACRE]) == []
             assert len(await _summaries(store)) == 2
             assert await embed(store) == [f"\nacre\nvenice\n{written[1].text}", f"Acre\n{written[0].text}"]
@@ -141,7 +142,7 @@ class SummariesContract:
             assert await dump(store) == await dump(never)
             state = "\n".join(await dump(store))
             assert not [summary for summary in written if summary.text in state]
-            assert await store.summary_targets() == [_ACRE, _BOTH]
+            assert await summary_targets(store) == [_ACRE, _BOTH]
 
     async def test_a_summary_stays_while_the_descriptions_are_the_same(self, open_store: OpenStore) -> None:
         unsaid = passage("A", entity("Genoa"), entity("Acre"), relation("Genoa", "Acre"))
@@ -184,7 +185,7 @@ class SummariesContract:
             committed = await store.commit(Delta(summaries=[summary_of(task) for task in tasks]))
             assert committed.n_outdated == 1
             assert await _shown(store) == (descriptions[0], summary_of(tasks[1]).text)
-            assert await store.summary_targets() == [_ACRE]
+            assert await summary_targets(store) == [_ACRE]
             assert await store.verify() == []
 
     async def test_summaries_nobody_wants_are_dropped(self, open_store: OpenStore) -> None:
@@ -210,7 +211,7 @@ class SummariesContract:
                 assert task.revision == view.revision
             with pytest.raises(InvalidDelta):
                 await store.commit(Delta(summaries=[replace(summary_of(task), text=" \n")]))
-            assert await store.summary_targets() == [_ACRE, _BOTH]
+            assert await summary_targets(store) == [_ACRE, _BOTH]
 
     async def test_a_second_summary_of_the_same_takes_the_place_of_the_first(self, open_store: OpenStore) -> None:
         async with open_store() as store:
@@ -226,7 +227,7 @@ class SummariesContract:
             await summarise(store)
             await remove(store, "a")
             assert await _shown(store) == ("Acre is 50.", "They met at 50.")
-            assert await store.summary_targets() == []
+            assert await summary_targets(store) == []
             assert await _summaries(store) == []
             await remove(store, "b")
             assert await dump(store) == []
@@ -237,7 +238,7 @@ class SummariesContract:
             await publish(store, _saying("a", *_MANY))
             await summarise(store)
             before = await dump(store)
-            await store.rebuild_text_index()
+            await store.commit(Delta(rebuild_text=True))
             assert await dump(store) == before
             assert await store.verify() == []
 
@@ -268,6 +269,6 @@ class SummariesContract:
             for store in (forth, back):
                 await publish(store, _saying("gone", 70))
                 await remove(store, "gone")
-            tasks = [await store.summary_tasks(await store.summary_targets()) for store in (forth, back)]
+            tasks = [await store.summary_tasks(await summary_targets(store)) for store in (forth, back)]
             assert tasks[0] == tasks[1]
             assert len({task.inputs_hash for task in tasks[0]}) == 2

@@ -36,10 +36,10 @@ class UsageContract:
         ]
         async with open_store() as store:
             assert await store.usage() == []
-            await store.add_usage([_ROW, *others])
+            await store.record_call([_ROW, *others])
             await store.commit(Delta(usage=[_ROW, _ROW]))
         async with open_store() as store:
-            await store.add_usage([])
+            await store.record_call([])
             key = ("day", "stage", "model", "subject")
             expected = sorted([_ROW + _ROW + _ROW, *others], key=lambda row: [str(getattr(row, name)) for name in key])
             assert await store.usage() == expected
@@ -47,7 +47,7 @@ class UsageContract:
     async def test_days_may_be_chosen_and_both_ends_count(self, open_store: OpenStore) -> None:
         days = [f"2026-03-0{n}" for n in range(1, 6)]
         async with open_store() as store:
-            await store.add_usage([replace(_ROW, day=day) for day in days])
+            await store.record_call([replace(_ROW, day=day) for day in days])
             assert [row.day for row in await store.usage("2026-03-02", "2026-03-04")] == days[1:4]
             assert [row.day for row in await store.usage(since="2026-03-04")] == days[3:]
             assert [row.day for row in await store.usage(until="2026-03-02")] == days[:2]
@@ -71,10 +71,10 @@ class UsageContract:
         async with open_store() as store:
             await store.commit(Delta(publish=[document("a", "One.")], enqueue=[source("q")]))
             for subject in ("a", "q", "gone", ""):
-                await store.add_usage([replace(_ROW, day=old, subject=subject)])
+                await store.record_call([replace(_ROW, day=old, subject=subject)])
             for day in (old, new):
                 for stage in (Stage.ANSWER, Stage.EMBED):
-                    await store.add_usage([replace(_ROW, day=day, stage=stage, subject="Who was it?")])
+                    await store.record_call([replace(_ROW, day=day, stage=stage, subject="Who was it?")])
             await store.purge()
             shared = replace(_ROW, day=old, subject="")
             assert await store.usage() == [

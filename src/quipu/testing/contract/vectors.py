@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from quipu.errors import Mismatch, QuipuError, Stale
+from quipu.errors import Mismatch, Stale
 from quipu.model.delta import Delta, DocumentFacts
 from quipu.ports.store import ReadView, Store, VectorBlock, VectorSpace
 from quipu.testing.contract.steps import DIMENSION, MODEL, OpenStore, dump, embed, floats, publish, remove, vector
@@ -28,6 +28,11 @@ _FACTS = document(
 _TEXTS = ["Acre", "Travels\nVenice trades with Acre.", "Venice\nA republic.", "sea, trade\nacre\nvenice\nThey trade."]
 _SPACES = (VectorSpace.CHUNK, VectorSpace.ENTITY, VectorSpace.RELATION)
 _CHUNK = _FACTS.chunks[0].chunk.id
+
+
+async def _embedder(store: Store) -> tuple[str, int] | None:
+    async with store.view() as view:
+        return (await view.counts("embedder")).embedder
 
 
 async def _embedded(store: Store, *documents: DocumentFacts) -> None:
@@ -91,7 +96,7 @@ class VectorsContract:
             await embed(store)
             expected = {text: floats(vector(text_hash).vector) for text, text_hash in hash_by_text.items()}
             async with store.view() as view:
-                assert (await view.counts("vector_dimension")).vector_dimension == DIMENSION
+                assert (await view.counts("embedder")).vector_dimension == DIMENSION
                 blocks = {space: await view.vectors(space) for space in VectorSpace}
                 chunks = await view.numbers(VectorSpace.CHUNK, ["nowhere", _CHUNK])
                 entities = await view.numbers(VectorSpace.ENTITY, ["acre", "nowhere", "venice"])
@@ -228,7 +233,7 @@ class VectorsContract:
 
     async def test_another_embedder_is_refused_with_the_remedy(self, open_store: OpenStore) -> None:
         async with open_store() as store:
-            assert await store.embedder() is None
+            assert await _embedder(store) is None
             await store.set_embedder(MODEL, DIMENSION)
             await store.set_embedder(MODEL, DIMENSION)
             await store.commit(Delta(enqueue=[source("a")]))
@@ -239,7 +244,7 @@ class VectorsContract:
         async with open_store() as store:
             with pytest.raises(Mismatch):
                 await store.set_embedder(_NEXT, _NEXT_DIMENSION)
-            assert await store.embedder() == (MODEL, DIMENSION)
+            assert await _embedder(store) == (MODEL, DIMENSION)
 
     async def test_an_index_that_holds_nothing_takes_any_embedder(self, open_store: OpenStore) -> None:
         async with open_store() as store:
@@ -267,18 +272,18 @@ class VectorsContract:
             await _embedded(store, _FACTS)
             async with store.view() as view:
                 live = (await view.vectors(VectorSpace.CHUNK)).rows.tolist()
-            await store.begin_reembedding(_NEXT, _NEXT_DIMENSION)
             with pytest.raises(Stale) as caught:
-                await store.finish_reembedding(_NEXT)
+                async with store.reembedding(_NEXT, _NEXT_DIMENSION):
+                    pass
             assert "quipu reembed" in caught.value.remedy
-            assert await embed(store, _NEXT, _NEXT_DIMENSION) == _TEXTS
+            async with store.reembedding(_NEXT, _NEXT_DIMENSION):
+                assert await embed(store, _NEXT, _NEXT_DIMENSION) == _TEXTS
+                async with store.view() as view:
+                    assert (await view.vectors(VectorSpace.CHUNK)).rows.tolist() == live
+                    assert (await view.counts("embedder")).vector_dimension == DIMENSION
+                    start = view.revision
             async with store.view() as view:
-                assert (await view.vectors(VectorSpace.CHUNK)).rows.tolist() == live
-                assert (await view.counts("vector_dimension")).vector_dimension == DIMENSION
-                start = view.revision
-            await store.finish_reembedding(_NEXT)
-            async with store.view() as view:
-                assert (await view.counts("vector_dimension")).vector_dimension == _NEXT_DIMENSION
+                assert (await view.counts("embedder")).embedder == (_NEXT, _NEXT_DIMENSION)
                 block = await view.vectors(VectorSpace.CHUNK)
                 assert min(block.rows.tolist()) > max(live)
                 assert await view.vector_owners(VectorSpace.CHUNK, live) == {}
@@ -298,9 +303,8 @@ class VectorsContract:
     ) -> None:
         async with open_store("old") as store:
             await _embedded(store, _FACTS)
-            await store.begin_reembedding(_NEXT, _NEXT_DIMENSION)
-            await embed(store, _NEXT, _NEXT_DIMENSION)
-            await store.finish_reembedding(_NEXT)
+            async with store.reembedding(_NEXT, _NEXT_DIMENSION):
+                await embed(store, _NEXT, _NEXT_DIMENSION)
             swapped = await dump(store)
         async with open_store("new") as store:
             await store.set_embedder(_NEXT, _NEXT_DIMENSION)
@@ -311,15 +315,14 @@ class VectorsContract:
     async def test_documents_that_come_meanwhile_are_embedded_for_both(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await _embedded(store, _FACTS)
-            await store.begin_reembedding(_NEXT, _NEXT_DIMENSION)
-            await publish(store, document("b", "One."))
-            assert await embed(store) == ["One."]
-            async with store.view() as view:
-                assert len(await _rows(view, VectorSpace.CHUNK)) == 2
-                assert (await view.counts()).stale_vectors == 0
-            await remove(store, "a")
-            assert await embed(store, _NEXT, _NEXT_DIMENSION) == ["One."]
-            await store.finish_reembedding(_NEXT)
+            async with store.reembedding(_NEXT, _NEXT_DIMENSION):
+                await publish(store, document("b", "One."))
+                assert await embed(store) == ["One."]
+                async with store.view() as view:
+                    assert len(await _rows(view, VectorSpace.CHUNK)) == 2
+                    assert (await view.counts()).stale_vectors == 0
+                await remove(store, "a")
+                assert await embed(store, _NEXT, _NEXT_DIMENSION) == ["One."]
             async with store.view() as view:
                 assert len(await _rows(view, VectorSpace.CHUNK)) == 1
             assert await store.verify() == []
@@ -327,45 +330,44 @@ class VectorsContract:
     async def test_begun_again_it_goes_on_where_it_stopped(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await _embedded(store, _FACTS)
-            await store.begin_reembedding(_NEXT, _NEXT_DIMENSION)
-            entries = await store.texts_without_vector(_NEXT, 2)
-            await store.commit(Delta(vectors=[vector(entry, _NEXT, _NEXT_DIMENSION) for entry in entries]))
+            with pytest.raises(ZeroDivisionError):
+                async with store.reembedding(_NEXT, _NEXT_DIMENSION):
+                    entries = await store.texts_without_vector(_NEXT, 2)
+                    await store.commit(Delta(vectors=[vector(entry, _NEXT, _NEXT_DIMENSION) for entry in entries]))
+                    raise ZeroDivisionError
+            assert await _embedder(store) == (MODEL, DIMENSION)
         async with open_store() as store:
-            await store.begin_reembedding(_NEXT, _NEXT_DIMENSION)
-            assert len(await embed(store, _NEXT, _NEXT_DIMENSION)) == 2
-            await store.finish_reembedding(_NEXT)
-            await store.finish_reembedding(_NEXT)
+            async with store.reembedding(_NEXT, _NEXT_DIMENSION):
+                assert len(await embed(store, _NEXT, _NEXT_DIMENSION)) == 2
+            async with store.reembedding(_NEXT, _NEXT_DIMENSION):
+                assert await store.texts_without_vector(_NEXT, 2) == {}
 
     async def test_a_third_model_takes_the_place_of_an_unfinished_second(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await _embedded(store, _FACTS)
-            await store.begin_reembedding("tests/unfinished", 3)
-            await store.begin_reembedding(_NEXT, _NEXT_DIMENSION)
-            assert await store.texts_without_vector("tests/unfinished", 10) == {}
-            await embed(store, _NEXT, _NEXT_DIMENSION)
-            await store.finish_reembedding(_NEXT)
+            with pytest.raises(Stale):
+                async with store.reembedding("tests/unfinished", 3):
+                    pass
+            async with store.reembedding(_NEXT, _NEXT_DIMENSION):
+                assert await store.texts_without_vector("tests/unfinished", 10) == {}
+                await embed(store, _NEXT, _NEXT_DIMENSION)
             assert await store.verify() == []
 
     async def test_the_live_model_needs_no_second_set(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await _embedded(store, _FACTS)
             before = await dump(store)
-            await store.begin_reembedding(MODEL, DIMENSION)
-            await store.finish_reembedding(MODEL)
+            async with store.reembedding(MODEL, DIMENSION):
+                assert await store.texts_without_vector(MODEL, 2) == {}
             assert await dump(store) == before
 
     async def test_the_live_model_cannot_change_its_dimension_beside_itself(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await _embedded(store, _FACTS)
-            with pytest.raises(QuipuError):
-                await store.begin_reembedding(MODEL, DIMENSION + 1)
+            with pytest.raises(Mismatch):
+                async with store.reembedding(MODEL, DIMENSION + 1):
+                    pytest.fail("it has begun")
             await store.set_embedder(MODEL, DIMENSION)
-
-    async def test_what_was_never_begun_cannot_be_finished(self, open_store: OpenStore) -> None:
-        async with open_store() as store:
-            await _embedded(store, _FACTS)
-            with pytest.raises(QuipuError):
-                await store.finish_reembedding("tests/never")
 
     async def test_purge_forgets_which_rows_went(self, open_store: OpenStore) -> None:
         async with open_store() as store:

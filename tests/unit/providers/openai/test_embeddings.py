@@ -237,7 +237,7 @@ async def test_each_request_is_counted_whatever_becomes_of_the_others(server: Se
             Retry("m", RetryPolicy(max_wait_s=0.0)),
             ModelPricing(model="m", price=None, count_tokens=count),
         )
-        chain = EmbedderChain(provider=embedder, pricing=pricing, save_usage=Shelf().add_usage, guards=(retry,))
+        chain = EmbedderChain(provider=embedder, pricing=pricing, save_usage=Shelf().record_call, guards=(retry,))
         vectors = await chain.embedder(meter).embed(texts)
     assert np.abs(np.linalg.norm(vectors, axis=1) - 1).max() < 1e-6
     completed = [each for each in server.stats().requests if each.is_completed]
