@@ -72,7 +72,7 @@ async def test_nothing_is_made_up_where_nothing_is_known(tmp_path: Path) -> None
         await kb.add_text(POLO, id="polo")
         answer = await kb.query("How do I reset the password of my router?")
         assert not answer.is_supported
-        assert answer.text.startswith("I found nothing about this")
+        assert answer.text.startswith("I found no answer to this")
         assert answer.citations == ()
 
 

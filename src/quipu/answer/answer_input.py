@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 
 from quipu.answer.context import PackedEvidence, Passage, chunks_of_sources
 from quipu.answer.packing import pack_evidence
+from quipu.answer.quote_sources import QuoteSources, read_quote_sources
 from quipu.model.answer import Citation, Statement
 from quipu.model.evidence import Evidence, Timing
-from quipu.model.graph import Chunk, EntityMention
+from quipu.model.graph import Chunk
 from quipu.model.query import Filter, Query
 from quipu.ports.providers import Tokenizer
 from quipu.ports.store import IndexCounts, ReadView
@@ -20,14 +21,14 @@ MAX_QUOTABLE_CHUNKS = 40  # of these, how many quotes are searched in: about as 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerInput:
-    """The packed evidence, what its passages mention, the sources of their documents, and the revision of the view.
+    """The packed evidence, what quotes are taken from, the sources of documents, and the revision of the view.
 
     `source_chunks` are the chunks beneath packed points, reports and claims, by id. `stale` notes name derivations that
     are not up to date. `has_text` is False where the view has no chunk at all.
     """
 
     packed: PackedEvidence
-    mentions: tuple[EntityMention, ...]
+    quote_sources: QuoteSources
     source_by_document: Mapping[str, str]
     evidence: Evidence
     revision: int
@@ -44,12 +45,16 @@ class AnswerInput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerDraft:
-    """The text of an answer and what was checked about it. `notes` are for its reader, `trace_notes` for the trace."""
+    """The text of an answer and what was checked about it. `notes` are for its reader, `trace_notes` for the trace.
+
+    `highlights` are the characters of the text that answer.
+    """
 
     text: str
     generator: str
     citations: tuple[Citation, ...] = ()
     statements: tuple[Statement, ...] = ()
+    highlights: tuple[tuple[int, int], ...] = ()
     is_supported: bool = False
     notes: tuple[str, ...] = ()
     trace_notes: tuple[str, ...] = ()
@@ -70,11 +75,15 @@ async def read_answer_input(
     source_ids = chunks_of_sources(packed.secondary, MAX_SOURCE_CHUNKS_READ)
     source_chunks = await view.chunks(source_ids) if packed.secondary else []
     chunk_by_id = {chunk.id: chunk for chunk in (*(passage.chunk for passage in packed.passages), *source_chunks)}
-    mentions = await view.mentions(EntityMention, list(chunk_by_id))
-    documents = await view.documents(sorted({chunk.document_id for chunk in chunk_by_id.values()}))
+    ranking = _quotable_passages(packed, {chunk.id: chunk for chunk in source_chunks})
+    quote_sources = await read_quote_sources(
+        query.as_searched().text, [passage.chunk for passage in ranking], evidence, view
+    )
+    document_ids = {chunk.document_id for chunk in (*chunk_by_id.values(), *quote_sources.chunks())}
+    documents = await view.documents(sorted(document_ids))
     return AnswerInput(
         packed=packed,
-        mentions=tuple(mention for chunk in chunk_by_id for mention in mentions.get(chunk, ())),
+        quote_sources=quote_sources,
         source_by_document={document.id: document.source for document in documents},
         evidence=evidence,
         revision=view.revision,
@@ -126,7 +135,10 @@ def quotable_passages(answer_input: AnswerInput) -> list[Passage]:
 
     Each chunk occurs once, under the number of the first source that rests on it.
     """
-    packed = answer_input.packed
+    return _quotable_passages(answer_input.packed, answer_input.source_chunks)
+
+
+def _quotable_passages(packed: PackedEvidence, source_chunks: Mapping[str, Chunk]) -> list[Passage]:
     number_by_chunk: dict[str, int] = {}
     for source in packed.secondary:
         for chunk in source.chunks:
@@ -135,8 +147,8 @@ def quotable_passages(answer_input: AnswerInput) -> list[Passage]:
     return [
         *packed.passages,
         *(
-            Passage(number=number_by_chunk[chunk], chunk=answer_input.source_chunks[chunk])
+            Passage(number=number_by_chunk[chunk], chunk=source_chunks[chunk])
             for chunk in chunks_of_sources(packed.secondary, MAX_QUOTABLE_CHUNKS)
-            if chunk not in packed_ids and chunk in answer_input.source_chunks
+            if chunk not in packed_ids and chunk in source_chunks
         ),
     ]

@@ -14,7 +14,7 @@ from operator import or_
 
 from quipu.answer.answer_input import AnswerInput, passages_by_number
 from quipu.answer.context import Passage
-from quipu.answer.sentences import NO_NAMES, QuotableSentence, WeightedQuestion, quotable_sentences
+from quipu.answer.sentences import QuotableSentence, WeightedStatement, quotable_sentences
 from quipu.model.answer import Citation, Statement
 from quipu.text.content_terms import content_terms, content_terms_of, stem
 from quipu.text.languages import languages_differ
@@ -72,7 +72,7 @@ def check_citations(text: str, answer_input: AnswerInput) -> CheckedStatements:
         if all(languages_differ(text, passage.chunk.text) for passage in sources)
     }
     content_by_number = {number: _content_of_passages(sources) for number, sources in cited.items()}
-    quotable = {number: quotable_sentences(sources, NO_NAMES) for number, sources in cited.items()}
+    quotable = {number: quotable_sentences(sources) for number, sources in cited.items()}
     statements: list[Statement] = []
     n_translated = 0
     for sentence, numbers in sentences:
@@ -237,24 +237,24 @@ def _best_quotes(
 ) -> list[QuotableSentence]:
     """Return the quotes that a sentence of the answer cites: one or two for each of its numbers."""
     candidates = [quote for number in cited for quote in quotable[number]]
-    question = WeightedQuestion.of(sentence.words, candidates, NO_NAMES)
-    return [quote for number in cited for quote in _best_of_source(question, cited[number], quotable[number])]
+    statement = WeightedStatement.of(sentence.words, candidates)
+    return [quote for number in cited for quote in _best_of_source(statement, cited[number], quotable[number])]
 
 
 def _best_of_source(
-    question: WeightedQuestion, passages: Sequence[Passage], candidates: Sequence[QuotableSentence]
+    statement: WeightedStatement, passages: Sequence[Passage], candidates: Sequence[QuotableSentence]
 ) -> list[QuotableSentence]:
-    """Return the candidate that holds most of the question's words, and a second one if it adds enough.
+    """Return the candidate that holds most of the statement's words, and a second one if it adds enough.
 
     Where none holds any of them, return the first passage, from its first sentence to its last.
     """
     if not candidates:
         return [_whole_passage(passages[0], ())]
-    first = max(candidates, key=lambda quote: round(question.share(quote.terms), 6))
-    if question.share(first.terms) == 0:
+    first = max(candidates, key=lambda quote: round(statement.share(quote.terms), 6))
+    if statement.share(first.terms) == 0:
         return [_whole_passage(passages[0], candidates)]
-    second = max(candidates, key=lambda quote: round(question.share(quote.terms, unless=first.terms), 6))
-    if question.share(second.terms, unless=first.terms) < MIN_NEW_SHARE:
+    second = max(candidates, key=lambda quote: round(statement.share(quote.terms, unless=first.terms), 6))
+    if statement.share(second.terms, unless=first.terms) < MIN_NEW_SHARE:
         return [first]
     return [quote for quote in candidates if quote is first or quote is second]
 
@@ -263,9 +263,7 @@ def _whole_passage(passage: Passage, candidates: Sequence[QuotableSentence]) -> 
     own = [quote for quote in candidates if quote.passage is passage]
     start, end = (own[0].start, own[-1].end) if own else (0, len(passage.chunk.text))
     nothing: frozenset[str] = frozenset()
-    return QuotableSentence(
-        passage=passage, start=start, end=end, terms=nothing, about=nothing, names=nothing, subject=""
-    )
+    return QuotableSentence(passage=passage, start=start, end=end, terms=nothing, about=nothing)
 
 
 def cite(quote: QuotableSentence, source_by_document: Mapping[str, str]) -> Citation:

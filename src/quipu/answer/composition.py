@@ -1,20 +1,28 @@
 """Composition: the answer from its input, written by a model or quoted, with the trace; no view is open meanwhile."""
 
 import asyncio
+import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
 
 from quipu.answer.answer_input import AnswerDraft, AnswerInput
 from quipu.answer.context import join_messages
-from quipu.answer.extractive import quote_answer
+from quipu.answer.question_kind import QuestionKind, analyse_question
+from quipu.answer.quoted_answer import EXTRACTIVE, quote_answer
 from quipu.answer.written_answer import answer_messages, write_answer
 from quipu.errors import OverBudget, Overloaded, Refused, TooLong, Unavailable
 from quipu.model.answer import Answer
-from quipu.model.evidence import Timing, Trace
+from quipu.model.evidence import Evidence, Timing, Trace
 from quipu.model.query import Query
 from quipu.ports.providers import LLM, TextSink, ignore_text
+from quipu.ports.store import Store
 
+_SMALL_TALK_REPLY = {
+    "": "Hello! Ask me something about your documents, or what they are about.",
+    "ru": "Здравствуйте! Спросите меня о том, что есть в ваших документах, или о чём они.",
+    "zh": "你好！请就您的文档提问，也可以问这些文档主要讲了什么。",
+}
 _MODEL_FAILURES = (OverBudget, Overloaded, Refused, TooLong, Unavailable)  # quotes can replace the answer
 
 
@@ -43,6 +51,7 @@ async def compose_answer(
         context=answer_input.packed.context(),
         prompt=join_messages(answer_messages(query, answer_input)),
         statements=draft.statements,
+        highlights=draft.highlights,
         notes=draft.notes if draft.is_supported else (*draft.notes, *answer_input.evidence.omissions),
         trace=Trace(
             strategy=query.strategy,
@@ -74,3 +83,25 @@ async def _quote(query: Query, answer_input: AnswerInput, on_text: TextSink) -> 
     draft = await asyncio.to_thread(quote_answer, query, answer_input)
     on_text(draft.text)
     return draft
+
+
+def is_small_talk(text: str) -> bool:
+    """Return whether a question is a greeting, thanks or the like, which needs no evidence."""
+    return analyse_question(text).kind is QuestionKind.SMALL_TALK
+
+
+async def reply_to_small_talk(query: Query, store: Store, on_text: TextSink = ignore_text) -> Answer:
+    """Return a short reply in the language of a greeting, without retrieval and without a model."""
+    script = (
+        "ru" if re.search("[а-яё]", query.text, re.IGNORECASE) else "zh" if re.search("[一-鿿]", query.text) else ""
+    )
+    on_text(_SMALL_TALK_REPLY[script])
+    async with store.view() as view:
+        revision = view.revision
+    return Answer(
+        text=_SMALL_TALK_REPLY[script],
+        generator=EXTRACTIVE,
+        citations=(),
+        is_supported=False,
+        trace=Trace(strategy=query.strategy, revision=revision, evidence=Evidence(searches_index=False)),
+    )

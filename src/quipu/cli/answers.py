@@ -83,7 +83,12 @@ def panel_of(answer: Answer, title: str, *, heading: str = "", has_usage: bool =
 
 
 def _body(answer: Answer) -> Text:
-    """Return the text of an answer. Sentences that no cited passage supports are dimmed and marked."""
+    """Return the text of an answer. Sentences that no cited passage supports are dimmed and marked.
+
+    In a quoted answer the best sentence of each quote is bold.
+    """
+    if answer.highlights:
+        return _highlighted(answer)
     if not _has_marks(answer):
         return styled(answer.text, "" if answer.is_supported else "yellow")
     body, written = styled(""), 0
@@ -92,6 +97,15 @@ def _body(answer: Answer) -> Text:
             body.append(clean(answer.text[written : statement.start]))
             body.append(f"{clean(answer.text[statement.start : statement.end])} {_UNSUPPORTED}", style="dim")
             written = statement.end
+    return body.append(clean(answer.text[written:]))
+
+
+def _highlighted(answer: Answer) -> Text:
+    body, written = styled("", "" if answer.is_supported else "yellow"), 0
+    for start, end in answer.highlights:
+        body.append(clean(answer.text[written:start]))
+        body.append(clean(answer.text[start:end]), style="bold")
+        written = end
     return body.append(clean(answer.text[written:]))
 
 

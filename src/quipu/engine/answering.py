@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from quipu.answer import compose_answer, read_answer_input
+from quipu.answer import compose_answer, is_small_talk, read_answer_input, reply_to_small_talk
 from quipu.engine.components import CallCounter, Components
 from quipu.engine.reopenable_view import (
     QuestionModel,
@@ -55,7 +55,11 @@ async def answer_question(
     """Return the answer to a question with its citations, costs and trace; `on_piece` gets stages and text.
 
     Raises Stale where the strategy needs a derivation that is missing. No view is open while the answer is written.
+    A greeting gets a short reply, and nothing is retrieved.
     """
+    on_text: TextSink = lambda text: on_piece(AnswerPiece(text=text))  # noqa: E731
+    if is_small_talk(query.text):
+        return await reply_to_small_talk(query, components.store, on_text)
     async with search(query, components, states, on_piece) as result:
         answer_input = await read_answer_input(
             result.query, result.evidence, result.view, components.ingest_config.tokenizer, timings=result.timings
@@ -63,7 +67,6 @@ async def answer_question(
     answer_input = replace(answer_input, stale=(*map(with_remedy, answer_input.stale), *result.stale))
     llm = result.counter.llm(Role.ANSWER) if query.with_answer else None
     on_piece(AnswerPiece(stage="generate"))
-    on_text: TextSink = lambda text: on_piece(AnswerPiece(text=text))  # noqa: E731
     answer = await compose_answer(result.query, answer_input, llm=llm, on_text=on_text)
     trace = replace(answer.trace, n_calls=result.counter.n_calls)
     return replace(answer, usage=result.counter.meter.rows(), trace=trace)

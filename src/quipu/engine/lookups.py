@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from quipu.answer import best_snippets
 from quipu.errors import InvalidInput, NotFound
 from quipu.model.cluster import Cluster, ClusterRelation, ClusterReport, Hierarchy
 from quipu.model.delta import ChunkFacts
@@ -31,8 +32,10 @@ async def search(view: ReadView, text: str, k: int) -> SearchResult:
     hits = await view.search_text(NodeKind.CHUNK, text, k)
     chunk_by_id = {chunk.id: chunk for chunk in await view.chunks([hit.id for hit in hits])}
     entity_hits = await view.search_text(NodeKind.ENTITY, text, k)
+    chunks = [chunk_by_id[hit.id] for hit in hits]
     return SearchResult(
         chunks=tuple((hit, chunk_by_id[hit.id]) for hit in hits),
+        snippets=tuple(await asyncio.to_thread(best_snippets, text, chunks)),
         entities=tuple(await view.entities([hit.id for hit in entity_hits])),
     )
 

@@ -162,10 +162,14 @@ class IndexStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
-    """Chunks found by BM25 with their scores, and entities found by name."""
+    """Chunks found by BM25 with their scores, and entities found by name.
+
+    `snippets` are the characters [start, end) of each chunk's text that say most about the words, in the same order.
+    """
 
     chunks: tuple[tuple[Scored, Chunk], ...]
     entities: tuple[Entity, ...]
+    snippets: tuple[tuple[int, int], ...] = ()
 
     def _repr_markdown_(self) -> str:
         """Return a table of the chunks, best first, for a notebook."""

@@ -156,8 +156,14 @@ class ReadView(DerivationView, Protocol):
         """Return the given documents in the given order, or all by id, including those queued or failed."""
         ...
 
-    async def chunks(self, ids: Sequence[str] = (), *, document_id: str | None = None) -> list[Chunk]:
-        """Return the given chunks in the given order, or all chunks of a document in order."""
+    async def chunks(
+        self, ids: Sequence[str] = (), *, document_id: str | None = None, with_neighbours: bool = False
+    ) -> list[Chunk]:
+        """Return the given chunks in the given order, or all chunks of a document in order.
+
+        With `with_neighbours`, the chunks just before and after each of the given ones in its document follow, each
+        once, by document and place.
+        """
         ...
 
     async def entities(self, keys: Sequence[str], k: int | None = None) -> list[Entity]:

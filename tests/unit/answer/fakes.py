@@ -4,10 +4,12 @@ from collections.abc import Mapping
 
 from quipu.answer.answer_input import AnswerInput
 from quipu.answer.context import PackedEvidence, Passage
+from quipu.answer.passage_text import PassageText, read_passage
+from quipu.answer.question_kind import analyse_question
+from quipu.answer.quote_sources import QuoteSources
 from quipu.model.evidence import Evidence
-from quipu.model.graph import Chunk, EntityMention
+from quipu.model.graph import Chunk
 from quipu.model.ids import digest
-from quipu.text.names import entity_key
 
 
 def passages(text_by_title: Mapping[str, str]) -> list[Passage]:
@@ -35,9 +37,9 @@ def chunk(title: str, text: str, *, headings: tuple[str, ...] = (), page: int | 
     )
 
 
-def mentions(type_by_name: Mapping[str, str]) -> list[EntityMention]:
-    """Return a mention for each name."""
-    return [EntityMention(key=entity_key(name), surface=name, type=kind) for name, kind in type_by_name.items()]
+def passage_text(text: str, *, title: str = "Notes", headings: tuple[str, ...] = (), score: float = 1.0) -> PassageText:
+    """Return a passage as quotes are taken from it, without neighbours."""
+    return read_passage(chunk(title, text, headings=headings), score, {})
 
 
 def material(text_by_title: Mapping[str, str], *, searches_index: bool = True) -> AnswerInput:
@@ -45,7 +47,7 @@ def material(text_by_title: Mapping[str, str], *, searches_index: bool = True) -
     found = tuple(passages(text_by_title))
     return AnswerInput(
         packed=PackedEvidence(passages=found),
-        mentions=(),
+        quote_sources=QuoteSources(question=analyse_question("")),
         source_by_document={passage.chunk.document_id: f"/{passage.chunk.document_id}" for passage in found},
         evidence=Evidence(searches_index=searches_index),
         revision=7,

@@ -99,10 +99,7 @@ async def test_where_nothing_beneath_says_enough_what_was_found_is_told(library:
     await trades(library)
     query = Query(text="Which penguins breed on ice?", strategy="community_global")
     answer = await compose_answer(query, await _gathered(library, query=query))
-    assert answer.text == (
-        f"{NOTHING_FOUND} The strategy 'community_global' found 1 point and 1 report from 2 documents, "
-        "first 'Caravans', but none says enough."
-    )
+    assert answer.text == (f"{NOTHING_FOUND} Read: 1 point and 1 report and 2 passages of 2 documents.")
 
 
 async def test_numbers_of_accounts_stay_in_the_text_and_others_go(library: Library) -> None:
@@ -157,10 +154,11 @@ async def test_chinese_and_russian_reports_are_cited(
 
 async def test_a_report_that_has_the_words_of_the_question_is_pointed_to_and_never_quoted(library: Library) -> None:
     await trades(library)
-    told = replace(await _gathered(library), evidence=EVIDENCE)
+    query = Query(text="What is Operation Dulce?", strategy="community_global")
+    told = replace(await _gathered(library, query=query), evidence=EVIDENCE)
     reports = tuple(replace(each, text="Operation Dulce is a mission of stakes.") for each in told.packed.reports)
     told = replace(told, packed=replace(told.packed, reports=reports))
-    answer = await compose_answer(Query(text="What is Operation Dulce?", strategy="community_global"), told)
+    answer = await compose_answer(query, told)
     assert answer.text.startswith(NOTHING_FOUND)
     assert answer.text.endswith(" The reports have words of the question: `--context` shows what they say.")
     assert not answer.citations

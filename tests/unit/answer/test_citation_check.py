@@ -15,7 +15,7 @@ from quipu.answer.citation_check import (
     is_supported,
 )
 from quipu.answer.context import Passage
-from quipu.answer.sentences import EntityNames, quotable_sentences
+from quipu.answer.sentences import quotable_sentences
 from tests.unit.answer.fakes import chunk, material, passages
 
 
@@ -238,7 +238,7 @@ def test_an_answer_that_says_nothing_has_no_statements() -> None:
 def test_a_citation_names_document_chunk_and_span() -> None:
     text = "He left the city.\nHe came back to the city by the sea after forty days."
     passage = Passage(number=7, chunk=chunk("Travels", text, headings=("Days",), page=3))
-    _, quote = quotable_sentences([passage], EntityNames.of([]))
+    _, quote = quotable_sentences([passage])
     citation = cite(quote, {"Travels.md": "/letters/Travels.md"})
     document = " " * 100 + text
     assert document[citation.start : citation.end] == citation.quote == text.splitlines()[1]
@@ -250,6 +250,6 @@ def test_a_citation_names_document_chunk_and_span() -> None:
 def test_a_citation_names_the_page_the_quote_is_on_not_the_one_its_chunk_begins_on() -> None:
     text = "He left the city.\n\f\f\nHe came back to the city by the sea after forty days."
     paged = Passage(number=1, chunk=chunk("Travels", text, page=3))
-    assert [cite(quote, {}).page for quote in quotable_sentences([paged], EntityNames.of([]))] == [3, 5]
+    assert [cite(quote, {}).page for quote in quotable_sentences([paged])] == [3, 5]
     unpaged = Passage(number=1, chunk=chunk("Travels", text))
-    assert [cite(quote, {}).page for quote in quotable_sentences([unpaged], EntityNames.of([]))] == [None, None]
+    assert [cite(quote, {}).page for quote in quotable_sentences([unpaged])] == [None, None]

@@ -73,7 +73,8 @@ async def test_the_trace_tells_the_way(library: Library) -> None:
     ]
     assert trace.evidence.seeds[0].text == "Marco Polo"
     assert trace.stale == ()
-    assert "the best quote holds" in trace.notes[0]
+    assert trace.notes[0] == "read as a question of the kind 'fact'"
+    assert "the best quote and its title hold 100%" in trace.notes[1]
     assert answer.prompt.endswith("Where was Marco Polo born?")
 
 
@@ -81,7 +82,7 @@ async def test_an_unsupported_question_says_what_was_searched_and_cites_nothing(
     await library.publish(PAGE, EMPTY_PAGE)
     answer = await _ask(library, Query(text="Which planets did Kepler observe from Prague?", min_similarity=0.0))
     assert answer.text.startswith(NOTHING_FOUND)
-    assert "2 passages from 2 documents" in answer.text
+    assert "2 passages of 2 documents" in answer.text
     assert (answer.is_supported, answer.citations) == (False, ())
     assert answer.context
 

@@ -1,20 +1,19 @@
-"""Tests of sentences: what can be quoted of a passage, and the weights of a question's words."""
+"""Tests of sentences: what can be quoted of a passage, and the weights of a statement's words."""
 
 from dataclasses import replace
 
 import pytest
 
 from quipu.answer.context import Passage
-from quipu.answer.sentences import EntityNames, QuotableSentence, WeightedQuestion, quotable_sentences
-from quipu.model.graph import EntityMention
-from tests.unit.answer.fakes import chunk, mentions, passages
+from quipu.answer.sentences import WeightedStatement, quotable_sentences
+from tests.unit.answer.fakes import chunk, passages
 
 LONG = "The caravan left the city at dawn and went on for forty days until it came to the lake in the desert of salt."
 
 
 def _texts(text: str, *, title: str = "Notes", headings: tuple[str, ...] = ()) -> list[str]:
     passage = Passage(number=1, chunk=chunk(title, text, headings=headings))
-    return [quotable.text for quotable in quotable_sentences([passage], EntityNames.of([]))]
+    return [quotable.text for quotable in quotable_sentences([passage])]
 
 
 def test_each_sentence_can_be_quoted() -> None:
@@ -54,26 +53,14 @@ def test_a_quote_keeps_line_breaks_and_spaces_as_they_are() -> None:
     assert _texts(wrapped) == [wrapped]
 
 
-def test_names_are_found_in_each_sentence_and_the_title_is_the_subject() -> None:
-    text = f"{LONG} Marco Polo told of it while he sat in the prison of Genoa, and nobody there believed a word of it."
-    passage = Passage(number=1, chunk=chunk("Lop Nur (lake)", text))
-    first, second = quotable_sentences(
-        [passage], EntityNames.of(mentions({"Marco Polo": "Person", "Genoa": "Location"}))
-    )
-    assert not first.names
-    assert second.names == {"marco polo", "genoa"}
-    assert first.subject == "lop nur"
+def test_each_sentence_is_about_its_title() -> None:
+    first, _ = quotable_sentences([Passage(number=1, chunk=chunk("Lop Nur (lake)", f"{LONG} {LONG}"))])
     assert first.about - first.terms == {"lop", "nur"}
-
-
-def test_the_type_of_a_name_is_the_one_most_mentions_give() -> None:
-    said = [EntityMention(key="polo", surface="Polo", type=kind) for kind in ("Other", "Content", "Person", "Person")]
-    assert EntityNames.of(said).type_by_key == {"polo": "Person"}
 
 
 def test_a_row_of_a_table_is_about_what_its_header_says() -> None:
     row = replace(chunk("", "Anna Karenina of Moscow | 37"), header="Name | Shoe size")
-    (quotable,) = quotable_sentences([Passage(number=1, chunk=row)], EntityNames.of([]))
+    (quotable,) = quotable_sentences([Passage(number=1, chunk=row)])
     assert quotable.about - quotable.terms == {"sho", "siz"}  # "name" is asked of everything
 
 
@@ -81,39 +68,20 @@ TEXTS = {
     "Polo": "Marco Polo went to Genoa by ship and stayed in the prison of the city for a whole long year of his life.\n"
     "The ship was old and the prison was cold, and so the winter of that year was hard for everyone who was there."
 }
-NAMES = {"Marco Polo": "Person", "Genoa": "Location", "Il Milione": "Other"}
 
 
-def _read(text: str) -> tuple[WeightedQuestion, list[QuotableSentence]]:
-    names = EntityNames.of(mentions(NAMES))
-    candidates = quotable_sentences(passages(TEXTS), names)
-    return WeightedQuestion.of(text, candidates, names), candidates
+def _read(text: str) -> WeightedStatement:
+    return WeightedStatement.of(text, quotable_sentences(passages(TEXTS)))
 
 
 def test_rarer_words_tell_more_and_unknown_words_most() -> None:
-    question, _ = _read("Was the ship in Genoa a galley?")
-    weights = question.weights
+    weights = _read("Was the ship in Genoa a galley?").weights
     assert list(weights) == ["ship", "genoa", "galle"]
     assert weights["ship"] < weights["genoa"] < weights["galle"]
 
 
 def test_the_share_of_all_words_is_one_and_of_none_is_nothing() -> None:
-    question, _ = _read("Was the ship in Genoa?")
-    assert question.share({"ship", "genoa", "more"}) == pytest.approx(1.0)
-    assert question.share({"ship", "genoa"}, unless={"ship", "genoa"}) == 0.0
-    assert _read("?")[0].share({"ship"}) == 0.0
-
-
-@pytest.mark.parametrize(
-    ("text", "offered"),
-    [
-        ("Who sat in the prison?", [True, False]),
-        ("Who was Marco Polo?", [False, False]),
-        ("Where was the prison?", [True, False]),
-        ("Where in Genoa was the prison?", [False, False]),
-        ("Why was the prison cold?", [False, False]),
-    ],
-)
-def test_a_quote_offers_what_is_asked_unless_the_question_says_it(text: str, offered: list[bool]) -> None:
-    question, candidates = _read(text)
-    assert [question.is_offered_by(candidate) for candidate in candidates] == offered
+    statement = _read("Was the ship in Genoa?")
+    assert statement.share({"ship", "genoa", "more"}) == pytest.approx(1.0)
+    assert statement.share({"ship", "genoa"}, unless={"ship", "genoa"}) == 0.0
+    assert _read("?").share({"ship"}) == 0.0

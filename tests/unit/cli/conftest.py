@@ -434,7 +434,9 @@ class FakeEngine:
 
     async def search(self, text: str, k: int) -> SearchResult:
         self.calls.append(("search", text, k))
-        return SearchResult(chunks=((Scored(id="c0ffee", score=2.5), CHUNK),), entities=(KOBER,))
+        return SearchResult(
+            chunks=((Scored(id="c0ffee", score=2.5), CHUNK),), entities=(KOBER,), snippets=((0, len(CHUNK.text)),)
+        )
 
     async def documents(self) -> list[Document]:
         return DOCUMENTS

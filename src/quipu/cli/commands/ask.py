@@ -100,7 +100,7 @@ def command(
 
     If a language model is set, it writes the answer, and a terminal shows the text while it is written. A sentence that
     no cited passage supports is marked. Without a model, or with --no-model, the answer is extractive: it quotes
-    sentences of your documents. A prompt is a text or @FILE; it does not replace the rules about evidence and
+    your documents. A prompt is a text or @FILE; it does not replace the rules about evidence and
     citations.
     """
     settings = load_settings(has_no_model=has_no_model, **setting_options)

@@ -10,8 +10,7 @@ from quipu.cli.output import emit, one_line, styled, table
 from quipu.cli.session import with_engine
 from quipu.model.results import SearchResult
 
-_EXCERPT_CELLS = 240
-_LEAD_CHARS = 60
+_EXCERPT_CELLS = 300
 
 
 @click.command("search", cls=QuipuCommand, examples=("quipu search papermaking", "quipu search 长城 -k 3"))
@@ -46,17 +45,16 @@ def _render(console: Console, results: SearchResult, words: list[str]) -> None:
 
 def _passages(results: SearchResult, words: list[str]) -> Table:
     passages = table("score", "document", "passage", right=["score"], title="Passages")
-    for scored, chunk in results.chunks:
+    for (scored, chunk), (start, end) in zip(results.chunks, results.snippets, strict=True):
         place = "\n".join([chunk.document_id, *chunk.headings[-1:], f"chunk {chunk.id}"])
-        passages.add_row(f"{scored.score:.2f}", styled(place), _excerpt(chunk.text, words))
+        snippet = ("…" if start else "") + chunk.text[start:end] + ("…" if end < len(chunk.text) else "")
+        passages.add_row(f"{scored.score:.2f}", styled(place), _excerpt(snippet, words))
     return passages
 
 
-def _excerpt(text: str, words: list[str]) -> Text:
-    """Return an excerpt that starts shortly before the first matching word; all matching words are marked."""
-    places = [place for word in words if (place := text.casefold().find(word.casefold())) >= 0]
-    start = max(min(places, default=0) - _LEAD_CHARS, 0)
-    excerpt = styled(("…" if start else "") + one_line(text[start:], _EXCERPT_CELLS))
+def _excerpt(snippet: str, words: list[str]) -> Text:
+    """Return a snippet of a passage on one line, all matching words marked."""
+    excerpt = styled(one_line(snippet, _EXCERPT_CELLS))
     excerpt.highlight_words(words, "bold", case_sensitive=False)
     return excerpt
 

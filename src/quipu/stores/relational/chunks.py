@@ -41,6 +41,9 @@ _c, _d, _s, _j = s.chunk.c, s.document.c, s.sentence.c, s.job.c
 _CHUNK = select(s.chunk, _d.id.label("document_id"), _d.title).join(s.document, _d.rid == _c.document)
 _CHUNKS = Lookup(_CHUNK, _c.id, stated_in=_c.rid)
 _DOCUMENT_CHUNKS = Lookup(_CHUNK, _d.id, stated_in=_c.rid)
+_near = s.chunk.alias()
+_is_near = (_near.c.document == _c.document) & _c.ordinal.between(_near.c.ordinal - 1, _near.c.ordinal + 1)
+_NEIGHBOURS = Lookup(_CHUNK.join(_near, _is_near), _near.c.id, stated_in=_c.rid)
 _RIDS = Lookup(select(_c.id, _c.rid), _c.id, stated_in=_c.rid)
 _IDS = Lookup(select(_c.rid, _c.id), _c.rid, stated_in=_c.rid)
 _TITLES = Lookup(select(_c.rid, _d.title).join(s.document, _d.rid == _c.document), _c.rid, stated_in=_c.rid)
@@ -87,8 +90,15 @@ def documents(snapshot: Snapshot, ids: Sequence[str] | None = None) -> list[Docu
     return [document_by_id[document_id] for document_id in ordered if document_id in document_by_id]
 
 
-def chunks(snapshot: Snapshot, ids: Sequence[str] = (), *, document_id: str | None = None) -> list[Chunk]:
-    """Return these chunks in the given order, or the chunks of a document in order."""
+def chunks(
+    snapshot: Snapshot, ids: Sequence[str] = (), *, document_id: str | None = None, with_neighbours: bool = False
+) -> list[Chunk]:
+    """Return these chunks in the given order, or the chunks of a document in order; neighbours follow, in order."""
+    if with_neighbours:
+        near = {row.id: _chunk(row) for row in _NEIGHBOURS.records(snapshot, sorted(set(ids)))}
+        neighbours = [chunk for chunk_id, chunk in near.items() if chunk_id not in set(ids)]
+        in_place = sorted(neighbours, key=lambda chunk: (chunk.document_id, chunk.ordinal))
+        return [*(near[chunk_id] for chunk_id in ids if chunk_id in near), *in_place]
     if document_id is not None:
         rows = _DOCUMENT_CHUNKS.records(snapshot, [document_id])
         return [_chunk(row) for row in sorted(rows, key=lambda row: row.ordinal)]

@@ -84,6 +84,10 @@ class DocumentsContract:
                 assert await view.chunks(document_id="a") == chunks
                 assert await view.chunks([chunks[2].id, "nowhere", chunks[0].id]) == [chunks[2], chunks[0]]
                 assert await view.chunks(document_id="nowhere") == []
+                first, middle, last = chunks
+                assert await view.chunks([last.id], with_neighbours=True) == [last, middle]
+                assert await view.chunks([middle.id, "nowhere"], with_neighbours=True) == [middle, first, last]
+                assert await view.chunks([last.id, first.id], with_neighbours=True) == [last, first, middle]
 
     async def test_a_document_with_a_failed_chunk_is_partial_until_it_is_read(self, open_store: OpenStore) -> None:
         async with open_store() as store:

@@ -1,0 +1,147 @@
+"""Overview: what a document, or a collection, is about: its beginning, its sections, its names, and central sentences.
+
+Nothing is made beforehand and nothing is written: it consists of quotes, headings and names.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from quipu.answer.passage_text import PassageText, Span, read_passage
+from quipu.answer.quotation import Quote
+from quipu.answer.quote_sources import DocumentGroup, QuoteSources
+from quipu.answer.sentence_scores import sentence_bounds
+from quipu.answer.text_blocks import BlockKind, is_licence
+from quipu.text.content_terms import content_terms_of
+from quipu.text.formatting import format_count
+
+MAX_BEGINNING = 350
+MAX_SECTIONS = 300  # characters of the line that lists them
+MAX_GROUP_QUOTE = 140
+N_CENTRAL = 3
+MIN_SENTENCE, MAX_SENTENCE = 40, 240
+_SENTENCE_RANGE_CJK = (15, 120)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverviewPart:
+    """A part of an overview: a title or a list of sections, and a quote, if there is one."""
+
+    label: str = ""
+    quote: Quote | None = None
+
+
+def overview_parts(sources: QuoteSources) -> list[OverviewPart]:
+    """Return the parts of an overview of a document or of all documents; none where there is nothing to quote."""
+    if sources.document:
+        return list(_document_parts(sources))
+    if not sources.groups:
+        return []
+    parts = [part for group in sources.groups if (part := _group_part(group, sources.n_documents))]
+    return [OverviewPart(label=f"{format_count(sources.n_documents, 'document')}."), *parts] if parts else []
+
+
+def _document_parts(sources: QuoteSources) -> Iterator[OverviewPart]:
+    """Yield title and beginning, sections, names, and central sentences in the order of the document."""
+    passages = [read_passage(chunk, 1.0, {}) for chunk in sources.document]
+    beginning = next((quote for passage in passages[:3] if (quote := _beginning(passage, MAX_BEGINNING))), None)
+    title = sources.document[0].title
+    yield OverviewPart(label=title, quote=beginning)
+    if sections := _section_names(passages, title):
+        yield OverviewPart(label=f"Sections: {sections}")
+    if sources.names:
+        yield OverviewPart(label=f"Named most: {', '.join(sources.names)}")
+    for quote in _central_quotes(passages, beginning):
+        yield OverviewPart(quote=quote)
+
+
+def _group_part(group: DocumentGroup, n_documents: int) -> OverviewPart | None:
+    for chunk in group.chunks:
+        if quote := _beginning(read_passage(chunk, 1.0, {}), MAX_GROUP_QUOTE):
+            count = f" ({format_count(group.n_documents, 'document')})" if group.n_documents > 1 else ""
+            title = f": {chunk.title}" if chunk.title and chunk.title not in group.name else ""
+            return OverviewPart(label=f"{group.name}{count}{title}", quote=quote)
+    return None
+
+
+def _beginning(passage: PassageText, n_chars: int) -> Quote | None:
+    """Return the first sentences of the first paragraph; None where the passage has none."""
+    for block in passage.blocks:
+        content = passage.text[block.start : block.end]
+        if block.kind is not BlockKind.PARAGRAPH or is_licence(content) or not _is_prose(content):
+            continue
+        start, end = block.start, block.start
+        for _, sentence_end in sentence_bounds(passage.text, block):
+            if sentence_end - start > n_chars and end > start:
+                break
+            end = sentence_end if sentence_end - start <= n_chars else _cut(passage.text, start, n_chars)
+        return _quote(passage, (start, end))
+    return None
+
+
+def _cut(text: str, start: int, n_chars: int) -> int:
+    space = text.rfind(" ", start + n_chars // 2, start + n_chars)
+    return space if space > 0 else start + n_chars
+
+
+def _is_prose(content: str) -> bool:
+    least = _SENTENCE_RANGE_CJK[0] if _is_unspaced(content) else MIN_SENTENCE
+    return len(content) >= least and not content.lstrip().startswith((":", "<", "|", "..", "["))
+
+
+def _is_unspaced(content: str) -> bool:
+    return sum("\u3040" <= character <= "\u9fff" for character in content) * 2 > len(content)
+
+
+def _section_names(passages: Sequence[PassageText], title: str) -> str:
+    """Return the headings of the highest levels, as many as fit, from all over the document."""
+    names: list[str] = []
+    for passage in passages:
+        names += passage.chunk.headings[-1:]
+        names += [
+            passage.text[block.start : block.end].split("\n")[0].strip("# =\n")
+            for block in passage.blocks
+            if block.kind is BlockKind.HEADING
+        ]
+    distinct = [name for name in dict.fromkeys(names) if name and name != title and not is_licence(name)]
+    n_fitting, length = len(distinct), sum(len(name) + 3 for name in distinct)
+    step = max(1, -(-length // MAX_SECTIONS))
+    return " · ".join(distinct[:n_fitting:step])[: MAX_SECTIONS + 40]
+
+
+def _central_quotes(passages: Sequence[PassageText], beginning: Quote | None) -> Iterator[Quote]:
+    """Yield a sentence from each third of the document: the one with most of the document's frequent words."""
+    counts = Counter(term for passage in passages for term in set(content_terms_of(passage.text)))
+    for third in range(N_CENTRAL):
+        begin = third * len(passages) // N_CENTRAL
+        end = max(begin + 1, (third + 1) * len(passages) // N_CENTRAL)
+        if begin >= len(passages):
+            return
+        quotes = [quote for passage in passages[begin:end] for quote in _sentences(passage)]
+        if len(passages) < N_CENTRAL:  # a short document: thirds of its sentences
+            all_quotes = [quote for passage in passages for quote in _sentences(passage)]
+            quotes = all_quotes[third * len(all_quotes) // N_CENTRAL : (third + 1) * len(all_quotes) // N_CENTRAL]
+        fresh = [quote for quote in quotes if beginning is None or not quote.overlaps(beginning)]
+        if fresh:
+            yield max(fresh, key=lambda quote: (round(_centrality(quote.text, counts), 6), -quote.spans[0][0]))
+
+
+def _centrality(sentence: str, counts: Counter[str]) -> float:
+    """Return the mean frequency of a sentence's words, in chunks, higher for sentences of more words."""
+    terms = set(content_terms_of(sentence))
+    return sum(counts[term] for term in terms) / (len(terms) + 4) if terms else 0.0
+
+
+def _sentences(passage: PassageText) -> Iterator[Quote]:
+    for block in passage.blocks:
+        if block.kind is not BlockKind.PARAGRAPH:
+            continue
+        for start, end in sentence_bounds(passage.text, block):
+            sentence = passage.text[start:end]
+            low, high = _SENTENCE_RANGE_CJK if _is_unspaced(sentence) else (MIN_SENTENCE, MAX_SENTENCE)
+            if low <= end - start <= high and not is_licence(sentence):
+                yield _quote(passage, (start, end))
+
+
+def _quote(passage: PassageText, span: Span) -> Quote:
+    return Quote(passage=passage, spans=(span,), mark=span, score=1.0, cover=1.0)

@@ -1,0 +1,96 @@
+"""Passage text: a passage with the ends of its neighbours in the document, in blocks, as quotes are taken from it.
+
+A chunk may end in the middle of a list, or between a heading and what stands under it. So quotes may begin in the chunk
+before and end in the chunk after. Every character still has its place in the document.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from quipu.answer.text_blocks import TextBlock, read_blocks
+from quipu.model.answer import Citation
+from quipu.model.graph import Chunk
+
+MAX_NEIGHBOUR_CHARS = 600  # of each neighbour: more than a quote has
+
+Place = tuple[str, int]  # a document's id and the ordinal of a chunk in it
+Span = tuple[int, int]  # [start, end)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassageText:
+    """A passage, the text around it, and its blocks.
+
+    Sentences that begin in [first, last) belong to the passage itself: only they are chosen, the text around completes
+    quotes. `pieces` are the chunks of which the text consists and where each begins. `score` is the passage's share of
+    the best passage's score.
+    """
+
+    chunk: Chunk
+    text: str
+    first: int
+    last: int
+    blocks: Sequence[TextBlock]
+    pieces: tuple[tuple[int, Chunk], ...]
+    score: float = 1.0
+
+    @property
+    def offset(self) -> int:
+        """Where the text begins in its document."""
+        return self.chunk.start - self.first
+
+    def citations(self, spans: Sequence[Span], number: int, source: str) -> Iterator[Citation]:
+        """Yield a citation for each span; a span across two chunks gives one for each."""
+        for start, end in spans:
+            for piece_start, chunk in self.pieces:
+                quote_start, quote_end = max(start, piece_start), min(end, piece_start + len(chunk.text))
+                if quote := self.text[quote_start:quote_end].strip():
+                    quote_start = self.text.index(quote, quote_start)
+                    yield _citation(chunk, quote_start - piece_start, quote, number, source)
+
+
+def _citation(chunk: Chunk, start: int, quote: str, number: int, source: str) -> Citation:
+    page = None if chunk.page is None else chunk.page + chunk.text.count("\f", 0, start)
+    return Citation(
+        number=number,
+        document_id=chunk.document_id,
+        title=chunk.title,
+        chunk_id=chunk.id,
+        start=chunk.start + start,
+        end=chunk.start + start + len(quote),
+        quote=quote,
+        page=page,
+        headings=chunk.headings,
+        source=source,
+    )
+
+
+def read_passage(chunk: Chunk, score: float, chunk_by_place: Mapping[Place, Chunk]) -> PassageText:
+    """Return a chunk with the ends of its neighbours; `chunk_by_place` holds them where they were read."""
+    text, first, pieces = chunk.text, 0, [(0, chunk)]
+    if before := chunk_by_place.get((chunk.document_id, chunk.ordinal - 1)):
+        end = len(before.text) + min(0, chunk.start - before.end)
+        start = max(0, end - MAX_NEIGHBOUR_CHARS)
+        start = 0 if start == 0 else before.text.find("\n", start, end) + 1 or start
+        tail = before.text[start:end] + _gap(chunk.start - before.end)
+        text, first = tail + text, len(tail)
+        pieces = [(-start, before), (first, chunk)]
+    if after := chunk_by_place.get((chunk.document_id, chunk.ordinal + 1)):
+        gap = _gap(after.start - chunk.end)
+        overlap = max(0, chunk.end - after.start)
+        pieces.append((len(text) + len(gap) - overlap, after))
+        text += gap + after.text[overlap : overlap + MAX_NEIGHBOUR_CHARS]
+    return PassageText(
+        chunk=chunk,
+        text=text,
+        first=first,
+        last=first + len(chunk.text),
+        blocks=read_blocks(text),
+        pieces=tuple(pieces),
+        score=score,
+    )
+
+
+def _gap(n_characters: int) -> str:
+    """Return what stands between two chunks: only space, of which the number of characters is known."""
+    return " " * n_characters if n_characters < 2 else "\n" * n_characters

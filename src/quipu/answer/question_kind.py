@@ -1,0 +1,256 @@
+"""Question kind: what a question asks for, and the parts in which it is answered (English, Russian, Chinese).
+
+The first pattern that matches decides. A pattern also names the subject: the term to define, the sides to compare, the
+topic of an overview. Words of a pattern ("difference between", "что такое") describe the question and are not searched
+for in sentences.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from quipu.text.questions import AnswerType, expected_answer_type
+
+MAX_TERM_WORDS = 6  # a longer phrase after "what is" is a description, not a term to define
+MAX_PARTS = 3
+
+
+class QuestionKind(StrEnum):
+    """What a question asks for. FACT is the rest: who, when, where, which value, and everything not recognised."""
+
+    FACT = "fact"
+    DEFINITION = "definition"
+    HOW_TO = "how-to"
+    VALUE = "value"
+    COMPARISON = "comparison"
+    LIST = "list"
+    YES_NO = "yes or no"
+    OVERVIEW = "overview"
+    SMALL_TALK = "small talk"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionPart:
+    """What one quote must answer: `words` are searched for in sentences, `term` is the term to define or ""."""
+
+    words: str
+    term: str = ""
+    answer_type: AnswerType = AnswerType.OTHER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnalysedQuestion:
+    """A question with its kind and its parts: one, or one for each side or clause. `topic` is that of an overview."""
+
+    text: str
+    kind: QuestionKind
+    parts: tuple[QuestionPart, ...]
+    topic: str = ""
+
+
+def _any_of(*patterns: str) -> re.Pattern[str]:
+    return re.compile("|".join(patterns), re.IGNORECASE)
+
+
+_SMALL_TALK = _any_of(
+    r"(?:hi|hello|hey)(?: there| quipu)?",
+    r"good (?:morning|afternoon|evening|day)",
+    r"(?:many )?thanks?(?: you)?(?: (?:very|so) much| a lot)?",
+    r"(?:good ?)?bye|see you",
+    r"how are you(?: doing)?|how do you do|who are you|what are you|what can you do|nice to meet you",
+    r"привет(?:ик|ствую)?|здравствуй(?:те)?|добр(?:ый|ое|ой) (?:день|вечер|утро)",
+    r"(?:большое )?спасибо(?: большое)?|благодарю|пока|до свидания|как дела|кто ты|что ты умеешь",
+    r"你好(?:吗|啊|呀)?|您好|嗨|早上好|下午好|晚上好|谢谢(?:你|您)?|多谢|再见|拜拜|你是谁|你能做什么",
+)
+_OVERVIEW = _any_of(
+    r"\bwhat(?: is|'s| are| was| were)\b.*\babout$",
+    r"\bwhat (?:does|do|did)\b.* (?:deal with|cover|discuss|talk about|treat)$",
+    r"\bsummari[sz]e\b|\bsummary of\b|\boverview of\b|\btl;?dr\b",
+    r"\b(?:give|write|show)(?: me)? (?:an? |the )?(?:\w+ )?(?:summary|overview|outline)\b",
+    r"\b(?:main|central|key|major) (?:themes?|topics?|ideas?|points?|subjects?)\b",
+    r"\bо ч[её]м\b(?!.*\bговорит)|\b(?:перескажи|обобщи|резюмируй|суммируй)\w*",
+    r"\bкратк\w+ (?:содержани|пересказ|обзор)\w*",
+    r"\b(?:основн|главн)\w+ (?:тем|иде|мысл|содержани)\w*|\bобзор\b",
+    "(?:主要|大概|大致)?(?:讲|说|介绍|谈)(?:述)?(?:了|的是|的)?(?:些)?什么(?:内容|故事)?$|总结|概括|概述|摘要|大意|主旨|主题|主要内容|关于什么",
+)
+_OVERVIEW_WORDS = _any_of(
+    r"\b(?:what|does|do|did|is|are|was|were|about|deal with|cover|discuss|talk about|treat)\b",
+    r"\b(?:please|give|write|show|me)\b",
+    r"\b(?:summari[sz]e|summary|overview|outline|tl;?dr|main|central|key|major|themes?|topics?|ideas?|points?)\b",
+    r"\b(?:these|this|all|documents?|files?|texts?|collection|corpus|index|article|book|page|short|brief)\b",
+    r"\b(?:о|об|ч[её]м|эт[иоа]\w*|перескажи|обобщи|кратк\w+|содержани\w+|основн\w+|главн\w+|тем[ыа]|документ\w*|текст\w*|файл\w*)\b",
+    "主要|大概|大致|讲|介绍|什么|内容|总结|概括|概述|摘要|大意|主旨|主题|关于|这些|文档|文件|了|的",
+)
+_COMPARISON = _any_of(
+    r"\bdifferences? (?:between|of)\b|\bdiffer(?:s|ent)?\b|\bcompared? (?:to|with)\b|\bcompare\b|\bversus\b|\bvs\b",
+    r"\bотлича\w+|\bразниц\w+|\bразличи\w+|\bсравн\w+",
+    "区别|不同|差别|差异|相比|比较",
+)
+_CHOICE = _any_of(
+    r"\b(?:which|who|better|best|more|less|fewer|faster|slower|larger|bigger|smaller|older|younger|earlier|later)\b"
+    r".*\b(?:or)\b",
+    r"\b(?:or)\b.*\b(?:better|more|less|fewer|faster|slower|larger|bigger|smaller|older|younger|earlier|later|first)\b",
+    r"\b(?:что|кто|как(?:ой|ая|ое|ие)|где|лучше|больше|меньше|быстрее|раньше|позже|старше)\b.*\bили\b",
+    "还是",
+)
+_VALUE = _any_of(
+    r"\bdefaults?\b|\bhow (?:much|many|long|often|far|old|big|large|high|deep|fast)\b",
+    r"\bwhat (?:is|are|was) the (?:value|limit|size|version|number|port|price|rate|maximum|minimum)\b",
+    r"\bпо умолчанию\b|\bсколько\b|\bчерез сколько\b|\bкак(?:ой|ая|ое|ова|ово) (?:значени|порт|верси|предел|размер)\w*",
+    "默认|缺省|多少|几[个天次年]|多[大长高远久重]",
+)
+_HOW_TO = _any_of(
+    r"\bhow (?:do|can|could|should|would|must|might) (?:i|you|we|one|someone|people|users?|an?|the)\b|\bhow to\b",
+    r"\b(?:which|what) (?:\w+ )?(?:commands?|options?|flags?|switch(?:es)?|functions?|methods?)\b",
+    r"\bwhat (?:should|must|do) (?:i|you|we|one) (?:do|use|run|type)\b",
+    r"\b(?:как|каким образом) (?:\w+ )?\w+(?:ть|ться|ти|тись|чь|чься)\b",
+    r"\bкак(?:ой|ая|ую|ою) (?:команд|опци|ключ|функци)\w*",
+    "怎么|怎样|如何|用?(?:什么|哪个|哪条)命令",
+)
+_LIST = _any_of(
+    r"^(?:please )?(?:list|name|enumerate)\b",
+    r"^(?:what|which) (?:are|were)\b(?! (?:you|they|we)\b)",
+    r"^(?:(?:in|for|on|to|by|with|from) )?(?:what|which) (?:(?!do|did|is|was|has|can)[\w-]+ ){0,2}?"
+    r"(?!does|has)\w{2,}[^\Wsui]s\b(?! (?:is|was|has|does|part|for|to|the|an?|up|in|on)\b)",
+    r"\b(?:what|which) (?:\w+ )?(?:kinds|types|sorts|ways|parts|steps|modes|forms|ones) (?:of|to|does|do|are|in)\b",
+    r"^(?:назов|перечисл)\w+|\bкак(?:ие|их|им|ими)\b|\bиз (?:чего|каких)\b",
+    "哪些|哪几|哪[两二三四五六七八]|列出|列举|几[种类部]|由什么组成",
+)
+_YES_NO = _any_of(
+    r"^(?:is|are|was|were|do|does|did|can|could|has|have|had|will|would|should|may|must)\b",
+    r"^\w+ ли\b|\bправда ли\b|\bможно ли\b|\bесть ли\b",
+    "吗$|是否|能否|可否|[能可会有]不[能可会有]|有没有",
+)
+
+# The term to define is the group "term"; the rest of the pattern says how its definition was asked for.
+_TERM = r"(?:an? |the )?(?P<term>.+?)"
+_DEFINITIONS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"^what (?:does|do|did) {_TERM} (?:mean|stand for|refer to|do)(?P<rest> (?:in|on|for|with) .+)?$",
+        rf"^what(?: is|'s| are) meant by {_TERM}$",
+        rf"^(?:please )?(?:define|explain)(?: the term)? {_TERM}$",
+        rf"^what(?:'s| is| are| was| were) (?:the )?(?:meaning|definition|purpose) of {_TERM}$",
+        rf"^(?:so )?(?:what|who)(?:'s| is| are| was| were) {_TERM}(?P<rest> (?:in|on|for|according to) .+)?$",
+        r"^(?:что|кто) так(?:ое|ой|ая|ие) (?P<term>.+?)(?P<rest> (?:в|во|на|для) .+)?$",
+        r"^что (?:значит|означает|понимают под|понимается под) (?P<term>.+?)(?P<rest> (?:в|во|на) .+)?$",
+        r"^(?:дай(?:те)? )?определени\w+ (?P<term>.+)$|^для чего (?:нужен|нужна|нужно|нужны) (?P<purpose>.+)$",
+        r"^(?:什么是|什么叫|何谓|何为|谁是)(?:做)?(?P<term>.+)$",
+        r"^(?P<term>.+?)(?:是|指的?是?|表示)(?:个)?(?:什么|啥)(?:意思|东西|概念)?$|^(?P<name>.+?)是谁$",
+        r"^(?P<term>.+?)(?:的(?:含义|定义|意思|作用)是什么|有什么用)$",
+    )
+)
+_NO_TERM = re.compile(
+    r"\b(?:of|that|which|when|where|between|from|than|used|called|do|to)\b|的|\bназыва|\bкотор|[,;，；]", re.IGNORECASE
+)
+
+# Two names that are joined: each side is asked for without the other.
+_JOINED = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"\bbetween (?P<first>.+?) and (?P<second>[^,?]+?)(?= in | of the | for |$)",
+        r"\bhow (?:do|does|did|is|are) (?P<first>.+?) (?:differ(?:ent)? from|compare (?:to|with)) (?P<second>[^,?]+)",
+        r"\bhow (?:do|are) (?P<first>.+?) and (?P<second>.+?)(?= differ| different| compare)",
+        r"\bcompare (?P<first>.+?) (?:and|with|to) (?P<second>[^,?]+)",
+        r"(?:,|:|\bdid\b|\bdoes\b|\bdo\b|\bis\b|\bare\b|\bwas\b|\bhas\b) (?P<first>[^,:]+?) or (?P<second>[^,?]+?)"
+        r"(?= (?:have|had|has|do|get|make|better|more|faster|larger|older|first|come|came)\b|$)",
+        r"\bчем (?P<first>.+?) отлича\w+ от (?P<second>[^,?]+)",
+        r"\b(?:между|сравни\w*) (?P<first>.+?) (?:и|с|со) (?P<second>[^,?]+)",
+        r"(?P<first>[^\s，]+?)(?:和|与|跟|同|还是)(?P<second>[^\s，]+?)(?=之间|有什么|有何|的(?:区别|不同|差别|差异)|哪个|谁|$)",
+    )
+)
+_CLAUSE = re.compile(
+    r"[?？]\s*"
+    r"|,?\s+(?:and|but) (?=(?:(?:on|in|at|by|for|to|of|with|from) )?(?:what|which|who|whom|whose|when|where|how)\b)"
+    r"|,\s+(?:а|и) (?=(?:\w+ )?(?:как|кто|что|где|когда|сколько|чей|чья)\w*)"
+    r"|[，,；;](?=.*(?:什么|哪|多少|几|谁|怎))",
+    re.IGNORECASE,
+)
+_PAIR = re.compile(
+    r"\b(?P<before>in|on|for|of|by|в|во|на|у|для) (?P<first>\S+) (?:and|и) (?P=before) (?P<second>\S+)", re.I
+)
+_ASKING_WORDS = re.compile(
+    r"\b(?:differences?|differ(?:ent)?|compared?|comparison|better|commands?|"
+    r"kinds?|types?|sorts?|main|purpose|meaning|mean|stands? for|there|exist|exactly|"
+    r"отлича\w+|разниц\w+|различи\w+|сравн\w+|команд\w+|вид\w*|тип\w*|существу\w+)\b|区别|不同|差别|差异|几种|哪几种|什么命令",
+    re.IGNORECASE,
+)
+_END = re.compile(r"[\s?？!！.。…]+$")
+
+
+def analyse_question(text: str) -> AnalysedQuestion:
+    """Return the kind of a question and its parts."""
+    question = _END.sub("", " ".join(text.split()))
+    if _SMALL_TALK.fullmatch(re.sub(r"[,，!！.。]", "", question)):
+        return AnalysedQuestion(text=text, kind=QuestionKind.SMALL_TALK, parts=())
+    if _OVERVIEW.search(question):
+        topic = _OVERVIEW_WORDS.sub(" ", question)
+        return AnalysedQuestion(text=text, kind=QuestionKind.OVERVIEW, parts=(_part(topic),), topic=topic)
+    if sides := _sides(question):
+        return AnalysedQuestion(text=text, kind=QuestionKind.COMPARISON, parts=sides)
+    clauses = [clause for clause in _CLAUSE.split(question) if clause.strip()]
+    if len(clauses) > 1:
+        parts = tuple(part for clause in clauses[:MAX_PARTS] for part in analyse_question(clause).parts[:1])
+        return AnalysedQuestion(text=text, kind=_kind_of(clauses[0]), parts=parts)
+    if term := _term_to_define(question):
+        part = _part(question, term=term)
+        return AnalysedQuestion(text=text, kind=QuestionKind.DEFINITION, parts=(part,))
+    return AnalysedQuestion(text=text, kind=_kind_of(question), parts=tuple(_pair_or_whole(question)))
+
+
+def _part(words: str, term: str = "") -> QuestionPart:
+    searched = _ASKING_WORDS.sub(" ", words)
+    return QuestionPart(
+        words=searched if searched.strip() else words, term=term, answer_type=expected_answer_type(words)
+    )
+
+
+def _kind_of(question: str) -> QuestionKind:
+    """Return the kind of a question that is no overview, comparison of two names or definition."""
+    patterns = (
+        (QuestionKind.COMPARISON, _COMPARISON),
+        (QuestionKind.VALUE, _VALUE),
+        (QuestionKind.HOW_TO, _HOW_TO),
+        (QuestionKind.LIST, _LIST),
+        (QuestionKind.YES_NO, _YES_NO),
+    )
+    return next((kind for kind, pattern in patterns if pattern.search(question)), QuestionKind.FACT)
+
+
+def _term_to_define(question: str) -> str:
+    """Return the term whose definition is asked for; "" if none is."""
+    if _VALUE.search(question):
+        return ""
+    for pattern in _DEFINITIONS:
+        if match := pattern.match(question):
+            groups = match.groupdict()
+            term = (groups.get("term") or groups.get("purpose") or groups.get("name") or "").strip(" \"'«»“”「」`")
+            is_short = len(term.split()) <= MAX_TERM_WORDS
+            return term if is_short and not _NO_TERM.search(term) else ""
+    return ""
+
+
+def _sides(question: str) -> tuple[QuestionPart, ...]:
+    """Return a part for each of two names that are compared; none if there are not two."""
+    if not (_COMPARISON.search(question) or _CHOICE.search(question)):
+        return ()
+    for pattern in _JOINED:
+        if match := pattern.search(question):
+            first, second = match["first"].strip(), match["second"].strip()
+            head = second.split()
+            if len(first.split()) == 1 and len(head) == 2 and first.islower():  # "local and global search"
+                first = f"{first} {head[-1]}"
+            before, after = question[: match.start()], question[match.end() :]
+            return tuple(_part(f"{before} {side} {after}", term=side) for side in (first, second))
+    return ()
+
+
+def _pair_or_whole(question: str) -> Iterator[QuestionPart]:
+    """Yield the question once for each of two places it asks about, as "in Flask and in Django"; else the whole."""
+    match = _PAIR.search(question)
+    if match is None:
+        yield _part(question)
+        return
+    for side in (match["first"], match["second"]):
+        yield _part(f"{question[: match.start()]} {match['before']} {side} {question[match.end() :]}")

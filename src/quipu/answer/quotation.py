@@ -1,0 +1,294 @@
+"""Quotation: the blocks of the passages that answer a question, as a person would read them to be sure.
+
+For each part of a question the best sentence is chosen, and then a second one elsewhere where it is nearly as good.
+Each grows to a block of readable size: the rest of its paragraph, what introduces it, what follows it. A table row
+brings its header, a heading what stands under it. A question for a list gets the list.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from quipu.answer.list_quotes import ListQuote, best_list
+from quipu.answer.passage_text import PassageText, Span, read_passage
+from quipu.answer.question_kind import AnalysedQuestion, QuestionKind, QuestionPart
+from quipu.answer.sentence_scores import (
+    PAIR_WEIGHT,
+    WEIGHTS,
+    ScoredSentence,
+    ScoreWeights,
+    WordFinder,
+    score_sentences,
+    sentence_bounds,
+)
+from quipu.answer.text_blocks import BlockKind, TextBlock
+from quipu.model.graph import Chunk
+from quipu.text.unicode import is_unspaced
+
+MAX_LEAD_CHARS = 200
+MAX_CANDIDATES = 40
+SNIPPET_CHARS = 240
+
+_SUBJECT_END = re.compile(r"\s*(?:\band\b|\bи\b|与|和|[(（:：,，《«—–])|\s-\s")  # of what a title names first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuoteLimits:
+    """How much is quoted: `n_quotes` for each part, of about `n_chars` each, and never more than `total` together.
+
+    A further quote is left out where its score is below `min_score_ratio` of the first.
+    """
+
+    n_chars: int = 380
+    n_quotes: int = 2
+    total: int = 1_500
+    min_score_ratio: float = 0.6
+
+
+LIMITS = QuoteLimits()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quote:
+    """Characters of a passage that are quoted, in order, and the best sentence among them (`mark`).
+
+    Between two spans text is left out. `header` is the header of the table if it stands in an earlier chunk. `cover` is
+    the share of the question's distinct words that the quote, its headings and the title of its document hold,
+    `n_words` is their number.
+    """
+
+    passage: PassageText
+    spans: tuple[Span, ...]
+    mark: Span
+    score: float
+    header: str = ""
+    cover: float = 0.0
+    n_words: float = 0.0
+
+    @property
+    def text(self) -> str:
+        """The quoted text, with an ellipsis where more than a line break is left out."""
+        pieces = [self.header] if self.header else []
+        pieces += [self.passage.text[start:end] for start, end in self.spans]
+        return "\n".join(pieces)
+
+    def overlaps(self, other: "Quote") -> bool:
+        """Return whether another quote shows the same text, or text of the same place of the document."""
+        if self.text in other.text or other.text in self.text:
+            return True
+        if self.passage.chunk.document_id != other.passage.chunk.document_id:
+            return False
+        own, theirs = self._places(), other._places()
+        return any(start < their_end and their_start < end for start, end in own for their_start, their_end in theirs)
+
+    def _places(self) -> list[Span]:
+        """Return the spans as places in the document; of several, those from the best sentence on."""
+        offset = self.passage.chunk.start - self.passage.first
+        spans = [span for span in self.spans if span[1] > self.mark[0]] or list(self.spans)
+        return [(start + offset, end + offset) for start, end in spans]
+
+
+def choose_quotes(
+    question: AnalysedQuestion,
+    passages_by_part: Sequence[Sequence[PassageText]],
+    weights: ScoreWeights = WEIGHTS,
+    limits: QuoteLimits = LIMITS,
+) -> list[Quote]:
+    """Return the quotes that answer a question, those of its first part first; no two show the same text."""
+    parts = list(zip(question.parts, passages_by_part, strict=True))
+    n_parts = len(parts)
+    if n_parts > 1:
+        limits = replace(limits, n_quotes=1 if n_parts > 2 else limits.n_quotes, total=limits.total)
+    quotes: list[Quote] = []
+    for part, passages in parts:
+        for quote in _quotes_of_part(part, question.kind, passages, weights, limits):
+            is_new = not any(quote.overlaps(other) for other in quotes)
+            if is_new and sum(len(other.text) for other in (*quotes, quote)) <= limits.total:
+                quotes.append(_with_cover(quote, part))
+    return quotes
+
+
+def _with_cover(quote: Quote, part: QuestionPart) -> Quote:
+    """Return a quote with how many words of its part of the question it covers."""
+    chunk = quote.passage.chunk
+    finder = WordFinder(part)
+    terms = finder.terms_in(" ".join((quote.text, chunk.title, chunk.document_id, *chunk.headings)))
+    n_words = sum(PAIR_WEIGHT if is_unspaced(term[0]) else 1.0 for term in terms)
+    return replace(quote, cover=len(terms) / max(1, len(finder.terms)), n_words=n_words)
+
+
+def best_snippets(text: str, chunks: Sequence[Chunk]) -> list[Span]:
+    """Return the characters of each chunk that a search for `text` shows: around the best sentence, else the first."""
+    part = QuestionPart(words=text)
+    snippets: list[Span] = []
+    for chunk in chunks:
+        passage = read_passage(chunk, 1.0, {})
+        ranked = score_sentences(part, QuestionKind.FACT, [passage])
+        quotes = [quote for sentence in ranked[:3] if (quote := grow_quote(passage, sentence, SNIPPET_CHARS))]
+        last = quotes[0].spans[-1] if quotes else (0, min(len(chunk.text), SNIPPET_CHARS))
+        snippets.append(last)
+    return snippets
+
+
+def _quotes_of_part(
+    part: QuestionPart,
+    kind: QuestionKind,
+    passages: Sequence[PassageText],
+    weights: ScoreWeights,
+    limits: QuoteLimits,
+) -> list[Quote]:
+    """Return the quotes for one part, best first."""
+    ranked = score_sentences(part, kind, passages, weights)[:MAX_CANDIDATES]
+    quotes: list[Quote] = []
+    if kind is QuestionKind.LIST and ranked and (listed := best_list(part, passages, ranked[0], weights)):
+        quotes.append(_quote_of_list(listed, ranked[0]))
+    while ranked and len(quotes) < limits.n_quotes:
+        sentence = ranked.pop(0)
+        if quotes and sentence.score < limits.min_score_ratio * quotes[0].score:
+            break
+        quote = grow_quote(passages[sentence.place], sentence, limits.n_chars)
+        if quote and not any(quote.overlaps(other) for other in quotes):
+            quotes.append(quote)
+            if len(quotes) == 1:
+                ranked = _with_bridges(ranked, quote, part, passages, weights)
+    return quotes
+
+
+def _with_bridges(
+    ranked: Sequence[ScoredSentence],
+    quote: Quote,
+    part: QuestionPart,
+    passages: Sequence[PassageText],
+    weights: ScoreWeights,
+) -> list[ScoredSentence]:
+    """Return sentences ranked again: those about something that the first quote names score more.
+
+    They are the second step of a question, so words of the question that the first quote lacks count again.
+    """
+    finder = WordFinder(part)
+    missing = frozenset(finder.terms) - finder.terms_in(quote.text)
+    bridges = {
+        place
+        for place, passage in enumerate(passages)
+        if (subject := _SUBJECT_END.split(passage.chunk.title, maxsplit=1)[0].strip().casefold())
+        and len(subject) > 1
+        and subject in quote.text.casefold()
+        and subject not in part.words.casefold()
+        and passage.chunk.document_id != quote.passage.chunk.document_id
+    }
+    raised = []
+    for sentence in ranked:
+        text = passages[sentence.place].text[sentence.start : sentence.end]
+        n_steps = 1 + len(finder.terms_in(text) & missing) if sentence.place in bridges else 0
+        raised.append(replace(sentence, score=sentence.score + weights.bridge * n_steps))
+    return sorted(raised, key=lambda sentence: (-round(sentence.score, 6), sentence.place, sentence.start))
+
+
+def _quote_of_list(listed: ListQuote, sentence: ScoredSentence) -> Quote:
+    return Quote(passage=listed.passage, spans=listed.spans, mark=listed.spans[0], score=sentence.score)
+
+
+def grow_quote(passage: PassageText, sentence: ScoredSentence, n_chars: int) -> Quote | None:
+    """Return a sentence with what a person reads around it, about `n_chars` long; None for a bare heading."""
+    block = passage.blocks[sentence.block]
+    header = ""
+    if block.kind is BlockKind.ROW:
+        spans = [*_leads(passage, sentence.block, n_chars), (block.start, block.end)]
+        if passage.chunk.header and spans[0][0] <= passage.first:  # the table begins in an earlier chunk
+            spans, header = spans[1:] or spans, passage.chunk.header
+    else:
+        start, end = _grown(passage, sentence, n_chars)
+        if block.kind is BlockKind.HEADING and end <= block.end:
+            return None
+        room = n_chars - (end - start)
+        spans = [*(lead for lead in _leads(passage, sentence.block, room) if lead[1] <= start), (start, end)]
+    return Quote(
+        passage=passage,
+        spans=tuple(spans),
+        mark=(sentence.start, sentence.end),
+        score=sentence.score,
+        header=header,
+    )
+
+
+def _leads(passage: PassageText, index: int, room: int) -> Iterator[Span]:
+    """Yield the heading above a block and what introduces it, as far as there is room for them."""
+    block = passage.blocks[index]
+    above = [block.heading] if block.kind is not BlockKind.ROW else []
+    leads = []
+    while block.lead >= 0:
+        leads.append(block.lead)
+        block = passage.blocks[block.lead]
+    for place in (*above, *reversed(leads)):
+        if place >= 0:
+            start, end = _last_sentence(passage.text, passage.blocks[place])
+            if end - start <= min(room, MAX_LEAD_CHARS):
+                room -= end - start
+                yield start, end
+
+
+def _last_sentence(text: str, block: TextBlock) -> Span:
+    """Return the whole of a short block, else its last sentence: "The options are:"."""
+    if block.end - block.start <= MAX_LEAD_CHARS:
+        return block.start, block.end
+    return list(sentence_bounds(text, block))[-1]
+
+
+def _grown(passage: PassageText, sentence: ScoredSentence, n_chars: int) -> Span:
+    """Return the span around a sentence: its block as far as it fits, then whole blocks after it, then before it.
+
+    What a line announces ("Run:") follows it in any case, if only in part.
+    """
+    blocks, block, text = passage.blocks, passage.blocks[sentence.block], passage.text
+    bounds = list(sentence_bounds(text, block))
+    place = next(index for index, (start, _) in enumerate(bounds) if start == sentence.start)
+    first, last = _widened(bounds, place, n_chars)
+    start, end = bounds[first][0], bounds[last][1]
+    below, above = sentence.block, sentence.block
+    while end == blocks[below].end and (following := _block_below(blocks, below, sentence.block)):
+        if blocks[following].end - start <= n_chars:
+            below, end = following, blocks[following].end
+            continue
+        if text[start:end].endswith((":", "：")) or blocks[below].kind is BlockKind.HEADING:
+            end = _first_sentences(text, blocks[following], max(start + n_chars, end + MAX_LEAD_CHARS))
+        break
+    while start == blocks[above].start and above > 0 and blocks[above].kind is not BlockKind.HEADING:
+        if end - blocks[above - 1].start > n_chars or blocks[above - 1].kind is BlockKind.LICENCE:
+            break
+        above, start = above - 1, blocks[above - 1].start
+    while below > sentence.block and blocks[below].kind is BlockKind.NOISE:
+        below, end = below - 1, blocks[below - 1].end
+    while above < sentence.block and blocks[above].kind is BlockKind.NOISE:
+        above, start = above + 1, blocks[above + 1].start
+    return start, end
+
+
+def _widened(bounds: Sequence[Span], place: int, n_chars: int) -> tuple[int, int]:
+    """Return the first and last sentence of those around one that fit together, in turns after and before it."""
+    first = last = place
+    while True:
+        n_sentences = last - first
+        if last + 1 < len(bounds) and bounds[last + 1][1] - bounds[first][0] <= n_chars:
+            last += 1
+        if first > 0 and bounds[last][1] - bounds[first - 1][0] <= n_chars:
+            first -= 1
+        if last - first == n_sentences:
+            return first, last
+
+
+def _block_below(blocks: Sequence[TextBlock], below: int, chosen: int) -> int:
+    """Return the index of the block that may follow in the quote, 0 for none: a heading begins another subject."""
+    following = below + 1
+    if following == len(blocks):
+        return 0
+    if blocks[following].kind is BlockKind.LICENCE:
+        return 0
+    is_other_subject = blocks[following].kind is BlockKind.HEADING and following > chosen + 1
+    is_after_text = blocks[following].kind is BlockKind.HEADING and blocks[chosen].kind is not BlockKind.HEADING
+    return 0 if is_other_subject or is_after_text else following
+
+
+def _first_sentences(text: str, block: TextBlock, limit: int) -> int:
+    """Return where the sentences of a block end that fit below the character `limit`; its first always fits."""
+    bounds = list(sentence_bounds(text, block))
+    return max([end for _, end in bounds if end <= limit], default=bounds[0][1])

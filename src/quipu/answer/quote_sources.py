@@ -1,0 +1,164 @@
+"""Quote sources: everything that quotes are taken from, read from one view: passages, what surrounds them, documents.
+
+Beside the passages of the evidence, a question of several parts reads the best passages by full text for each part,
+and a definition those for its term. An overview reads documents.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from quipu.answer.passage_text import PassageText, Place, read_passage
+from quipu.answer.question_kind import AnalysedQuestion, QuestionKind, QuestionPart, analyse_question
+from quipu.answer.sentence_scores import WordFinder
+from quipu.model.document import Document
+from quipu.model.evidence import Evidence
+from quipu.model.graph import Chunk, EntityMention
+from quipu.ports.derivation_view import NodeKind
+from quipu.ports.store import ReadView
+
+MAX_PASSAGES = 8  # of the evidence; more change nothing, fewer lose answers
+MAX_PART_PASSAGES = 5  # by full text, for each part of a question
+MAX_DOCUMENTS = 5_000  # whose titles are compared with the topic of an overview
+MAX_OVERVIEW_CHUNKS = 200  # of one document
+MAX_GROUPS = 8  # of documents, in an overview of all
+MAX_NAMES = 8
+MIN_TITLE_SHARE = 0.5  # of the words of a topic in the title of the document it names
+_FRONT_PAGES = frozenset(("index", "readme", "overview", "intro", "introduction", "about", "home"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentGroup:
+    """Documents of one folder and the first chunks of the one that stands for them."""
+
+    name: str
+    n_documents: int
+    chunks: tuple[Chunk, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuoteSources:
+    """The question and what is read to answer it by quotes.
+
+    `ranked` are, for each part of the question, chunks with their share of the best one's score. `chunk_by_place`
+    holds their neighbours. `document` are the chunks of the document an overview is about, `names` the entities it
+    mentions most; `groups` are those of all documents, where it is about all of them. `text_score` is the full-text
+    score of the best passage over ln(1 + n) of the n chunks of the index: its rare words, whatever the index's size.
+    """
+
+    question: AnalysedQuestion
+    ranked: tuple[tuple[tuple[Chunk, float], ...], ...] = ()
+    chunk_by_place: Mapping[Place, Chunk] = field(default_factory=dict)
+    document: tuple[Chunk, ...] = ()
+    names: tuple[str, ...] = ()
+    groups: tuple[DocumentGroup, ...] = ()
+    n_documents: int = 0
+    text_score: float = 0.0
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Yield every chunk that may be quoted, some more than once."""
+        yield from (chunk for hits in self.ranked for chunk, _ in hits)
+        yield from self.document
+        yield from (chunk for group in self.groups for chunk in group.chunks)
+
+    def passages(self) -> list[list[PassageText]]:
+        """Return the passages for each part of the question, with their surroundings, in blocks."""
+        text_by_chunk: dict[str, PassageText] = {}
+        for chunk, score in (hit for hits in self.ranked for hit in hits):
+            if chunk.id not in text_by_chunk:
+                text_by_chunk[chunk.id] = read_passage(chunk, score, self.chunk_by_place)
+        return [[text_by_chunk[chunk.id] for chunk, _ in hits] for hits in self.ranked]
+
+
+async def read_quote_sources(text: str, ranking: Sequence[Chunk], evidence: Evidence, view: ReadView) -> QuoteSources:
+    """Read what quotes for the question `text` need; `ranking` are the passages of the evidence, best first."""
+    score_by_chunk = {hit.id: hit.score for hit in evidence.chunks}
+    question = analyse_question(text)
+    passages = ranking[:MAX_PASSAGES]
+    if not evidence.searches_index or question.kind is QuestionKind.SMALL_TALK:
+        return QuoteSources(question=question)
+    if question.kind is QuestionKind.OVERVIEW:
+        return await _read_overview(question, passages, view)
+    best = max([score_by_chunk.get(chunk.id, 0.0) for chunk in passages], default=0.0)
+    hits = [(chunk, score_by_chunk.get(chunk.id, 0.0) / best if best > 0 else 0.0) for chunk in passages]
+    searched = len(question.parts) > 1 or question.kind is QuestionKind.DEFINITION
+    own = [await _search_part(part, view) if searched else [] for part in question.parts]
+    best_by_text = await view.search_text(NodeKind.CHUNK, text, 1)
+    n_chunks = (await view.counts("chunks")).chunks
+    ranked = [
+        [*hits, *(hit for hit in part_hits if hit[0].id not in {chunk.id for chunk, _ in hits})] for part_hits in own
+    ]
+    ids = list(dict.fromkeys(chunk.id for part_hits in ranked for chunk, _ in part_hits))
+    near = await view.chunks(ids, with_neighbours=True) if ids else []
+    return QuoteSources(
+        question=question,
+        ranked=tuple(map(tuple, ranked)),
+        text_score=best_by_text[0].score / math.log(1 + n_chunks) if best_by_text and n_chunks else 0.0,
+        chunk_by_place={(chunk.document_id, chunk.ordinal): chunk for chunk in near},
+    )
+
+
+async def _search_part(part: QuestionPart, view: ReadView) -> list[tuple[Chunk, float]]:
+    """Return the best passages by full text for a part of a question, scored beside those of the evidence."""
+    matches = await view.search_text(NodeKind.CHUNK, part.words, MAX_PART_PASSAGES)
+    score_by_id = {match.id: match.score / matches[0].score for match in matches if matches[0].score > 0}
+    return [(chunk, score_by_id[chunk.id]) for chunk in await view.chunks(list(score_by_id))]
+
+
+async def _read_overview(question: AnalysedQuestion, passages: Sequence[Chunk], view: ReadView) -> QuoteSources:
+    """Read the document that the topic names or that the best passages belong to; without a topic, all documents."""
+    finder = WordFinder(question.parts[0])
+    documents = [document for document in await view.documents() if document.n_chunks]
+    if finder.terms:
+        document_id = _document_of_topic(finder, documents, passages)
+        chunks = await view.chunks(document_id=document_id) if document_id else []
+        sampled = chunks[:: max(1, len(chunks) // MAX_OVERVIEW_CHUNKS)][:MAX_OVERVIEW_CHUNKS]
+        names = await _central_names([chunk.id for chunk in sampled], view)
+        return QuoteSources(question=question, document=tuple(sampled), names=names, n_documents=len(documents))
+    groups = [await _read_group(name, members, view) for name, members in _grouped(documents)]
+    return QuoteSources(question=question, groups=tuple(groups), n_documents=len(documents))
+
+
+def _document_of_topic(finder: WordFinder, documents: Sequence[Document], passages: Sequence[Chunk]) -> str:
+    """Return the id of the document whose title holds most of a topic, else of the best passage; "" for none."""
+    place_by_id = {chunk.document_id: place for place, chunk in reversed(list(enumerate(passages)))}
+    shares = [
+        (len(finder.terms_in(f"{document.title} {document.id}")) / len(finder.terms), document.id)
+        for document in documents[:MAX_DOCUMENTS]
+    ]
+    share, document_id = max(
+        shares, key=lambda pair: (pair[0], -place_by_id.get(pair[1], len(passages)), pair[1]), default=(0.0, "")
+    )
+    if share >= MIN_TITLE_SHARE or not passages:
+        return document_id if share >= MIN_TITLE_SHARE else ""
+    return Counter(chunk.document_id for chunk in passages).most_common(1)[0][0]
+
+
+async def _central_names(chunk_ids: Sequence[str], view: ReadView) -> tuple[str, ...]:
+    """Return the names of the entities that most of these chunks mention."""
+    mentions = await view.mentions(EntityMention, chunk_ids)
+    surfaces: dict[str, Counter[str]] = {}
+    for chunk_id in chunk_ids:
+        for key, surface in {mention.key: mention.surface for mention in mentions.get(chunk_id, ())}.items():
+            surfaces.setdefault(key, Counter())[surface] += 1
+    keys = sorted(surfaces, key=lambda key: (-surfaces[key].total(), key))[:MAX_NAMES]
+    return tuple(surfaces[key].most_common(1)[0][0] for key in keys)
+
+
+def _grouped(documents: Sequence[Document]) -> list[tuple[str, list[Document]]]:
+    """Return the largest groups of documents: by folder, each document alone where there are no folders."""
+    members: dict[str, list[Document]] = {}
+    for document in documents:
+        members.setdefault(document.id.partition("/")[0], []).append(document)
+    largest = sorted(members.items(), key=lambda group: (-sum(document.n_chunks for document in group[1]), group[0]))
+    return largest[:MAX_GROUPS]
+
+
+async def _read_group(name: str, members: Sequence[Document], view: ReadView) -> DocumentGroup:
+    def prominence(document: Document) -> tuple[bool, int, int, str]:
+        stem = document.id.rsplit("/", 1)[-1].partition(".")[0].casefold()
+        return stem not in _FRONT_PAGES, document.id.count("/"), -document.n_chunks, document.id
+
+    chunks = await view.chunks(document_id=min(members, key=prominence).id)
+    return DocumentGroup(name=name, n_documents=len(members), chunks=tuple(chunks[:2]))

@@ -1,0 +1,156 @@
+"""Quoted answer: without a model, the best quotes of the documents, or the closest one where none is good enough.
+
+The question's kind decides how it is answered (`question_kind`), `quotation` chooses and grows the quotes, `overview`
+makes overviews. Here they become a text with citations. Quotes are numbered from 1 in their order.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from quipu.answer.answer_input import AnswerDraft, AnswerInput, quotable_passages
+from quipu.answer.overview import OverviewPart, overview_parts
+from quipu.answer.question_kind import QuestionKind
+from quipu.answer.quotation import Quote, choose_quotes
+from quipu.model.answer import Citation
+from quipu.model.query import Filter, Query
+from quipu.text.content_terms import content_terms_of
+from quipu.text.formatting import format_count
+
+EXTRACTIVE = "extractive"
+NOTHING_FOUND = "I found no answer to this."
+CLOSEST = "Closest:"
+
+# An answer is supported where two things together are at least this: the share of the question's words that a quote
+# holds, and either how rare the words of the best passage are or how many the quote holds (in a small index no word is
+# rare). Chosen on the unanswerable questions of the development sets.
+MIN_EVIDENCE = 0.75
+TEXT_SCORE_WEIGHT = 0.12
+WORD_WEIGHT = 0.08
+MIN_CLOSE_COVER = 0.2  # below it nothing is even close
+MIN_WORDS = 2
+
+_NOUN_BY_SECTION = {"points": "point", "reports": "report", "claims": "claim", "chunks": "passage"}  # can be cited
+
+
+def quote_answer(query: Query, answer_input: AnswerInput) -> AnswerDraft:
+    """Return the quotes that answer a query as a text with their numbers, or that nothing was found, and why."""
+    sources = answer_input.quote_sources
+    if sources.question.kind is QuestionKind.OVERVIEW:
+        parts = overview_parts(sources)
+        if parts:
+            return _draft(parts, answer_input, is_supported=True, trace_notes=("read as a question for an overview",))
+        return AnswerDraft(text=_nothing_found(query, answer_input), generator=EXTRACTIVE)
+    quotes = choose_quotes(sources.question, sources.passages()) if quotable_passages(answer_input) else []
+    cover = max((quote.cover for quote in quotes), default=0.0)
+    n_words = max((quote.n_words for quote in quotes), default=0.0)
+    evidence = cover + max(TEXT_SCORE_WEIGHT * sources.text_score, WORD_WEIGHT * n_words)
+    notes = (
+        f"read as a question of the kind '{sources.question.kind}'",
+        f"the best quote and its title hold {cover:.0%} of its words: evidence {evidence:.2f}, needed {MIN_EVIDENCE}",
+    )
+    if quotes and evidence >= MIN_EVIDENCE:
+        return _draft(
+            [OverviewPart(quote=quote) for quote in quotes], answer_input, is_supported=True, trace_notes=notes
+        )
+    nothing = _nothing_found(query, answer_input)
+    if cover < MIN_CLOSE_COVER:
+        return AnswerDraft(text=nothing, generator=EXTRACTIVE, trace_notes=notes)
+    closest = [OverviewPart(label=f"{nothing} {CLOSEST}"), OverviewPart(quote=quotes[0])]
+    return _draft(closest, answer_input, is_supported=False, trace_notes=notes)
+
+
+def _draft(
+    parts: Sequence[OverviewPart], answer_input: AnswerInput, *, is_supported: bool, trace_notes: Sequence[str]
+) -> AnswerDraft:
+    """Return the text of labels and quotes, each quote with its number, its citations and its marked sentence."""
+    text = ""
+    citations: list[Citation] = []
+    highlights: list[tuple[int, int]] = []
+    number = 0
+    for part in parts:
+        text += "\n\n" * bool(text) + part.label
+        if part.quote is None:
+            continue
+        text += "\n" * bool(part.label)
+        number += 1
+        highlights += _highlights(part.quote, len(text))
+        text += f"{part.quote.text} [{number}]"
+        chunk = part.quote.passage.chunk
+        source = answer_input.source_by_document.get(chunk.document_id, "")
+        citations += part.quote.passage.citations(part.quote.spans, number, source)
+    return AnswerDraft(
+        text=text,
+        generator=EXTRACTIVE,
+        citations=tuple(citations),
+        highlights=tuple(highlights),
+        is_supported=is_supported,
+        trace_notes=tuple(trace_notes),
+    )
+
+
+def _highlights(quote: Quote, offset: int) -> Iterator[tuple[int, int]]:
+    """Yield where the best sentence of a quote stands in an answer in which the quote begins at `offset`."""
+    offset += len(quote.header) + 1 if quote.header else 0
+    for start, end in quote.spans:
+        first, last = max(start, quote.mark[0]), min(end, quote.mark[1])
+        if first < last:
+            yield offset + first - start, offset + last - start
+        offset += end - start + 1
+
+
+def _nothing_found(query: Query, answer_input: AnswerInput) -> str:
+    """Return that nothing was found, and what was read in vain."""
+    if reason := _why_empty(query, answer_input):
+        return f"{NOTHING_FOUND} {reason}"
+    packed = answer_input.packed
+    n_by_noun = {"point": len(packed.points), "report": len(packed.reports), "claim": len(packed.claims)}
+    counts = [format_count(n, noun) for noun, n in n_by_noun.items() if n]
+    passages = quotable_passages(answer_input)
+    hint = _hint_at_summaries(query, answer_input)
+    if not passages:
+        retrieved = " and ".join([*counts, "no passage"])
+        return f"{NOTHING_FOUND} The strategy '{query.strategy}' found {retrieved}.{hint}"
+    n_documents = len({passage.chunk.document_id for passage in passages})
+    read = " and ".join([*counts, format_count(len(passages), "passage")])
+    return f"{NOTHING_FOUND} Read: {read} of {format_count(n_documents, 'document')}.{hint}"
+
+
+def _hint_at_summaries(query: Query, answer_input: AnswerInput) -> str:
+    """Return where else words of the question occur: reports and descriptions are never quoted, but may be read."""
+    question_terms, packed = frozenset(content_terms_of(query.text)), answer_input.packed
+    n_needed = min(MIN_WORDS, len(question_terms))
+    texts_by_kind = {
+        "reports": (f"{report.title} {report.text}" for report in packed.reports),
+        "descriptions of entities": (f"{entity.name} {entity.description}" for entity in packed.entities),
+    }
+    kinds = [
+        kind
+        for kind, texts in texts_by_kind.items()
+        if n_needed and any(len(question_terms.intersection(content_terms_of(text))) >= n_needed for text in texts)
+    ]
+    if not kinds:
+        return ""
+    return f" The {' and the '.join(kinds)} have words of the question: `--context` shows what they say."
+
+
+def _why_empty(query: Query, answer_input: AnswerInput) -> str:
+    """Return why the context is empty; "" where it is not, or where the search itself found nothing."""
+    packed = answer_input.packed
+    if not answer_input.evidence.searches_index:
+        return f"The strategy '{query.strategy}' looks nothing up, and no language model answered."
+    if packed.passages or packed.secondary:
+        return ""
+    if not answer_input.has_text:
+        return (
+            "The filter matches no document that has been read."
+            if query.filter != Filter()
+            else "No document has been read yet."
+        )
+    counts = [
+        format_count(len(hits.ids), _NOUN_BY_SECTION[hits.section])
+        for hits in packed.dropped
+        if hits.section in _NOUN_BY_SECTION
+    ]
+    if not counts:
+        return ""
+    room = f"no room for them (total_tokens is {query.budget.total:,})"
+    return f"The strategy '{query.strategy}' found {' and '.join(counts)}, but the token budgets leave {room}."

@@ -1,0 +1,303 @@
+"""Sentence scores: how well each sentence of the passages answers one part of a question.
+
+A sentence scores the share of the question's weighted words that it holds. A word that stands only near it counts in
+part: in its block, in the block beside it or the one that introduces it, in the headings above, in the title and the
+name of the document. The score is higher where the passage ranks high and where the sentence has the form of an answer:
+a definition of the term, a number or time, code for a how-to.
+"""
+
+import math
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from quipu.answer.passage_text import PassageText, Span
+from quipu.answer.question_kind import QuestionKind, QuestionPart
+from quipu.answer.text_blocks import BlockKind, TextBlock, is_licence
+from quipu.text.content_terms import STOP_WORDS, content_terms_of, stem
+from quipu.text.questions import AnswerType, offers_answer
+from quipu.text.sentences import sentence_spans
+from quipu.text.unicode import is_unspaced
+from quipu.text.words import fold_accents
+
+PAIR_WEIGHT = 0.5  # of a pair of characters: a word of n characters has n - 1 pairs
+MAX_SENTENCE_CHARS = 280  # a longer sentence is scored in pieces
+MAX_BLOCKS = 60  # that may hold the best sentence: only their sentences are scored
+_PIECE = re.compile(r".{1,240}(?:[\s,;，；、。|]|$)|.{1,240}", re.DOTALL)
+_FUNCTION_CHARACTERS = re.compile("[的了是在和与有被于这那几谁吗呢哪何么多少怎样为用把将就也都从到对又会能]")
+_CAPITALISED = re.compile(r"(?<=[^.!?…»\s*>#] )[\"'«“(`*]*([A-ZА-ЯЁ][^\W\d_]{2,})")
+_DEFAULT = re.compile(r"\bdefaults?\b|\bout of the box\b|по умолчанию|默认|缺省", re.IGNORECASE)
+_CODE = re.compile(
+    r"(?<!\w)(?:[A-Za-z0-9]+(?:[_./:]+[A-Za-z0-9]+)+|[A-Za-z]+-?\d[\w.-]*\w|[a-z]+[A-Z]\w+|-{1,2}[a-z][\w-]*)"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreWeights:
+    """How much a word of the question counts by where it stands, and what else adds to a score of at most 1."""
+
+    block: float = 0.4  # in another sentence of the block, or in the block that introduces it
+    near: float = 0.2  # in the block before or after
+    heading: float = 0.4  # in the headings above
+    title: float = 0.4  # in the title or the name of the document
+    rank: float = 0.3  # the best passage; others in proportion to their scores
+    form: float = 0.2  # the sentence has the form of an answer
+    definition: float = 0.6  # the sentence defines the term
+    bridge: float = 0.3  # the passage is about something that the first quote names and the question does not
+
+
+WEIGHTS = ScoreWeights()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoredSentence:
+    """Characters [start, end) of the passage at `place`, the index of the block that holds them, and the score.
+
+    `share` is the part of the score that words give.
+    """
+
+    place: int
+    block: int
+    start: int
+    end: int
+    score: float
+    share: float
+
+
+class WordFinder:
+    """Finds the words of a question in texts, in any of their forms: by their stems, pairs of characters, and codes."""
+
+    def __init__(self, part: QuestionPart) -> None:
+        text = f"{part.words} {part.term}"
+        terms = [term for term in content_terms_of(text) if not _FUNCTION_CHARACTERS.search(term)]
+        codes = [code.casefold() for code in _CODE.findall(text)]
+        self.terms = tuple(dict.fromkeys([*terms, *codes]))
+        stems = sorted(
+            (term for term in self.terms if term not in codes and not is_unspaced(term[0])),
+            key=lambda term: (-len(term), term),
+        )
+        pairs = [term for term in self.terms if term not in codes and is_unspaced(term[0])]
+        self._stems = _alternatives(r"(?<![^\W_])({})[^\W_]*", stems)
+        self._verbatim = _alternatives(r"(?=({}))", [*pairs, *dict.fromkeys(codes)])
+
+    def find(self, text: str) -> list[tuple[int, str]]:
+        """Return where words of the question begin in a text, ascending, and which."""
+        folded = _folded(text)
+        places: list[tuple[int, str]] = []
+        if self._stems:
+            for match in self._stems.finditer(folded):
+                word = match.group()
+                if word not in STOP_WORDS and (term := stem(word)) in self.terms:
+                    places.append((match.start(), term))
+        if self._verbatim:
+            places += [(match.start(), match[1]) for match in self._verbatim.finditer(folded)]
+            places.sort()
+        return places
+
+    def terms_in(self, text: str) -> frozenset[str]:
+        """Return the words of the question that a text holds."""
+        return frozenset(term for _, term in self.find(text))
+
+
+def _alternatives(pattern: str, terms: Sequence[str]) -> re.Pattern[str] | None:
+    return re.compile(pattern.format("|".join(map(re.escape, terms)))) if terms else None
+
+
+def _folded(text: str) -> str:
+    """Return a text in lower case without accents, character by character, so that places stay the same."""
+    if text.isascii():
+        return text.lower()
+    fold = {ord(c): folded for c in set(text) if len(folded := fold_accents(c.casefold())) == 1}
+    return text.translate(fold)
+
+
+def score_sentences(
+    part: QuestionPart, kind: QuestionKind, passages: Sequence[PassageText], weights: ScoreWeights = WEIGHTS
+) -> list[ScoredSentence]:
+    """Return the sentences of passages with their scores, best first; equal scores in the order of the passages."""
+    finder = WordFinder(part)
+    texts = [_MatchedText(passage, finder) for passage in passages]
+    weight_by_term = idf_weights(finder.terms, texts)
+    if not weight_by_term:
+        return []
+    scorer = _Scorer(part, kind, weight_by_term, weights)
+    bounds = [
+        (scorer.block_bound(text, index), place, index)
+        for place, text in enumerate(texts)
+        for index in text.quotable_blocks(asks_for_licence=is_licence(part.words))
+    ]
+    best = sorted(bounds, key=lambda bound: (-round(bound[0], 6), bound[1], bound[2]))[:MAX_BLOCKS]
+    scored = [sentence for _, place, index in best for sentence in scorer.sentences(texts[place], place, index)]
+    return sorted(scored, key=lambda sentence: (-round(sentence.score, 6), sentence.place, sentence.start))
+
+
+class _MatchedText:
+    """A passage with the words of a question in each of its blocks, in its headings and its title."""
+
+    def __init__(self, passage: PassageText, finder: WordFinder) -> None:
+        self.passage, self.text, self.blocks = passage, passage.text, passage.blocks
+        occurrences = finder.find(self.text)
+        self._starts, self._terms = [start for start, _ in occurrences], [term for _, term in occurrences]
+        self.terms_of_block = [self.between(block.start, block.end) for block in self.blocks]
+        chunk = passage.chunk
+        self.title = finder.terms_in(f"{chunk.title} {chunk.document_id} {_words_of_name(chunk.document_id)}")
+        self.headings = finder.terms_in(" ".join((*chunk.headings, chunk.header)))
+
+    def between(self, start: int, end: int) -> frozenset[str]:
+        return frozenset(self._terms[bisect_left(self._starts, start) : bisect_left(self._starts, end)])
+
+    def quotable_blocks(self, *, asks_for_licence: bool) -> Iterator[int]:
+        """Yield the indexes of the blocks of the passage itself that may be quoted."""
+        unquotable = (BlockKind.NOISE,) if asks_for_licence else (BlockKind.NOISE, BlockKind.LICENCE)
+        for index, block in enumerate(self.blocks):
+            is_inside = block.start < self.passage.last and block.end > self.passage.first
+            if is_inside and block.kind not in unquotable:
+                yield index
+
+
+def idf_weights(terms: Iterable[str], texts: Sequence[_MatchedText]) -> dict[str, float]:
+    """Return the weight of each term, ln(1 + n / (1 + df)) among the n blocks that were read.
+
+    A word that all of them hold says little about where the answer is; a word that none of them holds weighs most.
+    """
+    blocks = [block | text.title for text in texts for block in text.terms_of_block]
+    weights: dict[str, float] = {}
+    for term in terms:
+        idf = math.log1p(len(blocks) / (1 + sum(term in block for block in blocks)))
+        weights[term] = idf * (PAIR_WEIGHT if is_unspaced(term[0]) else 1.0)
+    return weights
+
+
+class _Scorer:
+    """Scores sentences for one part of a question."""
+
+    def __init__(
+        self, part: QuestionPart, kind: QuestionKind, weight_by_term: Mapping[str, float], weights: ScoreWeights
+    ) -> None:
+        self._part, self._kind, self._weights = part, kind, weights
+        total = sum(weight_by_term.values())
+        self._share_by_term = {term: weight / total for term, weight in weight_by_term.items()}
+        self._definition = _definition_pattern(part.term) if part.term else None
+        self._term = frozenset(content_terms_of(part.term))
+
+    def block_bound(self, text: _MatchedText, index: int) -> float:
+        """Return what a sentence of a block can score at most, apart from its form."""
+        credit_by_term = self._credits(text, index) | dict.fromkeys(text.terms_of_block[index], 1.0)
+        return self._sum(credit_by_term) + self._weights.rank * text.passage.score
+
+    def sentences(self, text: _MatchedText, place: int, index: int) -> Iterator[ScoredSentence]:
+        """Yield the sentences of a block with their scores."""
+        credit_by_term = self._credits(text, index)
+        for start, end in sentence_bounds(text.text, text.blocks[index]):
+            if text.passage.first <= start < text.passage.last:
+                share = self._sum(credit_by_term | dict.fromkeys(text.between(start, end), 1.0))
+                score = share + self._weights.rank * text.passage.score + self._form(text, index, start, end) * share
+                yield ScoredSentence(place=place, block=index, start=start, end=end, score=score, share=share)
+
+    def _sum(self, credit_by_term: Mapping[str, float]) -> float:
+        return sum(self._share_by_term[term] * min(1.0, credit) for term, credit in sorted(credit_by_term.items()))
+
+    def _credits(self, text: _MatchedText, index: int) -> dict[str, float]:
+        """Return how much each word of the question counts for the sentences of a block that do not hold it."""
+        weights, block = self._weights, text.blocks[index]
+        near = [place for place in (index - 1, index + 1) if 0 <= place < len(text.blocks)]
+        around = [(text.title, weights.title), *((text.terms_of_block[place], weights.near) for place in near)]
+        around.append((text.headings, weights.heading))
+        if block.heading >= 0:
+            around.append((text.terms_of_block[block.heading], weights.heading))
+        if block.lead >= 0:
+            around.append((text.terms_of_block[block.lead], weights.block))
+        around.append((text.terms_of_block[index], weights.block))
+        credit_by_term: dict[str, float] = {}
+        for terms, credit in around:
+            for term in terms:
+                credit_by_term[term] = max(credit, credit_by_term.get(term, 0.0))
+        return credit_by_term
+
+    def _form(self, text: _MatchedText, index: int, start: int, end: int) -> float:
+        """Return what the form of a sentence adds to its score."""
+        sentence, block = text.text[start:end], text.blocks[index]
+        if self._definition is not None:
+            if self._definition.match(sentence):
+                return self._weights.definition
+            return self._weights.definition / 2 * (start == block.start and self._is_below_term(text, index))
+        if self._kind is QuestionKind.HOW_TO:
+            following = text.blocks[index + 1].kind if index + 1 < len(text.blocks) else None
+            return self._weights.form * (BlockKind.CODE in (block.kind, following))
+        if self._kind is QuestionKind.VALUE and _DEFAULT.search(self._part.words):
+            return self._weights.form * (_DEFAULT.search(sentence) is not None)
+        if self._part.answer_type in (AnswerType.TIME, AnswerType.NUMBER):
+            return self._weights.form * offers_answer(self._part.answer_type, sentence, self._part.words)
+        if self._part.answer_type in (AnswerType.PERSON, AnswerType.PLACE, AnswerType.NAME):
+            return self._weights.form * self._names_something(sentence)
+        return 0.0
+
+    def _names_something(self, sentence: str) -> bool:
+        """Return whether a sentence has a capitalised word inside that the question does not name."""
+        words = self._part.words.casefold()
+        return any(name.casefold() not in words for name in _CAPITALISED.findall(sentence))
+
+    def _is_below_term(self, text: _MatchedText, index: int) -> bool:
+        """Return whether a block is the first paragraph below a heading, or in a document, about the term itself."""
+        heading = text.blocks[index].heading
+        above = [block.kind for block in text.blocks[heading + 1 : index]]
+        if text.blocks[index].kind is not BlockKind.PARAGRAPH or any(kind is not BlockKind.NOISE for kind in above):
+            return False
+        chunk = text.passage.chunk
+        if heading >= 0:
+            title = text.text[text.blocks[heading].start : text.blocks[heading].end]
+        else:
+            title = (chunk.title, *chunk.headings)[-1] if chunk.ordinal == 0 or chunk.headings else ""
+        words = frozenset(content_terms_of(title))
+        return bool(self._term) and self._term <= words and len(words) <= len(self._term) + 2
+
+
+def sentence_bounds(text: str, block: TextBlock) -> Iterator[Span]:
+    """Yield the [start, end) of the sentences of a block; a row is one sentence, a very long sentence is several."""
+    content = text[block.start : block.end]
+    if block.kind in (BlockKind.ROW, BlockKind.HEADING):
+        yield block.start, block.end
+        return
+    spans = _line_spans(content) if block.kind is BlockKind.CODE else sentence_spans(content)
+    for start, end in spans:
+        if end - start <= MAX_SENTENCE_CHARS:
+            yield block.start + start, block.start + end
+        else:
+            for piece in _PIECE.finditer(content, start, end):
+                yield block.start + piece.start(), block.start + piece.end()
+
+
+def _line_spans(content: str) -> list[Span]:
+    """Return code in spans of whole lines of about a sentence's length."""
+    spans, start, position = [], 0, 0
+    for line in content.splitlines(keepends=True):
+        if position > start and position + len(line) - start > MAX_SENTENCE_CHARS:
+            spans.append((start, position))
+            start = position
+        position += len(line)
+    return [*spans, (start, position)]
+
+
+def _words_of_name(document_id: str) -> str:
+    """Return the words in the id of a document, a path without its suffix."""
+    return re.sub(r"[/_.-]+", " ", document_id.rsplit(".", 1)[0])
+
+
+_BEFORE_TERM = r"[\s\W]*(?:(?:the|an?|in|this|so-called|concept of|term|термин|понятие)\s+)*[*_`\"'«“「:]*"
+_DEFINES = (
+    r"(?:\s*[(（][^)）]{1,80}[)）])?[*_`'\"»”」]*\s*"
+    r"(?:(?:,[^,.]{1,60},\s*)?(?:(?:is|was) (?:an?|the|one|any|used|what|where|when|how|short|simply)"
+    r"|are|means?|stands? for|refers? to|denotes?)\b"
+    r"|[—–:：]|-\s|(?:\w+ )?(?:—|–|это\b|является|называ\w+|означает|представляет)"
+    r"|[，,]?(?:是|指|即|表示|为|就是|主要))"
+)
+
+
+def _definition_pattern(term: str) -> re.Pattern[str]:
+    """Return what the beginning of a sentence looks like that defines a term."""
+    words = [
+        re.escape(word[: max(4, len(word) - 2)]) + r"\w*" if re.fullmatch("[а-яё]{5,}", word, re.I) else re.escape(word)
+        for word in term.split()
+    ]
+    return re.compile(_BEFORE_TERM + r"[\s*`_]*".join(words) + "s?" + _DEFINES, re.IGNORECASE)

@@ -1,0 +1,255 @@
+"""Text blocks: the paragraphs, headings, list items, table rows and pieces of code of a passage, by its lines.
+
+The index stores the text of a chunk, not its blocks, so they are recovered here: by Markdown and reStructuredText
+markup, by indentation, and for other formats by blank lines. Rules, diagrams, badges and templates are noise.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+MAX_HEADING_CHARS = 80  # of a line that is a heading only by standing alone
+MAX_TERM_CHARS = 60  # of a line whose explanation is indented below it
+MIN_LETTER_SHARE = 0.45  # of a block that is not code: a text has about 0.8, a drawing 0.1
+
+
+class BlockKind(StrEnum):
+    """What a block is. An ITEM is one item of a list, a ROW one row of a table.
+
+    A LICENCE is quoted only for a question about one, NOISE never.
+    """
+
+    HEADING = "heading"
+    PARAGRAPH = "paragraph"
+    ITEM = "item"
+    ROW = "row"
+    CODE = "code"
+    LICENCE = "licence"
+    NOISE = "noise"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextBlock:
+    """Characters [start, end) of a passage's text.
+
+    `heading` is the index of the heading above, `lead` that of the block that introduces this one: the sentence before
+    a list or code, the header of a table, the less indented block above. Both are -1 where there is none.
+    """
+
+    start: int
+    end: int
+    kind: BlockKind
+    indent: int = 0
+    heading: int = -1
+    lead: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class _TextLine:
+    start: int
+    end: int  # without the line break
+    text: str
+
+    @property
+    def indent(self) -> int:
+        return len(self.text) - len(self.text.lstrip())
+
+
+_FENCE = re.compile(r"\s*(`{3,}|~{3,})\s*([\w-]*)")
+_HASH_HEADING = re.compile(r"\s{0,3}#{1,6}\s+\S|={1,5} \S.* ={1,5}$")
+_RULE = re.compile(r"\s*([=\-~^\"'`#*+_.:])\1{2,}\s*$")
+_ITEM = re.compile(r"\s*(?:[-*+•‣◦▪●]\s+|\(?(?:\d{1,3}|[a-zа-я])[.)）、]\s*(?=\D))")
+_ROW = re.compile(r"\s*\|.*\||[^|]*\S \| \S")
+_ROW_RULE = re.compile(r"\s*[|+:=\-\s]+$")
+_COMMAND = re.compile(r"\s*(?:\$ |>>> |#!|sudo |import |from \S+ import |def |class |git |pip |apt )")
+_SYMBOLS = re.compile(r"[{}()\[\];=<>$\\/&#\"'_]")
+_TERMINAL = re.compile(r"[.!?。！？:：;；,，…]['\"»”)\]]*$")
+_LETTER = re.compile(r"[^\W\d_]")
+_DRAWING = re.compile("[─━│┃┌┐└┘├┤┬┴┼╭╮╯╰═║█▌▐░▒▓]{1}|[+|] *-{3,} *[+|]|-{2,}>|<-{2,}")
+_LINKS = re.compile(r"<[^>\n]*>|!?\[[^\]\n]*\]\([^)\n]*\)|\[!\[.*|https?://\S+")
+_DIAGRAM_LANGUAGES = frozenset(("mermaid", "plantuml", "dot", "graphviz"))
+_TEMPLATE = re.compile(
+    r"\s*(?:\{%|\{\{|<!--|:\w+:(?:\s|$)|---\s*$|\.\. (?:_|toctree|contents|image|figure|include|raw|currentmodule|meta"
+    r"|code-block|sourcecode|version\w+|deprecated))"
+)
+_LICENCE = re.compile(
+    r"\bcopyright\b|©|\ball rights reserved\b|\blicen[sc]ed under\b|\bpermission is hereby granted\b"
+    r"|\bwithout warranty\b|\bproject gutenberg\b|\bspdx-license|\bвсе права защищены\b|版权所有|许可证发布"
+    r"|\bлицензи\w+ (?:gnu|mit|apache|bsd)\b",
+    re.IGNORECASE,
+)
+
+
+def read_blocks(text: str) -> list[TextBlock]:
+    """Return the blocks of `text` in order, each with its heading and what introduces it."""
+    blocks = [_classified(text, block) for block in _raw_blocks(text)]
+    if not any(block.kind is BlockKind.HEADING for block in blocks):
+        blocks = [_as_heading(text, blocks, place) for place in range(len(blocks))]
+    return list(_linked(text, blocks))
+
+
+def is_licence(text: str) -> bool:
+    """Return whether a text is about copyright or the terms of a licence."""
+    return _LICENCE.search(text) is not None
+
+
+def _lines(text: str) -> list[_TextLine]:
+    lines: list[_TextLine] = []
+    start = 0
+    for part in re.split(r"[\n\f]", text):
+        lines.append(_TextLine(start, start + len(part.rstrip()), part.rstrip()))
+        start += len(part) + 1
+    return lines
+
+
+def _raw_blocks(text: str) -> Iterator[TextBlock]:
+    """Yield the blocks as the lines show them; whether a paragraph is code or noise is decided later."""
+    lines = _lines(text)
+    place = 0
+    while place < len(lines):
+        line = lines[place]
+        n_lines, kind = _block_at(lines, place) if line.text else (1, None)
+        if kind is not None:
+            last = lines[place + n_lines - 1]
+            is_cut = place == 0 and n_lines > 1 and kind is BlockKind.PARAGRAPH  # its own indentation is in no chunk
+            indent = lines[1].indent if is_cut else line.indent
+            yield TextBlock(start=line.start + line.indent, end=last.end, kind=kind, indent=indent)
+        place += n_lines
+
+
+def _block_at(lines: list[_TextLine], place: int) -> tuple[int, BlockKind]:
+    """Return how many lines the block at a line has, and its kind."""
+    line = lines[place]
+    if fence := _FENCE.match(line.text):
+        n_lines = _n_fenced(lines, place, fence[1])
+        return n_lines, BlockKind.NOISE if fence[2].lower() in _DIAGRAM_LANGUAGES else BlockKind.CODE
+    if _HASH_HEADING.match(line.text):
+        return 1, BlockKind.HEADING
+    following = lines[place + 1].text if place + 1 < len(lines) else ""
+    if _RULE.fullmatch(line.text):
+        is_overline = place + 2 < len(lines) and following and lines[place + 2].text.strip() == line.text.strip()
+        return (3, BlockKind.HEADING) if is_overline else (1, BlockKind.NOISE)
+    if (
+        _RULE.fullmatch(following)
+        and len(following.strip()) >= len(line.text.strip()) / 2
+        and not _ROW.match(line.text)
+    ):
+        return 2, BlockKind.HEADING
+    if _ROW.match(line.text):
+        return 1, BlockKind.NOISE if _ROW_RULE.fullmatch(line.text) else BlockKind.ROW
+    return _n_lines_of_text(lines, place), BlockKind.ITEM if _ITEM.match(line.text) else BlockKind.PARAGRAPH
+
+
+def _n_fenced(lines: list[_TextLine], place: int, fence: str) -> int:
+    for end in range(place + 1, len(lines)):
+        if lines[end].text.strip().startswith(fence) and not lines[end].text.strip(" `~"):
+            return end + 1 - place
+    return len(lines) - place
+
+
+def _n_lines_of_text(lines: list[_TextLine], place: int) -> int:
+    """Return how many lines a paragraph or an item has.
+
+    It ends at a blank line, before an item, a table, a fence or a heading, and where the indentation of a paragraph of
+    one line grows: that line is a term, and its explanation follows.
+    """
+    first = lines[place]
+    is_item = _ITEM.match(first.text) is not None
+    for end in range(place + 1, len(lines)):
+        line = lines[end]
+        is_wrapped = place == 0 and len(first.text) > MAX_TERM_CHARS  # the passage begins in the middle of a paragraph
+        is_term = end == place + 1 and not is_item and not is_wrapped and line.indent >= first.indent + 2
+        starts_other = any(pattern.match(line.text) for pattern in (_ITEM, _FENCE, _HASH_HEADING, _ROW))
+        if not line.text or starts_other or is_term or _RULE.fullmatch(line.text) or line.indent + 2 <= first.indent:
+            return end - place
+    return len(lines) - place
+
+
+def _classified(text: str, block: TextBlock) -> TextBlock:
+    """Return a block whose kind tells code and noise from text."""
+    content = text[block.start : block.end]
+    if block.kind is BlockKind.PARAGRAPH and _TEMPLATE.match(content):
+        return replace(block, kind=BlockKind.NOISE)
+    if block.kind is not BlockKind.HEADING and is_licence(content):
+        return replace(block, kind=BlockKind.LICENCE)
+    if block.kind in (BlockKind.PARAGRAPH, BlockKind.ITEM):
+        letters = len(_LETTER.findall(_LINKS.sub("", content)))
+        n_visible = len("".join(content.split()))
+        if _DRAWING.search(content):
+            return replace(block, kind=BlockKind.NOISE)
+        if block.kind is BlockKind.PARAGRAPH and _is_code(content, block.indent):
+            return replace(block, kind=BlockKind.CODE)
+        if letters < 3 or (letters < MIN_LETTER_SHARE * n_visible and not any(c.isdigit() for c in content)):
+            return replace(block, kind=BlockKind.NOISE)
+    return block
+
+
+def _is_code(content: str, indent: int) -> bool:
+    if _COMMAND.match(content):
+        return True
+    return indent >= 2 and len(_SYMBOLS.findall(content)) > 0.08 * len(content)
+
+
+def _as_heading(text: str, blocks: list[TextBlock], place: int) -> TextBlock:
+    """Return a block as a heading if it is a short line between blank lines that ends without a mark."""
+    block = blocks[place]
+    line = text[block.start : block.end]
+    is_bare = (
+        block.kind is BlockKind.PARAGRAPH
+        and block.indent == 0
+        and len(line) <= MAX_HEADING_CHARS
+        and "\n" not in line
+        and not _TERMINAL.search(line)
+        and sum(c.isdigit() for c in line) * 4 < len(line)
+        and place + 1 < len(blocks)
+        and text.count("\n", block.end, blocks[place + 1].start) > 1
+    )
+    return replace(block, kind=BlockKind.HEADING) if is_bare else block
+
+
+def _linked(text: str, blocks: list[TextBlock]) -> Iterator[TextBlock]:
+    """Yield the blocks with the index of their heading and of the block that introduces them."""
+    heading = -1
+    outer: list[int] = []  # blocks that less indented blocks below may close
+    for place, block in enumerate(blocks):
+        while outer and blocks[outer[-1]].indent >= block.indent:
+            outer.pop()
+        yield replace(block, heading=heading, lead=_lead_of(text, blocks, place, outer[-1] if outer else -1))
+        if block.kind is BlockKind.HEADING:
+            heading = place
+            outer.clear()
+        elif block.kind is not BlockKind.NOISE:
+            outer.append(place)
+
+
+def _is_section(row: str) -> bool:
+    """Return whether only the first cell of a table row is filled: it is the title of the rows below."""
+    cells = row.strip().strip("|").split("|")
+    return len(cells) > 1 and bool(cells[0].strip()) and not any(cell.strip() for cell in cells[1:])
+
+
+def _lead_of(text: str, blocks: list[TextBlock], place: int, outer: int) -> int:
+    """Return the index of the block that introduces the one at `place`; -1 if none does."""
+    kind = blocks[place].kind
+    if kind is BlockKind.HEADING:
+        return -1
+    first = place
+    while first and blocks[first - 1].kind in (kind, BlockKind.NOISE) and kind in (BlockKind.ITEM, BlockKind.ROW):
+        first -= 1
+    while first < place and blocks[first].kind is BlockKind.NOISE:
+        first += 1
+    if kind is BlockKind.ROW:
+        sections = (
+            row for row in range(place - 1, first, -1) if _is_section(text[blocks[row].start : blocks[row].end])
+        )
+        return next(sections, first if first < place else -1)
+    if outer >= 0:
+        return outer
+    while first and blocks[first - 1].kind is BlockKind.NOISE:
+        first -= 1
+    before = blocks[first - 1] if first else None
+    introduces = before is not None and before.kind in (BlockKind.PARAGRAPH, BlockKind.ITEM)
+    if introduces and before is not None:
+        return first - 1 if kind is BlockKind.CODE or text[before.start : before.end].endswith((":", "：")) else -1
+    return -1

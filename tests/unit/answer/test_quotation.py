@@ -1,0 +1,150 @@
+"""Tests of quotation: which blocks of the passages answer a question."""
+
+from dataclasses import replace
+
+from quipu.answer.passage_text import PassageText, read_passage
+from quipu.answer.question_kind import analyse_question
+from quipu.answer.quotation import Quote, choose_quotes
+from tests.unit.answer.fakes import chunk, passage_text
+
+FILLER = "The wind blew over the steppe, and nothing else was heard there for many days of that year. " * 3
+CAMELS = f"""# Camels
+
+{FILLER}
+
+## Loading
+
+A camel kneels before it is loaded. Tie the salt on with:
+
+```sh
+tie salt --tight
+```
+
+{FILLER}
+
+## Prices
+
+| kind | price |
+|---|---|
+| horse | 12 |
+| camel | 40 |
+| donkey | 3 |
+
+{FILLER}
+"""
+
+
+def _quotes(question: str, *passages: PassageText) -> list[Quote]:
+    analysed = analyse_question(question)
+    return choose_quotes(analysed, [passages] * len(analysed.parts))
+
+
+def test_a_how_to_shows_the_code_after_the_sentence() -> None:
+    quote = _quotes("How do I tie salt on a camel?", passage_text(CAMELS))[0]
+    assert "A camel kneels" in quote.text
+    assert "tie salt --tight" in quote.text
+    assert quote.text.startswith("## Loading")
+
+
+def test_a_row_is_shown_with_the_header_of_its_table() -> None:
+    quote = _quotes("What is the price of a camel?", passage_text(CAMELS))[0]
+    assert quote.text == "| kind | price |\n| camel | 40 |"
+
+
+def test_a_row_cut_off_its_header_is_shown_with_it_too() -> None:
+    cut = replace(passage_text("horse | 12\ncamel | 40"), chunk=replace(chunk("Prices", ""), header="kind | price"))
+    quote = _quotes("What is the price of a camel?", cut)[0]
+    assert quote.text == "kind | price\ncamel | 40"
+
+
+def test_a_heading_is_never_quoted_alone() -> None:
+    last = passage_text("Intro text about salt.\n\n## Where the caravan is")
+    assert [quote.text for quote in _quotes("Where is the caravan?", last)] == ["Intro text about salt."]
+    below = passage_text("## Where the caravan is\n\nIn Tabriz since the spring.")
+    assert _quotes("Where is the caravan?", below)[0].text.endswith("In Tabriz since the spring.")
+
+
+def test_a_definition_prefers_the_sentence_that_defines() -> None:
+    mentioned = passage_text(f"The yam was late again, and the yam riders slept. {FILLER}", title="Riders")
+    defined = passage_text(f"{FILLER}\n\nA yam is a post station of the Mongols.", title="Stations", score=0.8)
+    assert "post station" in _quotes("What is a yam?", mentioned, defined)[0].text
+
+
+def test_a_question_for_a_time_prefers_the_sentence_with_one() -> None:
+    text = f"The bridge was built by the guild.\n\n{FILLER}\n\n{FILLER}\n\nThe bridge was built in 1352."
+    assert "1352" in _quotes("When was the bridge built?", passage_text(text))[0].text
+
+
+def test_a_list_is_shown_whole_with_what_introduces_it() -> None:
+    items = "\n".join(f"- {city}, where the caravan rested and bought bread and water for the way" for city in "ABCDE")
+    text = f"{FILLER}\n\nThe caravan passed these cities:\n\n{items}\n\n{FILLER}"
+    quote = _quotes("Which cities did the caravan pass?", passage_text(text))[0]
+    assert quote.text.startswith("The caravan passed these cities:")
+    assert all(f"- {city}," in quote.text for city in "ABCDE")
+
+
+def test_headings_below_a_heading_are_a_list() -> None:
+    text = f"# Kinds of camels\n\n## Bactrian\n\n{FILLER}\n\n## Dromedary\n\n{FILLER}\n\n## Wild camel\n\n{FILLER}"
+    quote = _quotes("Which kinds of camels are there?", passage_text(text))[0]
+    assert all(name in quote.text for name in ("Bactrian", "Dromedary", "Wild camel"))
+
+
+def test_a_comparison_quotes_both_sides() -> None:
+    camel = passage_text("A camel is an animal that drinks once a week.", title="Camels")
+    horse = passage_text("A horse is an animal that drinks each day.", title="Horses")
+    quotes = _quotes("What is the difference between a camel and a horse?", camel, horse)
+    assert [quote.passage.chunk.title for quote in quotes[:2]] == ["Camels", "Horses"]
+
+
+def test_equal_text_is_quoted_once() -> None:
+    sentence = "The caravan left Tabriz in May."
+    quotes = _quotes("When did the caravan leave Tabriz?", passage_text(sentence), passage_text(sentence, title="Copy"))
+    assert [quote.text for quote in quotes] == [sentence]
+
+
+def test_a_much_weaker_second_quote_is_left_out() -> None:
+    other = passage_text("Salt is white.", title="Salt", score=0.1)
+    quotes = _quotes("When did the caravan leave Tabriz?", passage_text("The caravan left Tabriz in May."), other)
+    assert len(quotes) == 1
+
+
+def test_quotes_together_are_not_longer_than_the_limit() -> None:
+    texts = [passage_text(f"The caravan left Tabriz in May. {FILLER * 3}", title=str(number)) for number in range(6)]
+    assert sum(len(quote.text) for quote in _quotes("When did the caravan leave Tabriz?", *texts)) <= 1_500
+
+
+def test_a_licence_is_quoted_only_where_it_is_asked_for() -> None:
+    text = "Copyright 1298 Marco Polo. The travels may be copied by anyone who walks.\n\nThe travels begin in Venice."
+    assert "Copyright" not in "".join(
+        quote.text for quote in _quotes("Where do the travels begin?", passage_text(text))
+    )
+    assert "Copyright" in _quotes("Who has the copyright of the travels?", passage_text(text))[0].text
+
+
+def test_a_block_that_a_chunk_cuts_is_completed_from_its_neighbour() -> None:
+    first = replace(chunk("Settings", "max_camels"), id="a")
+    second = replace(chunk("Settings", "How many camels go together.\n\nDefault: 40"), id="b", ordinal=1)
+    second = replace(second, start=first.end + 5, end=first.end + 5 + len(second.text))
+    passage = read_passage(first, 1.0, {("Settings.md", 1): second})
+    quote = _quotes("What is the default of max_camels?", passage)[0]
+    citations = list(passage.citations(quote.spans, 1, ""))
+    assert "Default: 40" in quote.text
+    assert [citation.chunk_id for citation in citations] == ["a", "b"]
+    for citation, part in zip(citations, (first, second), strict=True):
+        assert part.text[citation.start - part.start : citation.end - part.start] == citation.quote
+
+
+def test_words_meet_in_all_their_forms_in_russian_and_chinese() -> None:
+    russian = passage_text(f"{FILLER}\n\nКараваны выходили из Тебриза в мае.")
+    assert "Тебриза" in _quotes("Когда караван вышел из Тебриза?", russian)[0].text
+    chinese = passage_text("商队五月离开大不里士。骆驼驮着盐。")
+    assert "五月" in _quotes("商队什么时候离开大不里士？", chinese)[0].text
+
+
+def test_a_code_is_found_as_a_whole() -> None:
+    first, second = (
+        "MAX_CAMELS\n    How many go.\n    Default: 40",
+        "MAX_CAMELS_NAME\n    Their name.\n    Default: Ali",
+    )
+    text = f"{first}\n\n{FILLER}\n\n{second}"
+    assert "Ali" in _quotes("What is the default of MAX_CAMELS_NAME?", passage_text(text))[0].text

@@ -1,0 +1,82 @@
+"""Tests of text blocks: what the lines of a passage are, and what introduces them."""
+
+import pytest
+
+from quipu.answer.text_blocks import BlockKind, read_blocks
+
+
+def _kinds(text: str) -> list[tuple[str, str]]:
+    return [(block.kind.value, text[block.start : block.end].partition("\n")[0]) for block in read_blocks(text)]
+
+
+def test_markdown_is_read_by_its_markup() -> None:
+    table = "| a | b |\n|---|---|\n| 1 | 2 |"
+    text = f"# Camels\n\nThey carry salt.\n\n- one hump\n- two humps\n\n```sh\nload salt\n\ngo\n```\n\n{table}"
+    assert _kinds(text) == [
+        ("heading", "# Camels"),
+        ("paragraph", "They carry salt."),
+        ("item", "- one hump"),
+        ("item", "- two humps"),
+        ("code", "```sh"),
+        ("row", "| a | b |"),
+        ("noise", "|---|---|"),
+        ("row", "| 1 | 2 |"),
+    ]
+
+
+def test_underlined_headings_and_indented_code_are_read() -> None:
+    text = "Camels\n======\n\nLoad them::\n\n    load(camel, salt=40)\n    go()\n\nThen go."
+    assert _kinds(text) == [
+        ("heading", "Camels"),
+        ("paragraph", "Load them::"),
+        ("code", "load(camel, salt=40)"),
+        ("paragraph", "Then go."),
+    ]
+
+
+def test_a_short_line_alone_is_a_heading_where_no_markup_tells() -> None:
+    text = "Loading camels\n\nThey kneel down first, and then the salt is tied on."
+    assert _kinds(text)[0] == ("heading", "Loading camels")
+    assert _kinds("They kneel down first.\n\nThen the salt is tied on.")[0][0] == "paragraph"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```mermaid\ngraph TD\n```",
+        "+----+\n| ab |\n+----+".replace("| ab |", "│ ab │"),
+        "[![badge](https://example.org/a.svg)](https://example.org)",
+        "{% include 'menu.html' %}",
+        ".. toctree::",
+        "----------",
+    ],
+)
+def test_drawings_badges_and_templates_are_noise(text: str) -> None:
+    assert {block.kind for block in read_blocks(text)} == {BlockKind.NOISE}
+
+
+def test_blocks_know_their_heading_and_what_introduces_them() -> None:
+    text = "# Camels\n\nTwo kinds:\n\n- one hump\n- two humps\n\n## Horses\n\nThey drink more."
+    blocks = read_blocks(text)
+    heading_by_line = {text[block.start : block.end]: block.heading for block in blocks}
+    assert heading_by_line["- two humps"] == 0
+    assert heading_by_line["They drink more."] == 4
+    assert [block.lead for block in blocks] == [-1, -1, 1, 1, -1, -1]
+
+
+def test_an_indented_block_is_introduced_by_the_line_above_it() -> None:
+    text = "max_camels\n    How many camels go together.\n\n    Default: 40"
+    blocks = read_blocks(text)
+    assert [block.lead for block in blocks] == [-1, 0, 0]
+
+
+def test_a_row_is_introduced_by_its_header_or_by_the_row_that_divides_the_table() -> None:
+    text = "| kind | load |\n|---|---|\n| desert | |\n| camel | 200 |\n| city | |\n| camel | 90 |"
+    rows = [block for block in read_blocks(text) if block.kind is BlockKind.ROW]
+    blocks = read_blocks(text)
+    leads = [text[blocks[row.lead].start : blocks[row.lead].end] if row.lead >= 0 else "" for row in rows]
+    assert leads == ["", "| kind | load |", "| desert | |", "| desert | |", "| city | |"]
+
+
+def test_no_text_has_no_blocks() -> None:
+    assert read_blocks("") == read_blocks("\n \n") == []
