@@ -14,9 +14,11 @@ from quipu.ingest.chunkers.structure import MAX_CUT_POINTS
 from quipu.ingest.sources import MAX_BYTES
 from quipu.model.chat import Role
 from quipu.model.chunking import TAKES
+from quipu.model.options import Options, options_in
+from quipu.model.query import Query
 from quipu.parse import limits
 from quipu.parse.formats import FORMATS
-from quipu.retrieve import STRATEGIES
+from quipu.retrieve import STRATEGIES, strategies_by_options
 from quipu.settings import CONFIG_NAME, ENVIRONMENT_PREFIX, KEY_VARIABLES, Settings, effective
 from quipu.settings.sources import SECRETS_NAME
 from quipu.settings.tables import fields_of_tables
@@ -64,12 +66,28 @@ def settings_page() -> str:
         "|---|---|---|---|---|",
     ]
     for each in effective(Settings.model_construct()):
-        shown = str(each.default).lower() if isinstance(each.default, bool) else each.default
-        default = "" if shown is None else f"`{shown}`"
-        default = "`auto`" if shown is None and "auto" in each.allowed else default
-        variable = "–" if "tables in" in each.allowed else f"`{ENVIRONMENT_PREFIX}{each.name.upper()}`"
-        lines.append(f"| `{each.name}` | {variable} | {default} | {each.allowed} | {each.description} |")
-    return "\n".join([*lines, "", *_tables(), *_keys(), ""])
+        if not each.group:
+            variable = "–" if "tables in" in each.allowed else f"`{ENVIRONMENT_PREFIX}{each.name.upper()}`"
+            default = _default(each.default, "`auto`" if "auto" in each.allowed else "")
+            lines.append(f"| `{each.name}` | {variable} | {default} | {each.allowed} | {each.description} |")
+    lines += ["", "## Options of the question", "", *_options(Query)]
+    for kind, strategies in strategies_by_options().items():
+        lines += [f"## Options of {strategies}", "", *_options(kind)]
+    return "\n".join([*lines, *_tables(), *_keys(), ""])
+
+
+def _default(value: object, if_none: str = "") -> str:
+    return if_none if value is None else f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+def _options(kind: type[Query | Options]) -> Iterator[str]:
+    """Yield the table of the options of a query or of strategies, with their names in `kb.query(...)`."""
+    yield "| setting | environment | Python | default | allowed | what it is |"
+    yield "|---|---|---|---|---|---|"
+    for option in options_in(kind):
+        names = f"`{option.name}` | `{ENVIRONMENT_PREFIX}{option.name.upper()}` | `{'.'.join(option.path)}`"
+        yield f"| {names} | {_default(option.default)} | {option.allowed} | {option.description} |"
+    yield ""
 
 
 def _tables() -> Iterator[str]:
@@ -124,17 +142,19 @@ def strategies_page() -> str:
         "A strategy is one file in `src/quipu/retrieve`: it turns a question into scored ids with reasons. Packing,",
         "rendering, answering and citing are the same for all: [which one, and how to compare them](../strategies.md).",
         "Model calls are the most made before the answer, only where there is a language model. What is needed in",
-        "`this type` is made on demand.",
+        "`this type` is made on demand. Its own options are beside those of [every question](settings.md).",
         "",
-        "| strategy | what it does | after | choose it when | needs | model calls |",
-        "|---|---|---|---|---|---|",
+        "| strategy | what it does | after | choose it when | needs | model calls | own options |",
+        "|---|---|---|---|---|---|---|",
     ]
     made_on_demand = {each.name for each in CATALOG}
     for each in STRATEGIES.values():
         needs = ", ".join(f"`{need}`" if need in made_on_demand else need for need in each.needs) or "nothing"
         needs += "".join(f"; better with `{name}`" for name in each.better_with)
         calls = each.model_calls or each.n_model_calls
-        lines.append(f"| `{each.name}` | {each.summary} | {each.after} | {each.when} | {needs} | {calls} |")
+        options = ", ".join(f"`{option.name}`" for option in (options_in(each.options) if each.options else ()))
+        row = (f"`{each.name}`", each.summary, each.after, each.when, needs, str(calls), options)
+        lines.append(f"| {' | '.join(row)} |")
     return "\n".join([*lines, "", *_derivations(), ""])
 
 

@@ -31,10 +31,11 @@ if TYPE_CHECKING:
     from quipu.model.document import Document, DocumentStatus, SourceDocument
     from quipu.model.event import DocumentDone, Event, Progress
     from quipu.model.evidence import Evidence, Explanation, Trace
-    from quipu.model.query import Budget, Condition, Filter, MixWeights, Query, Turn
+    from quipu.model.query import Budget, Condition, Filter, Query, Turn
     from quipu.model.results import AddResult, ImportResult, IndexStatus, RefreshResult, RemoveResult
     from quipu.model.tuning import TuningResult
     from quipu.model.usage import Estimate, UsageRow
+    from quipu.retrieve.mix import MixWeights
     from quipu.settings import Settings, SettingValue
 
 __version__ = "0.1.0"
@@ -100,10 +101,11 @@ _LAZY = {
     "quipu.model.document": ("Document", "SourceDocument", "DocumentStatus"),
     "quipu.model.event": ("DocumentDone", "Event", "Progress"),
     "quipu.model.evidence": ("Evidence", "Explanation", "Trace"),
-    "quipu.model.query": ("Budget", "Condition", "Filter", "MixWeights", "Query", "Turn"),
+    "quipu.model.query": ("Budget", "Condition", "Filter", "Query", "Turn"),
     "quipu.model.results": ("AddResult", "ImportResult", "RefreshResult", "RemoveResult", "IndexStatus"),
     "quipu.model.tuning": ("TuningResult",),
     "quipu.model.usage": ("Estimate", "UsageRow"),
+    "quipu.retrieve.mix": ("MixWeights",),
     "quipu.settings": ("Settings",),
 }
 _MODULE_BY_NAME = {name: module for module, names in _LAZY.items() for name in names}

@@ -13,6 +13,7 @@ from quipu.model.cluster import Hierarchy, report_text
 from quipu.model.query import Query
 from quipu.providers.local import WordLlamaEmbedder
 from quipu.retrieve import STRATEGIES
+from quipu.retrieve.drift import DriftOptions
 from quipu.settings import Settings
 from quipu.testing.llm import ScriptedLLM
 from quipu.testing.scripted.script import Script
@@ -83,7 +84,7 @@ async def test_a_strategy_finds_the_passage_that_answers(name: str, language: st
     corpus, found = CORPORA[language], {}
     async with _opened(folder / language) as kb:
         for question in corpus.questions:
-            query = Query(text=question, strategy=name, drift_follow_ups=0)
+            query = Query(text=question, strategy=name, options=(DriftOptions(drift_follow_ups=0),))
             found[question] = (await _places(kb, query))[:NEAR_THE_TOP]
     assert {question: title for question, title in corpus.questions.items() if title not in found[question]} == {}
     if name != "drift":  # which has six passages for six titles

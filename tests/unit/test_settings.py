@@ -35,7 +35,8 @@ def test_an_argument_wins_over_the_environment_that_over_the_file(monkeypatch: p
     monkeypatch.setenv("QUIPU_TOP_K", "6")
     monkeypatch.setenv("QUIPU_CHUNK_TOP_K", "7")
     settings = Settings(top_k=8)
-    assert (settings.top_k, settings.chunk_top_k, settings.related_chunks) == (8, 7, 5)
+    query = settings.query("Who?")
+    assert (query.top_k, query.chunk_top_k, query.related_chunks) == (8, 7, 5)
     assert _setting(settings, "top_k").origin == "argument"
     assert _setting(settings, "chunk_top_k").origin == "environment QUIPU_CHUNK_TOP_K"
     assert _setting(settings, "related_chunks").origin == "quipu.toml:4"
@@ -43,7 +44,7 @@ def test_an_argument_wins_over_the_environment_that_over_the_file(monkeypatch: p
 
 def test_none_as_an_argument_counts_as_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QUIPU_TOP_K", "6")
-    assert Settings(top_k=None).top_k == 6
+    assert Settings(top_k=None).query("Who?").top_k == 6
 
 
 def test_an_empty_variable_counts_as_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,7 +56,7 @@ def test_the_file_beside_the_index_is_read_where_the_current_folder_has_none(tmp
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "quipu.toml").write_text("top_k = 9\n")
     settings = Settings(index="data/kb")
-    assert settings.top_k == 9
+    assert settings.query("Who?").top_k == 9
     assert _setting(settings, "top_k").origin == str(Path("data/quipu.toml")) + ":1"
 
 
@@ -63,14 +64,14 @@ def test_the_current_folders_file_wins_over_the_one_beside_the_index(tmp_path: P
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "quipu.toml").write_text("top_k = 9\n")
     Path("quipu.toml").write_text("top_k = 3\n")
-    assert Settings(index="data/kb").top_k == 3
+    assert Settings(index="data/kb").query("Who?").top_k == 3
 
 
 def test_a_named_file_is_read_instead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("quipu.toml").write_text("top_k = 3\n")
     Path("other.toml").write_text("top_k = 4\n")
     monkeypatch.setenv("QUIPU_CONFIG", "other.toml")
-    assert Settings().top_k == 4
+    assert Settings().query("Who?").top_k == 4
 
 
 def test_a_path_in_a_file_is_relative_to_the_file(tmp_path: Path) -> None:

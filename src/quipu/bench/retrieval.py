@@ -213,7 +213,7 @@ async def _agreement(
     dataset: Dataset,
 ) -> Agreement:
     """Compare the rankings of `naive` or `lexical` with the rankings of its reference."""
-    k = settings.chunk_top_k
+    k = settings.query("").chunk_top_k
     reference = await (_cosines if strategy == "naive" else _bm25_scores)(settings, chunks, dataset.questions)
     compared = [
         (is_same(outcome.chunks, scores, k), is_tied(outcome.chunks, scores, k))
@@ -240,7 +240,8 @@ async def _cosines(
             reference = await brute_force(view)
     finally:
         await store.close()
-    return (reference.scores(vector, min_score=settings.min_similarity) for vector in vectors)
+    min_score = settings.query("").min_similarity
+    return (reference.scores(vector, min_score=min_score) for vector in vectors)
 
 
 async def _bm25_scores(

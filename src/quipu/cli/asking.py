@@ -1,14 +1,17 @@
 """The options of every command that asks a question, and the query they make."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import wraps
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, get_origin
 
 import click
 
 from quipu.cli.inputs import parse_condition, parse_date
+from quipu.cli.options import QuipuCommand, SectionOption
 from quipu.cli.progress import progress
+from quipu.model.options import Option as QueryOption
+from quipu.model.options import options_in
 from quipu.model.query import Filter, Query
 
 if TYPE_CHECKING:
@@ -17,6 +20,53 @@ if TYPE_CHECKING:
 
 Command = Callable[..., int | None]
 Option = Callable[[Command], Command]
+
+_USED_STRATEGIES = "quipu.strategy_options"
+
+
+class QuestionCommand(QuipuCommand):
+    """A command with the options of a query and of every strategy, `without` those that it does not use.
+
+    Strategies are slow to import. So their options are left out where no argument may be one of them.
+    """
+
+    def __init__(self, *args: Any, without: tuple[str, ...] = (), **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params += (
+            _flag(option, "Options of the question") for option in options_in(Query) if option.name not in without
+        )
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments; if all are known without the options of strategies, these are not read."""
+        known = {name for parameter in self.params for name in (*parameter.opts, *parameter.secondary_opts)}
+        flags = {argument.partition("=")[0] for argument in args if argument.startswith("-")}
+        ctx.meta[_USED_STRATEGIES] = [] if flags <= known else list(_strategy_flags())
+        return super().parse_args(ctx, args)
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the parameters, with the options of strategies last."""
+        flags = ctx.meta.get(_USED_STRATEGIES)
+        return super().get_params(ctx) + (list(_strategy_flags()) if flags is None else flags)
+
+
+def _strategy_flags() -> Iterator[SectionOption]:
+    from quipu.retrieve import strategies_by_options
+
+    for kind, strategies in strategies_by_options().items():
+        for option in options_in(kind):
+            yield _flag(option, f"Options of {strategies}")
+
+
+def _flag(option: QueryOption, section: str) -> SectionOption:
+    """Return the option of the command line; its value is checked with the settings."""
+    name = f"--{option.name.replace('_', '-')}"
+    if option.annotation is bool:
+        names = f"{name}/--no-{name[2:]}" if option.default else name
+        return SectionOption([names], section=section, is_flag=True, default=None, help=option.description)
+    metavar = "N" if option.annotation is int else "X" if option.annotation is float else "TEXT"
+    if get_origin(option.annotation) is Literal:
+        metavar = option.allowed.replace(" or ", "|")
+    return SectionOption([name], section=section, metavar=metavar, help=option.description)
 
 
 def options(*decorators: Option) -> Option:
@@ -29,36 +79,6 @@ def options(*decorators: Option) -> Option:
 
     return decorate
 
-
-search_options = options(
-    click.option("--top-k", metavar="N", help="Maximum entities or relations searched; many strategies take fewer."),
-    click.option("--chunk-top-k", metavar="N", help="Maximum passages."),
-    click.option("--min-similarity", metavar="X", help="Minimum cosine of a vector match."),
-    click.option(
-        "--related-chunks",
-        metavar="N",
-        help="Passages for each entity or relation, in local, global, hybrid and mix.",
-    ),
-    click.option("--community-level", metavar="N", help="Finest community level whose reports are read."),
-    click.option(
-        "--dynamic-selection", is_flag=True, default=None, help="Let a model select the reports of community_global."
-    ),
-    click.option("--drift-follow-ups", metavar="N", help="Maximum follow-up questions in a round of drift."),
-    click.option("--from-aggregates", is_flag=True, default=None, help="Let lca use aggregates as seeds, too."),
-    click.option("--entity-weight", metavar="X", help="Weight of entities in mix; 0 leaves them out."),
-    click.option("--relation-weight", metavar="X", help="Weight of relations in mix."),
-    click.option("--vector-weight", metavar="X", help="Weight of the nearest passages by vector in mix."),
-    click.option(
-        "--auto-refresh", is_flag=True, default=None, help="First compute the derivations that the strategy needs."
-    ),
-)
-
-context_options = options(
-    click.option("--entity-tokens", metavar="N", help="Maximum tokens of entities in the context."),
-    click.option("--relation-tokens", metavar="N", help="Maximum tokens of relations and claims in the context."),
-    click.option("--report-tokens", metavar="N", help="Maximum tokens of reports beside passages."),
-    click.option("--total-tokens", metavar="N", help="Maximum tokens of prompt and context together."),
-)
 
 keyword_options = options(
     click.option("--keyword", "keywords", multiple=True, help="A name in the question; replaces the detected ones."),

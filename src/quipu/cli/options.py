@@ -10,6 +10,7 @@ import click
 import quipu
 
 _META = "quipu."
+_SHARED = "Shared options, before or after the command"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,11 +92,19 @@ def _shared_options() -> list[click.Parameter]:
     ]
 
 
-class _SharedOption(click.Option):
+class SectionOption(click.Option):
+    """An option under a heading of its own on the help page."""
+
+    def __init__(self, names: list[str], *, section: str, **kwargs: Any) -> None:
+        super().__init__(names, **kwargs)
+        self.section = section
+
+
+class _SharedOption(SectionOption):
     """A shared option. If it stands before and after the command, the value after the command is used."""
 
     def __init__(self, names: list[str], *, callback: Callable[..., None] | None = None, **kwargs: Any) -> None:
-        super().__init__(names, expose_value=False, callback=callback or _remember, **kwargs)
+        super().__init__(names, section=_SHARED, expose_value=False, callback=callback or _remember, **kwargs)
 
 
 def _remember(ctx: click.Context, parameter: click.Parameter, value: str | bool | None) -> None:
@@ -110,18 +119,18 @@ def _print_version(ctx: click.Context, parameter: click.Parameter, value: bool) 
 
 
 def _write_options(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-    """Write a section of own options and arguments, and a section of shared options."""
-    own: list[tuple[str, str]] = []
-    common: list[tuple[str, str]] = []
+    """Write the options under the headings of their sections, the shared ones last."""
     help_option = command.get_help_option(ctx)
+    sections: dict[str, list[tuple[str, str]]] = {"Options": []}
     for parameter in command.get_params(ctx):
         if isinstance(parameter, click.Option) and (record := parameter.get_help_record(ctx)):
-            is_common = isinstance(parameter, _SharedOption) or parameter is help_option
-            (common if is_common else own).append(record)
-    for title, records in (("Options", own), ("Shared options, before or after the command", common)):
-        if records:
+            own = _SHARED if parameter is help_option else "Options"
+            section = parameter.section if isinstance(parameter, SectionOption) else own
+            sections.setdefault(section, []).append(record)
+    for title in sorted(sections, key=lambda title: title == _SHARED):
+        if sections[title]:
             with formatter.section(title):
-                formatter.write_dl(records)
+                formatter.write_dl(sections[title])
 
 
 def _write_examples(examples: tuple[str, ...], formatter: click.HelpFormatter) -> None:

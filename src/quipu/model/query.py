@@ -1,15 +1,13 @@
 """Query: a question, how to answer it, its token budgets, and the documents it may use."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
-from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args, get_origin, get_type_hints
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Literal, Self, TypeVar
 
 from quipu.errors import InvalidInput
+from quipu.model.options import Options, check_types, option
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
+Owned = TypeVar("Owned", bound=Options)
 ComparisonOperator = Literal["=", "!=", "<", "<=", ">", ">=", "in", "contains", "exists"]
 
 
@@ -60,7 +58,7 @@ class Filter:
                     remedy=f"Write {name}=[{_EXAMPLES[element_type]}].",
                 )
             object.__setattr__(self, name, elements)
-        _check_fields(self)
+        check_types(self)
 
     def is_empty(self) -> bool:
         """Return whether the filter allows every document."""
@@ -76,32 +74,29 @@ class Budget:
     is not part of `total`, so the model's context window must hold the sum of both.
     """
 
-    entities: int = 6_000
-    relations: int = 8_000
-    reports: int = 8_000
-    total: int = 30_000
-    answer: int = 2_048
+    entities: int = option(
+        6_000, "Maximum tokens of entities in the context.", between=(0, 2_000_000), setting="entity_tokens"
+    )
+    relations: int = option(
+        8_000,
+        "Maximum tokens of relations and claims in the context.",
+        between=(0, 2_000_000),
+        setting="relation_tokens",
+    )
+    reports: int = option(
+        8_000,
+        "Maximum tokens of reports and key points in a context that has passages, too.",
+        between=(0, 2_000_000),
+        setting="report_tokens",
+    )
+    total: int = option(
+        30_000, "Maximum tokens of prompt and context together.", between=(1, 2_000_000), setting="total_tokens"
+    )
+    answer: int = option(2_048, "Maximum tokens of a model's answer.", between=(16, 1_000_000), setting="answer_tokens")
 
     def __post_init__(self) -> None:
         """Raise InvalidInput for a value of the wrong type."""
-        _check_fields(self)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MixWeights:
-    """The weights of the three rankings that `mix` merges: through entities, through relations, and by vector.
-
-    The passage at rank r of a ranking with weight w gets the position r / w. Equal weights therefore alternate the
-    rankings, and a weight of 0 disables one. Only the ratios of the weights matter.
-    """
-
-    entity: float = 1.0
-    relation: float = 1.0
-    vector: float = 1.0
-
-    def __post_init__(self) -> None:
-        """Raise InvalidInput for a value of the wrong type."""
-        _check_fields(self)
+        check_types(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +108,7 @@ class Keywords:
 
     def __post_init__(self) -> None:
         """Raise InvalidInput for a value of the wrong type."""
-        _check_fields(self)
+        check_types(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,113 +120,72 @@ class Turn:
 
     def __post_init__(self) -> None:
         """Raise InvalidInput for a value of the wrong type."""
-        _check_fields(self)
+        check_types(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
     """A question and how to answer it.
 
-    Retrieval: `top_k` is the number of entities or relations to search for, `chunk_top_k` the number of passages to
-    keep, `min_similarity` a cosine. Keywords, if given, replace those that a model would extract from the question.
+    Retrieval: the options below belong to several strategies; `options` holds those of single strategies, each declared
+    beside its strategy. Keywords, if given, replace those that a model would extract from the question.
 
-    Single strategies: `community_level` is the finest level of communities to read, 0 being the coarsest. With
-    `dynamic_selection` a model selects communities from the top down. `drift_follow_ups` limits the follow-up
-    questions per round of `drift`. With `from_aggregates`, `lca` also starts from the aggregates nearest to the
-    question. `mix_weights` belong to `mix`.
+    Answering with a model: `language` is the language of the answer ("": the language of the question). `system_prompt`
+    replaces the instructions on role and style, but never the instructions on evidence and citations. `user_prompt`
+    adds instructions. `history` is the earlier conversation. `may_fall_back` allows an extractive answer if the model
+    is unavailable. If not `with_answer`, no model writes an answer, for callers that need only the context or the
+    prompt.
 
-    Answering with a model: `response_type` is the form of the answer and `language` its language ("": the language of
-    the question). `system_prompt` replaces the instructions on role and style, but never the instructions on evidence
-    and citations. `user_prompt` adds instructions. `history` is the earlier conversation; with `rewrite_question` a
-    model uses it to make the question self-contained before the search. `may_fall_back` allows an extractive answer if
-    the model is unavailable. If not `with_answer`, no model writes an answer, for callers that need only the context or
-    the prompt.
-
-    With `auto_refresh`, a missing derivation that the strategy needs is built first, which may cost model calls;
-    otherwise the query raises Stale.
+    Without `auto_refresh`, a query whose strategy needs a missing derivation raises Stale.
 
     `search_text` and `model_keywords` are set by the engine: the rewritten question, and keywords from a model.
     """
 
     text: str
     strategy: str = "mix"
-    top_k: int = 40
-    chunk_top_k: int = 20
-    min_similarity: float = 0.2
-    related_chunks: int = 5
-    community_level: int = 2
-    dynamic_selection: bool = False
-    drift_follow_ups: int = 4
-    from_aggregates: bool = False
+    top_k: int = option(40, "Maximum entities or relations searched; many strategies take fewer.", between=(1, 1_000))
+    chunk_top_k: int = option(20, "Maximum passages.", between=(1, 1_000))
+    min_similarity: float = option(0.2, "Minimum cosine of a vector match.", between=(-1.0, 1.0))
+    related_chunks: int = option(
+        5, "Passages for each matching entity or relation, in local, global, hybrid and mix.", between=(0, 1_000)
+    )
+    community_level: int = option(
+        2, "Finest community level whose reports are read; 0 is the coarsest.", between=(0, 100)
+    )
+    options: tuple[Options, ...] = ()
     budget: Budget = field(default_factory=Budget)
     filter: Filter = field(default_factory=Filter)
     low_level_keywords: tuple[str, ...] = ()
     high_level_keywords: tuple[str, ...] = ()
-    response_type: str = "Multiple Paragraphs"
+    response_type: str = option("Multiple Paragraphs", 'Form of a model\'s answer, as in "Bullet Points".')
     language: str = ""
     system_prompt: str = ""
     user_prompt: str = ""
     history: tuple[Turn, ...] = ()
-    rewrite_question: bool = True
+    rewrite_question: bool = option(
+        True, "Let a model rewrite a follow-up question so that it stands alone, before the search."
+    )
     may_fall_back: bool = True
     with_answer: bool = True
-    mix_weights: MixWeights = field(default_factory=MixWeights)
-    auto_refresh: bool = False
+    auto_refresh: bool = option(
+        False, "First compute the derivations that the strategy needs; this may cost calls of a model."
+    )
     search_text: str = ""
     model_keywords: Keywords = field(default_factory=Keywords)
 
     def __post_init__(self) -> None:
-        """Raise InvalidInput for a value of the wrong type, and for a similarity outside [-1, 1]."""
-        _check_fields(self)
-        if not -1 <= self.min_similarity <= 1:
-            raise InvalidInput(
-                f"min_similarity = {self.min_similarity} is not a cosine.", remedy="Use a number from -1 to 1."
-            )
+        """Raise InvalidInput for a value of the wrong type."""
+        check_types(self)
+
+    def options_of(self, kind: type[Owned]) -> Owned:
+        """Return the options of a strategy: the instance of its class in `options`, else the defaults."""
+        return next((options for options in self.options if isinstance(options, kind)), None) or kind()
+
+    def with_options(self, options: Options) -> Self:
+        """Return the query with these options of a strategy in place of those of the same class."""
+        others = (other for other in self.options if type(other) is not type(options))
+        return replace(self, options=(*others, options))
 
     def as_searched(self) -> Self:
         """Return the query for a strategy: its text is the rewritten question if there is one."""
         return replace(self, text=self.search_text) if self.search_text else self
-
-
-_TYPE_NAMES: Mapping[object, str] = {str: "a string", int: "a whole number", float: "a number", bool: "True or False"}
-_MAX_SHOWN_CHARS = 80
-
-
-def _check_fields(instance: "DataclassInstance") -> None:
-    """Raise InvalidInput, with name, value and allowed type, for the first field that does not match its annotation.
-
-    Supported annotations: str, int, float, bool, classes, Literal of strings, and tuples of one of these. A list is
-    accepted for a tuple and an int for a float, but a bool is not accepted for a number.
-    """
-    for name, annotation in _annotations(type(instance)).items():
-        value = getattr(instance, name)
-        if type(value) is not annotation and not _matches(value, annotation):
-            raise InvalidInput(
-                f"{name} = {repr(value)[:_MAX_SHOWN_CHARS]} is not valid.", remedy=f"Use {_type_name(annotation)}."
-            )
-
-
-@cache
-def _annotations(cls: type["DataclassInstance"]) -> Mapping[str, Any]:
-    hints = get_type_hints(cls)
-    return {field_.name: hints[field_.name] for field_ in fields(cls)}
-
-
-def _matches(value: object, annotation: Any) -> bool:
-    if value == ():
-        return get_origin(annotation) is tuple
-    if get_origin(annotation) is tuple:
-        return isinstance(value, (tuple, list)) and all(_matches(element, get_args(annotation)[0]) for element in value)
-    if get_origin(annotation) is Literal:
-        return isinstance(value, str) and value in get_args(annotation)
-    if annotation is int or annotation is float:
-        return isinstance(value, (int, annotation)) and not isinstance(value, bool)
-    return isinstance(value, annotation)
-
-
-def _type_name(annotation: Any) -> str:
-    if get_origin(annotation) is tuple:
-        return f"a list; each element must be {_type_name(get_args(annotation)[0])}"
-    if get_origin(annotation) is Literal:
-        return "one of: " + ", ".join(map(repr, get_args(annotation)))
-    return _TYPE_NAMES.get(annotation) or f"a quipu.{annotation.__name__}"

@@ -6,9 +6,10 @@ from importlib import import_module
 from typing import cast
 
 from quipu.errors import NotFound
+from quipu.model.options import Options
 from quipu.retrieve.strategy import Retrieve, Strategy, Tools
 
-__all__ = ["STRATEGIES", "Retrieve", "Strategy", "Tools", "strategy_named"]
+__all__ = ["STRATEGIES", "Retrieve", "Strategy", "Tools", "strategies_by_options", "strategy_named"]
 
 # The module of each strategy, in the order in which they are listed.
 _MODULES = {
@@ -58,3 +59,12 @@ def strategy_named(name: str) -> Strategy:
     near = get_close_matches(name.casefold(), STRATEGIES, n=1)
     hint = f"Did you mean '{near[0]}'? " if near else ""
     raise NotFound(f"There is no strategy '{name}'.", remedy=f"{hint}Choose one of: {', '.join(STRATEGIES)}.")
+
+
+def strategies_by_options() -> Mapping[type[Options], str]:
+    """Return each class of options with the names of the strategies that have it; this imports every strategy."""
+    names: dict[type[Options], list[str]] = {}
+    for strategy in STRATEGIES.values():
+        if strategy.options:
+            names.setdefault(strategy.options, []).append(strategy.name)
+    return {options: ", ".join(strategies) for options, strategies in names.items()}

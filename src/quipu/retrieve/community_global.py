@@ -25,6 +25,7 @@ from quipu.model.chat import ChatRequest, ReplyLifetime, Role
 from quipu.model.cluster import Cluster, ClusterReport, Hierarchy
 from quipu.model.evidence import Evidence, Hit, KeyPoint
 from quipu.model.ids import digest
+from quipu.model.options import Options, option
 from quipu.model.query import Query
 from quipu.ports.providers import Tokenizer
 from quipu.ports.store import ReadView, VectorSpace
@@ -38,6 +39,15 @@ from quipu.text.formatting import format_count
 MIN_RATING = 1  # of 0 to 5, for a report to be useful
 UNREADABLE_RATING = 1  # for a reply without a rating: reading too much is better than too little
 RATING_WEIGHT = 0.1  # of the highest rating, 10, compared with a cosine; used if no model reads the reports
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommunityGlobalOptions(Options):
+    """The options of `community_global`."""
+
+    dynamic_selection: bool = option(
+        False, "Let a model select the reports from the top down, with a call for each report it rates."
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +131,7 @@ async def _rated_cover(level: int, tree: CommunityLevels, view: ReadView) -> tup
 
 def _omissions(query: Query, notes: Sequence[str]) -> tuple[str, ...]:
     """Return the notes on missing reports as omissions, with the reason, if the query has a filter."""
-    if query.filter.is_empty() or query.dynamic_selection:
+    if query.filter.is_empty() or query.options_of(CommunityGlobalOptions).dynamic_selection:
         return ()
     return tuple(f"{note}: the report also covers documents that the filter excludes" for note in notes)
 
@@ -130,7 +140,7 @@ async def _select_reports(
     query: Query, tree: CommunityLevels, view: ReadView, tools: Tools, model: Model
 ) -> tuple[Sequence[ClusterReport], tuple[str, ...]]:
     """Return the reports to read, and notes for the trace."""
-    if not query.dynamic_selection:
+    if not query.options_of(CommunityGlobalOptions).dynamic_selection:
         ratings, notes = await _rated_cover(query.community_level, tree, view)
         return await view.cluster_reports(list(ratings)), notes
     return await _select_dynamically(query, tree, view, tools, model)
@@ -255,6 +265,7 @@ async def _rank_reports(
 STRATEGY = Strategy(
     name="community_global",
     retrieve=retrieve,
+    options=CommunityGlobalOptions,
     summary="points that a model finds in the reports on all communities, one call for each 12,000 tokens of reports",
     after="Microsoft GraphRAG (global search)",
     when="the question is about the whole collection: its themes, trends, comparisons",

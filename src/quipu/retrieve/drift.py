@@ -11,8 +11,7 @@ improve quality and efficiency", Microsoft Research, 2024, and its code).
 
 Differences from the source:
 - At most 1 + 5 + 3 · `drift_follow_ups` calls: 18 by default. Microsoft follows 20 questions per round, up to 66 calls.
-- Nothing is random: the example for the imagined report is the report nearest to the question, and questions are
-  followed in the order of the scores of their partial answers.
+- Nothing is random: the example is the report nearest to the question, and questions follow the scores of answers.
 - Without a model: the reports nearest to the question, and local searches for it and for the titles of these reports.
 """
 
@@ -25,6 +24,7 @@ from quipu.algo.ranking import round_robin
 from quipu.model.chat import ChatRequest, Message, ReplyLifetime, Role
 from quipu.model.cluster import ClusterReport, Hierarchy
 from quipu.model.evidence import Evidence, Hit, KeyPoint, Scored, Seed
+from quipu.model.options import Options, option
 from quipu.model.query import Query
 from quipu.ports.store import ReadView, VectorSpace
 from quipu.prompts import drift as prompt
@@ -46,6 +46,13 @@ NearReports = Sequence[tuple[Scored, ClusterReport]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DriftOptions(Options):
+    """The options of `drift`."""
+
+    drift_follow_ups: int = option(4, "Maximum follow-up questions in each of the three rounds.", between=(0, 100))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LocalResult:
     """The result of a local search for one question: its seed, and passages and reports (by cluster), best first."""
 
@@ -62,7 +69,6 @@ class PartialAnswer:
     """
 
     point: KeyPoint | None = None
-    score: float = 0.0
     follow_ups: tuple[str, ...] = ()
     is_asked: bool = True
 
@@ -112,13 +118,8 @@ async def _imagine_report(query: Query, example: ClusterReport, tools: Tools, mo
     source = prompt_space(query, prompt.render_hyde(query.text, ("", "")), tools.tokenizer).fit_report(example)
     if source is None:
         return ""
-    request = ChatRequest(
-        messages=prompt.render_hyde(query.text, source.titled_text),
-        role=Role.KEYWORDS,
-        max_output_tokens=prompt.HYDE_MAX_OUTPUT_TOKENS,
-        lifetime=ReplyLifetime.REVISION,
-        subject=query.text,
-    )
+    request = _request(prompt.render_hyde(query.text, source.titled_text), query)
+    request = replace(request, role=Role.KEYWORDS, max_output_tokens=prompt.HYDE_MAX_OUTPUT_TOKENS, schema="")
     (reply,) = await model.ask([request])
     return strip_thinking(reply).strip()
 
@@ -146,7 +147,7 @@ async def _follow_up(
     searches: list[LocalResult] = []
     followed = {query.text.casefold()}
     for _ in range(N_ROUNDS):
-        questions = _open_questions(answers, followed)[: query.drift_follow_ups]
+        questions = _open_questions(answers, followed)[: query.options_of(DriftOptions).drift_follow_ups]
         if not questions:
             break
         followed.update(question.casefold() for question in questions)
@@ -159,9 +160,8 @@ async def _follow_up(
 def _open_questions(answers: Sequence[PartialAnswer | None], followed: Set[str]) -> list[str]:
     """Return the questions not followed yet, those of the best partial answers first."""
     ranked = sorted(
-        (-answer.score, position, question)
-        for answer in answers
-        if answer
+        (-answer.point.score if answer.point else 0.0, position, question)
+        for answer in filter(None, answers)
         for position, question in enumerate(answer.follow_ups)
     )
     question_by_folded: dict[str, str] = {}
@@ -181,18 +181,17 @@ async def _search_locally(questions: Sequence[str], query: Query, view: ReadView
         k=min(query.top_k, MAX_ENTITIES),
         min_score=query.min_similarity,
     )
-    results = []
-    for question, entities in zip(questions, nearest, strict=True):
-        area = await read_neighbourhood(entities, view)
-        reports = await reports_of([entity.id for entity in entities], query.community_level, view)
-        results.append(
-            LocalResult(
-                seed=Seed(text=question, kind="vector", matches=entities),
-                chunks=await rank_passages(area, vectors[question], view, tools),
-                reports=tuple(report.cluster for report, _ in reports),
-            )
+    return [
+        LocalResult(
+            seed=Seed(text=question, kind="vector", matches=entities),
+            chunks=await rank_passages(await read_neighbourhood(entities, view), vectors[question], view, tools),
+            reports=tuple(
+                report.cluster
+                for report, _ in await reports_of([entity.id for entity in entities], query.community_level, view)
+            ),
         )
-    return results
+        for question, entities in zip(questions, nearest, strict=True)
+    ]
 
 
 async def _answer_questions(
@@ -239,8 +238,7 @@ def _partial_answer(reply: str, material: Sequence[PromptItem]) -> PartialAnswer
     parsed = read_partial_answer(reply, len(material))
     if parsed is None:
         return None
-    statement = parsed.statement
-    if statement is None:
+    if (statement := parsed.statement) is None:
         return PartialAnswer(follow_ups=parsed.follow_ups)
     sources = [material[number - 1] for number in statement.numbers] or material
     point = KeyPoint(
@@ -249,14 +247,15 @@ def _partial_answer(reply: str, material: Sequence[PromptItem]) -> PartialAnswer
         reports=tuple(source.id for source in sources if source.is_report),
         chunks=tuple(source.id for source in sources if not source.is_report),
     )
-    return PartialAnswer(point=point, score=point.score, follow_ups=parsed.follow_ups)
+    return PartialAnswer(point=point, follow_ups=parsed.follow_ups)
 
 
 async def _search_without_model(
     near: NearReports, notes: tuple[str, ...], *, query: Query, view: ReadView, tools: Tools
 ) -> Evidence:
     """Return the reports nearest to the question, and the passages of local searches for it and for their titles."""
-    titles = [report.title for _, report in near[: query.drift_follow_ups] if report.title.strip()]
+    n_titles = query.options_of(DriftOptions).drift_follow_ups
+    titles = [report.title for _, report in near[:n_titles] if report.title.strip()]
     searches = await _search_locally(list(dict.fromkeys((query.text, *titles))), query, view, tools)
     return Evidence(
         chunks=_merge_passages(searches, query),
@@ -291,10 +290,11 @@ def _notes(imagined: str, n_unread: int, answers: Sequence[PartialAnswer | None]
 STRATEGY = Strategy(
     name="drift",
     retrieve=retrieve,
+    options=DriftOptions,
     summary="partial answers from the reports nearest to an imagined answer, and to their follow-up questions",
     after="Microsoft GraphRAG (DRIFT search)",
     when="the question is broad and its answer lies in details; takes several rounds of calls",
     needs=("communities", "reports", "entity vectors", "relations"),
-    n_model_calls=1 + N_FOLDS + N_ROUNDS * Query(text="").drift_follow_ups,
+    n_model_calls=1 + N_FOLDS + N_ROUNDS * DriftOptions().drift_follow_ups,
     model_calls="18 at most: 6, and 3 for each of `drift_follow_ups`",
 )

@@ -34,6 +34,7 @@ from quipu.algo.lca import Forest
 from quipu.model.cluster import Cluster, Hierarchy
 from quipu.model.evidence import Evidence, Hit, Scored, Seed
 from quipu.model.ids import relation_id
+from quipu.model.options import Options, option
 from quipu.model.query import Query
 from quipu.ports.store import OccurrenceKind, ReadView, VectorSpace
 from quipu.retrieve.steps.communities import find_nearest_clusters
@@ -45,6 +46,13 @@ from quipu.text.formatting import format_count
 MAX_SEEDS = 10
 DECAY = 0.5  # for each step from a seed up to an aggregate
 _DECIMALS = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LcaOptions(Options):
+    """The options of `lca`."""
+
+    from_aggregates: bool = option(False, "Also use the aggregates nearest to the question as seeds.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +72,8 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     vector = (await embed([query.text], tools.embedder))[query.text]
     k = min(query.top_k, MAX_SEEDS)
     entities = await find_nearest(VectorSpace.ENTITY, vector, query=query, k=k, view=view, tools=tools)
-    aggregates = await _find_aggregates(vector, k, query, view, tools) if query.from_aggregates else []
+    from_aggregates = query.options_of(LcaOptions).from_aggregates
+    aggregates = await _find_aggregates(vector, k, query, view, tools) if from_aggregates else []
     score_by_seed = {seed.id: seed.score for seed in (*entities, *aggregates)}
     paths = await find_tree_paths(list(score_by_seed), view)
     scores = {cluster: _aggregate_score(steps, score_by_seed) for cluster, steps in paths.steps.items()}
@@ -211,6 +220,7 @@ def _notes(entities: Sequence[Scored], paths: TreePaths, *, n_unavailable: int) 
 STRATEGY = Strategy(
     name="lca",
     retrieve=retrieve,
+    options=LcaOptions,
     summary="entities nearest to the question, and the aggregates that connect them, up to their common ancestor",
     after="LeanRAG",
     when="the question connects similar things, or asks what they have in common",

@@ -12,8 +12,12 @@ Differences from the paper:
   position r / w. Equal weights merge in turns, as LightRAG does; a ranking with weight 0 is left out.
 """
 
+from dataclasses import dataclass, field
+
+from quipu.errors import InvalidInput
 from quipu.model.evidence import Evidence
-from quipu.model.query import MixWeights, Query
+from quipu.model.options import Options, option
+from quipu.model.query import Query
 from quipu.ports.store import ReadView
 from quipu.retrieve.steps.dual_level import GraphHits, merge_levels, search_both_levels
 from quipu.retrieve.steps.passages import merge_passages, rank_source_passages
@@ -21,9 +25,39 @@ from quipu.retrieve.steps.vector_search import find_nearest_passages
 from quipu.retrieve.strategy import Strategy, Tools
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MixWeights(Options):
+    """The weights of the three rankings that `mix` merges: through entities, through relations, and by vector.
+
+    The passage at rank r of a ranking with weight w gets the position r / w. Equal weights therefore alternate the
+    rankings, and a weight of 0 disables one. Only the ratios of the weights matter.
+    """
+
+    entity: float = option(
+        1.0, "Weight of entities; 0 leaves them out.", between=(0.0, 1_000.0), setting="entity_weight"
+    )
+    relation: float = option(1.0, "Weight of relations.", between=(0.0, 1_000.0), setting="relation_weight")
+    vector: float = option(
+        1.0, "Weight of the nearest passages by vector.", between=(0.0, 1_000.0), setting="vector_weight"
+    )
+
+    def __post_init__(self) -> None:
+        """Raise InvalidInput for a weight that is not allowed, and if all are 0."""
+        Options.__post_init__(self)
+        if not (self.entity or self.relation or self.vector):
+            raise InvalidInput("All weights of mix are 0.", remedy="Give one of them more than 0.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MixOptions(Options):
+    """The options of `mix`."""
+
+    mix_weights: MixWeights = field(default_factory=MixWeights)
+
+
 async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     """Return the entities and relations of both levels, and the merged passages."""
-    weights = query.mix_weights
+    weights = query.options_of(MixOptions).mix_weights
     low, high, vector = await search_both_levels(query, view, tools)
     low, high = low if weights.entity else GraphHits(), high if weights.relation else GraphHits()
     in_turns = merge_levels(low, high)  # passages are ranked before weighting, so that each ranking stays the same
@@ -51,6 +85,7 @@ def _weights_note(weights: MixWeights) -> tuple[str, ...]:
 STRATEGY = Strategy(
     name="mix",
     retrieve=retrieve,
+    options=MixOptions,
     summary="hybrid, and the passages nearest to the question by vector",
     after="LightRAG (mix)",
     when="nothing is known about the question: the default",

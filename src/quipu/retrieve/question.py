@@ -3,20 +3,20 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
-from math import inf
+from itertools import chain
 from typing import Any
 
 from quipu.errors import InvalidInput, QuipuError
 from quipu.model.chat import ChatRequest, ReplyLifetime, Role
+from quipu.model.options import check_ranges
 from quipu.model.query import Keywords, Query, Turn
 from quipu.ports.providers import LLM
 from quipu.prompts import question as prompt
-from quipu.retrieve import strategy_named
+from quipu.retrieve import strategies_by_options, strategy_named
 from quipu.text.lenient_json import parse_lenient_json
 from quipu.text.unicode import find_text_with_surrogate
 
 MAX_QUESTION_LENGTH = 10_000  # characters, as are all lengths here
-MIN_BY_OPTION = {"top_k": 1, "chunk_top_k": 1, "related_chunks": 0, "community_level": 0, "drift_follow_ups": 0}
 MAX_HISTORY_TURNS = 6  # a question refers to what was said last
 MAX_TURN_LENGTH = 2_000
 MAX_REWRITTEN_LENGTH = 2_000
@@ -35,23 +35,40 @@ class UnderstoodQuestion:
 def build_query(make_query: Callable[[str], Query], query: str | Query, options: Mapping[str, Any]) -> Query:
     """Return the checked query for a question; `make_query` makes one from a text, by the settings.
 
-    `options` replace fields of it. Raises InvalidInput for an unknown option, and as `check_query` does.
+    `options` replace fields of it, or options of single strategies. Raises InvalidInput for an unknown option, and as
+    `check_query` does.
     """
     if not isinstance(query, (str, Query)):
         raise InvalidInput(f"{query!r} is no question.", remedy="Ask with a text, or with a quipu.Query.")
+    query = make_query(query) if isinstance(query, str) else query
     names = [field.name for field in fields(Query)]
-    for name in options:
-        if name not in names:
-            near = get_close_matches(name, names, n=1)
-            hint = f"Did you mean {near[0]}? " if near else ""
-            raise InvalidInput(f"A question has no option {name!r}.", remedy=f"{hint}It takes: {', '.join(names)}.")
-    query = replace(make_query(query) if isinstance(query, str) else query, **options)
+    query = replace(query, **{name: value for name, value in options.items() if name in names})
+    if not options.keys() <= set(names):
+        query = _with_strategy_options(query, {name: options[name] for name in options if name not in names}, names)
     check_query(query)
     return query
 
 
+def _with_strategy_options(query: Query, values: Mapping[str, Any], others: Sequence[str]) -> Query:
+    """Return the query with options of single strategies.
+
+    Raises InvalidInput for an option that no strategy has; the remedy lists all, and the `others` of a query.
+    """
+    names_by_kind = {kind: [field.name for field in fields(kind)] for kind in strategies_by_options()}
+    names = [*others, *chain.from_iterable(names_by_kind.values())]
+    for name in values:
+        if name not in names:
+            near = get_close_matches(name, names, n=1)
+            hint = f"Did you mean {near[0]}? " if near else ""
+            raise InvalidInput(f"A question has no option {name!r}.", remedy=f"{hint}It takes: {', '.join(names)}.")
+    for kind, own in names_by_kind.items():
+        if own_values := {name: values[name] for name in own if name in values}:
+            query = query.with_options(replace(query.options_of(kind), **own_values))
+    return query
+
+
 def check_query(query: Query) -> None:
-    """Raise InvalidInput for a question that is empty, too long or not text, and for options that are too small."""
+    """Raise InvalidInput for a question that is empty, too long or not text, and for options out of their range."""
     if not query.text.strip():
         raise InvalidInput("The question is empty.", remedy="Ask something.")
     if len(query.text) > MAX_QUESTION_LENGTH:
@@ -63,15 +80,7 @@ def check_query(query: Query) -> None:
         raise InvalidInput(
             f"{text[:80]!r} holds a lone surrogate: bytes that are not UTF-8 text.", remedy="Write it as UTF-8."
         )
-    for name, minimum in MIN_BY_OPTION.items():
-        if getattr(query, name) < minimum:
-            raise InvalidInput(f"{name} = {getattr(query, name)} is too small.", remedy=f"Use {minimum} or more.")
-    weights = (query.mix_weights.entity, query.mix_weights.relation, query.mix_weights.vector)
-    if not all(0 <= weight < inf for weight in weights) or not any(weights):
-        raise InvalidInput(
-            f"The arms of mix cannot weigh {', '.join(f'{weight:g}' for weight in weights)}.",
-            remedy="Give each 0 or more, and one of them more than 0.",
-        )
+    check_ranges(query)
 
 
 async def understand_question(query: Query, llm: LLM | None) -> UnderstoodQuestion:

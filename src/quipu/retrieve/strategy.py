@@ -6,6 +6,7 @@ from typing import Protocol
 
 from quipu.model.chat import ChatRequest
 from quipu.model.evidence import Evidence
+from quipu.model.options import Options
 from quipu.model.query import Query
 from quipu.ports.providers import Embedder, Tokenizer
 from quipu.ports.store import ReadView
@@ -62,6 +63,9 @@ class Strategy:
     `better_with`, if they have been made, and adds a note if not. `n_model_calls` is the largest number of model calls
     before the answer, with default options; `model_calls` says so in words where that number alone would mislead.
 
+    `options` is the class of its own options; it gets them by `query.options_of(...)`. The options of a `Query` belong
+    to every strategy.
+
     `ranks_passages` is False where the evidence has no order of passages. `wants_keywords` says that it searches for
     keywords of the question, which a model finds better than rules. `searches_index` is False if nothing is searched.
     """
@@ -73,6 +77,7 @@ class Strategy:
     when: str
     needs: tuple[str, ...] = ()
     better_with: tuple[str, ...] = ()
+    options: type[Options] | None = None
     n_model_calls: int = 0
     model_calls: str = ""
     ranks_passages: bool = True

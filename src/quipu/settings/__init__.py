@@ -1,18 +1,30 @@
 """Settings: arguments, then the environment, then quipu.toml, then defaults; nothing else reads any of them."""
 
-import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import Field, InstanceOf, PrivateAttr, ValidationError, field_validator
-from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic import Field, InstanceOf, PrivateAttr, ValidationError
+from pydantic_settings import NoDecode
 
 from quipu.model.chat import Role
 from quipu.model.chunking import Chunking, ChunkingRule
-from quipu.model.query import Budget, MixWeights, Query
+from quipu.model.options import Options, OptionValue, build_from_settings, options_in
+from quipu.model.query import Query
 from quipu.model.usage import SpendingLimit
-from quipu.settings.sources import CONFIG_NAME, ENVIRONMENT_PREFIX, gather_values
+from quipu.retrieve import strategies_by_options
+from quipu.settings.sources import (
+    CONFIG_NAME,
+    ENVIRONMENT_PREFIX,
+    KEY_VARIABLES,
+    SourcedSettings,
+    gather_values,
+    other_variables,
+    parse_strategy_settings,
+    settings_of,
+    strategy_settings,
+)
 from quipu.settings.tables import CHUNKING_SETTINGS, PRICES, ROLES, RULES, ModelPrice, RoleSettings, default_chunking
 from quipu.settings.validation import allowed, as_invalid_input, closest
 from quipu.settings.values import (
@@ -31,13 +43,13 @@ from quipu.settings.values import (
     SpendingText,
     Words,
     parse_spending,
-    refuse_flag,
     without_secrets,
 )
 
 __all__ = [
     "CONFIG_NAME",
     "ENVIRONMENT_PREFIX",
+    "KEY_VARIABLES",
     "EffectiveSetting",
     "SettingValue",
     "Settings",
@@ -45,16 +57,16 @@ __all__ = [
     "unknown_variables",
 ]
 
-# Variables that hold keys, and so are no settings.
-KEY_VARIABLES = ("QUIPU_LLM_KEY", "QUIPU_EMBEDDER_KEY", "QUIPU_RERANKER_KEY")
-_DATA = "QUIPU_DATA"  # where benchmarks and tests find data sets
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectiveSetting:
-    """The effective value of one setting, and its origin."""
+    """The effective value of one setting, and its origin. `group` is "" if the setting is no option of a question.
+
+    Else it is "question", or the strategies that have the option.
+    """
 
     name: str
+    group: str
     value: SettingValue
     origin: str  # "argument", "environment QUIPU_TOP_K", "quipu.toml:3", "default"
     description: str
@@ -62,16 +74,20 @@ class EffectiveSetting:
     allowed: str
 
 
-class Settings(BaseSettings):
-    """All settings of an index. docs/reference/settings.md describes every field.
+if TYPE_CHECKING:
+    QuerySettings = SourcedSettings
+else:
+    QuerySettings = settings_of("QuerySettings", options_in(Query))
+
+
+class Settings(QuerySettings):
+    """All settings of an index, with the options of a query. docs/reference/settings.md describes every field.
+
+    The options of single strategies are settings, too. Their modules are imported only where one of them is set.
 
     An argument of None counts as not set. Raises InvalidInput with the setting, the value, its origin and what is
     allowed.
     """
-
-    model_config = SettingsConfigDict(env_prefix=ENVIRONMENT_PREFIX, env_ignore_empty=True, frozen=True, extra="forbid")
-
-    _no_flag = field_validator("*", mode="before")(classmethod(refuse_flag))
 
     index: FilePath = Field(Path(".quipu"), description="Directory of the index.")
     config: FilePath | None = Field(
@@ -162,51 +178,10 @@ class Settings(BaseSettings):
         json_schema_extra={"allowed": RULES},
     )
     strategy: str = Field("mix", min_length=1, description="Default retrieval strategy.")
-    top_k: int = Field(40, ge=1, le=1_000, description="Maximum entities or relations searched.")
-    chunk_top_k: int = Field(20, ge=1, le=1_000, description="Maximum passages.")
-    min_similarity: float = Field(0.2, ge=-1.0, le=1.0, description="Minimum cosine of a vector match.")
-    related_chunks: int = Field(5, ge=0, le=1_000, description="Passages for each matching entity or relation.")
-    community_level: int = Field(
-        2, ge=0, le=100, description="Finest community level whose reports are read; 0 is the coarsest."
-    )
-    dynamic_selection: bool = Field(
-        False, description="Let a model select the reports of community_global from the top down, with a call for each."
-    )
-    drift_follow_ups: int = Field(
-        4, ge=0, le=100, description="Maximum follow-up questions in each of the three rounds of drift."
-    )
-    from_aggregates: bool = Field(
-        False, description="Whether lca also uses the aggregates nearest to the question as seeds."
-    )
     hierarchy_grouping: Literal["nearest", "mixture"] = Field(
         "nearest",
         description="How the hierarchy clusters entities; nearest: nearest centres; mixture: Gaussian mixtures, as in "
         "LeanRAG (quipu-rag[mixture]).",
-    )
-    entity_tokens: int = Field(6_000, ge=0, le=2_000_000, description="Maximum tokens of entities in the context.")
-    relation_tokens: int = Field(
-        8_000, ge=0, le=2_000_000, description="Maximum tokens of relations and claims in the context."
-    )
-    report_tokens: int = Field(
-        8_000,
-        ge=0,
-        le=2_000_000,
-        description="Maximum tokens of reports and key points in a context that has passages, too.",
-    )
-    total_tokens: int = Field(30_000, ge=1, le=2_000_000, description="Maximum tokens of prompt and context together.")
-    response_type: str = Field("Multiple Paragraphs", min_length=1, description="Form of a model's answer.")
-    answer_tokens: int = Field(2_048, ge=16, le=1_000_000, description="Maximum tokens of a model's answer.")
-    rewrite_question: bool = Field(
-        True, description="Let a model rewrite a follow-up question so that it stands alone, before the search."
-    )
-    entity_weight: float = Field(1.0, ge=0.0, le=1_000.0, description="Weight of entities in mix.")
-    relation_weight: float = Field(1.0, ge=0.0, le=1_000.0, description="Weight of relations in mix.")
-    vector_weight: float = Field(
-        1.0, ge=0.0, le=1_000.0, description="Weight of the nearest passages by vector in mix."
-    )
-    auto_refresh: bool = Field(
-        False,
-        description="Whether a question first computes the derivations that its strategy needs.",
     )
     budget: SpendingText = Field(
         None,
@@ -232,12 +207,24 @@ class Settings(BaseSettings):
     _origins: dict[str, str] = PrivateAttr(default_factory=dict)
     _default_chunking: Chunking = PrivateAttr(default_factory=Chunking)
 
+    _strategy_values: Mapping[str, OptionValue] = PrivateAttr(default_factory=dict)
+    _strategy_options: tuple[Options, ...] = PrivateAttr(default=())
+
     def __init__(self, **arguments: SettingValue) -> None:
+        known = type(self).model_fields
         values = gather_values(type(self), arguments)
+        of_strategies = {name: sourced for name, sourced in values.items() if name not in known}
+        strategy_values = parse_strategy_settings(of_strategies, list(known)) if of_strategies else {}
         try:
-            super().__init__(**{name: sourced.value for name, sourced in values.items()})
+            super().__init__(**{name: sourced.value for name, sourced in values.items() if name in known})
         except ValidationError as error:
             raise as_invalid_input(error, values, type(self), what="setting") from None
+        self._strategy_values = strategy_values
+        self._strategy_options = tuple(
+            build_from_settings(kind, strategy_values)
+            for kind in (strategies_by_options() if strategy_values else ())
+            if any(option.name in strategy_values for option in options_in(kind))
+        )
         self._origins.update((name, sourced.origin) for name, sourced in values.items())
         self._default_chunking = default_chunking(
             {name: getattr(self, name) for name in CHUNKING_SETTINGS}, self._origins
@@ -266,60 +253,34 @@ class Settings(BaseSettings):
         """Return these settings without language model and reranker. The embedder stays: it belongs to the index."""
         return self.model_copy(update={"llm": None, "role": (), "reranker": None, "extractor": "local"})
 
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Use only the values that `__init__` has gathered, so that each has a known origin."""
-        return (init_settings,)
-
     def query(self, text: str) -> Query:
         """Return a query for `text` with these settings as its options."""
-        budget = Budget(
-            entities=self.entity_tokens,
-            relations=self.relation_tokens,
-            reports=self.report_tokens,
-            total=self.total_tokens,
-            answer=self.answer_tokens,
-        )
-        return Query(
-            text=text,
-            strategy=self.strategy,
-            top_k=self.top_k,
-            chunk_top_k=self.chunk_top_k,
-            min_similarity=self.min_similarity,
-            related_chunks=self.related_chunks,
-            community_level=self.community_level,
-            dynamic_selection=self.dynamic_selection,
-            drift_follow_ups=self.drift_follow_ups,
-            from_aggregates=self.from_aggregates,
-            budget=budget,
-            response_type=self.response_type,
-            language=self.language or "",
-            rewrite_question=self.rewrite_question,
-            mix_weights=MixWeights(entity=self.entity_weight, relation=self.relation_weight, vector=self.vector_weight),
-            auto_refresh=self.auto_refresh,
-        )
+        values = {option.name: getattr(self, option.name) for option in options_in(Query)}
+        language = self.language or ""
+        options = self._strategy_options
+        return build_from_settings(Query, values, text=text, strategy=self.strategy, language=language, options=options)
 
 
 def effective(settings: Settings) -> list[EffectiveSetting]:
-    """Return every setting with its effective value and origin, in order of declaration."""
-    allowed_by_name = allowed(Settings)
+    """Return every setting with its effective value and origin: general ones, then options of questions."""
+    fields = Settings.model_fields | strategy_settings().model_fields
+    allowed_by_name = allowed(Settings) | allowed(strategy_settings())
+    group_by_name = {option.name: "question" for option in options_in(Query)}
+    for kind, strategies in strategies_by_options().items():
+        group_by_name |= {option.name: strategies for option in options_in(kind)}
+    value_by_name = {name: getattr(settings, name, field.default) for name, field in fields.items()}
+    value_by_name |= settings._strategy_values
     return [
         EffectiveSetting(
             name=name,
-            value=_display_value(name, getattr(settings, name)),
+            group=group_by_name.get(name, ""),
+            value=_display_value(name, value_by_name[name]),
             origin=settings._origins.get(name, "default"),
-            description=field.description or "",
-            default=_display_value(name, field.default),
+            description=fields[name].description or "",
+            default=_display_value(name, fields[name].default),
             allowed=allowed_by_name[name],
         )
-        for name, field in Settings.model_fields.items()
+        for name in sorted(fields, key=lambda name: name in group_by_name)
     ]
 
 
@@ -331,6 +292,6 @@ def _display_value(name: str, value: SettingValue | tuple[Any, ...]) -> SettingV
 
 def unknown_variables() -> list[tuple[str, str]]:
     """Return the QUIPU_* variables that are no setting, each with the closest setting, or ""."""
-    known = [*KEY_VARIABLES, _DATA, *(ENVIRONMENT_PREFIX + name.upper() for name in Settings.model_fields)]
-    unknown = sorted(name for name in os.environ if name.startswith(ENVIRONMENT_PREFIX) and name not in known)
-    return [(name, closest(name, known)) for name in unknown]
+    known = [name for kind in (Settings, strategy_settings()) for name in kind.model_fields]
+    variables = [*KEY_VARIABLES, *(ENVIRONMENT_PREFIX + name.upper() for name in known)]
+    return [(name, closest(name, variables)) for name in other_variables(known)]

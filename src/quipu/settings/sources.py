@@ -2,20 +2,99 @@
 
 import os
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
-from pydantic_settings import BaseSettings, EnvSettingsSource
+from pydantic import Field, ValidationError, create_model, field_validator
+from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from quipu.errors import InvalidInput
+from quipu.model.options import Option, OptionValue, options_in
+from quipu.retrieve import strategies_by_options
 from quipu.settings.tables import chunking_rules, line_of, model_prices, role_settings
-from quipu.settings.validation import unknown
-from quipu.settings.values import SettingValue, SourcedValue
+from quipu.settings.validation import as_invalid_input, unknown
+from quipu.settings.values import SettingValue, SourcedValue, refuse_flag
 
 ENVIRONMENT_PREFIX = "QUIPU_"
 CONFIG_NAME = "quipu.toml"
 _FILES = ("index", "ontology", "glossary", "secrets", "record")  # settings that are paths
+
+
+# Variables that hold keys, and so are no settings.
+KEY_VARIABLES = ("QUIPU_LLM_KEY", "QUIPU_EMBEDDER_KEY", "QUIPU_RERANKER_KEY")
+_DATA = "QUIPU_DATA"  # where benchmarks and tests find data sets
+
+
+class SourcedSettings(BaseSettings):
+    """Settings with the values that `gather_values` returns, so that each has a known origin; no others are read."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=ENVIRONMENT_PREFIX, env_ignore_empty=True, frozen=True, extra="forbid", defer_build=True
+    )
+
+    _no_flag = field_validator("*", mode="before")(classmethod(refuse_flag))
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Use only the values passed to the constructor."""
+        return (init_settings,)
+
+
+def settings_of(name: str, options: Iterable[Option]) -> type[SourcedSettings]:
+    """Return a class of settings with a field for each option."""
+    fields: dict[str, Any] = {option.name: (option.annotation, _field(option)) for option in options}
+    return create_model(name, __base__=SourcedSettings, **fields)
+
+
+def _field(option: Option) -> Any:
+    low, high = option.between or (None, None)
+    return Field(
+        option.default,
+        ge=low,
+        le=high,
+        min_length=1 if option.annotation is str else None,
+        description=option.description,
+        json_schema_extra={"allowed": option.allowed},
+    )
+
+
+def strategy_settings() -> type[SourcedSettings]:
+    """Return the settings that are options of single strategies; this imports every strategy."""
+    return settings_of("StrategySettings", chain.from_iterable(map(options_in, strategies_by_options())))
+
+
+def parse_strategy_settings(values: Mapping[str, SourcedValue], others: Sequence[str]) -> dict[str, OptionValue]:
+    """Return the values as the options of strategies take them. `others` are the names of all other settings.
+
+    Raises InvalidInput for a value that is not allowed, and for a name that is no setting.
+    """
+    kind = strategy_settings()
+    for name, sourced in values.items():
+        if name not in kind.model_fields:
+            raise _unknown_setting(name, sourced.origin, [*others, *kind.model_fields])
+    try:
+        settings = kind(**{name: sourced.value for name, sourced in values.items()})
+    except ValidationError as error:
+        raise as_invalid_input(error, values, kind, what="setting") from None
+    return {name: getattr(settings, name) for name in values}
+
+
+def _unknown_setting(name: str, origin: str, known: Sequence[str]) -> InvalidInput:
+    """Return the error for a name that is no setting; the options in a group, as `mix_weights`, are settings each."""
+    options = chain.from_iterable(map(options_in, strategies_by_options()))
+    parts = [option.name for option in options if option.path[:-1] == (name.replace("-", "_"),)]
+    error = unknown(name, origin, known, "setting")
+    return InvalidInput(error.message, remedy=f"Set {', '.join(parts[:-1])} and {parts[-1]}.") if parts else error
 
 
 def gather_values(kind: type[BaseSettings], arguments: Mapping[str, SettingValue]) -> dict[str, SourcedValue]:
@@ -23,13 +102,27 @@ def gather_values(kind: type[BaseSettings], arguments: Mapping[str, SettingValue
     values = {
         name: SourcedValue(value=value, origin="argument") for name, value in arguments.items() if value is not None
     }
-    for name, value in EnvSettingsSource(kind)().items():
+    for name, value in _read_environment(kind).items():
         values.setdefault(name, SourcedValue(value=value, origin=f"environment {ENVIRONMENT_PREFIX}{name.upper()}"))
     file = _config_file(kind, values)
     if file is not None:
-        for name, sourced in _read(file, list(kind.model_fields)).items():
+        for name, sourced in _read(file).items():
             values.setdefault(name, sourced)
     return values
+
+
+def _read_environment(kind: type[BaseSettings]) -> dict[str, Any]:
+    """Return the variables that are settings, of `kind` or of a strategy."""
+    of_strategies = EnvSettingsSource(strategy_settings())() if other_variables(list(kind.model_fields)) else {}
+    return EnvSettingsSource(kind)() | of_strategies
+
+
+def other_variables(names: Sequence[str]) -> list[str]:
+    """Return the QUIPU_* variables that are neither keys nor settings of these names."""
+    known = {*KEY_VARIABLES, _DATA, *(ENVIRONMENT_PREFIX + name.upper() for name in names)}
+    return sorted(
+        name for name in os.environ if name.upper().startswith(ENVIRONMENT_PREFIX) and name.upper() not in known
+    )
 
 
 def find_config(index: Path) -> Path | None:
@@ -49,7 +142,7 @@ def _config_file(kind: type[BaseSettings], values: Mapping[str, SourcedValue]) -
     return find_config(Path(str(index)).expanduser())
 
 
-def _read(file: Path, known: list[str]) -> dict[str, SourcedValue]:
+def _read(file: Path) -> dict[str, SourcedValue]:
     """Return the settings of a file; paths in it are relative to its own folder."""
     try:
         text = file.read_text(encoding="utf-8")
@@ -59,8 +152,6 @@ def _read(file: Path, known: list[str]) -> dict[str, SourcedValue]:
     sourced = {}
     for name, value in values.items():
         origin = f"{file}:{line_of(name, text)}"
-        if name not in known:
-            raise unknown(name, origin, known, "setting")
         if name == "config":
             raise InvalidInput(f"config cannot be set in a settings file ({origin}).", remedy="Remove the line.")
         sourced[name] = SourcedValue(value=_from_file(name, value, file, text), origin=origin)

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -12,15 +11,9 @@ from pydantic_core import ErrorDetails
 from quipu.errors import InvalidInput
 from quipu.settings.values import SourcedValue, without_secrets
 
-# Options of a query that are several settings.
-_SPLIT_OPTIONS = MappingProxyType({"mix_weights": "entity_weight, relation_weight and vector_weight"})
-
 
 def unknown(name: str, origin: str, known: Sequence[str], what: str) -> InvalidInput:
     """Return the error for an unknown name, with the closest known one."""
-    if name.replace("-", "_") in _SPLIT_OPTIONS and what == "setting":
-        parts = _SPLIT_OPTIONS[name.replace("-", "_")]
-        return InvalidInput(f"There is no {what} {name} ({origin}).", remedy=f"Set {parts}.")
     near = closest(name, known)
     remedy = f"Did you mean {near}?" if near else "`quipu config` lists every setting."
     return InvalidInput(f"There is no {what} {name} ({origin}).", remedy=remedy)
@@ -41,7 +34,7 @@ def as_invalid_input(
         return InvalidInput(f"A {what} needs {name} ({origin}).", remedy=f"Give {allowed(kind)[name]}.")
     sourced = values[name]
     if name not in kind.model_fields:
-        return unknown(name, sourced.origin, list(kind.model_fields), what if what == "setting" else f"{what} setting")
+        return unknown(name, sourced.origin, list(kind.model_fields), f"{what} setting")
     value = str(sourced.value) if isinstance(sourced.value, Path) else sourced.value
     if name.endswith("base_url"):
         value = without_secrets(str(value))

@@ -14,6 +14,8 @@ from quipu.model.chunking import Chunking
 from quipu.model.document import Document, DocumentStatus, SourceDocument
 from quipu.model.query import Condition, Turn
 from quipu.model.results import UNREAD, AddResult, SearchResult
+from quipu.retrieve.community_global import CommunityGlobalOptions
+from quipu.retrieve.drift import DriftOptions
 from tests.unit.cli.conftest import Cli, FakeEngine
 
 # ---- add
@@ -190,7 +192,9 @@ def test_every_option_reaches_the_query(cli: Cli, engine: FakeEngine, tmp_path: 
     (query,) = engine.queries
     assert (query.top_k, query.chunk_top_k, query.min_similarity, query.related_chunks) == (3, 4, 0.5, 6)
     assert (query.budget.entities, query.budget.relations, query.budget.total) == (7, 8, 900)
-    assert (query.community_level, query.dynamic_selection, query.drift_follow_ups) == (1, True, 5)
+    assert query.community_level == 1
+    assert query.options_of(CommunityGlobalOptions).dynamic_selection
+    assert query.options_of(DriftOptions).drift_follow_ups == 5
     assert query.budget.reports == 9
     assert (query.low_level_keywords, query.high_level_keywords) == (("Kober",), ("teaching",))
     assert (query.filter.documents, query.filter.exclude) == (("a*",), ("ab*",))

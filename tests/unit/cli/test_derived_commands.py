@@ -7,8 +7,8 @@ import pytest
 from quipu.model.answer import Overlap, StrategyResult
 from quipu.model.derivation import DerivationResult
 from quipu.model.evidence import ExplainedChunk, Explanation, SupportingHit
-from quipu.model.query import MixWeights
 from quipu.model.results import AddResult, RefreshResult
+from quipu.retrieve.mix import MixOptions, MixWeights
 from tests.unit.cli import conftest
 from tests.unit.cli.conftest import COMPARISON, READ, STATES, Cli, FakeEngine
 
@@ -157,7 +157,8 @@ def test_ask_prepares_what_is_missing_where_it_is_told_to(cli: Cli, engine: Fake
 def test_the_arms_of_mix_are_weighed(cli: Cli, engine: FakeEngine) -> None:
     weights = ("--entity-weight", "2", "--relation-weight", "0", "--vector-weight", "0.5")
     cli("ask", "Who?", *weights)
-    assert engine.queries[0].mix_weights == MixWeights(entity=2.0, relation=0.0, vector=0.5)
+    weights_asked = engine.queries[0].options_of(MixOptions).mix_weights
+    assert weights_asked == MixWeights(entity=2.0, relation=0.0, vector=0.5)
     assert cli("ask", "Who?", "--entity-weight", "-1").code == 1
 
 

@@ -10,7 +10,7 @@ from quipu.model.chat import ReplyLifetime, Role
 from quipu.model.query import Budget, Filter, Query
 from quipu.ports.store import VectorSpace
 from quipu.providers.local import ByteTokenizer
-from quipu.retrieve.community_global import retrieve
+from quipu.retrieve.community_global import CommunityGlobalOptions, retrieve
 from quipu.retrieve.steps.prompt_items import CALL_TOKENS
 from quipu.testing.llm import ScriptedLLM
 from quipu.testing.scripted.script import Fault, FaultName, RequestKind, Script
@@ -30,6 +30,7 @@ from tests.unit.retrieve.fakes import Library, page
 from tests.unit.retrieve.random_world import QUESTION, cosines, settle, world
 
 SILK = Query(text="Who carried the silk of Bursa to Tabriz?")
+DYNAMIC = CommunityGlobalOptions(dynamic_selection=True)
 
 
 async def _ids(library: Library, query: Query, allowed: Filter | None = None) -> list[str]:
@@ -121,7 +122,7 @@ async def test_reports_longer_than_a_call_lose_their_last_findings(library: Libr
 async def test_dynamic_selection_rates_from_above_and_looks_only_into_what_is_of_use(library: Library) -> None:
     await trades(library)
     tools, llm, model = with_model(library.tools)
-    query = Query(text="Who led caravans with woven silk?", dynamic_selection=True)
+    query = Query(text="Who led caravans with woven silk?", options=(DYNAMIC,))
     async with library.view() as view:
         found = await retrieve(query, view, tools)
     # level 0: silk and salt; salt is of no use, so nothing beneath it is rated; then weaving and carrying
@@ -142,7 +143,7 @@ async def test_a_report_is_kept_where_nothing_beneath_it_is_of_use_and_no_level_
         said = [json.dumps({"rating": each}) for each in salt_first]
         model = Telling(*said, '{"points": [{"text": "x", "score": 9}]}')
         async with library.view() as view:
-            query = Query(text="Who?", dynamic_selection=True, community_level=1)
+            query = Query(text="Who?", options=(DYNAMIC,), community_level=1)
             found = await retrieve(query, view, replace(library.tools, model=model))
         assert ({report for point in found.points for report in point.reports}, len(model.asked)) == (
             chosen,
@@ -154,7 +155,7 @@ async def test_a_report_is_rated_once_though_its_level_is_reached_twice(library:
     await trades(library)
     model = Telling('{"rating": 0}')
     async with library.view(Filter(exclude=("Weavers",))) as view:  # carrying is looked at beneath silk, which is bare
-        found = await retrieve(Query(text="Who?", dynamic_selection=True), view, replace(library.tools, model=model))
+        found = await retrieve(Query(text="Who?", options=(DYNAMIC,)), view, replace(library.tools, model=model))
     assert found.notes[0] == "a model rated 2 reports and selected 0"
     assert len(model.asked) == 2
 
@@ -166,7 +167,7 @@ async def test_what_lies_beneath_a_report_too_long_to_be_rated_is_rated(library:
         library, report("silk", "Silk. " * 2_000), *(report(each, "Of it.") for each in TRADES if each != "silk")
     )
     model = Telling(*['{"rating": 4}'] * 3, '{"points": [{"text": "x", "score": 9}]}')
-    query = Query(text="Who?", dynamic_selection=True, budget=Budget(total=3_000))
+    query = Query(text="Who?", options=(DYNAMIC,), budget=Budget(total=3_000))
     async with library.view() as view:
         found = await retrieve(query, view, replace(library.tools, model=model))
     assert found.notes[:2] == (

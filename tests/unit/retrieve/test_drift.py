@@ -10,7 +10,7 @@ from quipu.model.chat import ChatRequest
 from quipu.model.query import Budget, Filter, Query
 from quipu.ports.store import VectorSpace
 from quipu.prompts import drift as prompt
-from quipu.retrieve.drift import STRATEGY, retrieve
+from quipu.retrieve.drift import STRATEGY, DriftOptions, retrieve
 from quipu.testing.llm import ScriptedLLM
 from quipu.testing.scripted.script import Fault, FaultName, RequestKind, Script
 from tests.unit.retrieve.communities import (
@@ -66,13 +66,15 @@ async def test_the_calls_are_as_many_as_documented(
 ) -> None:
     await _ports(library, n_reports)
     model = Answering()
-    query = Query(text="Which port is in Bursa?", drift_follow_ups=n_follow_ups, min_similarity=0.05)
+    query = Query(
+        text="Which port is in Bursa?", options=(DriftOptions(drift_follow_ups=n_follow_ups),), min_similarity=0.05
+    )
     async with library.view() as view:
         found = await retrieve(query, view, replace(library.tools, model=model))
     counts = {kind: len(requests) for kind, requests in model.asked.items()}
     assert counts == {"hyde": 1, "primer": n_folds, "follow": 3 * n_follow_ups}
     assert len(found.points) == n_folds + 3 * n_follow_ups
-    if n_folds == 5 and n_follow_ups == query.drift_follow_ups == 4:
+    if n_folds == 5 and n_follow_ups == DriftOptions().drift_follow_ups == 4:
         assert sum(counts.values()) == STRATEGY.n_model_calls == 18
 
 
@@ -83,7 +85,7 @@ async def test_the_scripted_model_is_asked_as_often_as_there_is_something_to_ask
         found = await retrieve(SILK, view, tools)
         assert await retrieve(SILK, view, tools) == found
     first = model.rounds[: len(model.rounds) // 2]
-    assert first[:2] == [1, 4] and all(n <= SILK.drift_follow_ups for n in first[2:]) and len(first) <= 5
+    assert first[:2] == [1, 4] and all(n <= DriftOptions().drift_follow_ups for n in first[2:]) and len(first) <= 5
     assert 2 * first[0] == llm.n_completed(RequestKind.IMAGINE) and 2 * first[1] == llm.n_completed(RequestKind.PRIMER)
     assert 2 * sum(first[2:]) == llm.n_completed(RequestKind.FOLLOW_UP)
     assert found.points and found.chunks and not found.reports and found.ranks_passages
@@ -97,7 +99,9 @@ async def test_questions_of_the_best_answers_come_first_and_none_is_asked_twice(
     )
     model = Answering(primer=primer, n_more=0)
     async with library.view() as view:
-        found = await retrieve(replace(SILK, drift_follow_ups=1), view, replace(library.tools, model=model))
+        found = await retrieve(
+            SILK.with_options(DriftOptions(drift_follow_ups=1)), view, replace(library.tools, model=model)
+        )
     asked = [
         request.messages[1].text.rpartition("Question\n")[2].partition("\n")[0] for request in model.asked["follow"]
     ]
@@ -138,7 +142,7 @@ async def test_where_no_question_is_followed_up_no_passages_are_ranked(library: 
     await trades(library)
     async with library.view() as view:
         tools = replace(library.tools, model=Answering())
-        found = await retrieve(replace(SILK, drift_follow_ups=0), view, tools)
+        found = await retrieve(SILK.with_options(DriftOptions(drift_follow_ups=0)), view, tools)
         followed = await retrieve(SILK, view, tools)
     assert (found.chunks, found.ranks_passages) == ((), False)
     assert followed.ranks_passages

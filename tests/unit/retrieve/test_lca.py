@@ -17,7 +17,7 @@ from quipu.model.ids import relation_id
 from quipu.model.query import Filter, Query
 from quipu.ports.store import OccurrenceKind, ReadView
 from quipu.providers.local import ByteTokenizer
-from quipu.retrieve.lca import DECAY, MAX_SEEDS, retrieve
+from quipu.retrieve.lca import DECAY, MAX_SEEDS, LcaOptions, retrieve
 from quipu.retrieve.naive import retrieve as naive
 from tests.unit.retrieve.aggregated import aggregate, build, crossing
 from tests.unit.retrieve.fakes import Library, page, titles
@@ -125,13 +125,13 @@ async def test_what_came_since_is_found_without_a_path(tree: Library) -> None:
 
 
 async def test_it_may_begin_with_aggregates_too(tree: Library) -> None:
-    found = await _ask(tree, "all khans", from_aggregates=True)
+    found = await _ask(tree, "all khans", options=(LcaOptions(from_aggregates=True),))
     assert found.reports[0].id == "khans"
     assert found.reports[0].reason.startswith("cosine ")
     assert found.seeds[0].matches[0].id == "khans"
     assert (await _ask(tree, "all khans")).reports == ()
     assert (await _titles(tree, found))[0] == "d"  # the passages of what is in it, though no entity is near
-    joined = await _ask(tree, "all khans venice", from_aggregates=True)
+    joined = await _ask(tree, "all khans venice", options=(LcaOptions(from_aggregates=True),))
     assert {hit.id for hit in joined.reports} >= {"khans", "north", "cities", "root"}
 
 
@@ -190,7 +190,7 @@ async def test_the_order_of_insertion_shows_nowhere(tmp_path: Path) -> None:
         for each in _random_pages(4)[::turn]:
             await library.publish(each)
         await build(library)
-        found.append(await _ask(library, "green bridge n3 red n5", from_aggregates=True))
+        found.append(await _ask(library, "green bridge n3 red n5", options=(LcaOptions(from_aggregates=True),)))
         await library.close()
     assert found[0] == found[1]
 

@@ -3,11 +3,10 @@
 import pytest
 
 from quipu.errors import InvalidInput
-from quipu.model.query import MixWeights, Query
+from quipu.model.query import Query
 from quipu.retrieve.hybrid import retrieve as retrieve_hybrid
-from quipu.retrieve.mix import retrieve
+from quipu.retrieve.mix import MixOptions, MixWeights, retrieve
 from quipu.retrieve.naive import retrieve as retrieve_naive
-from quipu.retrieve.question import check_query
 from tests.unit.retrieve.fakes import Library, titles
 
 ARMS = ("entity", "relation", "vector")
@@ -44,7 +43,7 @@ async def test_an_empty_index_gives_no_evidence_and_no_error(library: Library) -
 
 
 async def test_without_the_vector_arm_it_is_hybrid(travels: Library) -> None:
-    query = Query(text=QUESTION, mix_weights=MixWeights(vector=0.0))
+    query = _weighted(MixWeights(vector=0.0))
     async with travels.view() as view:
         hybrid = await retrieve_hybrid(query, view, travels.tools)
         evidence = await retrieve(query, view, travels.tools)
@@ -53,7 +52,7 @@ async def test_without_the_vector_arm_it_is_hybrid(travels: Library) -> None:
 
 
 async def test_the_vector_arm_alone_is_naive(travels: Library) -> None:
-    query = Query(text=QUESTION, mix_weights=MixWeights(entity=0.0, relation=0.0))
+    query = _weighted(MixWeights(entity=0.0, relation=0.0))
     async with travels.view() as view:
         naive = await retrieve_naive(query, view, travels.tools)
         evidence = await retrieve(query, view, travels.tools)
@@ -63,9 +62,7 @@ async def test_the_vector_arm_alone_is_naive(travels: Library) -> None:
 async def test_equal_weights_are_the_arms_in_turn_whatever_they_are(travels: Library) -> None:
     async with travels.view() as view:
         plain = await retrieve(Query(text=QUESTION), view, travels.tools)
-        weighed = await retrieve(
-            Query(text=QUESTION, mix_weights=MixWeights(**dict.fromkeys(ARMS, 0.3))), view, travels.tools
-        )
+        weighed = await retrieve(_weighted(MixWeights(**dict.fromkeys(ARMS, 0.3))), view, travels.tools)
     assert plain == weighed
 
 
@@ -74,14 +71,25 @@ async def test_the_more_the_vectors_weigh_the_earlier_their_passages_come(travel
     ranks: list[int] = []
     async with travels.view() as view:
         for weight in (0.2, 0.6, 1.0, 3.0):
-            weighed = Query(text=query.text, min_similarity=0.05, mix_weights=MixWeights(vector=weight))
+            weighed = query.with_options(MixOptions(mix_weights=MixWeights(vector=weight)))
             found = await titles(view, (await retrieve(weighed, view, travels.tools)).chunks)
             ranks.append(found.index("Paper"))
     assert ranks == sorted(ranks, reverse=True)
     assert ranks[0] > ranks[-1]
 
 
-@pytest.mark.parametrize("weights", [MixWeights(entity=-1.0), MixWeights(**dict.fromkeys(ARMS, 0.0))])
-def test_weights_that_cannot_be_meant_are_refused(weights: MixWeights) -> None:
-    with pytest.raises(InvalidInput, match="The arms of mix cannot weigh"):
-        check_query(Query(text="Who?", mix_weights=weights))
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ({"entity": -1.0}, r"entity = -1\.0 is not allowed\. Use a number from 0\.0 to 1,000\.0"),
+        ({"vector": float("inf")}, "vector = inf is not allowed"),
+        (dict.fromkeys(ARMS, 0.0), "All weights of mix are 0"),
+    ],
+)
+def test_weights_that_cannot_be_meant_are_refused(weights: dict[str, float], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        MixWeights(**weights)
+
+
+def _weighted(weights: MixWeights) -> Query:
+    return Query(text=QUESTION, options=(MixOptions(mix_weights=weights),))

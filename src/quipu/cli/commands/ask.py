@@ -8,18 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from quipu.cli.answers import AnsweredQuestion, render_answers, render_raw
-from quipu.cli.asking import (
-    Option,
-    context_options,
-    filter_options,
-    keyword_options,
-    options,
-    parse_query,
-    prepared,
-    search_options,
-)
+from quipu.cli.asking import Option, QuestionCommand, filter_options, keyword_options, parse_query, prepared
 from quipu.cli.inputs import read_history, text_or_file
-from quipu.cli.options import QuipuCommand, budget_option, no_model_option, shared
+from quipu.cli.options import budget_option, no_model_option, shared
 from quipu.cli.output import stdout, write_json
 from quipu.cli.progress import Watcher, watching
 from quipu.cli.session import load_settings, with_engine
@@ -35,16 +26,9 @@ def _prompt_option(name: str, description: str) -> Option:
     return click.option(name, default="", metavar="TEXT|@FILE", callback=text_or_file, help=description)
 
 
-_ANSWER = options(
-    click.option("--response-type", help='Form of a model\'s answer, as in "Bullet Points".'),
-    click.option("--language", help="Language of a model's answer; by default the language of the question."),
-    click.option("--answer-tokens", metavar="N", help="Maximum tokens of a model's answer."),
-)
-
-
 @click.command(
     "ask",
-    cls=QuipuCommand,
+    cls=QuestionCommand,
     examples=(
         'quipu ask "Which caliph supported the House of Wisdom?"',
         'quipu ask "Who printed the Apostol?" -s naive -s mix --trace',
@@ -64,9 +48,7 @@ _ANSWER = options(
     metavar="NAME",
     help="Retrieval strategy; repeat it to see several side by side.",
 )
-@search_options
-@context_options
-@_ANSWER
+@click.option("--language", help="Language of a model's answer; by default the language of the question.")
 @keyword_options
 @filter_options
 @_prompt_option("--system-prompt", "Role and style of the model that answers.")

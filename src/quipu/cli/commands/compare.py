@@ -4,15 +4,9 @@ from dataclasses import replace
 
 import click
 
-from quipu.cli.asking import (
-    context_options,
-    filter_options,
-    keyword_options,
-    parse_query,
-    search_options,
-)
+from quipu.cli.asking import QuestionCommand, filter_options, keyword_options, parse_query
 from quipu.cli.comparisons import render_comparison
-from quipu.cli.options import QuipuCommand, budget_option, no_model_option, shared
+from quipu.cli.options import budget_option, no_model_option, shared
 from quipu.cli.output import emit
 from quipu.cli.session import load_settings, with_engine
 from quipu.model.answer import Comparison
@@ -21,7 +15,8 @@ from quipu.model.query import Filter
 
 @click.command(
     "compare",
-    cls=QuipuCommand,
+    cls=QuestionCommand,
+    without=("rewrite_question",),
     examples=(
         'quipu compare "Who printed the Apostol?"',
         'quipu compare "Who printed the Apostol?" --strategies naive,local,mix',
@@ -38,8 +33,6 @@ from quipu.model.query import Filter
     metavar="NAMES",
     help="Strategies, separated by commas; by default all that can run.",
 )
-@search_options
-@context_options
 @keyword_options
 @filter_options
 @no_model_option

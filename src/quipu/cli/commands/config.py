@@ -45,7 +45,8 @@ def command() -> None:
 def _for_display(setting: "EffectiveSetting") -> "EffectiveSetting":
     value = "auto" if setting.value is None and "auto" in setting.allowed else setting.value
     origin = f"argument --{setting.name}" if setting.origin == "argument" else setting.origin
-    return replace(setting, value=value, origin=origin)
+    description = f"{setting.group}: {setting.description}" if setting.group else setting.description
+    return replace(setting, value=value, origin=origin, description=description)
 
 
 def _models(settings: "Settings") -> "tuple[tuple[NamedModel, ...], QuipuError | None]":

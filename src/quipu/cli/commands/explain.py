@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
-from quipu.cli.asking import filter_options, keyword_options, parse_query, prepared, search_options
-from quipu.cli.options import QuipuCommand, budget_option, no_model_option
+from quipu.cli.asking import QuestionCommand, filter_options, keyword_options, parse_query, prepared
+from quipu.cli.options import budget_option, no_model_option
 from quipu.cli.output import emit, one_line, styled
 from quipu.cli.session import load_settings, with_engine
 from quipu.model.evidence import Chain, ExplainedChunk, Explanation, Seed, SupportingHit
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 @click.command(
     "explain",
-    cls=QuipuCommand,
+    cls=QuestionCommand,
+    without=("answer_tokens", "response_type", "rewrite_question"),
     examples=(
         'quipu explain "Who built on the work of Alice Kober?"',
         'quipu explain "Who built on the work of Alice Kober?" -s local --rank 2',
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 @click.option("-s", "--strategy", metavar="NAME", help="Retrieval strategy.")
 @click.option("--chunk", default="", metavar="ID", help="Explain why this passage is in the evidence or not.")
 @click.option("--rank", type=click.IntRange(min=1), metavar="N", help="Explain the passage of this rank.")
-@search_options
 @keyword_options
 @filter_options
 @no_model_option
