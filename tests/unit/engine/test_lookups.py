@@ -47,7 +47,7 @@ async def test_every_report_of_the_evidence_is_shown_by_its_id(tmp_path: Path, s
 
 async def test_a_report_tells_of_those_above_and_below_it(tmp_path: Path) -> None:
     async with engine(tmp_path) as kb:
-        await reported(kb, 12)
+        await reported(kb, 20)
         hits = (await kb.retrieve(QUESTION, strategy="community_global", top_k=50)).reports
         all_found = [await kb.report(hit.id) for hit in hits]
         fine = next(each for each in all_found if each.ancestors)

@@ -26,6 +26,7 @@ _KNOWN_AS = re.compile(
     re.IGNORECASE,
 )
 _HAN = re.compile(r"[\u3400-\u9fff]")
+_HAN_NAME = re.compile(r"[\u3400-\u9fff·《》]+")
 _LETTERS = re.compile(r"[^\W\d_]")
 _CAPITALISED = re.compile(r"[^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,5}")
 _SMALL_WORDS = words("of the and for in on de la und et и по при в")
@@ -79,7 +80,8 @@ def _is_alias(name: str, other: str, *, has_marker: bool) -> bool:
     if _HAN.search(name) and not _HAN.search(other):
         return bool(_CAPITALISED.fullmatch(other)) and other[0].isupper()
     if _HAN.search(other):
-        return (has_marker and len(other) <= MAX_SHORT_CHARS) or not _HAN.search(name)
+        is_foreign = not _HAN.search(name) and _HAN_NAME.fullmatch(other) is not None
+        return len(other) <= MAX_SHORT_CHARS and (has_marker or is_foreign)
     if _starts_cyrillic(name) != _starts_cyrillic(other):
         return bool(_CAPITALISED.fullmatch(other)) and other[0].isupper()
     return abbreviates(other, name) or abbreviates(name, other)

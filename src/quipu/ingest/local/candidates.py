@@ -7,7 +7,7 @@ from math import log2
 
 from quipu.ingest.local.lexicon import word_set
 from quipu.ingest.local.occurrences import CUE_RANKS, Cue, Occurrence
-from quipu.ingest.local.script_rules import case_rank, stem_name
+from quipu.ingest.local.script_rules import case_rank, has_russian_letter, stem_name
 from quipu.text.names import entity_key
 
 MAX_PERSON_WORDS = 4
@@ -25,6 +25,25 @@ _COMMON_ENDING = re.compile(
 )
 _PLURAL = re.compile(r"\w{2,}[^suia\W]s")
 _SINGULAR_CONTEXT = re.compile(r"\s+(?:is|was|has|does)\b|['’]|,")
+# What follows a name that starts a sentence: a possessive, a verb, or the next name of a list.
+_VERB = (
+    r"is|was|has|had|does|did|will|would|can|could|may|might|must|should|also|became|becomes|began|says?|said|told|went|"
+    r"came|made|wrote|took|gave|won|lost|led|left|built|held|grew|met|saw|knew|found|ran|fell|rose|\w{2,}ed|"
+    r"\w{3,}s(?= (?:an?|the|its?|his|her|their|to|for|that|in|on|of|with|as|by|from|over|up|off|out|only|all|no)\b)"
+)
+_NAME_CONTEXT = re.compile(
+    rf"['’]s?\b|\s+(?:{_VERB})\b|\s+(?:and|or|&)\s+[^\W\d_a-zа-яё]"
+    r"|,\s+(?:an?|the|who|which|whose|also|born|known|then|now)\b"
+    r"|,\s+[^\W\d_a-zа-яё][\w-]+(?:,|\s+(?:and|or)\b)|\s\((?:[A-ZА-ЯЁ]|born\b|or\b|also\b)"
+)
+_RUSSIAN_NAME_CONTEXT = re.compile(
+    r"\s+(?:(?:не|уже|ещё|снова|опять|также|впервые|\w{3,}о) )?"
+    r"(?:[—–]|это\b|\w+[аяиеёуы]л[аои]?(?:с[ья])?\b|\w+(?:[еи]т|[уюая]т)(?:ся)?\b|и\s+[А-ЯЁA-Z])"
+    r"|,\s+(?:котор\w+|город|столица|[А-ЯЁ][\w-]+(?:,|\s+и\b))|\s\([А-ЯЁA-Z]"
+)
+_RUSSIAN_VERB = re.compile(r"\w+(?:ть|тся|[аяуе]ет|ют|ите|йте|л[аои]?с[ья]|ил[аои]?|ал[аои])")
+# A word of one script inside a sentence of another: "Ozon закрыл", "Python语言".
+_OTHER_SCRIPT = re.compile(r"\s?[а-яё\u3400-\u9fff]")
 _SALIENCE_BY_CUE = {
     Cue.TITLE: 9.0,
     Cue.SUBJECT: 7.0,
@@ -113,17 +132,35 @@ def _fold_group(group: Sequence[Occurrence], keys: Mapping[str, str]) -> Candida
 
 
 def _is_name(text: str, candidate: Candidate, words: frozenset[str]) -> bool:
-    """Return whether a word that is capitalised only where a sentence starts is likely a name."""
+    """Return whether a word that is capitalised only where a sentence starts is a name.
+
+    A word of ordinary letters needs a sign: it is a known given name or place, or the words after it fit a name.
+    """
     form = candidate.name.casefold()
-    if form in words:
-        return False
     if not candidate.name[1:].islower():
+        return form not in words
+    if not words.isdisjoint((form, f"{form}s", form.removesuffix("s"))):
+        return False
+    if form in word_set("given_names") or stem_name(form) in word_set("places"):
+        return True
+    if has_russian_letter(form):
+        return _is_russian_name(text, candidate, words)
+    if any(_OTHER_SCRIPT.match(text, end) for _, end in candidate.spans):
         return True
     if _COMMON_ENDING.fullmatch(form):
-        return form in word_set("given_names") or stem_name(form) in word_set("places")
-    if _PLURAL.fullmatch(form):
-        return bool(_SINGULAR_CONTEXT.match(text, candidate.spans[0][1]))
-    return True
+        return False
+    signs = _SINGULAR_CONTEXT if _PLURAL.fullmatch(form) else _NAME_CONTEXT
+    return any(signs.match(text, end) for _, end in candidate.spans)
+
+
+def _is_russian_name(text: str, candidate: Candidate, words: frozenset[str]) -> bool:
+    form = candidate.name.casefold()
+    if _COMMON_ENDING.fullmatch(form) or _RUSSIAN_VERB.fullmatch(form):
+        return False
+    stem = stem_name(form)
+    if any(word[:2] == form[:2] and word.islower() and stem_name(word) == stem for word in words):
+        return False
+    return any(_RUSSIAN_NAME_CONTEXT.match(text, end) for _, end in candidate.spans)
 
 
 def _merge_short_forms(candidates: Sequence[Candidate]) -> list[Candidate]:

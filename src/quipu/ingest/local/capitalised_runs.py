@@ -13,9 +13,11 @@ from quipu.ingest.local.lexicon import (
     IN_HEADS,
     LOCATION_HEADS,
     MONTHS,
+    NAME_ENDS,
     OF_HEADS,
     ORGANIZATION_HEADS,
     PLACE_OF_HEADS,
+    common_words,
     word_set,
     words,
 )
@@ -67,12 +69,14 @@ _SMALL_BEFORE = re.compile(rf"(?<![\w.,-]){_SMALL_START}$")
 _DIGITS = re.compile(r"\d+")
 _CALENDAR_WORDS = MONTHS | DAYS
 _ROMAN = re.compile(r"[ivx]{1,5}")
+_INITIAL = re.compile(r"\w\.")
 _CYRILLIC = re.compile(r"[а-яё]")
 _LATIN = re.compile(r"[a-z]")
 # After these a possessive belongs to the name: "King's College", "World's Columbian Exposition".
 _POSSESSIVE_STARTS = words(
     "king queen prince princess bishop women men children people world mother master bachelor lady lord st"
 )
+_CLEAR_OFFICES = words("president professor mr mr. mrs mrs. ms ms. dr dr. senator mayor governor ambassador ceo")
 _CONDITIONAL_CONNECTORS = words("of and & for in at the имени им.")
 
 
@@ -129,11 +133,16 @@ def _run_token(match: re.Match[str]) -> RunToken:
     return RunToken(match.group().casefold(), match.start(), match.end(), kind)
 
 
-def split_run(tokens: Sequence[RunToken], *, follows_article: bool, follows_preposition: bool) -> list[list[RunToken]]:
-    """Return the names in a run as lists of tokens, without the connectors between names.
+class RunContext(NamedTuple):
+    """What stands before a run: the article "the", a preposition, or the start of the sentence."""
 
-    The two flags say which word stands before the run.
-    """
+    follows_article: bool
+    follows_preposition: bool
+    is_initial: bool
+
+
+def split_run(tokens: Sequence[RunToken], context: RunContext) -> list[list[RunToken]]:
+    """Return the names in a run as lists of tokens, without the connectors between names."""
     groups: list[list[RunToken]] = []
     current: list[RunToken] = []
     connectors: list[RunToken] = []
@@ -141,7 +150,7 @@ def split_run(tokens: Sequence[RunToken], *, follows_article: bool, follows_prep
         if token.kind == "connector":
             connectors.append(token)
             continue
-        if current and _joins(current, connectors, tokens[position:], follows_article, follows_preposition):
+        if current and _joins(current, connectors, tokens[position:], context):
             current = [*current, *connectors, token]
         else:
             groups.append(current)
@@ -160,12 +169,11 @@ def _joins(
     left: Sequence[RunToken],
     connectors: Sequence[RunToken],
     right: Sequence[RunToken],
-    follows_article: bool,
-    follows_preposition: bool,
+    context: RunContext,
 ) -> bool:
     """Return whether the token after the connectors belongs to the same name as the tokens before them."""
     if not connectors:
-        return _joins_directly(left, right[0])
+        return _joins_directly(left, right)
     first = connectors[0].form
     if first not in _CONDITIONAL_CONNECTORS:
         return True
@@ -174,26 +182,51 @@ def _joins(
     if first in ("&", "имени", "им."):
         return True
     if first == "and":
-        return _joins_and(left, right, follows_article)
+        return _joins_and(left, right, context.follows_article)
     if first == "the":
-        return right[0].form in EPITHETS or (len(left) == 1 and not follows_preposition)
+        return right[0].form in EPITHETS or (len(left) == 1 and _takes_the(left[0], context))
     if first == "at":
         return left[0].form == "university" and len(left) > 1
     return left[-1].form in (FOR_HEADS if first == "for" else IN_HEADS)
 
 
-def _joins_directly(left: Sequence[RunToken], right: RunToken) -> bool:
+def _takes_the(first: RunToken, context: RunContext) -> bool:
+    """Return whether "the" and a capitalised word belong to the single word before them, as in "Winnie the Pooh".
+
+    Where a sentence starts, that word must be a given name: "Jack the Ripper", but not "Use the Devcontainer".
+    """
+    return not context.follows_preposition and (not context.is_initial or first.form in word_set("given_names"))
+
+
+def _joins_directly(left: Sequence[RunToken], right: Sequence[RunToken]) -> bool:
     """Return whether a word or number that follows after a space belongs to the name."""
-    last = left[-1]
+    last, following = left[-1], right[0]
     if is_date(left) and left[0].kind == "word":
-        return right.kind == "number"
+        return following.kind == "number"
     if last.is_possessive:
         return last.form in _POSSESSIVE_STARTS or last.form.endswith("s") or left[0].form.rstrip(".") == "st"
-    if right.kind == "number":
-        return True
+    if following.kind == "number":
+        return last.kind != "number"
     if last.kind == "number" and len(last.form) == 4 and len(left) > 1:
         return False
-    return not _changes_script(last.form, right.form)
+    if _starts_second_name(left, right) or (_INITIAL.fullmatch(last.form) and not _takes_initial(left[:-1])):
+        return False
+    return not _changes_script(last.form, following.form)
+
+
+def _starts_second_name(left: Sequence[RunToken], right: Sequence[RunToken]) -> bool:
+    """Return whether a person's name follows a complete name: "Second World War | Michael Ventris"."""
+    if len(left) < 2 or len(right) < 2 or right[1].kind != "word":
+        return False
+    starts_person = right[0].form in word_set("given_names") or right[0].form in _CLEAR_OFFICES
+    return starts_person and left[-1].form in NAME_ENDS
+
+
+def _takes_initial(before: Sequence[RunToken]) -> bool:
+    """Return whether "W." after the given words is an initial, not the end of a sentence: "George W.", "Mac OS X."."""
+    if not before or _INITIAL.fullmatch(before[-1].form) or before[0].form in word_set("given_names"):
+        return True
+    return len(before) == 1 and before[0].form not in common_words("en")
 
 
 def _changes_script(left: str, right: str) -> bool:

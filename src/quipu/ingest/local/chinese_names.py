@@ -21,6 +21,11 @@ LOOK_BEHIND = 40
 _RUN = re.compile(f"[{HAN}][{HAN}0-9]{{1,{MAX_RUN}}}")
 _KEYWORD_RUN = re.compile(r"[\u3400-\u9fff]{2,}")
 _MODEL_NUMBER = re.compile(r"\d{2,5}[A-Z]\w{0,3}(?![^\W_])", re.ASCII)
+_KANA = re.compile(r"[\u3041-\u30ff]")
+_HAN_CHARACTER = re.compile(f"[{HAN}]")
+# Function characters that unknown characters begin or end with only where they are no name.
+_FUNCTION_STARTS = frozenset("来可需当若先再做按各同每本该无未非被使让端者都时只更较此其之间内则仅另写读打挂起存")
+_FUNCTION_ENDS = frozenset("中时上后为与名和等者数个来出到掉起成了过把将的地得时者会能前内间都也就则")
 _DOTS = "·•・‧"
 _CONJUNCTIONS = frozenset("和与及")
 _JOINT_ORGANIZATIONS = words("委员会 研究所 研究院 研究中心 学院 总局 协会 学会 联合会 基金会 中心 博物馆")
@@ -32,13 +37,25 @@ _AFTER_PERSON = re.compile(
 )
 
 
+_BEFORE_PERSON = re.compile(
+    r"(?:是|叫|名叫|作者|作家|诗人|总统|主席|总理|教授|先生|妻子|丈夫|父亲|母亲|儿子|女儿|兄弟)$"
+)
+_PERSON_ACTS = re.compile(
+    r"[等也又便就才只忙仍则乃却将正已曾还都]?(?:说|道|曰|问|笑|答|叫|喊|听|见|想|表示|认为|指出|告诉|出生|去世|逝世|担任|当选|任|"
+    r"写|画|率|带领|主持|创办|创立|发明|发现|撰|著|先生|女士|老师|教授|博士|，(?:字|号|生于|男|女))"
+)
+
+
 def find_names(text: str) -> list[Occurrence]:
     """Return the names in the Chinese runs of `text`."""
+    if 4 * len(_KANA.findall(text)) > len(_HAN_CHARACTER.findall(text)):
+        return []  # Japanese
     dotted = _dotted_names(text)
     names = list(dotted)
     for start, end in _runs_between(text, dotted):
         names += _names_of_run(text, start, end)
-    return _cut_to_shared_names([_lengthen_person_name(name, text) for name in names])
+    names = _cut_to_shared_names([_lengthen_person_name(name, text) for name in names])
+    return [name for name in names if name.type or not _is_common_phrase(name, text)]
 
 
 def _dotted_names(text: str) -> list[Occurrence]:
@@ -209,13 +226,56 @@ def _cut_to_shared_name(name: Occurrence, counts: Counter[str], beginnings: Coun
     return name
 
 
+def _is_common_phrase(name: Occurrence, text: str) -> bool:
+    """Return whether a name without a type is a phrase of common words, or a piece that a common word reaches into.
+
+    A weak name may also have one character more, as in 来查询 and 组消费.
+    """
+    if is_common(name.name):
+        return True
+    if not has_surname(name.name) and (_cuts_word(name.start, text) or _cuts_word(name.end, text)):
+        return True
+    if name.cue is not Cue.UNKNOWN_CHINESE:
+        return False
+    if name.name[0] in _FUNCTION_STARTS or name.name[-1] in _FUNCTION_ENDS:
+        return True
+    return len(name.name) > 2 and (is_common(name.name[1:]) or is_common(name.name[:-1]))
+
+
+def is_common(name: str) -> bool:
+    """Return whether a name divides into common words."""
+    words_that_name_nothing = _words_that_name_nothing()
+    reached = {0}
+    for end in range(1, len(name) + 1):
+        if any(name[start:end] in words_that_name_nothing for start in reached if end - start <= MAX_WORD):
+            reached.add(end)
+    return len(name) in reached
+
+
+def _cuts_word(edge: int, text: str) -> bool:
+    """Return whether a common word begins before the position `edge` and ends after it."""
+    dictionary = word_set("zh_dictionary")
+    return any(
+        text[start : start + size] in dictionary for size in (2, 3, 4) for start in range(max(0, edge - size + 1), edge)
+    )
+
+
+@cache
+def _words_that_name_nothing() -> frozenset[str]:
+    return frozenset().union(
+        *map(word_set, ("zh_dictionary", "zh_common", "zh_function", "zh_nouns_in_names", "zh_verbs_in_names"))
+    )
+
+
 def entity_type(text: str, name: str, start: int, end: int) -> str:
     """Return the entity type of the name at [start, end) by the words around it or its surname, else ""."""
     if _AFTER_PERSON.match(text, end):
         return "Person"
-    if _BEFORE_PLACE.search(text[max(0, start - LOOK_BEHIND) : start]):
+    before = text[max(0, start - LOOK_BEHIND) : start]
+    if _BEFORE_PLACE.search(before):
         return "Location"
-    return "Person" if has_surname(name) else ""
+    is_person = has_surname(name) and (_PERSON_ACTS.match(text, end) or _BEFORE_PERSON.search(before))
+    return "Person" if is_person else ""
 
 
 def keywords(text: str) -> list[str]:

@@ -47,7 +47,17 @@ _AFTER_PERSON = re.compile(
     r"|,? (?:родился|родилась|умер|умерла|писал|написал|написала|сказал|сказала)\b)"
 )
 _WORD_BEFORE = re.compile(r"(\w+)[\s,]*$")
-_BEFORE_PLACE = re.compile(r"\b(?:in|near|at|в|во|из|под|около)\s$", re.IGNORECASE)
+# A preposition alone is no sign of a place: "in Ruby", "в Kubernetes".
+_BEFORE_PLACE = re.compile(
+    r"\b(?:born|dies?|died|lives?|lived|living|located|situated|based|settled?|moved|travel\w*|return\w*|headquarter\w*|"
+    r"held|buried|educated|raised|arrived?|grew up|stay\w*|village|town|city|region|province|state|county|district|"
+    r"capital|island|north|south|east|west|coast|river|church|castle|palace|museum|university|school|hospital|prison|"
+    r"родил\w+|умер\w*|жи[лв]\w*|переехал\w*|вернул\w*|прибыл\w*|приехал\w*|расположен\w*|находит\w+|город\w*|"
+    r"сел[аоуе]|деревн\w+|област\w+|стран\w+|учил\w+|работал\w*|похоронен\w*|основан\w*)\b"
+    r"[^.;:!?\n]{0,24}?\b(?:in|near|at|to|from|of|в|во|из|под|около|на)\s$|\bnear\s$",
+    re.IGNORECASE,
+)
+_PLAIN_NAME = re.compile(r"[^\W\d_a-zа-яё][^\W\d_A-ZА-ЯЁ]+(?:[ -][^\W\d_][^\W\d_A-ZА-ЯЁ]+)*")
 _BEFORE_WORK = re.compile(
     r"(?:film|novel|song|album|single|book|play|poem|series|show|paper|magazine|opera|ballet|titled|called|entitled|"
     r"(?:фильм|роман|книг|балет|опер|повест|журнал|газет|песн|картин|спектакл)\w*),?\s*[«\"“„]?$",
@@ -62,7 +72,8 @@ _BEFORE_CRAFT = re.compile(
 )
 _HAN = re.compile(r"[\u3400-\u9fff]+")
 _INITIALS = re.compile(r"(?:[^\W\d_]\. ?)+[^\W\d_]{2}")
-_MODEL_NAME = re.compile(r"(?=.*\d)(?=.*[^\W\d_]).+")
+_STATE = re.compile(r"(?:U\.?[SKN]|E\.?U)\.")
+_MODEL_NAME = re.compile(r"[A-Z]\w*[A-Z\d]-?\d\w*|[A-Z]{1,5}-\d+[A-Za-z]{0,2}|[A-Z][a-z]+ [A-Z]?\d{1,4}[A-Za-z]{0,2}")
 
 
 def entity_type(text: str, candidate: Candidate) -> str:
@@ -79,25 +90,25 @@ def entity_type(text: str, candidate: Candidate) -> str:
 def _type_by_words(name: str, key: str) -> str:
     parts = key.split()
     first, last = parts[0], parts[-1]
-    if _INITIALS.match(name):
+    if _INITIALS.match(name) and not _STATE.match(name):
         return "Person"
-    if len(parts) > 1:
+    if " " in name:
         head = parts[parts.index("of") - 1] if "of" in parts[1:] else last
         by_head = _TYPE_BY_FIRST_WORD.get(first) or _TYPE_BY_LAST_WORD.get(head)
         if not by_head and "а" <= key[0] <= "ё":
             by_head = russian_rules().entity_type(key)
         if by_head:
             return by_head
-    if len(parts) <= MAX_PERSON_WORDS and _is_person_name(parts, key):
+    if len(parts) <= MAX_PERSON_WORDS and _PLAIN_NAME.fullmatch(name) and _is_person_name(name.casefold().split()):
         return "Person"
     places = word_set("places")
     return "Location" if len(parts) <= 3 and (last in places or stem_name(last) in places) else ""
 
 
-def _is_person_name(parts: Sequence[str], key: str) -> bool:
+def _is_person_name(parts: Sequence[str]) -> bool:
     if parts[0] in word_set("given_names"):
         return len(parts) > 1 or parts[0] not in word_set("places")
-    return has_russian_letter(key) and russian_rules().is_person_name(parts)
+    return all(map(has_russian_letter, parts)) and russian_rules().is_person_name(parts)
 
 
 def _type_by_context(text: str, candidate: Candidate, span: tuple[int, int]) -> str:
@@ -112,9 +123,9 @@ def _type_by_context(text: str, candidate: Candidate, span: tuple[int, int]) -> 
     follows_role = word_before is not None and word_before.group(1).casefold() in word_set("roles")
     if _AFTER_PERSON.match(text, end) or (follows_role and n_words <= MAX_PERSON_WORDS):
         return "Person"
-    if _BEFORE_PLACE.search(before) and n_words <= 2 and not candidate.name.isupper():
+    if _BEFORE_PLACE.search(before) and n_words <= 2 and _PLAIN_NAME.fullmatch(candidate.name):
         return "Location"
-    return "Artifact" if _MODEL_NAME.fullmatch(candidate.key) else ""
+    return "Artifact" if _MODEL_NAME.fullmatch(candidate.name) else ""
 
 
 def _type_of_quoted(before: str) -> str:

@@ -10,6 +10,7 @@ from quipu.ingest.local.capitalised_names import find_capitalised
 from quipu.ingest.local.entity_types import entity_type
 from quipu.ingest.local.occurrences import Cue, Occurrence, SentenceIndex
 from quipu.ingest.local.pattern_names import find_quoted, find_speakers, find_terms
+from quipu.ingest.local.prose import prose
 from quipu.ingest.local.relations import MAX_RELATIONS, relate_candidates
 from quipu.ingest.local.script_rules import find_chinese_names
 from quipu.ingest.local.titles import find_in_headings, find_in_title, headings_in
@@ -30,13 +31,14 @@ def extract_chunk(chunk: ChunkInput) -> Extraction:
     Entities are in order of their first span, the title first. There are at most 14 for a short passage and at most 40
     for 1,200 tokens.
     """
-    sentences = SentenceIndex(chunk.text)
+    text = prose(chunk.text)
+    sentences = SentenceIndex(text, chunk.text)
     occurrences = _find_occurrences(chunk, sentences)
-    bracketed = find_bracketed_aliases(chunk.text, occurrences)
-    folded = fold_occurrences(chunk.text, chain(occurrences, *(alias.occurrences for alias in bracketed)))
-    candidates = most_salient(folded, entity_limit(chunk.text))
-    aliases = stated_aliases(chunk.text, bracketed, candidates)
-    type_by_name = _entity_types(chunk.text, candidates, aliases)
+    bracketed = find_bracketed_aliases(text, occurrences)
+    folded = fold_occurrences(text, chain(occurrences, *(alias.occurrences for alias in bracketed)))
+    candidates = most_salient(folded, entity_limit(text))
+    aliases = stated_aliases(text, bracketed, candidates)
+    type_by_name = _entity_types(text, candidates, aliases)
     return Extraction(
         entities=tuple(_entity(candidate, type_by_name[candidate.name], sentences) for candidate in candidates),
         relations=(*_title_relations(candidates), *relate_candidates(candidates, aliases, sentences))[:MAX_RELATIONS],
@@ -45,7 +47,7 @@ def extract_chunk(chunk: ChunkInput) -> Extraction:
 
 
 def _find_occurrences(chunk: ChunkInput, sentences: SentenceIndex) -> list[Occurrence]:
-    text = chunk.text
+    text = sentences.text
     chinese = find_chinese_names(text)
     return [
         *find_in_title(chunk.title, text, (occurrence.name for occurrence in chinese)),

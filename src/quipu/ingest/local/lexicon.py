@@ -20,7 +20,7 @@ def word_set(name: str) -> frozenset[str]:
 @cache
 def sentence_openers(language: str) -> frozenset[str]:
     """Return the words of "en" or "ru" that begin sentences but never names; function words are among them."""
-    return word_set(f"{language}_function") | word_set(f"{language}_openers")
+    return word_set(f"{language}_function") | word_set(f"{language}_openers") | word_set(f"{language}_verbs")
 
 
 @cache
@@ -116,6 +116,9 @@ CONCEPT_HEADS = words(
     system technique tectonics theorem theory
     """
 )
+
+# A name of two or more words that ends in one of these is complete.
+NAME_ENDS = ORGANIZATION_HEADS | LOCATION_HEADS | EVENT_HEADS | CONTENT_HEADS | CONCEPT_HEADS
 
 # "X of Y" is one name if X ends in one of these. Words for places are included only if X alone is not a name.
 OF_HEADS = (

@@ -4,6 +4,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from enum import StrEnum
 
+from quipu.ingest.local.prose import BLANK
 from quipu.text.sentences import sentence_spans
 
 MAX_QUOTE_CHARS = 300
@@ -42,11 +43,12 @@ class Occurrence:
 
 
 class SentenceIndex:
-    """The sentences of one text, found by position."""
+    """The sentences of the prose of one chunk, found by position. `original` is the chunk's text, which is quoted."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, original: str = "") -> None:
         self.text = text
         self.spans = sentence_spans(text)
+        self._original = original or text
         self._starts = [start for start, _ in self.spans]
         self._quotes: dict[int, str] = {}
 
@@ -55,10 +57,14 @@ class SentenceIndex:
         return max(bisect_right(self._starts, position) - 1, 0)
 
     def quote(self, index: int) -> str:
-        """Return the sentence on one line. A sentence longer than MAX_QUOTE_CHARS is cut after a word."""
+        """Return the sentence on one line, "" if most of it is no prose.
+
+        A sentence longer than MAX_QUOTE_CHARS is cut after a word.
+        """
         if index not in self._quotes:
             start, end = self.spans[index]
-            self._quotes[index] = _shorten(self.text[start:end])
+            is_prose = 2 * self.text.count(BLANK, start, end) < end - start
+            self._quotes[index] = _shorten(self._original[start:end]) if is_prose else ""
         return self._quotes[index]
 
 

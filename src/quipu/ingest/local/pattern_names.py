@@ -5,13 +5,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from quipu.ingest.local.lexicon import is_common_word, is_sentence_opener
+from quipu.ingest.local.lexicon import is_common_word, is_cyrillic, is_function_word, is_sentence_opener, words
 from quipu.ingest.local.occurrences import Cue, Occurrence
+from quipu.ingest.local.script_rules import chinese_rules, russian_rules
 from quipu.text.unicode import UNSPACED
+from quipu.text.words import MAX_ACRONYM_LENGTH
 
 MAX_WORDS = 10
 MAX_UNSPACED_CHARS = 12
-MIN_SPEAKER_LINES = 2
+MIN_SPEECH_SHARE = 0.25
 MIN_REPEATS = 3
 MAX_TERMS = 4
 MIN_LETTERS = 3
@@ -19,8 +21,9 @@ MIN_LETTERS = 3
 _MARKS = '«»“”„"《》〈〉「」『』'
 _QUOTED = re.compile(rf"([«“„\"《〈「『])([^{_MARKS}\n]{{1,80}})([»”“\"》〉」』])")
 _CLOSING_MARKS = {"«": "»", "“": "”", "„": "“”", '"': '"', "《": "》", "〈": "〉", "「": "」", "『": "』"}
-_TITLE_MARKS = frozenset("《〈『")
+_TITLE_MARKS = frozenset("《〈")
 _SENTENCE = re.compile(r"[.…。！，；：;:]$|[,.;:!?] [a-zа-яё]|\w{4}[.!?] |[，。！？；]")
+_NOT_IN_TITLE = re.compile(r"[\x01`<>{}|=\\\[\]%$#]|\?$")
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
 
@@ -39,6 +42,9 @@ _DEFINITION = re.compile(
     r"(?: \([^()]{1,60}\))?,? (?:is|are) (?:an?|the|any|one of)\b"
     r"|(?P<russian>[А-ЯЁ][а-яё-]+(?: [а-яё-]+){1,2}) ?(?:\([^()]{1,60}\) )?— это\b"
 )
+_TERM_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_DETERMINERS = words("the a an its his her their this that these those any each all no")
+_AFTER_NOUN = words("of in on at by for from with to and or is are was were в во на с и или для из от по к")
 _NOT_LAST = re.compile(r"\w+(?:ly|ed|ing|ous|ive|ful|ся|ть|ый|ий|ая|ое|ые|ого|ых|но)")
 
 
@@ -65,21 +71,27 @@ def _reads_like_title(name: str) -> bool:
         return False
     if _UNSPACED.search(name):
         return 1 < len(name) <= MAX_UNSPACED_CHARS
-    words = _WORD.findall(name)
-    if not words or len(words) > MAX_WORDS or not (words[0][0].isupper() or name[0].isdigit()):
+    forms = _WORD.findall(name)
+    if not forms or len(name) < 2 or len(forms) > MAX_WORDS or not (forms[0][0].isupper() or name[0].isdigit()):
         return False
-    if "А" <= words[0][0] <= "я":
+    if _NOT_IN_TITLE.search(name) or (len(forms) == 1 and _is_plain_word(forms[0].casefold())):
+        return False
+    if "А" <= forms[0][0] <= "я":
         return True
-    return 2 * sum(1 for word in words if word[0].islower() and len(word) > 3) <= len(words)
+    return 2 * sum(1 for form in forms if form[0].islower() and len(form) > 3) <= len(forms)
+
+
+def _is_plain_word(form: str) -> bool:
+    return is_common_word(form) and not is_function_word(form)
 
 
 def find_speakers(text: str) -> Iterator[Occurrence]:
     """Yield the speakers of a chat, as in "Maya: Hey!" or "小明：你好".
 
-    A chat has at least two lines with a speaker, or one that reads like speech.
+    In a chat at least a quarter of the lines with a label read like speech.
     """
     lines = [match for match in _SPEAKER_LINE.finditer(text) if _is_speaker(match["name"])]
-    if len(lines) < MIN_SPEAKER_LINES and not any(_SPEECH.search(match["speech"]) for match in lines):
+    if sum(_SPEECH.search(match["speech"]) is not None for match in lines) < MIN_SPEECH_SHARE * len(lines):
         return
     for match in lines:
         yield Occurrence(match["name"], match.start("name"), match.end("name"), Cue.SPEAKER, "Person")
@@ -87,9 +99,10 @@ def find_speakers(text: str) -> Iterator[Occurrence]:
 
 def _is_speaker(name: str) -> bool:
     if _HAN.fullmatch(name):
-        return len(name) <= 4
-    words = name.split()
-    return all(word[0].isupper() for word in words) and not is_common_word(words[-1].casefold())
+        return len(name) <= 4 and not chinese_rules().is_common(name)
+    forms = name.split()
+    is_shouted = len(name) > MAX_ACRONYM_LENGTH and name.isupper()
+    return all(form[0].isupper() for form in forms) and not is_shouted and not is_common_word(forms[-1].casefold())
 
 
 def find_terms(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[Occurrence]:
@@ -110,15 +123,29 @@ def find_terms(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[Occurren
 
 
 def _repeated_pairs(text: str) -> list[tuple[str, str]]:
-    """Return the most frequent pairs of consecutive words; equals in order of first occurrence."""
-    counts = Counter(pairwise(text.split()))
-    repeated = [(pair, count) for pair, count in counts.items() if count >= MIN_REPEATS and _is_term(pair)]
-    return [pair for pair, _ in sorted(repeated, key=lambda pair_and_count: -pair_and_count[1])[:MAX_TERMS]]
+    """Return the most frequent pairs of consecutive words; equals in order of first occurrence.
+
+    A pair is no term if an article or one and the same word follows it in most places: "path supports | the",
+    "redundant current | directory".
+    """
+    tokens = text.split()
+    counts = Counter(pairwise(tokens))
+    repeated = {pair: count for pair, count in counts.items() if count >= MIN_REPEATS and _is_term(pair)}
+    if not repeated:
+        return []
+    followers: dict[tuple[str, str], Counter[str]] = {pair: Counter() for pair in repeated}
+    for pair, following in zip(pairwise(tokens), tokens[2:], strict=False):
+        if pair in followers and following[0].isalpha() and following not in _AFTER_NOUN:
+            followers[pair]["the" if following in _DETERMINERS else following] += 1
+    terms = [pair for pair, count in repeated.items() if 2 * max(followers[pair].values(), default=0) <= count]
+    return sorted(terms, key=lambda pair: -repeated[pair])[:MAX_TERMS]
 
 
-def _is_term(words: Sequence[str]) -> bool:
+def _is_term(forms: Sequence[str]) -> bool:
     return (
-        all(len(word) >= MIN_LETTERS and word.islower() and not is_sentence_opener(word) for word in words)
-        and not all(is_common_word(word) for word in words)
-        and not _NOT_LAST.fullmatch(words[-1])
+        all(len(form) >= MIN_LETTERS and form.islower() and not is_sentence_opener(form) for form in forms)
+        and all(_TERM_WORD.fullmatch(form) for form in forms)
+        and not (is_cyrillic(forms[0]) and russian_rules().is_verb(forms[0]))
+        and not all(is_common_word(form) for form in forms)
+        and not _NOT_LAST.fullmatch(forms[-1])
     )

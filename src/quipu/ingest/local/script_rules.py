@@ -54,6 +54,9 @@ class ChineseRules(Protocol):
     def entity_type(self, text: str, name: str, start: int, end: int) -> str:
         """Return the entity type of the name at [start, end) by the words around it, else ""."""
 
+    def is_common(self, name: str) -> bool:
+        """Return whether a name divides into common words."""
+
     def keywords(self, text: str) -> list[str]:
         """Return the content words of a text in order."""
 

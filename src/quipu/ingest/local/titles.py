@@ -4,18 +4,22 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from quipu.ingest.local.capitalised_names import find_capitalised
-from quipu.ingest.local.lexicon import is_common_word
+from quipu.ingest.local.lexicon import is_common_word, word_set
 from quipu.ingest.local.occurrences import Cue, Occurrence
 from quipu.ingest.local.pattern_names import find_quoted
-from quipu.ingest.local.script_rules import find_chinese_names
-from quipu.text.unicode import UNSPACED
+from quipu.ingest.local.script_rules import find_chinese_names, stem_name
+from quipu.text.unicode import HAN, UNSPACED
 
 MAX_WORDS = 8
 MAX_LENGTH = 80
+MAX_MARKS = 8  # around the title in a line that is only a heading
 
 _TRAILING_BRACKET = re.compile(r"(?<=\S)\s*[(（\[][^()（）\[\]]*[)）\]]\s*$")
 # Paths, file names, dates and running numbers: "week1/20260105_1100", "report.pdf", "Novel-25646".
-_CODE = re.compile(r"[/\\]|\w_\w|\.\w{2,5}$|\d{4}[-./]?\d{2}[-./]?\d{2}|\d{5}|[-_](?!19|20)\d{4}$")
+_CODE = re.compile(r"[/\\]|\w_\w|::|^\.\.|^:\w+:|\.\w{2,5}$|\d{4}[-./]?\d{2}[-./]?\d{2}|\d{5}|[-_](?!19|20)\d{4}$")
+_EBOOK = re.compile(r"^The Project Gutenberg (?:e-?book|etext) of ", re.IGNORECASE)
+_LATIN_WORD = re.compile(r"[A-Za-z]{2}")
+_SYMBOLS = re.compile(r"[^\w\s.:：*#\"“”'’)\]»!?+%&]+\s*$")
 _JOINT = re.compile(r"[:—–]|\b(?:and|und|et|и)\b")
 _LETTER = re.compile(r"[^\W\d_]")
 _HEADING = re.compile(r"#{1,6}\s+(.*\S)")
@@ -29,17 +33,38 @@ def find_in_title(title: str, text: str, text_names: Iterable[str] = ()) -> list
     A trailing bracket ("(film)") does not belong to the name. A name that occurs in `text` gets its span there.
     `text_names` are the Chinese names of the text: they show the parts of a Chinese title, which has no spaces.
     """
-    name = _clean_title(_TRAILING_BRACKET.sub("", title))
-    if not name or _CODE.search(title) or len(name.split()) > MAX_WORDS:
+    name = _clean_title(_TRAILING_BRACKET.sub("", _EBOOK.sub("", title)))
+    if not name or _CODE.search(title) or len(name.split()) > MAX_WORDS or not _may_be_name(name, text):
         return []
     parts = _title_parts(name, text_names)
     cues = (Cue.SUBJECT, *[Cue.HEADING] * len(parts))
-    inside = (_locate(part, text, cue) for part, cue in zip(parts, cues, strict=False))
-    return [_locate(name, text, Cue.TITLE), *inside]
+    inside = [_locate(part, text, cue) for part, cue in zip(parts, cues, strict=False)]
+    return inside if _mixes_scripts(name) else [_locate(name, text, Cue.TITLE), *inside]
+
+
+def _may_be_name(title: str, text: str) -> bool:
+    """Return whether a title has a capital or no case, and more than common words unless the text repeats it."""
+    if title.islower() and not _UNSPACED.search(title):
+        return False
+    forms = _WORD.findall(title)
+    is_phrase = len(forms) > 1 and all(form.islower() for form in forms[1:])
+    if is_phrase or all(is_common_word(form.casefold()) for form in forms):
+        return _stands_in_running_text(title, text)
+    return True
+
+
+def _stands_in_running_text(title: str, text: str) -> bool:
+    """Return whether a line of the text holds the title and more."""
+    name = title.casefold()
+    return any(name in line and len(line) > len(name) + MAX_MARKS for line in text.casefold().splitlines())
+
+
+def _mixes_scripts(title: str) -> bool:
+    return _UNSPACED.search(title) is not None and _LATIN_WORD.search(title) is not None
 
 
 def _clean_title(title: str) -> str:
-    name = " ".join(title.split()).strip(' .:：*_#"“”')
+    name = _SYMBOLS.sub("", " ".join(title.split())).strip(' .:：*_#"“”')
     return name if _LETTER.search(name) and len(name) <= MAX_LENGTH and not name.endswith(("?", "!", "？")) else ""
 
 
@@ -72,8 +97,18 @@ def _is_one_name(heading: str, text: str) -> bool:
     names = _names_inside(heading)
     if names != [heading.removeprefix("The ")]:
         return False
+    if _UNSPACED.search(heading) or (names[0].isalpha() and names[0][1:].islower()):
+        return _stands_in_a_sentence(names[0], text)
     has_common_word = any(is_common_word(word.casefold()) for word in _WORD.findall(names[0]))
     return not has_common_word or text.count(heading) > 1
+
+
+def _stands_in_a_sentence(name: str, text: str) -> bool:
+    """Return whether a name of one word is a known given name or place, or stands inside a sentence of the text."""
+    form = name.casefold()
+    if form in word_set("given_names") or stem_name(form) in word_set("places"):
+        return True
+    return re.search(rf"[^\W\d_][,，、]?\s?{re.escape(name)}|{re.escape(name)}[{HAN}]", text) is not None
 
 
 def _names_inside(title: str) -> list[str]:

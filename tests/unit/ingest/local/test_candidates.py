@@ -1,5 +1,7 @@
 """Occurrences folded into candidates."""
 
+import pytest
+
 from quipu.ingest.local.candidates import Candidate, entity_limit, fold_occurrences, most_salient, split_screen_name
 from quipu.ingest.local.occurrences import Cue, Occurrence
 
@@ -38,7 +40,7 @@ def test_a_title_stands_beside_the_longer_names_that_hold_it() -> None:
 
 
 def test_a_sentence_opener_that_is_lower_case_elsewhere_is_no_name() -> None:
-    text = "Ferns grow. Zanzibar grows. The ferns"
+    text = "Ferns grow. Zanzibar was rich. The ferns"
 
     found = fold_occurrences(text, [_at(text, "Ferns", Cue.SENTENCE_START), _at(text, "Zanzibar", Cue.SENTENCE_START)])
 
@@ -107,3 +109,25 @@ def test_of_equals_the_earlier_stay() -> None:
     candidates = [_candidate(name, Cue.CAPITALS) for name in "abc"]
 
     assert [candidate.name for candidate in most_salient(candidates, 2)] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_name"),
+    [
+        ("Nefertiti ruled Egypt.", True),
+        ("Zanzibar, Pemba and Mafia are islands.", True),
+        ("Starlette's router is small.", True),
+        ("Ozon закрыл склад.", True),
+        ("Магнит покупает сеть.", True),
+        ("Tweak the skipws flag.", False),
+        ("Foggier yet, and colder!", False),
+        ("Процедура должна запускаться.", False),
+        ("Указывается путь.", False),
+    ],
+)
+def test_a_word_that_starts_a_sentence_is_a_name_if_the_words_after_it_fit_one(text: str, is_name: bool) -> None:
+    word = text.split(maxsplit=1)[0].rstrip(",").removesuffix("'s")
+
+    found = fold_occurrences(text, [_at(text, word, Cue.SENTENCE_START)])
+
+    assert _names(found) == [word] * is_name

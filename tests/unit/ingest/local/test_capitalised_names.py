@@ -71,3 +71,38 @@ def test_a_heading_line_gives_no_names() -> None:
 def test_a_common_word_in_capitals_is_an_acronym_only_in_brackets() -> None:
     assert _names("They know it (IT) and the US.") == ["IT", "US"]
     assert _names("You MUST NOT do it.") == []
+
+
+def test_two_names_side_by_side_are_two() -> None:
+    assert _names("During the Second World War Michael Ventris flew.") == ["Second World War", "Michael Ventris"]
+    assert _names("such as Linux and Mac OS X. Windows also reads it.") == ["Linux", "Mac OS X", "Windows"]
+    assert _names("they met George W. Bush and Boston Marathon Paul Revere") == [
+        "George W. Bush",
+        "Boston Marathon",
+        "Paul Revere",
+    ]
+
+
+def test_a_word_that_stands_twice_by_chance_is_one_name() -> None:
+    assert _names("they called Scrooge Scrooge, and Scrooge heard") == ["Scrooge", "Scrooge"]
+    assert _names("they heard Duran Duran; then Duran Duran left") == ["Duran Duran", "Duran Duran"]
+
+
+def test_a_word_that_begins_sentences_is_cut_after_speech() -> None:
+    assert _names("and will you----'\nHere Scrooge whispered") == ["Scrooge"]
+
+
+def test_instructions_are_no_part_of_a_name() -> None:
+    assert _names("Install Celery from PyPI.") == ["Celery", "PyPI"]
+    assert _names("2. Install Cygwin first.") == ["Cygwin"]
+    assert _names("Use the Devcontainer for it.") == ["Devcontainer"]
+    assert _names("Jack the Ripper left.") == ["Jack the Ripper"]
+
+
+def test_words_in_capitals_for_emphasis_are_no_names() -> None:
+    assert _names("pass the repo as REPO to it, OR ELSE THE END") == []
+    assert _names("it reads PYTHONPATH from NASA") == ["PYTHONPATH", "NASA"]
+
+
+def test_a_row_of_numbers_and_a_label_are_no_names() -> None:
+    assert _names("Page 1 shows it. Petit Larceny 286 283 1.1") == ["Petit Larceny"]

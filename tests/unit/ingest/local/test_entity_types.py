@@ -26,6 +26,12 @@ from quipu.model.graph import ENTITY_TYPES
         ("他写成《史记》。", "史记", "Content"),
         ("They tested the XR-750 twice.", "XR-750", "Artifact"),
         ("They saw Quorthon.", "Quorthon", "Other"),
+        ("They wrote it in Ruby.", "Ruby", "Other"),
+        ("Он развёрнут в Kubernetes.", "Kubernetes", "Other"),
+        ("We set MAX_COOKIE_SIZE there.", "MAX_COOKIE_SIZE", "Other"),
+        ("Он создал Kubernetes-ресурсов много.", "Kubernetes-ресурсов", "Other"),
+        ("Send it to the U.S. Quorthon desk.", "U.S. Quorthon", "Other"),
+        ("We set Max-Age there.", "Max-Age", "Other"),
     ],
 )
 def test_a_rule_tells_the_type(text: str, name: str, kind: str) -> None:

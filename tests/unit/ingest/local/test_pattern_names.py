@@ -51,7 +51,14 @@ def test_labels_of_speech_are_speakers(text: str, speakers: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["Note: read this first.", "Paris: a guide to the city.", "Address: 5 Main Street\nPhone: 42"]
+    "text",
+    [
+        "Returns: a path.\nThrows: if you pass none.\nEffects: none.\nRemarks: none.\nRequires: none.",
+        "说明：请注意。\n",
+        "Note: read this first.",
+        "Paris: a guide to the city.",
+        "Address: 5 Main Street\nPhone: 42",
+    ],
 )
 def test_other_labels_are_not(text: str) -> None:
     assert _speakers(text) == []
@@ -71,3 +78,9 @@ def test_a_pair_of_words_said_three_times_is_a_term() -> None:
 
     assert _terms(text) == {"transmission line"}
     assert _terms("The transmission line hums. A transmission line fails.") == set()
+
+
+def test_words_that_begin_a_longer_phrase_are_no_term() -> None:
+    text = "One latent glyph sheet, a latent glyph sheet and the latent glyph sheet here. The glyph sheet ends."
+
+    assert _terms(text) == {"glyph sheet"}

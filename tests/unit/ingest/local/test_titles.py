@@ -21,6 +21,18 @@ def test_paths_dates_numbers_and_questions_are_no_names(title: str) -> None:
     assert _names(title) == []
 
 
+@pytest.mark.parametrize(
+    "title", [".. _WdColorIndex:", "caching", "Frequently asked questions", "Порядок развёртывания", "Overview"]
+)
+def test_phrases_and_labels_of_markup_are_no_names(title: str) -> None:
+    assert _names(title, f"# {title}\n\nIt is here.") == []
+
+
+def test_the_frame_of_an_electronic_book_is_no_part_of_its_title() -> None:
+    assert _names("The Project Gutenberg eBook of Moby Dick") == [("Moby Dick", Cue.TITLE)]
+    assert _names("GraphRAG Indexing 🤖") == [("GraphRAG Indexing", Cue.TITLE)]
+
+
 def test_the_first_name_inside_a_longer_title_is_its_subject() -> None:
     assert _names("Ada Lovelace and the Notes") == [
         ("Ada Lovelace and the Notes", Cue.TITLE),
