@@ -1,6 +1,7 @@
 """Parsers: the bytes of a document become one text with a title, blocks and metadata."""
 
 import re
+import zlib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
@@ -20,6 +21,8 @@ PARSERS: Mapping[str, Format] = MappingProxyType(
 MEDIA_TYPE_BY_SUFFIX: Mapping[str, str] = MappingProxyType(
     {suffix: media_type for file_format in FORMATS for media_type, suffixes in file_format.types for suffix in suffixes}
 )
+_GZIP = b"\x1f\x8b"
+MEDIA_TYPE_BY_NAME = dict.fromkeys(("makefile", "dockerfile", "rakefile", "gemfile", "jenkinsfile"), "text/x-source")
 _TITLE_MARKS = re.compile(r"^(?:#{1,6}|={1,6}|\*{1,6})\s+|\s*(?:[¶🔗]|\s#{1,6}|\s={1,6}|\s\*{1,6})$")
 _NO_TITLE = re.compile(
     r"untitled(?: document)?|\(?anonymous\)?|no title|document\d*|(?:skip|jump) to .{0,40}|(?:new )?page\d*",
@@ -31,8 +34,20 @@ _BLANK = b"\xef\xbb\xbf \t\r\n\v\f\0"
 
 
 def sniff_media_type(name: str, head: bytes) -> str:
-    """Return the media type of a file without a known suffix by its first bytes; "" if no parser reads it."""
-    return sniff_text_type(head)
+    """Return the media type of a file by its first bytes; "" if no parser reads it, or what is packed inside."""
+    if not head.startswith(_GZIP):
+        return MEDIA_TYPE_BY_NAME.get(name.lower()) or sniff_text_type(head)
+    try:
+        inner = zlib.decompressobj(31).decompress(head, len(head))
+    except zlib.error:
+        return ""
+    is_read = not inner.startswith(_GZIP) and sniffed_or_known_type(name.removesuffix(".gz"), inner)
+    return "application/gzip" if is_read else ""
+
+
+def sniffed_or_known_type(name: str, head: bytes) -> str:
+    """Return the media type of a file by its suffix, otherwise by its first bytes; "" if no parser reads it."""
+    return MEDIA_TYPE_BY_SUFFIX.get(PurePosixPath(name).suffix.lower()) or sniff_media_type(name, head)
 
 
 FILE_TYPES = FileTypes(MEDIA_TYPE_BY_SUFFIX, sniff_media_type)

@@ -9,6 +9,12 @@ from quipu.ports.ingest import Parser
 
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 
+_CODE_SUFFIXES = (
+    ".py .pyi .js .mjs .cjs .jsx .ts .tsx .java .c .h .cc .cpp .cxx .hpp .cs .go .rs .rb .php .pl .pm .sh .bash .zsh "
+    ".ps1 .swift .kt .kts .scala .lua .r .jl .sql .hs .ml .ex .exs .erl .clj .lisp .el .dart .groovy .proto .graphql "
+    ".cmake .mk .f90 .pas .vb .nim .zig .awk"
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
@@ -123,6 +129,60 @@ FORMATS: tuple[Format, ...] = (
         is_text=True,
         types=(("application/x-ipynb+json", (".ipynb",)),),
         keeps="cells in order: Markdown, code, the first lines of outputs; not pictures",
+    ),
+    Format(
+        name="Source code",
+        module="source_code",
+        is_text=True,
+        types=(
+            ("text/x-source", tuple(_CODE_SUFFIXES.split())),
+            ("application/yaml", (".yaml", ".yml")),
+            ("application/toml", (".toml",)),
+            ("text/x-ini", (".ini", ".cfg", ".conf", ".properties")),
+        ),
+        keeps="a block for each function, class, key or section, under its name",
+    ),
+    Format(
+        name="Gzip",
+        module="gzip",
+        types=(("application/gzip", (".gz",)),),
+        signature="a gzip archive",
+        keeps="the file inside, in any of these formats",
+    ),
+    Format(
+        name="XML",
+        module="xml_document",
+        is_text=True,
+        types=(("application/xml", (".xml", ".docbook", ".dbk", ".rss", ".atom")), ("text/xml", ())),
+        keeps="titles as headings, paragraphs, code, list items; of other elements a line for each value",
+    ),
+    Format(
+        name="Org mode",
+        module="org",
+        is_text=True,
+        types=(("text/x-org", (".org",)),),
+        keeps="headings, lists, tables, code; title, author, date",
+    ),
+    Format(
+        name="LaTeX",
+        module="latex",
+        is_text=True,
+        types=(("text/x-tex", (".tex", ".ltx", ".latex")),),
+        keeps="sections, lists, tables, code, formulas as written; title, author, date",
+    ),
+    Format(
+        name="Rich Text",
+        module="rtf",
+        types=(("application/rtf", (".rtf",)), ("text/rtf", ())),
+        signature="a Rich Text document",
+        keeps="paragraphs, headings by outline level, table rows",
+    ),
+    Format(
+        name="OpenDocument text",
+        module="odt",
+        types=(("application/vnd.oasis.opendocument.text", (".odt",)),),
+        signature="an OpenDocument file",
+        keeps="headings, lists, tables, footnotes, properties",
     ),
     Format(
         name="E-mail",

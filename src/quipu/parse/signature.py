@@ -51,7 +51,6 @@ _REMEDY_BY_KIND = {
     _KIND_BY_STREAM[4][1]: "Save it as .eml.",
     OLD_OFFICE: "Save it as .docx, .pptx or .xlsx.",
     "an OpenDocument file": "Save it as .docx, .pptx or .xlsx.",
-    "a Rich Text document": "Save it as .docx.",
 }
 _SUFFIX_BY_KIND = {
     "a PDF document": ".pdf",
@@ -59,8 +58,10 @@ _SUFFIX_BY_KIND = {
     "a PowerPoint presentation": ".pptx",
     "an Excel workbook": ".xlsx",
     "an EPUB book": ".epub",
+    "a Rich Text document": ".rtf",
     "an HTML page": ".html",
 }
+_MEDIA_TYPE_BY_KIND = {"a PDF document": "application/pdf", "a Rich Text document": "application/rtf"}
 _KEY = b"-----BEGIN "
 # A text file may begin with these signatures.
 _ALSO_TEXT = frozenset({"", "an HTML page", "a GIF image", "a Rich Text document"})
@@ -93,8 +94,8 @@ def sniff_text_type(head: bytes) -> str:
     Text is in a Unicode encoding, or in another one that makes text of it.
     """
     kind = detect_file_type(head)
-    if kind == "a PDF document":
-        return "application/pdf"
+    if kind in _MEDIA_TYPE_BY_KIND:
+        return _MEDIA_TYPE_BY_KIND[kind]
     if kind not in _ALSO_TEXT or head.lstrip().startswith(_KEY) or not is_text(head):
         return ""
     return "text/html" if kind == "an HTML page" else "text/plain"

@@ -57,5 +57,6 @@ def test_text_that_begins_like_another_kind_is_text() -> None:
 
 def test_every_format_with_a_signature_can_have_it() -> None:
     kinds = {"a PDF document", "a Word document", "a PowerPoint presentation", "an Excel workbook", "an EPUB book"}
+    kinds |= {"a gzip archive", "a Rich Text document", "an OpenDocument file"}
     assert {each.signature for each in FORMATS} == {"", *kinds}
     assert detect_file_type(zipped({"META-INF/container.xml": "<a/>"})) == "an EPUB book"
