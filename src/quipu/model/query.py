@@ -142,7 +142,7 @@ class Query:
     """
 
     text: str
-    strategy: str = "mix"
+    strategy: str = "weave"
     top_k: int = option(40, "Maximum entities or relations searched; many strategies take fewer.", between=(1, 1_000))
     chunk_top_k: int = option(20, "Maximum passages.", between=(1, 1_000))
     min_similarity: float = option(0.2, "Minimum cosine of a vector match.", between=(-1.0, 1.0))

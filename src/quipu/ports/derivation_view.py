@@ -121,8 +121,12 @@ class DerivationView(Protocol):
         """Return the entity key or the chunk id of each of these numbers."""
         ...
 
-    async def titles(self, chunks: Sequence[int]) -> dict[int, str]:
-        """Return the title of the document of each of these chunk numbers."""
+    async def title_entities(self, chunks: Sequence[int]) -> dict[int, int]:
+        """Return the number of the entity that the title of each chunk's document names, all by number.
+
+        A bracket at the end of a title, as in "Solaris (novel)", may be missing in the name. Chunks whose title names
+        no entity are left out.
+        """
         ...
 
     async def entity_types(self) -> EntityTypes:

@@ -1,4 +1,4 @@
-"""mix: the graph evidence of `hybrid` and the passages of `naive`, merged in turns or by weight. The default.
+"""mix: the graph evidence of `hybrid` and the passages of `naive`, merged in turns or by weight.
 
 Source: query mode "mix" of LightRAG's code, built on Z. Guo et al., "LightRAG: Simple and Fast Retrieval-Augmented
 Generation" (2024), section 3.2.
@@ -88,7 +88,7 @@ STRATEGY = Strategy(
     options=MixOptions,
     summary="hybrid, and the passages nearest to the question by vector",
     after="LightRAG (mix)",
-    when="nothing is known about the question: the default",
+    when="the answer needs entities and relations around the question, as LightRAG gives them",
     needs=("entity vectors", "relation vectors", "chunk vectors", "relations"),
     n_model_calls=1,
     wants_keywords=True,

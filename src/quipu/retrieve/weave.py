@@ -16,10 +16,9 @@ question (LinearRAG, 2025), and personalised PageRank from the named entities (H
    passage, so the walk decides. The name of a speaker of a chat leads to hundreds, so words and vectors decide.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -46,16 +45,16 @@ from quipu.text.words import Words, split_words
 N_BY_WORDS = 100  # passages that full text scores
 N_SIMILAR = 60  # passages of the subgraph by similarity
 N_PASSAGES = 30  # passages of an entity, the most similar to the question
-N_READ = 10  # passages of a seed whose sentences are read
+N_READ = 10  # passages of a seed that are read, and of an entity among which its home is looked for
 N_HOMES = 64  # entities whose home passages are looked up
 SHARPNESS = 3.0
 HOME_WEIGHT = 30.0
 PASSAGE_SHARE = 0.02  # of the reset, for passages by similarity
-DAMPING, N_STEPS = 0.85, 8  # eight steps order passages as well as all do
+DAMPING = 0.85
+N_FIRST_STEPS, N_STEPS = 4, 8  # eight steps order passages as well as all do
 MIN_SIMILARITY_WEIGHT = 0.1
 RANK_SCALE = 0.003  # above this share of the walk, ranks count by their logarithm
 MAX_ENTITIES, MAX_RELATIONS = 20, 20
-_BRACKET = re.compile(r"(?<=\S)\s*[(（\[][^()（）\[\]]*[)）\]]\s*$")  # "(film)" after a title
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +64,6 @@ class Scope:
     view: ReadView
     topology: Topology
     similarity: Floats
-    _home_entities: dict[int, int] = field(default_factory=dict)
 
     def passages_of(self, entities: Iterable[int], k: int) -> dict[int, Ints]:
         """Return the chunks in which each entity occurs; of more than k the most similar to the question, with ties."""
@@ -89,18 +87,8 @@ class Scope:
 
     async def home_entities(self, chunks: Ints) -> Ints:
         """Return the entity that the title of each chunk's document names, -1 if there is none."""
-        unread = [number for number in chunks.tolist() if number not in self._home_entities]
-        titles = {n: _title_keys(title) for n, title in (await self.view.titles(unread) if unread else {}).items()}
-        names = sorted({key for keys in titles.values() for key in keys})
-        number_by_key = await self.view.numbers(NodeKind.ENTITY, names) if names else {}
-        for number in unread:
-            owners = [number_by_key[key] for key in titles.get(number, ()) if key in number_by_key]
-            self._home_entities[number] = owners[0] if owners else -1
-        return np.array([self._home_entities[number] for number in chunks.tolist()], dtype=np.int64)
-
-
-def _title_keys(title: str) -> tuple[str, str]:
-    return entity_key(title), entity_key(_BRACKET.sub("", title))
+        entities = await self.view.title_entities(chunks.tolist())
+        return np.array([entities.get(chunk, -1) for chunk in chunks.tolist()], dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,14 +213,14 @@ async def _walk_twice(active: Mapping[int, float], scope: Scope) -> Walk:
     """Walk over the subgraph, add the home passages of the best ranked entities, and walk again."""
     similar = largest_with_ties(scope.similarity, N_SIMILAR)
     chunks = np.unique(np.concatenate([similar, *scope.passages_of(active, N_PASSAGES).values()]))
-    first = await _walk(active, chunks, scope)
+    first = await _walk(active, chunks, scope, n_steps=N_FIRST_STEPS)
     best = first.entities[largest_with_ties(first.ranks[: len(first.entities)], N_HOMES)]
-    passages = np.unique(np.concatenate(list(scope.passages_of(best, N_PASSAGES).values())))
+    passages = np.unique(np.concatenate(list(scope.passages_of(best, N_READ).values())))
     homes = passages[np.isin(await scope.home_entities(passages), best)]
-    return await _walk(active, np.union1d(chunks, homes), scope)
+    return await _walk(active, np.union1d(chunks, homes), scope, n_steps=N_STEPS)
 
 
-async def _walk(active: Mapping[int, float], chunks: Ints, scope: Scope) -> Walk:
+async def _walk(active: Mapping[int, float], chunks: Ints, scope: Scope, n_steps: int) -> Walk:
     """Return the personalised PageRank of a subgraph: these chunks, their entities, and the active ones."""
     occurrences = scope.topology.occurrences_by_chunk().neighbours(chunks)
     entities = np.union1d(occurrences.columns, np.array(list(active), dtype=np.int64))
@@ -257,7 +245,7 @@ async def _walk(active: Mapping[int, float], chunks: Ints, scope: Scope) -> Walk
     graph = WeightedGraph(blocks=blocks, n_entities=n, n_chunks=m)
     reset /= reset.sum()
     ranks, degrees = reset, np.maximum(graph.degrees, 1e-12)
-    for _ in range(N_STEPS):
+    for _ in range(n_steps):
         ranks = DAMPING * graph.multiply(ranks / degrees) + (1 - DAMPING) * reset
     ranks = round_scores(ranks)
     return Walk(entities=entities, chunks=chunks, ranks=ranks, related=np.stack([sources, targets], axis=1))
@@ -283,7 +271,8 @@ async def _graph_hits(walk: Walk, view: ReadView) -> tuple[tuple[Hit, ...], tupl
     rank_by_key = {entity.id: entity.score for entity in await top_entities(ranks, MAX_ENTITIES, view)}
     numbers = await view.numbers(NodeKind.ENTITY, list(rank_by_key))
     keys = {int(np.searchsorted(walk.entities, number)): key for key, number in numbers.items()}
-    ends = [(keys[a], keys[b]) for a, b in walk.related.tolist() if a in keys and b in keys]
+    is_best = np.isin(walk.related, list(keys)).all(axis=1)
+    ends = [(keys[a], keys[b]) for a, b in walk.related[is_best].tolist()]
     sums = {relation_id(a, b): round(rank_by_key[a] + rank_by_key[b], 9) for a, b in ends}
     best = [list(rank_by_key.items()), top_k(sums, MAX_RELATIONS)]
     entities, relations = (tuple(Hit(id=i, score=s, reason=f"{s:.3g} of the walk") for i, s in hits) for hits in best)
@@ -295,6 +284,6 @@ STRATEGY = Strategy(
     retrieve=retrieve,
     summary="full text, vectors, names and a walk in one ranking, each trusted as far as the question allows",
     after="Quipu",
-    when="nothing is known about the question",
+    when="nothing is known about the question: the default",
     needs=("full text", "chunk vectors", "relations", "topology"),
 )

@@ -177,7 +177,7 @@ class Settings(QuerySettings):
         description="Other chunkers for some documents, by a pattern of ids; the first match counts.",
         json_schema_extra={"allowed": RULES},
     )
-    strategy: str = Field("mix", min_length=1, description="Default retrieval strategy.")
+    strategy: str = Field("weave", min_length=1, description="Default retrieval strategy.")
     hierarchy_grouping: Literal["nearest", "mixture"] = Field(
         "nearest",
         description="How the hierarchy clusters entities; nearest: nearest centres; mixture: Gaussian mixtures, as in "

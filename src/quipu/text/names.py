@@ -20,6 +20,7 @@ _PUNCTUATION = re.compile(rf"(?:(?![{MARKS}{UNSPACED}])[^\w+#&]|_)+")
 _OUTER_PUNCTUATION = re.compile(r"^[^\w]+|[^\w.]+$")
 _ARTICLES = re.compile(r"(?:(?:the|an|a(?= \S\S)) )+(?=\S)")  # not the first of two initials, as in "a b foo"
 _ARTICLE_AS_WRITTEN = re.compile(r"(?:[Tt]he|[Aa]n?)\s+(?=\S)")
+_BRACKET_AT_END = re.compile(r"(?<=\S)\s*[(（\[][^()（）\[\]]*[)）\]]\s*$")
 _SPACE_IN_UNSPACED = re.compile(rf"(?<=[{UNSPACED}]) (?=[{UNSPACED}])")
 
 
@@ -47,6 +48,12 @@ def _acronym(text: str) -> str:
     bare = _OUTER_PUNCTUATION.sub("", text[article.end() :] if article else text)
     bare = bare.replace(".", "") if _DOTTED_ACRONYM.fullmatch(bare) else bare
     return bare if is_acronym(bare) else ""
+
+
+def title_keys(title: str) -> tuple[str, ...]:
+    """Return the entity keys that a title may stand for: the whole title, and without a bracket at its end."""
+    keys = (entity_key(title), entity_key(_BRACKET_AT_END.sub("", title)))
+    return tuple(dict.fromkeys(key for key in keys if key))
 
 
 def name_forms(key: str) -> tuple[str, ...]:

@@ -65,7 +65,7 @@ async def test_the_trace_tells_the_way(library: Library) -> None:
     await library.publish(PAGE, EMPTY_PAGE)
     answer = await _ask(library, Query(text="Where was Marco Polo born?", budget=Budget(relations=0)))
     trace = answer.trace
-    assert trace.strategy == "mix"
+    assert trace.strategy == "weave"
     assert [(timing.stage, timing.ms) for timing in trace.timings] == [
         ("retrieve", 5.0),
         ("pack", 250.0),
@@ -100,7 +100,7 @@ async def test_an_unsupported_question_says_what_was_searched_and_cites_nothing(
         ),
         (
             Query(text="Who was Marco Polo?", budget=Budget(total=1)),
-            "The strategy 'mix' found 1 passage, but the token budgets leave no room for them (total_tokens is 1).",
+            "The strategy 'weave' found 1 passage, but the token budgets leave no room for them (total_tokens is 1).",
         ),
         (
             Query(text="Kepler?", strategy="lexical"),

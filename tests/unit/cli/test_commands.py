@@ -165,7 +165,7 @@ def test_an_answer_shows_numbered_citations_with_place(cli: Cli) -> None:
     out = cli("ask", "Where did Alice Kober teach?").out
     assert "Alice Kober taught classics at Brooklyn College. [1]" in out
     assert "[1] Alice Kober — kober.md, chars 0-48 in Life" in out
-    assert "mix · extractive · 2 ms" in out
+    assert "weave · extractive · 2 ms" in out
 
 
 def test_several_strategies_are_asked_in_order_and_shown_together(cli: Cli, engine: FakeEngine) -> None:
@@ -437,5 +437,5 @@ def test_demo_runs_public_commands_only(cli: Cli, engine: FakeEngine) -> None:
     commands = [line for line in ran.out.splitlines() if line.startswith("$ quipu ")]
     assert commands[0].startswith("$ quipu --index .quipu-demo add ")
     assert len(commands) == 7
-    assert all("-s naive -s local -s mix" in line for line in commands[1:])
+    assert all("-s naive -s local -s weave" in line for line in commands[1:])
     assert "Now try:" in ran.out

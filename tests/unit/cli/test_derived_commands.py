@@ -151,7 +151,7 @@ def test_ask_prepares_what_is_missing_where_it_is_told_to(cli: Cli, engine: Fake
     cli("ask", "Who?", "-s", "naive", "-s", "mix", "--auto-refresh")
     assert engine.calls == [("prepare", "naive"), ("prepare", "mix")]
     cli("ask", "Who?", env={"QUIPU_AUTO_REFRESH": "true"})
-    assert engine.calls[2:] == [("prepare", "mix")]
+    assert engine.calls[2:] == [("prepare", "weave")]
 
 
 def test_the_arms_of_mix_are_weighed(cli: Cli, engine: FakeEngine) -> None:
@@ -301,7 +301,7 @@ def test_explain_passes_on_what_it_is_told(
 ) -> None:
     assert cli("explain", "Who?", *words).code == 0
     assert engine.calls == [call]
-    assert engine.queries[0].strategy == ("local" if "-s" in words else "mix")
+    assert engine.queries[0].strategy == ("local" if "-s" in words else "weave")
 
 
 def test_explain_takes_one_of_rank_and_chunk(cli: Cli, engine: FakeEngine) -> None:

@@ -31,7 +31,7 @@ def test_the_demo_answers_its_six_questions_and_cites_the_page(quipu: Quipu) -> 
     assert (added["n_added"], added["failed"], len(asked)) == (42, [], 6)
     expected = ["khipukamayuq", "Mainz Psalter", "Brooklyn College", "Константин Острожский", "梦溪园", "halmi"]
     answers = [each["answers"][-1] for each in asked]
-    assert [answer["trace"]["strategy"] for answer in answers] == ["mix"] * 6
+    assert [answer["trace"]["strategy"] for answer in answers] == ["weave"] * 6
     assert [word for word, answer in zip(expected, answers, strict=True) if word not in answer["text"]] == []
     assert all(answer["citations"] for answer in answers)
     [halmi] = [each for each in answers[-1]["citations"] if "halmi" in each["quote"]]

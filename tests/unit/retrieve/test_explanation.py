@@ -180,7 +180,7 @@ async def test_where_no_passage_is_ranked_the_points_and_reports_are_told(travel
 
 async def test_a_rank_of_a_strategy_that_ranks_no_passages_is_refused_with_what_to_do(travels: Library) -> None:
     evidence = Evidence(reports=(Hit(id="c0", score=0.8, reason=""),), ranks_passages=False)
-    with pytest.raises(NotFound, match=r"'mix' ranks no passages\. Leave out the rank to see what it found instead"):
+    with pytest.raises(NotFound, match=r"'weave' ranks no passages\. Leave out the rank to see what it found instead"):
         await _explain(travels, evidence, rank=1)
     with pytest.raises(NotFound, match=r"looks nothing up"):
         await _explain(travels, replace(evidence, reports=(), searches_index=False), rank=1)

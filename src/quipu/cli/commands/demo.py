@@ -14,7 +14,7 @@ from quipu.cli.session import load_settings
 
 _CORPORA = "testing/corpora"
 _DEFAULT_INDEX = ".quipu-demo"
-_STRATEGIES = ("naive", "local", "mix")
+_STRATEGIES = ("naive", "local", "weave")
 
 
 @click.command("demo", cls=QuipuCommand, examples=("quipu demo", "quipu demo --index /tmp/demo"))

@@ -46,7 +46,6 @@ _is_near = (_near.c.document == _c.document) & _c.ordinal.between(_near.c.ordina
 _NEIGHBOURS = Lookup(_CHUNK.join(_near, _is_near), _near.c.id, stated_in=_c.rid)
 _RIDS = Lookup(select(_c.id, _c.rid), _c.id, stated_in=_c.rid)
 _IDS = Lookup(select(_c.rid, _c.id), _c.rid, stated_in=_c.rid)
-_TITLES = Lookup(select(_c.rid, _d.title).join(s.document, _d.rid == _c.document), _c.rid, stated_in=_c.rid)
 
 _TEXTS = Lookup(select(_c.rid, _c.id, _c.text), _c.id, stated_in=_c.rid)
 _TEXTS_BY_RID = ByValues(select(_c.rid, _c.text), _c.rid)
@@ -124,11 +123,6 @@ def chunk_ids(snapshot: Snapshot, numbers: Collection[int]) -> dict[int, str]:
     cache = snapshot.cache.chunk_ids
     id_by_rid = cached_values(cache, set(numbers), lambda missing: dict(_IDS.rows(snapshot, sorted(missing))))
     return in_order(id_by_rid, numbers)
-
-
-def titles(snapshot: Snapshot, numbers: Collection[int]) -> dict[int, str]:
-    """Return the title of the document of each of these chunk numbers."""
-    return in_order(dict(_TITLES.rows(snapshot, sorted(set(numbers)))), numbers)
 
 
 def sentences(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str, list[Sentence]]:

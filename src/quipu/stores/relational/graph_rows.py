@@ -17,10 +17,11 @@ from quipu.ports.derivation_view import AliasRows, ChangeSet, GraphRows
 from quipu.ports.store import OccurrenceKind
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.chunks import chunk_ids
-from quipu.stores.relational.entities import entity_rids, synonym_rows
+from quipu.stores.relational.entities import entity_numbers, entity_rids, synonym_rows
 from quipu.stores.relational.relations import relation_rids
-from quipu.stores.relational.snapshot import Lookup, Snapshot, in_order
+from quipu.stores.relational.snapshot import Lookup, Snapshot, cached_values, in_order
 from quipu.stores.relational.sql import Ints, as_texts, from_texts
+from quipu.text.names import title_keys
 
 _c, _e, _n, _l, _r = s.chunk.c, s.entity.c, s.name.c, s.link.c, s.relation.c
 _em, _rm, _am = s.entity_mention.c, s.relation_mention.c, s.alias_mention.c
@@ -38,12 +39,14 @@ _STATEMENT = select(_r.source, _r.target, _rm.chunk, _rm.weight).join_from(
     s.relation_mention, s.relation, _r.rid == _rm.relation
 )
 _PLACE = select(_c.rid, _c.document, _c.ordinal)
+_TITLE = select(_c.rid, s.document.c.title).join(s.document, s.document.c.rid == _c.document)
 
 _MENTIONS_IN, _MENTIONS_OF = Lookup(_MENTION, _em.chunk), Lookup(_MENTION, _em.entity)
 _LINKS_IN, _LINKS_OF = Lookup(_LINK, _l.chunk), Lookup(_LINK, _l.name)
 _OWN_NAMES, _OWN_NAMES_OF = Lookup(_OWN_NAME, _n.rid), Lookup(_OWN_NAME, _e.rid)
 _ALIASES, _ALIASES_OF = Lookup(_ALIAS, _n.rid), Lookup(_ALIAS, _am.entity)
 _STATEMENTS_IN, _PLACES = Lookup(_STATEMENT, _rm.chunk), Lookup(_PLACE, _c.rid)
+_TITLES = Lookup(_TITLE, _c.rid, stated_in=_c.rid)
 _WITH_ALIASES = as_texts(select(_am.entity))
 
 _ALLOWED_MENTIONS = Lookup(_MENTION, _em.entity, stated_in=_em.chunk)
@@ -55,6 +58,7 @@ _NAME_RIDS = Lookup(select(_n.key, _n.rid), _n.key)
 _LAST_CHUNK = select(func.max(_c.rid))
 _FIRST_CHUNKS = select(_c.rid, _c.id).order_by(_c.id).limit(bindparam("n"))
 
+_NO_ENTITY = -1
 _NONE: Ints = np.empty(0, dtype=np.int64)
 _CHUNK_BITS = 40  # an entity's position and a chunk's row id form one number
 
@@ -88,6 +92,22 @@ def graph_rows(snapshot: Snapshot, changed: ChangeSet | None = None) -> GraphRow
         ordinals=ordinals,
         synonyms=synonym_rows(snapshot, None if changed is None else changed.entities),
     )
+
+
+def title_entities(snapshot: Snapshot, chunks: Sequence[int]) -> dict[int, int]:
+    """Return the entity that the title of each chunk's document names; chunks without one are left out."""
+    entities = cached_values(snapshot.cache.title_entities, set(chunks), lambda missing: _named(snapshot, missing))
+    return {chunk: entities[chunk] for chunk in dict.fromkeys(chunks) if entities.get(chunk, _NO_ENTITY) != _NO_ENTITY}
+
+
+def _named(snapshot: Snapshot, chunks: Sequence[int]) -> dict[int, int]:
+    """Return the entity that the title of each of these chunks names, or `_NO_ENTITY`."""
+    keys_by_chunk = {rid: title_keys(title) for rid, title in _TITLES.rows(snapshot, sorted(chunks))}
+    rid_by_key = entity_numbers(snapshot, sorted({key for keys in keys_by_chunk.values() for key in keys}))
+    return {
+        chunk: next((rid_by_key[key] for key in keys if key in rid_by_key), _NO_ENTITY)
+        for chunk, keys in keys_by_chunk.items()
+    }
 
 
 def alias_rows(snapshot: Snapshot) -> AliasRows:

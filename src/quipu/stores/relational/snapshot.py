@@ -52,6 +52,7 @@ class SnapshotCache:
     unfiltered: dict[str, tuple[Ints, ...]] = field(default_factory=dict)
     incremental: dict[str, RevisionArrays] = field(default_factory=dict)
     chunk_ids: dict[int, str] = field(default_factory=dict)
+    title_entities: dict[int, int] = field(default_factory=dict)
     vector_rows: Mapping[VectorSpace, dict[str, int]] = field(
         default_factory=lambda: {space: {} for space in VectorSpace}
     )
@@ -67,7 +68,7 @@ class SnapshotCache:
         """Return about how much memory this cache uses, without what it shares with other filters."""
         types = self.types.copy().values()  # copies, because other threads may add entries
         arrays = chain(*self.arrays.copy().values(), *((types_.numbers, types_.codes) for types_ in types))
-        ids: list[Sized] = [self.chunk_ids, *self.vector_rows.values(), *self.owners.values()]
+        ids: list[Sized] = [self.chunk_ids, self.title_entities, *self.vector_rows.values(), *self.owners.values()]
         n_ids = sum(map(len, [*ids, *self.clusters.copy().values()]))
         return sum(array.nbytes for array in arrays) + _BYTES_PER_ID * n_ids
 

@@ -158,7 +158,6 @@ class RelationalView:
 
     counts = _in_thread(_counts)
     documents = _in_thread(chunk_reads.documents)
-    titles = _in_thread(chunk_reads.titles)
     chunks = _in_thread(chunk_reads.chunks)
     sentences = _in_thread(chunk_reads.sentences)
     search_text = _in_thread(_search_text)
@@ -173,6 +172,7 @@ class RelationalView:
     occurrences = _in_thread(graph_reads.occurrences)
     graph_rows = _in_thread(graph_reads.graph_rows)
     alias_rows = _in_thread(graph_reads.alias_rows)
+    title_entities = _in_thread(graph_reads.title_entities)
 
     numbers = _in_thread(_numbers)
     ids = _in_thread(_ids)

@@ -29,10 +29,6 @@ async def _all(view: ReadView) -> list[str]:
     return [chunk.id for doc in await view.documents() for chunk in await view.chunks(document_id=doc.id)]
 
 
-async def _chunk_ids(view: ReadView, document: str) -> list[str]:
-    return [chunk.id for chunk in await view.chunks(document_id=document)]
-
-
 async def _appearances(rows: GraphRows, view: ReadView) -> Counted:
     """Return, by entity and chunk, how often it appears, is mentioned and is named by its key there."""
     return await _by_ids(rows.entities, rows.chunks, [rows.counts, rows.mentions, rows.keyed], view)
@@ -74,19 +70,25 @@ class NumbersContract:
                 assert await view.ids(NodeKind.CHUNK, [*by_id.values(), 10_000]) == {n: i for i, n in by_id.items()}
                 assert await view.allowed_numbers(NodeKind.CHUNK) is None
 
-    async def test_each_chunk_number_has_the_title_of_its_document_within_the_filter(
+    async def test_chunks_lead_to_the_entity_that_their_title_names_within_the_filter(
         self, open_store: OpenStore
     ) -> None:
         async with open_store() as store:
-            await publish(store, *(document(name, f"About {name}.", title=name.upper()) for name in "abc"))
+            await publish(
+                store,
+                document("a", passage("Ada wrote.", ADA), passage("She lived."), title="Ada (person)"),
+                document("b", passage("Ada met Bob.", ADA, BOB), title="Notes"),
+                document("c", "Nothing.", title="Bob"),
+            )
             async with store.view() as view:
-                titles: dict[int, str] = {}
-                for doc in await view.documents():
-                    numbers = await view.numbers(NodeKind.CHUNK, await _chunk_ids(view, doc.id))
-                    titles |= dict.fromkeys(numbers.values(), doc.title)
-                assert await view.titles([*titles, 10_000]) == titles
-            async with store.view(Filter(documents=("b",))) as view:
-                assert set((await view.titles(list(titles))).values()) == {"B"}
+                chunks = await view.numbers(NodeKind.CHUNK, await _all(view))
+                ada, bob = (await view.numbers(NodeKind.ENTITY, ["ada", "bob"])).values()
+                first, second, _, last = chunks.values()
+                titled = {first: ada, second: ada, last: bob}
+                assert await view.title_entities([*chunks.values(), 10_000]) == titled
+                assert await view.title_entities([*chunks.values()]) == titled
+            async with store.view(Filter(documents=("a", "c"))) as view:
+                assert await view.title_entities(list(chunks.values())) == {first: ada, second: ada}
 
     async def test_within_a_filter_only_what_it_allows_has_a_number(self, open_store: OpenStore) -> None:
         async with open_store() as store:
