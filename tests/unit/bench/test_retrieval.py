@@ -56,7 +56,7 @@ async def test_an_index_that_exists_is_used_again(tmp_path: Path) -> None:
     assert first.scores[0].recall == again.scores[0].recall
     lines = table(again.scores).splitlines()
     assert lines[0].startswith("| set | embedder | read by | strategy | R@2 | R@5 | R@10 | R@20 | All@8 |")
-    assert lines[2].startswith("| tiny | wordllama | local/2 | lexical | 100.0 [100.0, 100.0] |")
+    assert lines[2].startswith("| tiny | wordllama | local/3 | lexical | 100.0 [100.0, 100.0] |")
 
 
 async def test_other_passages_get_another_index(tmp_path: Path) -> None:

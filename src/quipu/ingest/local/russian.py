@@ -50,8 +50,9 @@ _ADJECTIVE = re.compile(
 _CLEAR_ADJECTIVE = re.compile(r"[а-яё]{2,}(?:ый|ий|ая|яя|ое|ее|ые|ие|ого|его|ому|ему|ым|им|ую|юю|ых|их|ыми|ими)")
 _RELATIONAL_ADJECTIVE = re.compile(r"[А-ЯЁ][а-яё-]+ск(?:ий|ая|ое|ие|ого|ой|ому|им|их|ую)")
 _VERB = re.compile(
-    r"(?!(?:[а-яё]*(?:канал|вокзал|журнал|зал|вал|квартал|капитал|металл|генерал|адмирал|сигнал|портал|материал|медал|"
-    r"магистрал|предел|раздел|отдел|филиал|мемориал|трибунал|арсенал|персонал|карнавал|фестивал|скал|школ))[а-яё]{0,2}$)"
+    r"(?!(?:(?:кино|спорт|вок)?зал|(?:об|пере|про|за|при|под|раз|интер|карна|сено|колен)?вал|овал|скал|"
+    r"[а-яё]*(?:канал|журнал|квартал|капитал|металл|генерал|адмирал|сигнал|портал|материал|медал|"
+    r"магистрал|предел|раздел|отдел|филиал|мемориал|трибунал|арсенал|персонал|фестивал|школ))[а-яё]{0,2}$)"
     r"[а-яё]+(?:[аияеуыё]л[аои]?|шёл|ш(?:ла|ли)|(?:л|ла|ло|ли)сь|лся|[аеи]ть|[иеуюая]т|тся)"
 )
 _GENITIVE = re.compile(
@@ -247,9 +248,14 @@ def _is_noun(word: str, adjective_ending: str) -> bool:
     return (
         bool(_NOUN_BY_ENDING[adjective_ending].fullmatch(word))
         and not _VERB.fullmatch(word)
-        and not _CLEAR_ADJECTIVE.fullmatch(word)
+        and (not _CLEAR_ADJECTIVE.fullmatch(word) or _is_neuter_noun(word, adjective_ending))
         and not is_sentence_opener(word)
     )
+
+
+def _is_neuter_noun(word: str, adjective_ending: str) -> bool:
+    """Return whether a word in -ие is a noun because no adjective in -ие agrees with one in -ое or -ее."""
+    return adjective_ending in ("ое", "ее") and word.endswith("ие")
 
 
 def _extend_over_genitives(text: str, start: int, end: int) -> int:

@@ -3,6 +3,7 @@
 import pytest
 
 from quipu.ingest.local.extraction import extract_chunk
+from quipu.ingest.local.russian import extend_name, is_verb
 from quipu.ingest.local.script_rules import case_rank, stem_name
 from quipu.model.extraction import ChunkInput
 from quipu.text.names import entity_key
@@ -48,3 +49,19 @@ def test_stems_are_of_cyrillic_names_alone() -> None:
     assert stem_name(entity_key("Ивана Фёдорова")) == stem_name(entity_key("Иваном Фёдоровым"))
     assert stem_name("laura") == "laura"
     assert case_rank("москва") < case_rank("москве")
+
+
+@pytest.mark.parametrize("verb", ["основал", "преобразовал", "показал", "искал", "открывал"])
+def test_verbs_in_the_past_are_verbs_though_nouns_end_alike(verb: str) -> None:
+    assert is_verb(verb)
+
+
+@pytest.mark.parametrize("noun", ["вал", "вокзал", "зал", "карнавал", "интервал", "журнал", "скал", "подвал"])
+def test_nouns_that_end_like_a_verb_in_the_past_are_no_verbs(noun: str) -> None:
+    assert not is_verb(noun)
+
+
+def test_a_noun_in_ie_follows_an_adjective_in_oe() -> None:
+    text = "Глубокое молчание настало."
+
+    assert extend_name(text, 0, 8, is_initial=False) == (0, 17)
