@@ -18,6 +18,7 @@ from quipu.model.options import Options, options_in
 from quipu.model.query import Query
 from quipu.parse import limits
 from quipu.parse.formats import FORMATS
+from quipu.prompts.catalog import PROMPTS
 from quipu.retrieve import STRATEGIES, strategies_by_options
 from quipu.settings import CONFIG_NAME, ENVIRONMENT_PREFIX, KEY_VARIABLES, Settings, effective
 from quipu.settings.sources import SECRETS_NAME
@@ -67,7 +68,7 @@ def settings_page() -> str:
     ]
     for each in effective(Settings.model_construct()):
         if not each.group:
-            variable = "–" if "tables in" in each.allowed else f"`{ENVIRONMENT_PREFIX}{each.name.upper()}`"
+            variable = "–" if " in quipu.toml" in each.allowed else f"`{ENVIRONMENT_PREFIX}{each.name.upper()}`"
             default = _default(each.default, "`auto`" if "auto" in each.allowed else "")
             lines.append(f"| `{each.name}` | {variable} | {default} | {each.allowed} | {each.description} |")
     lines += ["", "## Options of the question", "", *_options(Query)]
@@ -173,6 +174,32 @@ def _derivations() -> Iterator[str]:
         yield f"| `{each.name}` | {each.summary} | {needs} | {asks} |"
 
 
+def prompts_page() -> str:
+    """Return the page of every prompt."""
+    lines = [
+        "# Prompts",
+        "",
+        f"The instructions of every prompt are a setting. In the `[prompts]` table of `{CONFIG_NAME}`, a name is",
+        "followed by a text, or `NAME.file` by the path of a file of text, relative to the settings file.",
+        "`quipu config --prompt NAME` prints the default text to start from, and `quipu config` shows which prompts",
+        "are yours. Write each placeholder where Quipu should fill it in: a text that lacks one is refused, so the",
+        "form of the reply stays what Quipu reads. The lines that keep text of documents apart from instructions are",
+        "added after your text.",
+        "",
+        "A changed text of `extraction` or `gleaning` applies to new and changed documents, and to the others with",
+        "[`quipu add --reread`](../extraction.md#who-has-read-what). Summaries and reports that exist stay until",
+        "their facts change or `quipu refresh --rebuild`. Replies are saved by the whole request, so a former text",
+        "finds its replies again without a call.",
+        "",
+        "| prompt | what the model is asked for | placeholders |",
+        "|---|---|---|",
+    ]
+    for prompt in PROMPTS.values():
+        placeholders = ", ".join(f"`{{{name}}}`" for name in prompt.placeholders) or "none"
+        lines.append(f"| `{prompt.name}` | {prompt.purpose} | {placeholders} |")
+    return "\n".join([*lines, ""])
+
+
 def chunkers_page() -> str:
     """Return the page of every chunker."""
     options = {"overlap": "chunk_overlap", "separator": "chunk_separator", "percentile": "chunk_percentile"}
@@ -247,6 +274,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "strategies.md": strategies_page,
     "formats.md": formats_page,
     "chunkers.md": chunkers_page,
+    "prompts.md": prompts_page,
 }
 
 

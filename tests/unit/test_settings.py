@@ -336,6 +336,37 @@ def test_a_role_or_price_that_cannot_be_meant_is_refused_with_its_place(old: str
         Settings()
 
 
+def test_the_text_of_a_prompt_stands_in_the_settings_or_in_a_file_beside_them() -> None:
+    Path("conf").mkdir()
+    Path("conf/rewrite.txt").write_text("Mach die Frage vollständig: {format}\n", encoding="utf-8")
+    Path("conf/quipu.toml").write_text('[prompts]\nrewrite.file = "rewrite.txt"\nhypothetical_report = "Invent it."\n')
+    settings = Settings(config="conf/quipu.toml")
+    rewrite, report = settings.prompts
+    assert (rewrite.prompt, rewrite.text) == ("rewrite", "Mach die Frage vollständig: {format}")
+    assert (report.prompt, report.text) == ("hypothetical_report", "Invent it.")
+    assert settings.query("Who?").prompts == settings.prompts
+    assert _setting(settings, "prompts").value == "rewrite, hypothetical_report"
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ('sumary = "x"', r"no prompt sumary \(quipu\.toml:2\)\. Did you mean summary"),
+        ('report = "Be brief. {format}"', r"report lacks \{language\}, \{max_words\} \(quipu\.toml:2\)"),
+        ('rewrite = "{format} {question}"', r"rewrite has no placeholder \{question\} \(quipu\.toml:2\)"),
+        (
+            'rewrite.file = "absent.txt"',
+            r"absent\.txt, the text of the prompt rewrite \(quipu\.toml:2\), cannot",
+        ),
+        ("rewrite = 3", r"rewrite = 3 \(quipu\.toml:2\) is not a text\. Use text, or rewrite\.file"),
+    ],
+)
+def test_a_prompt_that_cannot_be_used_is_refused_with_its_place(line: str, complaint: str) -> None:
+    Path("quipu.toml").write_text(f"[prompts]\n{line}\n")
+    with pytest.raises(InvalidInput, match=complaint):
+        Settings()
+
+
 def test_keys_come_from_the_environment_or_the_secrets_and_are_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     secrets = Path("secrets.toml")
     secrets.write_text('openai = "sk-file"\nJINA_API_KEY = "jina-file"\n')
@@ -403,7 +434,7 @@ def test_auto_in_a_table_is_what_is_left_out() -> None:
 
 def test_the_fields_of_every_kind_of_table_are_told_with_what_they_allow() -> None:
     fields = fields_of_tables()
-    assert list(fields) == ["[[chunking]]", "[role.NAME]", "[[price]]"]
+    assert list(fields) == ["[[chunking]]", "[role.NAME]", "[[price]]", "[prompts]"]
     assert fields["[role.NAME]"]["temperature"] == "a number from 0.0 to 2.0, or auto"
     assert all(allowed for table in fields.values() for allowed in table.values())
 

@@ -17,11 +17,12 @@ from quipu.derive.aggregate_inputs import (
 )
 from quipu.derive.generation import Ask, ReplyFormat, ask_until_valid
 from quipu.derive.report_writer import clean_text, parse_findings
-from quipu.model.chat import ChatRequest, Message, ReplyLifetime, Role
+from quipu.model.chat import ChatRequest, Completion, Message, PromptText, ReplyLifetime, Role
 from quipu.model.cluster import ClusterRelation, ClusterReport, Finding
 from quipu.model.graph import Entity, Relation
 from quipu.ports.providers import Tokenizer
 from quipu.prompts import aggregate as prompt
+from quipu.prompts.instructions import Instructions, prompt_version
 from quipu.text.lenient_json import parse_lenient_json
 from quipu.text.sentences import sentence_spans
 from quipu.text.thinking import strip_thinking
@@ -49,12 +50,16 @@ class LowerReports:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AggregateWriter:
-    """Writes texts with a model, as of a `revision`; `ask` must name the model in each completion."""
+    """Writes texts with a model, as of a `revision`; `ask` must name the model in each completion.
+
+    `prompts` are the user's own instructions.
+    """
 
     ask: Ask
     tokenizer: Tokenizer
     revision: int | None = None
     language: str = ""
+    prompts: tuple[PromptText, ...] = ()
 
     async def write_report(self, inputs: AggregateInputs, lower: LowerReports) -> ClusterReport:
         """Return the report on an aggregate.
@@ -66,13 +71,13 @@ class AggregateWriter:
         members += [(entity.name, entity.description) for entity in entities]
         members = members[: self._n_fitting([f"{name}: {text}\n" for name, text in members], MEMBER_TOKENS)]
         notes = self._fitting_notes([relation_note(relation) for relation in relations])
-        messages = prompt.render(members, notes, language=self.language)
+        messages = prompt.render(members, notes, language=self.language, texts=self.prompts)
         request = self._request(messages, lower, schema=prompt.SCHEMA)
         rules: ReplyFormat[ClusterReport] = ReplyFormat(
             text="a report on an aggregate", parse=lambda text: parse_aggregate_report(text, inputs)
         )
         reply = await ask_until_valid(request, self.ask, rules)
-        return replace(reply.content, model=f"{reply.completion.model} aggregate/{prompt.VERSION}")
+        return replace(reply.content, model=self._model(reply.completion, prompt.INSTRUCTIONS))
 
     async def write_relation(self, inputs: ClusterRelationInputs, lower: LowerReports) -> ClusterRelation:
         """Return the relation between two aggregates. Raises the same errors as `write_report`."""
@@ -80,11 +85,14 @@ class AggregateWriter:
         notes = list(dict.fromkeys(map(relation_note, inputs.relations)))
         max_words = WORDS_PER_LAYER * inputs.relation.level
         messages = prompt.render_relation(
-            groups, self._fitting_notes(notes), language=self.language, max_words=max_words
+            groups, self._fitting_notes(notes), language=self.language, max_words=max_words, texts=self.prompts
         )
         reply = await ask_until_valid(self._request(messages, lower), self.ask, _RELATION_FORMAT)
-        model = f"{reply.completion.model} aggregate/{prompt.VERSION}"
+        model = self._model(reply.completion, prompt.RELATION_INSTRUCTIONS)
         return replace(inputs.relation, description=reply.content, model=model)
+
+    def _model(self, completion: Completion, instructions: Instructions) -> str:
+        return f"{completion.model} aggregate/{prompt_version(prompt.VERSION, self.prompts, instructions)}"
 
     def _fitting_notes(self, notes: list[str]) -> list[str]:
         return notes[: self._n_fitting([f"{note}: \n" for note in notes], RELATION_TOKENS)]

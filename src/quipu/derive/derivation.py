@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from quipu.errors import Unavailable
+from quipu.model.chat import PromptText
 from quipu.model.delta import Delta, SynonymUpdate
 from quipu.model.derivation import DerivationRecord, DerivationResult, DerivationState, Freshness, RefreshCost
 from quipu.model.event import EventSink, ignore_event
@@ -20,8 +21,8 @@ class DerivationContext:
     """What derivations may use. Without a model (`llm` is None) texts are written from sentences of the documents.
 
     `llm` must cache its replies, so that a repeated request costs nothing. With `language` "" texts are in the language
-    of the documents. `n_ahead` is how many requests should be waiting for a reply at any time. `on_embedded` receives
-    the number of vectors in each commit of vectors.
+    of the documents. `prompts` are the user's own instructions. `n_ahead` is how many requests should be waiting for a
+    reply at any time. `on_embedded` receives the number of vectors in each commit of vectors.
     """
 
     store: Store
@@ -31,6 +32,7 @@ class DerivationContext:
     tokenizer: Tokenizer
     llm: LLM | None = None
     language: str = ""
+    prompts: tuple[PromptText, ...] = ()
     n_ahead: int = 1
     on_event: EventSink = ignore_event
     on_embedded: Callable[[int], None] = lambda _: None

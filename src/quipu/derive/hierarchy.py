@@ -167,9 +167,7 @@ async def _carry_out(plan: HierarchyPlan, context: DerivationContext, is_rebuild
     )
     n_built, n_refused = len(extractive), 0
     if calls is not None and context.llm is not None:
-        writer = AggregateWriter(
-            ask=calls.ask, tokenizer=context.tokenizer, revision=revision, language=context.language
-        )
+        writer = _make_writer(calls, context, revision)
         maker = _AggregateMaker(plan=plan, context=context, writer=writer, llm_identity=context.llm.identity)
         for level in sorted({inputs.cluster.level for inputs in reports}):
             await generation.generate([inputs for inputs in reports if inputs.cluster.level == level], maker)
@@ -188,6 +186,16 @@ async def _carry_out(plan: HierarchyPlan, context: DerivationContext, is_rebuild
         notes=(note,) if n_refused else (),
     )
     return result, generation.n_outdated
+
+
+def _make_writer(calls: ModelCalls, context: DerivationContext, revision: int) -> AggregateWriter:
+    return AggregateWriter(
+        ask=calls.ask,
+        tokenizer=context.tokenizer,
+        revision=revision,
+        language=context.language,
+        prompts=context.prompts,
+    )
 
 
 def _must_write(plan: HierarchyPlan, inputs: AggregateInputs, is_rebuild: bool) -> bool:

@@ -6,9 +6,10 @@ from math import log2
 
 from quipu.derive.generation import Ask, ReplyFormat, ask_until_valid
 from quipu.derive.report_inputs import ReportInputs
-from quipu.model.chat import ChatRequest, ReplyLifetime, Role
+from quipu.model.chat import ChatRequest, PromptText, ReplyLifetime, Role
 from quipu.model.cluster import ClusterReport, Finding
 from quipu.prompts import report as prompt
+from quipu.prompts.instructions import prompt_version
 from quipu.text.lenient_json import parse_lenient_json
 from quipu.text.names import entity_key, name_forms
 from quipu.text.sentences import sentence_spans
@@ -34,22 +35,25 @@ MAX_SENTENCE_CHARS = 600
 MAX_NAMES = 30  # that are searched in sentences
 
 
-async def write_report(inputs: ReportInputs, ask: Ask, language: str) -> ClusterReport:
-    """Return the model's report.
+async def write_report(
+    inputs: ReportInputs, ask: Ask, language: str, texts: Sequence[PromptText] = ()
+) -> ClusterReport:
+    """Return the model's report; `texts` are the user's own instructions.
 
     Raises Refused if no reply is a report, Overloaded if a reply was interrupted, and whatever `ask` raises.
     """
     rules: ReplyFormat[ClusterReport] = ReplyFormat(text="a report", parse=lambda text: parse_report(text, inputs))
-    reply = await ask_until_valid(make_request(inputs, language), ask, rules)
-    return replace(reply.content, model=f"{reply.completion.model} report/{prompt.VERSION}")
+    reply = await ask_until_valid(make_request(inputs, language, texts), ask, rules)
+    version = prompt_version(prompt.VERSION, texts, prompt.INSTRUCTIONS)
+    return replace(reply.content, model=f"{reply.completion.model} report/{version}")
 
 
-def make_request(inputs: ReportInputs, language: str) -> ChatRequest:
+def make_request(inputs: ReportInputs, language: str, texts: Sequence[PromptText] = ()) -> ChatRequest:
     """Return the request for a report; its reply is dropped when a document about the community changes."""
     notes = inputs.notes
     return ChatRequest(
         messages=prompt.render(
-            notes.reports, notes.subjects, notes.connections, language=language, max_words=MAX_WORDS
+            notes.reports, notes.subjects, notes.connections, language=language, max_words=MAX_WORDS, texts=texts
         ),
         role=Role.REPORT,
         max_output_tokens=MAX_OUTPUT_TOKENS,

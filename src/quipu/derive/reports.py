@@ -183,7 +183,7 @@ class _ReportMaker:
         if self.calls is None:
             return extract_report(inputs)
         try:
-            return await write_report(inputs, self.calls.ask, self.context.language)
+            return await write_report(inputs, self.calls.ask, self.context.language, self.context.prompts)
         except (Refused, TooLong) as error:
             self.failed.append((cluster_id, str(error)))
             return extract_report(inputs, EXTRACTIVE_AFTER_FAILURE)

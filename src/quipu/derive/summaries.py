@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from quipu.algo.batches import Batch, batch_tree
 from quipu.derive.generation import Ask, ModelCalls, ReplyFormat, TextGeneration, ask_until_valid
-from quipu.model.chat import ChatRequest, FinishReason, ReplyLifetime, Role
+from quipu.model.chat import ChatRequest, FinishReason, PromptText, ReplyLifetime, Role
 from quipu.model.delta import Delta
 from quipu.model.derivation import SUMMARIES
 from quipu.model.event import EventSink, Progress
@@ -20,6 +20,7 @@ from quipu.model.summary import Description, Summary, SummaryFailure, SummaryTar
 from quipu.ports.providers import LLM, Tokenizer
 from quipu.ports.store import Store
 from quipu.prompts import summary as prompt
+from quipu.prompts.instructions import prompt_version
 from quipu.text.sentences import sentence_spans
 from quipu.text.thinking import strip_thinking
 
@@ -33,14 +34,15 @@ class SummaryOptions:
     `batch_tokens` is the size of the descriptions in one request. `max_words` makes a summary about as long as the
     joined descriptions that it replaces, so that an entity takes the same room in the context of an answer.
     `max_output_tokens` leaves room for scripts that need several tokens a word and for models that think first. With
-    `language` "" a summary is in the language of the descriptions. `n_ahead` is how many requests should be waiting for
-    a reply at any time.
+    `language` "" a summary is in the language of the descriptions. `prompts` are the user's own instructions. `n_ahead`
+    is how many requests should be waiting for a reply at any time.
     """
 
     batch_tokens: int = 4_000
     max_words: int = 160
     max_output_tokens: int = 1_024
     language: str = ""
+    prompts: tuple[PromptText, ...] = ()
     n_ahead: int = 16
 
 
@@ -99,8 +101,9 @@ async def write_summary(task: SummaryTask, ask: Ask, tokenizer: Tokenizer, optio
         width=max(2, options.batch_tokens // (2 * options.max_words)),  # a word of a summary has one or two tokens
     )
     root = await _BatchSummariser(task.names, descriptions, ask, options, task.revision).summarise(tree)
+    version = prompt_version(prompt.VERSION, options.prompts, prompt.INSTRUCTIONS)
     return Summary(
-        target=task.target, inputs_hash=task.inputs_hash, text=root.text, model=f"{root.model} summary/{prompt.VERSION}"
+        target=task.target, inputs_hash=task.inputs_hash, text=root.text, model=f"{root.model} summary/{version}"
     )
 
 
@@ -153,7 +156,9 @@ class _BatchSummariser:
     def _request(self, notes: Sequence[str]) -> ChatRequest:
         options = self.options
         return ChatRequest(
-            messages=prompt.render(self.names, notes, language=options.language, max_words=options.max_words),
+            messages=prompt.render(
+                self.names, notes, language=options.language, max_words=options.max_words, texts=options.prompts
+            ),
             role=Role.SUMMARISE,
             max_output_tokens=options.max_output_tokens,
             lifetime=ReplyLifetime.ALL_DOCUMENTS,

@@ -121,6 +121,7 @@ class Components:
             tokenizer=self.ingest_config.tokenizer,
             llm=self.models.llm(Role.REPORT),
             language=self.summaries.language,
+            prompts=self.summaries.prompts,
             n_ahead=self.models.n_ahead,
             on_event=on_event,
         )

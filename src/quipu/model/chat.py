@@ -53,6 +53,17 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PromptText:
+    """Instructions of the user for one prompt, by its name, in place of the default ones."""
+
+    prompt: str
+    text: str
+
+    def __str__(self) -> str:
+        return self.prompt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChatRequest:
     """A request to a model, and what the reply cache and the usage counts need to know about it.
 

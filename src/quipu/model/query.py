@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Self, TypeVar
 
 from quipu.errors import InvalidInput
+from quipu.model.chat import PromptText
 from quipu.model.options import Options, check_types, option
 
 Owned = TypeVar("Owned", bound=Options)
@@ -138,7 +139,8 @@ class Query:
 
     Without `auto_refresh`, a query whose strategy needs a missing derivation raises Stale.
 
-    `search_text` and `model_keywords` are set by the engine: the rewritten question, and keywords from a model.
+    `prompts`, the user's own instructions, come from the settings. `search_text` and `model_keywords` are set by the
+    engine: the rewritten question, and keywords from a model.
     """
 
     text: str
@@ -170,6 +172,7 @@ class Query:
     auto_refresh: bool = option(
         False, "First compute the derivations that the strategy needs; this may cost calls of a model."
     )
+    prompts: tuple[PromptText, ...] = ()
     search_text: str = ""
     model_keywords: Keywords = field(default_factory=Keywords)
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from quipu.model.chat import PromptText
 from quipu.model.extraction import (
     ChunkInput,
     ExtractedAlias,
@@ -16,6 +17,7 @@ from quipu.model.extraction import (
     TypeRule,
 )
 from quipu.prompts.fence import escape_control_tokens, make_boundary, one_line
+from quipu.prompts.instructions import Instructions
 
 TITLE = "Knowledge graph extraction"
 VERSION = "1"
@@ -23,11 +25,6 @@ DONE = "<|done|>"
 
 Format = Literal["lines", "json"]
 ExtractionRecord = ExtractedEntity | ExtractedRelation | ExtractedAlias | ExtractedClaim
-
-_TASK = f"""\
-{TITLE}
-
-Write down what the user's text names and what it says of these things together."""
 
 _LINES = f"""\
 One record a line, its fields separated by <|>, and nothing else:
@@ -43,7 +40,11 @@ Reply with one JSON object and nothing else:
 {"entities": [{"name": "", "type": "", "description": ""}], "relations": [{"source": "", "target": "", \
 "keywords": [""], "description": "", "strength": 5}], "aliases": [{"name": "", "other": ""}]}"""
 
-_RULES = """\
+_TEXT = """\
+Write down what the user's text names and what it says of these things together.
+
+{format}
+
 - Entities: what has a name, and terms the text explains. Every name in a relation has its entity.
 - name: in full and in its base form, as the text writes it, not translated, the same everywhere. Where the text says \
 "she" or "the company", write the name that is meant; where the text does not tell it, leave the fact out. Never make \
@@ -54,6 +55,16 @@ given. Only what the text says.
 strength: from 1, mentioned in passing, to 10, what the text is about.
 - Aliases: abbreviations and other names the text itself gives.
 - The most important first."""
+
+_GLEANING_TEXT = (
+    "Read the text once more for what these records leave out: names, relations between names, aliases. Write new "
+    "records only, in the same form, {end}; if nothing is missing, {nothing}."
+)
+
+INSTRUCTIONS = Instructions(
+    name="extraction", purpose="entities, relations, aliases and claims of a chunk", title=TITLE, text=_TEXT
+)
+GLEANING = Instructions(name="gleaning", purpose="what the first reply about a chunk left out", text=_GLEANING_TEXT)
 
 _LAST_LINE = f" {DONE} ends the reply."
 
@@ -103,7 +114,8 @@ class PromptExample:
 class Guidance:
     """What the prompt asks for. It is the same for every chunk of a run.
 
-    Empty `relations` allow any relation. `domain` says what the documents are about, "" if that is unknown.
+    Empty `relations` allow any relation. `domain` says what the documents are about, "" if that is unknown. `texts` are
+    the user's own instructions.
     """
 
     format: Format = "lines"
@@ -114,16 +126,18 @@ class Guidance:
     with_claims: bool = False
     domain: str = ""
     examples: tuple[PromptExample, ...] = ()
+    texts: tuple[PromptText, ...] = ()
 
 
 def render_system(guidance: Guidance) -> str:
     """Return the system message: first the part that never changes, then the choices of the user."""
     is_lines = guidance.format == "lines"
-    form, rules = (_LINES, _RULES + _LAST_LINE) if is_lines else (_JSON, _RULES)
+    form, more_rules = (_LINES, _LAST_LINE) if is_lines else (_JSON, "")
     if guidance.with_claims:
         form = form.replace(DONE, _CLAIM_LINE + DONE) if is_lines else f"{form[:-1]}{_CLAIM_JSON}}}"
-        rules += _CLAIMS
-    fixed = [_TASK, form, rules, _FENCED, *([_EXAMPLE] if is_lines else [])]
+        more_rules += _CLAIMS
+    instructions = INSTRUCTIONS.render(guidance.texts, format=form) + more_rules
+    fixed = [instructions, _FENCED, *([_EXAMPLE] if is_lines else [])]
     return "\n\n".join((*fixed, *map(_render_example, guidance.examples), _choices(guidance)))
 
 
@@ -150,14 +164,13 @@ def render_user(
     return escape_control_tokens("\n".join(lines))
 
 
-def render_gleaning(mark: str, missed: Sequence[str], format_: Format = "lines") -> str:
+def render_gleaning(
+    mark: str, missed: Sequence[str], format_: Format = "lines", texts: Sequence[PromptText] = ()
+) -> str:
     """Return the message that asks for records the reply left out; `missed` are names the text seems to contain."""
     end = f"then {DONE}" if format_ == "lines" else "as one JSON object"
     nothing = f"only {DONE}" if format_ == "lines" else "empty lists"
-    text = (
-        "Read the text once more for what these records leave out: names, relations between names, aliases. Write new "
-        f"records only, in the same form, {end}; if nothing is missing, {nothing}."
-    )
+    text = GLEANING.render(texts, end=end, nothing=nothing)
     if not missed:
         return text
     names = escape_control_tokens("\n".join(missed))

@@ -182,11 +182,11 @@ async def _select_dynamically(
 
 async def _rate_reports(reports: Sequence[ClusterReport], query: Query, tools: Tools, model: Model) -> dict[str, float]:
     """Return the ratings of the reports that fit a call; one call for each, all at the same time."""
-    space = prompt_space(query, prompt.render_rating(query.text, ("", "")), tools.tokenizer)
+    space = prompt_space(query, prompt.render_rating(query.text, ("", ""), query.prompts), tools.tokenizer)
     items = [source for report in reports if (source := space.fit_report(report))]
     requests = [
         ChatRequest(
-            messages=prompt.render_rating(query.text, source.titled_text),
+            messages=prompt.render_rating(query.text, source.titled_text, query.prompts),
             role=Role.KEYWORDS,
             max_output_tokens=prompt.RATING_MAX_OUTPUT_TOKENS,
             schema=prompt.RATING_SCHEMA,
@@ -210,7 +210,7 @@ def _make_batches(
     Reports are shuffled by a hash, so that no batch is about one subject alone. Inside a batch, reports on more chunks
     come first, then those with higher ratings (Microsoft GraphRAG).
     """
-    space = prompt_space(query, prompt.render_map(query.text, ()), tokenizer)
+    space = prompt_space(query, prompt.render_map(query.text, (), query.prompts), tokenizer)
     shuffled = sorted(reports, key=lambda report: digest("shuffled", report.cluster))
     items = [space.fit_report(report) for report in shuffled]
     order = {report.cluster: (-len(report.chunks), -report.rating, report.cluster) for report in reports}
@@ -220,7 +220,7 @@ def _make_batches(
 
 def _map_request(query: Query, batch: Sequence[PromptItem]) -> ChatRequest:
     return ChatRequest(
-        messages=prompt.render_map(query.text, [source.titled_text for source in batch]),
+        messages=prompt.render_map(query.text, [source.titled_text for source in batch], query.prompts),
         role=Role.ANSWER,
         max_output_tokens=prompt.MAP_MAX_OUTPUT_TOKENS,
         schema=prompt.MAP_SCHEMA,

@@ -115,10 +115,10 @@ async def _find_reports(vector: Vector, level: int, view: ReadView, tools: Tools
 
 async def _imagine_report(query: Query, example: ClusterReport, tools: Tools, model: Model) -> str:
     """Return the report that a model imagines as the answer, in the form of `example`; "" if it returns none (HyDE)."""
-    source = prompt_space(query, prompt.render_hyde(query.text, ("", "")), tools.tokenizer).fit_report(example)
+    source = prompt_space(query, prompt.render_hyde(query, ("", "")), tools.tokenizer).fit_report(example)
     if source is None:
         return ""
-    request = _request(prompt.render_hyde(query.text, source.titled_text), query)
+    request = _request(prompt.render_hyde(query, source.titled_text), query)
     request = replace(request, role=Role.KEYWORDS, max_output_tokens=prompt.HYDE_MAX_OUTPUT_TOKENS, schema="")
     (reply,) = await model.ask([request])
     return strip_thinking(reply).strip()
@@ -131,10 +131,10 @@ async def _answer_from_folds(
 
     All folds are asked at the same time. None stands for a reply that cannot be read.
     """
-    space = prompt_space(query, prompt.render_primer(query.text, ()), tools.tokenizer)
+    space = prompt_space(query, prompt.render_primer(query, ()), tools.tokenizer)
     items = [source for _, report in near if (source := space.fit_report(report))]
     folds = [first_that_fit(items[first::N_FOLDS], space.n_tokens) for first in range(min(N_FOLDS, len(items)))]
-    prompts = [prompt.render_primer(query.text, [source.titled_text for source in fold]) for fold in folds]
+    prompts = [prompt.render_primer(query, [source.titled_text for source in fold]) for fold in folds]
     replies = await model.ask([_request(messages, query) for messages in prompts]) if folds else []
     answers = [_partial_answer(reply, fold) for reply, fold in zip(replies, folds, strict=True)]
     return answers, len(near) - sum(map(len, folds))
@@ -203,7 +203,7 @@ async def _answer_questions(
     for result, material in zip(results, materials, strict=True):
         texts = [source.titled_text for source in material]
         if texts:
-            requests.append(_request(prompt.render_follow_up(result.seed.text, query.text, texts), query))
+            requests.append(_request(prompt.render_follow_up(result.seed.text, query, texts), query))
     replies = iter(await model.ask(requests) if requests else [])
     return [
         _partial_answer(next(replies), material) if material else PartialAnswer(is_asked=False)
@@ -213,7 +213,7 @@ async def _answer_questions(
 
 async def _select_material(result: LocalResult, query: Query, view: ReadView, tools: Tools) -> list[PromptItem]:
     """Return the passages and reports for one call: reports get a tenth of it, passages the rest."""
-    space = prompt_space(query, prompt.render_follow_up(result.seed.text, query.text, ()), tools.tokenizer)
+    space = prompt_space(query, prompt.render_follow_up(result.seed.text, query, ()), tools.tokenizer)
     read = await view.cluster_reports(result.reports)
     candidates = [source for report in read if (source := space.fit_report(report))]
     reports = first_that_fit(candidates, int((1 - PASSAGE_SHARE) * space.n_tokens))

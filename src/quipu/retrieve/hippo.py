@@ -95,7 +95,7 @@ async def filter_facts(facts: Sequence[Scored], query: Query, view: ReadView, mo
     relations = await view.relations([fact.id for fact in candidates])
     lines = [(f"{r.source_name} – {r.target_name}", r.description or ", ".join(r.keywords)) for r in relations]
     request = ChatRequest(
-        messages=prompt.render_facts(query.text, lines),
+        messages=prompt.render_facts(query.text, lines, query.prompts),
         role=Role.KEYWORDS,
         max_output_tokens=prompt.MAX_OUTPUT_TOKENS,
         schema=prompt.FACTS_SCHEMA,

@@ -114,7 +114,7 @@ async def find_terms(query: Query, types: Sequence[str], view: ReadView, model: 
         note = "no language model: names and answer types are taken from the words of the question"
         return await _find_terms_by_rules(query, types, view, note)
     request = ChatRequest(
-        messages=prompt.render_terms(query.text, types),
+        messages=prompt.render_terms(query.text, types, query.prompts),
         role=Role.KEYWORDS,
         max_output_tokens=prompt.MAX_OUTPUT_TOKENS,
         schema=prompt.TERMS_SCHEMA,

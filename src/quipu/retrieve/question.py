@@ -35,12 +35,12 @@ class UnderstoodQuestion:
 def build_query(make_query: Callable[[str], Query], query: str | Query, options: Mapping[str, Any]) -> Query:
     """Return the checked query for a question; `make_query` makes one from a text, by the settings.
 
-    `options` replace fields of it, or options of single strategies. Raises InvalidInput for an unknown option, and as
-    `check_query` does.
+    A Query gets the prompts of the settings, too. `options` replace fields of it, or options of single strategies.
+    Raises InvalidInput for an unknown option, and as `check_query` does.
     """
     if not isinstance(query, (str, Query)):
         raise InvalidInput(f"{query!r} is no question.", remedy="Ask with a text, or with a quipu.Query.")
-    query = make_query(query) if isinstance(query, str) else query
+    query = make_query(query) if isinstance(query, str) else replace(query, prompts=make_query(query.text).prompts)
     names = [field.name for field in fields(Query)]
     query = replace(query, **{name: value for name, value in options.items() if name in names})
     if not options.keys() <= set(names):
@@ -103,7 +103,7 @@ async def _rewrite(query: Query, llm: LLM) -> UnderstoodQuestion:
     if not query.history or not query.rewrite_question or query.search_text:
         return UnderstoodQuestion(query=query)
     try:
-        question = await rewrite_question(query.text, query.history, llm)
+        question = await rewrite_question(query, llm)
     except QuipuError as error:
         return _unchanged(query, f"the question was not rewritten: {error.message}")
     if not question:
@@ -129,19 +129,19 @@ def _unchanged(query: Query, note: str) -> UnderstoodQuestion:
     return UnderstoodQuestion(query=query, notes=(note,))
 
 
-async def rewrite_question(question: str, history: Sequence[Turn], llm: LLM) -> str:
+async def rewrite_question(query: Query, llm: LLM) -> str:
     """Return the question as it reads without the conversation before it, "" where the reply holds none.
 
     Raises as `LLM.complete` does.
     """
-    recent = [Turn(role=turn.role, text=_shortened(turn.text)) for turn in history[-MAX_HISTORY_TURNS:]]
+    recent = [Turn(role=turn.role, text=_shortened(turn.text)) for turn in query.history[-MAX_HISTORY_TURNS:]]
     request = ChatRequest(
-        messages=prompt.render_rewrite(question, recent),
+        messages=prompt.render_rewrite(query.text, recent, query.prompts),
         role=Role.KEYWORDS,
         max_output_tokens=prompt.MAX_OUTPUT_TOKENS,
         schema=prompt.REWRITE_SCHEMA,
         lifetime=ReplyLifetime.REVISION,  # earlier answers may quote documents that have been removed since
-        subject=question,
+        subject=query.text,
     )
     return read_rewritten((await llm.complete(request)).text)
 
@@ -164,7 +164,7 @@ async def find_keywords(query: Query, llm: LLM) -> Keywords:
     Raises as `LLM.complete` does.
     """
     request = ChatRequest(
-        messages=prompt.render_keywords(query.as_searched().text),
+        messages=prompt.render_keywords(query.as_searched().text, query.prompts),
         role=Role.KEYWORDS,
         max_output_tokens=prompt.MAX_OUTPUT_TOKENS,
         schema=prompt.KEYWORDS_SCHEMA,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import Field, InstanceOf, PrivateAttr, ValidationError
 from pydantic_settings import NoDecode
 
-from quipu.model.chat import Role
+from quipu.model.chat import PromptText, Role
 from quipu.model.chunking import Chunking, ChunkingRule
 from quipu.model.options import Options, OptionValue, build_from_settings, options_in
 from quipu.model.query import Query
@@ -25,7 +25,16 @@ from quipu.settings.sources import (
     settings_of,
     strategy_settings,
 )
-from quipu.settings.tables import CHUNKING_SETTINGS, PRICES, ROLES, RULES, ModelPrice, RoleSettings, default_chunking
+from quipu.settings.tables import (
+    CHUNKING_SETTINGS,
+    PRICES,
+    PROMPT_TEXTS,
+    ROLES,
+    RULES,
+    ModelPrice,
+    RoleSettings,
+    default_chunking,
+)
 from quipu.settings.validation import allowed, as_invalid_input, closest
 from quipu.settings.values import (
     Address,
@@ -109,6 +118,11 @@ class Settings(QuerySettings):
     )
     price: Annotated[tuple[InstanceOf[ModelPrice], ...], NoDecode] = Field(
         (), description="Prices of models; they override the built-in table.", json_schema_extra={"allowed": PRICES}
+    )
+    prompts: Annotated[tuple[InstanceOf[PromptText], ...], NoDecode] = Field(
+        (),
+        description="Prompts whose instructions are yours; `quipu config --prompt NAME` prints the default text.",
+        json_schema_extra={"allowed": PROMPT_TEXTS},
     )
     secrets: FilePath | None = Field(
         None, description="File of keys; by default secrets.toml in the current directory, else beside the index."
@@ -256,9 +270,15 @@ class Settings(QuerySettings):
     def query(self, text: str) -> Query:
         """Return a query for `text` with these settings as its options."""
         values = {option.name: getattr(self, option.name) for option in options_in(Query)}
-        language = self.language or ""
-        options = self._strategy_options
-        return build_from_settings(Query, values, text=text, strategy=self.strategy, language=language, options=options)
+        return build_from_settings(
+            Query,
+            values,
+            text=text,
+            strategy=self.strategy,
+            language=self.language or "",
+            options=self._strategy_options,
+            prompts=self.prompts,
+        )
 
 
 def effective(settings: Settings) -> list[EffectiveSetting]:

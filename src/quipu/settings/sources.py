@@ -14,7 +14,7 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSetti
 from quipu.errors import InvalidInput
 from quipu.model.options import Option, OptionValue, options_in
 from quipu.retrieve import strategies_by_options
-from quipu.settings.tables import chunking_rules, line_of, model_prices, role_settings
+from quipu.settings.tables import chunking_rules, line_of, model_prices, prompt_texts, role_settings
 from quipu.settings.validation import as_invalid_input, unknown
 from quipu.settings.values import SettingValue, SourcedValue, refuse_flag
 
@@ -166,6 +166,8 @@ def _from_file(name: str, value: object, file: Path, text: str) -> object:
         return role_settings(value, str(file), text)
     if name == "price" and isinstance(value, list):
         return model_prices(value, str(file), text)
+    if name == "prompts" and isinstance(value, dict):
+        return prompt_texts(value, file, text)
     if name in _FILES and isinstance(value, str):
         return file.parent / Path(value).expanduser()
     if name == "embedder_model" and isinstance(value, str):  # a folder or a name

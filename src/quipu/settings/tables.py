@@ -1,20 +1,22 @@
-"""Tables of a settings file: [[chunking]], [role.NAME] and [[price]]."""
+"""Tables of a settings file: [[chunking]], [role.NAME], [[price]] and [prompts]."""
 
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import repeat
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from quipu.errors import InvalidInput
-from quipu.model.chat import Role
+from quipu.model.chat import PromptText, Role
 from quipu.model.chunking import TAKES, Chunking, ChunkingRule
 from quipu.model.usage import Price
-from quipu.settings.validation import allowed, as_invalid_input, unknown
+from quipu.settings.validation import allowed, as_invalid_input, closest, unknown
 from quipu.settings.values import (
     Address,
     AutoConcurrency,
@@ -128,6 +130,7 @@ def _rule(table: object, origin: str) -> ChunkingRule:
 
 
 ROLES = "[role.NAME] tables in quipu.toml, as in [role.extract]"
+PROMPT_TEXTS = "the [prompts] table in quipu.toml, with a text for each name"
 PRICES = "[[price]] tables in quipu.toml, each with model, input and output: money for a million tokens"
 
 
@@ -201,7 +204,9 @@ def fields_of_tables() -> Mapping[str, Mapping[str, str]]:
         "[role.NAME]": _RoleFields,
         "[[price]]": _PriceFields,
     }
-    return {table: allowed(model) for table, model in fields.items()}
+    return {table: allowed(model) for table, model in fields.items()} | {
+        "[prompts]": {"NAME": "text", "NAME.file": "the path of a file of text in UTF-8"}
+    }
 
 
 def role_settings(tables: Mapping[str, object], file: str, text: str) -> tuple[RoleSettings, ...]:
@@ -232,6 +237,41 @@ def model_prices(tables: Sequence[object], file: str, text: str) -> tuple[ModelP
 def _price(table: object, origin: str) -> ModelPrice:
     fields = parse_table(table, _PriceFields, what="price", usage=PRICES, origin=origin)
     return ModelPrice(model=fields.model, price=Price(input=fields.input, output=fields.output, cached=fields.cached))
+
+
+def prompt_texts(table: Mapping[str, object], file: Path, text: str) -> tuple[PromptText, ...]:
+    """Return the [prompts] table of a file, whose paths are relative to it.
+
+    Raises InvalidInput for an unknown prompt, a file that cannot be read, and a text that lacks a placeholder.
+    """
+    from quipu.prompts.catalog import PROMPTS  # noqa: PLC0415 - most settings name no prompt
+
+    texts: list[PromptText] = []
+    for name, value in table.items():
+        origin = f"{file}:{line_of(name, text)}"
+        if name not in PROMPTS:
+            near = closest(name, list(PROMPTS))
+            remedy = f"Did you mean {near}?" if near else f"There are: {', '.join(PROMPTS)}."
+            raise InvalidInput(f"There is no prompt {name} ({origin}).", remedy=remedy)
+        own = PromptText(prompt=name, text=_text_or_file(name, value, file.parent, origin).strip())
+        with_origin(partial(PROMPTS[name].check, own.text), origin)
+        texts.append(own)
+    return tuple(texts)
+
+
+def _text_or_file(name: str, value: object, folder: Path, origin: str) -> str:
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, dict) or list(value) != ["file"] or not isinstance(value["file"], str):
+        raise InvalidInput(
+            f"{name} = {value!r} ({origin}) is not a text.", remedy=f'Use text, or {name}.file = "PATH".'
+        )
+    path = folder / Path(value["file"]).expanduser()
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise InvalidInput(f"{path}, the text of the prompt {name} ({origin}), cannot be read: {reason}.") from None
 
 
 def _line_of_role(name: str, text: str) -> int:

@@ -140,7 +140,7 @@ def _components(
         ingest_config=ingest_config,
         make_query=settings.query,
         models=models,
-        summaries=SummaryOptions(language=settings.language or "", n_ahead=models.n_ahead),
+        summaries=SummaryOptions(language=settings.language or "", prompts=settings.prompts, n_ahead=models.n_ahead),
         catalog=make_catalog(*GROUPINGS[settings.hierarchy_grouping]),
         is_index=is_index,
     )

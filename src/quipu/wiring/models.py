@@ -231,4 +231,5 @@ def extraction_options(settings: Settings) -> ExtractionOptions:
         always_glean=settings.always_glean,
         with_claims=settings.claims,
         ontology=ontology,
+        prompts=settings.prompts,
     )

@@ -401,6 +401,23 @@ def test_config_shows_where_each_value_came_from(cli: Cli, tmp_path: Path) -> No
     assert shown["models"] == []
 
 
+def test_config_prints_the_default_text_of_a_prompt_so_that_it_can_be_changed(cli: Cli, tmp_path: Path) -> None:
+    ran = cli("config", "--prompt", "rewrite")
+    assert ran.code == 0
+    assert "{format}" in ran.out and "stands alone" in ran.out
+    assert cli("config", "--prompt", "rewrite", "--json").json["placeholders"] == ["format"]
+    (tmp_path / "rewrite.txt").write_text(ran.out)
+    (tmp_path / "quipu.toml").write_text('[prompts]\nrewrite.file = "rewrite.txt"\n')
+    rows = {row["name"]: row for row in cli("config", "--json").json["settings"]}
+    assert (rows["prompts"]["value"], rows["prompts"]["origin"]) == ("rewrite", "quipu.toml:1")
+
+
+def test_config_lists_the_prompts_where_a_name_is_unknown(cli: Cli) -> None:
+    ran = cli("config", "--prompt", "rewriting")
+    assert ran.code == 2
+    assert "'rewriting'" in ran.err and "extraction, gleaning" in ran.err
+
+
 def test_a_mistake_in_the_settings_file_stops_every_command_with_the_line(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "quipu.toml").write_text("topk = 5\n")
     ran = cli("status", "--json")

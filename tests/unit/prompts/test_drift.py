@@ -2,6 +2,7 @@
 
 import json
 
+from quipu.model.query import Query
 from quipu.prompts import drift
 from quipu.prompts.fence import make_boundary
 
@@ -20,7 +21,7 @@ say of themselves."""
 
 
 def test_the_hyde_prompt_reads_as_agreed() -> None:
-    system, user = drift.render_hyde("Who?", ("Silk", "It is woven."))
+    system, user = drift.render_hyde(Query(text="Who?"), ("Silk", "It is woven."))
     mark = make_boundary("Silk", "It is woven.", "Question", "Who?")
     assert (system.role, system.text) == ("system", HYDE_SYSTEM)
     assert user.role == "user"
@@ -51,7 +52,7 @@ say of themselves."""
 
 
 def test_the_primer_prompt_reads_as_agreed() -> None:
-    system, user = drift.render_primer("Who?", [("Silk", "It is woven."), ("Salt", "It is dug.")])
+    system, user = drift.render_primer(Query(text="Who?"), [("Silk", "It is woven."), ("Salt", "It is dug.")])
     mark = make_boundary("Silk", "It is woven.", "Salt", "It is dug.", "Question", "Who?")
     assert (system.role, system.text) == ("system", PRIMER_SYSTEM)
     assert user.role == "user"
@@ -90,7 +91,9 @@ say of themselves."""
 
 
 def test_the_follow_up_prompt_reads_as_agreed() -> None:
-    system, user = drift.render_follow_up("Who led?", "Who?", [("Silk", "It is woven."), ("Salt", "It is dug.")])
+    system, user = drift.render_follow_up(
+        "Who led?", Query(text="Who?"), [("Silk", "It is woven."), ("Salt", "It is dug.")]
+    )
     mark = make_boundary(
         "Silk", "It is woven.", "Salt", "It is dug.", "Larger question", "Who?", "Question", "Who led?"
     )

@@ -96,7 +96,10 @@ async def test_a_question_that_stands_alone_is_searched_as_it_is() -> None:
 
 async def test_a_model_is_asked_to_rewrite_once_with_the_conversation() -> None:
     llm = Talker('{"question": "Where did Alice\\nKober teach?"}')
-    assert await rewrite_question("Where did she teach?", HISTORY, llm) == "Where did Alice Kober teach?"
+    assert (
+        await rewrite_question(Query(text="Where did she teach?", history=HISTORY), llm)
+        == "Where did Alice Kober teach?"
+    )
     (request,) = llm.requests
     assert request.messages == prompt.render_rewrite("Where did she teach?", HISTORY)
     assert (request.role, request.lifetime, request.schema) == (
@@ -110,7 +113,7 @@ async def test_a_model_is_asked_to_rewrite_once_with_the_conversation() -> None:
 async def test_only_the_last_turns_are_sent_and_long_ones_cut() -> None:
     llm = Talker('{"question": "x"}')
     history = [Turn(role="user", text=f"turn {n} " + "x" * MAX_TURN_LENGTH) for n in range(MAX_HISTORY_TURNS + 3)]
-    await rewrite_question("And then?", history, llm)
+    await rewrite_question(Query(text="And then?", history=tuple(history)), llm)
     sent = llm.requests[0].messages[-1].text
     assert [n for n in range(MAX_HISTORY_TURNS + 3) if f"turn {n} " in sent] == list(range(3, MAX_HISTORY_TURNS + 3))
     assert len(sent) < (MAX_HISTORY_TURNS + 1) * (MAX_TURN_LENGTH + 100)

@@ -26,8 +26,22 @@ class _Config:
     models: "tuple[NamedModel, ...]"
 
 
-@click.command("config", cls=QuipuCommand, examples=("quipu config", "QUIPU_TOP_K=20 quipu config"))
-def command() -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _DefaultPrompt:
+    """The default instructions of a prompt."""
+
+    prompt: str
+    text: str
+    placeholders: tuple[str, ...]
+
+
+@click.command(
+    "config",
+    cls=QuipuCommand,
+    examples=("quipu config", "QUIPU_TOP_K=20 quipu config", "quipu config --prompt answer > answer.txt"),
+)
+@click.option("--prompt", metavar="NAME", help="Print the default instructions of a prompt: docs/reference/prompts.md.")
+def command(prompt: str | None) -> None:
     """Show each setting and its origin.
 
     Arguments override environment variables (QUIPU_TOP_K), which override quipu.toml, which overrides the defaults. For
@@ -35,11 +49,23 @@ def command() -> None:
     """
     from quipu.settings import effective
 
+    if prompt:
+        emit(_default_prompt(prompt), lambda _console, default: click.echo(default.text))
+        return
     settings = load_settings()
     models, problem = _models(settings)
     emit(_Config(settings=tuple(map(_for_display, effective(settings))), models=models), _render)
     if problem:
         raise problem
+
+
+def _default_prompt(name: str) -> _DefaultPrompt:
+    from quipu.prompts.catalog import PROMPTS
+
+    if name not in PROMPTS:
+        raise click.UsageError(f"There is no prompt {name!r}. There are: {', '.join(PROMPTS)}.")
+    instructions = PROMPTS[name]
+    return _DefaultPrompt(prompt=name, text=instructions.text, placeholders=instructions.placeholders)
 
 
 def _for_display(setting: "EffectiveSetting") -> "EffectiveSetting":

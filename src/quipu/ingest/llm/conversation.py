@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from quipu.errors import Overloaded, Refused
 from quipu.ingest.llm.grounding import MAX_MISSED_SHOWN, NO_NAMES, GroundingText, detect_names, may_miss_names
 from quipu.ingest.llm.validation import RecordValidator, names_in_record
-from quipu.model.chat import ChatRequest, FinishReason, Message, Role
+from quipu.model.chat import ChatRequest, FinishReason, Message, PromptText, Role
 from quipu.model.extraction import ChunkInput, ExtractedEntity, GlossaryTerm, Ontology, TypeRule
 from quipu.model.graph import ENTITY_TYPES, OTHER_TYPE
 from quipu.ports.providers import LLM
@@ -53,6 +53,7 @@ class ExtractionOptions:
     `entity_types` are the types to ask for if the ontology has none. Up to `max_gleaning` more calls ask for what the
     first reply missed: if the text contains names that the reply leaves out, or always. `language` is the language of
     descriptions, "" for the language of the text. `max_output_tokens` is the highest limit on the length of a reply.
+    `prompts` are the user's own instructions; only those of extraction and gleaning count in the identity.
     """
 
     format: Format = "lines"
@@ -63,6 +64,7 @@ class ExtractionOptions:
     with_claims: bool = False
     max_output_tokens: int = 32_768
     ontology: Ontology = field(default_factory=Ontology)
+    prompts: tuple[PromptText, ...] = field(default=(), repr=False)
 
     @property
     def types(self) -> tuple[TypeRule, ...]:
@@ -83,6 +85,7 @@ class ExtractionOptions:
             language=self.language,
             with_claims=self.with_claims,
             domain=self.ontology.domain,
+            texts=self.prompts,
             examples=tuple(
                 PromptExample(
                     text=example.text, reply=render_records((*example.entities, *example.relations), self.format)
@@ -180,7 +183,9 @@ class Conversation:
             return False
         n_before = len(self.records)
         reply = Message("assistant", render_records(self.records, options.format))
-        gleaning = render_gleaning(chunk_boundary(self._chunk), missed[:MAX_MISSED_SHOWN], options.format)
+        gleaning = render_gleaning(
+            chunk_boundary(self._chunk), missed[:MAX_MISSED_SHOWN], options.format, options.prompts
+        )
         await self._request(self.user_message(), reply, Message("user", gleaning))
         return len(self.records) > n_before
 

@@ -13,7 +13,9 @@ from quipu.model.extraction import ChunkInput, Ontology
 from quipu.model.ids import digest, stable_repr
 from quipu.ports.ingest import ExtractionResult
 from quipu.ports.providers import LLM, Tokenizer
+from quipu.prompts.extraction import GLEANING, INSTRUCTIONS
 from quipu.prompts.extraction import VERSION as PROMPT_VERSION
+from quipu.prompts.instructions import prompt_version
 from quipu.text.extraction_reply import PARSER_VERSION
 
 VERSION = "1"
@@ -36,7 +38,7 @@ class LlmExtractor:
         self._digest = digest(
             "llm extraction",
             VERSION,
-            PROMPT_VERSION,
+            prompt_version(PROMPT_VERSION, options.prompts, INSTRUCTIONS, GLEANING),
             PARSER_VERSION,
             DETECTION_VERSION,
             tokenizer.identity,

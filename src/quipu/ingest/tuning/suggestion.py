@@ -64,7 +64,7 @@ def suggestion_request(
     documents = tuple(sorted({chunk.document_id for chunk in chunks} & context.indexed))
     samples = excerpts(chunks, max_tokens, context.ingest_config.tokenizer)
     return ChatRequest(
-        messages=prompt.render(samples, types, language=options.language),
+        messages=prompt.render(samples, types, language=options.language, texts=options.prompts),
         role=Role.EXTRACT,
         max_output_tokens=prompt.MAX_OUTPUT_TOKENS,
         schema=prompt.SCHEMA,

@@ -10,7 +10,7 @@ import pytest
 from quipu.errors import Busy, OverBudget, Overloaded, QuipuError, Refused, TooLong, Unavailable
 from quipu.ingest.extraction import extraction_from_json, extraction_to_json
 from quipu.ingest.llm import ExtractionOptions, LlmExtractor
-from quipu.model.chat import ChatRequest, Completion, FinishReason, ReplyLifetime, Role, TokenCount
+from quipu.model.chat import ChatRequest, Completion, FinishReason, PromptText, ReplyLifetime, Role, TokenCount
 from quipu.model.extraction import ChunkInput, ExtractedEntity, ExtractionExample, Ontology, TypeRule
 from quipu.ports.ingest import Extractor
 from quipu.ports.providers import TextSink, ignore_text
@@ -71,12 +71,19 @@ async def test_an_extraction_can_be_kept() -> None:
         ExtractionOptions(max_output_tokens=16_384),
         ExtractionOptions(ontology=Ontology(is_strict=True)),
         ExtractionOptions(ontology=Ontology(types=(TypeRule(name="Gene"),))),
+        ExtractionOptions(prompts=(PromptText(prompt="extraction", text="{format}"),)),
+        ExtractionOptions(prompts=(PromptText(prompt="gleaning", text="{end} {nothing}"),)),
     ],
 )
 def test_every_option_is_part_of_the_identity(options: ExtractionOptions) -> None:
     default = extractor(SpokenLLM(WHOLE))
     assert extractor(SpokenLLM(WHOLE), options).identity != default.identity
     assert extractor(SpokenLLM(WHOLE), concurrency=9).identity == default.identity
+
+
+def test_the_text_of_another_prompt_is_no_part_of_the_identity() -> None:
+    options = ExtractionOptions(prompts=(PromptText(prompt="answer", text="Be brief."),))
+    assert extractor(SpokenLLM(WHOLE), options).identity == extractor(SpokenLLM(WHOLE)).identity
 
 
 def test_the_tokens_of_a_prompt_are_known_before_it_is_sent() -> None:

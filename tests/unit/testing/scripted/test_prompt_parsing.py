@@ -37,9 +37,11 @@ def test_the_prompts_of_quipu_are_known() -> None:
         RequestKind.REWRITE: question.render_rewrite(QUESTION, TURNS),
         RequestKind.POINTS: community_search.render_map(QUESTION, [("Kober", "She taught.")]),
         RequestKind.RATE: community_search.render_rating(QUESTION, ("Kober", "She taught.")),
-        RequestKind.IMAGINE: drift.render_hyde(QUESTION, ("Kober", "She taught.")),
-        RequestKind.PRIMER: drift.render_primer(QUESTION, [("Kober", "She taught.")]),
-        RequestKind.FOLLOW_UP: drift.render_follow_up(QUESTION, "Who was Kober?", [("Kober", "She taught.")]),
+        RequestKind.IMAGINE: drift.render_hyde(Query(text=QUESTION), ("Kober", "She taught.")),
+        RequestKind.PRIMER: drift.render_primer(Query(text=QUESTION), [("Kober", "She taught.")]),
+        RequestKind.FOLLOW_UP: drift.render_follow_up(
+            QUESTION, Query(text="Who was Kober?"), [("Kober", "She taught.")]
+        ),
         RequestKind.AGGREGATE: aggregate.render([("Kober", "She taught.")], ["She taught classics."]),
         RequestKind.CONNECT: aggregate.render_relation([("A", ""), ("B", "")], ["A saw B."], max_words=30),
         RequestKind.TUNE: tuning.render([tuning.SampleText(text="She taught.")], ["Person"]),

@@ -181,15 +181,18 @@ def test_a_report_is_rated_by_the_words_of_the_question_it_holds() -> None:
 
 
 def test_an_imagined_report_is_plain_text() -> None:
-    assert reply_to(drift.render_hyde(QUESTION, REPORTS[0])) == f"Ventris\n\n{QUESTION}"
+    assert reply_to(drift.render_hyde(Query(text=QUESTION), REPORTS[0])) == f"Ventris\n\n{QUESTION}"
 
 
 def test_a_partial_answer_names_its_source_and_asks_after_the_names_in_the_texts() -> None:
-    for messages in (drift.render_primer(QUESTION, REPORTS), drift.render_follow_up(QUESTION, "Who?", REPORTS)):
+    for messages in (
+        drift.render_primer(Query(text=QUESTION), REPORTS),
+        drift.render_follow_up(QUESTION, Query(text="Who?"), REPORTS),
+    ):
         said = json.loads(reply_to(messages, drift.SCHEMA))
         assert (said["answer"], said["sources"]) == ("Alice Kober taught classics in Brooklyn.", [2])
         assert "What is known of Alice Kober?" in said["follow_ups"]
-    assert json.loads(reply_to(drift.render_primer(QUESTION, [])))["score"] == 0
+    assert json.loads(reply_to(drift.render_primer(Query(text=QUESTION), [])))["score"] == 0
 
 
 def test_facts_of_use_hold_words_of_the_question() -> None:
