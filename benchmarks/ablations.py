@@ -102,7 +102,7 @@ def _compare(name: str, embedder: str, given: argparse.Namespace) -> None:
                 continue
             with _changed(variant, dataset):
                 work = measure(dataset, given.cache, [variant.strategy], embedder=embedder, extractor=extractor)
-                (score,) = asyncio.run(work).scores
+                _, score = asyncio.run(work).scores
             print(f"  {variant!s:<40}{_told(score)}", flush=True)
 
 

@@ -15,6 +15,7 @@ from random import Random
 import pytest
 
 from quipu.engine import Quipu
+from quipu.model.query import Budget
 from quipu.retrieve import STRATEGIES
 from quipu.settings import Settings
 from quipu.wiring import open_engine
@@ -103,6 +104,18 @@ async def test_a_strategy_finds_what_it_always_found(name: str, at_once: Path, r
     if rewrite_golden:
         file.write_text(found, encoding="utf-8")
     assert differences(found, file.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("total", [2_000, 4_000, 8_000, 30_000])
+async def test_what_ranks_passages_shows_some_in_a_context_of_any_size(total: int, at_once: Path) -> None:
+    n_passages: dict[str, int] = {}
+    async with _opened(at_once) as kb:
+        for strategy in STRATEGIES.values():
+            if strategy.ranks_passages:
+                answer = await kb.query(QUESTIONS[0], strategy=strategy.name, budget=Budget(total=total))
+                cut = [len(hits.ids) for hits in answer.trace.dropped if hits.section == "chunks"]
+                n_passages[strategy.name] = len(answer.trace.evidence.chunks) - sum(cut)
+    assert {name for name, n in n_passages.items() if n == 0} == set()
 
 
 async def test_all_find_the_same_whatever_the_history_of_the_index(lived: Path) -> None:

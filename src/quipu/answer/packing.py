@@ -37,10 +37,13 @@ async def pack_evidence(query: Query, evidence: Evidence, view: ReadView, tokeni
     """Return what fits the budgets: points, reports, entities, relations, claims, then passages in the rest.
 
     The total budget includes rules, question and history. Claims share the budget of relations. Where there are no
-    passages, points and reports may take all of the total. Each section ends at the first text that does not fit, so
-    nothing is shown before something that was ranked above it.
+    passages, points and reports may take all of the total. Otherwise passages keep their share of it, or what the first
+    of them needs; what they leave of that goes to the other sections. Each section ends at the first text that does not
+    fit, so nothing is shown before something that was ranked above it.
     """
-    remaining = query.budget.total - tokenizer.count(_empty_prompt(query, evidence))
+    available = query.budget.total - tokenizer.count(_empty_prompt(query, evidence))
+    n_kept = await _n_kept_for_passages(evidence.chunks, available, query.budget.min_passage_share, view, tokenizer)
+    remaining = available - n_kept
     budget = min(query.budget.reports, remaining) if evidence.chunks else remaining
     points, n_point_tokens, dropped_points = await _pack_points(evidence.points, view, budget, tokenizer)
     reports = await _pack_reports(
@@ -58,7 +61,7 @@ async def pack_evidence(query: Query, evidence: Evidence, view: ReadView, tokeni
     claims = await _fill(_claim_section(view), evidence.claims, claim_budget, tokenizer, first_number=number)
     remaining -= claims.n_tokens
     first = number + len(claims.rows)
-    chunks = await _fill(_passage_section(view), evidence.chunks, remaining, tokenizer, first_number=first)
+    chunks = await _fill(_passage_section(view), evidence.chunks, remaining + n_kept, tokenizer, first_number=first)
     dropped = [dropped_points, *(part.dropped for part in (reports, entities, relations, claims, chunks))]
     return PackedEvidence(
         points=points,
@@ -69,6 +72,19 @@ async def pack_evidence(query: Query, evidence: Evidence, view: ReadView, tokeni
         passages=tuple(Passage(number=place, chunk=chunk) for place, chunk in enumerate(chunks.rows, first)),
         dropped=tuple(hits for hits in dropped if hits.ids),
     )
+
+
+async def _n_kept_for_passages(
+    hits: Sequence[Hit], available: int, share: float, view: ReadView, tokenizer: Tokenizer
+) -> int:
+    """Return how many tokens no other section may use: those of the passages that fit the share, or of the first."""
+    if not hits or available <= 0 or not share:
+        return 0
+    limit = int(share * available)
+    within = await _fill(_passage_section(view), hits, limit, tokenizer)
+    if within.rows:
+        return limit if within.dropped.ids else within.n_tokens
+    return (await _fill(_passage_section(view), hits[:1], available, tokenizer)).n_tokens
 
 
 def _empty_prompt(query: Query, evidence: Evidence) -> str:

@@ -8,6 +8,7 @@ from math import log
 import numpy as np
 import numpy.typing as npt
 
+from quipu.algo.ranking import min_max_scaled
 from quipu.model.graph import Chunk
 from quipu.ports.store import ReadView, VectorSpace
 from quipu.text.words import Analyzer, split_words
@@ -101,6 +102,19 @@ def bm25(chunks: Sequence[Chunk], analyzer: Analyzer) -> Bm25:
             for chunk in chunks
         }
     )
+
+
+def convex_fusion(cosines: Mapping[str, float], by_words: Mapping[str, float], k: int) -> list[str]:
+    """Return the k best ids by the mean of two scores, each scaled from 0 (its lowest) to 1; one that is missing is 0.
+
+    Source: S. Bruch et al., An Analysis of Fusion Functions for Hybrid Retrieval (2023), with equal weights.
+    """
+    fused: Counter[str] = Counter()
+    for scores in (cosines, by_words):
+        scaled = min_max_scaled(np.fromiter(scores.values(), np.float64, len(scores))).tolist()
+        for id_, score in zip(scores, scaled, strict=True):
+            fused[id_] += score / 2
+    return _best(fused, k)
 
 
 def is_same(ranking: Sequence[str], scores: Mapping[str, float], k: int) -> bool:

@@ -10,7 +10,7 @@ from statistics import median
 import quipu
 from quipu.bench.datasets import Dataset, GoldQuestion
 from quipu.bench.metrics import Mean, all_at, covers_answer, mean_percent, recall_at
-from quipu.bench.reference import Agreement, bm25, brute_force, is_same, is_tied
+from quipu.bench.reference import Agreement, bm25, brute_force, convex_fusion, is_same, is_tied
 from quipu.derive.catalog import CATALOG
 from quipu.ingest.local import LocalExtractor
 from quipu.model.graph import Chunk
@@ -25,6 +25,8 @@ from quipu.wiring import make_analyzer, open_embedder, open_engine, open_store
 RECALLS_AT = (2, 5, 10, 20)
 _TOKENIZER = ByteTokenizer()
 ALL_AT = 8
+COMPARED_AT = 5
+FUSION = "convex fusion"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,11 +58,13 @@ class Setup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """The scores of one strategy. Shares in percent over the questions with gold, except `unanswerable_answered`.
+    """The scores of one strategy, or of convex fusion, which has no answers and no times.
 
-    `answered` is the share that got an answer, `covered` the share whose answer string stands in it;
-    `unanswerable_answered` the share of the questions without gold that got an answer (less is better); `tokens`,
-    `cpu_ms` and `ms` the medians of the context's tokens and of a question's processor and wall time.
+    Shares are in percent over the questions with gold, except `unanswerable_answered`. `gain` is the mean difference of
+    the recall at 5 from that of convex fusion, question by question. `answered` is the share that got an answer,
+    `covered` the share whose answer string stands in it; `unanswerable_answered` the share of the questions without
+    gold that got an answer (less is better); `tokens`, `cpu_ms` and `ms` the medians of the context's tokens and of a
+    question's processor and wall time.
     """
 
     dataset: str
@@ -69,6 +73,7 @@ class Score:
     strategy: str
     recall: Mapping[int, Mean]
     all_found: Mean
+    gain: Mean
     answered: Mean
     covered: Mean
     unanswerable_answered: Mean
@@ -100,8 +105,8 @@ async def measure(
 ) -> Measured:
     """Return the scores of each strategy on `dataset`. Its index is kept in `cache` for the next run.
 
-    It is read by the local rules, or by `extractor`. The rankings of `naive` and `lexical` are compared with their
-    references.
+    Convex fusion of words and vectors comes first. The passages are read by the local rules, or by `extractor`. The
+    rankings of `naive` and `lexical` are compared with their references.
     """
     reader = extractor or LocalExtractor()
     settings = Settings(index=await _index_folder(dataset, cache, embedder, reader), embedder=embedder)
@@ -114,21 +119,25 @@ async def measure(
             name: [await _ask(kb, question, name, document_by_chunk) for question in dataset.questions]
             for name in strategies
         }
+    fused = await _fusion_outcomes(settings, chunks, dataset.questions)
+    setup = Setup(dataset=dataset.name, embedder=embedder, extractor=reader.identity)
     return Measured(
-        scores=tuple(
-            score(Setup(dataset=dataset.name, embedder=embedder, extractor=reader.identity), name, outcome)
-            for name, outcome in outcomes.items()
-        ),
+        scores=tuple(score(setup, name, outcome, fused) for name, outcome in {FUSION: fused, **outcomes}.items()),
         agreements=tuple(
             [await _agreement(settings, name, outcomes, chunks, dataset) for name in _checked(strategies)]
         ),
     )
 
 
-def score(setup: Setup, strategy: str, outcomes: Sequence[Outcome]) -> Score:
-    """Return the score of a strategy from the outcome of every question."""
+def score(setup: Setup, strategy: str, outcomes: Sequence[Outcome], fused: Sequence[Outcome]) -> Score:
+    """Return the score of a strategy from its outcome of every question, and from that of convex fusion."""
     with_gold = [outcome for outcome in outcomes if outcome.question.gold]
-    without = [outcome for outcome in outcomes if not outcome.question.gold]
+    answering = with_gold if strategy != FUSION else []
+    without = [outcome for outcome in outcomes if not outcome.question.gold and strategy != FUSION]
+    recalls, recalls_of_fusion = (
+        [recall_at(COMPARED_AT, o.ranking, o.question.gold) for o in ranked if o.question.gold]
+        for ranked in (outcomes, fused)
+    )
     return Score(
         dataset=setup.dataset,
         embedder=setup.embedder,
@@ -136,8 +145,9 @@ def score(setup: Setup, strategy: str, outcomes: Sequence[Outcome]) -> Score:
         strategy=strategy,
         recall={k: mean_percent([recall_at(k, o.ranking, o.question.gold) for o in with_gold]) for k in RECALLS_AT},
         all_found=mean_percent([all_at(ALL_AT, o.ranking, o.question.gold) for o in with_gold]),
-        answered=mean_percent([o.is_answered for o in with_gold]),
-        covered=mean_percent([o.is_covered for o in with_gold]),
+        gain=mean_percent([own - other for own, other in zip(recalls, recalls_of_fusion, strict=True)]),
+        answered=mean_percent([o.is_answered for o in answering]),
+        covered=mean_percent([o.is_covered for o in answering]),
         unanswerable_answered=mean_percent([o.is_answered for o in without]),
         tokens=median(outcome.tokens for outcome in outcomes) if outcomes else 0.0,
         cpu_ms=median(outcome.cpu_ms for outcome in outcomes) if outcomes else 0.0,
@@ -147,14 +157,40 @@ def score(setup: Setup, strategy: str, outcomes: Sequence[Outcome]) -> Score:
 
 def table(scores: Iterable[Score]) -> str:
     """Return the scores as a Markdown table: means in percent with their 95 % intervals, and milliseconds."""
-    means = [*(f"R@{k}" for k in RECALLS_AT), f"All@{ALL_AT}", "answered", "covered", "unanswerable answered"]
+    recalls = [f"R@{k}" for k in RECALLS_AT]
+    means = [*recalls, f"All@{ALL_AT}", f"R@{COMPARED_AT} − fusion", "answered", "covered", "unanswerable answered"]
     head = ["set", "embedder", "read by", "strategy", *means, "tokens", "CPU ms", "ms"]
     rows = [head, ["---"] * len(head)]
     for s in scores:
-        values = (*s.recall.values(), s.all_found, s.answered, s.covered, s.unanswerable_answered)
+        values = (*s.recall.values(), s.all_found, s.gain, s.answered, s.covered, s.unanswerable_answered)
         figures = (f"{s.tokens:,.0f}", f"{s.cpu_ms:.0f}", f"{s.ms:.0f}")
         rows.append([s.dataset, s.embedder, s.extractor, s.strategy, *map(str, values), *figures])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+async def _fusion_outcomes(
+    settings: Settings, chunks: Sequence[Chunk], questions: Sequence[GoldQuestion]
+) -> list[Outcome]:
+    """Return the rankings by convex fusion of words and vectors, computed by brute force, without answers."""
+    document_by_chunk = {chunk.id: chunk.document_id for chunk in chunks}
+    cosines = await _cosines(settings, chunks, questions, min_score=-1.0)
+    by_words = await _bm25_scores(settings, chunks, questions)
+    rankings = [
+        convex_fusion(*scores, settings.query("").chunk_top_k) for scores in zip(cosines, by_words, strict=True)
+    ]
+    return [
+        Outcome(
+            question=question,
+            chunks=tuple(ranking),
+            ranking=tuple(dict.fromkeys(document_by_chunk[chunk] for chunk in ranking)),
+            is_answered=False,
+            is_covered=False,
+            tokens=0,
+            cpu_ms=0.0,
+            ms=0.0,
+        )
+        for question, ranking in zip(questions, rankings, strict=True)
+    ]
 
 
 async def _index_folder(dataset: Dataset, cache: Path, embedder: str, extractor: Extractor) -> Path:
@@ -231,7 +267,7 @@ async def _agreement(
 
 
 async def _cosines(
-    settings: Settings, _chunks: Sequence[Chunk], questions: Sequence[GoldQuestion]
+    settings: Settings, _chunks: Sequence[Chunk], questions: Sequence[GoldQuestion], min_score: float | None = None
 ) -> Iterator[dict[str, float]]:
     vectors = await (await open_embedder(settings)).embed_queries([question.text for question in questions])
     store = open_store(settings)

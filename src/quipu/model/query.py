@@ -71,8 +71,9 @@ class Budget:
     """Context budgets in tokens. `total` covers the whole prompt: instructions, history, reports, graph, passages.
 
     `relations` covers relations, and claims in the space that relations leave. `reports` covers reports and key points
-    drawn from them; without passages they may use the rest of `total`. `answer` is the limit on the model's answer. It
-    is not part of `total`, so the model's context window must hold the sum of both.
+    drawn from them; without passages they may use the rest of `total`. Of what the prompt leaves of `total`, passages
+    keep the share `min_passage_share`, as far as they need it. `answer` is the limit on the model's answer. It is not
+    part of `total`, so the model's context window must hold the sum of both.
     """
 
     entities: int = option(
@@ -92,6 +93,9 @@ class Budget:
     )
     total: int = option(
         30_000, "Maximum tokens of prompt and context together.", between=(1, 2_000_000), setting="total_tokens"
+    )
+    min_passage_share: float = option(
+        0.5, "Share of the context that is kept for passages, as far as there are any.", between=(0.0, 1.0)
     )
     answer: int = option(2_048, "Maximum tokens of a model's answer.", between=(16, 1_000_000), setting="answer_tokens")
 

@@ -80,6 +80,15 @@ async def test_passages_get_what_the_rest_leaves_of_the_total(cities: Library) -
     assert [cut.section for cut in packed.dropped] == ["chunks"]
 
 
+async def test_passages_keep_their_share_before_all_else(cities: Library) -> None:
+    everything = await _packed(cities, Query(text="Where?"))
+    n_tokens = TOKENS.count(everything.prompt(Query(text="Where?")))
+    for share, n_passages, n_relations in ((0.0, 3, 2), (0.99, 4, 0)):
+        budget = Budget(total=n_tokens - 10, min_passage_share=share)
+        packed = await _packed(cities, Query(text="Where?", budget=budget))
+        assert (len(packed.passages), len(packed.relations)) == (n_passages, n_relations)
+
+
 @pytest.mark.parametrize("total", [500, 520, 540, 560, 580])
 async def test_the_whole_prompt_stays_within_the_total(cities: Library, total: int) -> None:
     history = (Turn(role="user", text="Tell me of the road of silk, all of it, from the first day. " * 4),)

@@ -30,8 +30,11 @@ def _inode(index: Path) -> int:
 
 async def test_passages_answers_and_refusals_are_scored(tmp_path: Path) -> None:
     measured = await measure(DATASET, tmp_path, ["naive", "lexical"])
-    assert [score.strategy for score in measured.scores] == ["naive", "lexical"]
-    for score in measured.scores:
+    fusion, *scores = measured.scores
+    assert [score.strategy for score in scores] == ["naive", "lexical"]
+    assert (fusion.strategy, fusion.recall[2].value, fusion.gain.value) == ("convex fusion", 100.0, 0.0)
+    assert fusion.answered.n == fusion.unanswerable_answered.n == 0
+    for score in scores:
         assert score.recall[2].value == score.all_found.value == score.covered.value == 100.0
         assert score.unanswerable_answered.value == 0.0
         assert (score.covered.n, score.unanswerable_answered.n) == (1, 1)
@@ -55,8 +58,10 @@ async def test_an_index_that_exists_is_used_again(tmp_path: Path) -> None:
     assert _inode(folder) == inode
     assert first.scores[0].recall == again.scores[0].recall
     lines = table(again.scores).splitlines()
-    assert lines[0].startswith("| set | embedder | read by | strategy | R@2 | R@5 | R@10 | R@20 | All@8 |")
-    assert lines[2].startswith("| tiny | wordllama | local/3 | lexical | 100.0 [100.0, 100.0] |")
+    assert lines[0].startswith(
+        "| set | embedder | read by | strategy | R@2 | R@5 | R@10 | R@20 | All@8 | R@5 − fusion |"
+    )
+    assert lines[2].startswith("| tiny | wordllama | local/3 | convex fusion | 100.0 [100.0, 100.0] |")
 
 
 async def test_other_passages_get_another_index(tmp_path: Path) -> None:
